@@ -1,0 +1,194 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package v1beta2
+
+// This file is the one table of the labels, annotations, finalizers and field
+// owners that the two managers write or read. docs/reference/keys.md shows the
+// same table to users.
+
+// Keys of the HostClaim boundary. All of them carry the prefix
+// hostclaim.metal3.io/, so that they never meet a key of baremetal-operator.
+const (
+	// HostClaimFinalizer is on a HostClaim from before its bind until its host
+	// is clean and free again. Written and removed by the hostclaim manager.
+	HostClaimFinalizer = "hostclaim.metal3.io/finalizer"
+
+	// FenceAnnotation is on a BareMetalHost. The hostclaim manager bumps it
+	// before it drops an intent to bind that host, so that a writer that slept
+	// on the old intent loses a resourceVersion conflict. Its value is the UID
+	// of the claim and the generation of the fence; nobody interprets it.
+	FenceAnnotation = "hostclaim.metal3.io/fence"
+
+	// BoundHostUIDAnnotation is on a bound BareMetalHost: the UID that the host
+	// had when it was bound. Where it differs from the host's UID, the host was
+	// moved or restored since.
+	BoundHostUIDAnnotation = "hostclaim.metal3.io/bound-host-uid"
+
+	// FormerCleaningModeAnnotation is on a bound BareMetalHost: the
+	// spec.automatedCleaningMode that the administrator had set before the
+	// bind. The release restores it.
+	FormerCleaningModeAnnotation = "hostclaim.metal3.io/former-cleaning-mode"
+
+	// ReleaseAnnotation is set on an orphaned BareMetalHost by an administrator
+	// to release it although a HostClaim of the same name exists again.
+	ReleaseAnnotation = "hostclaim.metal3.io/release"
+
+	// SoftFailureDomainAnnotation is on a HostClaim. With the value "true" the
+	// claim's failureDomain is a preference; without it, it is a condition.
+	SoftFailureDomainAnnotation = "hostclaim.metal3.io/soft-failure-domain"
+
+	// SecretClaimUIDLabel is on each Secret that the hostclaim manager copied
+	// next to a host: the UID of the HostClaim that it was copied for.
+	SecretClaimUIDLabel = "hostclaim.metal3.io/claim-uid"
+
+	// SecretKindLabel is on the same copies: which reference of the claim the
+	// copy serves (userdata, metadata, networkdata or ociauth).
+	SecretKindLabel = "hostclaim.metal3.io/secret-kind"
+
+	// SecretSourceAnnotation is on the same copies: <namespace>/<name> of the
+	// Secret that was copied.
+	SecretSourceAnnotation = "hostclaim.metal3.io/source"
+
+	// BareMetalSecretLabel is the label that baremetal-operator caches Secrets
+	// by; its value is BareMetalSecretLabelValue.
+	BareMetalSecretLabel = "environment.metal3.io"
+
+	// BareMetalSecretLabelValue is the value of BareMetalSecretLabel.
+	BareMetalSecretLabelValue = "baremetal"
+)
+
+// Annotations of the HardwareData that the hostclaim manager publishes in the
+// claim's namespace. The provider manager reads host facts from there only.
+const (
+	// HostUIDAnnotation is the UID of the bound BareMetalHost. Nodes carry it
+	// as the label NodeUUIDLabel.
+	HostUIDAnnotation = "hostclaim.metal3.io/host-uid"
+
+	// HostNameAnnotation is the name of the bound BareMetalHost.
+	HostNameAnnotation = "hostclaim.metal3.io/host-name"
+
+	// HostNamespaceAnnotation is the namespace of the bound BareMetalHost.
+	HostNamespaceAnnotation = "hostclaim.metal3.io/host-namespace"
+
+	// BootMACAddressAnnotation is spec.bootMACAddress of the bound host.
+	BootMACAddressAnnotation = "hostclaim.metal3.io/boot-mac-address"
+
+	// HostFailureDomainAnnotation is the value of FailureDomainLabel on the
+	// bound host; absent when the host has none.
+	HostFailureDomainAnnotation = "hostclaim.metal3.io/failure-domain"
+
+	// HardwareDataSuffix ends the name of the published HardwareData:
+	// <claim>-hostclaim.
+	HardwareDataSuffix = "-hostclaim"
+)
+
+// Annotations of a HostDeployPolicy. Regular expressions are RE2 and must match
+// the whole value.
+const (
+	// PublishLabelsAnnotation is a regular expression on the keys of host
+	// labels that a policy lets out to the claims it admits.
+	PublishLabelsAnnotation = "hostclaim.metal3.io/publish-labels"
+
+	// PublishAnnotationsAnnotation is the same for host annotations.
+	PublishAnnotationsAnnotation = "hostclaim.metal3.io/publish-annotations"
+
+	// AllowedImageURLsAnnotation narrows the image and checksum URLs that an
+	// admitted claim of another namespace may ask for.
+	AllowedImageURLsAnnotation = "hostclaim.metal3.io/allowed-image-urls"
+
+	// AllowCustomDeployAnnotation with the value "true" permits
+	// spec.customDeploy on admitted claims of other namespaces.
+	AllowCustomDeployAnnotation = "hostclaim.metal3.io/allow-custom-deploy"
+
+	// SharePreprovisioningNetworkDataAnnotation with the value "true" lets an
+	// admitted claim of another namespace that has no network data of its own
+	// use the one in the host's preprovisioningNetworkDataName.
+	SharePreprovisioningNetworkDataAnnotation = "hostclaim.metal3.io/share-preprovisioning-network-data"
+)
+
+// Keys that come from CAPM3 and keep their names.
+const (
+	// HostAnnotation is on a Metal3Machine: <namespace>/<name> of the
+	// BareMetalHost behind its claim. Information only; nothing is decided by it.
+	HostAnnotation = "metal3.io/BareMetalHost"
+
+	// FailureDomainLabel is on a BareMetalHost: its failure domain.
+	FailureDomainLabel = "infrastructure.cluster.x-k8s.io/failure-domain"
+
+	// NodeReuseLabel marks a host or a claim that is reserved for the next
+	// machine of the same control plane or deployment.
+	NodeReuseLabel = "infrastructure.cluster.x-k8s.io/node-reuse"
+
+	// NodeUUIDLabel is on a workload Node: the UID of its BareMetalHost.
+	NodeUUIDLabel = "metal3.io/uuid"
+
+	// UnhealthyAnnotation is on a BareMetalHost that remediation gave up on.
+	// Such a host answers no claim.
+	UnhealthyAnnotation = "capm3.metal3.io/unhealthy"
+
+	// DeprecatedUnhealthyAnnotation is the older spelling of
+	// UnhealthyAnnotation, which is still honored.
+	DeprecatedUnhealthyAnnotation = "capi.metal3.io/unhealthy"
+
+	// RenderedSecretType is the type of Secrets that hold rendered metaData
+	// or networkData.
+	RenderedSecretType = "infrastructure.cluster.x-k8s.io/secret"
+
+	// DataNameLabel is on a metal3 IPClaim that was made by host name: the
+	// Metal3Data that it serves.
+	DataNameLabel = "infrastructure.cluster.x-k8s.io/data-name"
+
+	// PoolNameLabel is on the same IPClaim: its pool.
+	PoolNameLabel = "infrastructure.cluster.x-k8s.io/pool-name"
+)
+
+// Finalizers of the provider manager, with the names of CAPM3.
+const (
+	// ClusterFinalizer holds a Metal3Cluster until its machines are gone.
+	ClusterFinalizer = "metal3cluster.infrastructure.cluster.x-k8s.io"
+
+	// MachineFinalizer holds a Metal3Machine until its claim is gone.
+	MachineFinalizer = "metal3machine.infrastructure.cluster.x-k8s.io"
+
+	// DataTemplateFinalizer holds a Metal3DataTemplate until no claim uses it.
+	DataTemplateFinalizer = "metal3datatemplate.infrastructure.cluster.x-k8s.io"
+
+	// DataClaimFinalizer holds a Metal3DataClaim until its Metal3Data is gone.
+	DataClaimFinalizer = "metal3dataclaim.infrastructure.cluster.x-k8s.io"
+
+	// DataFinalizer holds a Metal3Data until its addresses are given back.
+	DataFinalizer = "metal3data.infrastructure.cluster.x-k8s.io"
+
+	// RemediationFinalizer holds a Metal3Remediation until its Node is restored.
+	RemediationFinalizer = "metal3remediation.infrastructure.cluster.x-k8s.io"
+)
+
+// Field owners of server-side apply and merge patches.
+const (
+	// HostClaimManagerFieldOwner is the field owner of the hostclaim manager.
+	HostClaimManagerFieldOwner = "hostclaim-manager"
+
+	// MachineFieldOwner is the field owner of the Metal3Machine controller.
+	MachineFieldOwner = "capm3-metal3machine"
+
+	// DataFieldOwner is the field owner of the Metal3Data controller.
+	DataFieldOwner = "capm3-metal3data"
+
+	// DataTemplateFieldOwner is the field owner of the Metal3DataTemplate
+	// controller.
+	DataTemplateFieldOwner = "capm3-metal3datatemplate"
+)

@@ -1,0 +1,377 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package v1beta2
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// Condition AssociateBareMetalHost of Metal3Machine and its reasons.
+const (
+	// AssociateBareMetalHostCondition says whether a host has been bound to the machine, and if not,
+	// what the machine waits for.
+	AssociateBareMetalHostCondition = "AssociateBareMetalHost"
+	// AssociateBareMetalHostSuccessReason says that a host has been bound.
+	AssociateBareMetalHostSuccessReason = "AssociateBareMetalHostSuccess"
+	// AssociateBareMetalHostViaNodeReuseSuccessReason says that the host of a former machine has been taken over.
+	AssociateBareMetalHostViaNodeReuseSuccessReason = "AssociateBareMetalHostViaNodeReuseSuccess"
+	// WaitingForMetal3MachineOwnerRefReason says that Cluster API has not made a Machine the owner yet.
+	WaitingForMetal3MachineOwnerRefReason = "WaitingForMetal3MachineOwnerRef"
+	// WaitingForClusterInfrastructureReadyReason says that the infrastructure of the Cluster is not provisioned yet.
+	WaitingForClusterInfrastructureReadyReason = "WaitingForClusterInfrastructureReady"
+	// WaitingForMetal3ClusterReason says that the Metal3Cluster of the Cluster does not exist yet.
+	WaitingForMetal3ClusterReason = "WaitingforMetal3Cluster"
+	// WaitingForBootstrapDataReason says that the Machine does not name its bootstrap data yet.
+	WaitingForBootstrapDataReason = "WaitingForBootstrapData"
+	// BootstrapSecretNotFoundReason says that the secret that the Machine names as bootstrap data does not exist.
+	BootstrapSecretNotFoundReason = "BootstrapSecretNotFound"
+	// AssociateBareMetalHostFailedReason says that binding a host ended in an error.
+	AssociateBareMetalHostFailedReason = "AssociateBareMetalHostFailed"
+	// HostClaimNotBoundReason says that the HostClaim exists and no host has answered it; the message
+	// repeats the claim's own explanation.
+	HostClaimNotBoundReason = "HostClaimNotBound"
+	// HardwareDataMissingReason says that a host is bound and its hardware facts have not been published.
+	HardwareDataMissingReason = "HardwareDataMissing"
+	// HostLostReason says that the bound host does not exist anymore, so that the Machine must be replaced.
+	HostLostReason = "HostLost"
+	// HostClaimNameTakenReason says that a HostClaim of the name that the machine's claim would get
+	// belongs to something else.
+	HostClaimNameTakenReason = "HostClaimNameTaken"
+	// IdentityRefNotSupportedReason says that the machine asks for a host of another cluster, which
+	// this version cannot do yet.
+	IdentityRefNotSupportedReason = "IdentityRefNotSupported"
+	// BareMetalHostPauseAnnotationSetFailedReason says that the claim could not be paused with its Cluster.
+	BareMetalHostPauseAnnotationSetFailedReason = "BareMetalHostPauseAnnotationSetFailed"
+	// BareMetalHostPauseAnnotationRemoveFailedReason says that the claim could not be unpaused with its Cluster.
+	BareMetalHostPauseAnnotationRemoveFailedReason = "BareMetalHostPauseAnnotationRemoveFailed"
+)
+
+// Condition HostClaimReady of Metal3Machine and its reasons.
+const (
+	// HostClaimReadyCondition says how far the work on the bound host has come.
+	HostClaimReadyCondition = "HostClaimReady"
+	// ProvisioningReason says that the image is being written to the host.
+	ProvisioningReason = "Provisioning"
+	// ProvisionedReason says that the host runs the image that was asked for.
+	ProvisionedReason = "Provisioned"
+	// DeprovisioningReason says that the host is being wiped before it is given back.
+	DeprovisioningReason = "Deprovisioning"
+	// HostClaimAPIMissingReason says that the cluster that should hold the claim does not know the
+	// kind HostClaim: the hostclaim manager or its CRDs must be installed there.
+	HostClaimAPIMissingReason = "HostClaimAPIMissing"
+)
+
+// Condition AssociateMetal3MachineMetaData of Metal3Machine and its reasons.
+const (
+	// AssociateMetal3MachineMetaDataCondition says whether the Metal3DataClaim of the machine exists.
+	AssociateMetal3MachineMetaDataCondition = "AssociateMetal3MachineMetaData"
+	// AssociateMetal3MachineMetaDataSuccessReason says that the claim exists or none is needed.
+	AssociateMetal3MachineMetaDataSuccessReason = "AssociateMetal3MachineMetaDataSuccess"
+	// AssociateMetal3MachineMetaDataFailedReason says that the claim could not be made.
+	AssociateMetal3MachineMetaDataFailedReason = "AssociateMetal3MachineMetaDataFailed"
+	// CreateErrorReason says that an object could not be created.
+	CreateErrorReason = "CreateError"
+	// UpdateErrorReason says that an object could not be updated.
+	UpdateErrorReason = "UpdateError"
+	// DeleteErrorReason says that an object could not be deleted.
+	DeleteErrorReason = "DeleteError"
+	// DisassociateM3MetaDataFailedReason says that the claim could not be given up.
+	DisassociateM3MetaDataFailedReason = "DisassociateM3MetaDataFailed"
+)
+
+// Condition Metal3DataReady of Metal3Machine and its reasons.
+const (
+	// Metal3DataReadyCondition says whether the secrets that configure the host exist.
+	Metal3DataReadyCondition = "Metal3DataReady"
+	// Metal3DataSecretsReadyReason says that the secrets have been rendered.
+	Metal3DataSecretsReadyReason = "Metal3DataSecretsReady"
+	// SecretsSetExternallyReason says that no data template is used: what secrets there are, the user made.
+	SecretsSetExternallyReason = "SecretsSetExternally"
+	// WaitingForMetal3DataReason says that the Metal3Data of the machine is not ready yet.
+	WaitingForMetal3DataReason = "WaitingForMetal3Data"
+	// DataTemplateNotFoundReason says that the Metal3DataTemplate that the machine names does not exist.
+	DataTemplateNotFoundReason = "DataTemplateNotFound"
+)
+
+// Condition KubernetesNodeReady of Metal3Machine and its reasons. It is no part of the Ready summary:
+// a machine whose Node has not joined yet is Cluster API's to judge.
+const (
+	// KubernetesNodeReadyCondition says whether the Node of the machine is known and carries its provider ID.
+	KubernetesNodeReadyCondition = "KubernetesNodeReady"
+	// NodeFoundReason says that the Node carries the provider ID of the machine.
+	NodeFoundReason = "NodeFound"
+	// WaitingForNodeReason says that no Node of the workload cluster is that of the machine yet.
+	WaitingForNodeReason = "WaitingForNode"
+	// WorkloadClusterUnreachableReason says that there is no connection to the workload cluster.
+	WorkloadClusterUnreachableReason = "WorkloadClusterUnreachable"
+	// NodeAmbiguousReason says that several Nodes fit the machine.
+	NodeAmbiguousReason = "NodeAmbiguous"
+	// NodeTakenReason says that the Node on the host of the machine carries another provider ID.
+	NodeTakenReason = "NodeTaken"
+)
+
+// Types and reasons of the v1beta1 conditions of Metal3Machine where they differ from those of v1beta2.
+const (
+	// AssociateBMHV1Beta1Condition says in the format of v1beta1 whether a host has been bound.
+	AssociateBMHV1Beta1Condition = "AssociateBMH"
+	// KubernetesNodeReadyV1Beta1Condition says in the format of v1beta1 whether the Node carries its provider ID.
+	KubernetesNodeReadyV1Beta1Condition = "KubernetesNodeReady"
+	// AssociateBMHFailedV1Beta1Reason says that binding a host ended in an error.
+	AssociateBMHFailedV1Beta1Reason = "AssociateBMHFailed"
+	// WaitingForClusterInfrastructureV1Beta1Reason says that the infrastructure of the Cluster is not provisioned yet.
+	WaitingForClusterInfrastructureV1Beta1Reason = "WaitingForClusterInfrastructure"
+	// WaitingForBootstrapReadyV1Beta1Reason says that the bootstrap data of the Machine is not there yet.
+	WaitingForBootstrapReadyV1Beta1Reason = "WaitingForBootstrapReady"
+	// WaitingForM3MachineOwnerRefV1Beta1Reason says that Cluster API has not made a Machine the owner yet.
+	WaitingForM3MachineOwnerRefV1Beta1Reason = "WaitingForM3MachineOwnerRef"
+	// Metal3MachinePausedV1Beta1Reason says that nothing is written for the machine until it is unpaused.
+	Metal3MachinePausedV1Beta1Reason = "Metal3MachinePaused"
+	// AssociateM3MetaDataFailedV1Beta1Reason says that the Metal3DataClaim could not be made.
+	AssociateM3MetaDataFailedV1Beta1Reason = "AssociateM3MetaDataFailed"
+	// PauseAnnotationSetFailedV1Beta1Reason says that the claim could not be paused with its Cluster.
+	PauseAnnotationSetFailedV1Beta1Reason = "PauseAnnotationSetFailedReason"
+	// PauseAnnotationRemoveFailedV1Beta1Reason says that the claim could not be unpaused with its Cluster.
+	PauseAnnotationRemoveFailedV1Beta1Reason = "PauseAnnotationRemoveFailed"
+)
+
+// CleaningMode says what happens to the disks of a host when it is given back.
+// +kubebuilder:validation:Enum=metadata;disabled
+type CleaningMode string
+
+const (
+	// CleaningModeMetadata removes partition tables and other metadata from the disks.
+	CleaningModeMetadata CleaningMode = "metadata"
+	// CleaningModeDisabled leaves the disks as they are.
+	CleaningModeDisabled CleaningMode = "disabled"
+)
+
+// Metal3MachineSpec describes the server that a machine needs and what is to run on it.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.image) || has(self.customDeploy)",message="neither image nor customDeploy is set: set image.url, or customDeploy.method",reason=FieldValueRequired
+// +kubebuilder:validation:XValidation:rule="!has(self.image) || has(self.customDeploy) || (has(self.image.diskFormat) && self.image.diskFormat == 'live-iso') || self.image.url.lowerAscii().startsWith('oci://') || (has(self.image.checksum) && size(self.image.checksum) > 0)",message="image.checksum is empty: set it to the checksum of the image or to the URL of a checksum file; only live-iso and oci:// images need none"
+// +kubebuilder:validation:XValidation:rule="!has(self.image) || has(self.customDeploy) || !self.image.url.lowerAscii().startsWith('oci://') || (!has(self.image.checksumType) && (!has(self.image.checksum) || size(self.image.checksum) == 0))",message="image.checksum and image.checksumType are not used with oci:// images: remove them"
+// +kubebuilder:validation:XValidation:rule="!has(self.image) || has(self.customDeploy) || !has(self.image.checksum) || !self.image.checksum.matches('^https?://') || isURL(self.image.checksum)",message="image.checksum looks like a URL and is not a valid one: correct the URL"
+type Metal3MachineSpec struct {
+	// providerID is how the machine and its Node are told to be the same; the provider sets it to
+	// metal3://<namespace>/<name of the host>/<name of the Metal3Machine>.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	ProviderID string `json:"providerID,omitempty"`
+
+	// image is the operating system image to be written to the host.
+	// +optional
+	Image *Image `json:"image,omitempty"`
+
+	// customDeploy replaces the writing of an image by a deployment procedure of its own.
+	// +optional
+	CustomDeploy *CustomDeploy `json:"customDeploy,omitempty"`
+
+	// userData names the secret with the user data for the first boot. It is used instead of the
+	// bootstrap data of the Machine.
+	// +optional
+	UserData *corev1.SecretReference `json:"userData,omitempty"`
+
+	// hostSelector narrows down which hosts may answer the machine.
+	// +optional
+	HostSelector *HostSelector `json:"hostSelector,omitempty"`
+
+	// dataTemplate names the Metal3DataTemplate that metaData and networkData are rendered from.
+	// +optional
+	DataTemplate *Metal3ObjectRef `json:"dataTemplate,omitempty"`
+
+	// metaData names a secret with ready-made metadata, used instead of rendered metadata.
+	// +optional
+	MetaData *corev1.SecretReference `json:"metaData,omitempty"`
+
+	// networkData names a secret with ready-made network data, used instead of rendered network data.
+	// +optional
+	NetworkData *corev1.SecretReference `json:"networkData,omitempty"`
+
+	// automatedCleaningMode says what happens to the disks of the host when the machine is deleted.
+	// +optional
+	AutomatedCleaningMode CleaningMode `json:"automatedCleaningMode,omitempty"`
+
+	// failureDomain is the failure domain that the host must belong to. The failure domain of the
+	// Machine, if it has one, is used instead.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	FailureDomain string `json:"failureDomain,omitempty"`
+
+	// identityRef gives access to the hosts of another cluster. It wins over the identityRef of the
+	// Metal3Cluster.
+	// +optional
+	IdentityRef *IdentityReference `json:"identityRef,omitempty"`
+}
+
+// Metal3MachineStatus is what the provider reports about a Metal3Machine.
+type Metal3MachineStatus struct {
+	// conditions are the current observations about the object: AssociateBareMetalHost,
+	// HostClaimReady, AssociateMetal3MachineMetaData, Metal3DataReady, Ready and Paused.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// initialization tells Cluster API how far the first set-up has come.
+	// +optional
+	Initialization Metal3MachineInitializationStatus `json:"initialization,omitempty,omitzero"`
+
+	// addresses are the IP addresses and names of the host.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	Addresses []clusterv1.MachineAddress `json:"addresses,omitempty"`
+
+	// failureDomain is the failure domain that the bound host belongs to.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	FailureDomain string `json:"failureDomain,omitempty"`
+
+	// userData names the secret whose user data the host gets.
+	// +optional
+	UserData *corev1.SecretReference `json:"userData,omitempty"`
+
+	// renderedData names the Metal3Data of the machine.
+	// +optional
+	RenderedData *Metal3ObjectRef `json:"renderedData,omitempty"`
+
+	// metaData names the secret whose metadata the host gets.
+	// +optional
+	MetaData *corev1.SecretReference `json:"metaData,omitempty"`
+
+	// networkData names the secret whose network data the host gets.
+	// +optional
+	NetworkData *corev1.SecretReference `json:"networkData,omitempty"`
+
+	// lastUpdated is when the provider last changed this status.
+	// +optional
+	LastUpdated *metav1.Time `json:"lastUpdated,omitempty"`
+
+	// deprecated holds what remains of the status of earlier API versions.
+	// +optional
+	Deprecated *Metal3MachineDeprecatedStatus `json:"deprecated,omitempty"`
+}
+
+// Metal3MachineInitializationStatus is the part of the status that Cluster API waits for.
+// +kubebuilder:validation:MinProperties=1
+type Metal3MachineInitializationStatus struct {
+	// provisioned becomes true once the host runs the image, and stays true.
+	// +optional
+	Provisioned *bool `json:"provisioned,omitempty"`
+}
+
+// Metal3MachineDeprecatedStatus groups status fields by the API version they come from.
+type Metal3MachineDeprecatedStatus struct {
+	// v1beta1 holds the status fields of API version v1beta1.
+	// +optional
+	V1Beta1 *Metal3MachineV1Beta1DeprecatedStatus `json:"v1beta1,omitempty"`
+}
+
+// Metal3MachineV1Beta1DeprecatedStatus holds the status fields of v1beta1 that v1beta2 has replaced.
+type Metal3MachineV1Beta1DeprecatedStatus struct {
+	// conditions are the conditions in the format of v1beta1, derived from status.conditions.
+	// +optional
+	Conditions clusterv1.Conditions `json:"conditions,omitempty"`
+
+	// failureReason is a short code for an error that needs a change by the user.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	FailureReason *string `json:"failureReason,omitempty"`
+
+	// failureMessage describes the error of failureReason.
+	// +optional
+	// +kubebuilder:validation:MinLength=0
+	// +kubebuilder:validation:MaxLength=10240
+	FailureMessage *string `json:"failureMessage,omitempty"`
+}
+
+// +kubebuilder:object:root=true
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=metal3machines,scope=Namespaced,categories=cluster-api,shortName=m3m;m3machine;m3machines;metal3m;metal3machine
+// +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.labels.cluster\\.x-k8s\\.io/cluster-name",description="Cluster that the object belongs to"
+// +kubebuilder:printcolumn:name="Host",type="string",JSONPath=".status.conditions[?(@.type==\"AssociateBareMetalHost\")].reason",description="Has a host been bound, and if not, why"
+// +kubebuilder:printcolumn:name="HostClaim",type="string",JSONPath=".status.conditions[?(@.type==\"HostClaimReady\")].reason",description="How far the work on the host has come"
+// +kubebuilder:printcolumn:name="Provisioned",type="boolean",JSONPath=".status.initialization.provisioned",description="The host runs the image"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].status",description="Summary of the conditions"
+// +kubebuilder:printcolumn:name="ProviderID",type="string",JSONPath=".spec.providerID",description="Provider ID of machine and Node"
+// +kubebuilder:printcolumn:name="Failure Domain",type="string",priority=1,JSONPath=".status.failureDomain",description="Failure domain of the bound host"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+
+// Metal3Machine is the infrastructure of a Machine: one bare metal server.
+type Metal3Machine struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is the standard metadata of the object.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitzero"`
+
+	// spec is what the user wants.
+	// +required
+	Spec Metal3MachineSpec `json:"spec,omitempty,omitzero"`
+
+	// status is what the provider observes.
+	// +optional
+	Status Metal3MachineStatus `json:"status,omitempty,omitzero"`
+}
+
+// +kubebuilder:object:root=true
+
+// Metal3MachineList is a list of Metal3Machines.
+type Metal3MachineList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitzero"`
+
+	// items are the Metal3Machines of the list.
+	Items []Metal3Machine `json:"items"`
+}
+
+// GetConditions returns the conditions of the object.
+func (m *Metal3Machine) GetConditions() []metav1.Condition {
+	return m.Status.Conditions
+}
+
+// SetConditions replaces the conditions of the object.
+func (m *Metal3Machine) SetConditions(conditions []metav1.Condition) {
+	m.Status.Conditions = conditions
+}
+
+// GetV1Beta1Conditions returns the conditions in the format of v1beta1.
+func (m *Metal3Machine) GetV1Beta1Conditions() clusterv1.Conditions {
+	if m.Status.Deprecated == nil || m.Status.Deprecated.V1Beta1 == nil {
+		return nil
+	}
+	return m.Status.Deprecated.V1Beta1.Conditions
+}
+
+// SetV1Beta1Conditions replaces the conditions in the format of v1beta1.
+func (m *Metal3Machine) SetV1Beta1Conditions(conditions clusterv1.Conditions) {
+	if m.Status.Deprecated == nil {
+		m.Status.Deprecated = &Metal3MachineDeprecatedStatus{}
+	}
+	if m.Status.Deprecated.V1Beta1 == nil {
+		m.Status.Deprecated.V1Beta1 = &Metal3MachineV1Beta1DeprecatedStatus{}
+	}
+	m.Status.Deprecated.V1Beta1.Conditions = conditions
+}

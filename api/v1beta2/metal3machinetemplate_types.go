@@ -1,0 +1,122 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package v1beta2
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// Metal3MachineTemplateSpec describes the Metal3Machines that are made from a template.
+type Metal3MachineTemplateSpec struct {
+	// template is the Metal3Machine to be made.
+	// +required
+	Template Metal3MachineTemplateResource `json:"template,omitempty,omitzero"`
+
+	// nodeReuse says that a machine takes over the host of the machine that it replaces, instead of
+	// giving it back and asking for any host.
+	// +optional
+	// +kubebuilder:default=false
+	NodeReuse *bool `json:"nodeReuse,omitempty"`
+}
+
+// Metal3MachineTemplateResource is the content of a Metal3Machine that is made from a template.
+type Metal3MachineTemplateResource struct {
+	// metadata holds labels and annotations for the Metal3Machine.
+	// +optional
+	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty,omitzero"`
+
+	// spec is the spec of the Metal3Machine.
+	// +required
+	Spec Metal3MachineSpec `json:"spec,omitempty,omitzero"`
+}
+
+// Metal3MachineTemplateStatus is what the provider reports about the machines of a template. The
+// cluster autoscaler uses it to scale a machine set up from zero.
+type Metal3MachineTemplateStatus struct {
+	// capacity are the resources that a machine of this template offers.
+	// +optional
+	Capacity corev1.ResourceList `json:"capacity,omitempty"`
+
+	// nodeInfo tells what kind of Node a machine of this template becomes.
+	// +optional
+	NodeInfo *NodeInfo `json:"nodeInfo,omitempty"`
+}
+
+// Architecture is a CPU architecture, named as in the label kubernetes.io/arch.
+// +kubebuilder:validation:Enum=amd64;arm64;s390x;ppc64le
+type Architecture string
+
+const (
+	// ArchitectureAMD64 is x86-64.
+	ArchitectureAMD64 Architecture = "amd64"
+	// ArchitectureARM64 is 64-bit ARM.
+	ArchitectureARM64 Architecture = "arm64"
+	// ArchitectureS390X is IBM Z.
+	ArchitectureS390X Architecture = "s390x"
+	// ArchitecturePPC64LE is 64-bit POWER, little endian.
+	ArchitecturePPC64LE Architecture = "ppc64le"
+)
+
+// NodeInfo is what is known of a Node before there is one.
+// +kubebuilder:validation:MinProperties=1
+type NodeInfo struct {
+	// architecture is the CPU architecture of the Node.
+	// +optional
+	Architecture Architecture `json:"architecture,omitempty"`
+
+	// operatingSystem is the operating system of the Node, named as in the label kubernetes.io/os.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	OperatingSystem string `json:"operatingSystem,omitempty"`
+}
+
+// +kubebuilder:object:root=true
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=metal3machinetemplates,scope=Namespaced,categories=cluster-api,shortName=m3mt;m3machinetemplate;m3machinetemplates;metal3mt;metal3machinetemplate
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+
+// Metal3MachineTemplate is what control planes and machine deployments make Metal3Machines from.
+type Metal3MachineTemplate struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is the standard metadata of the object.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitzero"`
+
+	// spec is what the user wants.
+	// +required
+	Spec Metal3MachineTemplateSpec `json:"spec,omitempty,omitzero"`
+
+	// status is what the provider observes.
+	// +optional
+	Status Metal3MachineTemplateStatus `json:"status,omitempty,omitzero"`
+}
+
+// +kubebuilder:object:root=true
+
+// Metal3MachineTemplateList is a list of Metal3MachineTemplates.
+type Metal3MachineTemplateList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitzero"`
+
+	// items are the Metal3MachineTemplates of the list.
+	Items []Metal3MachineTemplate `json:"items"`
+}
