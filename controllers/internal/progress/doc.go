@@ -1,0 +1,21 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package progress answers one question: how did a step of a reconcile end?
+// A step is done, waits for something that a watch will report, waits for a
+// deadline that was computed, or failed. Waiting is never an error, and nothing
+// here asks to look again after a fixed time. The package performs no IO.
+package progress

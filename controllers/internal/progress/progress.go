@@ -1,0 +1,118 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package progress
+
+import (
+	"errors"
+	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// Wait says what an object waits for, in the words of a condition.
+type Wait struct {
+	// Reason is the CamelCase reason of the condition that shows the wait.
+	Reason string
+	// Message is one sentence for the object's owner: what is missing and what
+	// to do about it.
+	Message string
+}
+
+// Outcome is how a step ended. The zero value means done.
+type Outcome struct {
+	waits    []Wait
+	deadline time.Time
+	err      error
+}
+
+// Waiting is the outcome of a step that a watch will wake.
+func Waiting(reason, message string) Outcome {
+	return Outcome{waits: []Wait{{Reason: reason, Message: message}}}
+}
+
+// Until is the outcome of a step that the passing of the deadline will wake.
+func Until(deadline time.Time, reason, message string) Outcome {
+	o := Waiting(reason, message)
+	o.deadline = deadline
+	return o
+}
+
+// Failed is the outcome of a step that is retried with the work queue's
+// backoff. A nil error means done.
+func Failed(err error) Outcome {
+	return Outcome{err: err}
+}
+
+// FailedBecause is Failed with a reason and a message that the object's owner
+// may read; the error itself goes to the log only.
+func FailedBecause(reason, message string, err error) Outcome {
+	o := Waiting(reason, message)
+	o.err = err
+	return o
+}
+
+// Terminal is the outcome of a step that only a changed spec can mend: it is
+// not retried.
+func Terminal(reason, message string, err error) Outcome {
+	return FailedBecause(reason, message, reconcile.TerminalError(err))
+}
+
+// Done says that the step neither waits nor failed.
+func (o Outcome) Done() bool {
+	return o.err == nil && len(o.waits) == 0
+}
+
+// Waits returns what is waited for, most important first.
+func (o Outcome) Waits() []Wait {
+	return o.waits
+}
+
+// Err returns the error of the step, nil unless it failed.
+func (o Outcome) Err() error {
+	return o.err
+}
+
+// And joins two outcomes: waits are kept in order, errors joined, and the
+// earliest deadline wins.
+func (o Outcome) And(p Outcome) Outcome {
+	joined := Outcome{
+		waits:    append(append([]Wait{}, o.waits...), p.waits...),
+		deadline: o.deadline,
+		err:      errors.Join(o.err, p.err),
+	}
+	if len(joined.waits) == 0 {
+		joined.waits = nil
+	}
+	if o.deadline.IsZero() || (!p.deadline.IsZero() && p.deadline.Before(o.deadline)) {
+		joined.deadline = p.deadline
+	}
+	return joined
+}
+
+// Result turns the outcome into what controller-runtime expects. An error
+// excludes a deadline, since the backoff comes first.
+func (o Outcome) Result(now time.Time) (ctrl.Result, error) {
+	if o.err != nil {
+		return ctrl.Result{}, o.err
+	}
+	if o.deadline.IsZero() {
+		return ctrl.Result{}, nil
+	}
+	// A deadline in the past still needs a positive delay to be honored.
+	return ctrl.Result{RequeueAfter: max(o.deadline.Sub(now), time.Millisecond)}, nil
+}

@@ -1,0 +1,27 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package secretwatch answers one question: which Secrets of which namespace
+// changed just now? It keeps one metadata-only watch for each namespace that a
+// controller asks for, so that a manager without cluster-wide rights on Secrets
+// is still woken by them.
+//
+// It takes a metadata client and namespaces, and hands namespace and name of a
+// changed Secret to each subscribed controller. A namespace whose rights are
+// missing is tried again by itself; once it works, subscribers get one event
+// with an empty name. The package never reads the data of a Secret, never
+// caches one and never writes.
+package secretwatch

@@ -1,0 +1,154 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package secretwatch
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+)
+
+var (
+	_ manager.Runnable               = &Watch{}
+	_ manager.LeaderElectionRunnable = &Watch{}
+)
+
+// MapFunc turns a changed Secret into the requests of a controller. The name is
+// empty when the watch of the namespace works again after it failed, or has
+// worked for the first time after it failed: whoever waits for rights in that
+// namespace should then look again.
+type MapFunc func(ctx context.Context, namespace, name string) []reconcile.Request
+
+// Watch is the set of watches of one manager. Its zero value is not usable; New
+// makes one.
+type Watch struct {
+	client metadata.Interface
+
+	mu          sync.Mutex
+	running     context.Context // nil until Start
+	namespaces  map[string]context.CancelFunc
+	subscribers []subscriber
+	loops       sync.WaitGroup
+}
+
+// subscriber is one started source: a controller's queue and how to fill it.
+type subscriber struct {
+	toRequests MapFunc
+	queue      workqueue.TypedRateLimitingInterface[reconcile.Request]
+}
+
+// New returns a Watch without namespaces. It does nothing before a manager
+// starts it.
+func New(client metadata.Interface) *Watch {
+	return &Watch{client: client, namespaces: map[string]context.CancelFunc{}}
+}
+
+// NewForConfig is New with a client of its own for the API server of config.
+func NewForConfig(config *rest.Config) (*Watch, error) {
+	client, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("metadata client for secrets: %w", err)
+	}
+	return New(client), nil
+}
+
+// Ensure starts the watch of a namespace unless it runs already. It returns at
+// once and may be called in every reconcile; call it before the Secret is read,
+// so that a change after the read is never missed.
+func (w *Watch) Ensure(namespace string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, found := w.namespaces[namespace]; found {
+		return
+	}
+	w.namespaces[namespace] = func() {}
+	if w.running != nil {
+		w.startLocked(namespace)
+	}
+}
+
+// Release stops the watch of a namespace that nobody needs any more.
+func (w *Watch) Release(namespace string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if cancel, found := w.namespaces[namespace]; found {
+		cancel()
+		delete(w.namespaces, namespace)
+	}
+}
+
+// Source returns an event source for builder.WatchesRawSource. Each controller
+// takes its own.
+func (w *Watch) Source(toRequests MapFunc) source.Source {
+	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.subscribers = append(w.subscribers, subscriber{toRequests: toRequests, queue: queue})
+		return nil
+	})
+}
+
+// Start runs the watches until ctx ends. Namespaces that were asked for before
+// start now.
+func (w *Watch) Start(ctx context.Context) error {
+	w.mu.Lock()
+	w.running = ctx
+	for namespace := range w.namespaces {
+		w.startLocked(namespace)
+	}
+	w.mu.Unlock()
+
+	<-ctx.Done()
+	w.mu.Lock()
+	w.running = nil
+	w.mu.Unlock()
+	w.loops.Wait()
+	return nil
+}
+
+// NeedLeaderElection says that only the leader watches: the others reconcile
+// nothing that could be woken.
+func (w *Watch) NeedLeaderElection() bool {
+	return true
+}
+
+// startLocked starts the loop of one namespace. The caller holds the lock.
+func (w *Watch) startLocked(namespace string) {
+	ctx, cancel := context.WithCancel(w.running)
+	w.namespaces[namespace] = cancel
+	l := newLoop(w.client, namespace, w.notify)
+	w.loops.Go(func() { l.run(ctx) })
+}
+
+// notify hands one changed Secret to every subscriber.
+func (w *Watch) notify(ctx context.Context, namespace, name string) {
+	w.mu.Lock()
+	subscribers := w.subscribers[:len(w.subscribers):len(w.subscribers)]
+	w.mu.Unlock()
+	for _, s := range subscribers {
+		for _, request := range s.toRequests(ctx, namespace, name) {
+			s.queue.Add(request)
+		}
+	}
+}
