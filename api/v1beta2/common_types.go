@@ -42,6 +42,9 @@ const (
 	DeletionFailedReason = "DeletionFailed"
 	// WaitingForHostClaimReason says that no host has been bound to the HostClaim of the machine yet.
 	WaitingForHostClaimReason = "WaitingForHostClaim"
+	// HardwareDataMissingReason says that a host is bound and its hardware facts have not been
+	// published; Metal3Machine and HostClaim use it.
+	HardwareDataMissingReason = "HardwareDataMissing"
 	// SecretsForbiddenReason says that the provider has no right to read or write secrets in the
 	// namespace; the message names verb, resource and namespace.
 	SecretsForbiddenReason = "SecretsForbidden"

@@ -51,6 +51,12 @@ const (
 	// claim's failureDomain is a preference; without it, it is a condition.
 	SoftFailureDomainAnnotation = "hostclaim.metal3.io/soft-failure-domain"
 
+	// ClaimUIDLabel is on a bound BareMetalHost and on the HardwareData that is
+	// published for it: the UID of the HostClaim. It is written and removed
+	// together with spec.consumerRef, which is the truth; the label only makes
+	// a live list of a claim's host cheap.
+	ClaimUIDLabel = "hostclaim.metal3.io/claim-uid"
+
 	// SecretClaimUIDLabel is on each Secret that the hostclaim manager copied
 	// next to a host: the UID of the HostClaim that it was copied for.
 	SecretClaimUIDLabel = "hostclaim.metal3.io/claim-uid"

@@ -29,6 +29,12 @@ const (
 	WaitingForAddressesReason = "WaitingForAddresses"
 	// PoolNotFoundReason says that the template names an address pool that does not exist.
 	PoolNotFoundReason = "PoolNotFound"
+	// PoolAPIMissingReason says that the API which the template's address pool is asked by is not installed.
+	PoolAPIMissingReason = "PoolAPIMissing"
+	// OwnerNotFoundReason says that the Metal3DataClaim, Metal3Machine or Machine that the data is for does not exist.
+	OwnerNotFoundReason = "OwnerNotFound"
+	// SecretNameTakenReason says that a secret of the name belongs to something else.
+	SecretNameTakenReason = "SecretNameTaken"
 	// InterfaceNotFoundReason says that the template names a network interface that the host does not have.
 	InterfaceNotFoundReason = "InterfaceNotFound"
 )

@@ -46,8 +46,6 @@ const (
 	// HostClaimNotBoundReason says that the HostClaim exists and no host has answered it; the message
 	// repeats the claim's own explanation.
 	HostClaimNotBoundReason = "HostClaimNotBound"
-	// HardwareDataMissingReason says that a host is bound and its hardware facts have not been published.
-	HardwareDataMissingReason = "HardwareDataMissing"
 	// HostLostReason says that the bound host does not exist anymore, so that the Machine must be replaced.
 	HostLostReason = "HostLost"
 	// HostClaimNameTakenReason says that a HostClaim of the name that the machine's claim would get

@@ -1,0 +1,172 @@
+# Everything that people and CI run. `make help` lists the targets.
+SHELL := /usr/bin/env bash -o pipefail
+.SHELLFLAGS := -ec
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+# The modules that hold code of ours; those below hack/devcluster/components only
+# build programs of others.
+MODULES := . api test hack/devcluster hack/tools
+
+CONTROLLER_GEN := $(CURDIR)/bin/tools/controller-gen
+GOLANGCI_LINT := $(CURDIR)/bin/tools/golangci-lint
+DEVCLUSTER := go -C hack/devcluster run .
+
+HEADER := $(CURDIR)/hack/boilerplate/boilerplate.go.txt
+HOSTCLAIM_API := github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1
+# RBAC markers of controllers/hostclaim make the role of the hostclaim manager,
+# all others that of the provider manager.
+PROVIDER_PACKAGES := $(filter-out hostclaim,$(notdir $(patsubst %/,%,$(wildcard controllers/*/))))
+GENERATED := api/v1beta2/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml \
+	config/hostclaim/crd/bases config/hostclaim/rbac/role.yaml
+
+# -race where it is affordable: the tests that start servers go without.
+UNIT_FLAGS ?= -race -shuffle=on
+API_FLAGS ?= -shuffle=on -timeout 15m
+E2E_FLAGS ?= -count=1 -timeout 60m -v
+# Packages of module test that need servers: API tests, the end-to-end story, benchmarks.
+SERVED := /test/(api|e2e|bench)(/|$$)
+
+IMAGE_PREFIX ?= localhost
+IMAGE_TAG ?= dev
+DOCKER ?= docker
+
+.PHONY: help
+help: ## List the targets
+	@awk 'BEGIN {FS = ":.*## "} /^## / {printf "\n%s\n", substr($$0, 4)} \
+		/^[a-z0-9-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+## Build
+
+.PHONY: build
+build: ## Build both managers and hostsim into bin/
+	go build -o bin/manager .
+	go build -o bin/hostclaim-manager ./cmd/hostclaim-manager
+	go -C test build -o $(CURDIR)/bin/hostsim ./cmd/hostsim
+
+.PHONY: docker-build
+docker-build: ## Build the images of both managers
+	$(DOCKER) build --target manager -t $(IMAGE_PREFIX)/cluster-api-provider-metal3:$(IMAGE_TAG) .
+	$(DOCKER) build --target hostclaim-manager -t $(IMAGE_PREFIX)/hostclaim-manager:$(IMAGE_TAG) .
+
+.PHONY: release-manifests
+release-manifests: bin/tools/kustomize ## Write what a release consists of into out/
+	mkdir -p out
+	bin/tools/kustomize build config/default >out/infrastructure-components.yaml
+	bin/tools/kustomize build config/hardened >out/infrastructure-components-hardened.yaml
+	bin/tools/kustomize build config/hostclaim/default >out/hostclaim-components.yaml
+	bin/tools/kustomize build config/hostclaim-hardened >out/hostclaim-components-hardened.yaml
+	cp metadata.yaml templates/*.yaml out/
+
+.PHONY: clean
+clean: ## Remove what was built; the components of the dev cluster and the tools stay
+	rm -rf out bin/manager bin/hostclaim-manager bin/hostsim
+
+## Dev cluster
+
+.PHONY: demo
+demo: ## Build what is needed, start a cluster, play the story of the README
+	$(DEVCLUSTER) demo
+
+.PHONY: demo-down
+demo-down: dev-down ## Stop the demo
+
+.PHONY: dev-up
+dev-up: ## Start the dev cluster without the story
+	$(DEVCLUSTER) up
+
+.PHONY: dev-down
+dev-down: ## Stop the dev cluster
+	$(DEVCLUSTER) down
+
+## Test
+
+.PHONY: test
+test: test-unit test-api test-e2e ## Run all tests
+
+.PHONY: test-unit
+test-unit: ## Run the tests that need no server
+	go test $(UNIT_FLAGS) ./...
+	go -C api test $(UNIT_FLAGS) ./...
+	go -C hack/tools test ./...
+	go -C hack/devcluster test $(UNIT_FLAGS) ./...
+	cd test && go test $(UNIT_FLAGS) $$(go list ./... | grep -vE '$(SERVED)')
+
+.PHONY: test-api
+test-api: ## Run the tests against a real API server, built from source if KUBEBUILDER_ASSETS is not set
+	assets=$${KUBEBUILDER_ASSETS:-$$($(DEVCLUSTER) build etcd kube-apiserver)}; \
+	cd test && KUBEBUILDER_ASSETS=$$assets go test $(API_FLAGS) ./api/...
+
+.PHONY: test-e2e
+test-e2e: ## Run the story of the demo with assertions, on a dev cluster of its own
+	go -C test test $(E2E_FLAGS) ./e2e/...
+
+## Generate
+
+.PHONY: generate
+generate: bin/tools/controller-gen ## Generate deepcopy functions, CRDs and RBAC roles
+	cd api && $(CONTROLLER_GEN) object:headerFile=$(HEADER) crd:crdVersions=v1 paths=./v1beta2/ \
+		output:crd:dir=../config/crd/bases
+	@all=$$(mktemp -d); trap 'rm -rf "$$all"' EXIT; \
+	$(CONTROLLER_GEN) crd:crdVersions=v1,allowDangerousTypes=true paths=$(HOSTCLAIM_API) output:crd:dir=$$all; \
+	mkdir -p config/hostclaim/crd/bases; \
+	cp $$all/metal3.io_host{claims,deploypolicies}.yaml config/hostclaim/crd/bases/
+	$(CONTROLLER_GEN) rbac:roleName=manager-role $(PROVIDER_PACKAGES:%=paths=./controllers/%/...) \
+		output:rbac:dir=config/rbac
+	$(CONTROLLER_GEN) rbac:roleName=manager-role paths=./controllers/hostclaim/... \
+		output:rbac:dir=config/hostclaim/rbac
+
+## Check
+
+.PHONY: verify
+verify: verify-boilerplate verify-generate verify-modules ## Check headers, generated files and module files
+
+.PHONY: verify-boilerplate
+verify-boilerplate: ## Check that every Go file starts with the license header
+	hack/boilerplate/verify.sh
+
+.PHONY: verify-generate
+verify-generate: ## Check that the generated files are current; renews them if not
+	@before=$$(mktemp -d); trap 'rm -rf "$$before"' EXIT; \
+	cp -r --parents $(GENERATED) $$before; \
+	$(MAKE) generate; \
+	for path in $(GENERATED); do \
+		diff -r $$before/$$path $$path || stale="$$stale $$path"; \
+	done; \
+	if [[ -n $$stale ]]; then echo "stale, now renewed:$$stale: commit them" >&2; exit 1; fi
+
+.PHONY: verify-modules
+verify-modules: ## Check that go.mod and go.sum of every module are tidy
+	@for module in $(MODULES); do \
+		go -C $$module mod tidy -diff || { echo "run: go -C $$module mod tidy" >&2; exit 1; }; \
+	done
+
+.PHONY: lint
+lint: bin/tools/golangci-lint lint-api ## Check the code of all modules
+	@for module in $(MODULES); do \
+		echo "lint $$module"; (cd $$module && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml); \
+	done
+
+.PHONY: lint-fix
+lint-fix: bin/tools/golangci-lint ## Correct what golangci-lint can correct by itself
+	@for module in $(MODULES); do \
+		echo "lint $$module"; (cd $$module && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml --fix); \
+	done
+
+.PHONY: lint-api
+lint-api: bin/tools/apilint ## Check the API types against the conventions of Kubernetes
+	bin/tools/apilint api/v1beta2
+
+## Tools, built from the module hack/tools
+
+bin/tools/controller-gen: hack/tools/go.sum
+	go -C hack/tools build -o $(CURDIR)/$@ sigs.k8s.io/controller-tools/cmd/controller-gen
+
+bin/tools/kustomize: hack/tools/go.sum
+	go -C hack/tools build -o $(CURDIR)/$@ sigs.k8s.io/kustomize/kustomize/v5
+
+bin/tools/golangci-lint: hack/tools/go.sum
+	go -C hack/tools build -o $(CURDIR)/$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+bin/tools/apilint: $(wildcard hack/tools/apilint/*.go)
+	go -C hack/tools build -o $(CURDIR)/$@ ./apilint

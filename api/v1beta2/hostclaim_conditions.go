@@ -1,0 +1,91 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package v1beta2
+
+// This file names the conditions and reasons that the hostclaim manager sets on
+// HostClaims beside those that baremetal-operator's API defines. Everything of
+// ours that upstream does not know carries the prefix hostclaim.metal3.io/.
+
+// Conditions of a HostClaim that upstream does not define.
+const (
+	// HardwareDataPublishedCondition says whether the facts of the bound host
+	// are in the HardwareData that status.hardwareData names.
+	HardwareDataPublishedCondition = "hostclaim.metal3.io/HardwareDataPublished"
+
+	// StoodDownCondition is True while another controller works on the claim
+	// and ours keeps its hands off it. An administrator who wants ours to take
+	// over removes the condition and what the other one wrote to the status.
+	StoodDownCondition = "hostclaim.metal3.io/StoodDown"
+)
+
+// Reasons of the condition Associated that upstream does not define.
+const (
+	// BindingReason is the reason of Associated Unknown: a host was chosen and
+	// is about to be bound. status.bareMetalHost names it.
+	BindingReason = "Binding"
+
+	// InvalidHostSelectorReason means that spec.hostSelector cannot be
+	// understood.
+	InvalidHostSelectorReason = "InvalidHostSelector"
+
+	// NoNamespaceAdmitsReason means that no namespace with hosts admits the
+	// claim, so that none of its hosts was looked at.
+	NoNamespaceAdmitsReason = "NoNamespaceAdmits"
+)
+
+// Reasons of the condition Synchronized that upstream does not define.
+const (
+	// NotAssociatedReason means that there is no host to synchronize with.
+	NotAssociatedReason = "NotAssociated"
+
+	// ImageRefusedReason means that the claim asks for an image or a deploy
+	// method that no policy permits.
+	ImageRefusedReason = "ImageRefused"
+
+	// ImageChangeIgnoredReason means that image or customDeploy were changed
+	// after the host was told what to write; the host keeps what it has.
+	ImageChangeIgnoredReason = "ImageChangeIgnored"
+
+	// PolicyRevokedReason means that no policy admits the claim to its host's
+	// namespace any more, so that nothing new is written there.
+	PolicyRevokedReason = "PolicyRevoked"
+
+	// OCIAuthSecretSyncFailureReason means that the pull secret of the image
+	// cannot be brought to the host.
+	OCIAuthSecretSyncFailureReason = "OCIAuthSecretSyncFailure"
+)
+
+// Reasons of the condition HardwareDataPublished, beside
+// HardwareDataMissingReason: the host has not reported its hardware yet.
+const (
+	// PublishedReason means that the facts are published and current.
+	PublishedReason = "Published"
+
+	// HardwareDataNameTakenReason means that an object that is not ours has the
+	// name under which the facts would be published.
+	HardwareDataNameTakenReason = "HardwareDataNameTaken"
+)
+
+// OtherControllerReason is the reason of StoodDown True.
+const OtherControllerReason = "OtherController"
+
+// BindingFailedReason and ReleaseFailedReason mean that a request to the API
+// server failed; it is tried again with growing pauses.
+const (
+	BindingFailedReason = "BindingFailed"
+	ReleaseFailedReason = "ReleaseFailed"
+)
