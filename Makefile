@@ -24,8 +24,9 @@ GENERATED := api/v1beta2/zz_generated.deepcopy.go config/crd/bases config/rbac/r
 UNIT_FLAGS ?= -race -shuffle=on
 API_FLAGS ?= -shuffle=on -timeout 15m
 E2E_FLAGS ?= -count=1 -timeout 60m -v
-# Packages of module test that need servers: API tests, the end-to-end story, benchmarks.
-SERVED := /test/(api|e2e|bench)(/|$$)
+# Packages of module test that need an API server, and those that need a whole dev cluster.
+API_TESTS := api data hostclaim machine rbac
+SERVED := /test/($(subst $(eval ) ,|,$(API_TESTS))|e2e|bench)(/|$$)
 
 IMAGE_PREFIX ?= localhost
 IMAGE_TAG ?= dev
@@ -95,7 +96,7 @@ test-unit: ## Run the tests that need no server
 .PHONY: test-api
 test-api: ## Run the tests against a real API server, built from source if KUBEBUILDER_ASSETS is not set
 	assets=$${KUBEBUILDER_ASSETS:-$$($(DEVCLUSTER) build etcd kube-apiserver)}; \
-	cd test && KUBEBUILDER_ASSETS=$$assets go test $(API_FLAGS) ./api/...
+	cd test && KUBEBUILDER_ASSETS=$$assets go test $(API_FLAGS) $(API_TESTS:%=./%/...)
 
 .PHONY: test-e2e
 test-e2e: ## Run the story of the demo with assertions, on a dev cluster of its own

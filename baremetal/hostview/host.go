@@ -1,0 +1,120 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package hostview
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+// privatePrefix starts the keys that carry facts of their own on a published
+// HardwareData. Templates see those facts as fields, not as keys.
+const privatePrefix = "hostclaim.metal3.io/"
+
+// Host is what is known of a bound server.
+type Host struct {
+	// Name and Namespace are those of the server's own object, which may live
+	// in another namespace or in another cluster.
+	Name      string
+	Namespace string
+	// UID is the UID of that object; Nodes carry it as the label metal3.io/uuid.
+	UID string
+	// BootMACAddress is the MAC address that the server boots from; empty when unknown.
+	BootMACAddress string
+	// FailureDomain is where the server stands; empty when nobody said.
+	FailureDomain string
+	// Hostname is the name that the server had when it was inspected.
+	Hostname string
+	// Labels and Annotations are what the owner of the server lets out.
+	Labels      map[string]string
+	Annotations map[string]string
+	// NICs are the network interfaces that the inspection found, in its order.
+	// A dual-stack interface is there twice, once for each address.
+	NICs []NIC
+}
+
+// NIC is one network interface with at most one address.
+type NIC struct {
+	Name string
+	MAC  string
+	IP   string
+}
+
+// FromHardwareData reads a published HardwareData. Nil, or one without
+// hardware details, gives a Host that knows accordingly less.
+func FromHardwareData(data *bmov1alpha1.HardwareData) Host {
+	if data == nil {
+		return Host{}
+	}
+	host := Host{
+		Name:           data.Annotations[infrav1.HostNameAnnotation],
+		Namespace:      data.Annotations[infrav1.HostNamespaceAnnotation],
+		UID:            data.Annotations[infrav1.HostUIDAnnotation],
+		BootMACAddress: data.Annotations[infrav1.BootMACAddressAnnotation],
+		FailureDomain:  data.Annotations[infrav1.HostFailureDomainAnnotation],
+		Labels:         published(data.Labels),
+		Annotations:    published(data.Annotations),
+	}
+	details := data.Spec.HardwareDetails
+	if details == nil {
+		return host
+	}
+	host.Hostname = details.Hostname
+	for _, nic := range details.NIC {
+		host.NICs = append(host.NICs, NIC{Name: nic.Name, MAC: nic.MAC, IP: nic.IP})
+	}
+	return host
+}
+
+// MAC returns the MAC address of the interface of that name, and whether there
+// is such an interface with a MAC address.
+func (h Host) MAC(name string) (string, bool) {
+	for _, nic := range h.NICs {
+		if nic.Name == name && nic.MAC != "" {
+			return nic.MAC, true
+		}
+	}
+	return "", false
+}
+
+// Interfaces returns the names of the interfaces, sorted and without repeats,
+// for messages that tell what could have been asked for.
+func (h Host) Interfaces() []string {
+	var names []string
+	for _, nic := range h.NICs {
+		if nic.Name != "" {
+			names = append(names, nic.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// published leaves out the keys of the HostClaim boundary.
+func published(keys map[string]string) map[string]string {
+	shown := maps.Clone(keys)
+	maps.DeleteFunc(shown, func(key, _ string) bool { return strings.HasPrefix(key, privatePrefix) })
+	if len(shown) == 0 {
+		return nil
+	}
+	return shown
+}

@@ -1,0 +1,111 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package ippool
+
+import (
+	"fmt"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+// ClaimState is what is known of the claim on one pool.
+type ClaimState int
+
+const (
+	// ClaimAbsent means that there is no claim.
+	ClaimAbsent ClaimState = iota
+	// ClaimHeld means that the claim is ours.
+	ClaimHeld
+	// ClaimDying means that the claim is ours, but somebody deleted it. The
+	// address stays ours until we release the claim.
+	ClaimDying
+	// ClaimForeign means that a claim of that name belongs to something else,
+	// perhaps to an earlier Metal3Data that is not quite gone.
+	ClaimForeign
+)
+
+// Observed is what is known of one pool.
+type Observed struct {
+	Pool Pool
+	// Namespace is where pool and claim live.
+	Namespace string
+	// APIMissing says that the cluster does not know the kind of claim.
+	APIMissing bool
+	// PoolMissing says that there is no such pool. Only pools of
+	// ip-address-manager are looked at, others are nobody's business but their
+	// provider's.
+	PoolMissing bool
+	// Claim and ClaimName tell about the claim, Answer what it says.
+	Claim     ClaimState
+	ClaimName string
+	Answer    Answer
+}
+
+// Step is what to do next about one pool. At most one of Apply, Release and
+// Read is set.
+type Step struct {
+	// Apply says that the claim is to be written.
+	Apply bool
+	// Release says that the claim is dead and has no address: it may go, so that
+	// a new one can be written.
+	Release bool
+	// Read is the name of the address object to be read.
+	Read string
+	// Reason and Message say what is waited for; empty when the address is there.
+	Reason, Message string
+}
+
+// Next returns the next step for one pool.
+func Next(o Observed) Step {
+	switch {
+	case o.APIMissing:
+		return Step{Reason: infrav1.PoolAPIMissingReason, Message: missingAPI(o.Pool)}
+	case o.Claim == ClaimForeign:
+		return Step{Reason: infrav1.WaitingForAddressesReason, Message: fmt.Sprintf(
+			"%s %q belongs to something else: it must be deleted before pool %q can be asked", o.Pool.claimKind(), o.ClaimName, o.Pool.Name)}
+	case o.Claim != ClaimAbsent && o.Answer.AddressName != "":
+		return Step{Read: o.Answer.AddressName}
+	case o.Claim == ClaimDying:
+		return Step{Release: true, Reason: infrav1.WaitingForAddressesReason, Message: fmt.Sprintf(
+			"%s %q was deleted before it was answered, a new one follows", o.Pool.claimKind(), o.ClaimName)}
+	case o.PoolMissing:
+		return Step{Reason: infrav1.PoolNotFoundReason, Message: fmt.Sprintf(
+			"There is no %s in namespace %q: create it", o.Pool, o.Namespace)}
+	case o.Answer.Problem != "":
+		return Step{Reason: infrav1.WaitingForAddressesReason, Message: fmt.Sprintf(
+			"%s gives no address, it says %q: mend the pool, then delete %s %q to ask again",
+			o.Pool, o.Answer.Problem, o.Pool.claimKind(), o.ClaimName)}
+	default:
+		return Step{Apply: o.Claim == ClaimAbsent, Reason: infrav1.WaitingForAddressesReason, Message: fmt.Sprintf(
+			"Waiting for %s to give an address", o.Pool)}
+	}
+}
+
+func missingAPI(pool Pool) string {
+	if pool.Metal3() {
+		return fmt.Sprintf("%s cannot be asked, the cluster does not know IPClaims of group %s: install ip-address-manager", pool, Metal3Group)
+	}
+	return fmt.Sprintf("%s cannot be asked, the cluster does not know IPAddressClaims of group ipam.cluster.x-k8s.io: "+
+		"install an IPAM provider of Cluster API", pool)
+}
+
+func (p Pool) claimKind() string {
+	if p.Metal3() {
+		return "IPClaim"
+	}
+	return "IPAddressClaim"
+}

@@ -1,0 +1,129 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package lease
+
+// Record is what the status of a claim says about its host.
+type Record int
+
+// The records of a claim. Only Bound and Lost claim anything about the host;
+// Intended says what somebody was about to do.
+const (
+	// Unrecorded is a status without a host.
+	Unrecorded Record = iota
+	// Intended is a host with condition Associated Unknown.
+	Intended
+	// Bound is a host with condition Associated True.
+	Bound
+	// Lost is a host with condition Associated False: it was bound once and is
+	// ours no more.
+	Lost
+)
+
+// Sight is what a live read showed of the recorded host when it is not ours.
+type Sight int
+
+// The sights of a recorded host.
+const (
+	// Unread means that no live read was made in this pass.
+	Unread Sight = iota
+	// Gone means that the host does not exist.
+	Gone
+	// Taken means that the host names another consumer.
+	Taken
+	// Idle means that the host names nobody.
+	Idle
+	// Fenced means that the host names nobody and was written after the intent.
+	Fenced
+)
+
+// Binding is everything that the next step of a claim depends on.
+type Binding struct {
+	// Deleting says that the claim has a deletionTimestamp.
+	Deleting bool
+	// Own says that a host names the claim: namespace, name and UID.
+	Own bool
+	// Record is what the claim's status says.
+	Record Record
+	// Recorded is what a live read showed of the recorded host.
+	Recorded Sight
+	// NobodyNamesUs says that a live list found no host that names the claim.
+	NobodyNamesUs bool
+}
+
+// Step is what to do next about the binding of a claim.
+type Step string
+
+// The steps of binding and unbinding.
+const (
+	// Keep means that the claim has its host; the status says so.
+	Keep Step = "Keep"
+	// Release means that the claim goes and its host must be freed.
+	Release Step = "Release"
+	// ReadRecorded asks for a live read of the recorded host.
+	ReadRecorded Step = "ReadRecorded"
+	// ListOwn asks for a live list of hosts that name the claim.
+	ListOwn Step = "ListOwn"
+	// Fence asks for a write to the intended host that bumps its version.
+	Fence Step = "Fence"
+	// DropIntent asks for the record to be cleared, locked.
+	DropIntent Step = "DropIntent"
+	// ReportLost means that the host is gone and that nothing replaces it.
+	ReportLost Step = "ReportLost"
+	// Choose asks for a host to be selected and bound.
+	Choose Step = "Choose"
+	// Finish means that nothing names the claim and that its finalizer may go.
+	Finish Step = "Finish"
+)
+
+// Next returns the next step. Each step adds a fact to Binding, so that asking
+// again ends in Keep, Release, ReportLost, Choose or Finish.
+func Next(b Binding) Step {
+	switch {
+	case b.Own && b.Deleting:
+		return Release
+	case b.Own:
+		return Keep
+	case b.Record == Intended:
+		return dropIntent(b)
+	case b.Record == Lost && !b.Deleting:
+		return ReportLost
+	case b.Record != Unrecorded && b.Recorded == Unread:
+		return ReadRecorded
+	case b.Record == Bound && !b.Deleting:
+		return ReportLost
+	case !b.NobodyNamesUs:
+		return ListOwn
+	case b.Deleting:
+		return Finish
+	default:
+		return Choose
+	}
+}
+
+// dropIntent leads out of an intent that did not come to a consumerRef. A host
+// that is gone or names somebody else needs no fence: its version has changed
+// since the intent was made, so a writer that still acts on the intent loses.
+func dropIntent(b Binding) Step {
+	switch b.Recorded {
+	case Unread:
+		return ReadRecorded
+	case Idle:
+		return Fence
+	default:
+		return DropIntent
+	}
+}

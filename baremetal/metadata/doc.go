@@ -1,0 +1,23 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package metadata answers one question: which keys and values does a server
+// find as metadata on its config drive?
+//
+// Its inputs are the metaData of a data template and the facts of one machine.
+// The output is YAML with string values only, the same bytes for the same
+// input. It asks no pool and writes no secret: addresses are facts.
+package metadata

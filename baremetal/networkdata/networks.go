@@ -1,0 +1,116 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package networkdata
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/ippool"
+)
+
+// The two address families, as far as the format tells them apart.
+var (
+	ipv4 = family{name: "ipv4", bits: 32}
+	ipv6 = family{name: "ipv6", bits: 128}
+)
+
+type family struct {
+	name string
+	bits int
+}
+
+// mask writes a prefix length as an address.
+func (f family) mask(prefix int32) string {
+	mask := net.CIDRMask(int(prefix), f.bits)
+	return net.IP(mask).String()
+}
+
+// contains says whether the text is an address of the family.
+func (f family) contains(text string) bool {
+	address, err := netip.ParseAddr(text)
+	return err == nil && address.Zone() == "" && address.BitLen() == f.bits && !address.Is4In6()
+}
+
+// networks renders static IPv4 and IPv6 first, then DHCP for both, then SLAAC.
+func (r *renderer) networks(spec *infrav1.NetworkDataNetwork) []network {
+	rendered := []network{}
+	if spec == nil {
+		return rendered
+	}
+	for _, n := range spec.IPv4 {
+		source := ippool.Source{Annotation: n.FromPoolAnnotation, Ref: n.FromPoolRef, Name: n.IPAddressFromIPPool}
+		rendered = append(rendered, r.static(ipv4, n.ID, n.Link, source, routesV4(n.Routes)))
+	}
+	for _, n := range spec.IPv6 {
+		source := ippool.Source{Annotation: n.FromPoolAnnotation, Ref: n.FromPoolRef, Name: n.IPAddressFromIPPool}
+		rendered = append(rendered, r.static(ipv6, n.ID, n.Link, source, routesV6(n.Routes)))
+	}
+	for _, n := range spec.IPv4DHCP {
+		rendered = append(rendered, r.network(ipv4, "ipv4_dhcp", n.ID, n.Link, routesV4(n.Routes)))
+	}
+	for _, n := range spec.IPv6DHCP {
+		rendered = append(rendered, r.network(ipv6, "ipv6_dhcp", n.ID, n.Link, routesV6(n.Routes)))
+	}
+	for _, n := range spec.IPv6SLAAC {
+		rendered = append(rendered, r.network(ipv6, "ipv6_slaac", n.ID, n.Link, routesV6(n.Routes)))
+	}
+	return rendered
+}
+
+// network renders what all networks have in common.
+func (r *renderer) network(f family, kind, id, link string, routes []routeSpec) network {
+	name := item("networks."+kind, id)
+	r.mustExist(name+".link", link)
+	return network{Type: kind, ID: id, Link: link, Routes: r.routes(f, name, routes)}
+}
+
+func (r *renderer) static(f family, id, link string, source ippool.Source, routes []routeSpec) network {
+	rendered := r.network(f, f.name, id, link, routes)
+	name := item("networks."+f.name, id)
+	pool, err := source.Pool(r.facts)
+	if err != nil {
+		r.fail(name, err)
+		return rendered
+	}
+	if pool.Name == "" {
+		r.fail(name, TemplateError{
+			Problem: "the network names no pool", Remedy: "set fromPoolRef, fromPoolAnnotation or ipAddressFromIPPool",
+		})
+		return rendered
+	}
+	address, err := r.facts.Address(pool.Name)
+	switch {
+	case err != nil:
+		r.fail(name, err)
+	case !f.contains(address.Address):
+		r.fail(name, PoolError{
+			Pool: pool.Name, Problem: fmt.Sprintf("gave %q, which is not an %s address", address.Address, f.name),
+			Remedy: "name a pool of that family",
+		})
+	case address.Prefix < 1 || int(address.Prefix) > f.bits:
+		r.fail(name, PoolError{
+			Pool: pool.Name, Problem: fmt.Sprintf("gave prefix length %d, which is none of %s", address.Prefix, f.name),
+			Remedy: "set the prefix in the pool",
+		})
+	default:
+		rendered.IPAddress, rendered.Netmask = address.Address, f.mask(address.Prefix)
+	}
+	return rendered
+}

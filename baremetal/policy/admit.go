@@ -1,0 +1,78 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package policy
+
+import (
+	"slices"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+)
+
+// Namespace is what a policy may know of the namespace of a claim.
+type Namespace struct {
+	// Name is the name of the namespace.
+	Name string
+	// Labels are the labels of the Namespace object.
+	Labels map[string]string
+}
+
+// Admits says whether a valid policy lets claims of a namespace use the hosts
+// of the policy's namespace. All parts of the policy that are set must hold.
+//
+// A policy without hostClaimNamespaces admits nobody, an empty one everybody,
+// and an empty list of names nobody again. nameMatches must match the whole
+// name. An invalid policy admits nobody.
+func Admits(p *bmov1alpha1.HostDeployPolicy, ns Namespace) bool {
+	r, err := parse(p)
+	return err == nil && r.admits(ns)
+}
+
+// Everybody says that a policy admits every namespace there is, which deserves
+// a warning to its author.
+func Everybody(p *bmov1alpha1.HostDeployPolicy) bool {
+	c := p.Spec.HostClaimNamespaces
+	return c != nil && c.Names == nil && c.NameMatches == "" && len(c.HasLabels) == 0
+}
+
+// MatchesPartOnly says that nameMatches is found within the name of a namespace
+// without matching all of it. An implementation that does not anchor the
+// expression would treat that namespace differently, so its author is warned.
+func MatchesPartOnly(p *bmov1alpha1.HostDeployPolicy, namespace string) bool {
+	r, err := parse(p)
+	if err != nil || r.nameMatches == nil {
+		return false
+	}
+	return r.nameMatches.matchesPart(namespace) && !r.nameMatches.matchesWhole(namespace)
+}
+
+// admits applies the parsed policy to one namespace.
+func (r rule) admits(ns Namespace) bool {
+	c := r.policy.Spec.HostClaimNamespaces
+	if c == nil {
+		return false
+	}
+	if c.Names != nil && !slices.Contains(c.Names, ns.Name) {
+		return false
+	}
+	if r.nameMatches != nil && !r.nameMatches.matchesWhole(ns.Name) {
+		return false
+	}
+	return !slices.ContainsFunc(c.HasLabels, func(want bmov1alpha1.NameValuePair) bool {
+		value, found := ns.Labels[want.Name]
+		return !found || (want.Value != "" && want.Value != value)
+	})
+}

@@ -1,0 +1,138 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+// InvalidError is a policy that cannot be understood and is therefore skipped.
+type InvalidError struct {
+	// Namespace and Name say which policy it is.
+	Namespace, Name string
+	// Field is the path of the field or annotation at fault.
+	Field string
+	// Value is what stands there.
+	Value string
+	// Problem is what is wrong with the value.
+	Problem string
+	// Remedy is what the author of the policy should do.
+	Remedy string
+}
+
+// Error names policy, field, problem and remedy in one sentence.
+func (e *InvalidError) Error() string {
+	return fmt.Sprintf("HostDeployPolicy %s/%s admits nobody, since %s: %s", e.Namespace, e.Name, e.Cause(), e.Remedy)
+}
+
+// Cause names field, value and problem, for a reader who knows which policy it
+// is about.
+func (e *InvalidError) Cause() string {
+	return fmt.Sprintf("%s %q is invalid (%s)", e.Field, e.Value, e.Problem)
+}
+
+// Validate returns nil for a policy that can be used, and otherwise one
+// InvalidError for each field and annotation at fault, joined.
+func Validate(p *bmov1alpha1.HostDeployPolicy) error {
+	_, err := parse(p)
+	return err
+}
+
+// rule is a policy with its regular expressions compiled.
+type rule struct {
+	policy *bmov1alpha1.HostDeployPolicy
+
+	// nil when the policy has none.
+	nameMatches *expression
+	// nil when the annotation is absent.
+	publishLabels, publishAnnotations, allowedImageURLs *expression
+
+	allowCustomDeploy, sharePreprovisioning bool
+}
+
+const (
+	regexpRemedy = "write a regular expression in RE2 syntax, or remove it"
+	boolRemedy   = `write "true" or "false", or remove it`
+)
+
+// expression is a regular expression that prefers the longest match. It is not
+// wrapped in anchors, since a text like "a)|(b" would break out of them.
+type expression struct {
+	longest *regexp.Regexp
+}
+
+// matchesWhole says that the expression matches all of value. A match of the
+// whole starts at the left end, so the leftmost longest match is it.
+func (e *expression) matchesWhole(value string) bool {
+	at := e.longest.FindStringIndex(value)
+	return at != nil && at[0] == 0 && at[1] == len(value)
+}
+
+// matchesPart says that the expression is found somewhere in value.
+func (e *expression) matchesPart(value string) bool {
+	return e.longest.MatchString(value)
+}
+
+// parse compiles a policy. Every fault is reported, not only the first.
+func parse(p *bmov1alpha1.HostDeployPolicy) (rule, error) {
+	r := rule{policy: p}
+	var faults []error
+	invalid := func(field, value, problem, remedy string) {
+		faults = append(faults, &InvalidError{
+			Namespace: p.Namespace, Name: p.Name, Field: field, Value: value, Problem: problem, Remedy: remedy,
+		})
+	}
+	compile := func(field, value string) *expression {
+		compiled, err := regexp.Compile(value)
+		if err != nil {
+			invalid(field, value, err.Error(), regexpRemedy)
+			return nil
+		}
+		compiled.Longest()
+		return &expression{compiled}
+	}
+	annotation := func(key string) *expression {
+		value, found := p.Annotations[key]
+		if !found {
+			return nil
+		}
+		return compile("annotation "+key, value)
+	}
+	flag := func(key string) bool {
+		value, found := p.Annotations[key]
+		if found && value != "true" && value != "false" {
+			invalid("annotation "+key, value, "neither true nor false", boolRemedy)
+		}
+		return value == "true"
+	}
+
+	if c := p.Spec.HostClaimNamespaces; c != nil && c.NameMatches != "" {
+		r.nameMatches = compile("spec.hostClaimNamespaces.nameMatches", c.NameMatches)
+	}
+	r.publishLabels = annotation(infrav1.PublishLabelsAnnotation)
+	r.publishAnnotations = annotation(infrav1.PublishAnnotationsAnnotation)
+	r.allowedImageURLs = annotation(infrav1.AllowedImageURLsAnnotation)
+	r.allowCustomDeploy = flag(infrav1.AllowCustomDeployAnnotation)
+	r.sharePreprovisioning = flag(infrav1.SharePreprovisioningNetworkDataAnnotation)
+	return r, errors.Join(faults...)
+}

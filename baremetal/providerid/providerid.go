@@ -1,0 +1,71 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package providerid
+
+import "strings"
+
+// Prefix starts every provider ID of this provider.
+const Prefix = "metal3://"
+
+// ID is a provider ID in its parts. All of them are needed.
+type ID struct {
+	// Namespace of the Metal3Machine.
+	Namespace string
+	// Host is the name of the BareMetalHost, which may live in any namespace.
+	Host string
+	// Machine is the name of the Metal3Machine.
+	Machine string
+}
+
+// Path returns the ID without its prefix. Rendered metadata carries it under
+// the key providerid, so that a kubelet can be told its provider ID.
+func (i ID) Path() string {
+	return i.Namespace + "/" + i.Host + "/" + i.Machine
+}
+
+// String returns the ID as it is written to spec.providerID.
+func (i ID) String() string {
+	return Prefix + i.Path()
+}
+
+// Valid says whether String returns something that Parse reads back.
+func (i ID) Valid() bool {
+	for _, part := range []string{i.Namespace, i.Host, i.Machine} {
+		if part == "" || strings.Contains(part, "/") {
+			return false
+		}
+	}
+	return true
+}
+
+// Parse reads a provider ID. It returns false for the IDs of other providers
+// and for older formats of this one, which name a host only.
+func Parse(providerID string) (ID, bool) {
+	path, ours := strings.CutPrefix(providerID, Prefix)
+	if !ours {
+		return ID{}, false
+	}
+	parts := strings.Split(path, "/")
+	if len(parts) != 3 {
+		return ID{}, false
+	}
+	id := ID{Namespace: parts[0], Host: parts[1], Machine: parts[2]}
+	if !id.Valid() {
+		return ID{}, false
+	}
+	return id, true
+}

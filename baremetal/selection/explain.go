@@ -1,0 +1,96 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package selection
+
+import (
+	"fmt"
+	"iter"
+	"regexp"
+	"slices"
+	"strings"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+)
+
+// Explain says in one sentence why none of the hosts answers a claim:
+//
+//	41 hosts seen: 30 in use, 6 not available, 4 without label rack=a1, 1 in error
+//
+// Reasons stand in a fixed order, those of the host before those of the claim.
+// Hosts are counted, never named, since they may be of another namespace. A
+// host that does fit is counted as free: it was taken or freed a moment ago.
+func Explain(c Criteria, hosts iter.Seq[*bmov1alpha1.BareMetalHost]) string {
+	counts, total := map[Misfit]int{}, 0
+	for host := range hosts {
+		counts[Fits(c, host)]++
+		total++
+	}
+	if total == 0 {
+		return noHosts(c)
+	}
+	var parts []string
+	for _, misfit := range c.order() {
+		if n := counts[misfit]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, misfit))
+		}
+	}
+	if n := counts[""]; n > 0 {
+		parts = append(parts, fmt.Sprintf("%d free a moment ago", n))
+	}
+	noun := "hosts"
+	if total == 1 {
+		noun = "host"
+	}
+	return fmt.Sprintf("%d %s seen: %s", total, noun, strings.Join(parts, ", "))
+}
+
+func noHosts(c Criteria) string {
+	if c.inNamespace != "" {
+		return "no hosts seen in namespace " + c.inNamespace
+	}
+	return "no hosts seen in the namespaces that admit this claim"
+}
+
+// order lists the misfits that a host can have for this claim: the state of the
+// host, then what the claim asks for, errors last.
+func (c Criteria) order() []Misfit {
+	var out []Misfit
+	for _, check := range checks {
+		if check.misfit != InError {
+			out = append(out, check.misfit)
+		}
+	}
+	if c.inNamespace != "" {
+		out = append(out, Misfit("outside namespace "+c.inNamespace))
+	}
+	for _, r := range c.requirements {
+		if misfit := Misfit(r.lack); !slices.Contains(out, misfit) {
+			out = append(out, misfit)
+		}
+	}
+	out = append(out, Misfit("outside failure domain "+c.failureDomain))
+	return append(out, InError)
+}
+
+// count matches the numbers of an explanation and nothing else in it.
+var count = regexp.MustCompile(`(^|seen: |, )\d+ (hosts? |)`)
+
+// SameButCounts says that two explanations differ in numbers at most. A change
+// of counts alone is not worth a write.
+func SameButCounts(a, b string) bool {
+	return count.ReplaceAllString(a, "$1") == count.ReplaceAllString(b, "$1")
+}

@@ -1,0 +1,102 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+// controllerName names the controller in logs, metrics and events.
+const controllerName = "metal3cluster"
+
+// SetupWithManager starts the controller. Its Cluster wakes it, for the owner
+// reference, the pause and the endpoint, and so do machines that go away.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options) error {
+	filter := predicates.ResourceHasFilterLabel(mgr.GetScheme(), mgr.GetLogger(), r.WatchFilter)
+	gone := builder.WithPredicates(predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		UpdateFunc:  func(event.UpdateEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	})
+	err := ctrl.NewControllerManagedBy(mgr).
+		Named(controllerName).
+		For(&infrav1.Metal3Cluster{}, builder.WithPredicates(filter)).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(clusterToInfra)).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.machineToInfra), gone).
+		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(r.machineToInfra), gone).
+		WithOptions(options).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("controller %s: %w", controllerName, err)
+	}
+	return nil
+}
+
+// clusterToInfra maps a Cluster to its Metal3Cluster.
+func clusterToInfra(_ context.Context, o client.Object) []ctrl.Request {
+	cluster, ok := o.(*clusterv1.Cluster)
+	if !ok {
+		return nil
+	}
+	ref := cluster.Spec.InfrastructureRef
+	if ref.APIGroup != infrav1.GroupName || ref.Kind != "Metal3Cluster" {
+		return nil
+	}
+	return []ctrl.Request{{NamespacedName: client.ObjectKey{Namespace: cluster.Namespace, Name: ref.Name}}}
+}
+
+// machineToInfra maps a machine to the Metal3Cluster of its Cluster.
+func (r *Reconciler) machineToInfra(ctx context.Context, o client.Object) []ctrl.Request {
+	name := o.GetLabels()[clusterv1.ClusterNameLabel]
+	if machine, ok := o.(*clusterv1.Machine); ok {
+		name = machine.Spec.ClusterName
+	}
+	cluster := &clusterv1.Cluster{}
+	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: o.GetNamespace(), Name: name}, cluster); err != nil {
+		return r.orphans(ctx, o.GetNamespace(), name)
+	}
+	return clusterToInfra(ctx, cluster)
+}
+
+// orphans lists the Metal3Clusters that carry the name of a Cluster which does
+// not exist any more.
+func (r *Reconciler) orphans(ctx context.Context, namespace, name string) []ctrl.Request {
+	var list infrav1.Metal3ClusterList
+	err := r.Client.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: name})
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Metal3Clusters not listed")
+		return nil
+	}
+	requests := make([]ctrl.Request, 0, len(list.Items))
+	for i := range list.Items {
+		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return requests
+}

@@ -1,0 +1,162 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package data
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/finalizers"
+	"sigs.k8s.io/cluster-api/util/labels"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+)
+
+// phase is one step of a pass. It may add facts to the scope; it never sets a
+// condition.
+type phase func(ctx context.Context, s *scope) progress.Outcome
+
+// Reconcile brings one Metal3Data a step closer to its secrets, or to its end.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	s, found, err := r.load(ctx, req.NamespacedName)
+	if err != nil || !found {
+		return ctrl.Result{}, err
+	}
+	if s.paused() {
+		return progress.Failed(r.write(ctx, s)).Result(r.Clock.Now())
+	}
+	if _, err := finalizers.EnsureFinalizer(ctx, r.Client, s.data, infrav1.DataFinalizer); err != nil {
+		return ctrl.Result{}, fmt.Errorf("add finalizer: %w", err)
+	}
+	s.before = s.data.DeepCopy()
+	for _, step := range r.phases(s) {
+		out := step(ctx, s)
+		s.outcome = s.outcome.And(out)
+		if !out.Done() {
+			break // what follows needs what is missing here
+		}
+	}
+	err = r.write(ctx, s)
+	return s.outcome.And(progress.Failed(err)).Result(r.Clock.Now())
+}
+
+// phases lists the steps of this pass in order. The first that waits or fails
+// ends the pass.
+func (r *Reconciler) phases(s *scope) []phase {
+	if !s.data.DeletionTimestamp.IsZero() {
+		return []phase{r.waitForClaim, r.releaseStrays, r.releaseAddresses, r.releaseSecrets, r.dropFinalizer}
+	}
+	return []phase{r.releaseStrays, r.observeTemplate, r.observeMachine, r.observeSecrets, r.observeHost, r.observePools,
+		r.askPools, r.readAddresses, r.render, r.applySecrets}
+}
+
+// load reads the Metal3Data and its Cluster. One that is gone may have left
+// claims on pools behind.
+func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*scope, bool, error) {
+	s := &scope{data: &infrav1.Metal3Data{}}
+	if err := r.Client.Get(ctx, key, s.data); err != nil {
+		if client.IgnoreNotFound(err) != nil {
+			return nil, false, fmt.Errorf("read Metal3Data: %w", err)
+		}
+		return nil, false, r.releaseForeign(ctx, key, "")
+	}
+	if r.WatchFilter != "" && !labels.HasWatchLabel(s.data, r.WatchFilter) {
+		return nil, false, nil
+	}
+	s.before = s.data.DeepCopy()
+	if name := s.data.Labels[clusterv1.ClusterNameLabel]; name != "" {
+		s.cluster = &clusterv1.Cluster{}
+		err := r.Client.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: name}, s.cluster)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, false, fmt.Errorf("read Cluster %s: %w", name, err)
+		}
+	}
+	return s, true, nil
+}
+
+// write reports the pass and writes what has changed: the names of the secrets,
+// then the status.
+func (r *Reconciler) write(ctx context.Context, s *scope) error {
+	if s.gone {
+		return nil
+	}
+	report(s)
+	after := s.data.DeepCopy()
+	if !reflect.DeepEqual(s.before.Spec, after.Spec) {
+		if err := r.Client.Patch(ctx, s.data, client.MergeFrom(s.before)); err != nil {
+			return fmt.Errorf("write Metal3Data: %w", err)
+		}
+		s.data.Status = after.Status
+	}
+	if reflect.DeepEqual(s.before.Status, after.Status) {
+		return nil
+	}
+	before := s.data.DeepCopy()
+	before.Status = s.before.Status
+	if err := r.Client.Status().Patch(ctx, s.data, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("write status of Metal3Data: %w", err)
+	}
+	r.announce(s)
+	return nil
+}
+
+// scope holds what one pass knows about one Metal3Data. It holds facts only.
+type scope struct {
+	// data is set by load; before is the copy that it is compared with.
+	data, before *infrav1.Metal3Data
+	// cluster is set by load; nil means that the Metal3Data names none, an empty
+	// one that it does not exist.
+	cluster *clusterv1.Cluster
+	observed
+	// outcome is how the phases went so far.
+	outcome progress.Outcome
+	// gone says that the finalizer has been dropped: there is nothing to report to.
+	gone bool
+}
+
+// paused says whether nothing may be done now.
+func (s *scope) paused() bool {
+	cluster := s.cluster
+	if cluster == nil {
+		cluster = &clusterv1.Cluster{}
+	}
+	return annotations.IsPaused(cluster, s.data)
+}
+
+// owner returns the reference to the owner of a kind.
+func (s *scope) owner(kind string) (metav1.OwnerReference, bool) {
+	for _, owner := range s.data.OwnerReferences {
+		if owner.Kind == kind {
+			return owner, true
+		}
+	}
+	return metav1.OwnerReference{}, false
+}
+
+// secretRef names a secret of the Metal3Data's namespace.
+func (s *scope) secretRef(name string) *corev1.SecretReference {
+	return &corev1.SecretReference{Namespace: s.data.Namespace, Name: name}
+}

@@ -1,0 +1,172 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package datatemplate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/dataindex"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+)
+
+// errStale says that a claim has changed since it was read.
+var errStale = errors.New("the claim has changed since it was read")
+
+// allocate gives every claim its index and its Metal3Data. An index that turns
+// out to be taken is noted, and everybody without one is served anew.
+func (r *Reconciler) allocate(ctx context.Context, s *scope) progress.Outcome {
+	claims := s.answerable()
+	for {
+		known := len(s.known)
+		var failed error
+		for _, assignment := range dataindex.Allocate(s.key.Name, s.known, facts(claims)) {
+			claim := claims[assignment.Claim]
+			current, err := r.serve(withClaim(ctx, claim), s, claim, assignment)
+			if errors.Is(err, errStale) {
+				delete(claims, assignment.Claim) // the newer claim wakes us
+				continue
+			}
+			claims[assignment.Claim] = current
+			if err != nil {
+				failed = errors.Join(failed, fmt.Errorf("claim %s: %w", claim.Name, err))
+			}
+		}
+		// A collision added an index that is not the claim's: once more without it.
+		if len(s.known) == known || failed != nil || !s.anyOpen(claims) {
+			return progress.Failed(failed)
+		}
+	}
+}
+
+// answerable returns the claims that may get an index now, by UID.
+func (s *scope) answerable() map[types.UID]*infrav1.Metal3DataClaim {
+	claims := map[types.UID]*infrav1.Metal3DataClaim{}
+	for i := range s.claims {
+		claim := &s.claims[i]
+		if claim.DeletionTimestamp.IsZero() && !s.suspended(claim) && !forbidden(claim) {
+			claims[claim.UID] = claim
+		}
+	}
+	return claims
+}
+
+// anyOpen says whether a claim is still without Metal3Data.
+func (s *scope) anyOpen(claims map[types.UID]*infrav1.Metal3DataClaim) bool {
+	open := len(claims)
+	counted := map[types.UID]bool{}
+	for _, data := range s.known {
+		if _, ours := claims[data.Claim]; ours && !counted[data.Claim] {
+			counted[data.Claim] = true
+			open--
+		}
+	}
+	return open > 0
+}
+
+// facts are what the allocation looks at.
+func facts(claims map[types.UID]*infrav1.Metal3DataClaim) []dataindex.Claim {
+	all := make([]dataindex.Claim, 0, len(claims))
+	for uid, claim := range claims {
+		c := dataindex.Claim{UID: uid, Name: claim.Name, Created: claim.CreationTimestamp.Time}
+		if ref := claim.Status.RenderedData; ref != nil {
+			c.Rendered = ref.Name
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// serve writes the index into the claim and makes the Metal3Data. The claim is
+// written first and with its resourceVersion: whoever works from an old copy of
+// it fails there, before a second Metal3Data is made. It returns the claim as it
+// is afterwards.
+func (r *Reconciler) serve(
+	ctx context.Context, s *scope, claim *infrav1.Metal3DataClaim, a dataindex.Assignment,
+) (*infrav1.Metal3DataClaim, error) {
+	current, err := r.ensureFinalizer(ctx, claim)
+	if err == nil {
+		err = r.writeClaim(ctx, current, reserved(s.key, a))
+	}
+	if err != nil || a.Exists {
+		return current, err
+	}
+	desired := desiredData(s.key, current, a.Index)
+	ctrl.LoggerFrom(ctx).Info("Creating Metal3Data", "Metal3Data", klog.KObj(desired))
+	err = r.Client.Create(ctx, desired, client.FieldOwner(infrav1.DataTemplateFieldOwner))
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		return current, r.noteTaken(ctx, s, desired)
+	case err != nil:
+		complaint := r.writeClaim(ctx, current, failed(fmt.Sprintf("Metal3Data %q cannot be created", desired.Name)))
+		return current, errors.Join(fmt.Errorf("create Metal3Data %s: %w", desired.Name, err), ignoreErrStale(complaint))
+	}
+	s.known = append(s.known, dataindex.Data{Index: a.Index, Claim: claim.UID})
+	r.Recorder.Eventf(current, desired, corev1.EventTypeNormal, infrav1.DataAssignedReason, "Assign",
+		"Index %d of Metal3DataTemplate %s", a.Index, s.key.Name)
+	return current, nil
+}
+
+// noteTaken reads live who holds an index that is not free after all: the claim
+// itself, when the cache is behind, or somebody else.
+func (r *Reconciler) noteTaken(ctx context.Context, s *scope, desired *infrav1.Metal3Data) error {
+	var holder infrav1.Metal3Data
+	err := r.Live.Get(ctx, client.ObjectKeyFromObject(desired), &holder)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read Metal3Data %s: %w", desired.Name, err)
+	}
+	taken := indexOf(&holder) // of nobody, should it be gone again: for this pass it counts as taken
+	taken.Index = *desired.Spec.Index
+	s.known = append(s.known, taken)
+	return nil
+}
+
+// ensureFinalizer makes sure that the claim does not go before its data does.
+// It returns the claim as it is afterwards, and leaves the cached one alone.
+func (r *Reconciler) ensureFinalizer(ctx context.Context, claim *infrav1.Metal3DataClaim) (*infrav1.Metal3DataClaim, error) {
+	current := claim.DeepCopy()
+	if !controllerutil.AddFinalizer(current, infrav1.DataClaimFinalizer) {
+		return current, nil
+	}
+	err := r.Client.Patch(ctx, current, client.MergeFromWithOptions(claim, client.MergeFromWithOptimisticLock{}))
+	return current, staleOr(err)
+}
+
+// staleOr turns the errors of a write that was based on an old copy into errStale.
+func staleOr(err error) error {
+	if err != nil && ignoreStale(err) == nil {
+		return errStale
+	}
+	return err
+}
+
+func ignoreErrStale(err error) error {
+	if errors.Is(err, errStale) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,100 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package datatemplate
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/cluster-api/util/finalizers"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+)
+
+// phase is one step of a pass.
+type phase func(ctx context.Context, s *scope) progress.Outcome
+
+// Reconcile brings the claims on one template a step closer to being answered.
+// A template that does not exist has claims too: they are told so.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	s, found, err := r.load(ctx, req.NamespacedName)
+	if err != nil || !found {
+		return ctrl.Result{}, err
+	}
+	if s.template != nil && !s.paused() {
+		if _, err := finalizers.EnsureFinalizer(ctx, r.Client, s.template, infrav1.DataTemplateFinalizer); err != nil {
+			return ctrl.Result{}, fmt.Errorf("add finalizer: %w", err)
+		}
+	}
+	var out progress.Outcome
+	for _, step := range r.phases(s) {
+		out = out.And(step(ctx, s))
+	}
+	return out.Result(r.Clock.Now())
+}
+
+// phases lists the steps of this pass in order. Each looks at all claims; one
+// claim that fails does not stop the others.
+func (r *Reconciler) phases(s *scope) []phase {
+	switch {
+	case s.paused():
+		return []phase{r.reportTemplate}
+	case s.template == nil:
+		return []phase{r.releaseClaims, r.releaseOrphans, r.refuse}
+	default:
+		return []phase{r.releaseClaims, r.releaseOrphans, r.allocate, r.refuse, r.reportTemplate, r.dropFinalizer}
+	}
+}
+
+// dropFinalizer lets a deleted template go once nobody uses it any more.
+func (r *Reconciler) dropFinalizer(ctx context.Context, s *scope) progress.Outcome {
+	if s.template.DeletionTimestamp.IsZero() {
+		return progress.Outcome{}
+	}
+	if len(s.claims) > 0 || len(s.data) > 0 {
+		return progress.Waiting(infrav1.DeletingReason, "claims or data of the template are left")
+	}
+	return progress.Failed(r.removeFinalizer(ctx, s.template.DeepCopy(), infrav1.DataTemplateFinalizer))
+}
+
+// removeFinalizer takes a finalizer off an object. Others write the same list:
+// hence the lock. A conflict means that the cache is behind; its event wakes us.
+func (r *Reconciler) removeFinalizer(ctx context.Context, object client.Object, finalizer string) error {
+	before, ok := object.DeepCopyObject().(client.Object)
+	if !ok || !controllerutil.RemoveFinalizer(object, finalizer) {
+		return nil
+	}
+	err := r.Client.Patch(ctx, object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if err := ignoreStale(err); err != nil {
+		return fmt.Errorf("remove finalizer %s of %s: %w", finalizer, object.GetName(), err)
+	}
+	return nil
+}
+
+// ignoreStale drops the errors of a write that was based on an old copy. The
+// newer one, or its deletion, is on its way to the cache and wakes us.
+func ignoreStale(err error) error {
+	if apierrors.IsConflict(err) {
+		return nil
+	}
+	return client.IgnoreNotFound(err)
+}

@@ -1,0 +1,68 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package admission
+
+import (
+	"context"
+	"fmt"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
+)
+
+// Policy refuses HostDeployPolicies that cannot be used.
+type Policy struct{}
+
+var _ admission.Validator[*bmov1alpha1.HostDeployPolicy] = Policy{}
+
+// SetupWithManager serves the webhook at
+// /validate-metal3-io-v1alpha1-hostdeploypolicy.
+func SetupWithManager(mgr ctrl.Manager) error {
+	if err := ctrl.NewWebhookManagedBy(mgr, &bmov1alpha1.HostDeployPolicy{}).WithValidator(Policy{}).Complete(); err != nil {
+		return fmt.Errorf("webhook of HostDeployPolicy: %w", err)
+	}
+	return nil
+}
+
+// ValidateCreate refuses an invalid new policy.
+func (Policy) ValidateCreate(_ context.Context, p *bmov1alpha1.HostDeployPolicy) (admission.Warnings, error) {
+	return warnings(p), policy.Validate(p)
+}
+
+// ValidateUpdate refuses to make a policy invalid. One that is going away may
+// always be changed, or its finalizers could not be removed.
+func (Policy) ValidateUpdate(_ context.Context, _, p *bmov1alpha1.HostDeployPolicy) (admission.Warnings, error) {
+	if !p.DeletionTimestamp.IsZero() {
+		return nil, nil
+	}
+	return warnings(p), policy.Validate(p)
+}
+
+// ValidateDelete lets every policy go.
+func (Policy) ValidateDelete(context.Context, *bmov1alpha1.HostDeployPolicy) (admission.Warnings, error) {
+	return nil, nil
+}
+
+func warnings(p *bmov1alpha1.HostDeployPolicy) admission.Warnings {
+	if policy.Everybody(p) {
+		return admission.Warnings{"hostClaimNamespaces is empty: claims of every namespace may use the hosts of this one"}
+	}
+	return nil
+}

@@ -1,0 +1,199 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package hostclaim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selection"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+)
+
+// choose selects a host for a claim without one and binds it.
+func (r *Reconciler) choose(ctx context.Context, s *scope) progress.Outcome {
+	if s.step != lease.Choose {
+		return progress.Outcome{}
+	}
+	criteria, err := selection.Parse(s.claim)
+	if err != nil {
+		r.Pool.Leave(keyOf(s.claim))
+		return s.waitForHost(infrav1.InvalidHostSelectorReason, joined(err))
+	}
+	namespaces := criteria.Namespaces(s.decision.Namespaces())
+	r.enter(s, criteria, namespaces)
+	defer r.Pool.Stay(keyOf(s.claim))
+	if len(namespaces) == 0 {
+		return s.waitForHost(infrav1.NoNamespaceAdmitsReason, noNamespace(s.claim.Namespace, criteria, s.decision))
+	}
+	for {
+		candidate, found := r.Pool.Pick(criteria, namespaces)
+		if !found {
+			return r.explain(ctx, s, criteria, namespaces)
+		}
+		if err := r.bind(ctx, s, criteria, client.ObjectKeyFromObject(candidate)); !errors.Is(err, errStale) {
+			return progress.Failed(err)
+		}
+	}
+}
+
+// enter notes the claim as waiting before a host is looked for.
+func (r *Reconciler) enter(s *scope, criteria selection.Criteria, namespaces []string) {
+	r.Pool.Enter(pool.Waiter{
+		Claim:      keyOf(s.claim),
+		Created:    s.claim.CreationTimestamp.Time,
+		UID:        s.claim.UID,
+		Criteria:   criteria,
+		Namespaces: namespaces,
+	})
+}
+
+// bind brings the claim to one host, or returns errStale if the host turns out
+// not to answer it and another may be tried.
+//
+//	read host ─▶ write intent ─▶ read policy, namespace ─▶ write consumerRef
+//	    └────────────── same resourceVersion ──────────────────▲
+//
+// The host is written with the version that was read before the intent, so any
+// write to the host after the intent defeats this one. Confirming is left to
+// report.
+func (r *Reconciler) bind(ctx context.Context, s *scope, criteria selection.Criteria, key client.ObjectKey) error {
+	host := &bmov1alpha1.BareMetalHost{}
+	if err := r.Live.Get(ctx, key, host); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.Pool.Drop(key)
+			return errStale
+		}
+		r.Pool.Return(key)
+		return fmt.Errorf("read host %s: %w", key, err)
+	}
+	if selection.Fits(criteria, host) != "" {
+		r.Pool.Drop(key)
+		return errStale
+	}
+	if err := r.take(ctx, s, host); err != nil {
+		r.Pool.Return(key)
+		return err
+	}
+	r.Pool.Drop(key)
+	r.Pool.Leave(keyOf(s.claim))
+	ctrl.LoggerFrom(ctx).Info("Bound", "bareMetalHost", klog.KObj(host))
+	r.eventBound(s.claim, s.host)
+	r.Metrics.bound(r.Clock.Since(s.claim.CreationTimestamp.Time))
+	return nil
+}
+
+// take writes the intent and then the consumerRef.
+func (r *Reconciler) take(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) error {
+	if err := r.recordIntent(ctx, s, host); err != nil {
+		return err
+	}
+	if err := r.permitted(ctx, s, host.Namespace); err != nil {
+		return err
+	}
+	after := lease.Bind(host, s.claim)
+	if err := r.Client.Patch(ctx, after, locked(host)); err != nil {
+		return fmt.Errorf("bind host: %w", err)
+	}
+	s.host, s.step, s.justBound = after, lease.Keep, true
+	return nil
+}
+
+// permitted asks the API server whether policy admits the claim right now. A
+// claim needs no policy in its own namespace unless the manager was told so.
+func (r *Reconciler) permitted(ctx context.Context, s *scope, hostNamespace string) error {
+	if hostNamespace == s.claim.Namespace && r.OwnNamespace == policy.OwnWithoutPolicy {
+		return nil
+	}
+	grant, err := r.grantNow(ctx, s.claim.Namespace, hostNamespace)
+	if err != nil {
+		return err
+	}
+	if !grant.Admitted {
+		return fmt.Errorf("policy no longer admits the claim: %w", errRefused)
+	}
+	return nil
+}
+
+// errRefused means that a live read of policies contradicts the cache.
+var errRefused = errors.New("not admitted")
+
+// explain counts the hosts that the claim could have had, by reason.
+func (r *Reconciler) explain(ctx context.Context, s *scope, criteria selection.Criteria, namespaces []string) progress.Outcome {
+	seen := make([]bmov1alpha1.BareMetalHostList, len(namespaces))
+	for i, namespace := range namespaces {
+		if err := r.Client.List(ctx, &seen[i], client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+			return progress.Failed(fmt.Errorf("list hosts to explain: %w", err))
+		}
+	}
+	return s.waitForHost(bmov1alpha1.NoBareMetalHostReason, selection.Explain(criteria, all(seen)))
+}
+
+func all(lists []bmov1alpha1.BareMetalHostList) iter.Seq[*bmov1alpha1.BareMetalHost] {
+	return func(yield func(*bmov1alpha1.BareMetalHost) bool) {
+		for i := range lists {
+			for j := range lists[i].Items {
+				if !yield(&lists[i].Items[j]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// waitForHost notes why the claim has no host.
+func (s *scope) waitForHost(reason, message string) progress.Outcome {
+	s.bindWait = progress.Wait{Reason: reason, Message: message}
+	return progress.Waiting(reason, message)
+}
+
+// noNamespace says what is missing before any host can be looked at.
+func noNamespace(own string, criteria selection.Criteria, decision policy.Decision) string {
+	where := "no namespace"
+	if criteria.InNamespace() != "" {
+		where = "namespace " + criteria.InNamespace() + " does not admit namespace " + own
+	} else {
+		where += " admits namespace " + own
+	}
+	message := where + "; the infrastructure team must name it in a HostDeployPolicy next to the hosts"
+	if len(decision.Invalid) > 0 {
+		message += " (some policies are invalid and were skipped, see their events)"
+	}
+	return message
+}
+
+// joined puts the faults of a joined error on one line.
+func joined(err error) string {
+	return strings.ReplaceAll(err.Error(), "\n", "; ")
+}
+
+func keyOf(claim *bmov1alpha1.HostClaim) client.ObjectKey {
+	return client.ObjectKeyFromObject(claim)
+}

@@ -1,0 +1,87 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package hostclaim
+
+import (
+	"context"
+	"fmt"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+)
+
+// The field indexes of the cache that the reconciler reads by.
+const (
+	// ConsumerIndex finds hosts by the claim that they name, UID included.
+	ConsumerIndex = "hostclaim.consumer"
+	// SecretIndex finds claims by the secrets that concern them: those that
+	// they name, as namespace/name, and their copies by name.
+	SecretIndex = "hostclaim.secret"
+	// HostNamespaceIndex finds claims by the namespace of their host.
+	HostNamespaceIndex = "hostclaim.hostNamespace"
+)
+
+// AddIndexes declares the field indexes. Call it before the cache starts.
+func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
+	for _, index := range []struct {
+		object client.Object
+		field  string
+		values client.IndexerFunc
+	}{
+		{&bmov1alpha1.BareMetalHost{}, ConsumerIndex, consumerValues},
+		{&bmov1alpha1.HostClaim{}, SecretIndex, secretValues},
+		{&bmov1alpha1.HostClaim{}, HostNamespaceIndex, hostNamespaceValues},
+	} {
+		if err := indexer.IndexField(ctx, index.object, index.field, index.values); err != nil {
+			return fmt.Errorf("index %s: %w", index.field, err)
+		}
+	}
+	return nil
+}
+
+func consumerValues(object client.Object) []string {
+	host, ok := object.(*bmov1alpha1.BareMetalHost)
+	if !ok || lease.ConsumerKey(host) == "" {
+		return nil
+	}
+	return []string{lease.ConsumerKey(host)}
+}
+
+func secretValues(object client.Object) []string {
+	claim, ok := object.(*bmov1alpha1.HostClaim)
+	if !ok {
+		return nil
+	}
+	var out []string
+	for _, kind := range lease.SecretKinds {
+		if name := lease.SecretName(claim, kind); name != "" {
+			out = append(out, claim.Namespace+"/"+name)
+		}
+		out = append(out, lease.CopyName(claim.UID, kind))
+	}
+	return out
+}
+
+func hostNamespaceValues(object client.Object) []string {
+	claim, ok := object.(*bmov1alpha1.HostClaim)
+	if !ok || claim.Status.BareMetalHost == nil {
+		return nil
+	}
+	return []string{claim.Status.BareMetalHost.Namespace}
+}

@@ -1,0 +1,144 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package hostclaim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+)
+
+// pageSize bounds the answers of a live list.
+const pageSize = 500
+
+// observe reads from the caches what policies say of the claim and which host
+// names it.
+func (r *Reconciler) observe(ctx context.Context, s *scope) progress.Outcome {
+	var err error
+	if s.namespace, err = readNamespace(ctx, r.Client, s.claim.Namespace); err != nil {
+		return progress.Failed(err)
+	}
+	if s.decision, err = r.decide(ctx, r.Client, s.namespace); err != nil {
+		return progress.Failed(err)
+	}
+	hosts := &bmov1alpha1.BareMetalHostList{}
+	if err := r.Client.List(ctx, hosts, client.MatchingFields{ConsumerIndex: lease.ClaimKey(s.claim)}); err != nil {
+		return progress.Failed(fmt.Errorf("list hosts of the claim: %w", err))
+	}
+	if len(hosts.Items) > 0 {
+		s.host = &hosts.Items[0]
+	}
+	s.otherController = otherController(s.claim, s.host != nil)
+	return progress.Outcome{}
+}
+
+// decide evaluates the policies that reader shows. Where it matters, the reader
+// is live and the options name one namespace of hosts.
+func (r *Reconciler) decide(ctx context.Context, reader client.Reader, ns policy.Namespace, options ...client.ListOption) (policy.Decision, error) {
+	policies := &bmov1alpha1.HostDeployPolicyList{}
+	if err := reader.List(ctx, policies, options...); err != nil {
+		return policy.Decision{}, fmt.Errorf("list HostDeployPolicies: %w", err)
+	}
+	return policy.Evaluate(policies.Items, ns, r.OwnNamespace), nil
+}
+
+// grantNow asks the API server itself what the policies permit on the hosts of
+// one namespace.
+func (r *Reconciler) grantNow(ctx context.Context, claimNamespace, hostNamespace string) (policy.Grant, error) {
+	ns, err := readNamespace(ctx, r.Live, claimNamespace)
+	if err != nil {
+		return policy.Grant{}, err
+	}
+	decision, err := r.decide(ctx, r.Live, ns, client.InNamespace(hostNamespace))
+	if err != nil {
+		return policy.Grant{}, err
+	}
+	return decision.Grants[hostNamespace], nil
+}
+
+// readNamespace reads name and labels of a namespace. One that is gone has no
+// labels.
+func readNamespace(ctx context.Context, reader client.Reader, name string) (policy.Namespace, error) {
+	namespace := &metav1.PartialObjectMetadata{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	if err := reader.Get(ctx, client.ObjectKey{Name: name}, namespace); client.IgnoreNotFound(err) != nil {
+		return policy.Namespace{}, fmt.Errorf("read namespace %s: %w", name, err)
+	}
+	return policy.Namespace{Name: name, Labels: namespace.Labels}, nil
+}
+
+// readRecorded reads the host that the claim's status names. A host that is
+// ours becomes s.host.
+func (r *Reconciler) readRecorded(ctx context.Context, s *scope, b *lease.Binding) (*bmov1alpha1.BareMetalHost, error) {
+	ref := s.claim.Status.BareMetalHost
+	host := &bmov1alpha1.BareMetalHost{}
+	err := r.Live.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, host)
+	switch {
+	case apierrors.IsNotFound(err):
+		b.Recorded = lease.Gone
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read the recorded host: %w", err)
+	case lease.Owned(host, s.claim):
+		b.Own, s.host = true, host
+	case host.Spec.ConsumerRef != nil:
+		b.Recorded = lease.Taken
+	default:
+		b.Recorded = lease.Idle
+	}
+	return host, nil
+}
+
+// listOwn looks for hosts that name the claim by one paged live list, narrowed
+// by the label that is written and removed together with the consumerRef.
+func (r *Reconciler) listOwn(ctx context.Context, s *scope, b *lease.Binding) error {
+	hosts := &bmov1alpha1.BareMetalHostList{}
+	options := []client.ListOption{
+		client.MatchingLabels{infrav1.ClaimUIDLabel: string(s.claim.UID)}, client.Limit(pageSize),
+	}
+	for more := true; more; more = hosts.Continue != "" {
+		if err := r.Live.List(ctx, hosts, append(options, client.Continue(hosts.Continue))...); err != nil {
+			return fmt.Errorf("list hosts that name the claim: %w", err)
+		}
+		for i := range hosts.Items {
+			if lease.Owned(&hosts.Items[i], s.claim) {
+				b.Own, s.host = true, hosts.Items[i].DeepCopy()
+				return nil
+			}
+		}
+	}
+	b.NobodyNamesUs = true
+	return nil
+}
+
+// errTooManySteps guards against a binding that never settles; lease.Next adds
+// a fact with each step, so it cannot happen.
+var errTooManySteps = errors.New("the binding of the claim does not settle")
+
+// maxSteps is more than the longest way through lease.Next.
+const maxSteps = 8

@@ -1,0 +1,160 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package policies
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
+)
+
+// Reasons of the warning events.
+const (
+	invalidReason     = "InvalidPolicy"
+	everybodyReason   = "AdmitsEverybody"
+	partMatchesReason = "NameMatchesPartOnly"
+)
+
+// Reconciler warns the authors of policies.
+type Reconciler struct {
+	client client.Reader
+	events events.EventRecorder
+
+	warnings *prometheus.GaugeVec
+
+	mu sync.Mutex
+	// told are the warnings that were last given about each policy, so that
+	// each is given once.
+	told map[types.NamespacedName][]warning
+}
+
+// warning is one event.
+type warning struct {
+	reason, note string
+}
+
+// New returns a reconciler and registers its metric.
+func New(reader client.Reader, recorder events.EventRecorder, registry prometheus.Registerer) (*Reconciler, error) {
+	warnings := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "hostclaim_policy_warnings",
+		Help: "Faults of a HostDeployPolicy, by reason.",
+	}, []string{"namespace", "name", "reason"})
+	if err := registry.Register(warnings); err != nil {
+		return nil, err
+	}
+	return &Reconciler{
+		client: reader, events: recorder, warnings: warnings, told: map[types.NamespacedName][]warning{},
+	}, nil
+}
+
+// SetupWithManager watches policies; those with an expression are looked at
+// again when the next event of theirs comes, not for every new namespace.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("hostdeploypolicy").
+		For(&bmov1alpha1.HostDeployPolicy{}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
+		Complete(r)
+}
+
+// Reconcile gives the warnings that were not given yet.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	p := &bmov1alpha1.HostDeployPolicy{}
+	if err := r.client.Get(ctx, req.NamespacedName, p); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			r.change(req.NamespacedName, nil)
+		}
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	namespaces, err := r.namespaces(ctx)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	for _, w := range r.change(req.NamespacedName, warningsOf(p, namespaces)) {
+		r.events.Eventf(p, nil, corev1.EventTypeWarning, w.reason, "Evaluate", "%s", w.note)
+	}
+	return ctrl.Result{}, nil
+}
+
+// change remembers the warnings of a policy and returns those that are new.
+func (r *Reconciler) change(key types.NamespacedName, now []warning) []warning {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before := r.told[key]
+	delete(r.told, key)
+	if len(now) > 0 {
+		r.told[key] = now
+	}
+	r.warnings.DeletePartialMatch(prometheus.Labels{"namespace": key.Namespace, "name": key.Name})
+	for _, w := range now {
+		r.warnings.WithLabelValues(key.Namespace, key.Name, w.reason).Inc()
+	}
+	return slices.DeleteFunc(slices.Clone(now), func(w warning) bool { return slices.Contains(before, w) })
+}
+
+// namespaces returns the names of all namespaces.
+func (r *Reconciler) namespaces(ctx context.Context) ([]string, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
+	if err := r.client.List(ctx, list); err != nil {
+		return nil, fmt.Errorf("list namespaces: %w", err)
+	}
+	var out []string
+	for i := range list.Items {
+		out = append(out, list.Items[i].Name)
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// warningsOf says what the author of a policy should know.
+func warningsOf(p *bmov1alpha1.HostDeployPolicy, namespaces []string) []warning {
+	if err := policy.Validate(p); err != nil {
+		return []warning{{invalidReason, strings.ReplaceAll(err.Error(), "\n", "; ")}}
+	}
+	var out []warning
+	if policy.Everybody(p) {
+		out = append(out, warning{everybodyReason,
+			"hostClaimNamespaces is empty, so claims of every namespace may use the hosts of this one; list names to narrow it"})
+	}
+	var partly []string
+	for _, namespace := range namespaces {
+		if policy.MatchesPartOnly(p, namespace) {
+			partly = append(partly, namespace)
+		}
+	}
+	if len(partly) > 0 {
+		out = append(out, warning{partMatchesReason, fmt.Sprintf(
+			"nameMatches must match the whole name, so it does not admit %s; write .* around it if it should",
+			strings.Join(partly, ", "))})
+	}
+	return out
+}

@@ -1,0 +1,25 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package pool answers two questions at once: which free host is next for a
+// claim, and which waiting claim is next for a host that has become free?
+//
+// It keeps the free hosts in a stable order and the waiting claims by age, both
+// in memory and both only as hints: every bind is decided again by live reads
+// and locked writes. It is fed by the watch on hosts and by the reconciler of
+// claims, wakes claims through their work queue, and never reads or writes the
+// API server. After a restart the first pass over hosts and claims fills it.
+package pool

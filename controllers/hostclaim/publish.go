@@ -1,0 +1,146 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package hostclaim
+
+import (
+	"context"
+	"fmt"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+)
+
+// publish shows the tenant the facts of its host, as far as policy lets them
+// out, in a HardwareData of the claim's namespace.
+func (r *Reconciler) publish(ctx context.Context, s *scope) progress.Outcome {
+	if s.step != lease.Keep {
+		return progress.Outcome{}
+	}
+	current, found, err := r.published(ctx, s.claim)
+	if err != nil {
+		return progress.Failed(err)
+	}
+	if found {
+		s.hardware = &bmov1alpha1.ObjectReference{Namespace: current.Namespace, Name: current.Name}
+	}
+	grant := s.grant()
+	switch {
+	case !grant.Admitted:
+		// Revoked: what is published stays as it is, nothing new goes out.
+		return s.waitForHardware(infrav1.PolicyRevokedReason,
+			"No HostDeployPolicy admits this namespace to the host any more; its facts are no longer updated")
+	case s.host.Status.HardwareDetails == nil:
+		return s.waitForHardware(infrav1.HardwareDataMissingReason,
+			"The host has not reported its hardware; it is published as soon as it does")
+	}
+	desired := lease.HardwareData(s.claim, s.host, lease.Published{
+		Labels:      grant.PublishedLabels(s.host.Labels),
+		Annotations: grant.PublishedAnnotations(s.host.Annotations),
+	})
+	if !found {
+		return r.createHardwareData(ctx, s, desired)
+	}
+	return r.updateHardwareData(ctx, current, desired)
+}
+
+// published reads the HardwareData of the claim from the cache, which holds only
+// those that carry our label.
+func (r *Reconciler) published(ctx context.Context, claim *bmov1alpha1.HostClaim) (*bmov1alpha1.HardwareData, bool, error) {
+	data := &bmov1alpha1.HardwareData{}
+	key := client.ObjectKey{Namespace: claim.Namespace, Name: lease.HardwareDataName(claim.Name)}
+	if err := r.Client.Get(ctx, key, data); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, false, nil
+		}
+		return nil, false, fmt.Errorf("read HardwareData %s: %w", key, err)
+	}
+	return data, lease.IsPublished(data, claim), nil
+}
+
+// createHardwareData publishes for the first time. baremetal-operator keeps
+// HardwareData under the names of hosts, so that such a name is left alone.
+func (r *Reconciler) createHardwareData(ctx context.Context, s *scope, desired *bmov1alpha1.HardwareData) progress.Outcome {
+	key := client.ObjectKeyFromObject(desired)
+	switch err := r.Client.Get(ctx, key, &bmov1alpha1.BareMetalHost{}); {
+	case err == nil:
+		return s.waitForHardware(infrav1.HardwareDataNameTakenReason, fmt.Sprintf(
+			"BareMetalHost %s has the name under which the facts would be published; rename the claim", key.Name))
+	case !apierrors.IsNotFound(err):
+		return progress.Failed(fmt.Errorf("look for a BareMetalHost %s: %w", key, err))
+	}
+	err := r.Client.Create(ctx, desired)
+	if apierrors.IsAlreadyExists(err) {
+		return r.hardwareDataExists(ctx, s, desired)
+	}
+	if err != nil {
+		return progress.Failed(fmt.Errorf("publish HardwareData: %w", err))
+	}
+	s.hardware = &bmov1alpha1.ObjectReference{Namespace: desired.Namespace, Name: desired.Name}
+	return progress.Outcome{}
+}
+
+// hardwareDataExists tells our own object, which the cache does not show yet,
+// from a foreign one.
+func (r *Reconciler) hardwareDataExists(ctx context.Context, s *scope, desired *bmov1alpha1.HardwareData) progress.Outcome {
+	current := &bmov1alpha1.HardwareData{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(desired), current); err != nil {
+		return progress.Failed(fmt.Errorf("read HardwareData: %w", err))
+	}
+	if !lease.IsPublished(current, s.claim) {
+		message := fmt.Sprintf("HardwareData %s exists and was not made for this claim; remove it", current.Name)
+		s.waitForHardware(infrav1.HardwareDataNameTakenReason, message)
+		// Foreign objects are not watched, so the queue tries again.
+		return progress.Failed(fmt.Errorf("publish HardwareData %s: %w", current.Name, errForeign))
+	}
+	s.hardware = &bmov1alpha1.ObjectReference{Namespace: current.Namespace, Name: current.Name}
+	return r.updateHardwareData(ctx, current, desired)
+}
+
+func (r *Reconciler) updateHardwareData(ctx context.Context, current, desired *bmov1alpha1.HardwareData) progress.Outcome {
+	updated := current.DeepCopy()
+	updated.Labels, updated.Annotations = desired.Labels, desired.Annotations
+	updated.OwnerReferences, updated.Spec = desired.OwnerReferences, desired.Spec
+	if equality.Semantic.DeepEqual(updated, current) {
+		return progress.Outcome{}
+	}
+	if err := r.Client.Patch(ctx, updated, locked(current)); err != nil {
+		return progress.Failed(fmt.Errorf("update HardwareData: %w", err))
+	}
+	return progress.Outcome{}
+}
+
+// withdraw deletes the published facts of a claim that goes.
+func (r *Reconciler) withdraw(ctx context.Context, claim *bmov1alpha1.HostClaim) error {
+	data, found, err := r.published(ctx, claim)
+	if err != nil || !found {
+		return err
+	}
+	uid := data.UID
+	return client.IgnoreNotFound(r.Client.Delete(ctx, data, client.Preconditions{UID: &uid}))
+}
+
+// waitForHardware notes why the facts of the host are not published.
+func (s *scope) waitForHardware(reason, message string) progress.Outcome {
+	s.hardwareWait = progress.Wait{Reason: reason, Message: message}
+	return progress.Waiting(reason, message)
+}

@@ -1,0 +1,105 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package hostclaim
+
+import (
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+)
+
+// scope holds the facts of one pass.
+type scope struct {
+	// claim is the claim as last read or written; its status changes only
+	// through recordIntent, dropIntent and report.
+	claim *bmov1alpha1.HostClaim
+
+	// otherController is the field manager that works on the claim beside us;
+	// empty when we are alone. Set by observe.
+	otherController string
+
+	// namespace and decision are what policies say, from the cache. Set by
+	// observe.
+	namespace policy.Namespace
+	decision  policy.Decision
+
+	// host is the host that names the claim, nil while none does. Set by
+	// observe, settle and choose.
+	host *bmov1alpha1.BareMetalHost
+
+	// step is what settle ended with: Keep, Release, ReportLost, Choose or
+	// Finish.
+	step lease.Step
+
+	// justBound says that this pass bound the host. Set by choose.
+	justBound bool
+
+	// bindWait is why no host was bound. Set by choose.
+	bindWait progress.Wait
+
+	// syncWait is why host and claim are not in step, and syncNote what the
+	// owner should know although they are. Set by synchronize.
+	syncWait progress.Wait
+	syncNote string
+
+	// hardware is the published HardwareData, nil while there is none, and
+	// hardwareWait says why. Set by publish.
+	hardware     *bmov1alpha1.ObjectReference
+	hardwareWait progress.Wait
+
+	// releaseWait is why the host of a claim that goes is not free yet. Set by
+	// release and finish.
+	releaseWait progress.Wait
+
+	// finished says that the finalizer is gone and nothing is left to report.
+	finished bool
+}
+
+// record reads what the status of a claim says about its host. A host without
+// the condition Associated was not written by us and counts as an intent: it is
+// fenced before anything else happens.
+func record(claim *bmov1alpha1.HostClaim) lease.Record {
+	if claim.Status.BareMetalHost == nil {
+		return lease.Unrecorded
+	}
+	associated := meta.FindStatusCondition(claim.Status.Conditions, bmov1alpha1.AssociatedCondition)
+	switch {
+	case associated == nil, associated.Status == metav1.ConditionUnknown:
+		return lease.Intended
+	case associated.Status == metav1.ConditionTrue:
+		return lease.Bound
+	default:
+		return lease.Lost
+	}
+}
+
+// grant is what policies permit the claim on the hosts of its host's namespace.
+func (s *scope) grant() policy.Grant {
+	if s.host == nil {
+		return policy.Grant{}
+	}
+	return s.decision.Grants[s.host.Namespace]
+}
+
+// crossing says that claim and host are in different namespaces.
+func (s *scope) crossing() bool {
+	return s.host != nil && s.host.Namespace != s.claim.Namespace
+}

@@ -1,0 +1,246 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package hostclaim
+
+import (
+	"context"
+	"fmt"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+)
+
+// The ClusterRoles that a RoleBinding in a namespace must refer to.
+const (
+	sourceSecretsRole = "hostclaim-source-secrets"
+	hostSecretsRole   = "hostclaim-host-secrets"
+)
+
+// secretReasons are the reasons of Synchronized False by kind of secret.
+var secretReasons = map[lease.SecretKind]string{
+	lease.UserData:    bmov1alpha1.BadUserDataSecretReason,
+	lease.MetaData:    bmov1alpha1.BadMetaDataSecretReason,
+	lease.NetworkData: bmov1alpha1.BadNetworkDataSecretReason,
+	lease.OCIAuth:     infrav1.OCIAuthSecretSyncFailureReason,
+}
+
+// secretProblem is something about a secret that a person must mend.
+type secretProblem struct {
+	kind    lease.SecretKind
+	message string
+}
+
+func (p *secretProblem) Error() string {
+	return p.message
+}
+
+// secretOutcome waits: the watch on the namespace wakes the claim when the
+// secret or the missing rights have come.
+func (s *scope) secretOutcome(p *secretProblem) progress.Outcome {
+	return s.waitForSync(secretReasons[p.kind], p.message)
+}
+
+// secretNames are the names of the secrets next to the host; empty where there
+// is none.
+type secretNames map[lease.SecretKind]string
+
+// payload returns image and references as the host gets them.
+func (n secretNames) payload(claim *bmov1alpha1.HostClaim, namespace string) *lease.Payload {
+	ref := func(kind lease.SecretKind) *corev1.SecretReference {
+		if n[kind] == "" {
+			return nil
+		}
+		return &corev1.SecretReference{Namespace: namespace, Name: n[kind]}
+	}
+	image := claim.Spec.Image.DeepCopy()
+	if image != nil && n[lease.OCIAuth] != "" {
+		name := n[lease.OCIAuth]
+		image.OCIAuthSecretName = &name
+	}
+	return &lease.Payload{
+		Image:        image,
+		CustomDeploy: claim.Spec.CustomDeploy.DeepCopy(),
+		UserData:     ref(lease.UserData),
+		MetaData:     ref(lease.MetaData),
+		NetworkData:  ref(lease.NetworkData),
+	}
+}
+
+// provide sees to it that the secret of one kind is next to the host, and
+// returns its name there; empty when the claim needs none.
+func (r *Reconciler) provide(ctx context.Context, s *scope, kind lease.SecretKind, grant policy.Grant) (string, error) {
+	source := lease.SecretName(s.claim, kind)
+	content := lease.EmptyNetworkData()
+	switch {
+	case source != "":
+		var err error
+		if content, err = r.readSource(ctx, s.claim, kind); err != nil {
+			return "", err
+		}
+	case !s.hidesNetworkData(kind, grant):
+		return "", nil
+	}
+	if !s.crossing() {
+		return source, nil
+	}
+	return r.ensureCopy(ctx, s, kind, content)
+}
+
+// hidesNetworkData says that the claim gets empty network data, since otherwise
+// the infrastructure's own would reach its config drive.
+func (s *scope) hidesNetworkData(kind lease.SecretKind, grant policy.Grant) bool {
+	return kind == lease.NetworkData && s.crossing() &&
+		s.host.Spec.PreprovisioningNetworkDataName != "" && !grant.SharesPreprovisioningNetworkData()
+}
+
+// readSource reads the part that is needed of a secret in the claim's
+// namespace. The watch starts before the read, so that no change is missed.
+func (r *Reconciler) readSource(ctx context.Context, claim *bmov1alpha1.HostClaim, kind lease.SecretKind) (lease.Content, error) {
+	r.Secrets.Ensure(claim.Namespace)
+	key := client.ObjectKey{Namespace: claim.Namespace, Name: lease.SecretName(claim, kind)}
+	where := lease.SecretField(kind) + ": secret " + key.String()
+	secret := &corev1.Secret{}
+	err := r.Live.Get(ctx, key, secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		return lease.Content{}, &secretProblem{kind, where + " does not exist; create it, or correct the reference"}
+	case apierrors.IsForbidden(err):
+		return lease.Content{}, forbidden(kind, "get", claim.Namespace, sourceSecretsRole)
+	case err != nil:
+		return lease.Content{}, fmt.Errorf("read secret %s: %w", key, err)
+	}
+	content, err := lease.Extract(kind, secret)
+	if err != nil {
+		return lease.Content{}, &secretProblem{kind, where + " cannot be used: " + err.Error() + "; add the key to it"}
+	}
+	return content, nil
+}
+
+// ensureCopy brings the copy of a secret next to the host up to date, and
+// returns its name. A secret of that name that is not our copy is not touched.
+func (r *Reconciler) ensureCopy(ctx context.Context, s *scope, kind lease.SecretKind, content lease.Content) (string, error) {
+	r.Secrets.Ensure(s.host.Namespace)
+	desired := lease.Copy(s.claim, s.host, kind, content)
+	current := &corev1.Secret{}
+	err := r.Live.Get(ctx, client.ObjectKeyFromObject(desired), current)
+	switch {
+	case apierrors.IsForbidden(err):
+		return "", forbidden(kind, "get", desired.Namespace, hostSecretsRole)
+	case apierrors.IsNotFound(err):
+		return desired.Name, r.writeCopy(kind, "create", desired, r.Client.Create(ctx, desired))
+	case err != nil:
+		return "", fmt.Errorf("read the copied secret: %w", err)
+	case !lease.IsCopy(current, s.claim, kind):
+		return "", &secretProblem{kind, "a secret that is not ours has the name of the copy next to the host; " +
+			"the infrastructure team must remove it"}
+	}
+	updated := current.DeepCopy()
+	updated.Labels, updated.Annotations = desired.Labels, desired.Annotations
+	updated.OwnerReferences, updated.Data = desired.OwnerReferences, desired.Data
+	if equality.Semantic.DeepEqual(updated, current) {
+		return desired.Name, nil
+	}
+	return desired.Name, r.writeCopy(kind, "patch", desired, r.Client.Patch(ctx, updated, locked(current)))
+}
+
+// writeCopy tells missing rights, which a person must mend, from other errors.
+func (r *Reconciler) writeCopy(kind lease.SecretKind, verb string, secret *corev1.Secret, err error) error {
+	switch {
+	case apierrors.IsForbidden(err):
+		return forbidden(kind, verb, secret.Namespace, hostSecretsRole)
+	case err != nil:
+		return fmt.Errorf("%s the copied secret: %w", verb, err)
+	}
+	return nil
+}
+
+// forbidden names the right that is missing and who gives it.
+func forbidden(kind lease.SecretKind, verb, namespace, role string) *secretProblem {
+	return &secretProblem{kind, missingRight(verb, namespace, role)}
+}
+
+func missingRight(verb, namespace, role string) string {
+	return fmt.Sprintf("the hostclaim manager may not %s secrets in namespace %s; "+
+		"create a RoleBinding there of ClusterRole %s to its service account", verb, namespace, role)
+}
+
+// noteRotation tells the owner of a claim that a secret was changed too late. It
+// compares with the copies, which stay as the server got them.
+func (r *Reconciler) noteRotation(ctx context.Context, s *scope) progress.Outcome {
+	if !s.crossing() {
+		return progress.Outcome{}
+	}
+	for _, kind := range lease.SecretKinds {
+		if lease.SecretName(s.claim, kind) == "" {
+			continue
+		}
+		content, err := r.readSource(ctx, s.claim, kind)
+		if err != nil {
+			// The server does not need the source any more.
+			continue
+		}
+		desired, current := lease.Copy(s.claim, s.host, kind, content), &corev1.Secret{}
+		if err := r.Live.Get(ctx, client.ObjectKeyFromObject(desired), current); err != nil {
+			continue
+		}
+		if !equality.Semantic.DeepEqual(desired.Data, current.Data) {
+			s.syncNote = "a secret was changed after provisioning had started; the server keeps what it was given"
+			return progress.Outcome{}
+		}
+	}
+	return progress.Outcome{}
+}
+
+// deleteCopies removes every secret that was copied next to the host for the
+// claim.
+func (r *Reconciler) deleteCopies(ctx context.Context, s *scope, namespace string) progress.Outcome {
+	if namespace == s.claim.Namespace {
+		return progress.Outcome{}
+	}
+	for _, kind := range lease.SecretKinds {
+		err := r.deleteCopy(ctx, s.claim, namespace, kind)
+		if apierrors.IsForbidden(err) {
+			r.Secrets.Ensure(namespace)
+			return s.waitForRelease(secretReasons[kind], missingRight("delete", namespace, hostSecretsRole))
+		}
+		if err != nil {
+			return progress.Failed(fmt.Errorf("delete the copied %s secret: %w", kind, err))
+		}
+	}
+	return progress.Outcome{}
+}
+
+func (r *Reconciler) deleteCopy(ctx context.Context, claim *bmov1alpha1.HostClaim, namespace string, kind lease.SecretKind) error {
+	secret := &corev1.Secret{}
+	key := client.ObjectKey{Namespace: namespace, Name: lease.CopyName(claim.UID, kind)}
+	if err := r.Live.Get(ctx, key, secret); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if !lease.IsCopy(secret, claim, kind) {
+		return nil
+	}
+	uid := secret.UID
+	return client.IgnoreNotFound(r.Client.Delete(ctx, secret, client.Preconditions{UID: &uid}))
+}

@@ -1,0 +1,109 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package hostclaim
+
+import (
+	"context"
+	"fmt"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+)
+
+// settle finds out where the claim stands with its host, and kills an intent
+// that did not come to a bind. It ends with s.step.
+func (r *Reconciler) settle(ctx context.Context, s *scope) progress.Outcome {
+	b := lease.Binding{Deleting: deleting(s.claim), Own: s.host != nil, Record: record(s.claim)}
+	var recorded *bmov1alpha1.BareMetalHost
+	for range maxSteps {
+		var err error
+		switch step := lease.Next(b); step {
+		case lease.ReadRecorded:
+			recorded, err = r.readRecorded(ctx, s, &b)
+		case lease.ListOwn:
+			err = r.listOwn(ctx, s, &b)
+		case lease.Fence:
+			err = r.fence(ctx, s, recorded)
+			b.Recorded = lease.Fenced
+		case lease.DropIntent:
+			err = r.dropIntent(ctx, s)
+			b.Record, b.Recorded = lease.Unrecorded, lease.Unread
+		default:
+			s.step = step
+			if step != lease.Choose {
+				r.Pool.Leave(keyOf(s.claim))
+			}
+			return progress.Outcome{}
+		}
+		if err != nil {
+			return progress.Failed(err)
+		}
+	}
+	return progress.Failed(errTooManySteps)
+}
+
+// fence makes every writer lose that acts on the claim's intent: it writes to
+// the host, twice, so that nothing of ours stays on it. A mark that an earlier
+// pass left is taken off, which is a write as well.
+func (r *Reconciler) fence(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) error {
+	if !lease.HasFence(host, s.claim) {
+		before := host
+		host = lease.FencedHost(host, s.claim)
+		if err := r.Client.Patch(ctx, host, locked(before)); err != nil {
+			return fmt.Errorf("fence the intended host: %w", err)
+		}
+	}
+	after := lease.UnfencedHost(host)
+	if err := r.Client.Patch(ctx, after, locked(host)); err != nil {
+		return fmt.Errorf("take the fence off the intended host: %w", err)
+	}
+	return nil
+}
+
+// recordIntent writes the host that is about to be bound into the status, with
+// the claim's resourceVersion: whoever decided on an older claim loses.
+func (r *Reconciler) recordIntent(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) error {
+	before := s.claim.DeepCopy()
+	s.claim.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: host.Namespace, Name: host.Name}
+	meta.SetStatusCondition(&s.claim.Status.Conditions, metav1.Condition{
+		Type:               bmov1alpha1.AssociatedCondition,
+		Status:             metav1.ConditionUnknown,
+		Reason:             infrav1.BindingReason,
+		Message:            "A host was chosen and is being bound",
+		ObservedGeneration: s.claim.Generation,
+		LastTransitionTime: metav1.NewTime(r.Clock.Now()),
+	})
+	if err := r.Client.Status().Patch(ctx, s.claim, locked(before)); err != nil {
+		return fmt.Errorf("record the intent: %w", err)
+	}
+	return nil
+}
+
+// dropIntent takes a dead intent out of the status.
+func (r *Reconciler) dropIntent(ctx context.Context, s *scope) error {
+	before := s.claim.DeepCopy()
+	s.claim.Status.BareMetalHost = nil
+	if err := r.Client.Status().Patch(ctx, s.claim, locked(before)); err != nil {
+		return fmt.Errorf("drop the intent: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package setup
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
+)
+
+// A claim that fails is tried again after firstRetry, then twice as late each
+// time up to lastRetry, so that mended causes that cannot be watched are noticed
+// soon.
+const (
+	firstRetry = 10 * time.Millisecond
+	lastRetry  = 15 * time.Second
+)
+
+// AddControllers adds all controllers to a manager that was made with
+// CacheOptions and ClientOptions. Their metrics go to the registry.
+func AddControllers(ctx context.Context, mgr ctrl.Manager, o Options, registry prometheus.Registerer) error {
+	if err := hostclaim.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	recorder := mgr.GetEventRecorder(reporter)
+	authors, err := policies.New(mgr.GetClient(), recorder, registry)
+	if err != nil {
+		return fmt.Errorf("controller of policies: %w", err)
+	}
+	if err := authors.SetupWithManager(mgr); err != nil {
+		return fmt.Errorf("controller of policies: %w", err)
+	}
+	return addClaims(mgr, o, registry)
+}
+
+// addClaims adds the controller of claims with its pool and its watch on
+// Secrets.
+func addClaims(mgr ctrl.Manager, o Options, registry prometheus.Registerer) error {
+	secrets, err := secretwatch.NewForConfig(mgr.GetConfig())
+	if err != nil {
+		return err
+	}
+	if err := mgr.Add(secrets); err != nil {
+		return fmt.Errorf("add the watch on secrets: %w", err)
+	}
+	free := pool.New()
+	durations, err := hostclaim.NewMetrics(registry, free)
+	if err != nil {
+		return fmt.Errorf("metrics of claims: %w", err)
+	}
+	reconciler := &hostclaim.Reconciler{
+		Client:       client.WithFieldOwner(mgr.GetClient(), infrav1.HostClaimManagerFieldOwner),
+		Live:         mgr.GetAPIReader(),
+		Pool:         free,
+		Secrets:      secrets,
+		Events:       mgr.GetEventRecorder(reporter),
+		Metrics:      durations,
+		Clock:        clock.RealClock{},
+		OwnNamespace: policy.Own(o.RequirePolicyInOwnNamespace),
+	}
+	return reconciler.SetupWithManager(mgr, secrets.Source(reconciler.SecretToClaims), controller.Options{
+		MaxConcurrentReconciles: o.Concurrency,
+		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
+			firstRetry, lastRetry),
+	})
+}

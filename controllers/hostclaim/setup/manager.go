@@ -1,0 +1,157 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package setup
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"time"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/cluster-api/util/flags"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/admission"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/preflight"
+)
+
+const (
+	// leaderElectionID is the name of the lease.
+	leaderElectionID = "hostclaim-manager-leader-election"
+
+	// userAgent names the manager in the audit logs of API servers.
+	userAgent = "hostclaim-manager"
+
+	// reporter is the name under which events are emitted.
+	reporter = "hostclaim-manager"
+)
+
+// Run checks the options and the cluster, and runs the manager until ctx ends.
+func Run(ctx context.Context, o Options) error {
+	if err := o.Validate(); err != nil {
+		return err
+	}
+	restConfig, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("no cluster to work in: give --kubeconfig, set KUBECONFIG, or run in a Pod: %w", err)
+	}
+	mgr, err := NewManager(ctx, restConfig, o)
+	if err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+// NewManager returns a manager with everything set up, ready to start.
+func NewManager(ctx context.Context, restConfig *rest.Config, o Options) (ctrl.Manager, error) {
+	restConfig = rest.CopyConfig(restConfig)
+	restConfig.QPS, restConfig.Burst, restConfig.UserAgent = o.QPS, o.Burst, userAgent
+	tlsOptions, diagnostics, err := flags.GetManagerOptions(o.Serving)
+	if err != nil {
+		return nil, fmt.Errorf("TLS and diagnostics: %w", err)
+	}
+	managerOptions, err := managerOptions(o, tlsOptions, *diagnostics)
+	if err != nil {
+		return nil, err
+	}
+	mgr, err := ctrl.NewManager(restConfig, managerOptions)
+	if err != nil {
+		return nil, fmt.Errorf("make the manager (is the kubeconfig right, and the API server up?): %w", err)
+	}
+	if err := preflight.RequireKinds(mgr.GetRESTMapper(), needs()...); err != nil {
+		return nil, err
+	}
+	if err := AddControllers(ctx, mgr, o, metrics.Registry); err != nil {
+		return nil, err
+	}
+	return mgr, addServers(mgr, o)
+}
+
+// needs are the kinds that the manager cannot do without.
+func needs() []preflight.Need {
+	const ours = "install the CRDs of this manager (kubectl apply --server-side -k config/hostclaim/crd)"
+	const theirs = "install baremetal-operator, which brings it"
+	kind := bmov1alpha1.GroupVersion.WithKind
+	return []preflight.Need{
+		{Kind: kind("HostClaim"), CRD: "hostclaims.metal3.io", Remedy: ours},
+		{Kind: kind("HostDeployPolicy"), CRD: "hostdeploypolicies.metal3.io", Remedy: ours},
+		{Kind: kind("BareMetalHost"), CRD: "baremetalhosts.metal3.io", Remedy: theirs},
+		{Kind: kind("HardwareData"), CRD: "hardwaredata.metal3.io", Remedy: theirs},
+	}
+}
+
+// NewScheme returns a scheme with all kinds that the manager reads or writes.
+func NewScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	builder := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, bmov1alpha1.AddToScheme)
+	return scheme, builder.AddToScheme(scheme)
+}
+
+func managerOptions(o Options, tlsOptions []func(*tls.Config), diagnostics metricsserver.Options) (ctrl.Options, error) {
+	scheme, err := NewScheme()
+	if err != nil {
+		return ctrl.Options{}, fmt.Errorf("make the scheme: %w", err)
+	}
+	cacheOptions, err := CacheOptions(o)
+	if err != nil {
+		return ctrl.Options{}, fmt.Errorf("plan the cache: %w", err)
+	}
+	options := ctrl.Options{
+		Scheme:                        scheme,
+		Cache:                         cacheOptions,
+		Client:                        ClientOptions(),
+		Controller:                    config.Controller{CacheSyncTimeout: 5 * time.Minute},
+		Metrics:                       diagnostics,
+		HealthProbeBindAddress:        o.HealthAddress,
+		LeaderElection:                o.LeaderElection.Enabled,
+		LeaderElectionID:              leaderElectionID,
+		LeaderElectionNamespace:       o.LeaderElection.Namespace,
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 &o.LeaderElection.LeaseDuration,
+		RenewDeadline:                 &o.LeaderElection.RenewDeadline,
+		RetryPeriod:                   &o.LeaderElection.RetryPeriod,
+	}
+	if o.WebhookPort != 0 {
+		options.WebhookServer = webhook.NewServer(webhook.Options{
+			Port: o.WebhookPort, CertDir: o.WebhookCertDir, TLSOpts: tlsOptions,
+		})
+	}
+	return options, nil
+}
+
+// addServers adds webhook and probes. A manager is ready when its webhook
+// answers, leader or not.
+func addServers(mgr ctrl.Manager, o Options) error {
+	check := healthz.Ping
+	if o.WebhookPort != 0 {
+		if err := admission.SetupWithManager(mgr); err != nil {
+			return err
+		}
+		check = mgr.GetWebhookServer().StartedChecker()
+	}
+	return errors.Join(mgr.AddHealthzCheck("healthz", healthz.Ping), mgr.AddReadyzCheck("readyz", check))
+}

@@ -1,0 +1,266 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package hostclaim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selection"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+)
+
+// report writes the status that follows from the facts of the pass, unless it
+// stands there already.
+func (r *Reconciler) report(ctx context.Context, s *scope, out progress.Outcome) error {
+	status := statusOf(s, out, r.Clock.Now())
+	if equality.Semantic.DeepEqual(status, s.claim.Status) {
+		return nil
+	}
+	lost := s.step == lease.ReportLost && record(s.claim) != lease.Lost
+	before := s.claim.DeepCopy()
+	status.LastUpdated = &metav1.Time{Time: r.Clock.Now()}
+	s.claim.Status = status
+	if err := r.Client.Status().Patch(ctx, s.claim, locked(before)); err != nil {
+		return fmt.Errorf("write the status: %w", err)
+	}
+	if lost {
+		r.eventLost(s.claim)
+	}
+	return nil
+}
+
+// statusOf computes the status from the facts of a pass. It is pure: same
+// scope, same status. The time counts only for conditions that change.
+func statusOf(s *scope, out progress.Outcome, now time.Time) bmov1alpha1.HostClaimStatus {
+	status := *s.claim.Status.DeepCopy()
+	if s.otherController == "" && s.step == "" {
+		// The pass failed before anything was known: what was reported holds.
+		return status
+	}
+	set := func(c metav1.Condition) {
+		c.ObservedGeneration = s.claim.Generation
+		c.LastTransitionTime = metav1.NewTime(now)
+		meta.SetStatusCondition(&status.Conditions, c)
+	}
+	if s.otherController != "" {
+		set(stoodDown(s, status.Conditions))
+		return status
+	}
+
+	if associated, known := associatedOf(s, status.Conditions); known {
+		set(associated)
+	}
+	switch {
+	case s.host != nil:
+		status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: s.host.Namespace, Name: s.host.Name}
+		status.PoweredOn = s.host.Status.PoweredOn
+	case s.step == lease.ReportLost:
+		status.PoweredOn = false
+	case s.step == lease.Choose && out.Err() == nil:
+		status.BareMetalHost = nil
+		status.PoweredOn = false
+	}
+	if !deleting(s.claim) {
+		status.HardwareData = s.hardware
+		for _, c := range []metav1.Condition{synchronizedOf(s), availableOf(s), provisionedOf(s), hardwareOf(s)} {
+			set(c)
+		}
+	}
+	set(readyOf(s, status.Conditions))
+	return status
+}
+
+// associatedOf is the condition Associated; unknown while a bind has failed on
+// the way, since the intent in the status must then stay as it is.
+func associatedOf(s *scope, current []metav1.Condition) (metav1.Condition, bool) {
+	c := metav1.Condition{Type: bmov1alpha1.AssociatedCondition, Status: metav1.ConditionFalse}
+	switch {
+	case s.host != nil:
+		c.Status, c.Reason = metav1.ConditionTrue, bmov1alpha1.BareMetalHostAssociatedReason
+		c.Message = "BareMetalHost " + s.host.Namespace + "/" + s.host.Name
+	case s.step == lease.ReportLost:
+		c.Reason = bmov1alpha1.MissingBareMetalHostReason
+		c.Message = "The host of this claim is gone or no longer names the claim; it is not replaced, delete the claim to get another one"
+	case s.bindWait.Reason != "":
+		c.Reason, c.Message = s.bindWait.Reason, s.bindWait.Message
+		keepCounts(&c, meta.FindStatusCondition(current, c.Type))
+	default:
+		return c, false
+	}
+	return c, true
+}
+
+// keepCounts keeps the message of an explanation that differs only in numbers:
+// a change of counts alone is not written.
+func keepCounts(c, current *metav1.Condition) {
+	if current != nil && current.Reason == c.Reason && selection.SameButCounts(current.Message, c.Message) {
+		c.Message = current.Message
+	}
+}
+
+// synchronizedOf is the condition Synchronized.
+func synchronizedOf(s *scope) metav1.Condition {
+	c := metav1.Condition{Type: bmov1alpha1.SynchronizedCondition, Status: metav1.ConditionFalse}
+	switch {
+	case s.host == nil:
+		c.Reason, c.Message = infrav1.NotAssociatedReason, "There is no host to synchronize with"
+	case s.syncWait.Reason != "":
+		c.Reason, c.Message = s.syncWait.Reason, s.syncWait.Message
+	default:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, bmov1alpha1.ConfigurationSyncedReason, s.syncNote
+	}
+	return c
+}
+
+// availableOf is the condition AvailableForProvisioning of the bound host.
+func availableOf(s *scope) metav1.Condition {
+	c := metav1.Condition{Type: bmov1alpha1.AvailableForProvisioningCondition, Status: metav1.ConditionFalse}
+	switch {
+	case s.host == nil:
+		c.Reason, c.Message = infrav1.NotAssociatedReason, "There is no host"
+	case s.host.Status.Provisioning.State == bmov1alpha1.StateAvailable,
+		s.host.Status.Provisioning.State == bmov1alpha1.StateReady:
+		c.Status, c.Reason = metav1.ConditionTrue, bmov1alpha1.AvailableReason
+	default:
+		c.Reason, c.Message = bmov1alpha1.NotAvailableReason, stateMessage(s.host)
+	}
+	return c
+}
+
+// provisionedOf is the condition Provisioned: the host runs what the claim asks
+// for.
+func provisionedOf(s *scope) metav1.Condition {
+	c := metav1.Condition{Type: bmov1alpha1.ProvisionedCondition, Status: metav1.ConditionFalse}
+	if s.host == nil {
+		c.Reason, c.Message = infrav1.NotAssociatedReason, "There is no host"
+		return c
+	}
+	if message, failed := hostError(s.host, s.crossing()); failed {
+		c.Reason, c.Message = bmov1alpha1.ErrorReason, message
+		if lease.Provisioned(s.claim, s.host) {
+			c.Status, c.Reason = metav1.ConditionTrue, bmov1alpha1.ProvisionedReason
+		}
+		return c
+	}
+	switch state := s.host.Status.Provisioning.State; {
+	case lease.Provisioned(s.claim, s.host):
+		c.Status, c.Reason = metav1.ConditionTrue, bmov1alpha1.ProvisionedReason
+	case state == bmov1alpha1.StateProvisioning:
+		c.Reason, c.Message = bmov1alpha1.ProvisioningReason, stateMessage(s.host)
+	case state == bmov1alpha1.StateDeprovisioning:
+		c.Reason, c.Message = bmov1alpha1.DeprovisioningReason, stateMessage(s.host)
+	default:
+		c.Reason, c.Message = bmov1alpha1.NotProvisionedReason, stateMessage(s.host)
+	}
+	return c
+}
+
+// hardwareOf is the condition HardwareDataPublished.
+func hardwareOf(s *scope) metav1.Condition {
+	c := metav1.Condition{Type: infrav1.HardwareDataPublishedCondition, Status: metav1.ConditionFalse}
+	switch {
+	case s.hardwareWait.Reason != "":
+		c.Reason, c.Message = s.hardwareWait.Reason, s.hardwareWait.Message
+	case s.hardware == nil:
+		c.Reason, c.Message = infrav1.NotAssociatedReason, "There are no facts to publish"
+	default:
+		c.Status, c.Reason = metav1.ConditionTrue, infrav1.PublishedReason
+	}
+	return c
+}
+
+// readyOf sums up: the first condition that does not hold, or the way out of a
+// claim that goes.
+func readyOf(s *scope, all []metav1.Condition) metav1.Condition {
+	c := metav1.Condition{Type: bmov1alpha1.ReadyCondition, Status: metav1.ConditionFalse}
+	if deleting(s.claim) {
+		c.Reason, c.Message = bmov1alpha1.HostClaimDeletingReason, "The claim is being deleted"
+		if s.releaseWait.Reason != "" {
+			c.Reason, c.Message = s.releaseWait.Reason, s.releaseWait.Message
+		}
+		return c
+	}
+	for _, kind := range []string{
+		bmov1alpha1.AssociatedCondition, bmov1alpha1.SynchronizedCondition, bmov1alpha1.ProvisionedCondition,
+	} {
+		part := meta.FindStatusCondition(all, kind)
+		if part == nil {
+			c.Reason, c.Message = infrav1.NotAssociatedReason, kind+" is not known yet"
+			return c
+		}
+		if part.Status != metav1.ConditionTrue {
+			c.Reason, c.Message = part.Reason, part.Message
+			return c
+		}
+	}
+	if message, failed := hostError(s.host, s.crossing()); failed {
+		c.Reason, c.Message = bmov1alpha1.ErrorReason, message
+		return c
+	}
+	c.Status, c.Reason = metav1.ConditionTrue, bmov1alpha1.ProvisionedReason
+	return c
+}
+
+// stoodDown is the condition of a claim that another controller works on. The
+// name of the other one is kept when it cannot be seen any more.
+func stoodDown(s *scope, current []metav1.Condition) metav1.Condition {
+	c := metav1.Condition{
+		Type:   infrav1.StoodDownCondition,
+		Status: metav1.ConditionTrue,
+		Reason: infrav1.OtherControllerReason,
+		Message: fmt.Sprintf("The status of this claim is written by %q as well; "+
+			"run one controller of HostClaims only, then remove this condition", s.otherController),
+	}
+	if before := meta.FindStatusCondition(current, c.Type); before != nil && before.Status == c.Status {
+		c.Message = before.Message
+	}
+	return c
+}
+
+// hostError words an error of the host for its tenant. The text of the host may
+// hold addresses of the infrastructure, so it stays in its namespace.
+func hostError(host *bmov1alpha1.BareMetalHost, crossing bool) (string, bool) {
+	if host == nil || (host.Status.ErrorMessage == "" && host.Status.ErrorType == "") {
+		return "", false
+	}
+	kind := string(host.Status.ErrorType)
+	if kind == "" {
+		kind = "error"
+	}
+	message := "The host reports a " + kind
+	if crossing {
+		return message + "; the infrastructure team sees its text on the host", true
+	}
+	return message + ": " + host.Status.ErrorMessage, true
+}
+
+func stateMessage(host *bmov1alpha1.BareMetalHost) string {
+	state := string(host.Status.Provisioning.State)
+	if state == "" {
+		state = "not known yet"
+	}
+	return "The state of the host is " + state
+}

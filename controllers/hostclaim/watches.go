@@ -1,0 +1,151 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package hostclaim
+
+import (
+	"context"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+)
+
+// SetupWithManager registers the watches that wake claims. There is no other
+// way to be woken: nothing is polled.
+//
+//	what changes                       which claims
+//	the claim, status included         itself
+//	a host                             the claim that it names, or named
+//	a host becomes free                the first waiting claim that it suits, then
+//	                                   the next, see package pool
+//	a HostDeployPolicy                 those that wait, and those with a host in
+//	                                   its namespace
+//	the labels of a Namespace          its claims
+//	a Secret                           those that name it, or whose copy it is
+//	rights on Secrets of a namespace   its claims, and those with a host there
+//	published HardwareData             the claim that owns it
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, secrets source.Source, options controller.Options) error {
+	namespaces := &metav1.PartialObjectMetadata{}
+	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("hostclaim").
+		For(&bmov1alpha1.HostClaim{}).
+		Watches(&bmov1alpha1.BareMetalHost{}, r.hostHandler()).
+		Watches(&bmov1alpha1.HostDeployPolicy{}, handler.EnqueueRequestsFromMapFunc(r.policyToClaims)).
+		Watches(namespaces, handler.EnqueueRequestsFromMapFunc(r.namespaceToClaims),
+			builder.WithPredicates(predicate.LabelChangedPredicate{})).
+		Watches(&bmov1alpha1.HardwareData{}, handler.EnqueueRequestForOwner(
+			mgr.GetScheme(), mgr.GetRESTMapper(), &bmov1alpha1.HostClaim{}, handler.OnlyControllerOwner())).
+		WatchesRawSource(r.Pool.Source()).
+		WatchesRawSource(secrets).
+		WithOptions(options).
+		Complete(r)
+}
+
+// requests is the work queue as handlers see it.
+type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// hostHandler keeps the pool of free hosts and wakes the claim that a host names
+// or has just ceased to name.
+func (r *Reconciler) hostHandler() handler.EventHandler {
+	seen := func(object client.Object, queue requests) {
+		if host, ok := object.(*bmov1alpha1.BareMetalHost); ok {
+			r.Pool.Observe(host)
+			enqueueConsumer(host, queue)
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, queue requests) { seen(e.Object, queue) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, queue requests) {
+			if before, ok := e.ObjectOld.(*bmov1alpha1.BareMetalHost); ok {
+				enqueueConsumer(before, queue)
+			}
+			seen(e.ObjectNew, queue)
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, queue requests) {
+			r.Pool.Drop(client.ObjectKeyFromObject(e.Object))
+			if host, ok := e.Object.(*bmov1alpha1.BareMetalHost); ok {
+				enqueueConsumer(host, queue)
+			}
+		},
+	}
+}
+
+func enqueueConsumer(host *bmov1alpha1.BareMetalHost, queue requests) {
+	if lease.ConsumerKey(host) != "" {
+		ref := host.Spec.ConsumerRef
+		queue.Add(request(types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}))
+	}
+}
+
+// policyToClaims wakes the claims that a policy may let in, and those that have
+// a host under it.
+func (r *Reconciler) policyToClaims(ctx context.Context, object client.Object) []reconcile.Request {
+	var out []reconcile.Request
+	for _, key := range r.Pool.Waiting() {
+		out = append(out, request(key))
+	}
+	return append(out, r.claims(ctx, client.MatchingFields{HostNamespaceIndex: object.GetNamespace()})...)
+}
+
+// namespaceToClaims wakes the claims of a namespace whose labels changed.
+func (r *Reconciler) namespaceToClaims(ctx context.Context, object client.Object) []reconcile.Request {
+	return r.claims(ctx, client.InNamespace(object.GetName()))
+}
+
+// SecretToClaims wakes the claims that a Secret concerns; with an empty name,
+// those that may have waited for rights in the namespace.
+func (r *Reconciler) SecretToClaims(ctx context.Context, namespace, name string) []reconcile.Request {
+	if name == "" {
+		return append(r.claims(ctx, client.InNamespace(namespace)),
+			r.claims(ctx, client.MatchingFields{HostNamespaceIndex: namespace})...)
+	}
+	return append(r.claims(ctx, client.MatchingFields{SecretIndex: namespace + "/" + name}),
+		r.claims(ctx, client.MatchingFields{SecretIndex: name})...)
+}
+
+// claims lists claims from the cache. An error can only mean that the cache is
+// not running, and then nobody is to be woken.
+func (r *Reconciler) claims(ctx context.Context, options ...client.ListOption) []reconcile.Request {
+	list := &bmov1alpha1.HostClaimList{}
+	if err := r.Client.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "List the claims to wake")
+		return nil
+	}
+	var out []reconcile.Request
+	for i := range list.Items {
+		out = append(out, request(keyOf(&list.Items[i])))
+	}
+	return out
+}
+
+func request(key types.NamespacedName) reconcile.Request {
+	return reconcile.Request{NamespacedName: key}
+}

@@ -1,0 +1,247 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package addressclaims
+
+import (
+	"context"
+	"fmt"
+
+	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
+	capipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/facts"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/ippool"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+)
+
+// Availability says whether a kind may be read from the cache.
+type Availability interface {
+	Available(ctx context.Context, object client.Object) (bool, error)
+}
+
+// API reads and writes claims of both kinds.
+type API struct {
+	// Client reads from the cache and writes.
+	Client client.Client
+	// Live reads addresses: they are read once, so a cache would be a waste, and
+	// it could be behind the claim that names them.
+	Live client.Reader
+	// Kinds tells which of the two APIs is installed.
+	Kinds Availability
+}
+
+// Claim is a claim that a Metal3Data holds.
+type Claim struct {
+	// Object is the claim itself.
+	Object client.Object
+	// Owner is the UID of the Metal3Data.
+	Owner types.UID
+	// Pool is the pool that it asks.
+	Pool ippool.Pool
+	// Answer is what the pool said.
+	Answer ippool.Answer
+}
+
+// Held returns all claims that belong to a Metal3Data of that name, of whatever
+// UID.
+func (a API) Held(ctx context.Context, data types.NamespacedName) ([]Claim, error) {
+	var claims []Claim
+	for _, list := range []func(context.Context, types.NamespacedName) ([]Claim, error){a.ipClaims, a.ipAddressClaims} {
+		some, err := list(ctx, data)
+		if err != nil {
+			return nil, err
+		}
+		claims = append(claims, some...)
+	}
+	return claims, nil
+}
+
+func (a API) ipClaims(ctx context.Context, data types.NamespacedName) ([]Claim, error) {
+	if ok, err := a.Kinds.Available(ctx, &ipamv1alpha1.IPClaim{}); err != nil || !ok {
+		return nil, err
+	}
+	var list ipamv1alpha1.IPClaimList
+	if err := a.list(ctx, data, &list); err != nil {
+		return nil, err
+	}
+	claims := make([]Claim, 0, len(list.Items))
+	for i := range list.Items {
+		item := &list.Items[i]
+		claims = append(claims, Claim{
+			Object: item, Owner: ownerUID(item), Pool: ippool.NewPool(item.Spec.Pool.Name, "", ""), Answer: ippool.FromIPClaim(item),
+		})
+	}
+	return claims, nil
+}
+
+func (a API) ipAddressClaims(ctx context.Context, data types.NamespacedName) ([]Claim, error) {
+	if ok, err := a.Kinds.Available(ctx, &capipamv1.IPAddressClaim{}); err != nil || !ok {
+		return nil, err
+	}
+	var list capipamv1.IPAddressClaimList
+	if err := a.list(ctx, data, &list); err != nil {
+		return nil, err
+	}
+	claims := make([]Claim, 0, len(list.Items))
+	for i := range list.Items {
+		item := &list.Items[i]
+		ref := item.Spec.PoolRef
+		claims = append(claims, Claim{
+			Object: item, Owner: ownerUID(item), Pool: ippool.NewPool(ref.Name, ref.APIGroup, ref.Kind), Answer: ippool.FromIPAddressClaim(item),
+		})
+	}
+	return claims, nil
+}
+
+func (a API) list(ctx context.Context, data types.NamespacedName, into client.ObjectList) error {
+	if err := a.Client.List(ctx, into, client.InNamespace(data.Namespace), client.MatchingFields{byOwner: data.Name}); err != nil {
+		return fmt.Errorf("list %T: %w", into, err)
+	}
+	return nil
+}
+
+// Observe gathers what is known of one pool, given the claims of Held.
+func (a API) Observe(ctx context.Context, request ippool.Request, pool ippool.Pool, held []Claim) (ippool.Observed, error) {
+	observed := ippool.Observed{Pool: pool, Namespace: request.Data.Namespace, ClaimName: request.ClaimName(pool)}
+	kind := claimKind(pool)
+	available, err := a.Kinds.Available(ctx, kind)
+	if err != nil || !available {
+		observed.APIMissing = err == nil
+		return observed, err
+	}
+	for _, claim := range held {
+		if claim.Owner != request.Data.UID || claim.Pool != pool {
+			continue
+		}
+		observed.ClaimName, observed.Answer, observed.Claim = claim.Object.GetName(), claim.Answer, ippool.ClaimHeld
+		if !claim.Object.GetDeletionTimestamp().IsZero() {
+			observed.Claim = ippool.ClaimDying
+		}
+	}
+	if observed.Claim == ippool.ClaimAbsent {
+		taken, err := a.exists(ctx, kind, request.Data.Namespace, observed.ClaimName)
+		if err != nil {
+			return observed, err
+		}
+		if taken {
+			observed.Claim = ippool.ClaimForeign
+		}
+	}
+	if pool.Metal3() && observed.Answer.AddressName == "" {
+		observed.PoolMissing, err = a.poolMissing(ctx, request.Data.Namespace, pool)
+	}
+	return observed, err
+}
+
+func (a API) poolMissing(ctx context.Context, namespace string, pool ippool.Pool) (bool, error) {
+	if ok, err := a.Kinds.Available(ctx, &ipamv1alpha1.IPPool{}); err != nil || !ok {
+		return err == nil, err
+	}
+	found, err := a.exists(ctx, &ipamv1alpha1.IPPool{}, namespace, pool.Name)
+	return err == nil && !found, err
+}
+
+func (a API) exists(ctx context.Context, into client.Object, namespace, name string) (bool, error) {
+	err := a.Client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, into)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("read %T %s: %w", into, name, err)
+	}
+	return err == nil, nil
+}
+
+// Apply writes the claim on a pool. The API server refuses to make a claim of
+// somebody else ours, since an object has one controller.
+func (a API) Apply(ctx context.Context, request ippool.Request, pool ippool.Pool) error {
+	var desired client.Object = request.IPAddressClaim(pool)
+	if pool.Metal3() {
+		desired = request.IPClaim(pool)
+	}
+	if err := apply.Object(ctx, a.Client, desired, infrav1.DataFieldOwner); err != nil {
+		return fmt.Errorf("apply claim %s: %w", desired.GetName(), err)
+	}
+	return nil
+}
+
+// Address reads the address that a claim on the pool was answered with.
+func (a API) Address(ctx context.Context, pool ippool.Pool, namespace, name string) (facts.Address, error) {
+	key := types.NamespacedName{Namespace: namespace, Name: name}
+	if pool.Metal3() {
+		var address ipamv1alpha1.IPAddress
+		if err := a.Live.Get(ctx, key, &address); err != nil {
+			return facts.Address{}, fmt.Errorf("read IPAddress %s: %w", name, err)
+		}
+		return ippool.FromMetal3Address(&address), nil
+	}
+	var address capipamv1.IPAddress
+	if err := a.Live.Get(ctx, key, &address); err != nil {
+		return facts.Address{}, fmt.Errorf("read IPAddress %s: %w", name, err)
+	}
+	return ippool.FromCAPIAddress(&address), nil
+}
+
+// Release deletes a claim and stops holding its address.
+func (a API) Release(ctx context.Context, claim Claim) error {
+	object := claim.Object
+	if object.GetDeletionTimestamp().IsZero() {
+		uid := object.GetUID()
+		if err := a.Client.Delete(ctx, object, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("delete claim %s: %w", object.GetName(), err)
+		}
+	}
+	if !controllerutil.ContainsFinalizer(object, infrav1.DataFinalizer) {
+		return nil
+	}
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error { return a.dropFinalizer(ctx, claim) })
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("release claim %s: %w", object.GetName(), err)
+	}
+	return nil
+}
+
+// dropFinalizer gives the address back. The pool's provider writes the same
+// list: hence the lock, and a fresh copy for each attempt.
+func (a API) dropFinalizer(ctx context.Context, claim Claim) error {
+	before := claimKind(claim.Pool)
+	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(claim.Object), before); err != nil {
+		return err
+	}
+	after, ok := before.DeepCopyObject().(client.Object)
+	if !ok || before.GetUID() != claim.Object.GetUID() || !controllerutil.RemoveFinalizer(after, infrav1.DataFinalizer) {
+		return nil
+	}
+	return a.Client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}
+
+func claimKind(pool ippool.Pool) client.Object {
+	if pool.Metal3() {
+		return &ipamv1alpha1.IPClaim{}
+	}
+	return &capipamv1.IPAddressClaim{}
+}
+
+func ownerUID(object client.Object) types.UID {
+	if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
+		return owner.UID
+	}
+	return ""
+}

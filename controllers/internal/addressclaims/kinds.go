@@ -1,0 +1,97 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package addressclaims
+
+import (
+	"context"
+	"fmt"
+
+	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	capipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/latekind"
+)
+
+// Names of the CRDs of the kinds that may be installed late.
+const (
+	ipClaimCRD        = "ipclaims.ipam.metal3.io"
+	ipPoolCRD         = "ippools.ipam.metal3.io"
+	ipAddressClaimCRD = "ipaddressclaims.ipam.cluster.x-k8s.io"
+)
+
+// byOwner is the name of the field index on claims by the name of the
+// Metal3Data that controls them.
+const byOwner = "hostclaim.data"
+
+// CRDs are the names of the CRDs that Kinds needs.
+func CRDs() []string {
+	return []string{ipClaimCRD, ipPoolCRD, ipAddressClaimCRD}
+}
+
+// Kinds are the late kinds. A claim wakes the Metal3Data that owns it, also one
+// that does not exist any more: its claims are to be released. A pool wakes
+// those who wait for it.
+func Kinds(poolToData handler.MapFunc) []latekind.Kind {
+	owners := handler.EnqueueRequestsFromMapFunc(toOwner)
+	return []latekind.Kind{
+		{Object: &ipamv1alpha1.IPClaim{}, CRD: ipClaimCRD, Index: index(&ipamv1alpha1.IPClaim{}), Handler: owners},
+		{Object: &capipamv1.IPAddressClaim{}, CRD: ipAddressClaimCRD, Index: index(&capipamv1.IPAddressClaim{}), Handler: owners},
+		{Object: &ipamv1alpha1.IPPool{}, CRD: ipPoolCRD, Handler: handler.EnqueueRequestsFromMapFunc(poolToData),
+			Predicates: []predicate.Predicate{comes()}},
+	}
+}
+
+// comes lets through new pools: nobody waits for anything else of them.
+func comes() predicate.Funcs {
+	return predicate.Funcs{
+		UpdateFunc: func(event.UpdateEvent) bool { return false },
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+	}
+}
+
+func index(object client.Object) func(context.Context, client.FieldIndexer) error {
+	return func(ctx context.Context, indexer client.FieldIndexer) error {
+		if err := indexer.IndexField(ctx, object, byOwner, ownerNames); err != nil {
+			return fmt.Errorf("index %T by owner: %w", object, err)
+		}
+		return nil
+	}
+}
+
+func ownerNames(object client.Object) []string {
+	if owner := metav1.GetControllerOfNoCopy(object); owner != nil && owner.Kind == "Metal3Data" {
+		return []string{owner.Name}
+	}
+	return nil
+}
+
+func toOwner(_ context.Context, object client.Object) []reconcile.Request {
+	var requests []reconcile.Request
+	for _, name := range ownerNames(object) {
+		requests = append(requests, reconcile.Request{
+			NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: name},
+		})
+	}
+	return requests
+}

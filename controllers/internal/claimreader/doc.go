@@ -1,0 +1,22 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package claimreader answers two questions for the controllers of the provider
+// manager: which HostClaim is that of a Metal3Machine, and what is known of the
+// host behind it? It reads from the cache by field index and follows the
+// HardwareData that the claim points at. It never writes, and never reads a
+// BareMetalHost.
+package claimreader

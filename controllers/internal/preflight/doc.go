@@ -1,0 +1,23 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package preflight answers one question: does the cluster know the kinds that a
+// manager cannot do without?
+//
+// It takes a REST mapper and the kinds, and names every CRD that is missing and
+// what to do about it, so that a manager ends with one clear line instead of a
+// cache that never syncs. It never installs anything.
+package preflight

@@ -1,0 +1,64 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package preflight
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Need is a kind that must exist.
+type Need struct {
+	// Kind is the kind in the version that is used.
+	Kind schema.GroupVersionKind
+	// CRD is the name of its CustomResourceDefinition.
+	CRD string
+	// Remedy says how the CRD is installed.
+	Remedy string
+}
+
+// MissingError is a kind that the cluster does not know.
+type MissingError struct {
+	Need Need
+}
+
+// Error names the CRD, the version and the remedy.
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("CRD %s does not exist or does not serve %s of version %s: %s",
+		e.Need.CRD, e.Need.Kind.Kind, e.Need.Kind.Version, e.Need.Remedy)
+}
+
+// RequireKinds returns nil if the cluster knows all kinds, and otherwise a
+// MissingError for each that it does not know, joined. An API server that does
+// not answer is another error.
+func RequireKinds(mapper meta.RESTMapper, needs ...Need) error {
+	var missing []error
+	for _, need := range needs {
+		_, err := mapper.RESTMapping(need.Kind.GroupKind(), need.Kind.Version)
+		switch {
+		case err == nil:
+		case meta.IsNoMatchError(err):
+			missing = append(missing, &MissingError{Need: need})
+		default:
+			return fmt.Errorf("ask the API server which kinds it knows (is the kubeconfig right, and the server up?): %w", err)
+		}
+	}
+	return errors.Join(missing...)
+}

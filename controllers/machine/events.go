@@ -1,0 +1,79 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package machine
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+// transition is something that happened to a machine and that its owner may
+// want to know of.
+type transition struct {
+	kind, reason, action, note string
+}
+
+// transitions compares a machine before and after a pass.
+func transitions(before, after *infrav1.Metal3Machine) []transition {
+	var all []transition
+	if now := hostOf(after); now != "" && hostOf(before) != now {
+		all = append(all, transition{corev1.EventTypeNormal, "HostBound", "Bind", "Bound to host " + now})
+	}
+	if provisioned(after) && !provisioned(before) {
+		all = append(all, transition{corev1.EventTypeNormal, "Provisioned", "Provision", "Provisioned with provider ID " + after.Spec.ProviderID})
+	}
+	if c, became := becameFalse(before, after, infrav1.AssociateBareMetalHostCondition); became {
+		switch c.Reason {
+		case infrav1.HostLostReason, infrav1.HostClaimNameTakenReason, infrav1.BootstrapSecretNotFoundReason,
+			infrav1.SecretsForbiddenReason, infrav1.IdentityRefNotSupportedReason, infrav1.InvalidConfigurationReason:
+			all = append(all, transition{corev1.EventTypeWarning, c.Reason, "Bind", c.Message})
+		}
+	}
+	if c, became := becameFalse(before, after, infrav1.KubernetesNodeReadyCondition); became {
+		switch c.Reason {
+		case infrav1.NodeAmbiguousReason, infrav1.NodeTakenReason:
+			all = append(all, transition{corev1.EventTypeWarning, c.Reason, "FindNode", c.Message})
+		}
+	}
+	return all
+}
+
+// becameFalse returns the condition if it is False for another reason than before.
+func becameFalse(before, after *infrav1.Metal3Machine, conditionType string) (*metav1.Condition, bool) {
+	was, is := conditions.Get(before, conditionType), conditions.Get(after, conditionType)
+	if is == nil || is.Status != metav1.ConditionFalse {
+		return nil, false
+	}
+	return is, was == nil || was.Status != is.Status || was.Reason != is.Reason
+}
+
+// announce emits events and metrics for what happened in this pass, after it
+// has been written.
+func (r *Reconciler) announce(s *scope) {
+	for _, t := range transitions(s.before, s.machine) {
+		r.Recorder.Eventf(s.machine, nil, t.kind, t.reason, t.action, "%s", t.note)
+	}
+	if provisioned(s.machine) && !provisioned(s.before) {
+		r.Metrics.provisioned(clusterName(s.machine), r.Clock.Since(s.machine.CreationTimestamp.Time))
+	}
+	if s.release != nil && s.release.Done {
+		r.Recorder.Eventf(s.machine, nil, corev1.EventTypeNormal, "Released", "Release", "The host was given back")
+	}
+}

@@ -1,0 +1,77 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package machine
+
+import (
+	"context"
+	"fmt"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+const (
+	// UserDataIndex is the name of the field index on Metal3Machines by the name
+	// of the secret in spec.userData.
+	UserDataIndex = "spec.userData.name"
+	// BootstrapIndex is the name of the field index on Machines by the name of
+	// their bootstrap secret.
+	BootstrapIndex = "spec.bootstrap.dataSecretName"
+)
+
+// SetupIndexes adds the field indexes that the watches of this package need,
+// besides those of claimreader and clusterindex.
+func SetupIndexes(ctx context.Context, indexer client.FieldIndexer) error {
+	for _, index := range []struct {
+		object  client.Object
+		field   string
+		extract client.IndexerFunc
+	}{
+		{&infrav1.Metal3Machine{}, UserDataIndex, byUserData},
+		{&clusterv1.Machine{}, BootstrapIndex, byBootstrapSecret},
+	} {
+		if err := indexer.IndexField(ctx, index.object, index.field, index.extract); err != nil {
+			return fmt.Errorf("index %T by %s: %w", index.object, index.field, err)
+		}
+	}
+	return nil
+}
+
+func byUserData(o client.Object) []string {
+	machine, ok := o.(*infrav1.Metal3Machine)
+	if !ok || machine.Spec.UserData == nil {
+		return nil
+	}
+	return nonEmpty(machine.Spec.UserData.Name)
+}
+
+func byBootstrapSecret(o client.Object) []string {
+	machine, ok := o.(*clusterv1.Machine)
+	if !ok || machine.Spec.Bootstrap.DataSecretName == nil {
+		return nil
+	}
+	return nonEmpty(*machine.Spec.Bootstrap.DataSecretName)
+}
+
+func nonEmpty(value string) []string {
+	if value == "" {
+		return nil
+	}
+	return []string{value}
+}

@@ -1,0 +1,77 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package machine
+
+import (
+	"context"
+
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provision"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+)
+
+// confirmNoClaim makes sure that a claim which the cache does not show does not
+// exist either, before the machine is let go on the strength of that.
+func (r *Reconciler) confirmNoClaim(ctx context.Context, s *scope) progress.Outcome {
+	if s.claim != nil {
+		return progress.Outcome{}
+	}
+	claim, found, err := r.readLive(ctx, s, hostclaim.Name(s.machine.Name))
+	if err != nil {
+		return s.failed(infrav1.HostClaimReadyCondition, infrav1.DeletionFailedReason, "The HostClaim of the machine cannot be read", err)
+	}
+	owner := hostclaim.Owner{Namespace: s.machine.Namespace, Name: s.machine.Name, UID: s.machine.UID}
+	if found && hostclaim.BelongsTo(claim, owner) {
+		s.claim = claim
+		s.observed.Claim = hostclaim.Read(claim)
+	}
+	return progress.Outcome{}
+}
+
+// decideRelease lets the planner decide. No IO.
+func (r *Reconciler) decideRelease(_ context.Context, s *scope) progress.Outcome {
+	release := provision.Release(s.observed)
+	s.release = &release
+	return progress.Outcome{}
+}
+
+// releaseClaim deletes the claim; the hostclaim manager takes it from there.
+func (r *Reconciler) releaseClaim(ctx context.Context, s *scope) progress.Outcome {
+	if !s.release.DeleteClaim {
+		return progress.Outcome{}
+	}
+	ctrl.LoggerFrom(ctx).Info("Deleting HostClaim", "HostClaim", klog.KObj(s.claim))
+	if err := client.IgnoreNotFound(r.Client.Delete(ctx, s.claim, client.Preconditions{UID: &s.claim.UID})); err != nil {
+		return s.failed(infrav1.HostClaimReadyCondition, infrav1.DeletionFailedReason, "The HostClaim of the machine cannot be deleted", err)
+	}
+	return progress.Outcome{}
+}
+
+// dropFinalizer lets the machine go; the patch at the end of the pass writes it.
+func (r *Reconciler) dropFinalizer(ctx context.Context, s *scope) progress.Outcome {
+	if s.release.Done {
+		ctrl.LoggerFrom(ctx).Info("Machine released")
+		controllerutil.RemoveFinalizer(s.machine, infrav1.MachineFinalizer)
+	}
+	return progress.Outcome{}
+}

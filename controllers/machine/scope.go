@@ -1,0 +1,109 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package machine
+
+import (
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostview"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provision"
+)
+
+// scope holds what one pass knows about one machine. It holds facts only.
+type scope struct {
+	// machine is set by load, and changed by report and the end of a deletion.
+	machine *infrav1.Metal3Machine
+	// before is the machine as it was when the phases began.
+	before *infrav1.Metal3Machine
+	// owner is set by load; nil means that Cluster API has not made a Machine
+	// the owner yet, or that it is gone.
+	owner *clusterv1.Machine
+	// cluster is set by load; nil means that it is not known or gone.
+	cluster *clusterv1.Cluster
+	// infraMissing is set by load: the Cluster names a Metal3Cluster that does
+	// not exist.
+	infraMissing bool
+	// infra is set by load; nil means that the Cluster has no infrastructure
+	// of our kind, or none yet.
+	infra *infrav1.Metal3Cluster
+
+	// claim is set by observeClaim; nil means that the machine has none.
+	claim *bmov1alpha1.HostClaim
+	// host is set by observeHost; its zero value means that nothing is published.
+	host hostview.Host
+	// dataClaim is set by observeData; nil means that the machine has none.
+	dataClaim *infrav1.Metal3DataClaim
+	// nodeErr is set by observeNode; nil means that the Nodes were read, or that
+	// there is no connection.
+	nodeErr error
+	// observed is filled by the observing phases.
+	observed provision.Observed
+
+	// plan is set by decide; nil means that it did not come to that.
+	plan *provision.Plan
+	// release is set by decideRelease; nil means that it did not come to that.
+	release *provision.ReleasePlan
+	// problems are added by phases that failed, for the conditions.
+	problems []provision.Wait
+}
+
+// clusterKey names the Cluster of the machine.
+func (s *scope) clusterKey() client.ObjectKey {
+	return client.ObjectKeyFromObject(s.cluster)
+}
+
+// clusterPaused says whether the Cluster, not just the machine, is paused.
+func (s *scope) clusterPaused() bool {
+	return s.cluster != nil && ptr.Deref(s.cluster.Spec.Paused, false)
+}
+
+// facts are the facts about the machine that need no reading.
+func (s *scope) facts() provision.MachineFacts {
+	return provision.MachineFacts{
+		Owner: hostclaim.Owner{
+			Namespace: s.machine.Namespace,
+			Name:      s.machine.Name,
+			UID:       s.machine.UID,
+		},
+		ClusterName:   s.cluster.Name,
+		InfraMissing:  s.infraMissing,
+		Spec:          *s.machine.Spec.DeepCopy(),
+		FailureDomain: s.owner.Spec.FailureDomain,
+		ClusterReady:  ptr.Deref(s.cluster.Status.Initialization.InfrastructureProvisioned, false),
+		Identity:      s.identity(),
+		CloudProvider: s.infra != nil && ptr.Deref(s.infra.Spec.CloudProviderEnabled, false),
+		Provisioned:   ptr.Deref(s.machine.Status.Initialization.Provisioned, false),
+	}
+}
+
+// identity names the secret of the effective identityRef: the machine's own
+// wins over that of the Metal3Cluster.
+func (s *scope) identity() string {
+	switch {
+	case s.machine.Spec.IdentityRef != nil:
+		return s.machine.Spec.IdentityRef.Name
+	case s.infra != nil && s.infra.Spec.IdentityRef != nil:
+		return s.infra.Spec.IdentityRef.Name
+	default:
+		return ""
+	}
+}

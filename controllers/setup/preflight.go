@@ -1,0 +1,59 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package setup
+
+import (
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/preflight"
+)
+
+// What to do about a missing CRD, by who brings it.
+const (
+	fromProvider  = "install the provider (clusterctl init --infrastructure metal3, or kustomize build config/default)"
+	fromHostclaim = "install the hostclaim manager (kustomize build config/hostclaim/default)"
+	fromOperator  = "install baremetal-operator of release 0.13 or later, or its CRDs"
+	fromCore      = "install Cluster API of release 1.14 or later (clusterctl init)"
+)
+
+// checkKinds makes sure that the cluster knows the kinds that the manager cannot
+// do without, so that a missing CRD is named at once, with what to do. The kinds
+// of address management may come later.
+func checkKinds(mapper meta.RESTMapper) error {
+	return preflight.RequireKinds(mapper, neededKinds()...)
+}
+
+func neededKinds() []preflight.Need {
+	need := func(remedy string, version schema.GroupVersion, kind, plural string) preflight.Need {
+		return preflight.Need{Kind: version.WithKind(kind), CRD: plural + "." + version.Group, Remedy: remedy}
+	}
+	return []preflight.Need{
+		need(fromCore, clusterv1.GroupVersion, "Cluster", "clusters"),
+		need(fromCore, clusterv1.GroupVersion, "Machine", "machines"),
+		need(fromProvider, infrav1.GroupVersion, "Metal3Cluster", "metal3clusters"),
+		need(fromProvider, infrav1.GroupVersion, "Metal3Machine", "metal3machines"),
+		need(fromProvider, infrav1.GroupVersion, "Metal3DataTemplate", "metal3datatemplates"),
+		need(fromProvider, infrav1.GroupVersion, "Metal3DataClaim", "metal3dataclaims"),
+		need(fromProvider, infrav1.GroupVersion, "Metal3Data", "metal3datas"),
+		need(fromHostclaim, bmov1alpha1.GroupVersion, "HostClaim", "hostclaims"),
+		need(fromOperator, bmov1alpha1.GroupVersion, "HardwareData", "hardwaredata"),
+	}
+}

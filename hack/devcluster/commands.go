@@ -1,0 +1,119 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/cluster"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/console"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/demo"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manager"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/stack"
+)
+
+func buildCommand(s *settings) *cobra.Command {
+	return &cobra.Command{
+		Use:   "build [component...]",
+		Short: "Build programs into bin/ and print the folder for KUBEBUILDER_ASSETS",
+		Long: "Build programs into bin/, all of them if none is named, and print the folder for KUBEBUILDER_ASSETS\n(nothing else goes to the standard output).\n" +
+			"Components: " + strings.Join(components.Names(), ", "),
+		ValidArgs: components.Names(),
+		RunE: func(cmd *cobra.Command, names []string) error {
+			repo, err := s.repo()
+			if err != nil {
+				return err
+			}
+			if len(names) == 0 {
+				names = components.Names()
+			}
+			if err := repo.Build(cmd.Context(), s.out, names...); err != nil {
+				return err
+			}
+			if !slices.Contains(names, components.APIServer) {
+				return nil
+			}
+			assets, err := repo.Assets()
+			if err == nil {
+				fmt.Println(assets)
+			}
+			return err
+		},
+	}
+}
+
+func upCommand(s *settings) *cobra.Command {
+	var which string
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Start a dev cluster and leave it running",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			repo, err := s.repo()
+			if err != nil {
+				return err
+			}
+			managers, err := manager.Parse(which)
+			if err != nil {
+				return fmt.Errorf("--managers: %w", err)
+			}
+			up, err := stack.Up(cmd.Context(), stack.Options{Repo: repo, Dir: s.dir, Managers: managers, Out: s.out})
+			if err != nil {
+				return err
+			}
+			fmt.Printf("The dev cluster runs at %s\n  export KUBECONFIG=%s\n", up.Server, cluster.AdminKubeconfig(up.Dir))
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&which, "managers", "all", "managers to run beside the control plane: none, third-party, all, or a list of names with commas")
+	return cmd
+}
+
+func demoCommand(s *settings) *cobra.Command {
+	return &cobra.Command{
+		Use:   "demo",
+		Short: "Start a dev cluster, tell the story of two tenants on it, and leave it running",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			repo, err := s.repo()
+			if err != nil {
+				return err
+			}
+			return demo.Run(cmd.Context(), demo.Options{Repo: repo, Dir: s.dir, Out: console.New(os.Stdout)})
+		},
+	}
+}
+
+func downCommand(s *settings) *cobra.Command {
+	return &cobra.Command{
+		Use:   "down",
+		Short: "End the dev cluster",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if _, err := s.repo(); err != nil {
+				return err
+			}
+			return stack.Down(s.dir, s.out)
+		},
+	}
+}

@@ -1,0 +1,101 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/cluster"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
+)
+
+// explain adds to an error which machines are stuck and why.
+func (p *script) explain(err error) error {
+	// The story's context may be over; the machines are in memory.
+	machines, listErr := p.world.Machines(context.Background())
+	if listErr != nil {
+		return errors.Join(err, listErr)
+	}
+	var stuck strings.Builder
+	for _, machine := range machines {
+		if !machine.Running() {
+			fmt.Fprintf(&stuck, "\n  %s %s (%s)", machine.Name(), machine.Step(), machine.Stuck())
+		}
+	}
+	if stuck.Len() == 0 {
+		return err
+	}
+	return fmt.Errorf("%w\nmachines that do not run:%s", err, stuck.String())
+}
+
+// curtain prints what came of it all.
+func (p *script) curtain(ctx context.Context, took time.Duration) error {
+	machines, err := p.world.Machines(ctx)
+	if err != nil {
+		return err
+	}
+	var rows []row
+	var slowest time.Duration
+	for _, machine := range machines {
+		ready, provisioned := p.narrator.times(machine.UID())
+		slowest = max(slowest, provisioned)
+		rows = append(rows, newRow(machine, ready))
+	}
+	memory, err := p.memory()
+	if err != nil {
+		return err
+	}
+	p.out.Text("\n" + table(rows))
+	p.out.Text(fmt.Sprintf("The story took %.0f s; the slowest machine was provisioned %s after its turn.\nResident memory: %s.",
+		took.Seconds(), seconds(slowest), memory))
+	p.out.Text(p.hints())
+	return nil
+}
+
+// memory tells what our two managers hold.
+func (p *script) memory() (string, error) {
+	var parts []string
+	var total int64
+	for _, name := range []string{components.ProviderManager, components.HostClaimManager} {
+		bytes, err := p.Running[name].Process.ResidentBytes()
+		if err != nil {
+			return "", fmt.Errorf("memory of %s: %w", name, err)
+		}
+		total += bytes
+		parts = append(parts, fmt.Sprintf("%s %d MiB", name, bytes>>20))
+	}
+	return fmt.Sprintf("%s, together %d MiB", strings.Join(parts, ", "), total>>20), nil
+}
+
+// hints say how to look around and how to stop.
+func (p *script) hints() string {
+	return fmt.Sprintf(`
+Look around, as the administrator:
+  export KUBECONFIG=%[1]s
+  %[2]s get machines,metal3machines,hostclaims -A
+  %[2]s get baremetalhosts -n %[3]s
+  %[2]s get hardwaredata -n %[4]s -o yaml
+or as tenant b, who sees neither hosts nor tenant a:
+  %[2]s --kubeconfig %[5]s get machines,hostclaims
+Logs: %[6]s
+Stop: make demo-down
+`, cluster.AdminKubeconfig(p.Dir), p.kubectl, p.pool.Namespace, p.a.Namespace, p.b.Kubeconfig, p.Group.LogFile("*"))
+}

@@ -1,0 +1,177 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package manager
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manifests"
+)
+
+// Manager is one row of the table: a program and the manifests it belongs to.
+type Manager struct {
+	// Component is the program; its name is the manager's name too.
+	Component string
+	// Kustomization is the folder of the manifests in the program's source.
+	Kustomization string
+	Variables     manifests.Variables
+	// Args come after those of the Deployment and so win over them.
+	Args func(Place) []string
+	// Env is added to the environment.
+	Env func(Place) []string
+}
+
+// Place is what a manager is given instead of a pod.
+type Place struct {
+	Namespace  string
+	Kubeconfig string
+	// Dir belongs to this manager alone.
+	Dir string
+	// CertDir, in Dir, holds tls.crt and tls.key for the webhooks.
+	CertDir                  string
+	Health, Webhook, Metrics int
+}
+
+// ThirdParty lists the managers that others wrote.
+func ThirdParty() []Manager {
+	return []Manager{
+		{
+			Component:     components.ClusterAPI,
+			Kustomization: "core/config/default",
+			Variables:     manifests.Variables{"CLUSTER_TOPOLOGY": "true"},
+			Args:          withoutElection,
+		},
+		{
+			Component:     components.KubeadmBootstrap,
+			Kustomization: "bootstrap/kubeadm/config/default",
+			Args:          withoutElection,
+		},
+		{
+			Component:     components.KubeadmControlPlane,
+			Kustomization: "controlplane/kubeadm/config/default",
+			Variables:     manifests.Variables{"CLUSTER_TOPOLOGY": "true"},
+			Args:          withoutElection,
+		},
+		{
+			Component:     components.IPAddressManager,
+			Kustomization: "config/default",
+			Args:          withoutElection,
+		},
+		{
+			Component:     components.BareMetalOperator,
+			Kustomization: "config/base",
+			Args:          bareMetalOperatorArgs,
+			// Its webhook server takes no folder and looks in the temporary one.
+			Env: func(p Place) []string { return []string{"TMPDIR=" + p.Dir} },
+		},
+	}
+}
+
+// Own lists our two managers in the hardened form: without a right to secrets
+// except where a RoleBinding gives it.
+func Own() []Manager {
+	return []Manager{
+		{Component: components.HostClaimManager, Kustomization: "config/hostclaim-hardened", Args: ownArgs},
+		{Component: components.ProviderManager, Kustomization: "config/hardened", Args: ownArgs},
+	}
+}
+
+// All lists every manager of the demo.
+func All() []Manager {
+	return append(ThirdParty(), append(Own(), HostSim())...)
+}
+
+// Parse reads a list of managers with commas: names, or none, third-party, all.
+func Parse(text string) ([]Manager, error) {
+	var found []Manager
+	for word := range strings.SplitSeq(text, ",") {
+		switch i := slices.IndexFunc(All(), func(m Manager) bool { return m.Component == word }); {
+		case word == "none":
+		case word == "all":
+			found = append(found, All()...)
+		case word == "third-party":
+			found = append(found, ThirdParty()...)
+		case i >= 0:
+			found = append(found, All()[i])
+		default:
+			return nil, fmt.Errorf("there is no manager %q, only %s", word, strings.Join(Components(All()), ", "))
+		}
+	}
+	return found, nil
+}
+
+// HostSim plays the servers of baremetal-operator in demo mode. Its manifest
+// lies here, since nobody installs it in life.
+func HostSim() Manager {
+	return Manager{
+		Component:     components.HostSim,
+		Kustomization: "hack/devcluster/manager/hostsim",
+		Args: func(p Place) []string {
+			return []string{"--kubeconfig=" + p.Kubeconfig, "--health-addr=" + loopback(p.Health)}
+		},
+	}
+}
+
+// Components lists the programs of the managers.
+func Components(managers []Manager) []string {
+	names := make([]string, 0, len(managers))
+	for _, m := range managers {
+		names = append(names, m.Component)
+	}
+	return names
+}
+
+// placeArgs are the flags that every manager on Cluster API's option set takes.
+func placeArgs(p Place) []string {
+	return []string{
+		"--kubeconfig=" + p.Kubeconfig,
+		"--health-addr=" + loopback(p.Health),
+		fmt.Sprintf("--webhook-port=%d", p.Webhook),
+		"--webhook-cert-dir=" + p.CertDir,
+		"--diagnostics-address=" + loopback(p.Metrics),
+		"--insecure-diagnostics=true",
+	}
+}
+
+// withoutElection saves the others the seconds that leader election takes.
+func withoutElection(p Place) []string {
+	return append(placeArgs(p), "--leader-elect=false")
+}
+
+// ownArgs keeps the leader election that the Deployment asks for; outside a pod
+// it must be told where.
+func ownArgs(p Place) []string {
+	return append(placeArgs(p), "--leader-election-namespace="+p.Namespace)
+}
+
+func bareMetalOperatorArgs(p Place) []string {
+	return []string{
+		"--kubeconfig=" + p.Kubeconfig,
+		"--health-addr=" + loopback(p.Health),
+		fmt.Sprintf("--webhook-port=%d", p.Webhook),
+		"--metrics-addr=0",
+		"--enable-leader-election=false",
+		"--demo-mode",
+	}
+}
+
+func loopback(port int) string {
+	return fmt.Sprintf("127.0.0.1:%d", port)
+}

@@ -1,0 +1,87 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package manager
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
+)
+
+func TestParse(t *testing.T) {
+	tests := map[string]struct {
+		text string
+		want []string
+	}{
+		"nothing":        {"none", nil},
+		"everything":     {"all", Components(All())},
+		"some by name":   {"hostsim,capi-core", []string{components.HostSim, components.ClusterAPI}},
+		"a set and more": {"third-party,hostsim", append(Components(ThirdParty()), components.HostSim)},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			found, err := Parse(tt.text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, append([]string(nil), Components(found)...)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+	if _, err := Parse("capi"); err == nil || !strings.Contains(err.Error(), components.ClusterAPI) {
+		t.Errorf("the error for an unknown name must list the known ones: %v", err)
+	}
+}
+
+func TestEveryManagerGetsItsOwnPlace(t *testing.T) {
+	place := Place{Namespace: "sys", Kubeconfig: "/k", Dir: "/d", CertDir: "/d/c", Health: 1, Webhook: 2, Metrics: 3}
+	for _, m := range All() {
+		args := m.Args(place)
+		for _, want := range []string{"--kubeconfig=/k", "--health-addr=127.0.0.1:1"} {
+			if !slices.Contains(args, want) {
+				t.Errorf("%s is started without %s", m.Component, want)
+			}
+		}
+	}
+}
+
+// The demo shows what users install: with leader election, without a right to
+// the secrets of every namespace.
+func TestOurManagersRunAsInLife(t *testing.T) {
+	repo, err := components.FindRepo(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range Own() {
+		args := strings.Join(m.Args(Place{Namespace: "sys"}), " ")
+		if strings.Contains(args, "--leader-elect=false") || !strings.Contains(args, "--leader-election-namespace=sys") {
+			t.Errorf("%s does not elect a leader: %s", m.Component, args)
+		}
+		if !strings.HasSuffix(m.Kustomization, "hardened") {
+			t.Errorf("%s is installed from %s", m.Component, m.Kustomization)
+		}
+		if _, err := os.Stat(repo.Path(m.Kustomization, "kustomization.yaml")); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/cluster"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/console"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manager"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/process"
+)
+
+// Options say what to bring up and where.
+type Options struct {
+	Repo components.Repo
+	// Dir is the state folder; DefaultDir of the repository if empty.
+	Dir string
+	// Managers run beside the control plane, see package manager.
+	Managers []manager.Manager
+	Out      *console.Printer
+}
+
+// Stack is a running dev cluster.
+type Stack struct {
+	*cluster.Cluster
+
+	Repo    components.Repo
+	Running map[string]*manager.Running
+}
+
+// DefaultDir is the state folder where no other is named.
+func DefaultDir(repo components.Repo) string {
+	return repo.Path(".devcluster")
+}
+
+// Up builds, cleans and starts. On error everything that it started is ended.
+func Up(ctx context.Context, o Options) (*Stack, error) {
+	if o.Dir == "" {
+		o.Dir = DefaultDir(o.Repo)
+	}
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	o.Dir = dir
+	if err := o.Repo.Build(ctx, o.Out, append(cluster.Components(), manager.Components(o.Managers)...)...); err != nil {
+		return nil, err
+	}
+	if err := Down(o.Dir, o.Out); err != nil {
+		return nil, err
+	}
+	group, err := process.NewGroup(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	s, err := up(ctx, o, group)
+	if err != nil {
+		return nil, errors.Join(err, group.Stop())
+	}
+	return s, nil
+}
+
+// Down ends the dev cluster whose state folder is dir, if one runs there.
+func Down(dir string, out *console.Printer) error {
+	ended, err := process.End(dir)
+	if err != nil {
+		return fmt.Errorf("end the dev cluster in %s: %w", dir, err)
+	}
+	if ended > 0 {
+		out.Line("ended %d processes of the dev cluster in %s", ended, dir)
+	}
+	return nil
+}
+
+func up(ctx context.Context, o Options, group *process.Group) (*Stack, error) {
+	c, err := cluster.Start(ctx, cluster.Options{Dir: o.Dir, Repo: o.Repo, Group: group, Out: o.Out})
+	if err != nil {
+		return nil, err
+	}
+	running, err := manager.Start(ctx, manager.Options{Cluster: c, Repo: o.Repo, Out: o.Out}, o.Managers)
+	if err != nil {
+		return nil, err
+	}
+	return &Stack{Cluster: c, Repo: o.Repo, Running: running}, nil
+}

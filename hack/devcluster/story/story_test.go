@@ -1,0 +1,74 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package story
+
+import (
+	"os"
+	"testing"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manifests"
+)
+
+func TestNoTwoCardsShareAnAddress(t *testing.T) {
+	pool := Pool{Namespace: "infra", Servers: 8}
+	seen := map[string]string{}
+	for number := 1; number <= pool.Servers; number++ {
+		facts := pool.hardware(number)
+		if facts.Name != pool.host(number).Name {
+			t.Errorf("the facts of %s are named %s", pool.host(number).Name, facts.Name)
+		}
+		for _, nic := range facts.Spec.HardwareDetails.NIC {
+			for _, address := range []string{nic.MAC, nic.IP} {
+				if other := seen[address]; other != "" {
+					t.Errorf("%s is on %s and on %s", address, other, facts.Name)
+				}
+				seen[address] = facts.Name
+			}
+		}
+		if boot := pool.host(number).Spec.BootMACAddress; seen[boot] != facts.Name {
+			t.Errorf("%s boots from %s, which is none of its cards", facts.Name, boot)
+		}
+	}
+}
+
+func TestTheTemplateGetsEveryVariable(t *testing.T) {
+	repo, err := components.FindRepo(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	template, err := os.ReadFile(repo.Path("templates", "cluster-template.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := manifests.Process(template, Cluster{Name: "a", ControlPlanes: 3, Workers: 2}.variables("tenant-a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]int{}
+	for _, object := range objects {
+		kinds[object.GetKind()]++
+		if object.GetNamespace() != "tenant-a" {
+			t.Errorf("%s %s is in namespace %q", object.GetKind(), object.GetName(), object.GetNamespace())
+		}
+	}
+	for _, kind := range []string{"Cluster", "Metal3Cluster", "KubeadmControlPlane", "MachineDeployment", "IPPool"} {
+		if kinds[kind] != 1 {
+			t.Errorf("%d objects of kind %s instead of one", kinds[kind], kind)
+		}
+	}
+}

@@ -1,0 +1,75 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package story
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/cluster"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/world"
+)
+
+// tenantAccount is the service account that a tenant works with.
+const tenantAccount = "tenant"
+
+// Tenant is a namespace, whoever works in it, and the credentials for that.
+type Tenant struct {
+	Namespace string
+	// Kubeconfig is good for this namespace only.
+	Kubeconfig string
+	Config     *rest.Config
+	Client     client.Client
+}
+
+// AddTenant creates the namespace, the rights of both managers there and an
+// account with the tenant role, and returns the tenant with its credentials.
+func AddTenant(ctx context.Context, admin client.Client, c *cluster.Cluster, namespace string) (*Tenant, error) {
+	tenant := &Tenant{Namespace: namespace}
+	for _, object := range []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: tenantAccount, Namespace: namespace}},
+		bindAccount(namespace, "capm3-tenant-secrets", account("capm3-system", "capm3-manager")),
+		bindAccount(namespace, "hostclaim-source-secrets", hostClaimAccount()),
+		bindAccount(namespace, "hostclaim-tenant-role", account(namespace, tenantAccount)),
+	} {
+		if err := create(ctx, admin, object); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if tenant.Kubeconfig, err = c.AccountKubeconfig(ctx, namespace, tenantAccount); err != nil {
+		return nil, err
+	}
+	if tenant.Config, err = clientcmd.BuildConfigFromFlags("", tenant.Kubeconfig); err != nil {
+		return nil, err
+	}
+	scheme, err := world.Scheme()
+	if err != nil {
+		return nil, err
+	}
+	if tenant.Client, err = client.New(tenant.Config, client.Options{Scheme: scheme}); err != nil {
+		return nil, fmt.Errorf("connect as %s: %w", namespace, err)
+	}
+	return tenant, nil
+}

@@ -1,0 +1,24 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package world watches the objects of a dev cluster that the demo and the
+// end-to-end tests talk about.
+//
+// It answers: which machine is at which step, and has something that we wait for
+// come true? Every wait is a watch: a condition is looked at again when an
+// object has changed, never after a while. It sees both sides of the boundary,
+// hosts included, as only an administrator may.
+package world

@@ -1,0 +1,158 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package world
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+// Scheme knows every kind of the story.
+func Scheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	return scheme, errors.Join(
+		corev1.AddToScheme(scheme),
+		rbacv1.AddToScheme(scheme),
+		clusterv1.AddToScheme(scheme),
+		controlplanev1.AddToScheme(scheme),
+		infrav1.AddToScheme(scheme),
+		bmov1alpha1.AddToScheme(scheme),
+		ipamv1alpha1.AddToScheme(scheme),
+	)
+}
+
+// watched are the kinds whose changes wake waits.
+func watched() []client.Object {
+	return []client.Object{
+		&clusterv1.Cluster{},
+		&clusterv1.Machine{},
+		&clusterv1.MachineDeployment{},
+		&controlplanev1.KubeadmControlPlane{},
+		&infrav1.Metal3Machine{},
+		&bmov1alpha1.HostClaim{},
+		&bmov1alpha1.BareMetalHost{},
+	}
+}
+
+// live are the kinds that are always read from the API server.
+func live() []client.Object {
+	return []client.Object{
+		&corev1.Secret{},
+		&corev1.Namespace{},
+		&corev1.Event{},
+		&bmov1alpha1.HardwareData{},
+		&bmov1alpha1.HostDeployPolicy{},
+		&infrav1.Metal3Data{},
+		&ipamv1alpha1.IPPool{},
+		&ipamv1alpha1.IPAddress{},
+	}
+}
+
+// World is a live view of one dev cluster. Reads of watched kinds come from
+// memory; writes, and reads of other kinds, go to the API server.
+type World struct {
+	client.Client
+
+	mu      sync.Mutex
+	changed chan struct{}
+}
+
+// Open begins to watch and returns when the first look is complete. The watches
+// end with the context.
+func Open(ctx context.Context, config *rest.Config) (*World, error) {
+	scheme, err := Scheme()
+	if err != nil {
+		return nil, err
+	}
+	objects, err := cache.New(config, cache.Options{Scheme: scheme})
+	if err != nil {
+		return nil, err
+	}
+	w := &World{changed: make(chan struct{})}
+	if w.Client, err = client.New(config, client.Options{
+		Scheme: scheme,
+		// Everything but what is watched is rare and must be fresh.
+		Cache: &client.CacheOptions{Reader: objects, DisableFor: live()},
+	}); err != nil {
+		return nil, err
+	}
+	go func() {
+		// It ends without an error when the context does; a failure shows below.
+		_ = objects.Start(ctx)
+	}()
+	for _, kind := range watched() {
+		informer, err := objects.GetInformer(ctx, kind)
+		if err != nil {
+			return nil, fmt.Errorf("watch %T: %w", kind, err)
+		}
+		if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+			AddFunc:    func(any) { w.notify() },
+			UpdateFunc: func(any, any) { w.notify() },
+			DeleteFunc: func(any) { w.notify() },
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+// Until waits until check finds nothing missing any more. It runs check at once
+// and again after each change. When the context ends it tells what was missing.
+func (w *World) Until(ctx context.Context, check func(context.Context) (missing string, err error)) error {
+	for {
+		changed := w.Changed()
+		missing, err := check(ctx)
+		if err != nil || missing == "" {
+			return err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("%w; still missing: %s", context.Cause(ctx), missing)
+		}
+	}
+}
+
+// Changed returns a channel that is closed at the next change of a watched object.
+func (w *World) Changed() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.changed
+}
+
+func (w *World) notify() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	close(w.changed)
+	w.changed = make(chan struct{})
+}

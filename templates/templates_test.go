@@ -1,0 +1,285 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package templates
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/yaml"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+// required are the variables that the template has no default for.
+func required() map[string]string {
+	return map[string]string{
+		"CLUSTER_NAME":                "blue",
+		"NAMESPACE":                   "tenant-a",
+		"KUBERNETES_VERSION":          "v1.36.1",
+		"CONTROL_PLANE_MACHINE_COUNT": "3",
+		"WORKER_MACHINE_COUNT":        "2",
+		"CLUSTER_APIENDPOINT_HOST":    "127.0.0.1",
+		"IMAGE_URL":                   "http://images.example.com/image.qcow2",
+		"IMAGE_CHECKSUM":              "0123",
+		"IPPOOL_START":                "192.0.2.10",
+		"IPPOOL_END":                  "192.0.2.99",
+		"IPPOOL_GATEWAY":              "192.0.2.1",
+		"DNS_SERVER":                  "192.0.2.2",
+	}
+}
+
+// newObject gives an empty object for each apiVersion and kind that a template may hold.
+func newObject(apiVersion, kind string) (any, error) {
+	switch apiVersion + " " + kind {
+	case "cluster.x-k8s.io/v1beta2 Cluster":
+		return &clusterv1.Cluster{}, nil
+	case "cluster.x-k8s.io/v1beta2 ClusterClass":
+		return &clusterv1.ClusterClass{}, nil
+	case "controlplane.cluster.x-k8s.io/v1beta2 KubeadmControlPlaneTemplate":
+		return &controlplanev1.KubeadmControlPlaneTemplate{}, nil
+	case "infrastructure.cluster.x-k8s.io/v1beta2 Metal3ClusterTemplate":
+		return &infrav1.Metal3ClusterTemplate{}, nil
+	case "cluster.x-k8s.io/v1beta2 MachineDeployment":
+		return &clusterv1.MachineDeployment{}, nil
+	case "controlplane.cluster.x-k8s.io/v1beta2 KubeadmControlPlane":
+		return &controlplanev1.KubeadmControlPlane{}, nil
+	case "bootstrap.cluster.x-k8s.io/v1beta2 KubeadmConfigTemplate":
+		return &bootstrapv1.KubeadmConfigTemplate{}, nil
+	case "infrastructure.cluster.x-k8s.io/v1beta2 Metal3Cluster":
+		return &infrav1.Metal3Cluster{}, nil
+	case "infrastructure.cluster.x-k8s.io/v1beta2 Metal3MachineTemplate":
+		return &infrav1.Metal3MachineTemplate{}, nil
+	case "infrastructure.cluster.x-k8s.io/v1beta2 Metal3DataTemplate":
+		return &infrav1.Metal3DataTemplate{}, nil
+	case "ipam.metal3.io/v1alpha1 IPPool":
+		return &ipamv1alpha1.IPPool{}, nil
+	default:
+		return nil, fmt.Errorf("%s %s has no place in a template", apiVersion, kind)
+	}
+}
+
+var variable = regexp.MustCompile(`\$\{(\w+)(:=([^}]*))?\}`)
+
+// fill puts values, or else defaults, in the place of variables. It understands
+// the two forms that the template uses.
+func fill(template string, values map[string]string) (text string, missing []string) {
+	text = variable.ReplaceAllStringFunc(template, func(found string) string {
+		parts := variable.FindStringSubmatch(found)
+		if value, ok := values[parts[1]]; ok {
+			return value
+		}
+		if parts[3] == "" {
+			missing = append(missing, parts[1])
+		}
+		return parts[3]
+	})
+	return text, missing
+}
+
+const (
+	plain    = "cluster-template.yaml"
+	topology = "cluster-template-topology.yaml"
+	class    = "clusterclass-metal3.yaml"
+)
+
+// load fills a template and decodes it strictly. All its objects must be in
+// the namespace that clusterctl puts them into; a class leaves it to clusterctl.
+func load(t *testing.T, file string, values map[string]string) map[string]any {
+	t.Helper()
+	template, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, missing := fill(string(template), values)
+	if len(missing) > 0 {
+		t.Fatalf("variables without value or default (an empty default counts as none): %v", missing)
+	}
+	objects := map[string]any{}
+	for _, document := range strings.Split(text, "\n---\n") {
+		var head struct {
+			APIVersion, Kind string
+			Metadata         struct{ Name, Namespace string }
+		}
+		if err := yaml.Unmarshal([]byte(document), &head); err != nil {
+			t.Fatalf("%v in:\n%s", err, document)
+		}
+		object, err := newObject(head.APIVersion, head.Kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := yaml.UnmarshalStrict([]byte(document), object); err != nil {
+			t.Errorf("%s %s: %v", head.Kind, head.Metadata.Name, err)
+		}
+		if head.Metadata.Namespace != values["NAMESPACE"] {
+			t.Errorf("%s %s is in namespace %q, not in %q", head.Kind, head.Metadata.Name, head.Metadata.Namespace, values["NAMESPACE"])
+		}
+		objects[head.Kind+"/"+head.Metadata.Name] = object
+	}
+	return objects
+}
+
+func TestTemplatesHoldAWholeCluster(t *testing.T) {
+	tests := map[string]struct {
+		values map[string]string
+		want   []string
+	}{
+		plain: {
+			values: required(),
+			want: []string{
+				"Cluster/blue", "IPPool/blue-nodes", "KubeadmConfigTemplate/blue-workers", "KubeadmControlPlane/blue",
+				"MachineDeployment/blue", "Metal3Cluster/blue",
+				"Metal3DataTemplate/blue-controlplane-template", "Metal3DataTemplate/blue-workers-template",
+				"Metal3MachineTemplate/blue-controlplane", "Metal3MachineTemplate/blue-workers",
+			},
+		},
+		topology: {
+			values: required(),
+			want: []string{
+				"Cluster/blue", "IPPool/blue-nodes",
+				"Metal3DataTemplate/blue-controlplane-template", "Metal3DataTemplate/blue-workers-template",
+			},
+		},
+		class: {
+			want: []string{
+				"ClusterClass/metal3", "KubeadmConfigTemplate/metal3-workers", "KubeadmControlPlaneTemplate/metal3-controlplane",
+				"Metal3ClusterTemplate/metal3", "Metal3MachineTemplate/metal3-controlplane", "Metal3MachineTemplate/metal3-workers",
+			},
+		},
+	}
+	for file, test := range tests {
+		t.Run(file, func(t *testing.T) {
+			got := slices.Sorted(maps.Keys(load(t, file, test.values)))
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("objects (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestTopologySuitsTheClass checks that the cluster names the class and sets its
+// variables, no more and no less.
+func TestTopologySuitsTheClass(t *testing.T) {
+	cluster := load(t, topology, required())["Cluster/blue"].(*clusterv1.Cluster).Spec.Topology
+	clusterClass := load(t, class, nil)["ClusterClass/"+cluster.ClassRef.Name].(*clusterv1.ClusterClass)
+
+	var known, set []string
+	for _, v := range clusterClass.Spec.Variables {
+		known = append(known, v.Name)
+	}
+	for _, v := range cluster.Variables {
+		set = append(set, v.Name)
+	}
+	if diff := cmp.Diff(known, set); diff != "" {
+		t.Errorf("variables of the class and of the cluster (-class +cluster):\n%s", diff)
+	}
+}
+
+func TestTemplateReferencesMeet(t *testing.T) {
+	objects := load(t, plain, required())
+	cluster := objects["Cluster/blue"].(*clusterv1.Cluster)
+	controlPlane := objects["KubeadmControlPlane/blue"].(*controlplanev1.KubeadmControlPlane)
+	workers := objects["MachineDeployment/blue"].(*clusterv1.MachineDeployment)
+	for _, ref := range []clusterv1.ContractVersionedObjectReference{
+		cluster.Spec.InfrastructureRef,
+		cluster.Spec.ControlPlaneRef,
+		controlPlane.Spec.MachineTemplate.Spec.InfrastructureRef,
+		workers.Spec.Template.Spec.InfrastructureRef,
+		workers.Spec.Template.Spec.Bootstrap.ConfigRef,
+	} {
+		if objects[ref.Kind+"/"+ref.Name] == nil {
+			t.Errorf("no %s %s of %s in the template", ref.Kind, ref.Name, ref.APIGroup)
+		}
+	}
+	for _, name := range []string{"blue-controlplane", "blue-workers"} {
+		machine := objects["Metal3MachineTemplate/"+name].(*infrav1.Metal3MachineTemplate).Spec.Template.Spec
+		data, ok := objects["Metal3DataTemplate/"+machine.DataTemplate.Name].(*infrav1.Metal3DataTemplate)
+		if !ok {
+			t.Fatalf("no Metal3DataTemplate %s in the template", machine.DataTemplate.Name)
+		}
+		for _, network := range data.Spec.NetworkData.Networks.IPv4 {
+			if objects["IPPool/"+network.FromPoolRef.Name] == nil {
+				t.Errorf("no IPPool %s in the template", network.FromPoolRef.Name)
+			}
+		}
+	}
+}
+
+func TestTemplateTakesExtraKubeadmConfiguration(t *testing.T) {
+	values := required()
+	values["CTLPLANE_KUBEADM_EXTRA_CONFIG"] = "\n    preKubeadmCommands:\n    - control plane"
+	values["WORKERS_KUBEADM_EXTRA_CONFIG"] = "\n      preKubeadmCommands:\n      - workers"
+	objects := load(t, plain, values)
+
+	controlPlane := objects["KubeadmControlPlane/blue"].(*controlplanev1.KubeadmControlPlane)
+	if diff := cmp.Diff([]string{"control plane"}, controlPlane.Spec.KubeadmConfigSpec.PreKubeadmCommands); diff != "" {
+		t.Errorf("commands of the control plane (-want +got):\n%s", diff)
+	}
+	workers := objects["KubeadmConfigTemplate/blue-workers"].(*bootstrapv1.KubeadmConfigTemplate)
+	if diff := cmp.Diff([]string{"workers"}, workers.Spec.Template.Spec.PreKubeadmCommands); diff != "" {
+		t.Errorf("commands of the workers (-want +got):\n%s", diff)
+	}
+}
+
+// TestTemplateNamesNodesByMetadata holds the agreement between kubeadm
+// configuration and data template: what the one reads the other must render.
+func TestTemplateNamesNodesByMetadata(t *testing.T) {
+	objects := load(t, plain, required())
+	controlPlane := objects["KubeadmControlPlane/blue"].(*controlplanev1.KubeadmControlPlane).Spec.KubeadmConfigSpec
+	workers := objects["KubeadmConfigTemplate/blue-workers"].(*bootstrapv1.KubeadmConfigTemplate).Spec.Template.Spec
+	classObjects := load(t, class, nil)
+	classControlPlane := classObjects["KubeadmControlPlaneTemplate/metal3-controlplane"].(*controlplanev1.KubeadmControlPlaneTemplate).Spec.Template.Spec.KubeadmConfigSpec
+	classWorkers := classObjects["KubeadmConfigTemplate/metal3-workers"].(*bootstrapv1.KubeadmConfigTemplate).Spec.Template.Spec
+
+	providerID, label := "metal3://{{ ds.meta_data.providerid }}", "metal3.io/uuid={{ ds.meta_data.uuid }}"
+	want := bootstrapv1.NodeRegistrationOptions{
+		Name:             "{{ ds.meta_data.local_hostname }}",
+		KubeletExtraArgs: []bootstrapv1.Arg{{Name: "node-labels", Value: &label}, {Name: "provider-id", Value: &providerID}},
+	}
+	for name, got := range map[string]bootstrapv1.NodeRegistrationOptions{
+		"first control-plane machine": controlPlane.InitConfiguration.NodeRegistration,
+		"further ones":                controlPlane.JoinConfiguration.NodeRegistration,
+		"workers":                     workers.JoinConfiguration.NodeRegistration,
+		"first control-plane machine of the class": classControlPlane.InitConfiguration.NodeRegistration,
+		"further ones of the class":                classControlPlane.JoinConfiguration.NodeRegistration,
+		"workers of the class":                     classWorkers.JoinConfiguration.NodeRegistration,
+	} {
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("registration of the %s (-want +got):\n%s", name, diff)
+		}
+	}
+	for _, name := range []string{"controlplane", "workers"} {
+		data := objects["Metal3DataTemplate/blue-"+name+"-template"].(*infrav1.Metal3DataTemplate)
+		keys := map[string]infrav1.DataObject{}
+		for _, entry := range data.Spec.MetaData.ObjectNames {
+			keys[entry.Key] = entry.Object
+		}
+		if keys["local_hostname"] != infrav1.DataObjectMachine {
+			t.Errorf("the data template of the %s does not set local_hostname after the machine", name)
+		}
+	}
+}

@@ -1,0 +1,161 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package api_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestMachineSpec sends each spec as a Metal3Machine and in a
+// Metal3MachineTemplate: whoever writes a template hears of a mistake at once.
+func TestMachineSpec(t *testing.T) {
+	const image = "image: {url: 'http://images/u.qcow2', checksum: 'http://images/u.qcow2.sha256', checksumType: sha256, diskFormat: qcow2}\n"
+	tests := map[string]struct {
+		spec    string
+		refused []string
+	}{
+		"an image with the URL of a checksum file is enough": {spec: image},
+		"a custom deployment is enough":                      {spec: "customDeploy: {method: install_coreos}"},
+		"neither image nor custom deployment is too little": {
+			spec:    "hostSelector: {matchLabels: {rack: a1}}",
+			refused: []string{"neither image nor customDeploy is set", "set image.url, or customDeploy.method"},
+		},
+		"an empty spec is too little": {
+			spec:    "{}",
+			refused: []string{"neither image nor customDeploy is set", "set image.url, or customDeploy.method"},
+		},
+		"an image needs a URL": {
+			spec:    "image: {checksum: abc}",
+			refused: []string{"image.url: Required value"},
+		},
+		"the URL of an image must be one": {
+			spec:    "image: {url: images/u.qcow2, checksum: abc}",
+			refused: []string{"image.url", "must be of type uri"},
+		},
+		"a custom deployment needs a method": {
+			spec:    "customDeploy: {}",
+			refused: []string{"customDeploy.method: Required value"},
+		},
+
+		"a checksum may be the sum itself": {spec: "image: {url: 'https://images/u.raw', checksum: d41d8cd98f00b204e9800998ecf8427e, diskFormat: raw}"},
+		"an image without a checksum is refused": {
+			spec:    "image: {url: 'http://images/u.qcow2', diskFormat: qcow2}",
+			refused: []string{"image.checksum is empty", "set it to the checksum of the image or to the URL of a checksum file"},
+		},
+		"an image with an empty checksum is refused": {
+			spec:    "image: {url: 'http://images/u.qcow2', checksum: ''}",
+			refused: []string{"image.checksum is empty", "only live-iso and oci:// images need none"},
+		},
+		"a live ISO needs no checksum":                       {spec: "image: {url: 'http://images/u.iso', diskFormat: live-iso}"},
+		"a live ISO may have a checksum":                     {spec: "image: {url: 'http://images/u.iso', diskFormat: live-iso, checksum: abc}"},
+		"an OCI image needs no checksum":                     {spec: "image: {url: 'oci://registry/u:1'}"},
+		"an OCI image is known by its scheme in any case":    {spec: "image: {url: 'OCI://registry/u:1'}"},
+		"an OCI image may have an empty checksum":            {spec: "image: {url: 'oci://registry/u:1', checksum: ''}"},
+		"a custom deployment makes the checksum unnecessary": {spec: "customDeploy: {method: m}\nimage: {url: 'http://images/u.qcow2'}"},
+		"a checksum of an OCI image is refused": {
+			spec:    "image: {url: 'oci://registry/u:1', checksum: abc}",
+			refused: []string{"image.checksum and image.checksumType are not used with oci:// images: remove them"},
+		},
+		"a checksum type of an OCI image is refused": {
+			spec:    "image: {url: 'oci://registry/u:1', checksumType: md5}",
+			refused: []string{"image.checksum and image.checksumType are not used with oci:// images: remove them"},
+		},
+		"a broken URL of a checksum file is refused": {
+			spec:    "image: {url: 'http://images/u.qcow2', checksum: 'http://images:port/sum'}",
+			refused: []string{"image.checksum looks like a URL and is not a valid one: correct the URL"},
+		},
+		"an unknown checksum type is refused with the known ones": {
+			spec:    "image: {url: 'http://images/u.qcow2', checksum: abc, checksumType: sha1}",
+			refused: []string{"image.checksumType: Unsupported value: \"sha1\"", `"md5", "sha256", "sha512"`},
+		},
+		"an unknown disk format is refused with the known ones": {
+			spec:    "image: {url: 'http://images/u.qcow2', checksum: abc, diskFormat: vhd}",
+			refused: []string{"image.diskFormat: Unsupported value: \"vhd\"", `"raw", "qcow2", "vdi", "vmdk", "live-iso"`},
+		},
+		"the field of v1beta1 for the disk format is refused by strict clients": {
+			spec:    "image: {url: 'http://images/u.qcow2', checksum: abc, format: qcow2}",
+			refused: []string{`unknown field`, "image.format"},
+		},
+
+		"operators of Kubernetes and of CAPM3 select hosts": {spec: image + `hostSelector:
+  matchExpressions:
+  - {key: a, operator: In, values: [x, z]}
+  - {key: b, operator: notin, values: [x]}
+  - {key: c, operator: =, values: [x]}
+  - {key: d, operator: ==, values: [x]}
+  - {key: e, operator: '!=', values: [x]}
+  - {key: f, operator: Exists}
+  - {key: g, operator: '!', values: []}
+  - {key: h, operator: DoesNotExist}
+  - {key: i, operator: gt, values: ['1']}
+  - {key: j, operator: Lt, values: ['9']}
+`},
+		"an unknown operator is refused with the known ones": {
+			spec:    image + "hostSelector: {matchExpressions: [{key: a, operator: Like, values: [x]}]}",
+			refused: []string{"hostSelector.matchExpressions[0].operator", "unknown operator: use one of In, NotIn, =, ==, !=, Exists, DoesNotExist, Gt and Lt"},
+		},
+		"a requirement needs an operator": {
+			spec:    image + "hostSelector: {matchExpressions: [{key: a, values: [x]}]}",
+			refused: []string{"hostSelector.matchExpressions[0].operator: Required value"},
+		},
+		"two requirements on one label are refused": {
+			spec:    image + "hostSelector: {matchExpressions: [{key: a, operator: exists}, {key: a, operator: '!=', values: [x]}]}",
+			refused: []string{"hostSelector.matchExpressions[1]: Duplicate value", `"key":"a"`},
+		},
+		"hosts of one namespace can be asked for": {spec: image + "hostSelector: {inNamespace: infra}"},
+		"a namespace has at most 63 letters": {
+			spec:    image + "hostSelector: {inNamespace: " + strings.Repeat("n", 64) + "}",
+			refused: []string{"hostSelector.inNamespace: Too long"},
+		},
+
+		"an identity may name a context": {spec: image + "identityRef: {name: infra-kubeconfig, context: tenant-a}"},
+		"an identity needs the name of a secret": {
+			spec:    image + "identityRef: {context: tenant-a}",
+			refused: []string{"identityRef.name: Required value"},
+		},
+		"an unknown cleaning mode is refused with the known ones": {
+			spec:    image + "automatedCleaningMode: full",
+			refused: []string{"automatedCleaningMode: Unsupported value: \"full\"", `"metadata", "disabled"`},
+		},
+		"an empty failure domain is refused": {
+			spec:    image + "failureDomain: ''",
+			refused: []string{"failureDomain", "should be at least 1 chars long"},
+		},
+	}
+	examples := map[string]example{}
+	for name, test := range tests {
+		examples[name+" in a Metal3Machine"] = example{kind: "Metal3Machine", spec: test.spec, refused: test.refused}
+		examples[name+" in a Metal3MachineTemplate"] = example{kind: "Metal3MachineTemplate", spec: template(test.spec), refused: test.refused}
+	}
+	checkExamples(t, examples)
+}
+
+func TestMachineTemplate(t *testing.T) {
+	const machine = "customDeploy: {method: m}"
+	checkExamples(t, map[string]example{
+		"labels and annotations go to the machines": {
+			kind: "Metal3MachineTemplate",
+			spec: "nodeReuse: true\ntemplate:\n  metadata: {labels: {a: b}, annotations: {c: d}}\n  spec: {" + machine + "}",
+		},
+		"a Metal3Machine needs a spec":              {kind: "Metal3Machine", refused: []string{"spec: Required value"}},
+		"a template needs a spec":                   {kind: "Metal3MachineTemplate", refused: []string{"spec: Required value"}},
+		"a template needs a machine":                {kind: "Metal3MachineTemplate", spec: "nodeReuse: true", refused: []string{"spec.template: Required value"}},
+		"the machine of a template needs a spec":    {kind: "Metal3MachineTemplate", spec: "template: {metadata: {labels: {a: b}}}", refused: []string{"spec.template.spec: Required value"}},
+		"the metadata of a template holds no names": {kind: "Metal3MachineTemplate", spec: "template:\n  metadata: {name: x}\n  spec: {" + machine + "}", refused: []string{"unknown field", "spec.template.metadata.name"}},
+	})
+}

@@ -1,0 +1,123 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package api_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manifests"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
+)
+
+var (
+	server harness.Server
+	// crds are the CRDs of both managers as config/ finishes them, by kind.
+	crds map[string]apiextensionsv1.CustomResourceDefinition
+	// upstream are the CRDs that baremetal-operator ships for the same kinds.
+	upstream map[string]apiextensionsv1.CustomResourceDefinition
+)
+
+func TestMain(m *testing.M) {
+	os.Exit(server.Run(finished{m}))
+}
+
+// finished runs the tests on the CRDs of config/. Those of HostClaim and
+// HostDeployPolicy go over the ones of baremetal-operator, as in a cluster where
+// both are installed.
+type finished struct{ tests *testing.M }
+
+func (f finished) Run() int {
+	if err := install(context.Background()); err != nil {
+		fmt.Fprintf(os.Stderr, "install the CRDs: %v\n", err)
+		return 1
+	}
+	return f.tests.Run()
+}
+
+func install(ctx context.Context) error {
+	repo, err := components.FindRepo(".")
+	if err != nil {
+		return err
+	}
+	theirs, err := upstreamCRDs(ctx, repo)
+	if err != nil {
+		return err
+	}
+	provider, providerErr := manifests.Render(repo.Path("config", "crd"), nil)
+	hostclaim, hostclaimErr := manifests.Render(repo.Path("config", "hostclaim", "crd"), nil)
+	if err := errors.Join(providerErr, hostclaimErr); err != nil {
+		return err
+	}
+	ours := append(provider, hostclaim...)
+	if crds, err = byKind(ours); err != nil {
+		return err
+	}
+	if upstream, err = byKind(theirs); err != nil {
+		return err
+	}
+	if err := manifests.Apply(ctx, server.Client, theirs); err != nil {
+		return err
+	}
+	return manifests.Apply(ctx, server.Client, ours)
+}
+
+func upstreamCRDs(ctx context.Context, repo components.Repo) ([]*unstructured.Unstructured, error) {
+	found, err := components.Lookup(components.BareMetalOperator)
+	if err != nil {
+		return nil, err
+	}
+	source, err := repo.Source(ctx, found[0])
+	if err != nil {
+		return nil, err
+	}
+	var objects []*unstructured.Unstructured
+	for _, name := range []string{"metal3.io_hostclaims.yaml", "metal3.io_hostdeploypolicies.yaml"} {
+		text, err := os.ReadFile(filepath.Join(source, "config", "base", "crds", "bases", name))
+		if err != nil {
+			return nil, err
+		}
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(text, &object.Object); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		objects = append(objects, object)
+	}
+	return objects, nil
+}
+
+func byKind(objects []*unstructured.Unstructured) (map[string]apiextensionsv1.CustomResourceDefinition, error) {
+	found := map[string]apiextensionsv1.CustomResourceDefinition{}
+	for _, object := range objects {
+		var crd apiextensionsv1.CustomResourceDefinition
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &crd); err != nil {
+			return nil, fmt.Errorf("read %s: %w", object.GetName(), err)
+		}
+		found[crd.Spec.Names.Kind] = crd
+	}
+	return found, nil
+}

@@ -1,0 +1,41 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package data_test
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/data"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/datatemplate"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/claimreader"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
+)
+
+var server harness.Server
+
+func TestMain(m *testing.M) {
+	os.Exit(server.Run(m))
+}

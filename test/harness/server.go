@@ -1,0 +1,134 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package harness
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
+)
+
+// Server is an API server that lives as long as the tests of one package. Its
+// zero value is ready for Run.
+type Server struct {
+	// Config is the administrator's way in.
+	Config *rest.Config
+	// Scheme knows every kind that the managers use.
+	Scheme *runtime.Scheme
+	// Client reads and writes as the administrator, without a cache.
+	Client client.Client
+
+	environment *envtest.Environment
+}
+
+// Run starts the server, runs the tests and stops the server. A TestMain calls
+// it with its *testing.M and exits with what it returns.
+func (s *Server) Run(tests interface{ Run() int }) int {
+	if err := s.start(context.Background()); err != nil {
+		fmt.Fprintf(os.Stderr, "API server for the tests: %v\n"+
+			"Build its programs first: go -C hack/devcluster run . build etcd kube-apiserver\n", err)
+		return 1
+	}
+	code := tests.Run()
+	if err := s.environment.Stop(); err != nil {
+		fmt.Fprintf(os.Stderr, "stop the API server of the tests: %v\n", err)
+		return 1
+	}
+	return code
+}
+
+func (s *Server) start(ctx context.Context) error {
+	repo, err := components.FindRepo(".")
+	if err != nil {
+		return err
+	}
+	assets, err := repo.Assets()
+	if err != nil {
+		return err
+	}
+	crds, err := crdFiles(ctx, repo)
+	if err != nil {
+		return err
+	}
+	if s.Scheme, err = newScheme(); err != nil {
+		return err
+	}
+	s.environment = &envtest.Environment{
+		BinaryAssetsDirectory: assets,
+		CRDInstallOptions:     envtest.CRDInstallOptions{Paths: crds, ErrorIfPathMissing: true},
+	}
+	s.environment.ControlPlane.GetAPIServer().Configure().Set("authorization-mode", "RBAC")
+	if s.Config, err = s.environment.Start(); err != nil {
+		return err
+	}
+	s.Config.QPS, s.Config.Burst = 500, 1000
+	s.Client, err = client.New(s.Config, client.Options{Scheme: s.Scheme})
+	return err
+}
+
+// crdFiles lists where the CRDs lie: ours in this repository, the others' in
+// the modules that the dev cluster runs.
+func crdFiles(ctx context.Context, repo components.Repo) ([]string, error) {
+	files := []string{
+		repo.Path("config", "crd", "bases"),
+		repo.Path("config", "hostclaim", "crd", "bases"),
+	}
+	foreign := map[string][]string{
+		components.BareMetalOperator: {
+			"config/base/crds/bases/metal3.io_baremetalhosts.yaml",
+			"config/base/crds/bases/metal3.io_hardwaredata.yaml",
+		},
+		components.IPAddressManager: {"config/crd/bases"},
+		components.ClusterAPI:         {"core/config/crd/bases"},
+	}
+	for name, paths := range foreign {
+		found, err := components.Lookup(name)
+		if err != nil {
+			return nil, err
+		}
+		source, err := repo.Source(ctx, found[0])
+		if err != nil {
+			return nil, err
+		}
+		for _, path := range paths {
+			files = append(files, filepath.Join(source, filepath.FromSlash(path)))
+		}
+	}
+	return files, nil
+}
+
+// Namespace creates a namespace for one test and returns its name, which starts
+// with prefix.
+func (s *Server) Namespace(t *testing.T, prefix string, labels map[string]string) string {
+	t.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: prefix + "-", Labels: labels}}
+	if err := s.Client.Create(t.Context(), ns); err != nil {
+		t.Fatalf("create a namespace: %v", err)
+	}
+	return ns.Name
+}

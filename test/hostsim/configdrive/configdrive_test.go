@@ -1,0 +1,153 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package configdrive
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func host(spec bmov1alpha1.BareMetalHostSpec) *bmov1alpha1.BareMetalHost {
+	return &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "host-0", UID: "uid-0"}, Spec: spec}
+}
+
+func ref(namespace, name string) *corev1.SecretReference {
+	return &corev1.SecretReference{Namespace: namespace, Name: name}
+}
+
+func TestSourcesOf(t *testing.T) {
+	none := Source{Key: "networkData", Optional: true}
+	tests := map[string]struct {
+		given bmov1alpha1.BareMetalHostSpec
+		want  Sources
+	}{
+		"names a key for every part even without references": {
+			want: Sources{UserData: Source{Key: "userData"}, MetaData: Source{Key: "metaData"}, NetworkData: none},
+		},
+		"takes secrets next to the host, named with or without namespace": {
+			given: bmov1alpha1.BareMetalHostSpec{UserData: ref("", "u"), MetaData: ref("infra", "m"), NetworkData: ref("infra", "n")},
+			want: Sources{
+				UserData: Source{Secret: "u", Key: "userData"}, MetaData: Source{Secret: "m", Key: "metaData"},
+				NetworkData: Source{Secret: "n", Key: "networkData", Optional: true},
+			},
+		},
+		"falls back to the network data of the preprovisioning image": {
+			given: bmov1alpha1.BareMetalHostSpec{PreprovisioningNetworkDataName: "p"},
+			want: Sources{
+				UserData: Source{Key: "userData"}, MetaData: Source{Key: "metaData"},
+				NetworkData: Source{Secret: "p", Key: "networkData", Optional: true},
+			},
+		},
+		"remembers a foreign namespace": {
+			given: bmov1alpha1.BareMetalHostSpec{UserData: ref("tenant", "u")},
+			want: Sources{
+				UserData: Source{Secret: "u", Key: "userData", foreign: "tenant"},
+				MetaData: Source{Key: "metaData"}, NetworkData: none,
+			},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, SourcesOf(host(tc.given)), cmp.AllowUnexported(Source{})); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestPick(t *testing.T) {
+	required := Source{Secret: "s", Key: "metaData"}
+	tests := map[string]struct {
+		source  Source
+		data    map[string][]byte
+		want    string
+		wantErr string
+	}{
+		"prefers its own key":                   {source: required, data: map[string][]byte{"metaData": []byte("a"), "value": []byte("b")}, want: "a"},
+		"falls back to the key value":           {source: required, data: map[string][]byte{"value": []byte("b")}, want: "b"},
+		"names secret and key that are missing": {source: required, wantErr: `secret "s", key "metaData": the secret has neither this key nor "value"`},
+		"takes a missing optional key as empty": {source: Source{Secret: "s", Key: "networkData", Optional: true}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := tc.source.Pick(tc.data)
+			if message(err) != tc.wantErr || string(got) != tc.want {
+				t.Errorf("Pick() = %q, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestCheck(t *testing.T) {
+	if err := (Source{Secret: "s", Key: "userData"}).Check(); err != nil {
+		t.Error(err)
+	}
+	want := `secret "s", key "userData": the reference names namespace "tenant", but the secret must be next to the host`
+	if got := message((Source{Secret: "s", Key: "userData", foreign: "tenant"}).Check()); got != want {
+		t.Error(cmp.Diff(want, got))
+	}
+}
+
+func TestMetaData(t *testing.T) {
+	defaults := func(over map[string]any) map[string]any {
+		all := map[string]any{
+			"uuid": "uid-0", "name": "host-0", "local-hostname": "host-0", "local_hostname": "host-0",
+			"metal3-namespace": "infra", "metal3-name": "host-0",
+		}
+		for key, value := range over {
+			all[key] = value
+		}
+		return all
+	}
+	tests := map[string]struct {
+		given   string
+		want    map[string]any
+		wantErr bool
+	}{
+		"describes the host without metadata of its own": {want: defaults(nil)},
+		"puts YAML over the defaults key by key": {
+			given: "name: node-0\nproviderid: a/b/c\nindex: 3\n",
+			want:  defaults(map[string]any{"name": "node-0", "providerid": "a/b/c", "index": float64(3)}),
+		},
+		"reads JSON as well":          {given: `{"uuid":"other"}`, want: defaults(map[string]any{"uuid": "other"})},
+		"refuses what is not a map":   {given: "- a", wantErr: true},
+		"refuses what is not YAML":    {given: "a: [", wantErr: true},
+		"takes an empty map as empty": {given: "{}", want: defaults(nil)},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := MetaData(host(bmov1alpha1.BareMetalHostSpec{}), []byte(tc.given))
+			if (err != nil) != tc.wantErr {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func message(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

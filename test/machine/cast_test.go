@@ -1,0 +1,199 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package machine
+
+import (
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+// This file plays everybody but the provider manager.
+
+const (
+	clusterName = "a"
+	machineName = "a-cp-1"
+	bootSecret  = "a-cp-1-bootstrap"
+	hostName    = "host-1"
+)
+
+// cluster creates a Cluster as Cluster API would after its Metal3Cluster became
+// provisioned. It keeps what the change makes of it.
+func (tn *tenant) cluster(change ...func(*clusterv1.Cluster)) *clusterv1.Cluster {
+	c := &clusterv1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Name: clusterName},
+		Spec: clusterv1.ClusterSpec{
+			InfrastructureRef: clusterv1.ContractVersionedObjectReference{
+				APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "OtherCluster", Name: clusterName,
+			},
+		},
+	}
+	for _, f := range change {
+		f(c)
+	}
+	tn.create(c)
+	tn.status(clusterName, c, func() { c.Status.Initialization.InfrastructureProvisioned = ptr.To(true) })
+	return c
+}
+
+// machine creates a Machine and its Metal3Machine, owned by it.
+func (tn *tenant) machine(change ...func(*infrav1.Metal3Machine)) {
+	owner := &clusterv1.Machine{
+		ObjectMeta: metav1.ObjectMeta{Name: machineName, Labels: map[string]string{clusterv1.ClusterNameLabel: clusterName}},
+		Spec: clusterv1.MachineSpec{
+			ClusterName: clusterName,
+			Bootstrap: clusterv1.Bootstrap{
+				ConfigRef:      clusterv1.ContractVersionedObjectReference{APIGroup: "bootstrap.cluster.x-k8s.io", Kind: "KubeadmConfig", Name: machineName},
+				DataSecretName: ptr.To(bootSecret),
+			},
+			InfrastructureRef: clusterv1.ContractVersionedObjectReference{
+				APIGroup: infrav1.GroupName, Kind: "Metal3Machine", Name: machineName,
+			},
+			FailureDomain: "row-1",
+		},
+	}
+	tn.create(owner)
+	m := &infrav1.Metal3Machine{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:   machineName,
+			Labels: map[string]string{clusterv1.ClusterNameLabel: clusterName},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: owner.Name, UID: owner.UID, Controller: ptr.To(true),
+			}},
+		},
+		Spec: infrav1.Metal3MachineSpec{
+			Image: &infrav1.Image{URL: "http://images.example/node.qcow2", Checksum: ptr.To("abc"), ChecksumType: "sha256", DiskFormat: "qcow2"},
+			HostSelector: &infrav1.HostSelector{
+				MatchExpressions: []infrav1.HostSelectorRequirement{{Key: "gpu", Operator: "Exists"}},
+			},
+		},
+	}
+	for _, f := range change {
+		f(m)
+	}
+	tn.create(m)
+}
+
+// kubeconfig makes the workload cluster reachable: it is this API server.
+func (tn *tenant) kubeconfig() {
+	config := clientcmdapi.NewConfig()
+	config.Clusters["c"] = &clientcmdapi.Cluster{Server: server.Config.Host, CertificateAuthorityData: server.Config.CAData}
+	config.AuthInfos["u"] = &clientcmdapi.AuthInfo{ClientCertificateData: server.Config.CertData, ClientKeyData: server.Config.KeyData}
+	config.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
+	config.CurrentContext = "x"
+	text, err := clientcmd.Write(*config)
+	tn.g.Expect(err).NotTo(gomega.HaveOccurred())
+	tn.secret(clusterName+"-kubeconfig", "value", string(text))
+}
+
+// bind plays the hostclaim manager: a host is bound and its facts are published.
+// The host's UID tells the hosts of this story from those of others.
+func (tn *tenant) bind() (hostUID string) {
+	hostUID = "uid-of-" + tn.namespace
+	claim := &bmov1alpha1.HostClaim{}
+	tn.patch(machineName, claim, func() { controllerutil.AddFinalizer(claim, infrav1.HostClaimFinalizer) })
+	tn.create(&bmov1alpha1.HardwareData{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: machineName + infrav1.HardwareDataSuffix,
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: bmov1alpha1.GroupVersion.String(), Kind: "HostClaim", Name: claim.Name, UID: claim.UID, Controller: ptr.To(true),
+			}},
+			Annotations: map[string]string{
+				infrav1.HostUIDAnnotation:           hostUID,
+				infrav1.HostNameAnnotation:          hostName,
+				infrav1.HostNamespaceAnnotation:     "infra",
+				infrav1.HostFailureDomainAnnotation: "row-1",
+			},
+		},
+		Spec: bmov1alpha1.HardwareDataSpec{HardwareDetails: &bmov1alpha1.HardwareDetails{
+			Hostname: "host-1.example", NIC: []bmov1alpha1.NIC{{Name: "eth0", MAC: "52:54:00:00:00:01", IP: "192.0.2.11"}},
+		}},
+	})
+	tn.claimStatus(func(c *bmov1alpha1.HostClaim) {
+		c.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: "infra", Name: hostName}
+		c.Status.HardwareData = &bmov1alpha1.ObjectReference{Namespace: tn.namespace, Name: machineName + infrav1.HardwareDataSuffix}
+	}, metav1.Condition{Type: "Associated", Status: metav1.ConditionTrue, Reason: "BareMetalHostAssociated"})
+	return hostUID
+}
+
+// provision plays the hostclaim manager once the image has been asked for.
+func (tn *tenant) provision() {
+	claim := &bmov1alpha1.HostClaim{}
+	tn.eventually(machineName, claim, func(g gomega.Gomega) { g.Expect(claim.Spec.Image).NotTo(gomega.BeNil()) })
+	tn.claimStatus(func(*bmov1alpha1.HostClaim) {},
+		metav1.Condition{Type: "Synchronized", Status: metav1.ConditionTrue, Reason: "ConfigurationSynced"},
+		metav1.Condition{Type: "Provisioned", Status: metav1.ConditionTrue, Reason: "Provisioned"})
+}
+
+// claimStatus writes the status of the machine's claim.
+func (tn *tenant) claimStatus(change func(*bmov1alpha1.HostClaim), conditions ...metav1.Condition) {
+	claim := &bmov1alpha1.HostClaim{}
+	tn.status(machineName, claim, func() {
+		change(claim)
+		for _, c := range conditions {
+			c.ObservedGeneration = claim.Generation
+			meta.SetStatusCondition(&claim.Status.Conditions, c)
+		}
+	})
+}
+
+// release plays the hostclaim manager: the host has been wiped.
+func (tn *tenant) release() {
+	claim := &bmov1alpha1.HostClaim{}
+	tn.eventually(machineName, claim, func(g gomega.Gomega) { g.Expect(claim.DeletionTimestamp).NotTo(gomega.BeNil()) })
+	tn.patch(machineName, claim, func() { controllerutil.RemoveFinalizer(claim, infrav1.HostClaimFinalizer) })
+}
+
+// waits expects a condition of the machine to be False for the reason, with a
+// message that says what the parts say.
+func (tn *tenant) waits(conditionType, reason string, parts ...string) {
+	m := &infrav1.Metal3Machine{}
+	tn.eventually(machineName, m, func(g gomega.Gomega) {
+		c := meta.FindStatusCondition(m.Status.Conditions, conditionType)
+		g.Expect(c).NotTo(gomega.BeNil(), "condition %s", conditionType)
+		g.Expect(c.Status).To(gomega.Equal(metav1.ConditionFalse))
+		g.Expect(c.Reason).To(gomega.Equal(reason))
+		for _, part := range parts {
+			g.Expect(c.Message).To(gomega.ContainSubstring(part))
+		}
+	})
+}
+
+// claimed expects the machine to have its claim.
+func (tn *tenant) claimed() *bmov1alpha1.HostClaim {
+	claim := &bmov1alpha1.HostClaim{}
+	tn.eventually(machineName, claim, func(gomega.Gomega) {})
+	return claim
+}
+
+// provisioned expects the machine to be reported provisioned.
+func (tn *tenant) provisioned() *infrav1.Metal3Machine {
+	m := &infrav1.Metal3Machine{}
+	tn.eventually(machineName, m, func(g gomega.Gomega) {
+		g.Expect(ptr.Deref(m.Status.Initialization.Provisioned, false)).To(gomega.BeTrue())
+		g.Expect(meta.IsStatusConditionTrue(m.Status.Conditions, "Ready")).To(gomega.BeTrue())
+	})
+	return m
+}

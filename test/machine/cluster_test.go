@@ -1,0 +1,122 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package machine
+
+import (
+	"testing"
+
+	"github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+// infrastructure creates a Metal3Cluster that belongs to the Cluster.
+func (tn *tenant) infrastructure(change ...func(*infrav1.Metal3Cluster)) *clusterv1.Cluster {
+	c := tn.cluster(func(c *clusterv1.Cluster) { c.Spec.InfrastructureRef.Kind = "Metal3Cluster" })
+	infra := &infrav1.Metal3Cluster{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:   clusterName,
+			Labels: map[string]string{clusterv1.ClusterNameLabel: clusterName},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: c.Name, UID: c.UID,
+			}},
+		},
+		Spec: infrav1.Metal3ClusterSpec{FailureDomains: []clusterv1.FailureDomain{{Name: "row-1", ControlPlane: ptr.To(true)}}},
+	}
+	for _, f := range change {
+		f(infra)
+	}
+	tn.create(infra)
+	return c
+}
+
+// ready expects the Ready condition of the Metal3Cluster to have status and reason.
+func (tn *tenant) ready(status metav1.ConditionStatus, reason string) *infrav1.Metal3Cluster {
+	infra := &infrav1.Metal3Cluster{}
+	tn.eventually(clusterName, infra, func(g gomega.Gomega) {
+		c := meta.FindStatusCondition(infra.Status.Conditions, "Ready")
+		g.Expect(c).NotTo(gomega.BeNil())
+		g.Expect(string(c.Status) + "/" + c.Reason).To(gomega.Equal(string(status) + "/" + reason))
+	})
+	return infra
+}
+
+// TestClusterEndpoint follows a Metal3Cluster whose endpoint a control plane
+// provider sets, until its machines are gone.
+func TestClusterEndpoint(t *testing.T) {
+	tn := newTenant(t)
+	tn.secret(bootSecret, "value", "#cloud-config")
+	c := tn.infrastructure()
+	infra := tn.ready(metav1.ConditionFalse, "NotReady")
+	tn.g.Expect(meta.FindStatusCondition(infra.Status.Conditions, "BaremetalInfrastructureReady").Reason).To(
+		gomega.Equal("WaitingForControlPlaneEndpoint"))
+	tn.g.Expect(infra.Status.Initialization.Provisioned).To(gomega.BeNil())
+	tn.patch(clusterName, c, func() { c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: "192.0.2.1", Port: 6443} })
+	infra = tn.ready(metav1.ConditionTrue, "Ready")
+	tn.g.Expect(infra.Status.Initialization.Provisioned).To(gomega.Equal(ptr.To(true)))
+	tn.g.Expect(infra.Status.FailureDomains).To(gomega.Equal(infra.Spec.FailureDomains))
+
+	tn.machine()
+	tn.claimed()
+	tn.g.Expect(tn.Delete(tn.ctx, infra)).To(gomega.Succeed())
+	tn.ready(metav1.ConditionFalse, "Deleting")
+	m := &infrav1.Metal3Machine{}
+	tn.g.Expect(tn.get(machineName, m)).To(gomega.Succeed())
+	tn.g.Expect(tn.Delete(tn.ctx, m)).To(gomega.Succeed())
+	tn.gone(machineName, m)
+	owner := &clusterv1.Machine{}
+	tn.g.Expect(tn.get(machineName, owner)).To(gomega.Succeed())
+	tn.g.Expect(tn.Delete(tn.ctx, owner)).To(gomega.Succeed())
+	tn.gone(clusterName, infra)
+}
+
+// TestClusterExternallyManaged shows that such a Metal3Cluster is not touched,
+// while its machines are served.
+func TestClusterExternallyManaged(t *testing.T) {
+	tn := newTenant(t)
+	tn.secret(bootSecret, "value", "#cloud-config")
+	tn.infrastructure(func(c *infrav1.Metal3Cluster) {
+		c.Annotations = map[string]string{clusterv1.ManagedByAnnotation: "somebody"}
+		c.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: "192.0.2.1", Port: 6443}
+	})
+	tn.machine()
+	tn.claimed()
+	infra := &infrav1.Metal3Cluster{}
+	tn.g.Expect(tn.get(clusterName, infra)).To(gomega.Succeed())
+	tn.g.Expect(infra.Finalizers).To(gomega.BeEmpty())
+	tn.g.Expect(infra.Status.Conditions).To(gomega.BeEmpty())
+}
+
+// TestClusterIdentity shows that neither the Metal3Cluster nor its machines take
+// hosts of this cluster when those of another one are asked for.
+func TestClusterIdentity(t *testing.T) {
+	tn := newTenant(t)
+	tn.secret(bootSecret, "value", "#cloud-config")
+	tn.infrastructure(func(c *infrav1.Metal3Cluster) {
+		c.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: "192.0.2.1", Port: 6443}
+		c.Spec.IdentityRef = &infrav1.IdentityReference{Name: "remote"}
+	})
+	tn.machine()
+	infra := tn.ready(metav1.ConditionFalse, "NotReady")
+	tn.g.Expect(meta.FindStatusCondition(infra.Status.Conditions, "BaremetalInfrastructureReady").Reason).To(
+		gomega.Equal("IdentityRefNotSupported"))
+	tn.waits("AssociateBareMetalHost", "IdentityRefNotSupported", "remote")
+}

@@ -1,0 +1,21 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package machine tells stories of the provider manager against a real API
+// server: the whole manager runs, with exactly the roles of config/rbac in the
+// hardened form, and the test plays the hostclaim manager and the servers. The
+// workload cluster is the same API server, reached by a kubeconfig as in life.
+package machine

@@ -1,0 +1,277 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package machine
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+// TestMachineJoins is the whole life of a machine, from the claim to the Node
+// and back to the pool, in a Cluster whose infrastructure is somebody else's.
+func TestMachineJoins(t *testing.T) {
+	tn := newTenant(t)
+	tn.kubeconfig()
+	tn.secret(bootSecret, "value", "#cloud-config")
+	tn.cluster()
+	tn.machine(func(m *infrav1.Metal3Machine) {
+		m.Spec.MetaData = &corev1.SecretReference{Name: "meta"}
+	})
+
+	claim := tn.claimed()
+	m := &infrav1.Metal3Machine{}
+	tn.g.Expect(tn.get(machineName, m)).To(gomega.Succeed())
+	want := bmov1alpha1.HostClaimSpec{
+		HostSelector: bmov1alpha1.HostSelector{
+			MatchExpressions: []bmov1alpha1.HostSelectorRequirement{{Key: "gpu", Operator: "exists", Values: []string{}}},
+		},
+		ConsumerRef: &corev1.ObjectReference{
+			APIVersion: "infrastructure.cluster.x-k8s.io/v1beta2", Kind: "Metal3Machine",
+			Namespace: tn.namespace, Name: machineName, UID: m.UID,
+		},
+		FailureDomain: "row-1",
+	}
+	if diff := cmp.Diff(want, claim.Spec); diff != "" {
+		t.Fatalf("first claim (-want +got):\n%s", diff)
+	}
+	if len(claim.ManagedFields) == 0 || claim.ManagedFields[0].Manager != infrav1.MachineFieldOwner ||
+		claim.ManagedFields[0].Operation != metav1.ManagedFieldsOperationApply {
+		t.Errorf("the claim was not applied by %s: %v", infrav1.MachineFieldOwner, claim.ManagedFields)
+	}
+	tn.claimStatus(func(*bmov1alpha1.HostClaim) {},
+		metav1.Condition{Type: "Associated", Status: metav1.ConditionFalse, Reason: "NoBareMetalHost", Message: "8 hosts seen: 8 in use"})
+	tn.waits("AssociateBareMetalHost", "HostClaimNotBound", "8 hosts seen: 8 in use")
+	tn.waits("Ready", "NotReady", "8 hosts seen: 8 in use")
+
+	hostUID := tn.bind()
+	tn.eventually(machineName, claim, func(g gomega.Gomega) { g.Expect(claim.Spec.Image).NotTo(gomega.BeNil()) })
+	want.PoweredOn = true
+	want.Image = &bmov1alpha1.Image{URL: "http://images.example/node.qcow2", Checksum: "abc", ChecksumType: "sha256", DiskFormat: ptr.To("qcow2")}
+	want.UserData = &corev1.SecretReference{Namespace: tn.namespace, Name: bootSecret}
+	want.MetaData = &corev1.SecretReference{Namespace: tn.namespace, Name: "meta"}
+	if diff := cmp.Diff(want, claim.Spec); diff != "" {
+		t.Fatalf("second claim (-want +got):\n%s", diff)
+	}
+	tn.waits("HostClaimReady", "Provisioning")
+
+	tn.provision()
+	m = tn.provisioned()
+	wantID := "metal3://" + tn.namespace + "/host-1/" + machineName
+	tn.g.Expect(m.Spec.ProviderID).To(gomega.Equal(wantID))
+	tn.g.Expect(m.Annotations).To(gomega.HaveKeyWithValue(infrav1.HostAnnotation, "infra/host-1"))
+	wantStatus := infrav1.Metal3MachineStatus{
+		Initialization: infrav1.Metal3MachineInitializationStatus{Provisioned: ptr.To(true)},
+		Addresses: []clusterv1.MachineAddress{
+			{Type: clusterv1.MachineInternalIP, Address: "192.0.2.11"},
+			{Type: clusterv1.MachineHostName, Address: "host-1.example"},
+			{Type: clusterv1.MachineInternalDNS, Address: "host-1.example"},
+		},
+		FailureDomain: "row-1",
+		UserData:      &corev1.SecretReference{Namespace: tn.namespace, Name: bootSecret},
+		MetaData:      &corev1.SecretReference{Namespace: tn.namespace, Name: "meta"},
+	}
+	ignored := cmpopts.IgnoreFields(infrav1.Metal3MachineStatus{}, "Conditions", "LastUpdated")
+	if diff := cmp.Diff(wantStatus, m.Status, ignored); diff != "" {
+		t.Errorf("status (-want +got):\n%s", diff)
+	}
+
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name: "node-" + tn.namespace, Labels: map[string]string{infrav1.NodeUUIDLabel: hostUID},
+	}}
+	tn.g.Expect(tn.Create(tn.ctx, node)).To(gomega.Succeed())
+	tn.g.Eventually(func(g gomega.Gomega) {
+		g.Expect(tn.Get(tn.ctx, client.ObjectKeyFromObject(node), node)).To(gomega.Succeed())
+		g.Expect(node.Spec.ProviderID).To(gomega.Equal(wantID))
+	}).WithTimeout(connecting).Should(gomega.Succeed())
+	tn.eventually(machineName, m, func(g gomega.Gomega) {
+		g.Expect(conditionOf(m, "KubernetesNodeReady")).To(gomega.Equal("True/NodeFound"))
+	})
+	tn.g.Eventually(tn.events).Should(gomega.ContainElements("HostBound", "Provisioned"))
+
+	tn.g.Expect(tn.Delete(tn.ctx, m)).To(gomega.Succeed())
+	tn.waits("HostClaimReady", "Deprovisioning")
+	tn.waits("Ready", "Deleting")
+	tn.release()
+	tn.gone(machineName, &bmov1alpha1.HostClaim{})
+	tn.gone(machineName, &infrav1.Metal3Machine{})
+}
+
+// TestBootstrapSecret follows a machine whose user data comes late.
+func TestBootstrapSecret(t *testing.T) {
+	tn := newTenant(t)
+	tn.cluster()
+	tn.machine()
+	tn.waits("AssociateBareMetalHost", "BootstrapSecretNotFound", bootSecret, tn.namespace)
+	tn.secret(bootSecret, "wrong", "")
+	tn.waits("AssociateBareMetalHost", "InvalidConfiguration", bootSecret, `key "value"`)
+	s := &corev1.Secret{}
+	tn.patch(bootSecret, s, func() { s.Data["value"] = []byte("#cloud-config") })
+	tn.claimed()
+}
+
+// TestUserDataOfMachine shows that what the Metal3Machine names wins.
+func TestUserDataOfMachine(t *testing.T) {
+	tn := newTenant(t)
+	tn.cluster()
+	tn.machine(func(m *infrav1.Metal3Machine) { m.Spec.UserData = &corev1.SecretReference{Name: "own"} })
+	tn.waits("AssociateBareMetalHost", "BootstrapSecretNotFound", `"own"`)
+	tn.secret("own", "userData", "#cloud-config")
+	tn.claimed()
+	tn.bind()
+	claim := &bmov1alpha1.HostClaim{}
+	tn.eventually(machineName, claim, func(g gomega.Gomega) {
+		g.Expect(claim.Spec.UserData).To(gomega.Equal(&corev1.SecretReference{Namespace: tn.namespace, Name: "own"}))
+	})
+}
+
+// TestForeignClaim shows that a claim of the wanted name is never taken over.
+func TestForeignClaim(t *testing.T) {
+	tn := newTenant(t)
+	tn.secret(bootSecret, "value", "#cloud-config")
+	foreign := &bmov1alpha1.HostClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: machineName},
+		Spec:       bmov1alpha1.HostClaimSpec{ConsumerRef: &corev1.ObjectReference{Kind: "Pod", Name: "x", UID: "y"}},
+	}
+	tn.create(foreign)
+	tn.cluster()
+	tn.machine()
+	tn.waits("AssociateBareMetalHost", "HostClaimNameTaken", machineName, "delete it")
+	claim := &bmov1alpha1.HostClaim{}
+	tn.g.Expect(tn.get(machineName, claim)).To(gomega.Succeed())
+	tn.g.Expect(claim.ResourceVersion).To(gomega.Equal(foreign.ResourceVersion))
+	tn.g.Expect(tn.Delete(tn.ctx, foreign)).To(gomega.Succeed())
+	tn.eventually(machineName, claim, func(g gomega.Gomega) { g.Expect(claim.UID).NotTo(gomega.Equal(foreign.UID)) })
+}
+
+// TestClaimUnderAnotherName shows that the consumer decides, not the name.
+func TestClaimUnderAnotherName(t *testing.T) {
+	tn := newTenant(t)
+	tn.cluster()
+	tn.machine() // waits for its bootstrap secret
+	m := &infrav1.Metal3Machine{}
+	tn.g.Expect(tn.get(machineName, m)).To(gomega.Succeed())
+	reserved := &bmov1alpha1.HostClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: "reserved-7"},
+		Spec: bmov1alpha1.HostClaimSpec{ConsumerRef: &corev1.ObjectReference{
+			APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Machine", Namespace: tn.namespace, Name: machineName, UID: m.UID,
+		}},
+	}
+	tn.create(reserved)
+	tn.secret(bootSecret, "value", "#cloud-config")
+	tn.eventually("reserved-7", reserved, func(g gomega.Gomega) {
+		g.Expect(reserved.Spec.FailureDomain).To(gomega.Equal("row-1"))
+		g.Expect(reserved.OwnerReferences).To(gomega.HaveLen(1))
+	})
+	tn.g.Expect(apierrors.IsNotFound(tn.get(machineName, &bmov1alpha1.HostClaim{}))).To(gomega.BeTrue())
+}
+
+// TestHostLost shows that a machine whose host is gone gets no other one.
+func TestHostLost(t *testing.T) {
+	tn := newTenant(t)
+	tn.secret(bootSecret, "value", "#cloud-config")
+	tn.cluster()
+	tn.machine()
+	tn.claimed()
+	tn.bind()
+	tn.provision()
+	tn.provisioned()
+	tn.claimStatus(func(c *bmov1alpha1.HostClaim) { c.Status.BareMetalHost = nil },
+		metav1.Condition{Type: "Associated", Status: metav1.ConditionFalse, Reason: "MissingBareMetalHost", Message: "Host host-1 was deleted"})
+	tn.waits("AssociateBareMetalHost", "HostLost", "must be replaced", "host-1")
+	m := &infrav1.Metal3Machine{}
+	tn.g.Expect(tn.get(machineName, m)).To(gomega.Succeed())
+	tn.g.Expect(ptr.Deref(m.Status.Initialization.Provisioned, false)).To(gomega.BeTrue(), "provisioned is never taken back")
+
+	claim := tn.claimed()
+	tn.g.Expect(tn.Delete(tn.ctx, claim)).To(gomega.Succeed())
+	tn.release()
+	tn.waits("AssociateBareMetalHost", "HostLost", "HostClaim of this machine was deleted")
+	tn.g.Expect(apierrors.IsNotFound(tn.get(machineName, claim))).To(gomega.BeTrue())
+}
+
+// TestPausedCluster shows that the claim is paused with its Cluster, as clusterctl
+// does before a move, and unpaused with it.
+func TestPausedCluster(t *testing.T) {
+	tn := newTenant(t)
+	tn.secret(bootSecret, "value", "#cloud-config")
+	c := tn.cluster()
+	tn.machine()
+	tn.claimed()
+	tn.patch(clusterName, c, func() { c.Spec.Paused = ptr.To(true) })
+	claim := &bmov1alpha1.HostClaim{}
+	tn.eventually(machineName, claim, func(g gomega.Gomega) {
+		g.Expect(claim.Annotations).To(gomega.HaveKeyWithValue(clusterv1.PausedAnnotation, infrav1.MachineFieldOwner))
+	})
+	m := &infrav1.Metal3Machine{}
+	tn.eventually(machineName, m, func(g gomega.Gomega) { g.Expect(conditionOf(m, "Paused")).To(gomega.Equal("True/Paused")) })
+	tn.patch(clusterName, c, func() { c.Spec.Paused = nil })
+	tn.eventually(machineName, claim, func(g gomega.Gomega) {
+		g.Expect(claim.Annotations).NotTo(gomega.HaveKey(clusterv1.PausedAnnotation))
+	})
+	tn.eventually(machineName, m, func(g gomega.Gomega) { g.Expect(conditionOf(m, "Paused")).To(gomega.Equal("False/NotPaused")) })
+}
+
+// TestIdentityRef shows that a machine for another cluster's hosts takes none here.
+func TestIdentityRef(t *testing.T) {
+	tn := newTenant(t)
+	tn.secret(bootSecret, "value", "#cloud-config")
+	tn.cluster()
+	tn.machine(func(m *infrav1.Metal3Machine) { m.Spec.IdentityRef = &infrav1.IdentityReference{Name: "remote"} })
+	tn.waits("AssociateBareMetalHost", "IdentityRefNotSupported", "remote", "not supported yet")
+	tn.g.Expect(apierrors.IsNotFound(tn.get(machineName, &bmov1alpha1.HostClaim{}))).To(gomega.BeTrue())
+}
+
+// conditionOf returns status and reason of a condition.
+func conditionOf(m *infrav1.Metal3Machine, conditionType string) string {
+	for _, c := range m.Status.Conditions {
+		if c.Type == conditionType {
+			return string(c.Status) + "/" + c.Reason
+		}
+	}
+	return ""
+}
+
+// events returns the reasons of the events of the namespace.
+func (tn *tenant) events() ([]string, error) {
+	var list eventsv1.EventList
+	if err := tn.List(tn.ctx, &list, client.InNamespace(tn.namespace)); err != nil {
+		return nil, err
+	}
+	var reasons []string
+	for _, e := range list.Items {
+		reasons = append(reasons, e.Reason)
+	}
+	return reasons, nil
+}
+
+// gone expects an object to vanish.
+func (tn *tenant) gone(name string, o client.Object) {
+	tn.g.Eventually(func() bool { return apierrors.IsNotFound(tn.get(name, o)) }).Should(gomega.BeTrue(), "%T %s", o, name)
+}
