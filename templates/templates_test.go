@@ -120,7 +120,7 @@ func load(t *testing.T, file string, values map[string]string) map[string]any {
 		t.Fatalf("variables without value or default (an empty default counts as none): %v", missing)
 	}
 	objects := map[string]any{}
-	for _, document := range strings.Split(text, "\n---\n") {
+	for document := range strings.SplitSeq(text, "\n---\n") {
 		var head struct {
 			APIVersion, Kind string
 			Metadata         struct{ Name, Namespace string }

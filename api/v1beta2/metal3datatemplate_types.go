@@ -344,7 +344,7 @@ type DataIndex struct {
 // +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.labels.cluster\\.x-k8s\\.io/cluster-name",description="Cluster that the object belongs to"
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].status",description="Summary of the conditions"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.spec) || has(self.spec)",message="spec cannot be removed: make a new Metal3DataTemplate",reason=FieldValueForbidden
+// +kubebuilder:validation:XValidation:rule="has(self.spec) == has(oldSelf.spec) || (has(self.spec) ? !has(self.spec.metaData) && !has(self.spec.networkData) : !has(oldSelf.spec.metaData) && !has(oldSelf.spec.networkData))",message="metaData and networkData cannot be added or removed: make a new Metal3DataTemplate and name it in a new Metal3MachineTemplate",reason=FieldValueForbidden
 
 // Metal3DataTemplate is what metadata and network data of machines are rendered from.
 type Metal3DataTemplate struct {

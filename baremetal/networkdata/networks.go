@@ -20,32 +20,38 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strings"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/ippool"
 )
 
-// The two address families, as far as the format tells them apart.
-var (
-	ipv4 = family{name: "ipv4", bits: 32}
-	ipv6 = family{name: "ipv6", bits: 128}
+// family is an address family, by its name in the format.
+type family string
+
+const (
+	ipv4 family = "ipv4"
+	ipv6 family = "ipv6"
 )
 
-type family struct {
-	name string
-	bits int
+// bits is the length of an address.
+func (f family) bits() int {
+	if f == ipv4 {
+		return 32
+	}
+	return 128
 }
 
 // mask writes a prefix length as an address.
 func (f family) mask(prefix int32) string {
-	mask := net.CIDRMask(int(prefix), f.bits)
+	mask := net.CIDRMask(int(prefix), f.bits())
 	return net.IP(mask).String()
 }
 
 // contains says whether the text is an address of the family.
 func (f family) contains(text string) bool {
 	address, err := netip.ParseAddr(text)
-	return err == nil && address.Zone() == "" && address.BitLen() == f.bits && !address.Is4In6()
+	return err == nil && address.Zone() == "" && address.BitLen() == f.bits() && !address.Is4In6()
 }
 
 // networks renders static IPv4 and IPv6 first, then DHCP for both, then SLAAC.
@@ -76,14 +82,19 @@ func (r *renderer) networks(spec *infrav1.NetworkDataNetwork) []network {
 
 // network renders what all networks have in common.
 func (r *renderer) network(f family, kind, id, link string, routes []routeSpec) network {
-	name := item("networks."+kind, id)
+	name := item("networks."+list(kind), id)
 	r.mustExist(name+".link", link)
 	return network{Type: kind, ID: id, Link: link, Routes: r.routes(f, name, routes)}
 }
 
+// list is the field of the template that networks of a kind are in.
+func list(kind string) string {
+	return strings.NewReplacer("_dhcp", "DHCP", "_slaac", "SLAAC").Replace(kind)
+}
+
 func (r *renderer) static(f family, id, link string, source ippool.Source, routes []routeSpec) network {
-	rendered := r.network(f, f.name, id, link, routes)
-	name := item("networks."+f.name, id)
+	rendered := r.network(f, string(f), id, link, routes)
+	name := item("networks."+string(f), id)
 	pool, err := source.Pool(r.facts)
 	if err != nil {
 		r.fail(name, err)
@@ -101,12 +112,12 @@ func (r *renderer) static(f family, id, link string, source ippool.Source, route
 		r.fail(name, err)
 	case !f.contains(address.Address):
 		r.fail(name, PoolError{
-			Pool: pool.Name, Problem: fmt.Sprintf("gave %q, which is not an %s address", address.Address, f.name),
+			Pool: pool.Name, Problem: fmt.Sprintf("gave %q, which is not an %s address", address.Address, f),
 			Remedy: "name a pool of that family",
 		})
-	case address.Prefix < 1 || int(address.Prefix) > f.bits:
+	case address.Prefix < 1 || int(address.Prefix) > f.bits():
 		r.fail(name, PoolError{
-			Pool: pool.Name, Problem: fmt.Sprintf("gave prefix length %d, which is none of %s", address.Prefix, f.name),
+			Pool: pool.Name, Problem: fmt.Sprintf("gave prefix length %d, which is none of %s", address.Prefix, f),
 			Remedy: "set the prefix in the pool",
 		})
 	default:

@@ -71,9 +71,9 @@ func (r *renderer) routes(f family, network string, specs []routeSpec) []route {
 	rendered := make([]route, 0, len(specs))
 	for i, spec := range specs {
 		name := fmt.Sprintf("%s.routes[%d]", network, i)
-		if !f.contains(spec.network) || spec.prefix < 0 || int(spec.prefix) > f.bits {
+		if !f.contains(spec.network) || spec.prefix < 0 || int(spec.prefix) > f.bits() {
 			r.fail(name, TemplateError{
-				Problem: fmt.Sprintf("%s/%d is not an %s network", spec.network, spec.prefix, f.name),
+				Problem: fmt.Sprintf("%s/%d is not an %s network", spec.network, spec.prefix, f),
 				Remedy:  "correct network and prefix",
 			})
 			continue
@@ -98,7 +98,7 @@ func (r *renderer) gateway(f family, spec routeSpec) (string, error) {
 	if spec.gateway != "" {
 		if !f.contains(spec.gateway) {
 			return "", TemplateError{
-				Problem: fmt.Sprintf("%q is not an %s address", spec.gateway, f.name), Remedy: "correct it",
+				Problem: fmt.Sprintf("%q is not an %s address", spec.gateway, f), Remedy: "correct it",
 			}
 		}
 		return spec.gateway, nil
@@ -118,7 +118,7 @@ func (r *renderer) gateway(f family, spec routeSpec) (string, error) {
 	}
 	if !f.contains(address.Gateway) {
 		return "", PoolError{
-			Pool: pool.Name, Problem: fmt.Sprintf("has the gateway %q, which is not an %s address", address.Gateway, f.name),
+			Pool: pool.Name, Problem: fmt.Sprintf("has the gateway %q, which is not an %s address", address.Gateway, f),
 			Remedy: "set spec.gateway of the pool",
 		}
 	}

@@ -62,7 +62,7 @@ func noHosts(c Criteria) string {
 	if c.inNamespace != "" {
 		return "no hosts seen in namespace " + c.inNamespace
 	}
-	return "no hosts seen in the namespaces that admit this claim"
+	return "no hosts seen"
 }
 
 // order lists the misfits that a host can have for this claim: the state of the

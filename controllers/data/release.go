@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -113,5 +114,8 @@ func (r *Reconciler) dropFinalizer(ctx context.Context, s *scope) progress.Outco
 	}
 	s.gone = true
 	err := r.Client.Patch(ctx, s.data, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if apierrors.IsConflict(err) {
+		return progress.Outcome{}
+	}
 	return progress.Failed(client.IgnoreNotFound(err))
 }

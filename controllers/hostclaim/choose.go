@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -153,7 +154,16 @@ func (r *Reconciler) explain(ctx context.Context, s *scope, criteria selection.C
 			return progress.Failed(fmt.Errorf("list hosts to explain: %w", err))
 		}
 	}
-	return s.waitForHost(bmov1alpha1.NoBareMetalHostReason, selection.Explain(criteria, all(seen)))
+	message := selection.Explain(criteria, all(seen))
+	if others := slices.DeleteFunc(slices.Clone(namespaces), s.own); len(others) == 0 && criteria.InNamespace() == "" {
+		message += "; " + noNamespace(s.claim.Namespace, criteria, s.decision)
+	}
+	return s.waitForHost(bmov1alpha1.NoBareMetalHostReason, message)
+}
+
+// own says that a namespace is the claim's.
+func (s *scope) own(namespace string) bool {
+	return namespace == s.claim.Namespace
 }
 
 func all(lists []bmov1alpha1.BareMetalHostList) iter.Seq[*bmov1alpha1.BareMetalHost] {
@@ -176,11 +186,9 @@ func (s *scope) waitForHost(reason, message string) progress.Outcome {
 
 // noNamespace says what is missing before any host can be looked at.
 func noNamespace(own string, criteria selection.Criteria, decision policy.Decision) string {
-	where := "no namespace"
+	where := "no other namespace admits namespace " + own
 	if criteria.InNamespace() != "" {
 		where = "namespace " + criteria.InNamespace() + " does not admit namespace " + own
-	} else {
-		where += " admits namespace " + own
 	}
 	message := where + "; the infrastructure team must name it in a HostDeployPolicy next to the hosts"
 	if len(decision.Invalid) > 0 {

@@ -25,6 +25,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/cluster"
@@ -104,6 +105,9 @@ func newShared(ctx context.Context, mgr ctrl.Manager, o Options) (*shared, error
 	if err != nil {
 		return nil, fmt.Errorf("set up connections to workload clusters: %w", err)
 	}
+	if err := mgr.Add(closing(connections)); err != nil {
+		return nil, fmt.Errorf("add the end of connections to workload clusters: %w", err)
+	}
 	return &shared{
 		mgr:     mgr,
 		options: o,
@@ -112,6 +116,18 @@ func newShared(ctx context.Context, mgr ctrl.Manager, o Options) (*shared, error
 		nodes:   workload.Nodes{Cache: connections},
 		clock:   clock.RealClock{},
 	}, nil
+}
+
+// closing ends the connections to workload clusters with the manager, instead of
+// leaving their watches to the end of the process.
+func closing(connections clustercache.ClusterCache) manager.RunnableFunc {
+	return func(ctx context.Context) error {
+		<-ctx.Done()
+		if c, ok := connections.(interface{ Shutdown() }); ok {
+			c.Shutdown()
+		}
+		return nil
+	}
 }
 
 func addCluster(_ context.Context, s *shared, options controller.Options) error {

@@ -21,15 +21,16 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"time"
 
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/cluster-api/util/apiwarnings"
 	"sigs.k8s.io/cluster-api/util/flags"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
-	"time"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/webhooks"
 )
@@ -58,9 +59,13 @@ func Run(ctx context.Context, o Options) error {
 func NewManager(ctx context.Context, restConfig *rest.Config, o Options) (ctrl.Manager, error) {
 	restConfig = rest.CopyConfig(restConfig)
 	restConfig.QPS, restConfig.Burst, restConfig.UserAgent = o.API.QPS, o.API.Burst, userAgent
+	restConfig.WarningHandler = apiwarnings.DefaultHandler(ctrl.LoggerFrom(ctx).WithName("API server warning"))
 	tlsOptions, metrics, err := flags.GetManagerOptions(o.Serving)
 	if err != nil {
 		return nil, fmt.Errorf("TLS and diagnostics: %w", err)
+	}
+	if err := checkCluster(restConfig); err != nil { // the manager itself would be less clear
+		return nil, err
 	}
 	managerOptions, err := managerOptions(o, tlsOptions, *metrics)
 	if err != nil {
@@ -69,9 +74,6 @@ func NewManager(ctx context.Context, restConfig *rest.Config, o Options) (ctrl.M
 	mgr, err := ctrl.NewManager(restConfig, managerOptions)
 	if err != nil {
 		return nil, fmt.Errorf("make the manager: %w", err)
-	}
-	if err := checkKinds(mgr.GetRESTMapper()); err != nil {
-		return nil, err
 	}
 	if err := addControllers(ctx, mgr, o); err != nil {
 		return nil, err

@@ -17,10 +17,14 @@ limitations under the License.
 package setup
 
 import (
+	"fmt"
+
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/preflight"
@@ -33,6 +37,19 @@ const (
 	fromOperator  = "install baremetal-operator of release 0.13 or later, or its CRDs"
 	fromCore      = "install Cluster API of release 1.14 or later (clusterctl init)"
 )
+
+// checkCluster looks at the cluster before the manager is made.
+func checkCluster(restConfig *rest.Config) error {
+	httpClient, err := rest.HTTPClientFor(restConfig)
+	if err != nil {
+		return fmt.Errorf("use the kubeconfig: %w", err)
+	}
+	mapper, err := apiutil.NewDynamicRESTMapper(restConfig, httpClient)
+	if err != nil {
+		return fmt.Errorf("ask the API server which kinds it knows: %w", err)
+	}
+	return checkKinds(mapper)
+}
 
 // checkKinds makes sure that the cluster knows the kinds that the manager cannot
 // do without, so that a missing CRD is named at once, with what to do. The kinds

@@ -63,11 +63,18 @@ func TestChanges(t *testing.T) {
 			after:   "networkData: {links: {bonds: [{id: b, bondMode: 802.3ad, parameters: [{name: miimon, value: 200}]}]}}",
 			refused: []string{"networkData cannot be changed", newTemplate},
 		},
-		"the spec of a template stays": {
+		"data is not taken from a template with its spec": {
 			kind: "Metal3DataTemplate", name: "g",
 			before: "metaData: {namespaces: [{key: k}]}", after: "",
-			refused: []string{"spec cannot be removed: make a new Metal3DataTemplate"},
+			refused: []string{"metaData and networkData cannot be added or removed", newTemplate},
 		},
+		"data is not added to a template with its spec": {
+			kind: "Metal3DataTemplate", name: "i",
+			before: "", after: "networkData: {services: {dns: [192.0.2.1]}}",
+			refused: []string{"metaData and networkData cannot be added or removed", newTemplate},
+		},
+		"a spec without data may come": {kind: "Metal3DataTemplate", name: "j", before: "", after: "clusterName: x"},
+		"a spec without data may go":   {kind: "Metal3DataTemplate", name: "k", before: "clusterName: x", after: ""},
 		"the cluster name of an old template may go": {
 			kind: "Metal3DataTemplate", name: "h",
 			before: "clusterName: x\nmetaData: {namespaces: [{key: k}]}", after: "metaData: {namespaces: [{key: k}]}",

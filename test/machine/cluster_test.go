@@ -70,9 +70,11 @@ func TestClusterEndpoint(t *testing.T) {
 		gomega.Equal("WaitingForControlPlaneEndpoint"))
 	tn.g.Expect(infra.Status.Initialization.Provisioned).To(gomega.BeNil())
 	tn.patch(clusterName, c, func() { c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: "192.0.2.1", Port: 6443} })
-	infra = tn.ready(metav1.ConditionTrue, "Ready")
-	tn.g.Expect(infra.Status.Initialization.Provisioned).To(gomega.Equal(ptr.To(true)))
-	tn.g.Expect(infra.Status.FailureDomains).To(gomega.Equal(infra.Spec.FailureDomains))
+	tn.ready(metav1.ConditionTrue, "Ready")
+	tn.eventually(clusterName, infra, func(g gomega.Gomega) {
+		g.Expect(infra.Status.Initialization.Provisioned).To(gomega.Equal(ptr.To(true)))
+		g.Expect(infra.Status.FailureDomains).To(gomega.Equal(infra.Spec.FailureDomains))
+	})
 
 	tn.machine()
 	tn.claimed()

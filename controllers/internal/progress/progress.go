@@ -18,11 +18,23 @@ package progress
 
 import (
 	"errors"
+	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
+
+// ErrStale is the error of a step that found its facts out of date before it
+// could write. It counts as a conflict.
+var ErrStale = errors.New("what was decided on has changed meanwhile")
+
+// staleDelay is how long a reconcile whose write met a newer object stays away.
+// This is no poll: the newer object is on its way into the cache, and its event
+// wakes the reconcile too if it concerns it. Coming back earlier would mostly
+// meet the same old copy.
+const staleDelay = 50 * time.Millisecond
 
 // Wait says what an object waits for, in the words of a condition.
 type Wait struct {
@@ -37,7 +49,7 @@ type Wait struct {
 type Outcome struct {
 	waits    []Wait
 	deadline time.Time
-	err      error
+	errs     []error
 }
 
 // Waiting is the outcome of a step that a watch will wake.
@@ -55,15 +67,16 @@ func Until(deadline time.Time, reason, message string) Outcome {
 // Failed is the outcome of a step that is retried with the work queue's
 // backoff. A nil error means done.
 func Failed(err error) Outcome {
-	return Outcome{err: err}
+	if err == nil {
+		return Outcome{}
+	}
+	return Outcome{errs: []error{err}}
 }
 
 // FailedBecause is Failed with a reason and a message that the object's owner
 // may read; the error itself goes to the log only.
 func FailedBecause(reason, message string, err error) Outcome {
-	o := Waiting(reason, message)
-	o.err = err
-	return o
+	return Waiting(reason, message).And(Failed(err))
 }
 
 // Terminal is the outcome of a step that only a changed spec can mend: it is
@@ -74,7 +87,7 @@ func Terminal(reason, message string, err error) Outcome {
 
 // Done says that the step neither waits nor failed.
 func (o Outcome) Done() bool {
-	return o.err == nil && len(o.waits) == 0
+	return len(o.errs) == 0 && len(o.waits) == 0
 }
 
 // Waits returns what is waited for, most important first.
@@ -84,19 +97,16 @@ func (o Outcome) Waits() []Wait {
 
 // Err returns the error of the step, nil unless it failed.
 func (o Outcome) Err() error {
-	return o.err
+	return errors.Join(o.errs...)
 }
 
 // And joins two outcomes: waits are kept in order, errors joined, and the
 // earliest deadline wins.
 func (o Outcome) And(p Outcome) Outcome {
 	joined := Outcome{
-		waits:    append(append([]Wait{}, o.waits...), p.waits...),
+		waits:    slices.Concat(o.waits, p.waits),
 		deadline: o.deadline,
-		err:      errors.Join(o.err, p.err),
-	}
-	if len(joined.waits) == 0 {
-		joined.waits = nil
+		errs:     slices.Concat(o.errs, p.errs),
 	}
 	if o.deadline.IsZero() || (!p.deadline.IsZero() && p.deadline.Before(o.deadline)) {
 		joined.deadline = p.deadline
@@ -105,14 +115,28 @@ func (o Outcome) And(p Outcome) Outcome {
 }
 
 // Result turns the outcome into what controller-runtime expects. An error
-// excludes a deadline, since the backoff comes first.
+// excludes a deadline, since the backoff comes first. Nothing but conflicts is
+// no error either: the write was refused, as it had to be, and the next pass
+// decides anew.
 func (o Outcome) Result(now time.Time) (ctrl.Result, error) {
-	if o.err != nil {
-		return ctrl.Result{}, o.err
+	switch {
+	case len(o.errs) > 0 && !slices.ContainsFunc(o.errs, realError):
+		return ctrl.Result{RequeueAfter: staleDelay}, nil
+	case len(o.errs) > 0:
+		return ctrl.Result{}, o.Err()
 	}
 	if o.deadline.IsZero() {
 		return ctrl.Result{}, nil
 	}
 	// A deadline in the past still needs a positive delay to be honored.
 	return ctrl.Result{RequeueAfter: max(o.deadline.Sub(now), time.Millisecond)}, nil
+}
+
+// realError says that an error is more than a write that came too late.
+func realError(err error) bool {
+	var several interface{ Unwrap() []error }
+	if errors.As(err, &several) {
+		return slices.ContainsFunc(several.Unwrap(), realError)
+	}
+	return !errors.Is(err, ErrStale) && !apierrors.IsConflict(err)
 }

@@ -18,10 +18,13 @@ package progress
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
@@ -29,6 +32,7 @@ import (
 func TestResult(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	broken := errors.New("broken")
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "things"}, "one", errors.New("newer"))
 	tests := map[string]struct {
 		outcome Outcome
 		want    ctrl.Result
@@ -53,6 +57,22 @@ func TestResult(t *testing.T) {
 		"an error comes before a deadline": {
 			outcome: Until(now.Add(time.Hour), "A", "a").And(Failed(broken)),
 			wantErr: broken,
+		},
+		"a write that met a newer object is no error, and is tried again shortly": {
+			outcome: Failed(fmt.Errorf("write the host: %w", conflict)).And(Failed(fmt.Errorf("free it: %w", ErrStale))),
+			want:    ctrl.Result{RequeueAfter: staleDelay},
+		},
+		"an error beside a conflict is an error": {
+			outcome: Failed(conflict).And(Failed(broken)),
+			wantErr: broken,
+		},
+		"an error joined with a conflict is an error": {
+			outcome: Failed(fmt.Errorf("patch: %w", errors.Join(conflict, broken))),
+			wantErr: broken,
+		},
+		"joined conflicts are no error": {
+			outcome: Failed(errors.Join(conflict, conflict)),
+			want:    ctrl.Result{RequeueAfter: staleDelay},
 		},
 		"a nil failure is done": {
 			outcome: Failed(nil),

@@ -1,0 +1,357 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package data_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	capipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+// nodes is a template as the cluster templates have it.
+const nodes = `
+metaData:
+  indexes: [{key: index, prefix: node-}]
+  fromHostInterfaces: [{key: mac, interface: eth0}]
+  ipAddressesFromPool: [{key: ip, name: pool}]
+networkData:
+  links:
+    ethernets: [{id: e0, type: phy, macAddress: {fromHostInterface: eth0}}]
+  networks:
+    ipv4:
+    - id: n0
+      link: e0
+      ipAddressFromIPPool: pool
+      routes: [{network: 0.0.0.0, gateway: {fromIPPool: pool}}]
+  services: {dnsFromIPPool: pool}
+`
+
+func TestTheDataOfAMachineIsRendered(t *testing.T) {
+	tn := newTenant(t)
+	tn.pool("pool")
+	tn.template("nodes", nodes)
+	m := tn.machine("m")
+	claim := tn.claim(m, "nodes")
+
+	tn.waits("nodes-0", infrav1.WaitingForHostClaimReason, `"m"`)
+	tn.bind(m)
+	metaData, networkData := tn.ready("nodes-0")
+
+	tn.g.Expect(metaData).To(gomega.Equal(map[string]any{
+		"index": "node-0", "mac": "52:54:00:00:00:01", "ip": "192.0.2.10",
+		"name": "m", "local-hostname": "m", "local_hostname": "m", "metal3-namespace": tn.namespace,
+		"providerid": tn.namespace + "/server-of-m/m",
+	}))
+	network, _ := networkData["networks"].([]any)[0].(map[string]any)
+	tn.g.Expect(network).To(gomega.And(
+		gomega.HaveKeyWithValue("ip_address", "192.0.2.10"), gomega.HaveKeyWithValue("netmask", "255.255.255.0")))
+	tn.eventually("m", claim, func(g gomega.Gomega) {
+		g.Expect(claim.Status.RenderedData).To(gomega.HaveValue(gomega.Equal(infrav1.Metal3ObjectRef{Name: "nodes-0", Namespace: tn.namespace})))
+		g.Expect(meta.IsStatusConditionTrue(claim.Status.Conditions, infrav1.ReadyCondition)).To(gomega.BeTrue())
+	})
+}
+
+func TestTenClaimsAtOnceGetTenIndexes(t *testing.T) {
+	tn := newTenant(t)
+	tn.template("nodes", "metaData: {strings: [{key: a, value: b}]}")
+	var machines []*infrav1.Metal3Machine
+	for i := range 10 {
+		m := tn.machine(fmt.Sprintf("m-%d", i))
+		tn.bind(m)
+		machines = append(machines, m)
+	}
+	done := make(chan struct{})
+	for _, m := range machines {
+		go func() { tn.claim(m, "nodes"); done <- struct{}{} }()
+	}
+	for range machines {
+		<-done
+	}
+	for i := range machines {
+		tn.ready(fmt.Sprintf("nodes-%d", i))
+	}
+	var all infrav1.Metal3DataList
+	tn.g.Expect(tn.List(tn.ctx, &all, client.InNamespace(tn.namespace))).To(gomega.Succeed())
+	holders := map[string]bool{}
+	for _, data := range all.Items {
+		holders[data.Spec.Claim.Name] = true
+	}
+	tn.g.Expect(all.Items).To(gomega.HaveLen(10))
+	tn.g.Expect(holders).To(gomega.HaveLen(10), "each claim has one")
+	template := &infrav1.Metal3DataTemplate{}
+	tn.eventually("nodes", template, func(g gomega.Gomega) { g.Expect(template.Status.Indexes).To(gomega.HaveLen(10)) })
+}
+
+func TestAFreedIndexIsUsedAgain(t *testing.T) {
+	tn := newTenant(t)
+	tn.template("nodes", "metaData: {strings: [{key: a, value: b}]}")
+	var claims []*infrav1.Metal3DataClaim
+	for i := range 3 {
+		m := tn.machine(fmt.Sprintf("m-%d", i))
+		tn.bind(m)
+		claims = append(claims, tn.claim(m, "nodes"))
+		tn.ready(fmt.Sprintf("nodes-%d", i))
+	}
+	tn.release(claims[1])
+	tn.gone("nodes-1", &infrav1.Metal3Data{})
+	m := tn.machine("next")
+	tn.bind(m)
+	tn.claim(m, "nodes")
+	metaData, _ := tn.ready("nodes-1")
+	tn.g.Expect(metaData).To(gomega.HaveKeyWithValue("providerid", tn.namespace+"/server-of-next/next"))
+}
+
+func TestAnUnknownPoolIsNamedAndWaitedFor(t *testing.T) {
+	tn := newTenant(t)
+	tn.template("nodes", nodes)
+	m := tn.machine("m")
+	tn.bind(m)
+	tn.claim(m, "nodes")
+	tn.waits("nodes-0", infrav1.PoolNotFoundReason, `IPPool.ipam.metal3.io "pool"`, tn.namespace)
+	data := &infrav1.Metal3Data{}
+	tn.eventually("nodes-0", data, func(g gomega.Gomega) { g.Expect(data.Status.ErrorMessage).To(gomega.ContainSubstring("create it")) })
+	tn.pool("pool")
+	tn.ready("nodes-0")
+}
+
+func TestAnUnknownInterfaceIsNamedAndMendedByAnotherTemplate(t *testing.T) {
+	tn := newTenant(t)
+	const spec = "networkData: {links: {ethernets: [{id: e, type: phy, macAddress: {fromHostInterface: %s}}]}}"
+	tn.template("wrong", fmt.Sprintf(spec, "eth7"))
+	tn.template("right", fmt.Sprintf(spec, "eth0"))
+	m := tn.machine("m")
+	tn.bind(m)
+	claim := tn.claim(m, "wrong")
+	tn.waits("wrong-0", infrav1.InterfaceNotFoundReason, `"eth7"`, "eth0")
+
+	tn.release(claim)
+	tn.gone("m", claim)
+	tn.gone("wrong-0", &infrav1.Metal3Data{})
+	tn.claim(m, "right")
+	_, networkData := tn.ready("right-0")
+	tn.g.Expect(networkData["links"]).To(gomega.HaveLen(1))
+}
+
+func TestAnAnnotationThatIsMissingIsNamedAndWaitedFor(t *testing.T) {
+	tn := newTenant(t)
+	tn.pool("pool-of-rack-1")
+	tn.template("nodes", `
+networkData:
+  links: {ethernets: [{id: e, type: phy, macAddress: {fromHostInterface: eth0}}]}
+  networks:
+    ipv4DHCP:
+    - {id: n, link: e, routes: [{network: 198.51.100.0, prefix: 24, gateway: {fromPoolAnnotation: {object: machine, annotation: pool}}}]}
+`)
+	m := tn.machine("m")
+	tn.bind(m)
+	claim := tn.claim(m, "nodes")
+	tn.waits("nodes-0", infrav1.RenderingFailedReason, `machine "m" has no annotation "pool"`)
+	owner := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: tn.namespace, Name: "m"}}
+	tn.patch(owner, func() { owner.Annotations = map[string]string{"pool": "pool-of-rack-1"} })
+	tn.ready("nodes-0")
+
+	// The claim on a pool that an annotation named is given back like any other.
+	tn.release(claim)
+	tn.gone("nodes-0", &infrav1.Metal3Data{})
+	tn.gone("nodes-0-pool-of-rack-1", &ipamv1alpha1.IPClaim{})
+}
+
+func TestPoolsOfClusterAPIAreAskedTooAndBothFamiliesRendered(t *testing.T) {
+	tn := newTenant(t)
+	tn.pool("pool")
+	tn.template("nodes", `
+metaData:
+  ipAddressesFromPool:
+  - {key: v4, name: pool}
+  - {key: v6, name: six, kind: InClusterIPPool, apiGroup: ipam.cluster.x-k8s.io}
+  dnsServersFromPool: [{key: dns, name: pool}]
+networkData:
+  links: {ethernets: [{id: e, type: phy, macAddress: {fromHostInterface: eth0}}]}
+  networks:
+    ipv4: [{id: n4, link: e, ipAddressFromIPPool: pool}]
+    ipv6: [{id: n6, link: e, fromPoolRef: {name: six, kind: InClusterIPPool, apiGroup: ipam.cluster.x-k8s.io}}]
+`)
+	m := tn.machine("m")
+	tn.bind(m)
+	claim := tn.claim(m, "nodes")
+	metaData, networkData := tn.ready("nodes-0")
+	tn.g.Expect(metaData).To(gomega.And(gomega.HaveKeyWithValue("v4", "192.0.2.10"),
+		gomega.HaveKeyWithValue("v6", "2001:db8::42"), gomega.HaveKeyWithValue("dns", "192.0.2.53")))
+	tn.g.Expect(networkData["networks"]).To(gomega.HaveLen(2))
+	tn.release(claim)
+	tn.gone("nodes-0-six", &capipamv1.IPAddressClaim{})
+	tn.gone("nodes-0-pool", &ipamv1alpha1.IPClaim{})
+}
+
+func TestAnAddressStaysWhileItsMachineLives(t *testing.T) {
+	tn := newTenant(t)
+	tn.pool("pool")
+	tn.template("nodes", nodes)
+	m := tn.machine("m")
+	tn.bind(m)
+	claim := tn.claim(m, "nodes")
+	tn.ready("nodes-0")
+
+	// Everything that can be deleted is; the machine still holds its claim.
+	data := &infrav1.Metal3Data{ObjectMeta: metav1.ObjectMeta{Namespace: tn.namespace, Name: "nodes-0"}}
+	ipClaim := &ipamv1alpha1.IPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: tn.namespace, Name: "nodes-0-pool"}}
+	template := &infrav1.Metal3DataTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: tn.namespace, Name: "nodes"}}
+	for _, o := range []client.Object{claim, data, ipClaim, template} {
+		tn.g.Expect(tn.Delete(tn.ctx, o)).To(gomega.Succeed())
+	}
+	tn.waits("nodes-0", infrav1.DeletingReason, `"m"`)
+	tn.g.Expect(tn.get("nodes-0-pool", ipClaim)).To(gomega.Succeed())
+	tn.g.Expect(ipClaim.Finalizers).To(gomega.ContainElements(infrav1.DataFinalizer, poolFinalizer))
+	tn.g.Expect(tn.get("pool-10", &ipamv1alpha1.IPAddress{})).To(gomega.Succeed())
+
+	tn.patch(claim, func() {
+		claim.Finalizers = slices.DeleteFunc(claim.Finalizers, func(f string) bool { return f == infrav1.MachineFinalizer })
+	})
+	for name, o := range map[string]client.Object{
+		"m": claim, "nodes-0": data, "nodes-0-pool": ipClaim, "pool-10": &ipamv1alpha1.IPAddress{}, "nodes": template,
+		"m-metadata": &corev1.Secret{}, "m-networkdata": &corev1.Secret{},
+	} {
+		tn.gone(name, o)
+	}
+}
+
+func TestARenderedSecretThatIsDeletedIsRenderedAgain(t *testing.T) {
+	tn := newTenant(t)
+	tn.pool("pool")
+	tn.template("nodes", nodes)
+	m := tn.machine("m")
+	tn.bind(m)
+	tn.claim(m, "nodes")
+	before, _ := tn.ready("nodes-0")
+	secret := &corev1.Secret{}
+	tn.g.Expect(tn.get("m-metadata", secret)).To(gomega.Succeed())
+	tn.g.Expect(tn.Delete(tn.ctx, secret)).To(gomega.Succeed())
+	again := &corev1.Secret{}
+	tn.eventually("m-metadata", again, func(g gomega.Gomega) { g.Expect(again.UID).NotTo(gomega.Equal(secret.UID)) })
+	after, _ := tn.ready("nodes-0")
+	tn.g.Expect(after).To(gomega.Equal(before))
+	tn.g.Expect(again.Data).To(gomega.Equal(secret.Data))
+}
+
+func TestMissingRightsOnSecretsAreNamedAndWaitedFor(t *testing.T) {
+	tn := newTenantWithoutRights(t)
+	tn.template("nodes", "metaData: {strings: [{key: a, value: b}]}")
+	m := tn.machine("m")
+	tn.bind(m)
+	tn.claim(m, "nodes")
+	tn.waits("nodes-0", infrav1.SecretsForbiddenReason, "get secrets", tn.namespace)
+	tn.grantSecrets()
+	tn.ready("nodes-0")
+}
+
+func TestASecretOfSomethingElseIsNotUsed(t *testing.T) {
+	tn := newTenant(t)
+	tn.template("nodes", "metaData: {strings: [{key: a, value: b}]}")
+	m := tn.machine("m")
+	tn.bind(m)
+	foreign := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "m-metadata", OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Data", Name: "nodes-0", UID: "another", Controller: ptr.To(true),
+		}}},
+		Data: map[string][]byte{"metaData": []byte("a: old")},
+	}
+	tn.create(foreign)
+	tn.claim(m, "nodes")
+	tn.waits("nodes-0", infrav1.SecretNameTakenReason, `"m-metadata"`)
+	tn.g.Expect(tn.Delete(tn.ctx, foreign)).To(gomega.Succeed())
+	metaData, _ := tn.ready("nodes-0")
+	tn.g.Expect(metaData).To(gomega.HaveKeyWithValue("a", "b"))
+}
+
+func TestATemplateThatIsMissingIsNamedAndWaitedFor(t *testing.T) {
+	tn := newTenant(t)
+	m := tn.machine("m")
+	tn.bind(m)
+	claim := tn.claim(m, "nodes")
+	tn.eventually("m", claim, func(g gomega.Gomega) {
+		c := meta.FindStatusCondition(claim.Status.Conditions, infrav1.ReadyCondition)
+		g.Expect(c).NotTo(gomega.BeNil())
+		g.Expect(c.Reason).To(gomega.Equal(infrav1.TemplateNotFoundReason))
+		g.Expect(claim.Status.ErrorMessage).To(gomega.ContainSubstring(`"nodes"`))
+	})
+	tn.template("nodes", "metaData: {strings: [{key: a, value: b}]}")
+	tn.ready("nodes-0")
+	tn.eventually("m", claim, func(g gomega.Gomega) { g.Expect(claim.Status.ErrorMessage).To(gomega.BeEmpty()) })
+}
+
+func TestAPausedClusterStandsStill(t *testing.T) {
+	tn := newTenant(t)
+	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: tn.namespace, Name: clusterName}}
+	tn.patch(cluster, func() { cluster.Spec.Paused = ptr.To(true) })
+	tn.template("nodes", "metaData: {strings: [{key: a, value: b}]}")
+	m := tn.machine("m")
+	tn.bind(m)
+	claim := tn.claim(m, "nodes")
+	tn.eventually("m", claim, func(g gomega.Gomega) {
+		g.Expect(meta.IsStatusConditionTrue(claim.Status.Conditions, infrav1.PausedCondition)).To(gomega.BeTrue())
+		g.Expect(claim.Status.RenderedData).To(gomega.BeNil())
+	})
+	tn.patch(cluster, func() { cluster.Spec.Paused = ptr.To(false) })
+	tn.ready("nodes-0")
+	tn.patch(cluster, func() { cluster.Spec.Paused = ptr.To(true) })
+	data := &infrav1.Metal3Data{}
+	tn.eventually("nodes-0", data, func(g gomega.Gomega) {
+		g.Expect(meta.IsStatusConditionTrue(data.Status.Conditions, infrav1.PausedCondition)).To(gomega.BeTrue())
+	})
+}
+
+func TestDataWhoseClaimVanishedIsReleased(t *testing.T) {
+	tn := newTenant(t)
+	tn.pool("pool")
+	tn.template("nodes", nodes)
+	m := tn.machine("m")
+	tn.bind(m)
+	claim := tn.claim(m, "nodes")
+	tn.ready("nodes-0")
+	// Somebody takes all finalizers off: the usual order cannot be kept.
+	tn.g.Expect(tn.Delete(tn.ctx, claim)).To(gomega.Succeed())
+	tn.patch(claim, func() { claim.Finalizers = nil })
+	data := &infrav1.Metal3Data{ObjectMeta: metav1.ObjectMeta{Namespace: tn.namespace, Name: "nodes-0"}}
+	tn.gone("nodes-0", data)
+	tn.gone("nodes-0-pool", &ipamv1alpha1.IPClaim{})
+}
+
+func TestClaimsOfDataThatVanishedAreReleased(t *testing.T) {
+	tn := newTenant(t)
+	tn.create(&ipamv1alpha1.IPClaim{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "nodes-0-pool", Finalizers: []string{infrav1.DataFinalizer},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Data", Name: "nodes-0", UID: "gone", Controller: ptr.To(true),
+			}},
+		},
+		Spec: ipamv1alpha1.IPClaimSpec{Pool: corev1.ObjectReference{Name: "pool", Namespace: tn.namespace}},
+	})
+	tn.gone("nodes-0-pool", &ipamv1alpha1.IPClaim{})
+}

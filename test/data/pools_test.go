@@ -1,0 +1,172 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package data_test
+
+import (
+	"context"
+	"fmt"
+
+	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	capipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+)
+
+// poolFinalizer is what a pool holds a claim with while it has an address.
+const poolFinalizer = "ipclaim.ipam.metal3.io"
+
+// newPools returns a manager that plays the address managers: a claim on an
+// IPPool that exists gets the next address after the pool's start, and a claim
+// of Cluster API gets one in any case. A claim that only the pool still holds
+// loses its address.
+func newPools() (ctrl.Manager, error) {
+	mgr, err := ctrl.NewManager(server.Config, ctrl.Options{
+		Scheme: server.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	p := &pools{Client: server.Client}
+	err = ctrl.NewControllerManagedBy(mgr).Named("pools").For(&ipamv1alpha1.IPClaim{}).
+		Watches(&ipamv1alpha1.IPPool{}, handler.EnqueueRequestsFromMapFunc(p.claims)).
+		Complete(reconcileFunc(p.answer))
+	if err != nil {
+		return nil, err
+	}
+	err = ctrl.NewControllerManagedBy(mgr).Named("other-pools").For(&capipamv1.IPAddressClaim{}).
+		Complete(reconcileFunc(p.answerCAPI))
+	return mgr, err
+}
+
+type reconcileFunc func(context.Context, ctrl.Request) (ctrl.Result, error)
+
+func (f reconcileFunc) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	return f(ctx, req)
+}
+
+type pools struct {
+	client.Client
+}
+
+// claims wakes the claims on a pool.
+func (p *pools) claims(ctx context.Context, pool client.Object) []ctrl.Request {
+	var list ipamv1alpha1.IPClaimList
+	if err := p.List(ctx, &list, client.InNamespace(pool.GetNamespace())); err != nil {
+		return nil
+	}
+	var requests []ctrl.Request
+	for _, claim := range list.Items {
+		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&claim)})
+	}
+	return requests
+}
+
+func (p *pools) answer(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	claim, pool := &ipamv1alpha1.IPClaim{}, &ipamv1alpha1.IPPool{}
+	if err := p.Get(ctx, req.NamespacedName, claim); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !claim.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, p.takeBack(ctx, claim)
+	}
+	err := p.Get(ctx, types.NamespacedName{Namespace: req.Namespace, Name: claim.Spec.Pool.Name}, pool)
+	if err != nil || claim.Status.Address != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if err := p.hold(ctx, claim); err != nil {
+		return ctrl.Result{}, err
+	}
+	// The name of the object says which address it is: it cannot be given twice.
+	for last := 10; last < 250; last++ {
+		address := &ipamv1alpha1.IPAddress{
+			ObjectMeta: metav1.ObjectMeta{Namespace: req.Namespace, Name: fmt.Sprintf("%s-%d", pool.Name, last)},
+			Spec: ipamv1alpha1.IPAddressSpec{
+				Claim:      corev1.ObjectReference{Name: claim.Name},
+				Pool:       claim.Spec.Pool,
+				Address:    ipamv1alpha1.IPAddressStr(fmt.Sprintf("192.0.2.%d", last)),
+				Prefix:     pool.Spec.Prefix,
+				Gateway:    pool.Spec.Gateway,
+				DNSServers: pool.Spec.DNSServers,
+			},
+		}
+		err := p.Create(ctx, address)
+		if apierrors.IsAlreadyExists(err) {
+			continue
+		}
+		if err != nil {
+			return ctrl.Result{}, err
+		}
+		before := claim.DeepCopy()
+		claim.Status.Address = &corev1.ObjectReference{Name: address.Name, Namespace: address.Namespace}
+		return ctrl.Result{}, p.Status().Patch(ctx, claim, client.MergeFrom(before))
+	}
+	return ctrl.Result{}, fmt.Errorf("pool %s is empty", pool.Name)
+}
+
+func (p *pools) hold(ctx context.Context, claim client.Object) error {
+	before, _ := claim.DeepCopyObject().(client.Object)
+	if !controllerutil.AddFinalizer(claim, poolFinalizer) {
+		return nil
+	}
+	return p.Patch(ctx, claim, client.MergeFrom(before))
+}
+
+// takeBack waits until nobody but the pool holds the claim.
+func (p *pools) takeBack(ctx context.Context, claim *ipamv1alpha1.IPClaim) error {
+	if len(claim.Finalizers) != 1 || claim.Finalizers[0] != poolFinalizer {
+		return nil
+	}
+	if claim.Status.Address != nil {
+		address := &ipamv1alpha1.IPAddress{ObjectMeta: metav1.ObjectMeta{Namespace: claim.Namespace, Name: claim.Status.Address.Name}}
+		if err := p.Delete(ctx, address); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	before := claim.DeepCopy()
+	controllerutil.RemoveFinalizer(claim, poolFinalizer)
+	return client.IgnoreNotFound(p.Patch(ctx, claim, client.MergeFrom(before)))
+}
+
+func (p *pools) answerCAPI(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	claim := &capipamv1.IPAddressClaim{}
+	err := p.Get(ctx, req.NamespacedName, claim)
+	if err != nil || !claim.DeletionTimestamp.IsZero() || claim.Status.AddressRef.Name != "" {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	address := &capipamv1.IPAddress{
+		ObjectMeta: metav1.ObjectMeta{Namespace: req.Namespace, Name: claim.Name},
+		Spec: capipamv1.IPAddressSpec{
+			ClaimRef: capipamv1.IPAddressClaimReference{Name: claim.Name},
+			PoolRef:  claim.Spec.PoolRef,
+			Address:  "2001:db8::42", Prefix: ptr.To[int32](64), Gateway: "2001:db8::1",
+		},
+	}
+	if err := p.Create(ctx, address); err != nil && !apierrors.IsAlreadyExists(err) {
+		return ctrl.Result{}, err
+	}
+	before := claim.DeepCopy()
+	claim.Status.AddressRef.Name = address.Name
+	return ctrl.Result{}, p.Status().Patch(ctx, claim, client.MergeFrom(before))
+}

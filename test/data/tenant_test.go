@@ -1,0 +1,264 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package data_test
+
+import (
+	"context"
+	"testing"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/yaml"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+const clusterName = "a"
+
+// tenant is a namespace with the objects of one story. It plays everybody but
+// the provider manager and the pools.
+type tenant struct {
+	client.Client
+	g         *gomega.WithT
+	ctx       context.Context
+	namespace string
+}
+
+// newTenant makes a namespace with a Cluster, whose secrets the manager may use.
+func newTenant(t *testing.T) *tenant {
+	t.Helper()
+	tn := newTenantWithoutRights(t)
+	tn.grantSecrets()
+	return tn
+}
+
+func newTenantWithoutRights(t *testing.T) *tenant {
+	t.Helper()
+	t.Parallel()
+	tn := &tenant{
+		Client: server.Client, g: gomega.NewWithT(t), ctx: t.Context(),
+		namespace: server.Namespace(t, "data", nil),
+	}
+	tn.create(&clusterv1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Name: clusterName},
+		Spec: clusterv1.ClusterSpec{InfrastructureRef: clusterv1.ContractVersionedObjectReference{
+			APIGroup: infrav1.GroupName, Kind: "Metal3Cluster", Name: clusterName,
+		}},
+	})
+	return tn
+}
+
+func (tn *tenant) grantSecrets() {
+	tn.create(&rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: secretsRole},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: secretsRole},
+		Subjects:   subjects(),
+	})
+}
+
+func (tn *tenant) create(objects ...client.Object) {
+	for _, o := range objects {
+		o.SetNamespace(tn.namespace)
+		tn.g.ExpectWithOffset(1, tn.Create(tn.ctx, o)).To(gomega.Succeed())
+	}
+}
+
+func (tn *tenant) get(name string, into client.Object) error {
+	return tn.Get(tn.ctx, client.ObjectKey{Namespace: tn.namespace, Name: name}, into)
+}
+
+// eventually reads the object until the check holds.
+func (tn *tenant) eventually(name string, into client.Object, check func(g gomega.Gomega)) {
+	tn.g.EventuallyWithOffset(1, func(g gomega.Gomega) {
+		g.Expect(tn.get(name, into)).To(gomega.Succeed())
+		check(g)
+	}).Should(gomega.Succeed())
+}
+
+// patch changes an object as whoever owns it would.
+func (tn *tenant) patch(o client.Object, change func()) {
+	tn.g.Expect(tn.get(o.GetName(), o)).To(gomega.Succeed())
+	before, _ := o.DeepCopyObject().(client.Object)
+	change()
+	tn.g.Expect(tn.Patch(tn.ctx, o, client.MergeFrom(before))).To(gomega.Succeed())
+}
+
+// status changes the status of an object as whoever owns it would.
+func (tn *tenant) status(o client.Object, change func()) {
+	before, _ := o.DeepCopyObject().(client.Object)
+	change()
+	tn.g.Expect(tn.Status().Patch(tn.ctx, o, client.MergeFrom(before))).To(gomega.Succeed())
+}
+
+// template makes a data template from its spec.
+func (tn *tenant) template(name, spec string) {
+	template := &infrav1.Metal3DataTemplate{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	tn.g.Expect(yaml.UnmarshalStrict([]byte(spec), &template.Spec)).To(gomega.Succeed())
+	tn.create(template)
+}
+
+// pool makes a pool with prefix, gateway and name server.
+func (tn *tenant) pool(name string) {
+	gateway := ipamv1alpha1.IPAddressStr("192.0.2.1")
+	tn.create(&ipamv1alpha1.IPPool{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: ipamv1alpha1.IPPoolSpec{
+			NamePrefix: name, Prefix: 24, Gateway: &gateway, DNSServers: []ipamv1alpha1.IPAddressStr{"192.0.2.53"},
+		},
+	})
+}
+
+// machine makes a Machine and its Metal3Machine. The latter is paused, so that
+// this story and not the machine controller writes what belongs to it.
+func (tn *tenant) machine(name string) *infrav1.Metal3Machine {
+	labels := map[string]string{clusterv1.ClusterNameLabel: clusterName}
+	owner := &clusterv1.Machine{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+		Spec: clusterv1.MachineSpec{
+			ClusterName:       clusterName,
+			Bootstrap:         clusterv1.Bootstrap{DataSecretName: ptr.To("bootstrap")},
+			InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupName, Kind: "Metal3Machine", Name: name},
+		},
+	}
+	tn.create(owner)
+	m := &infrav1.Metal3Machine{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Labels: labels, Annotations: map[string]string{clusterv1.PausedAnnotation: ""},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: owner.Name, UID: owner.UID, Controller: ptr.To(true),
+			}},
+		},
+		Spec: infrav1.Metal3MachineSpec{CustomDeploy: &infrav1.CustomDeploy{Method: "install"}},
+	}
+	tn.create(m)
+	return m
+}
+
+// bind plays the hostclaim manager: a server is bound to the machine and its
+// facts are published.
+func (tn *tenant) bind(m *infrav1.Metal3Machine) {
+	claim := &bmov1alpha1.HostClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: m.Name},
+		Spec: bmov1alpha1.HostClaimSpec{ConsumerRef: &corev1.ObjectReference{
+			APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Machine", Namespace: m.Namespace, Name: m.Name, UID: m.UID,
+		}},
+	}
+	tn.create(claim)
+	facts := m.Name + infrav1.HardwareDataSuffix
+	tn.create(&bmov1alpha1.HardwareData{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: facts,
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: bmov1alpha1.GroupVersion.String(), Kind: "HostClaim", Name: claim.Name, UID: claim.UID, Controller: ptr.To(true),
+			}},
+			Annotations: map[string]string{
+				infrav1.HostNameAnnotation: "server-of-" + m.Name, infrav1.HostNamespaceAnnotation: "infra", infrav1.HostUIDAnnotation: "1234",
+			},
+		},
+		Spec: bmov1alpha1.HardwareDataSpec{HardwareDetails: &bmov1alpha1.HardwareDetails{
+			NIC: []bmov1alpha1.NIC{{Name: "eth0", MAC: "52:54:00:00:00:01"}},
+		}},
+	})
+	tn.status(claim, func() {
+		claim.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: "infra", Name: "server-of-" + m.Name}
+		claim.Status.HardwareData = &bmov1alpha1.ObjectReference{Namespace: tn.namespace, Name: facts}
+		meta.SetStatusCondition(&claim.Status.Conditions, metav1.Condition{
+			Type: bmov1alpha1.AssociatedCondition, Status: metav1.ConditionTrue, Reason: "BareMetalHostAssociated",
+		})
+	})
+}
+
+// claim makes the Metal3DataClaim of a machine, as the machine controller does.
+func (tn *tenant) claim(m *infrav1.Metal3Machine, template string) *infrav1.Metal3DataClaim {
+	claim := &infrav1.Metal3DataClaim{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: m.Name, Labels: m.Labels, Finalizers: []string{infrav1.MachineFinalizer},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Machine", Name: m.Name, UID: m.UID, Controller: ptr.To(true),
+			}},
+		},
+		Spec: infrav1.Metal3DataClaimSpec{Template: &infrav1.Metal3ObjectRef{Name: template}},
+	}
+	tn.create(claim)
+	return claim
+}
+
+// release plays the machine controller once the server is free.
+func (tn *tenant) release(claim *infrav1.Metal3DataClaim) {
+	tn.g.Expect(tn.Delete(tn.ctx, claim)).To(gomega.Succeed())
+	tn.patch(claim, func() { controllerutil.RemoveFinalizer(claim, infrav1.MachineFinalizer) })
+}
+
+// waits expects the Metal3Data to be not ready for the reason, with a message
+// that says what the parts say.
+func (tn *tenant) waits(name, reason string, parts ...string) {
+	data := &infrav1.Metal3Data{}
+	tn.g.EventuallyWithOffset(1, func(g gomega.Gomega) {
+		g.Expect(tn.get(name, data)).To(gomega.Succeed())
+		c := meta.FindStatusCondition(data.Status.Conditions, infrav1.ReadyCondition)
+		g.Expect(c).NotTo(gomega.BeNil())
+		g.Expect(c.Status).To(gomega.Equal(metav1.ConditionFalse))
+		g.Expect(c.Reason).To(gomega.Equal(reason), c.Message)
+		for _, part := range parts {
+			g.Expect(c.Message).To(gomega.ContainSubstring(part))
+		}
+	}).Should(gomega.Succeed())
+}
+
+// ready expects the Metal3Data to have its secrets and returns them.
+func (tn *tenant) ready(name string) (metaData, networkData map[string]any) {
+	data := &infrav1.Metal3Data{}
+	tn.g.EventuallyWithOffset(1, func(g gomega.Gomega) {
+		g.Expect(tn.get(name, data)).To(gomega.Succeed())
+		c := meta.FindStatusCondition(data.Status.Conditions, infrav1.ReadyCondition)
+		g.Expect(c).NotTo(gomega.BeNil())
+		g.Expect(c.Status).To(gomega.Equal(metav1.ConditionTrue), c.Reason+": "+c.Message)
+		g.Expect(data.Status.Ready).To(gomega.HaveValue(gomega.BeTrue()))
+		g.Expect(data.Status.ErrorMessage).To(gomega.BeEmpty())
+	}).Should(gomega.Succeed())
+	return tn.rendered(data, data.Spec.MetaData, "metaData"), tn.rendered(data, data.Spec.NetworkData, "networkData")
+}
+
+// rendered reads a secret of the Metal3Data.
+func (tn *tenant) rendered(owner *infrav1.Metal3Data, ref *corev1.SecretReference, key string) map[string]any {
+	if ref == nil {
+		return nil
+	}
+	secret := &corev1.Secret{}
+	tn.g.Expect(tn.get(ref.Name, secret)).To(gomega.Succeed())
+	tn.g.Expect(secret.Type).To(gomega.BeEquivalentTo(infrav1.RenderedSecretType))
+	tn.g.Expect(secret.Labels).To(gomega.HaveKeyWithValue(clusterv1.ClusterNameLabel, clusterName))
+	tn.g.Expect(metav1.IsControlledBy(secret, owner)).To(gomega.BeTrue())
+	var content map[string]any
+	tn.g.Expect(yaml.Unmarshal(secret.Data[key], &content)).To(gomega.Succeed())
+	return content
+}
+
+// gone expects an object not to exist any more.
+func (tn *tenant) gone(name string, o client.Object) {
+	tn.g.EventuallyWithOffset(1, func() error { return client.IgnoreNotFound(tn.get(name, o)) }).Should(gomega.Succeed())
+	tn.g.EventuallyWithOffset(1, func() bool { return tn.get(name, o) != nil }).Should(gomega.BeTrue())
+}

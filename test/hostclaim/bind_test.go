@@ -1,0 +1,349 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package hostclaim
+
+import (
+	"fmt"
+	"testing"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	associated   = bmov1alpha1.AssociatedCondition
+	synchronized = bmov1alpha1.SynchronizedCondition
+	noHost       = "False/" + bmov1alpha1.NoBareMetalHostReason
+)
+
+func TestClaimBindsProvisionsAndShowsTheFactsOfItsHost(t *testing.T) {
+	w := newWorld(t).withRights()
+	w.host("host-0", map[string]string{
+		"infrastructure.cluster.x-k8s.io/failure-domain": "rack-1", "example.com/size": "big", "secret.example.com/owner": "us",
+	})
+	w.policy(map[string]string{"hostclaim.metal3.io/publish-labels": `example\.com/.*`}, w.tenant)
+	w.secret("boot", "value", "#cloud-config")
+	w.manager()
+
+	claim := w.claim("machine", withImage("boot"))
+	w.expectBound("machine")
+	if got, want := w.nextDrive(), (drive{host: "host-0", userData: "#cloud-config", networkData: "none"}); got != want {
+		t.Errorf("the server was written with %+v, want %+v", got, want)
+	}
+	ready := w.expect("machine", "Ready", "True/Provisioned")
+	w.g.Expect(ready.Finalizers).To(gomega.ContainElement("hostclaim.metal3.io/finalizer"))
+	w.g.Expect(ready.Status.PoweredOn).To(gomega.BeTrue())
+	w.g.Expect(ready.Status.HardwareData).To(gomega.Equal(&bmov1alpha1.ObjectReference{Namespace: w.tenant, Name: "machine-hostclaim"}))
+	for _, c := range ready.Status.Conditions {
+		w.g.Expect(c.ObservedGeneration).To(gomega.Equal(ready.Generation), c.Type)
+	}
+
+	facts, host := &bmov1alpha1.HardwareData{}, w.readHost("host-0")
+	w.ok(w.Get(w.ctx, client.ObjectKey{Namespace: w.tenant, Name: "machine-hostclaim"}, facts))
+	w.g.Expect(facts.Spec.HardwareDetails).To(gomega.Equal(host.Status.HardwareDetails))
+	w.g.Expect(facts.Annotations).To(gomega.Equal(map[string]string{
+		"hostclaim.metal3.io/host-uid":         string(host.UID),
+		"hostclaim.metal3.io/host-name":        "host-0",
+		"hostclaim.metal3.io/host-namespace":   w.infra,
+		"hostclaim.metal3.io/boot-mac-address": "02:00:00:00:00:01",
+		"hostclaim.metal3.io/failure-domain":   "rack-1",
+	}))
+	w.g.Expect(facts.Labels).To(gomega.Equal(map[string]string{
+		"example.com/size": "big", "hostclaim.metal3.io/claim-uid": string(claim.UID),
+	}))
+	w.g.Expect(metav1.IsControlledBy(facts, ready)).To(gomega.BeTrue())
+
+	change(w, host, func(h *bmov1alpha1.BareMetalHost) { h.Labels["example.com/size"] = "small" })
+	w.g.Eventually(func() string {
+		w.ok(w.Get(w.ctx, client.ObjectKeyFromObject(facts), facts))
+		return facts.Labels["example.com/size"]
+	}).Should(gomega.Equal("small"), "the facts follow the host")
+}
+
+func TestClaimWaitsWithTheReasonAndGoesOnWhenItIsMended(t *testing.T) {
+	tests := map[string]struct {
+		// given makes the obstacle, mend removes it.
+		given, mend func(w *world)
+		claim       []func(*bmov1alpha1.HostClaim)
+		want        string
+		says        string
+	}{
+		"until a host becomes available": {
+			given: func(w *world) {
+				w.policy(nil, w.tenant)
+				w.host("host-0", nil, func(h *bmov1alpha1.BareMetalHost) {
+					h.Status.Provisioning.State = bmov1alpha1.StateInspecting
+				})
+			},
+			mend: func(w *world) {
+				host := w.readHost("host-0")
+				before := host.DeepCopy()
+				host.Status.Provisioning.State = bmov1alpha1.StateAvailable
+				w.ok(w.Status().Patch(w.ctx, host, client.MergeFrom(before)))
+			},
+			want: noHost, says: "1 host seen: 1 not available",
+		},
+		"until a host has the label": {
+			given: func(w *world) {
+				w.policy(nil, w.tenant)
+				w.host("host-0", nil)
+			},
+			claim: []func(*bmov1alpha1.HostClaim){withLabel("rack", "a1")},
+			mend: func(w *world) {
+				change(w, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { h.Labels = map[string]string{"rack": "a1"} })
+			},
+			want: noHost, says: "1 host seen: 1 without label rack=a1",
+		},
+		"until there is a policy": {
+			given: func(w *world) { w.host("host-0", nil) },
+			mend:  func(w *world) { w.policy(nil, w.tenant) },
+			want:  noHost, says: "must name it in a HostDeployPolicy",
+		},
+		"until an invalid policy is mended": {
+			given: func(w *world) {
+				w.host("host-0", nil)
+				w.ok(w.Create(w.ctx, &bmov1alpha1.HostDeployPolicy{
+					ObjectMeta: metav1.ObjectMeta{Namespace: w.infra, Name: "policy"},
+					Spec: bmov1alpha1.HostDeployPolicySpec{
+						HostClaimNamespaces: &bmov1alpha1.HostClaimNamespaces{NameMatches: "tenant-["},
+					},
+				}))
+			},
+			mend: func(w *world) {
+				policy := &bmov1alpha1.HostDeployPolicy{}
+				w.ok(w.Get(w.ctx, client.ObjectKey{Namespace: w.infra, Name: "policy"}, policy))
+				change(w, policy, func(p *bmov1alpha1.HostDeployPolicy) { p.Spec.HostClaimNamespaces.NameMatches = "tenant-.*" })
+			},
+			want: noHost, says: "no hosts seen",
+		},
+		"until its namespace has the label of the policy": {
+			given: func(w *world) {
+				w.host("host-0", nil)
+				w.ok(w.Create(w.ctx, &bmov1alpha1.HostDeployPolicy{
+					ObjectMeta: metav1.ObjectMeta{Namespace: w.infra, Name: "policy"},
+					Spec: bmov1alpha1.HostDeployPolicySpec{HostClaimNamespaces: &bmov1alpha1.HostClaimNamespaces{
+						HasLabels: []bmov1alpha1.NameValuePair{{Name: "tier", Value: "gold"}},
+					}},
+				}))
+			},
+			mend: func(w *world) {
+				ns := &corev1.Namespace{}
+				w.ok(w.Get(w.ctx, client.ObjectKey{Name: w.tenant}, ns))
+				change(w, ns, func(n *corev1.Namespace) { n.Labels["tier"] = "gold" })
+			},
+			want: noHost, says: "no hosts seen",
+		},
+		"until its selector can be understood": {
+			given: func(w *world) {
+				w.policy(nil, w.tenant)
+				w.host("host-0", nil)
+			},
+			claim: []func(*bmov1alpha1.HostClaim){func(c *bmov1alpha1.HostClaim) {
+				c.Spec.HostSelector.MatchExpressions = []bmov1alpha1.HostSelectorRequirement{{Key: "rack", Operator: "near", Values: []string{}}}
+			}},
+			mend: func(w *world) {
+				change(w, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.MatchExpressions = nil })
+			},
+			want: "False/InvalidHostSelector", says: `operator "near"`,
+		},
+		"until the namespace that it insists on admits it": {
+			given: func(w *world) { w.host("host-0", nil) },
+			claim: []func(*bmov1alpha1.HostClaim){func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.InNamespace = "elsewhere" }},
+			mend: func(w *world) {
+				w.policy(nil, w.tenant)
+				change(w, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.InNamespace = w.infra })
+			},
+			want: "False/NoNamespaceAdmits", says: "namespace elsewhere does not admit",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			tt.given(w)
+			w.manager()
+			w.claim("machine", tt.claim...)
+			waiting := w.expect("machine", associated, tt.want)
+			w.g.Expect(message(waiting, associated)).To(gomega.ContainSubstring(tt.says))
+			w.g.Expect(condition(waiting, "Ready")).To(gomega.HavePrefix("False/"))
+			tt.mend(w)
+			w.expectBound("machine")
+		})
+	}
+}
+
+func TestFreedHostGoesToTheClaimThatHasWaitedLongest(t *testing.T) {
+	w := newWorld(t)
+	w.policy(nil, w.tenant)
+	w.host("host-0", nil)
+	w.manager()
+	w.claim("first")
+	w.expectBound("first")
+	for _, name := range []string{"second", "third", "fourth"} {
+		w.claim(name)
+		w.g.Expect(message(w.expect(name, associated, noHost), associated)).To(gomega.Equal("1 host seen: 1 in use"))
+	}
+	// Creation times have seconds only; equal ones are ordered by UID, so the
+	// order is read from the claims.
+	order := []string{"second", "third", "fourth"}
+	sortByAge(w, order)
+	previous := "first"
+	for _, next := range order {
+		w.ok(w.Delete(w.ctx, w.readClaim(previous)))
+		w.expectGone(previous)
+		w.expectBound(next)
+		previous = next
+	}
+}
+
+func sortByAge(w *world, names []string) {
+	older := func(a, b *bmov1alpha1.HostClaim) bool {
+		if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
+			return a.CreationTimestamp.Before(&b.CreationTimestamp)
+		}
+		return a.UID < b.UID
+	}
+	for i := range names {
+		for j := i + 1; j < len(names); j++ {
+			if older(w.readClaim(names[j]), w.readClaim(names[i])) {
+				names[i], names[j] = names[j], names[i]
+			}
+		}
+	}
+}
+
+func TestManyClaimsShareFewHostsOneEach(t *testing.T) {
+	w := newWorld(t)
+	w.policy(nil, w.tenant)
+	for i := range 4 {
+		w.host(fmt.Sprintf("host-%d", i), nil)
+	}
+	w.manager()
+	for i := range 8 {
+		w.claim(fmt.Sprintf("claim-%d", i))
+	}
+	bound := func() (hosts map[string]bool, waiting int) {
+		hosts = map[string]bool{}
+		for i := range 8 {
+			claim := w.readClaim(fmt.Sprintf("claim-%d", i))
+			switch condition(claim, associated) {
+			case "True/BareMetalHostAssociated":
+				hosts[claim.Status.BareMetalHost.Name] = true
+			case noHost:
+				waiting++
+			}
+		}
+		return hosts, waiting
+	}
+	w.g.Eventually(func() [2]int {
+		hosts, waiting := bound()
+		return [2]int{len(hosts), waiting}
+	}).Should(gomega.Equal([2]int{4, 4}), "four claims have a host of their own, four wait")
+}
+
+func TestLostHostIsReportedAndNotReplaced(t *testing.T) {
+	w := newWorld(t)
+	w.policy(nil, w.tenant)
+	w.host("host-0", nil)
+	w.manager()
+	w.claim("machine")
+	w.expectBound("machine")
+	w.host("host-1", nil)
+	w.ok(w.Delete(w.ctx, w.readHost("host-0")))
+	lost := w.expect("machine", associated, "False/"+bmov1alpha1.MissingBareMetalHostReason)
+	w.g.Expect(lost.Status.BareMetalHost.Name).To(gomega.Equal("host-0"))
+	w.g.Consistently(func() *corev1.ObjectReference { return w.readHost("host-1").Spec.ConsumerRef }).Should(gomega.BeNil())
+
+	w.ok(w.Delete(w.ctx, lost))
+	w.expectGone("machine")
+	w.expectPristine("host-1")
+}
+
+func TestHostIsFoundAgainWhenTheStatusIsLost(t *testing.T) {
+	w := newWorld(t)
+	w.policy(nil, w.tenant)
+	w.host("host-0", nil)
+	w.host("host-1", nil)
+	stop := w.manager()
+	w.claim("machine")
+	host := w.expectBound("machine")
+	stop()
+	claim := w.readClaim("machine")
+	before := claim.DeepCopy()
+	claim.Status = bmov1alpha1.HostClaimStatus{}
+	w.ok(w.Status().Patch(w.ctx, claim, client.MergeFrom(before)))
+	w.manager()
+	if again := w.expectBound("machine"); again != host {
+		t.Errorf("bound to %s, want %s as before", again, host)
+	}
+}
+
+func TestDeadIntentIsFencedBeforeAnotherHostIsChosen(t *testing.T) {
+	w := newWorld(t)
+	w.policy(nil, w.tenant)
+	w.host("host-0", map[string]string{"rack": "b1"})
+	w.host("host-1", map[string]string{"rack": "a1"})
+	version := w.readHost("host-0").ResourceVersion
+
+	claim := w.claim("machine", withLabel("rack", "a1"), func(c *bmov1alpha1.HostClaim) {
+		c.Finalizers = []string{"hostclaim.metal3.io/finalizer"}
+	})
+	before := claim.DeepCopy()
+	claim.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: w.infra, Name: "host-0"}
+	meta.SetStatusCondition(&claim.Status.Conditions, metav1.Condition{
+		Type: associated, Status: metav1.ConditionUnknown, Reason: "Binding", Message: "left by a manager that died",
+	})
+	w.ok(w.Status().Patch(w.ctx, claim, client.MergeFrom(before), client.FieldOwner("hostclaim-manager")))
+
+	w.manager()
+	if got := w.expectBound("machine"); got != "host-1" {
+		t.Errorf("bound to %s, want host-1", got)
+	}
+	intended := w.readHost("host-0")
+	w.g.Expect(intended.ResourceVersion).NotTo(gomega.Equal(version), "the fence writes to the host")
+	w.g.Expect(intended.Annotations).To(gomega.BeEmpty(), "the fence leaves nothing behind")
+}
+
+func TestPausedClaimIsNotTouched(t *testing.T) {
+	w := newWorld(t)
+	w.policy(nil, w.tenant)
+	w.host("host-0", nil)
+	w.manager()
+	claim := w.claim("machine", func(c *bmov1alpha1.HostClaim) {
+		c.Annotations = map[string]string{"cluster.x-k8s.io/paused": ""}
+	})
+	w.g.Consistently(func() string { return w.readClaim("machine").ResourceVersion }).Should(gomega.Equal(claim.ResourceVersion))
+	change(w, claim, func(c *bmov1alpha1.HostClaim) { c.Annotations = nil })
+	w.expectBound("machine")
+}
+
+func TestManagerStandsDownForAnotherController(t *testing.T) {
+	w := newWorld(t)
+	w.policy(nil, w.tenant)
+	w.host("host-0", nil)
+	claim := w.claim("machine")
+	before := claim.DeepCopy()
+	claim.Status.PoweredOn = true
+	w.ok(w.Status().Patch(w.ctx, claim, client.MergeFrom(before), client.FieldOwner("baremetal-operator")))
+	w.manager()
+	stood := w.expect("machine", "hostclaim.metal3.io/StoodDown", "True/OtherController")
+	w.g.Expect(message(stood, "hostclaim.metal3.io/StoodDown")).To(gomega.ContainSubstring("baremetal-operator"))
+	w.g.Consistently(func() *corev1.ObjectReference { return w.readHost("host-0").Spec.ConsumerRef }).Should(gomega.BeNil())
+}

@@ -1,0 +1,23 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package hostclaim tells stories of the hostclaim manager on a real API server:
+// claims that bind, wait, provision and let go, and a manager that dies between
+// any two of its writes.
+//
+// The manager runs with the rights of its service account. The hosts are played
+// by operator, which moves their status as baremetal-operator would.
+package hostclaim

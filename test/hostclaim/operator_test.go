@@ -1,0 +1,177 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package hostclaim
+
+import (
+	"context"
+	"testing"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+// operator plays baremetal-operator for the hosts of one namespace: it watches
+// them and moves their status one state at a time. A paused host stays as it is.
+//
+// As it sees every version of every host, it also minds what must never happen.
+type operator struct {
+	t      *testing.T
+	client client.WithWatch
+	// drives are what the servers got to boot from, as writing began.
+	drives chan drive
+	// consumers are the claims that the hosts name, as last seen.
+	consumers map[string]types.UID
+}
+
+// drive is what a server got to boot from.
+type drive struct {
+	host, userData, networkData string
+}
+
+func startOperator(t *testing.T, namespace string) *operator {
+	t.Helper()
+	c, err := client.NewWithWatch(server.Config, client.Options{Scheme: server.Scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &operator{t: t, client: c, drives: make(chan drive, 100), consumers: map[string]types.UID{}}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for ctx.Err() == nil {
+			o.run(ctx, namespace)
+		}
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+	return o
+}
+
+// run follows the hosts until the watch ends.
+func (o *operator) run(ctx context.Context, namespace string) {
+	hosts := &bmov1alpha1.BareMetalHostList{}
+	stream, err := o.client.Watch(ctx, hosts, client.InNamespace(namespace))
+	if err != nil {
+		return
+	}
+	defer stream.Stop()
+	for event := range stream.ResultChan() {
+		if host, ok := event.Object.(*bmov1alpha1.BareMetalHost); ok {
+			o.mind(host)
+			// A conflict means that a newer event is on its way.
+			if err := o.step(ctx, host); client.IgnoreNotFound(err) != nil && ctx.Err() == nil {
+				klog.V(4).Infof("operator: %v", err)
+			}
+		}
+	}
+}
+
+// mind reports two hosts of one claim, a host that goes from one claim to
+// another without being free between, and one that is freed before it is clean.
+func (o *operator) mind(host *bmov1alpha1.BareMetalHost) {
+	before, now := o.consumers[host.Name], types.UID("")
+	if host.Spec.ConsumerRef != nil {
+		now = host.Spec.ConsumerRef.UID
+	}
+	delete(o.consumers, host.Name)
+	for other, consumer := range o.consumers {
+		if now != "" && consumer == now {
+			o.t.Errorf("claim %s has hosts %s and %s at once", now, host.Name, other)
+		}
+	}
+	o.consumers[host.Name] = now
+	status := host.Status.Provisioning
+	switch {
+	case before != "" && now != "" && before != now:
+		o.t.Errorf("host %s went from claim %s to %s", host.Name, before, now)
+	case before != "" && now == "" && (status.State != bmov1alpha1.StateAvailable || status.Image.URL != "" || host.Spec.Image != nil):
+		o.t.Errorf("host %s was freed in state %q with image %q", host.Name, status.State, status.Image.URL)
+	}
+}
+
+// step moves a host one state on.
+func (o *operator) step(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
+	if _, paused := host.Annotations[bmov1alpha1.PausedAnnotation]; paused {
+		return nil
+	}
+	before := host.DeepCopy()
+	status := &host.Status.Provisioning
+	wanted := host.Spec.Image != nil && host.Spec.Online
+	switch {
+	case status.State == bmov1alpha1.StateAvailable && wanted:
+		o.drives <- o.burn(ctx, host)
+		status.State = bmov1alpha1.StateProvisioning
+	case status.State == bmov1alpha1.StateProvisioning && host.Spec.Image == nil,
+		status.State == bmov1alpha1.StateProvisioned && host.Spec.Image == nil:
+		status.State = bmov1alpha1.StateDeprovisioning
+	case status.State == bmov1alpha1.StateProvisioning:
+		status.State, status.Image = bmov1alpha1.StateProvisioned, *host.Spec.Image
+	case status.State == bmov1alpha1.StateDeprovisioning:
+		status.State, status.Image = bmov1alpha1.StateAvailable, bmov1alpha1.Image{}
+	}
+	host.Status.PoweredOn = host.Spec.Online
+	return o.client.Status().Patch(ctx, host, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}
+
+// burn reads the secrets next to the host, as the config drive of a server is
+// made.
+func (o *operator) burn(ctx context.Context, host *bmov1alpha1.BareMetalHost) drive {
+	read := func(ref *corev1.SecretReference, key string) string {
+		if ref == nil {
+			return "none"
+		}
+		secret := &corev1.Secret{}
+		if err := o.client.Get(ctx, client.ObjectKey{Namespace: host.Namespace, Name: ref.Name}, secret); err != nil {
+			return err.Error()
+		}
+		if value, found := secret.Data[key]; found {
+			return string(value)
+		}
+		return string(secret.Data["value"])
+	}
+	return drive{
+		host:        host.Name,
+		userData:    read(host.Spec.UserData, "userData"),
+		networkData: read(host.Spec.NetworkData, "networkData"),
+	}
+}
+
+// writes is a client that counts its writes and fails those that a test wants to
+// fail.
+func writes(c client.WithWatch, write func(do func() error) error) client.Client {
+	return interceptor.NewClient(c, interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
+			return write(func() error { return c.Create(ctx, object, options...) })
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteOption) error {
+			return write(func() error { return c.Delete(ctx, object, options...) })
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+			return write(func() error { return c.Patch(ctx, object, patch, options...) })
+		},
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
+			return write(func() error { return c.SubResource(sub).Patch(ctx, object, patch, options...) })
+		},
+	})
+}

@@ -1,0 +1,167 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package rbac_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manifests"
+)
+
+// The default form is the hardened one and the right to the secrets of every
+// namespace; nothing else differs.
+func TestDefaultForm(t *testing.T) {
+	tests := map[string]struct {
+		hardened, plain string
+		who             subject
+		added           []string
+	}{
+		"of the provider manager": {
+			hardened: "hardened", plain: "default", who: provider,
+			added: []string{"ClusterRoleBinding capm3-tenant-secrets"},
+		},
+		"of the hostclaim manager": {
+			hardened: "hostclaim-hardened", plain: "hostclaim/default", who: hostOwner,
+			added: []string{"ClusterRoleBinding hostclaim-host-secrets"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			hardened, plain := byName(t, test.hardened), byName(t, test.plain)
+			var added []string
+			var extra []*unstructured.Unstructured
+			for name, object := range plain {
+				same, found := hardened[name]
+				if !found {
+					added = append(added, name)
+					extra = append(extra, object)
+					continue
+				}
+				if diff := cmp.Diff(same.Object, object.Object); diff != "" {
+					t.Errorf("%s (-hardened +default):\n%s", name, diff)
+				}
+				delete(hardened, name)
+			}
+			for name := range hardened {
+				t.Errorf("the default form lacks %s", name)
+			}
+			slices.Sort(added)
+			if diff := cmp.Diff(test.added, added); diff != "" {
+				t.Errorf("the default form adds (-want +got):\n%s", diff)
+			}
+			checkSecretsEverywhere(t, test.who, extra)
+		})
+	}
+}
+
+// checkSecretsEverywhere adds bindings, checks what they change and takes them
+// away again.
+func checkSecretsEverywhere(t *testing.T, who subject, bindings []*unstructured.Unstructured) {
+	t.Helper()
+	anySecret := authorizationv1.ResourceAttributes{Verb: "list", Resource: "secrets"}
+	if err := manifests.Apply(t.Context(), server.Client, bindings); err != nil {
+		t.Fatal(err)
+	}
+	waitForRight(t, who, anySecret, true)
+	checkRights(t, who,
+		[]rights{{owned, on("", "secrets"), in(tenantA, tenantB, infra, everywhere)}},
+		append(slices.Clone(ownPower), rights{all, on("", "configmaps", "nodes", "pods"), in(tenantB, elsewhere, everywhere)}))
+	for _, binding := range bindings {
+		if err := server.Client.Delete(t.Context(), binding); err != nil {
+			t.Fatal(err)
+		}
+	}
+	waitForRight(t, who, anySecret, false)
+}
+
+// Nobody is given a whole group or all verbs: what a later version of a third
+// party's API adds is not ours by accident.
+func TestNoWildcards(t *testing.T) {
+	for _, dir := range []string{"default", "hostclaim/default"} {
+		objects, err := render(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, object := range objects {
+			if object.GetKind() != "ClusterRole" && object.GetKind() != "Role" {
+				continue
+			}
+			var role rbacv1.ClusterRole
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &role); err != nil {
+				t.Fatal(err)
+			}
+			for _, rule := range role.Rules {
+				// An auditor may read whatever a group holds, since groups with secrets are left out.
+				wide := slices.Contains(rule.Resources, "*") && role.Name != "hostclaim-auditor-role"
+				if wide || slices.Contains(rule.Verbs, "*") || slices.Contains(rule.APIGroups, "*") {
+					t.Errorf("%s %s has a rule without bounds: %v", object.GetKind(), role.Name, rule)
+				}
+			}
+		}
+	}
+}
+
+// Every binding of the managers names an account that the same manifests make,
+// and a role that they make.
+func TestBindingsHangTogether(t *testing.T) {
+	for _, dir := range []string{"hardened", "default", "hostclaim-hardened", "hostclaim/default"} {
+		t.Run(dir, func(t *testing.T) {
+			known := byName(t, dir)
+			for name, object := range known {
+				if object.GetKind() != "ClusterRoleBinding" && object.GetKind() != "RoleBinding" {
+					continue
+				}
+				var binding rbacv1.ClusterRoleBinding
+				if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &binding); err != nil {
+					t.Fatal(err)
+				}
+				if _, found := known[key(binding.RoleRef.Kind, binding.RoleRef.Name)]; !found {
+					t.Errorf("%s refers to %s %s, which is not there", name, binding.RoleRef.Kind, binding.RoleRef.Name)
+				}
+				for _, who := range binding.Subjects {
+					made, found := known[key(who.Kind, who.Name)]
+					if !found || made.GetNamespace() != who.Namespace {
+						t.Errorf("%s refers to %s %s/%s, which is not there", name, who.Kind, who.Namespace, who.Name)
+					}
+				}
+			}
+		})
+	}
+}
+
+func key(kind, name string) string { return kind + " " + name }
+
+// byName renders a folder of config/ and sorts the objects by kind and name.
+func byName(t *testing.T, dir string) map[string]*unstructured.Unstructured {
+	t.Helper()
+	objects, err := render(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]*unstructured.Unstructured{}
+	for _, object := range objects {
+		named[key(object.GetKind(), object.GetName())] = object
+	}
+	return named
+}
