@@ -19,8 +19,9 @@ package endpoint
 import (
 	"fmt"
 
-	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
 
 // DefaultPort is the port of an endpoint that gives only a host.

@@ -51,8 +51,10 @@ func TestObject(t *testing.T) {
 		"the Metal3Machine": {object: infrav1.DataObjectMetal3Machine, want: given().Metal3Machine, found: true},
 		"the host as it is published": {
 			object: infrav1.DataObjectBareMetalHost,
-			want: Object{Name: "server", Labels: map[string]string{"l": "3"},
-				Annotations: map[string]string{"a": "3", "empty": ""}},
+			want: Object{
+				Name: "server", Labels: map[string]string{"l": "3"},
+				Annotations: map[string]string{"a": "3", "empty": ""},
+			},
 			found: true,
 		},
 		"an unknown word finds nothing": {object: "cluster"},

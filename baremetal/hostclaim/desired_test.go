@@ -165,7 +165,8 @@ func TestBelongsTo(t *testing.T) {
 		"whatever the claim is called":               {change: func(c *bmov1alpha1.HostClaim) { c.Name = "x" }, want: true},
 		"whoever owns the claim":                     {change: func(c *bmov1alpha1.HostClaim) { c.OwnerReferences = nil }, want: true},
 		"after a move, by the owner reference": {
-			change: func(c *bmov1alpha1.HostClaim) { c.Spec.ConsumerRef.UID = "before-the-move" }, want: true},
+			change: func(c *bmov1alpha1.HostClaim) { c.Spec.ConsumerRef.UID = "before-the-move" }, want: true,
+		},
 		"not to a namesake that came later": {change: func(c *bmov1alpha1.HostClaim) {
 			c.Spec.ConsumerRef.UID, c.OwnerReferences[0].UID = "other", "other"
 		}},

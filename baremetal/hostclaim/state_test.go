@@ -76,43 +76,59 @@ func TestRead(t *testing.T) {
 		"a bound claim says why the facts of its host are not published": {
 			given: []change{toHost, associated, with("hostclaim.metal3.io/HardwareDataPublished", metav1.ConditionFalse,
 				"HardwareDataMissing", "host-1 was not inspected")},
-			want: State{Phase: Bound, Name: "a-cp-1", HostNamespace: "infra", HostName: "host-1",
-				FactsReason: "HardwareDataMissing", FactsMessage: "host-1 was not inspected"},
+			want: State{
+				Phase: Bound, Name: "a-cp-1", HostNamespace: "infra", HostName: "host-1",
+				FactsReason: "HardwareDataMissing", FactsMessage: "host-1 was not inspected",
+			},
 		},
 		"what failed before the spec changed has not failed": {
 			given: []change{toHost, associated, with("Synchronized", metav1.ConditionFalse, "NotAssociated", "no host"), withImage},
-			want: State{Phase: Bound, Name: "a-cp-1", HostNamespace: "infra", HostName: "host-1", PoweredOn: true,
-				Deployment: deployment, Reason: "NotAssociated", Message: "no host"},
+			want: State{
+				Phase: Bound, Name: "a-cp-1", HostNamespace: "infra", HostName: "host-1", PoweredOn: true,
+				Deployment: deployment, Reason: "NotAssociated", Message: "no host",
+			},
 		},
 		"a claim without image is not provisioned, whatever it says": {
 			given: []change{toHost, associated, with("Provisioned", metav1.ConditionTrue, "Provisioned", "")},
 			want:  State{Phase: Bound, Name: "a-cp-1", HostNamespace: "infra", HostName: "host-1"},
 		},
 		"a bound claim says how far its host is": {
-			given: []change{toHost, withImage, associated, with("Synchronized", metav1.ConditionTrue, "ConfigurationSynced", ""),
-				with("Provisioned", metav1.ConditionFalse, "Provisioning", "Writing the image")},
-			want: State{Phase: Bound, Name: "a-cp-1", HostNamespace: "infra", HostName: "host-1", PoweredOn: true,
-				Deployment: deployment, Reason: "Provisioning", Message: "Writing the image"},
+			given: []change{
+				toHost, withImage, associated, with("Synchronized", metav1.ConditionTrue, "ConfigurationSynced", ""),
+				with("Provisioned", metav1.ConditionFalse, "Provisioning", "Writing the image"),
+			},
+			want: State{
+				Phase: Bound, Name: "a-cp-1", HostNamespace: "infra", HostName: "host-1", PoweredOn: true,
+				Deployment: deployment, Reason: "Provisioning", Message: "Writing the image",
+			},
 		},
 		"a claim whose host runs the image is provisioned": {
 			given: []change{toHost, withImage, associated, with("Provisioned", metav1.ConditionTrue, "Provisioned", "")},
-			want: State{Phase: Provisioned, Name: "a-cp-1", HostNamespace: "infra", HostName: "host-1", PoweredOn: true,
-				Deployment: deployment},
+			want: State{
+				Phase: Provisioned, Name: "a-cp-1", HostNamespace: "infra", HostName: "host-1", PoweredOn: true,
+				Deployment: deployment,
+			},
 		},
 		"what was provisioned before the spec changed is not believed": {
 			given: []change{toHost, associated, with("Provisioned", metav1.ConditionTrue, "Provisioned", ""), withImage},
-			want: State{Phase: Bound, Name: "a-cp-1", HostNamespace: "infra", HostName: "host-1", PoweredOn: true,
-				Deployment: deployment},
+			want: State{
+				Phase: Bound, Name: "a-cp-1", HostNamespace: "infra", HostName: "host-1", PoweredOn: true,
+				Deployment: deployment,
+			},
 		},
 		"a claim that cannot be carried out has failed": {
 			given: []change{toHost, withImage, associated, with("Synchronized", metav1.ConditionFalse, "UserDataSecretSyncFailure", "no secret boot")},
-			want: State{Phase: Failed, Name: "a-cp-1", HostNamespace: "infra", HostName: "host-1", PoweredOn: true,
-				Deployment: deployment, Reason: "UserDataSecretSyncFailure", Message: "no secret boot"},
+			want: State{
+				Phase: Failed, Name: "a-cp-1", HostNamespace: "infra", HostName: "host-1", PoweredOn: true,
+				Deployment: deployment, Reason: "UserDataSecretSyncFailure", Message: "no secret boot",
+			},
 		},
 		"a claim whose host is gone is lost": {
 			given: []change{withImage, with("Associated", metav1.ConditionFalse, "MissingBareMetalHost", "host-1 is gone")},
-			want: State{Phase: Lost, Name: "a-cp-1", PoweredOn: true, Deployment: deployment,
-				Reason: "MissingBareMetalHost", Message: "host-1 is gone"},
+			want: State{
+				Phase: Lost, Name: "a-cp-1", PoweredOn: true, Deployment: deployment,
+				Reason: "MissingBareMetalHost", Message: "host-1 is gone",
+			},
 		},
 		"a claim that is being deleted says so": {
 			given: []change{func(c *bmov1alpha1.HostClaim) {

@@ -64,7 +64,7 @@ func FromIPAddressClaim(claim *capipamv1.IPAddressClaim) Answer {
 func FromMetal3Address(address *ipamv1alpha1.IPAddress) facts.Address {
 	read := facts.Address{
 		Address: string(address.Spec.Address),
-		Prefix:  int32(min(max(address.Spec.Prefix, 0), 128)), //nolint:gosec // bounded on the left
+		Prefix:  int32(min(max(address.Spec.Prefix, 0), 128)),
 		Gateway: string(ptr.Deref(address.Spec.Gateway, "")),
 	}
 	for _, server := range address.Spec.DNSServers {

@@ -26,11 +26,12 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/facts"
 )
 
+// The kind of pool that a template means when it says nothing else.
 const (
-	// Metal3Group and Metal3Kind are the pool that a template means when it
-	// says nothing else.
+	// Metal3Group is the API group of ip-address-manager.
 	Metal3Group = "ipam.metal3.io"
-	Metal3Kind  = "IPPool"
+	// Metal3Kind is its kind of pool.
+	Metal3Kind = "IPPool"
 )
 
 // Pool identifies an address pool of the machine's namespace.

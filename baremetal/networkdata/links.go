@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
@@ -117,7 +118,7 @@ func (r *renderer) mac(list, id string, source *infrav1.NetworkLinkMAC) string {
 	if err != nil {
 		r.fail(item("links."+list, id), err)
 	}
-	return mac
+	return strings.ReplaceAll(mac, "-", ":") // cloud-init compares with what the kernel shows
 }
 
 func (r *renderer) bond(spec infrav1.NetworkDataLinkBond, macs map[string]string) link {

@@ -19,11 +19,12 @@ package provision
 import (
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
+
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodematch"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/providerid"
-	corev1 "k8s.io/api/core/v1"
 )
 
 // wantsData asks for metadata and network data and waits for their secrets. A
@@ -108,8 +109,10 @@ func deploysImage(o Observed, p *Plan) bool {
 		p.achieve(infrav1.HostClaimReadyCondition, infrav1.ProvisionedReason)
 		return false
 	}
-	w := Wait{Condition: infrav1.HostClaimReadyCondition, Reason: infrav1.ProvisioningReason,
-		Message: "Waiting for the host to be provisioned"}
+	w := Wait{
+		Condition: infrav1.HostClaimReadyCondition, Reason: infrav1.ProvisioningReason,
+		Message: "Waiting for the host to be provisioned",
+	}
 	if o.Claim.Phase == hostclaim.Failed {
 		w.Reason = o.Claim.Reason
 	}

@@ -175,8 +175,10 @@ func TestNextBeforeBind(t *testing.T) {
 			given: observe(func(o *Observed) { o.NameTaken = true }),
 			want: Plan{
 				Secrets: Secrets{UserData: "boot"},
-				Waits: []Wait{{"AssociateBareMetalHost", "HostClaimNameTaken",
-					`HostClaim "m-1" belongs to something else: delete it, or give the Machine another name`}},
+				Waits: []Wait{{
+					"AssociateBareMetalHost", "HostClaimNameTaken",
+					`HostClaim "m-1" belongs to something else: delete it, or give the Machine another name`,
+				}},
 			},
 		},
 		"waits for a claim that is being deleted to go": {
@@ -202,8 +204,10 @@ func TestNextWithHost(t *testing.T) {
 			want: Plan{
 				Claim:   claim(nil),
 				Secrets: Secrets{UserData: "boot"},
-				Waits: []Wait{{"AssociateBareMetalHost", "HardwareDataMissing",
-					"Waiting for the hardware facts of the bound host to be published"}},
+				Waits: []Wait{{
+					"AssociateBareMetalHost", "HardwareDataMissing",
+					"Waiting for the hardware facts of the bound host to be published",
+				}},
 			},
 		},
 		"says why the facts of the host are missing": {
@@ -242,8 +246,10 @@ func TestNextWithHost(t *testing.T) {
 				Claim:    claim(nil),
 				Secrets:  Secrets{UserData: "boot"},
 				Achieved: []Achievement{isBound},
-				Waits: []Wait{{"AssociateMetal3MachineMetaData", "AssociateMetal3MachineMetaDataFailed",
-					`Metal3DataClaim "m-1" belongs to something else: delete it, or give the Machine another name`}},
+				Waits: []Wait{{
+					"AssociateMetal3MachineMetaData", "AssociateMetal3MachineMetaDataFailed",
+					`Metal3DataClaim "m-1" belongs to something else: delete it, or give the Machine another name`,
+				}},
 			},
 		},
 		"refuses a template of another namespace": {
@@ -252,8 +258,10 @@ func TestNextWithHost(t *testing.T) {
 				Claim:    claim(nil),
 				Secrets:  Secrets{UserData: "boot"},
 				Achieved: []Achievement{isBound},
-				Waits: []Wait{{"AssociateMetal3MachineMetaData", "InvalidConfiguration",
-					`spec.dataTemplate.namespace is "tenant-b": only templates of namespace "tenant-a" can be used`}},
+				Waits: []Wait{{
+					"AssociateMetal3MachineMetaData", "InvalidConfiguration",
+					`spec.dataTemplate.namespace is "tenant-b": only templates of namespace "tenant-a" can be used`,
+				}},
 			},
 		},
 		"refuses a secret of another namespace": {
@@ -264,8 +272,10 @@ func TestNextWithHost(t *testing.T) {
 				Claim:    claim(nil),
 				Secrets:  Secrets{UserData: "boot"},
 				Achieved: []Achievement{isBound},
-				Waits: []Wait{{"Metal3DataReady", "InvalidConfiguration",
-					`Secret "net" is referenced in namespace "tenant-b": only secrets of namespace "tenant-a" can be used`}},
+				Waits: []Wait{{
+					"Metal3DataReady", "InvalidConfiguration",
+					`Secret "net" is referenced in namespace "tenant-b": only secrets of namespace "tenant-a" can be used`,
+				}},
 			},
 		},
 		"puts the image on the claim once the secrets exist": {
@@ -356,8 +366,10 @@ func TestNextProvisioned(t *testing.T) {
 		"waits for the Node": {
 			given: live(node(nodematch.None, nodematch.Node{})),
 			want: plan(func(p *Plan) {
-				p.Waits = []Wait{{"KubernetesNodeReady", "WaitingForNode",
-					"Waiting for a Node with this provider ID, or with the label metal3.io/uuid that names the host"}}
+				p.Waits = []Wait{{
+					"KubernetesNodeReady", "WaitingForNode",
+					"Waiting for a Node with this provider ID, or with the label metal3.io/uuid that names the host",
+				}}
 			}),
 		},
 		"gives a Node that names its host the provider ID": {
@@ -391,8 +403,10 @@ func TestNextProvisioned(t *testing.T) {
 		"leaves a Node alone that belongs to another machine": {
 			given: live(node(nodematch.Taken, nodematch.Node{ProviderID: "metal3://x/y/z"})),
 			want: plan(func(p *Plan) {
-				p.Waits = []Wait{{"KubernetesNodeReady", "NodeTaken",
-					`Node "node-1" runs on this host and carries another provider ID: delete the Node so that it registers anew`}}
+				p.Waits = []Wait{{
+					"KubernetesNodeReady", "NodeTaken",
+					`Node "node-1" runs on this host and carries another provider ID: delete the Node so that it registers anew`,
+				}}
 			}),
 		},
 		"stays provisioned when the host is in trouble later, and still looks after its Node": {
@@ -407,18 +421,24 @@ func TestNextProvisioned(t *testing.T) {
 			given: observe(established, func(o *Observed) {
 				o.Claim = hostclaim.State{Phase: hostclaim.Lost, Name: "m-1", Message: "host-1 was deleted"}
 			}),
-			want: Plan{ProviderID: id, Provisioned: true, Waits: []Wait{{"AssociateBareMetalHost", "HostLost",
-				"The host is gone: the Machine must be replaced. host-1 was deleted"}}},
+			want: Plan{ProviderID: id, Provisioned: true, Waits: []Wait{{
+				"AssociateBareMetalHost", "HostLost",
+				"The host is gone: the Machine must be replaced. host-1 was deleted",
+			}}},
 		},
 		"reports a claim that is gone, and makes no other one": {
 			given: observe(established),
-			want: Plan{ProviderID: id, Provisioned: true, Waits: []Wait{{"AssociateBareMetalHost", "HostLost",
-				"The HostClaim of this machine was deleted, and with it the host was given back: the Machine must be replaced"}}},
+			want: Plan{ProviderID: id, Provisioned: true, Waits: []Wait{{
+				"AssociateBareMetalHost", "HostLost",
+				"The HostClaim of this machine was deleted, and with it the host was given back: the Machine must be replaced",
+			}}},
 		},
 		"reports a claim that is being deleted under its machine": {
 			given: observe(bound, deployed, established, func(o *Observed) { o.Claim.Deleting = true }),
-			want: Plan{ProviderID: id, Provisioned: true, Waits: []Wait{{"AssociateBareMetalHost", "HostLost",
-				`HostClaim "m-1" is being deleted and its host wiped: the Machine must be replaced`}}},
+			want: Plan{ProviderID: id, Provisioned: true, Waits: []Wait{{
+				"AssociateBareMetalHost", "HostLost",
+				`HostClaim "m-1" is being deleted and its host wiped: the Machine must be replaced`,
+			}}},
 		},
 	}
 	for name, tc := range tests {
@@ -445,12 +465,14 @@ func TestRelease(t *testing.T) {
 		"deletes the claim first, since the addresses of a running server are taken": {
 			given: observe(bound, rendered, deployed),
 			want: ReleasePlan{DeleteClaim: true, Waits: []Wait{
-				{"HostClaimReady", "Deprovisioning", `Waiting for HostClaim "m-1" to be released`}}},
+				{"HostClaimReady", "Deprovisioning", `Waiting for HostClaim "m-1" to be released`},
+			}},
 		},
 		"waits with the claim's own words": {
 			given: observe(bound, rendered, deployed, func(o *Observed) { o.Claim.Deleting, o.Claim.Message = true, "Cleaning" }),
 			want: ReleasePlan{Waits: []Wait{
-				{"HostClaimReady", "Deprovisioning", `Waiting for HostClaim "m-1" to be released: Cleaning`}}},
+				{"HostClaimReady", "Deprovisioning", `Waiting for HostClaim "m-1" to be released: Cleaning`},
+			}},
 		},
 		"releases the data after the claim": {
 			given: observe(rendered),

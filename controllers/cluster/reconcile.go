@@ -81,10 +81,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if s.owner != nil {
 		ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("Cluster", klog.KObj(s.owner)))
 	}
-	if added, err := finalizers.EnsureFinalizer(ctx, r.Client, s.infra, infrav1.ClusterFinalizer); err != nil || added {
-		return ctrl.Result{}, err
-	}
-	if isPaused, changed, err := paused.EnsurePausedCondition(ctx, r.Client, s.owner, s.infra); err != nil || isPaused || changed {
+	if ended, err := r.prepare(ctx, s); err != nil || ended {
 		return ctrl.Result{}, err
 	}
 	helper, err := patch.NewHelper(s.infra, r.Client)
@@ -96,15 +93,32 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	report(s, metav1.NewTime(r.Clock.Now()))
-	if !s.infra.DeletionTimestamp.IsZero() && !s.machines {
-		ctrl.LoggerFrom(ctx).Info("Metal3Cluster released")
-		controllerutil.RemoveFinalizer(s.infra, infrav1.ClusterFinalizer)
-	}
+	dropFinalizer(ctx, s)
 	if err := helper.Patch(ctx, s.infra, patch.WithOwnedConditions{Conditions: ownedConditions()}); err != nil {
 		return ctrl.Result{}, err
 	}
 	r.announce(s)
 	return ctrl.Result{}, nil
+}
+
+// prepare sees to finalizer and pause. The pass ends where it wrote something,
+// since that wakes us, and while the object is paused.
+func (r *Reconciler) prepare(ctx context.Context, s *scope) (ended bool, err error) {
+	added, err := finalizers.EnsureFinalizer(ctx, r.Client, s.infra, infrav1.ClusterFinalizer)
+	if err != nil || added {
+		return true, err
+	}
+	isPaused, changed, err := paused.EnsurePausedCondition(ctx, r.Client, s.owner, s.infra)
+	return isPaused || changed, err
+}
+
+// dropFinalizer lets the object go with its last machine; the patch at the end
+// of the pass writes it.
+func dropFinalizer(ctx context.Context, s *scope) {
+	if !s.infra.DeletionTimestamp.IsZero() && !s.machines {
+		ctrl.LoggerFrom(ctx).Info("Metal3Cluster released")
+		controllerutil.RemoveFinalizer(s.infra, infrav1.ClusterFinalizer)
+	}
 }
 
 // load reads the object and its owner. An externally managed one is none of our

@@ -69,8 +69,10 @@ func (r *Reconciler) phases(s *scope) []phase {
 	if !s.data.DeletionTimestamp.IsZero() {
 		return []phase{r.waitForClaim, r.releaseStrays, r.releaseAddresses, r.releaseSecrets, r.dropFinalizer}
 	}
-	return []phase{r.releaseStrays, r.observeTemplate, r.observeMachine, r.observeSecrets, r.observeHost, r.observePools,
-		r.askPools, r.readAddresses, r.render, r.applySecrets}
+	return []phase{
+		r.releaseStrays, r.observeTemplate, r.observeMachine, r.observeSecrets, r.observeHost, r.observePools,
+		r.askPools, r.readAddresses, r.render, r.applySecrets,
+	}
 }
 
 // load reads the Metal3Data and its Cluster. One that is gone may have left

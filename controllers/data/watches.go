@@ -109,11 +109,11 @@ func (r *Reconciler) waitingForAPI(ctx context.Context) []ctrl.Request {
 	return r.wake(ctx, client.MatchingFields{byReason: infrav1.PoolAPIMissingReason})
 }
 
-// secretToData goes by the names of the rendered secrets. Without a name, rights
-// in the namespace may have come.
+// secretToData goes by the names of the rendered secrets. Without a name, the
+// watch has just begun: rights may have come, and a secret may have gone unseen.
 func (r *Reconciler) secretToData(ctx context.Context, namespace, name string) []ctrl.Request {
 	if name == "" {
-		return r.wake(ctx, by(namespace, byReason, infrav1.SecretsForbiddenReason)...)
+		return r.wake(ctx, client.InNamespace(namespace))
 	}
 	return r.wake(ctx, by(namespace, bySecret, name)...)
 }

@@ -96,12 +96,8 @@ func (r *Reconciler) releaseOrphans(ctx context.Context, s *scope) progress.Outc
 // gone from one that it has not seen yet.
 func (r *Reconciler) claimGone(ctx context.Context, key types.NamespacedName, uid types.UID) (bool, error) {
 	var claim infrav1.Metal3DataClaim
-	switch err := r.Live.Get(ctx, key, &claim); {
-	case client.IgnoreNotFound(err) != nil:
+	if err := client.IgnoreNotFound(r.Live.Get(ctx, key, &claim)); err != nil {
 		return false, fmt.Errorf("read Metal3DataClaim %s: %w", key.Name, err)
-	case err != nil:
-		return true, nil
-	default:
-		return claim.UID != uid, nil
 	}
+	return claim.UID != uid, nil // the UID is empty when there is none
 }

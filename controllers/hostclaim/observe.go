@@ -30,7 +30,6 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
 // pageSize bounds the answers of a live list.
@@ -38,23 +37,23 @@ const pageSize = 500
 
 // observe reads from the caches what policies say of the claim and which host
 // names it.
-func (r *Reconciler) observe(ctx context.Context, s *scope) progress.Outcome {
+func (r *Reconciler) observe(ctx context.Context, s *scope) error {
 	var err error
 	if s.namespace, err = readNamespace(ctx, r.Client, s.claim.Namespace); err != nil {
-		return progress.Failed(err)
+		return err
 	}
 	if s.decision, err = r.decide(ctx, r.Client, s.namespace); err != nil {
-		return progress.Failed(err)
+		return err
 	}
 	hosts := &bmov1alpha1.BareMetalHostList{}
 	if err := r.Client.List(ctx, hosts, client.MatchingFields{ConsumerIndex: lease.ClaimKey(s.claim)}); err != nil {
-		return progress.Failed(fmt.Errorf("list hosts of the claim: %w", err))
+		return fmt.Errorf("list hosts of the claim: %w", err)
 	}
 	if len(hosts.Items) > 0 {
 		s.host = &hosts.Items[0]
 	}
 	s.otherController = otherController(s.claim, s.host != nil)
-	return progress.Outcome{}
+	return nil
 }
 
 // decide evaluates the policies that reader shows. Where it matters, the reader

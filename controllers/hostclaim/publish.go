@@ -38,6 +38,7 @@ func (r *Reconciler) publish(ctx context.Context, s *scope) progress.Outcome {
 	}
 	current, found, err := r.published(ctx, s.claim)
 	if err != nil {
+		s.hardware = s.claim.Status.HardwareData
 		return progress.Failed(err)
 	}
 	if found {

@@ -100,15 +100,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 
 	s := &scope{claim: claim}
-	out := r.observe(ctx, s)
+	if err := r.observe(ctx, s); err != nil {
+		return ctrl.Result{}, err
+	}
 	if s.otherController != "" {
 		r.Pool.Leave(req.NamespacedName)
-		return ctrl.Result{}, r.report(ctx, s, out)
+		return ctrl.Result{}, r.report(ctx, s, progress.Outcome{})
 	}
 	if err := r.ensureFinalizer(ctx, claim); err != nil {
 		return ctrl.Result{}, err
 	}
-	out = r.run(ctx, s, out)
+	out := r.run(ctx, s)
 	if !s.finished {
 		out = out.And(progress.Failed(r.report(ctx, s, out)))
 	}
@@ -124,13 +126,11 @@ func (r *Reconciler) phases(s *scope) []phase {
 	return []phase{r.settle, r.choose, r.synchronize, r.publish}
 }
 
-// run carries out the phases. A failed one ends the pass, a waiting one does
-// not.
-func (r *Reconciler) run(ctx context.Context, s *scope, out progress.Outcome) progress.Outcome {
+// run carries out the phases. Each looks at the scope for what it needs of those
+// before it, so a failed one does not keep an independent one from its work.
+func (r *Reconciler) run(ctx context.Context, s *scope) progress.Outcome {
+	var out progress.Outcome
 	for _, step := range r.phases(s) {
-		if out.Err() != nil {
-			break
-		}
 		out = out.And(step(ctx, s))
 	}
 	return out

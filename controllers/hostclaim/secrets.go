@@ -186,31 +186,35 @@ func missingRight(verb, namespace, role string) string {
 		"create a RoleBinding there of ClusterRole %s to its service account", verb, namespace, role)
 }
 
-// noteRotation tells the owner of a claim that a secret was changed too late. It
-// compares with the copies, which stay as the server got them.
-func (r *Reconciler) noteRotation(ctx context.Context, s *scope) progress.Outcome {
-	if !s.crossing() {
-		return progress.Outcome{}
+// noteFrozen tells the owner of a claim what no longer reaches its server: new
+// secrets after the policy was revoked, and secrets that were changed too late.
+func (r *Reconciler) noteFrozen(ctx context.Context, s *scope) {
+	switch {
+	case !s.grant().Admitted:
+		s.syncNote = "No HostDeployPolicy admits this namespace to the host any more; the server keeps running"
+	case s.crossing() && r.rotated(ctx, s):
+		s.syncNote = "A secret was changed after provisioning had started; the server keeps what it was given"
 	}
+}
+
+// rotated says that a secret differs from its copy, which stays as the server
+// got it. A source that is gone or cannot be read is needed no more.
+func (r *Reconciler) rotated(ctx context.Context, s *scope) bool {
 	for _, kind := range lease.SecretKinds {
 		if lease.SecretName(s.claim, kind) == "" {
 			continue
 		}
 		content, err := r.readSource(ctx, s.claim, kind)
 		if err != nil {
-			// The server does not need the source any more.
 			continue
 		}
-		desired, current := lease.Copy(s.claim, s.host, kind, content), &corev1.Secret{}
-		if err := r.Live.Get(ctx, client.ObjectKeyFromObject(desired), current); err != nil {
-			continue
-		}
-		if !equality.Semantic.DeepEqual(desired.Data, current.Data) {
-			s.syncNote = "a secret was changed after provisioning had started; the server keeps what it was given"
-			return progress.Outcome{}
+		current := &corev1.Secret{}
+		key := client.ObjectKey{Namespace: s.host.Namespace, Name: lease.CopyName(s.claim.UID, kind)}
+		if err := r.Live.Get(ctx, key, current); err == nil && !equality.Semantic.DeepEqual(content.Data, current.Data) {
+			return true
 		}
 	}
-	return progress.Outcome{}
+	return false
 }
 
 // deleteCopies removes every secret that was copied next to the host for the

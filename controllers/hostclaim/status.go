@@ -246,13 +246,12 @@ func hostError(host *bmov1alpha1.BareMetalHost, crossing bool) (string, bool) {
 	if host == nil || (host.Status.ErrorMessage == "" && host.Status.ErrorType == "") {
 		return "", false
 	}
-	kind := string(host.Status.ErrorType)
-	if kind == "" {
-		kind = "error"
+	message := "The host is in error"
+	if kind := string(host.Status.ErrorType); kind != "" {
+		message += " (" + kind + ")"
 	}
-	message := "The host reports a " + kind
 	if crossing {
-		return message + "; the infrastructure team sees its text on the host", true
+		return message + "; the infrastructure team sees the text of it on the host", true
 	}
 	return message + ": " + host.Status.ErrorMessage, true
 }

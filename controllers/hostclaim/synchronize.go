@@ -62,7 +62,8 @@ func (r *Reconciler) payload(ctx context.Context, s *scope) (*lease.Payload, pro
 			"image or customDeploy were changed after the host had been told what to write; "+
 				"the host keeps what it has, delete the claim to get a clean one")
 	case lease.Frozen:
-		return nil, r.noteRotation(ctx, s)
+		r.noteFrozen(ctx, s)
+		return nil, progress.Outcome{}
 	default:
 		grant, err := r.payloadGrant(ctx, s, stage)
 		if err != nil {

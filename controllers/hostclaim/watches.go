@@ -131,12 +131,12 @@ func (r *Reconciler) SecretToClaims(ctx context.Context, namespace, name string)
 		r.claims(ctx, client.MatchingFields{SecretIndex: name})...)
 }
 
-// claims lists claims from the cache. An error can only mean that the cache is
-// not running, and then nobody is to be woken.
+// claims lists claims from the cache. An error can only mean that the cache does
+// not hold the namespace, and then nobody is to be woken.
 func (r *Reconciler) claims(ctx context.Context, options ...client.ListOption) []reconcile.Request {
 	list := &bmov1alpha1.HostClaimList{}
 	if err := r.Client.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "List the claims to wake")
+		ctrl.LoggerFrom(ctx).V(4).Info("No claims to wake", "because", err.Error())
 		return nil
 	}
 	var out []reconcile.Request

@@ -76,13 +76,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 func (r *Reconciler) phases(s *scope) []phase {
 	switch {
 	case !s.machine.DeletionTimestamp.IsZero():
-		return []phase{r.observeClaim, r.unpauseClaim, r.observeData, r.confirmNoClaim, r.decideRelease,
-			r.releaseClaim, r.releaseData, r.dropFinalizer}
+		return []phase{
+			r.observeClaim, r.unpauseClaim, r.observeData, r.confirmNoClaim, r.decideRelease,
+			r.releaseClaim, r.releaseData, r.dropFinalizer,
+		}
 	case s.owner == nil || s.cluster == nil:
 		return []phase{r.waitForOwners}
 	default:
-		return []phase{r.observeClaim, r.unpauseClaim, r.observeHost, r.observeBootstrap, r.observeData, r.observeNode,
-			r.decide, r.applyClaim, r.applyData, r.applyNode}
+		return []phase{
+			r.observeClaim, r.unpauseClaim, r.observeHost, r.observeBootstrap, r.observeData, r.observeNode,
+			r.decide, r.applyClaim, r.applyData, r.applyNode,
+		}
 	}
 }
 

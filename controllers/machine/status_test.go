@@ -152,7 +152,8 @@ func TestReport(t *testing.T) {
 				s.plan = nil
 				s.machine.DeletionTimestamp = &noon
 				s.release = &provision.ReleasePlan{Waits: []provision.Wait{
-					{Condition: "HostClaimReady", Reason: "Deprovisioning", Message: "Cleaning"}}}
+					{Condition: "HostClaimReady", Reason: "Deprovisioning", Message: "Cleaning"},
+				}}
 			}),
 			want: infrav1.Metal3Machine{
 				ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &noon},
@@ -218,7 +219,8 @@ func TestTransitions(t *testing.T) {
 		"a host stays lost": {before: is("AssociateBareMetalHost", "HostLost"), after: is("AssociateBareMetalHost", "HostLost")},
 		"a secret is missing after something else was": {
 			before: is("AssociateBareMetalHost", "WaitingForBootstrapData"), after: is("AssociateBareMetalHost", "BootstrapSecretNotFound"),
-			want: []transition{{"Warning", "BootstrapSecretNotFound", "Bind", "m"}}},
+			want: []transition{{"Warning", "BootstrapSecretNotFound", "Bind", "m"}},
+		},
 		"two Nodes fit":    {before: nothing, after: is("KubernetesNodeReady", "NodeAmbiguous"), want: []transition{{"Warning", "NodeAmbiguous", "FindNode", "m"}}},
 		"no Node fits yet": {before: nothing, after: is("KubernetesNodeReady", "WaitingForNode")},
 	}

@@ -16,7 +16,10 @@ limitations under the License.
 
 package setup
 
-import "runtime/debug"
+import (
+	"runtime/debug"
+	"strings"
+)
 
 // Version tells which sources the manager was built from.
 func Version() string {
@@ -24,14 +27,14 @@ func Version() string {
 	if !ok {
 		return "unknown"
 	}
-	version := info.Main.Version
-	if version == "" {
-		version = "(devel)"
+	parts := []string{"(devel)", info.GoVersion}
+	if info.Main.Version != "" {
+		parts[0] = info.Main.Version
 	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			version += " " + s.Value
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" {
+			parts = append(parts, setting.Value)
 		}
 	}
-	return version + " " + info.GoVersion
+	return strings.Join(parts, " ")
 }

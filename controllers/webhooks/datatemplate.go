@@ -22,6 +22,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -50,7 +51,7 @@ func (DataTemplate) ValidateDelete(context.Context, *infrav1.Metal3DataTemplate)
 }
 
 func warnings(spec infrav1.Metal3DataTemplateSpec) admission.Warnings {
-	if spec.ClusterName == nil || *spec.ClusterName == "" {
+	if ptr.Deref(spec.ClusterName, "") == "" { //nolint:staticcheck // the warning is about its use
 		return nil
 	}
 	return admission.Warnings{"spec.clusterName is not used any more: leave it out"}

@@ -20,6 +20,9 @@ import (
 	"fmt"
 	"reflect"
 	"testing"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/webhooks"
 )
 
 // Manifests and stored objects of CAPM3 are taken unchanged; the server may add
@@ -40,6 +43,24 @@ func TestObjectsOfCAPM3(t *testing.T) {
 	}
 }
 
+// The admission webhook takes them too.
+func TestTheWebhookTakesTemplatesOfCAPM3(t *testing.T) {
+	seen := 0
+	for _, object := range readObjects(t, "capm3-v1beta2.yaml") {
+		template, isTemplate := toGo(t, object).(*infrav1.Metal3DataTemplate)
+		if !isTemplate {
+			continue
+		}
+		seen++
+		if _, err := (webhooks.DataTemplate{}).ValidateCreate(t.Context(), template); err != nil {
+			t.Errorf("%s: %v", object.GetName(), err)
+		}
+	}
+	if seen == 0 {
+		t.Error("testdata/capm3-v1beta2.yaml has no Metal3DataTemplate")
+	}
+}
+
 // lost lists the paths at which stored lacks what was sent, or has another value.
 func lost(sent, stored any, path string) []string {
 	switch sent := sent.(type) {
@@ -47,6 +68,10 @@ func lost(sent, stored any, path string) []string {
 		object, _ := stored.(map[string]any)
 		var paths []string
 		for name, value := range sent {
+			if _, found := object[name]; !found {
+				paths = append(paths, path+"."+name+" is missing")
+				continue
+			}
 			paths = append(paths, lost(value, object[name], path+"."+name)...)
 		}
 		return paths

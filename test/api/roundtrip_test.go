@@ -188,24 +188,24 @@ func isEmptyObject(schema apiextensionsv1.JSONSchemaProps) bool {
 }
 
 // fields collects the values under a name, with lists taken apart.
-func fields(values []any, name string) (found []any, any bool) {
+func fields(values []any, name string) (found []any, set bool) {
 	for _, value := range values {
-		object, isObject := value.(map[string]interface{})
+		object, isObject := value.(map[string]any)
 		if !isObject {
 			continue
 		}
-		field, set := object[name]
-		if !set {
+		field, here := object[name]
+		if !here {
 			continue
 		}
-		any = true
-		if list, isList := field.([]interface{}); isList {
+		set = true
+		if list, isList := field.([]any); isList {
 			found = append(found, list...)
 			continue
 		}
 		found = append(found, field)
 	}
-	return found, any
+	return found, set
 }
 
 // leaves are structs that count as one value.

@@ -77,6 +77,27 @@ func TestTheDataOfAMachineIsRendered(t *testing.T) {
 	})
 }
 
+// TestAddressManagementMayBeInstalledLate does not run in parallel and so goes
+// first: all others find the kinds that it brings.
+func TestAddressManagementMayBeInstalledLate(t *testing.T) {
+	tn := newNamespace(t)
+	tn.grantSecrets()
+	tn.template("metal3", nodes)
+	tn.template("other", "metaData: {ipAddressesFromPool: [{key: v6, name: six, kind: InClusterIPPool, apiGroup: ipam.cluster.x-k8s.io}]}")
+	for name, template := range map[string]string{"m": "metal3", "o": "other"} {
+		m := tn.machine(name)
+		tn.bind(m)
+		tn.claim(m, template)
+	}
+	tn.waits("metal3-0", infrav1.PoolAPIMissingReason, `"pool"`, "install ip-address-manager")
+	tn.waits("other-0", infrav1.PoolAPIMissingReason, `"six"`, "ipam.cluster.x-k8s.io")
+	addressManagement.install(t)
+	tn.ready("other-0")
+	tn.waits("metal3-0", infrav1.PoolNotFoundReason, `"pool"`)
+	tn.pool("pool")
+	tn.ready("metal3-0")
+}
+
 func TestTenClaimsAtOnceGetTenIndexes(t *testing.T) {
 	tn := newTenant(t)
 	tn.template("nodes", "metaData: {strings: [{key: a, value: b}]}")

@@ -19,23 +19,119 @@ package data_test
 import (
 	"context"
 	"fmt"
+	"sync"
+	"testing"
+	"time"
 
 	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
 	"k8s.io/utils/ptr"
 	capipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
 // poolFinalizer is what a pool holds a claim with while it has an address.
 const poolFinalizer = "ipclaim.ipam.metal3.io"
+
+// addressManagement is what is installed with the first test that needs it.
+var addressManagement installation
+
+type installation struct {
+	crds []apiextensionsv1.CustomResourceDefinition
+	once sync.Once
+	// stop ends the pools; nil before install.
+	stop context.CancelFunc
+}
+
+// remove takes the CRDs of both address management APIs away and waits until
+// the API server has forgotten their groups.
+func (i *installation) remove(ctx context.Context) error {
+	var all apiextensionsv1.CustomResourceDefinitionList
+	if err := server.Client.List(ctx, &all); err != nil {
+		return err
+	}
+	for _, crd := range all.Items {
+		if crd.Spec.Group != ipamv1alpha1.GroupVersion.Group && crd.Spec.Group != capipamv1.GroupVersion.Group {
+			continue
+		}
+		if err := served(ctx, crd); err != nil {
+			return fmt.Errorf("list objects of %s: %w", crd.Name, err)
+		}
+		if err := server.Client.Delete(ctx, &crd); err != nil {
+			return err
+		}
+		crd.ObjectMeta = metav1.ObjectMeta{Name: crd.Name, Labels: crd.Labels, Annotations: crd.Annotations}
+		i.crds = append(i.crds, crd)
+	}
+	groups, err := discovery.NewDiscoveryClientForConfig(server.Config)
+	if err != nil {
+		return err
+	}
+	return eventually(ctx, func() bool {
+		_, metal3 := groups.ServerResourcesForGroupVersion(ipamv1alpha1.GroupVersion.String())
+		_, capi := groups.ServerResourcesForGroupVersion(capipamv1.GroupVersion.String())
+		return apierrors.IsNotFound(metal3) && apierrors.IsNotFound(capi)
+	})
+}
+
+// served waits until objects of a CRD can be listed: one that is deleted before
+// that is in the way for minutes.
+func served(ctx context.Context, crd apiextensionsv1.CustomResourceDefinition) error {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(schema.GroupVersionKind{
+		Group: crd.Spec.Group, Version: crd.Spec.Versions[0].Name, Kind: crd.Spec.Names.ListKind,
+	})
+	return eventually(ctx, func() bool { return server.Client.List(ctx, list) == nil })
+}
+
+func eventually(ctx context.Context, check func() bool) error {
+	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true,
+		func(context.Context) (bool, error) { return check(), nil })
+}
+
+// install brings the CRDs back and starts the pools.
+func (i *installation) install(t *testing.T) {
+	t.Helper()
+	i.once.Do(func() {
+		for _, crd := range i.crds {
+			crd.Status = apiextensionsv1.CustomResourceDefinitionStatus{}
+			if err := server.Client.Create(t.Context(), &crd); err != nil {
+				t.Fatalf("install %s: %v", crd.Name, err)
+			}
+		}
+		options := envtest.CRDInstallOptions{MaxTime: patience, PollInterval: 50 * time.Millisecond}
+		var crds []*apiextensionsv1.CustomResourceDefinition
+		for _, crd := range i.crds {
+			crds = append(crds, &crd)
+		}
+		if err := envtest.WaitForCRDs(server.Config, crds, options); err != nil {
+			t.Fatal(err)
+		}
+		pools, err := newPools()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(context.Background())
+		i.stop = stop
+		go func() {
+			if err := pools.Start(ctx); err != nil {
+				panic(err) // no test would say why it waits
+			}
+		}()
+	})
+}
 
 // newPools returns a manager that plays the address managers: a claim on an
 // IPPool that exists gets the next address after the pool's start, and a claim

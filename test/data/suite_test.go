@@ -56,7 +56,8 @@ func TestMain(m *testing.M) {
 }
 
 // managed runs the tests beside one provider manager, which has the rights of
-// its service account and no others, and beside the pools.
+// its service account and no others. When it starts, nothing of address
+// management is installed: that comes with the first test.
 type managed struct{ tests *testing.M }
 
 func (m managed) Run() int {
@@ -70,31 +71,29 @@ func (m managed) Run() int {
 	}
 	code := m.tests.Run()
 	stop()
-	for range cap(ended) {
-		if err := <-ended; err != nil {
-			fmt.Fprintf(os.Stderr, "manager: %v\n", err)
-			return 1
-		}
+	if addressManagement.stop != nil {
+		addressManagement.stop()
+	}
+	if err := <-ended; err != nil {
+		fmt.Fprintf(os.Stderr, "provider manager: %v\n", err)
+		return 1
 	}
 	return code
 }
 
-// start runs the provider manager and the pools, each in a manager of its own.
 func start(ctx context.Context) (<-chan error, error) {
 	if err := grantRoles(ctx); err != nil {
+		return nil, err
+	}
+	if err := addressManagement.remove(ctx); err != nil {
 		return nil, err
 	}
 	provider, err := setup.NewManager(ctx, asManager(), options())
 	if err != nil {
 		return nil, err
 	}
-	pools, err := newPools()
-	if err != nil {
-		return nil, err
-	}
-	ended := make(chan error, 2)
+	ended := make(chan error, 1)
 	go func() { ended <- provider.Start(ctx) }()
-	go func() { ended <- pools.Start(ctx) }()
 	return ended, nil
 }
 

@@ -58,6 +58,12 @@ func newTenant(t *testing.T) *tenant {
 func newTenantWithoutRights(t *testing.T) *tenant {
 	t.Helper()
 	t.Parallel()
+	addressManagement.install(t)
+	return newNamespace(t)
+}
+
+func newNamespace(t *testing.T) *tenant {
+	t.Helper()
 	tn := &tenant{
 		Client: server.Client, g: gomega.NewWithT(t), ctx: t.Context(),
 		namespace: server.Namespace(t, "data", nil),

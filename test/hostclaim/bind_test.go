@@ -23,6 +23,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -190,7 +191,7 @@ func TestClaimWaitsWithTheReasonAndGoesOnWhenItIsMended(t *testing.T) {
 }
 
 func TestFreedHostGoesToTheClaimThatHasWaitedLongest(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t).withRights()
 	w.policy(nil, w.tenant)
 	w.host("host-0", nil)
 	w.manager()
@@ -259,7 +260,7 @@ func TestManyClaimsShareFewHostsOneEach(t *testing.T) {
 }
 
 func TestLostHostIsReportedAndNotReplaced(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t).withRights()
 	w.policy(nil, w.tenant)
 	w.host("host-0", nil)
 	w.manager()
@@ -346,4 +347,119 @@ func TestManagerStandsDownForAnotherController(t *testing.T) {
 	stood := w.expect("machine", "hostclaim.metal3.io/StoodDown", "True/OtherController")
 	w.g.Expect(message(stood, "hostclaim.metal3.io/StoodDown")).To(gomega.ContainSubstring("baremetal-operator"))
 	w.g.Consistently(func() *corev1.ObjectReference { return w.readHost("host-0").Spec.ConsumerRef }).Should(gomega.BeNil())
+}
+
+func TestMovedClaimIsLetGoWithoutRelease(t *testing.T) {
+	w := newWorld(t).withRights()
+	w.policy(nil, w.tenant)
+	w.host("host-0", nil)
+	w.manager()
+	claim := w.claim("machine")
+	w.expectBound("machine")
+	change(w, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) {
+		c.Annotations = map[string]string{"clusterctl.cluster.x-k8s.io/delete-for-move": ""}
+	})
+	w.ok(w.Delete(w.ctx, claim))
+	w.g.Consistently(func() []string { return w.readClaim("machine").Finalizers }).
+		Should(gomega.ContainElement("hostclaim.metal3.io/finalizer"))
+	w.g.Expect(w.readHost("host-0").Spec.ConsumerRef).NotTo(gomega.BeNil())
+}
+
+func TestOwnNamespaceNeedsNoPolicyUnlessToldSo(t *testing.T) {
+	for name, strict := range map[string]bool{"as it is": false, "with a policy required": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t).withRights()
+			w.infra = w.tenant
+			w.operator = startOperator(t, w.tenant)
+			w.options.RequirePolicyInOwnNamespace = strict
+			w.host("host-0", map[string]string{"rack": "a1"})
+			w.secret("boot", "value", "#cloud-config")
+			w.manager()
+			w.claim("machine", withImage("boot"), func(c *bmov1alpha1.HostClaim) { c.Spec.Image.URL = "file:///srv/os.raw" })
+			if strict {
+				w.expect("machine", associated, "False/NoNamespaceAdmits")
+				w.policy(nil, w.tenant)
+			}
+			w.expect("machine", "Ready", "True/Provisioned")
+			host := w.readHost("host-0")
+			w.g.Expect(host.Spec.UserData).To(gomega.Equal(&corev1.SecretReference{Namespace: w.tenant, Name: "boot"}), "the secret as it is")
+			facts := &bmov1alpha1.HardwareData{}
+			w.ok(w.Get(w.ctx, client.ObjectKey{Namespace: w.tenant, Name: "machine-hostclaim"}, facts))
+			w.g.Expect(facts.Labels).To(gomega.HaveKeyWithValue("rack", "a1"), "everything is published")
+		})
+	}
+}
+
+func TestForeignObjectsOfThePublishedNameAreNotTouched(t *testing.T) {
+	for name, foreign := range map[string]client.Object{
+		"HardwareData":  &bmov1alpha1.HardwareData{},
+		"BareMetalHost": &bmov1alpha1.BareMetalHost{},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			foreign.SetNamespace(w.tenant)
+			foreign.SetName("machine-hostclaim")
+			w.ok(w.Create(w.ctx, foreign))
+			w.policy(nil, w.tenant)
+			w.host("host-0", nil)
+			w.manager()
+			w.claim("machine", func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.InNamespace = w.infra })
+			w.expect("machine", "hostclaim.metal3.io/HardwareDataPublished", "False/HardwareDataNameTaken")
+			version := foreign.GetResourceVersion()
+			w.ok(w.Get(w.ctx, client.ObjectKeyFromObject(foreign), foreign))
+			w.g.Expect(foreign.GetResourceVersion()).To(gomega.Equal(version))
+			w.expectBound("machine")
+			w.ok(w.Delete(w.ctx, foreign))
+			if name == "HardwareData" {
+				w.expect("machine", "hostclaim.metal3.io/HardwareDataPublished", "True/Published")
+			}
+		})
+	}
+}
+
+func TestRevokedPolicyStopsNewThingsAndKillsNothing(t *testing.T) {
+	w := newWorld(t).withRights()
+	w.policy(nil, w.tenant)
+	w.host("host-0", nil)
+	w.host("host-1", nil)
+	w.secret("boot", "value", "#cloud-config")
+	w.manager()
+	w.claim("running", withImage("boot"))
+	w.expect("running", "Ready", "True/Provisioned")
+	w.claim("early")
+	w.expectBound("early")
+
+	policy := &bmov1alpha1.HostDeployPolicy{}
+	w.ok(w.Get(w.ctx, client.ObjectKey{Namespace: w.infra, Name: "policy"}, policy))
+	w.ok(w.Delete(w.ctx, policy))
+	w.g.Eventually(func() string { return message(w.readClaim("running"), synchronized) }).
+		Should(gomega.ContainSubstring("the server keeps running"))
+	w.expect("running", "Ready", "True/Provisioned")
+	change(w, w.readClaim("early"), withImage("boot"))
+	w.expect("early", synchronized, "False/PolicyRevoked")
+	w.g.Expect(w.readHost(w.readClaim("early").Status.BareMetalHost.Name).Spec.Image).To(gomega.BeNil())
+	w.policy(nil, w.tenant)
+	w.expect("early", "Ready", "True/Provisioned")
+}
+
+func TestInvalidPolicyIsReportedOnItself(t *testing.T) {
+	w := newWorld(t)
+	w.ok(w.Create(w.ctx, &bmov1alpha1.HostDeployPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.infra, Name: "broken"},
+		Spec:       bmov1alpha1.HostDeployPolicySpec{HostClaimNamespaces: &bmov1alpha1.HostClaimNamespaces{NameMatches: "tenant-["}},
+	}))
+	w.policy(nil, w.tenant)
+	w.host("host-0", nil)
+	w.manager()
+	w.claim("machine")
+	w.expectBound("machine")
+	w.g.Eventually(func() []string {
+		list := &eventsv1.EventList{}
+		w.ok(w.List(w.ctx, list, client.InNamespace(w.infra)))
+		var out []string
+		for _, e := range list.Items {
+			out = append(out, e.Regarding.Kind+"/"+e.Regarding.Name+" "+e.Reason)
+		}
+		return out
+	}).Should(gomega.ContainElements("HostDeployPolicy/broken InvalidPolicy", "BareMetalHost/host-0 Claimed"))
 }

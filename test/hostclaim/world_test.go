@@ -37,6 +37,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/setup"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
@@ -261,6 +262,11 @@ func (w *world) expectPristine(name string) {
 	facts := &bmov1alpha1.HardwareDataList{}
 	w.ok(w.List(w.ctx, facts, client.InNamespace(w.tenant)))
 	w.g.Expect(facts.Items).To(gomega.BeEmpty())
+}
+
+// copyName is the name that the copy of a claim's secret gets.
+func copyName(claim *bmov1alpha1.HostClaim, kind lease.SecretKind) string {
+	return lease.CopyName(claim.UID, kind)
 }
 
 // nextDrive waits for the next server that is written.

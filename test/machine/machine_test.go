@@ -192,6 +192,70 @@ func TestClaimUnderAnotherName(t *testing.T) {
 	tn.g.Expect(apierrors.IsNotFound(tn.get(machineName, &bmov1alpha1.HostClaim{}))).To(gomega.BeTrue())
 }
 
+// TestMovedClaim shows that a claim which clusterctl moved with its machine stays
+// the machine's, though both have new UIDs, and learns the new one.
+func TestMovedClaim(t *testing.T) {
+	tn := newTenant(t)
+	tn.cluster()
+	tn.machine() // waits for its bootstrap secret
+	m := &infrav1.Metal3Machine{}
+	tn.g.Expect(tn.get(machineName, m)).To(gomega.Succeed())
+	moved := &bmov1alpha1.HostClaim{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        machineName,
+			Annotations: map[string]string{clusterv1.PausedAnnotation: infrav1.MachineFieldOwner},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Machine", Name: machineName, UID: m.UID, Controller: ptr.To(true),
+			}},
+		},
+		Spec: bmov1alpha1.HostClaimSpec{ConsumerRef: &corev1.ObjectReference{
+			APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Machine", Namespace: tn.namespace, Name: machineName, UID: "before-the-move",
+		}},
+	}
+	tn.create(moved)
+	tn.secret(bootSecret, "value", "#cloud-config")
+	tn.eventually(machineName, moved, func(g gomega.Gomega) {
+		g.Expect(moved.Spec.ConsumerRef.UID).To(gomega.Equal(m.UID))
+		g.Expect(moved.Annotations).NotTo(gomega.HaveKey(clusterv1.PausedAnnotation))
+	})
+}
+
+// TestData follows a machine with a data template, which the data controllers of
+// the same manager render: the data comes before the image, and goes after the
+// server.
+func TestData(t *testing.T) {
+	tn := newTenant(t)
+	tn.secret(bootSecret, "value", "#cloud-config")
+	tn.cluster()
+	tn.machine(func(m *infrav1.Metal3Machine) { m.Spec.DataTemplate = &infrav1.Metal3ObjectRef{Name: "template"} })
+	tn.claimed()
+	tn.bind()
+	tn.waits("Metal3DataReady", "TemplateNotFound", "template")
+	tn.create(&infrav1.Metal3DataTemplate{
+		ObjectMeta: metav1.ObjectMeta{Name: "template"},
+		Spec: infrav1.Metal3DataTemplateSpec{MetaData: &infrav1.MetaData{
+			Strings:            []infrav1.MetaDataString{{Key: "color", Value: "green"}},
+			FromHostInterfaces: []infrav1.MetaDataHostInterface{{Key: "mac", Interface: "eth0"}},
+		}},
+	})
+	tn.provision()
+	m := tn.provisioned()
+	claim := tn.claimed()
+	tn.g.Expect(claim.Spec.MetaData).To(gomega.Equal(&corev1.SecretReference{Namespace: tn.namespace, Name: machineName + "-metadata"}))
+	tn.g.Expect(claim.Spec.NetworkData).To(gomega.BeNil())
+	tn.g.Expect(m.Status.RenderedData.Name).To(gomega.Equal("template-0"))
+	tn.g.Expect(conditionOf(m, "Metal3DataReady")).To(gomega.Equal("True/Metal3DataSecretsReady"))
+
+	tn.g.Expect(tn.Delete(tn.ctx, m)).To(gomega.Succeed())
+	tn.waits("HostClaimReady", "Deprovisioning")
+	dataClaim := &infrav1.Metal3DataClaim{}
+	tn.g.Expect(tn.get(machineName, dataClaim)).To(gomega.Succeed())
+	tn.g.Expect(dataClaim.DeletionTimestamp).To(gomega.BeNil(), "the addresses of a running server are not given away")
+	tn.release()
+	tn.gone(machineName, m)
+	tn.gone(machineName, dataClaim)
+}
+
 // TestHostLost shows that a machine whose host is gone gets no other one.
 func TestHostLost(t *testing.T) {
 	tn := newTenant(t)

@@ -57,8 +57,10 @@ func Kinds(poolToData handler.MapFunc) []latekind.Kind {
 	return []latekind.Kind{
 		{Object: &ipamv1alpha1.IPClaim{}, CRD: ipClaimCRD, Index: index(&ipamv1alpha1.IPClaim{}), Handler: owners},
 		{Object: &capipamv1.IPAddressClaim{}, CRD: ipAddressClaimCRD, Index: index(&capipamv1.IPAddressClaim{}), Handler: owners},
-		{Object: &ipamv1alpha1.IPPool{}, CRD: ipPoolCRD, Handler: handler.EnqueueRequestsFromMapFunc(poolToData),
-			Predicates: []predicate.Predicate{comes()}},
+		{
+			Object: &ipamv1alpha1.IPPool{}, CRD: ipPoolCRD, Handler: handler.EnqueueRequestsFromMapFunc(poolToData),
+			Predicates: []predicate.Predicate{comes()},
+		},
 	}
 }
 

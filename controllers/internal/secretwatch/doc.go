@@ -21,7 +21,7 @@ limitations under the License.
 //
 // It takes a metadata client and namespaces, and hands namespace and name of a
 // changed Secret to each subscribed controller. A namespace whose rights are
-// missing is tried again by itself; once it works, subscribers get one event
-// with an empty name. The package never reads the data of a Secret, never
-// caches one and never writes.
+// missing is tried again by itself; once it works, and when it works for the
+// first time, subscribers get one event with an empty name. The package never
+// reads the data of a Secret, never caches one and never writes.
 package secretwatch

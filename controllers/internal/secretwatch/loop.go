@@ -46,7 +46,8 @@ type loop struct {
 	notify    func(ctx context.Context, namespace, name string)
 
 	// known maps the name of each Secret to the resourceVersion last seen, so
-	// that a new list tells what changed, disappeared included.
+	// that a new list tells what changed, disappeared included. It is nil before
+	// the first list, which cannot tell what disappeared just before it.
 	known map[string]string
 	// failed says that the last attempt failed and nobody was told yet that
 	// the namespace works again.
@@ -55,7 +56,7 @@ type loop struct {
 
 func newLoop(client metadata.Interface, namespace string, notify func(context.Context, string, string)) *loop {
 	secrets := client.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(namespace)
-	return &loop{secrets: secrets, namespace: namespace, notify: notify, known: map[string]string{}}
+	return &loop{secrets: secrets, namespace: namespace, notify: notify}
 }
 
 // run lists and watches until ctx ends, with a bounded pause in between, so
@@ -105,7 +106,7 @@ func (l *loop) list(ctx context.Context) (string, error) {
 func (l *loop) compare(ctx context.Context, seen map[string]string) {
 	before := l.known
 	l.known = seen
-	if l.failed {
+	if l.failed || before == nil {
 		l.failed = false
 		l.notify(ctx, l.namespace, "")
 	}

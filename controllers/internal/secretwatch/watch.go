@@ -35,9 +35,9 @@ var (
 )
 
 // MapFunc turns a changed Secret into the requests of a controller. The name is
-// empty when the watch of the namespace works again after it failed, or has
-// worked for the first time after it failed: whoever waits for rights in that
-// namespace should then look again.
+// empty when the watch of the namespace works for the first time, or again after
+// it failed: whoever waits for rights in that namespace, or for a Secret to go,
+// should then look again.
 type MapFunc func(ctx context.Context, namespace, name string) []reconcile.Request
 
 // Watch is the set of watches of one manager. Its zero value is not usable; New

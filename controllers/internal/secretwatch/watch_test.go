@@ -121,6 +121,15 @@ func TestWatchReportsSecretsThatExistAppearAndGo(t *testing.T) {
 	expect(t, requests, "tenant", "old")
 }
 
+// A Secret that is deleted after it was read and before the first list is in no
+// list and in no event: whoever waits for it to go must look once more.
+func TestWatchTellsWhenItBegins(t *testing.T) {
+	w := New(newClient(t))
+	requests := start(t, w)
+	w.Ensure("tenant")
+	expect(t, requests, "tenant", "")
+}
+
 func TestWatchTellsWhenMissingRightsHaveCome(t *testing.T) {
 	client := newClient(t)
 	var refusals atomic.Int32

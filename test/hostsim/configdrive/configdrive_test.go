@@ -17,6 +17,7 @@ limitations under the License.
 package configdrive
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -112,9 +113,7 @@ func TestMetaData(t *testing.T) {
 			"uuid": "uid-0", "name": "host-0", "local-hostname": "host-0", "local_hostname": "host-0",
 			"metal3-namespace": "infra", "metal3-name": "host-0",
 		}
-		for key, value := range over {
-			all[key] = value
-		}
+		maps.Copy(all, over)
 		return all
 	}
 	tests := map[string]struct {

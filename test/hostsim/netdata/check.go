@@ -95,12 +95,12 @@ func checkNetwork(network Network, links map[string]Link) error {
 		return fmt.Errorf("its link %q is not there", network.Link)
 	}
 	if static(network) {
-		if _, err := prefix(network.Address, network.Netmask); err != nil {
+		if err := checkPrefix(network.Address, network.Netmask); err != nil {
 			return err
 		}
 	}
 	for _, route := range network.Routes {
-		if _, err := prefix(route.Network, route.Netmask); err != nil {
+		if err := checkPrefix(route.Network, route.Netmask); err != nil {
 			return fmt.Errorf("route: %w", err)
 		}
 		if _, err := netip.ParseAddr(route.Gateway); err != nil {
@@ -115,26 +115,23 @@ func static(network Network) bool {
 	return network.Type == "ipv4" || network.Type == "ipv6"
 }
 
-// prefix reads address/bits, or an address with a mask, which is dotted for
+// checkPrefix wants address/bits, or an address with a mask, which is dotted for
 // IPv4, and for IPv6 an address or a number of bits.
-func prefix(address, mask string) (netip.Prefix, error) {
+func checkPrefix(address, mask string) error {
 	if strings.Contains(address, "/") {
-		return netip.ParsePrefix(address)
+		_, err := netip.ParsePrefix(address)
+		return err
 	}
 	addr, err := netip.ParseAddr(address)
 	if err != nil {
-		return netip.Prefix{}, fmt.Errorf("%q is no address", address)
+		return fmt.Errorf("%q is no address", address)
 	}
 	if maskAddr, err := netip.ParseAddr(mask); err == nil {
-		bits, size := net.IPMask(maskAddr.AsSlice()).Size()
-		if size != addr.BitLen() {
-			return netip.Prefix{}, fmt.Errorf("%q is no netmask for %s", mask, address)
+		if _, size := net.IPMask(maskAddr.AsSlice()).Size(); size == addr.BitLen() {
+			return nil
 		}
-		return addr.Prefix(bits)
+	} else if _, err := netip.ParsePrefix(address + "/" + mask); err == nil {
+		return nil
 	}
-	whole, err := netip.ParsePrefix(address + "/" + mask)
-	if err != nil {
-		return netip.Prefix{}, fmt.Errorf("%q is no netmask for %s", mask, address)
-	}
-	return whole, nil
+	return fmt.Errorf("%q is no netmask for %s", mask, address)
 }

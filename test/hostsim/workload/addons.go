@@ -65,24 +65,6 @@ func (cl *cluster) install(ctx context.Context, m Machine) error {
 	return nil
 }
 
-// writeConfiguration publishes the configuration that the cluster was founded
-// with. A control plane that joined does not have it; what it can say is
-// replaced when the founder, if it still exists, comes back too.
-func (cl *cluster) writeConfiguration(ctx context.Context, m Machine) error {
-	document := m.Plan.ClusterYAML
-	if document == "" {
-		document = fmt.Sprintf("apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nclusterName: kubernetes\n"+
-			"controlPlaneEndpoint: %s\nkubernetesVersion: %s\n", m.Plan.Endpoint, m.Node.KubeletVersion)
-	}
-	wanted := configMap(metav1.NamespaceSystem, "kubeadm-config", "ClusterConfiguration", document)
-	err := cl.create(ctx, wanted)
-	if !apierrors.IsAlreadyExists(err) {
-		return err
-	}
-	data := wanted.Data
-	return cl.change(ctx, wanted, func(obj client.Object) { obj.(*corev1.ConfigMap).Data = data })
-}
-
 // clusterInfo is the public kubeconfig that discovery by token starts from.
 func clusterInfo(endpoint string, authority kubeadm.Authority) (*corev1.ConfigMap, error) {
 	pem, err := certutil.EncodeCertificates(authority.Certificate)

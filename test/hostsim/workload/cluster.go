@@ -26,6 +26,7 @@ import (
 	inmemoryclient "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/runtime/client"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/test/hostsim/endpoint"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/hostsim/kubeadm"
 )
 
@@ -35,7 +36,7 @@ type cluster struct {
 	name     string
 	pki      kubeadm.PKI
 	client   inmemoryclient.Client
-	server   *server
+	server   *endpoint.Server
 	machines map[string]*member
 	// rebuilt clusters were there before this process; what was in their API
 	// and is not on the machines' disks, such as tokens, is lost.
@@ -66,6 +67,21 @@ func (cl *cluster) hasControlPlane() bool {
 		}
 	}
 	return false
+}
+
+// checkAuthorities refuses a control plane that would sign with other keys than
+// the rest of the cluster.
+func (cl *cluster) checkAuthorities(m Machine) error {
+	if !m.controlPlane() {
+		return nil
+	}
+	if !cl.pki.Cluster.Certificate.Equal(m.Plan.PKI.Cluster.Certificate) {
+		return fmt.Errorf("the cluster at %s has another authority than ca.crt of this machine", cl.name)
+	}
+	if !cl.pki.Etcd.Certificate.Equal(m.Plan.PKI.Etcd.Certificate) {
+		return fmt.Errorf("the cluster at %s has another etcd authority than etcd/ca.crt of this machine", cl.name)
+	}
+	return nil
 }
 
 // checkName refuses a second machine under the name of a Node that is ready, as
@@ -109,10 +125,10 @@ func (cl *cluster) startControlPlane(ctx context.Context, m Machine, now time.Ti
 			return err
 		}
 	}
-	if err := cl.server.addMember(etcdPodName(m.Node.Name)); err != nil {
+	if err := cl.server.AddMember(etcdPodName(m.Node.Name)); err != nil {
 		return err
 	}
-	return cl.server.listen()
+	return cl.server.Listen()
 }
 
 // stop takes a machine off: its Node is unreachable, its pods do not answer, the
@@ -125,9 +141,9 @@ func (cl *cluster) stop(ctx context.Context, key string, now time.Time) error {
 	m.running = false
 	name := m.machine.Node.Name
 	if m.machine.controlPlane() {
-		cl.server.removeMember(etcdPodName(name))
+		cl.server.RemoveMember(etcdPodName(name))
 		if !cl.serving() {
-			cl.server.close()
+			cl.server.Close()
 		}
 		if err := cl.elect(ctx, name, now); err != nil {
 			return err

@@ -19,13 +19,15 @@ package workload
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
 	inmemoryruntime "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/runtime"
+	inmemoryapi "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/server/api"
+	inmemoryetcd "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/server/etcd"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/test/hostsim/endpoint"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/hostsim/kubeadm"
 )
 
@@ -66,7 +68,7 @@ func (c *Clusters) Start(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, cl := range c.byEndpoint {
-		cl.server.close()
+		cl.server.Close()
 	}
 	return nil
 }
@@ -95,10 +97,11 @@ func (c *Clusters) admit(ctx context.Context, m Machine) (*cluster, error) {
 		return c.found(ctx, m)
 	case !found || !founder && !cl.serving():
 		return nil, notYetf("nothing answers at %s", m.Plan.Endpoint)
-	case m.controlPlane() && !cl.pki.Cluster.Certificate.Equal(m.Plan.PKI.Cluster.Certificate):
-		return nil, fmt.Errorf("the cluster at %s has another authority than ca.crt of this machine", m.Plan.Endpoint)
-	case m.controlPlane() && !cl.pki.Etcd.Certificate.Equal(m.Plan.PKI.Etcd.Certificate):
-		return nil, fmt.Errorf("the cluster at %s has another etcd authority than etcd/ca.crt of this machine", m.Plan.Endpoint)
+	}
+	if err := cl.checkAuthorities(m); err != nil {
+		return nil, err
+	}
+	switch {
 	case m.Plan.Role == kubeadm.Init:
 		return cl, cl.writeConfiguration(ctx, m)
 	case m.Restored:
@@ -121,7 +124,12 @@ func (c *Clusters) found(ctx context.Context, m Machine) (*cluster, error) {
 		rebuilt:  m.Restored,
 	}
 	var err error
-	if cl.server, err = newServer(c.runtime, c.log, name, m); err != nil {
+	resolve := func(string) (string, error) { return name, nil }
+	if cl.server, err = endpoint.New(endpoint.Config{
+		Address: name, PKI: m.Plan.PKI, Names: m.Plan.Cluster.APIServer.CertSANs, Version: m.Node.KubeletVersion,
+		API:  inmemoryapi.NewAPIServerHandler(c.runtime, c.log, resolve),
+		Etcd: inmemoryetcd.NewEtcdServerHandler(c.runtime, c.log, resolve),
+	}); err != nil {
 		c.runtime.DeleteResourceGroup(name)
 		return nil, err
 	}
@@ -147,6 +155,12 @@ func (c *Clusters) PowerOn(ctx context.Context, m Machine) error {
 
 // run makes the machine a working part of the cluster.
 func (c *Clusters) run(ctx context.Context, cl *cluster, m Machine) error {
+	if m.Node.KubeletVersion == "" {
+		var err error
+		if m.Node.KubeletVersion, err = cl.version(ctx); err != nil {
+			return err
+		}
+	}
 	served := cl.serving()
 	if err := cl.start(ctx, m, c.clock.Now()); err != nil {
 		return err
@@ -185,7 +199,7 @@ func (c *Clusters) Wipe(ctx context.Context, m Machine) error {
 	if cl.hasControlPlane() {
 		return nil
 	}
-	cl.server.close()
+	cl.server.Close()
 	delete(c.byEndpoint, cl.name)
 	c.runtime.DeleteResourceGroup(cl.name)
 	c.log.Info("Cluster is gone with its last control plane", "endpoint", cl.name)

@@ -84,7 +84,7 @@ func (cl *cluster) lead(ctx context.Context, node string, now time.Time) error {
 
 func (cl *cluster) annotate(ctx context.Context, node string, mutate func(map[string]string)) error {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: etcdPodName(node)}}
-	return client.IgnoreNotFound(cl.change(ctx, pod, func(obj client.Object) { mutate(obj.GetAnnotations()) }))
+	return client.IgnoreNotFound(cl.change(ctx, pod, func() { mutate(pod.Annotations) }))
 }
 
 func (cl *cluster) etcdPods(ctx context.Context) ([]corev1.Pod, error) {

@@ -38,8 +38,9 @@ type Machine struct {
 
 // NodeFacts are what the kubelet finds out about its machine.
 type NodeFacts struct {
-	Name           string
-	Addresses      []string
+	Name      string
+	Addresses []string
+	// KubeletVersion is empty for what the cluster is configured for.
 	KubeletVersion string
 	SystemUUID     string
 	Architecture   string

@@ -18,6 +18,7 @@ package workload
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -29,9 +30,6 @@ import (
 )
 
 const controlPlaneRole = "node-role.kubernetes.io/control-plane"
-
-// unreachable are the taints of a Node whose kubelet went silent.
-var unreachable = []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute}
 
 // newNode is the Node that the kubelet of a machine registers.
 func newNode(m Machine, now time.Time) (*corev1.Node, error) {
@@ -112,8 +110,8 @@ func (cl *cluster) registerNode(ctx context.Context, m Machine, now time.Time) e
 	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}
-	return cl.change(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.Node.Name}}, func(obj client.Object) {
-		existing := obj.(*corev1.Node)
+	existing := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.Node.Name}}
+	return cl.change(ctx, existing, func() {
 		existing.Spec.Taints = slices.DeleteFunc(existing.Spec.Taints, func(t corev1.Taint) bool {
 			return t.Key == corev1.TaintNodeUnreachable
 		})
@@ -123,26 +121,30 @@ func (cl *cluster) registerNode(ctx context.Context, m Machine, now time.Time) e
 
 // loseNode is what the node lifecycle controller does once a kubelet is silent.
 func (cl *cluster) loseNode(ctx context.Context, name string, now time.Time) error {
-	err := cl.change(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, func(obj client.Object) {
-		node := obj.(*corev1.Node)
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	err := cl.change(ctx, node, func() {
 		for i := range node.Status.Conditions {
 			setCondition(node, node.Status.Conditions[i].Type, corev1.ConditionUnknown, "NodeStatusUnknown", now)
 		}
-		for _, effect := range unreachable {
+		for _, effect := range []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute} {
 			node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: effect})
 		}
 	})
 	return client.IgnoreNotFound(err)
 }
 
-// change reads an object, changes it and writes it back, again after a conflict.
-func (cl *cluster) change(ctx context.Context, obj client.Object, mutate func(client.Object)) error {
+// change reads an object, lets mutate change it and writes it back, again after
+// a conflict.
+func (cl *cluster) change(ctx context.Context, obj client.Object, mutate func()) error {
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		if err := cl.client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
 			return err
 		}
-		before := obj.DeepCopyObject().(client.Object)
-		mutate(obj)
+		before, ok := obj.DeepCopyObject().(client.Object)
+		if !ok {
+			return fmt.Errorf("the copy of a %T is no object", obj)
+		}
+		mutate()
 		return cl.client.Patch(ctx, obj, client.MergeFrom(before))
 	})
 }

@@ -51,7 +51,7 @@ func (cl *cluster) runPod(ctx context.Context, pod *corev1.Pod) error {
 		return err
 	}
 	wanted := pod.Status
-	return cl.change(ctx, pod, func(obj client.Object) { obj.(*corev1.Pod).Status = wanted })
+	return cl.change(ctx, pod, func() { pod.Status = wanted })
 }
 
 // silencePods marks the pods of a silent node as not ready.
@@ -61,8 +61,8 @@ func (cl *cluster) silencePods(ctx context.Context, node string) error {
 		return err
 	}
 	for i := range pods {
-		err := cl.change(ctx, &pods[i], func(obj client.Object) {
-			obj.(*corev1.Pod).Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: "NodeNotReady"}}
+		err := cl.change(ctx, &pods[i], func() {
+			pods[i].Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: "NodeNotReady"}}
 		})
 		if client.IgnoreNotFound(err) != nil {
 			return err

@@ -92,10 +92,14 @@ type file struct{ path, content string }
 func (c Cluster) pki() []file {
 	const dir = "/etc/kubernetes/pki/"
 	return []file{
-		{dir + "ca.crt", c.CA.CertPEM}, {dir + "ca.key", c.CA.KeyPEM},
-		{dir + "etcd/ca.crt", c.Etcd.CertPEM}, {dir + "etcd/ca.key", c.Etcd.KeyPEM},
-		{dir + "front-proxy-ca.crt", c.CA.CertPEM}, {dir + "front-proxy-ca.key", c.CA.KeyPEM},
-		{dir + "sa.pub", "public"}, {dir + "sa.key", "private"},
+		{dir + "ca.crt", c.CA.CertPEM},
+		{dir + "ca.key", c.CA.KeyPEM},
+		{dir + "etcd/ca.crt", c.Etcd.CertPEM},
+		{dir + "etcd/ca.key", c.Etcd.KeyPEM},
+		{dir + "front-proxy-ca.crt", c.CA.CertPEM},
+		{dir + "front-proxy-ca.key", c.CA.KeyPEM},
+		{dir + "sa.pub", "public"},
+		{dir + "sa.key", "private"},
 	}
 }
 

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package workload
+package endpoint
 
 import (
 	"encoding/json"
@@ -30,10 +30,10 @@ import (
 // certificate of the cluster gets to the API, apart from what a real API server
 // tells everybody: health, version, and the cluster-info that joining machines
 // start from.
-func (s *server) route(api, etcd http.Handler, kubernetesVersion string) http.Handler {
+func (s *Server) route() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, member := s.member(r.TLS.ServerName); member {
-			etcd.ServeHTTP(w, r)
+			s.config.Etcd.ServeHTTP(w, r)
 			return
 		}
 		switch r.URL.Path {
@@ -41,7 +41,7 @@ func (s *server) route(api, etcd http.Handler, kubernetesVersion string) http.Ha
 			_, _ = w.Write([]byte("ok"))
 			return
 		case "/version":
-			writeJSON(w, http.StatusOK, version.Info{GitVersion: kubernetesVersion, Platform: "linux/amd64"})
+			writeJSON(w, http.StatusOK, version.Info{GitVersion: s.config.Version, Platform: "linux/amd64"})
 			return
 		}
 		clusterInfo := r.Method == http.MethodGet && r.URL.Path == "/api/v1/namespaces/kube-public/configmaps/cluster-info"
@@ -58,16 +58,21 @@ func (s *server) route(api, etcd http.Handler, kubernetesVersion string) http.Ha
 			return
 		}
 		if asTable(r) {
-			serveTable(api, w, r, time.Now())
+			serveTable(s.config.API, w, r, time.Now())
 			return
 		}
-		api.ServeHTTP(w, r)
+		s.config.API.ServeHTTP(w, r)
 	})
 }
 
 func writeJSON(w http.ResponseWriter, code int, body any) {
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	// The connection is the client's; it sees what got through.
-	_ = json.NewEncoder(w).Encode(body)
+	_, _ = w.Write(encoded)
 }

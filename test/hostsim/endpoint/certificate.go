@@ -14,10 +14,9 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package workload
+package endpoint
 
 import (
-	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -61,7 +60,7 @@ func issue(authority kubeadm.Authority, commonName string, names ...string) (*tl
 			template.DNSNames = append(template.DNSNames, name)
 		}
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, authority.Certificate, crypto.PublicKey(key.Public()), authority.Key)
+	der, err := x509.CreateCertificate(rand.Reader, template, authority.Certificate, key.Public(), authority.Key)
 	if err != nil {
 		return nil, fmt.Errorf("issue a certificate for %s: %w", commonName, err)
 	}

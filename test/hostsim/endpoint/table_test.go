@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package workload
+package endpoint
 
 import (
 	"encoding/json"
@@ -33,12 +33,13 @@ func TestToTable(t *testing.T) {
 	}
 	kind := func(name string) metav1.TypeMeta { return metav1.TypeMeta{APIVersion: "v1", Kind: name} }
 	node := corev1.Node{TypeMeta: kind("Node"), ObjectMeta: meta("b")}
-	node.Labels = map[string]string{controlPlaneRole: ""}
+	node.Labels = map[string]string{"node-role.kubernetes.io/control-plane": ""}
 	node.Status.NodeInfo.KubeletVersion = "v1.36.1"
 	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: "b"}, {Type: corev1.NodeInternalIP, Address: "10.0.0.1"}}
-	setCondition(&node, corev1.NodeReady, corev1.ConditionTrue, "KubeletReady", now)
-	pod := staticPod("etcd", "b")
-	pod.TypeMeta, pod.CreationTimestamp = kind("Pod"), meta("").CreationTimestamp
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	pod := corev1.Pod{TypeMeta: kind("Pod"), ObjectMeta: meta("etcd-b"), Spec: corev1.PodSpec{NodeName: "b"}, Status: corev1.PodStatus{
+		Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+	}}
 
 	tests := map[string]struct {
 		given any
@@ -53,7 +54,7 @@ func TestToTable(t *testing.T) {
 		},
 		"shows a single Node": {given: node, want: [][]any{{"b", "Ready", "control-plane", "10m", "v1.36.1", "10.0.0.1"}}},
 		"lists Pods": {
-			given: corev1.PodList{TypeMeta: kind("PodList"), Items: []corev1.Pod{*pod}},
+			given: corev1.PodList{TypeMeta: kind("PodList"), Items: []corev1.Pod{pod}},
 			want:  [][]any{{"etcd-b", "1/1", "Running", "10m", "b"}},
 		},
 		"shows a silent Pod":         {given: corev1.Pod{TypeMeta: kind("Pod"), ObjectMeta: meta("p")}, want: [][]any{{"p", "0/1", "", "10m", ""}}},

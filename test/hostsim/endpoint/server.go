@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package workload
+package endpoint
 
 import (
 	"crypto/tls"
@@ -24,23 +24,35 @@ import (
 	"net"
 	"net/http"
 	"sync"
-
-	"github.com/go-logr/logr"
-	inmemoryruntime "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/runtime"
-	inmemoryapi "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/server/api"
-	inmemoryetcd "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/server/etcd"
+	"time"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/test/hostsim/kubeadm"
 )
 
-// server is the endpoint of one cluster. The API server and all etcd members
+// headerTimeout is how long a client may take to say what it wants.
+const headerTimeout = 10 * time.Second
+
+// Config is what a server is made of.
+type Config struct {
+	// Address is the host:port to listen on.
+	Address string
+	PKI     kubeadm.PKI
+	// Names are further names of the API server's certificate.
+	Names []string
+	// Version is what the API server calls itself.
+	Version string
+	// API and Etcd answer the requests that are let through.
+	API  http.Handler
+	Etcd http.Handler
+}
+
+// Server is the endpoint of one cluster. The API server and all etcd members
 // share it: clients reach a member through a forwarded port and name its pod as
 // TLS server name. That name selects certificate and client authority.
-type server struct {
-	endpoint string
-	pki      kubeadm.PKI
-	api      *tls.Certificate
-	handler  http.Handler
+type Server struct {
+	config  Config
+	api     *tls.Certificate
+	handler http.Handler
 
 	mu       sync.RWMutex
 	members  map[string]*tls.Certificate
@@ -48,39 +60,37 @@ type server struct {
 	listener net.Listener
 }
 
-func newServer(runtime inmemoryruntime.Manager, log logr.Logger, name string, m Machine) (*server, error) {
-	host, _, err := net.SplitHostPort(m.Plan.Endpoint)
+// New makes a server that does not listen yet.
+func New(config Config) (*Server, error) {
+	host, _, err := net.SplitHostPort(config.Address)
 	if err != nil {
-		return nil, fmt.Errorf("control plane endpoint %q is not host:port", m.Plan.Endpoint)
+		return nil, fmt.Errorf("control plane endpoint %q is not host:port", config.Address)
 	}
-	s := &server{endpoint: m.Plan.Endpoint, pki: m.Plan.PKI, members: map[string]*tls.Certificate{}}
-	if s.api, err = issue(s.pki.Cluster, "kube-apiserver", append(m.Plan.Cluster.APIServer.CertSANs, host)...); err != nil {
+	s := &Server{config: config, members: map[string]*tls.Certificate{}}
+	if s.api, err = issue(config.PKI.Cluster, "kube-apiserver", append(config.Names, host)...); err != nil {
 		return nil, err
 	}
-	resolve := func(string) (string, error) { return name, nil }
-	s.handler = s.route(
-		inmemoryapi.NewAPIServerHandler(runtime, log.V(2), resolve),
-		inmemoryetcd.NewEtcdServerHandler(runtime, log.V(2), resolve),
-		m.Node.KubeletVersion)
+	s.handler = s.route()
 	return s, nil
 }
 
-// listen opens the endpoint unless it is open.
-func (s *server) listen() error {
+// Listen opens the endpoint unless it is open.
+func (s *Server) Listen() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.running != nil {
 		return nil
 	}
 	var err error
-	if s.listener, err = net.Listen("tcp", s.endpoint); err != nil {
+	if s.listener, err = net.Listen("tcp", s.config.Address); err != nil {
 		return fmt.Errorf("control plane endpoint: %w", err)
 	}
 	s.running = &http.Server{
 		Handler:   s.handler,
 		TLSConfig: &tls.Config{GetConfigForClient: s.configFor, MinVersion: tls.VersionTLS12},
 		// Clients that give up a handshake are no news.
-		ErrorLog: stdlog.New(io.Discard, "", 0),
+		ErrorLog:          stdlog.New(io.Discard, "", 0),
+		ReadHeaderTimeout: headerTimeout,
 	}
 	go func(running *http.Server, listener net.Listener) {
 		// Serve ends with an error in any case, and only when it is closed.
@@ -89,8 +99,8 @@ func (s *server) listen() error {
 	return nil
 }
 
-// close drops the endpoint and every connection to it.
-func (s *server) close() {
+// Close drops the endpoint and every connection to it.
+func (s *Server) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.running != nil {
@@ -101,8 +111,9 @@ func (s *server) close() {
 	}
 }
 
-func (s *server) addMember(pod string) error {
-	certificate, err := issue(s.pki.Etcd, pod, pod)
+// AddMember makes the etcd member of a pod answer.
+func (s *Server) AddMember(pod string) error {
+	certificate, err := issue(s.config.PKI.Etcd, pod, pod)
 	if err != nil {
 		return err
 	}
@@ -112,13 +123,14 @@ func (s *server) addMember(pod string) error {
 	return nil
 }
 
-func (s *server) removeMember(pod string) {
+// RemoveMember silences the etcd member of a pod.
+func (s *Server) RemoveMember(pod string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.members, pod)
 }
 
-func (s *server) member(name string) (*tls.Certificate, bool) {
+func (s *Server) member(name string) (*tls.Certificate, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	certificate, ok := s.members[name]
@@ -127,17 +139,17 @@ func (s *server) member(name string) (*tls.Certificate, bool) {
 
 // configFor makes etcd members demand a client certificate of their authority.
 // The API server checks one if it is shown; see route for who must.
-func (s *server) configFor(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+func (s *Server) configFor(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 	config := &tls.Config{
 		Certificates: []tls.Certificate{*s.api},
-		ClientCAs:    pool(s.pki.Cluster),
+		ClientCAs:    pool(s.config.PKI.Cluster),
 		ClientAuth:   tls.VerifyClientCertIfGiven,
 		NextProtos:   []string{"h2", "http/1.1"},
 		MinVersion:   tls.VersionTLS12,
 	}
 	if certificate, ok := s.member(hello.ServerName); ok {
 		config.Certificates = []tls.Certificate{*certificate}
-		config.ClientCAs = pool(s.pki.Etcd)
+		config.ClientCAs = pool(s.config.PKI.Etcd)
 		config.ClientAuth = tls.RequireAndVerifyClientCert
 	}
 	return config, nil

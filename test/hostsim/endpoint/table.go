@@ -14,11 +14,12 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package workload
+package endpoint
 
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -89,7 +90,7 @@ func toTable(body []byte, now time.Time) (*metav1.Table, error) {
 		table.Rows = append(table.Rows, row)
 	}
 	slices.SortFunc(table.Rows, func(a, b metav1.TableRow) int {
-		return strings.Compare(a.Cells[0].(string), b.Cells[0].(string))
+		return strings.Compare(fmt.Sprint(a.Cells[0]), fmt.Sprint(b.Cells[0]))
 	})
 	return table, nil
 }
@@ -113,10 +114,12 @@ func nodeRow(raw []byte, now time.Time) (metav1.TableRow, error) {
 		return metav1.TableRow{}, err
 	}
 	status, role, address := "NotReady", "<none>", "<none>"
-	if ready(&node) {
-		status = "Ready"
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {
+			status = "Ready"
+		}
 	}
-	if _, ok := node.Labels[controlPlaneRole]; ok {
+	if _, ok := node.Labels["node-role.kubernetes.io/control-plane"]; ok {
 		role = "control-plane"
 	}
 	for _, a := range node.Status.Addresses {

@@ -1,0 +1,163 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package cluster
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+var noon = metav1.NewTime(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC))
+
+func both(infrastructure, ready metav1.Condition) []metav1.Condition {
+	infrastructure.Type, ready.Type = "BaremetalInfrastructureReady", "Ready"
+	return []metav1.Condition{infrastructure, ready}
+}
+
+func given(change func(*scope)) *scope {
+	s := &scope{infra: &infrav1.Metal3Cluster{}, owner: &clusterv1.Cluster{}}
+	change(s)
+	s.before = s.infra.DeepCopy()
+	return s
+}
+
+func TestReport(t *testing.T) {
+	const noEndpoint = "No control plane endpoint yet: set spec.controlPlaneEndpoint, or let the control plane provider set the endpoint of the Cluster"
+	endpoint := infrav1.APIEndpoint{Host: "192.0.2.1", Port: 6443}
+	known := metav1.Condition{Status: "True", Reason: "Ready", Message: "The control plane endpoint is given by the Metal3Cluster"}
+	tests := map[string]struct {
+		given      *scope
+		want       infrav1.Metal3ClusterStatus
+		wantEvents int
+	}{
+		"waits for its Cluster": {
+			given: given(func(s *scope) { s.owner = nil; s.infra.Spec.ControlPlaneEndpoint = endpoint }),
+			want: infrav1.Metal3ClusterStatus{LastUpdated: &noon, Conditions: both(
+				metav1.Condition{Status: "False", Reason: "WaitingForClusterOwner", Message: "Waiting for Cluster API to make a Cluster the owner of this Metal3Cluster"},
+				metav1.Condition{Status: "False", Reason: "NotReady", Message: "Waiting for Cluster API to make a Cluster the owner of this Metal3Cluster"})},
+		},
+		"waits for an endpoint": {
+			given: given(func(*scope) {}),
+			want: infrav1.Metal3ClusterStatus{LastUpdated: &noon, Conditions: both(
+				metav1.Condition{Status: "False", Reason: "WaitingForControlPlaneEndpoint", Message: noEndpoint},
+				metav1.Condition{Status: "False", Reason: "NotReady", Message: noEndpoint})},
+		},
+		"is provisioned once the endpoint is known, and copies failure domains": {
+			given: given(func(s *scope) {
+				s.infra.Spec.ControlPlaneEndpoint = endpoint
+				s.infra.Spec.FailureDomains = []clusterv1.FailureDomain{{Name: "row-1", ControlPlane: ptr.To(true)}}
+			}),
+			want: infrav1.Metal3ClusterStatus{
+				LastUpdated:    &noon,
+				Initialization: infrav1.Metal3ClusterInitializationStatus{Provisioned: ptr.To(true)},
+				FailureDomains: []clusterv1.FailureDomain{{Name: "row-1", ControlPlane: ptr.To(true)}},
+				Conditions:     both(known, metav1.Condition{Status: "True", Reason: "Ready"}),
+			},
+			wantEvents: 1,
+		},
+		"stays provisioned when the endpoint goes": {
+			given: given(func(s *scope) { s.infra.Status.Initialization.Provisioned = ptr.To(true) }),
+			want: infrav1.Metal3ClusterStatus{
+				LastUpdated:    &noon,
+				Initialization: infrav1.Metal3ClusterInitializationStatus{Provisioned: ptr.To(true)},
+				Conditions: both(metav1.Condition{Status: "False", Reason: "WaitingForControlPlaneEndpoint", Message: noEndpoint},
+					metav1.Condition{Status: "False", Reason: "NotReady", Message: noEndpoint}),
+			},
+		},
+		"refuses the hosts of another cluster": {
+			given: given(func(s *scope) {
+				s.infra.Spec.ControlPlaneEndpoint = endpoint
+				s.infra.Spec.IdentityRef = &infrav1.IdentityReference{Name: "remote"}
+			}),
+			want: infrav1.Metal3ClusterStatus{LastUpdated: &noon, Conditions: both(
+				metav1.Condition{
+					Status: "False", Reason: "IdentityRefNotSupported",
+					Message: `identityRef "remote" is not supported yet by this version: remove it to use the hosts of this cluster`,
+				},
+				metav1.Condition{
+					Status: "False", Reason: "NotReady",
+					Message: `identityRef "remote" is not supported yet by this version: remove it to use the hosts of this cluster`,
+				})},
+			wantEvents: 1,
+		},
+		"is not ready while it is being deleted": {
+			given: given(func(s *scope) {
+				s.infra.Spec.ControlPlaneEndpoint = endpoint
+				s.infra.DeletionTimestamp = &noon
+				s.infra.Status.Initialization.Provisioned = ptr.To(true)
+				s.machines = true
+			}),
+			want: infrav1.Metal3ClusterStatus{
+				LastUpdated:    &noon,
+				Initialization: infrav1.Metal3ClusterInitializationStatus{Provisioned: ptr.To(true)},
+				Conditions: both(known, metav1.Condition{
+					Status: "False", Reason: "Deleting", Message: "Waiting for the machines of the Cluster to be deleted",
+				}),
+			},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			report(tc.given, noon)
+			byType := cmpopts.SortSlices(func(a, b metav1.Condition) bool { return a.Type < b.Type })
+			noTimes := cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")
+			if diff := cmp.Diff(tc.want, tc.given.infra.Status, byType, noTimes); diff != "" {
+				t.Errorf("status (-want +got):\n%s", diff)
+			}
+			again := given(func(s *scope) { *s = *tc.given })
+			report(again, metav1.NewTime(noon.Add(time.Hour)))
+			if again.infra.Status.LastUpdated != nil && !again.infra.Status.LastUpdated.Equal(&noon) {
+				t.Error("a second report of the same facts changes the status")
+			}
+			recorder := events.NewFakeRecorder(10)
+			(&Reconciler{Recorder: recorder}).announce(tc.given)
+			if got := len(recorder.Events); got != tc.wantEvents {
+				t.Errorf("%d events, want %d", got, tc.wantEvents)
+			}
+		})
+	}
+}
+
+func TestClusterToInfra(t *testing.T) {
+	cluster := func(group, kind string) *clusterv1.Cluster {
+		return &clusterv1.Cluster{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-a", Name: "a"},
+			Spec: clusterv1.ClusterSpec{InfrastructureRef: clusterv1.ContractVersionedObjectReference{
+				APIGroup: group, Kind: kind, Name: "a-infra",
+			}},
+		}
+	}
+	if got := clusterToInfra(t.Context(), cluster("infrastructure.cluster.x-k8s.io", "Metal3Cluster")); len(got) != 1 ||
+		got[0].Namespace != "tenant-a" || got[0].Name != "a-infra" {
+		t.Errorf("requests are %v", got)
+	}
+	if got := clusterToInfra(t.Context(), cluster("infrastructure.cluster.x-k8s.io", "OtherCluster")); len(got) != 0 {
+		t.Errorf("somebody else's infrastructure is asked for: %v", got)
+	}
+	if got := clusterToInfra(t.Context(), &clusterv1.Machine{}); len(got) != 0 {
+		t.Errorf("a Machine is taken for a Cluster: %v", got)
+	}
+}

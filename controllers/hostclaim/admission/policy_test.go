@@ -1,0 +1,76 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package admission
+
+import (
+	"testing"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestPolicy(t *testing.T) {
+	going := metav1.Now()
+	tests := map[string]struct {
+		given   bmov1alpha1.HostDeployPolicy
+		refused bool // when it is created
+		kept    bool // refused when it is changed
+		warned  bool
+	}{
+		"accepts a valid policy": {
+			given: bmov1alpha1.HostDeployPolicy{Spec: bmov1alpha1.HostDeployPolicySpec{
+				HostClaimNamespaces: &bmov1alpha1.HostClaimNamespaces{NameMatches: "tenant-.*"},
+			}},
+		},
+		"refuses an invalid expression": {
+			given: bmov1alpha1.HostDeployPolicy{Spec: bmov1alpha1.HostDeployPolicySpec{
+				HostClaimNamespaces: &bmov1alpha1.HostClaimNamespaces{NameMatches: "("},
+			}},
+			refused: true, kept: true,
+		},
+		"lets an invalid policy go": {
+			given: bmov1alpha1.HostDeployPolicy{
+				ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &going},
+				Spec: bmov1alpha1.HostDeployPolicySpec{
+					HostClaimNamespaces: &bmov1alpha1.HostClaimNamespaces{NameMatches: "("},
+				},
+			},
+			refused: true,
+		},
+		"warns of a policy for everybody": {
+			given: bmov1alpha1.HostDeployPolicy{Spec: bmov1alpha1.HostDeployPolicySpec{
+				HostClaimNamespaces: &bmov1alpha1.HostClaimNamespaces{},
+			}},
+			warned: true,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			warnings, err := Policy{}.ValidateCreate(t.Context(), &tt.given)
+			if (err != nil) != tt.refused || (len(warnings) > 0) != tt.warned {
+				t.Errorf("create: %v, %v, want refused %t, warned %t", warnings, err, tt.refused, tt.warned)
+			}
+			warnings, err = Policy{}.ValidateUpdate(t.Context(), nil, &tt.given)
+			if (err != nil) != tt.kept || (len(warnings) > 0) != tt.warned {
+				t.Errorf("update: %v, %v, want refused %t, warned %t", warnings, err, tt.kept, tt.warned)
+			}
+			if _, err := (Policy{}).ValidateDelete(t.Context(), &tt.given); err != nil {
+				t.Errorf("delete: %v", err)
+			}
+		})
+	}
+}

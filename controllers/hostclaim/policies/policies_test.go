@@ -1,0 +1,96 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package policies
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func newPolicy(c *bmov1alpha1.HostClaimNamespaces) *bmov1alpha1.HostDeployPolicy {
+	return &bmov1alpha1.HostDeployPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "p"},
+		Spec:       bmov1alpha1.HostDeployPolicySpec{HostClaimNamespaces: c},
+	}
+}
+
+func reasons(warnings []warning) []string {
+	var out []string
+	for _, w := range warnings {
+		out = append(out, w.reason)
+	}
+	return out
+}
+
+func TestWarningsOf(t *testing.T) {
+	tests := map[string]struct {
+		given *bmov1alpha1.HostClaimNamespaces
+		want  []string
+	}{
+		"nothing about a policy that admits nobody": {nil, nil},
+		"nothing about names":                       {&bmov1alpha1.HostClaimNamespaces{Names: []string{"a"}}, nil},
+		"an invalid expression":                     {&bmov1alpha1.HostClaimNamespaces{NameMatches: "("}, []string{invalidReason}},
+		"a policy that admits everybody":            {&bmov1alpha1.HostClaimNamespaces{}, []string{everybodyReason}},
+		"an expression that matches in part":        {&bmov1alpha1.HostClaimNamespaces{NameMatches: "tenant"}, []string{partMatchesReason}},
+		"nothing about an expression for the whole": {&bmov1alpha1.HostClaimNamespaces{NameMatches: "tenant-."}, nil},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := reasons(warningsOf(newPolicy(tt.given), []string{"default", "tenant-a", "tenant-b"}))
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestEachWarningIsGivenOnce(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	r, err := New(nil, nil, registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(nil, nil, registry); err == nil {
+		t.Error("a second set of the same metrics is accepted")
+	}
+	key := types.NamespacedName{Namespace: "infra", Name: "p"}
+	first, second := warning{"One", "x"}, warning{"Two", "y"}
+	for _, step := range []struct {
+		what string
+		now  []warning
+		want []string
+	}{
+		{"a new fault", []warning{first}, []string{"One"}},
+		{"the same fault", []warning{first}, nil},
+		{"one fault more", []warning{first, second}, []string{"Two"}},
+		{"a mended policy", nil, nil},
+		{"the first fault again", []warning{first}, []string{"One"}},
+	} {
+		if diff := cmp.Diff(step.want, reasons(r.change(key, step.now))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", step.what, diff)
+		}
+	}
+	families, err := registry.Gather()
+	if err != nil || len(families) != 1 || len(families[0].GetMetric()) != 1 {
+		t.Errorf("metrics %v, %v, want one of one fault", families, err)
+	}
+}

@@ -1,0 +1,110 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package setup
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+)
+
+func parse(t *testing.T, args ...string) Options {
+	t.Helper()
+	o := NewOptions()
+	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	o.AddFlags(fs)
+	if err := fs.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestValidate(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		want string // part of the error; empty when valid
+	}{
+		"accepts the defaults":             {nil, ""},
+		"accepts a manager without a port": {[]string{"--webhook-port=0", "--webhook-cert-dir="}, ""},
+		"refuses no requests at all":       {[]string{"--kube-api-qps=0"}, "--kube-api-qps"},
+		"refuses what is no port":          {[]string{"--webhook-port=70000"}, "--webhook-port=70000"},
+		"wants certificates for webhooks":  {[]string{"--webhook-cert-dir="}, "--webhook-cert-dir"},
+		"refuses no workers":               {[]string{"--hostclaim-concurrency=0"}, "--hostclaim-concurrency"},
+		"refuses no period":                {[]string{"--sync-period=0s"}, "--sync-period"},
+		"refuses a lease that is too short": {
+			[]string{"--leader-elect", "--leader-elect-lease-duration=1s"}, "--leader-elect-lease-duration"},
+		"ignores the lease without election": {[]string{"--leader-elect-lease-duration=1s"}, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			err := parse(t, tt.args...).Validate()
+			if (err == nil) != (tt.want == "") || (err != nil && !strings.Contains(err.Error(), tt.want)) {
+				t.Errorf("Validate() = %v, want an error with %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestNewManagerSaysWhatToDoAboutAServerThatDoesNotAnswer(t *testing.T) {
+	o := parse(t, "--webhook-port=0", "--health-addr=0", "--diagnostics-address=0", "--insecure-diagnostics")
+	_, err := NewManager(t.Context(), &rest.Config{Host: "https://127.0.0.1:1"}, o)
+	if err == nil || !strings.Contains(err.Error(), "kubeconfig") {
+		t.Errorf("NewManager() = %v, want an error that speaks of the kubeconfig", err)
+	}
+}
+
+func TestNeedsNameEveryKindThatIsCached(t *testing.T) {
+	named := map[string]bool{}
+	for _, need := range needs() {
+		named[need.CRD] = need.Remedy != ""
+	}
+	want := map[string]bool{
+		"hostclaims.metal3.io": true, "hostdeploypolicies.metal3.io": true,
+		"baremetalhosts.metal3.io": true, "hardwaredata.metal3.io": true,
+	}
+	if diff := cmp.Diff(want, named); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestCacheHoldsHostsWithoutWhatNobodyReads(t *testing.T) {
+	host := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{
+		Name:          "host-0",
+		Annotations:   map[string]string{corev1.LastAppliedConfigAnnotation: "{}", "keep": "me"},
+		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "x"}},
+	}}
+	got, err := stripHost(host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{
+		Name: "host-0", Annotations: map[string]string{"keep": "me"},
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	options, err := CacheOptions(parse(t, "--namespace=tenant"))
+	if _, found := options.DefaultNamespaces["tenant"]; err != nil || !found {
+		t.Errorf("namespaces %v, %v, want tenant", options.DefaultNamespaces, err)
+	}
+}

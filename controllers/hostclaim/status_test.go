@@ -1,0 +1,385 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package hostclaim
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+)
+
+var now = time.Date(2026, time.January, 1, 12, 0, 0, 0, time.UTC)
+
+const imageURL = "https://images.example.com/os.raw"
+
+func newClaim(edits ...func(*bmov1alpha1.HostClaim)) *bmov1alpha1.HostClaim {
+	c := &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "tenant", Name: "machine", UID: "claim-uid", Generation: 3,
+	}}
+	for _, e := range edits {
+		e(c)
+	}
+	return c
+}
+
+func newHost(namespace string, edits ...func(*bmov1alpha1.BareMetalHost)) *bmov1alpha1.BareMetalHost {
+	h := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "host-0", UID: "host-uid"}}
+	h.Status.Provisioning.State = bmov1alpha1.StateAvailable
+	for _, e := range edits {
+		e(h)
+	}
+	return h
+}
+
+func withImage(c *bmov1alpha1.HostClaim) { c.Spec.Image = &bmov1alpha1.Image{URL: imageURL} }
+
+func running(h *bmov1alpha1.BareMetalHost) {
+	h.Spec.Image = &bmov1alpha1.Image{URL: imageURL}
+	h.Status.Provisioning.State = bmov1alpha1.StateProvisioned
+	h.Status.Provisioning.Image.URL = imageURL
+	h.Status.PoweredOn = true
+}
+
+func inState(s bmov1alpha1.ProvisioningState) func(*bmov1alpha1.BareMetalHost) {
+	return func(h *bmov1alpha1.BareMetalHost) { h.Status.Provisioning.State = s }
+}
+
+func failed(h *bmov1alpha1.BareMetalHost) {
+	h.Status.ErrorType, h.Status.ErrorMessage = bmov1alpha1.PowerManagementError, "BMC 192.0.2.7 does not answer"
+}
+
+func recorded(status metav1.ConditionStatus, reason, message string) func(*bmov1alpha1.HostClaim) {
+	return func(c *bmov1alpha1.HostClaim) {
+		c.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: "infra", Name: "host-0"}
+		meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
+			Type: bmov1alpha1.AssociatedCondition, Status: status, Reason: reason, Message: message,
+		})
+	}
+}
+
+func going(c *bmov1alpha1.HostClaim) { c.DeletionTimestamp = &metav1.Time{Time: now} }
+
+// short returns the conditions as "Status/Reason" by type.
+func short(status bmov1alpha1.HostClaimStatus) map[string]string {
+	out := map[string]string{}
+	for _, c := range status.Conditions {
+		out[c.Type] = string(c.Status) + "/" + c.Reason
+	}
+	return out
+}
+
+func TestStatusOf(t *testing.T) {
+	facts := &bmov1alpha1.ObjectReference{Namespace: "tenant", Name: "machine-hostclaim"}
+	host := &bmov1alpha1.ObjectReference{Namespace: "infra", Name: "host-0"}
+	boundConditions := func(change map[string]string) map[string]string {
+		out := map[string]string{
+			"Associated":                           "True/BareMetalHostAssociated",
+			"Synchronized":                         "True/ConfigurationSynced",
+			"AvailableForProvisioning":             "False/NotAvailable",
+			"Provisioned":                          "True/Provisioned",
+			"Ready":                                "True/Provisioned",
+			infrav1.HardwareDataPublishedCondition: "True/Published",
+		}
+		for k, v := range change {
+			out[k] = v
+		}
+		return out
+	}
+	unbound := func(reason string) map[string]string {
+		return map[string]string{
+			"Associated": "False/" + reason, "Synchronized": "False/NotAssociated", "AvailableForProvisioning": "False/NotAssociated",
+			"Provisioned": "False/NotAssociated", "Ready": "False/" + reason, infrav1.HardwareDataPublishedCondition: "False/NotAssociated",
+		}
+	}
+	tests := map[string]struct {
+		given scope
+		out   progress.Outcome
+		want  map[string]string
+		host  *bmov1alpha1.ObjectReference
+		on    bool
+	}{
+		"runs what was asked for": {
+			given: scope{claim: newClaim(withImage), step: lease.Keep, host: newHost("infra", running), hardware: facts},
+			want:  boundConditions(nil), host: host, on: true,
+		},
+		"is bound and not provisioned yet": {
+			given: scope{claim: newClaim(withImage), step: lease.Keep, host: newHost("infra"), hardware: facts},
+			want: boundConditions(map[string]string{
+				"AvailableForProvisioning": "True/Available", "Provisioned": "False/NotProvisioned", "Ready": "False/NotProvisioned",
+			}), host: host,
+		},
+		"is provisioning": {
+			given: scope{claim: newClaim(withImage), step: lease.Keep, host: newHost("infra", inState(bmov1alpha1.StateProvisioning)), hardware: facts},
+			want:  boundConditions(map[string]string{"Provisioned": "False/Provisioning", "Ready": "False/Provisioning"}), host: host,
+		},
+		"is deprovisioning": {
+			given: scope{claim: newClaim(withImage), step: lease.Keep, host: newHost("infra", inState(bmov1alpha1.StateDeprovisioning)), hardware: facts},
+			want:  boundConditions(map[string]string{"Provisioned": "False/Deprovisioning", "Ready": "False/Deprovisioning"}), host: host,
+		},
+		"is in error before it is provisioned": {
+			given: scope{claim: newClaim(withImage), step: lease.Keep, host: newHost("infra", failed, inState("")), hardware: facts},
+			want:  boundConditions(map[string]string{"Provisioned": "False/Error", "Ready": "False/Error"}), host: host,
+		},
+		"is in error while it runs": {
+			given: scope{claim: newClaim(withImage), step: lease.Keep, host: newHost("infra", running, failed), hardware: facts},
+			want:  boundConditions(map[string]string{"Ready": "False/Error"}), host: host, on: true,
+		},
+		"waits for a secret": {
+			given: scope{
+				claim: newClaim(withImage), step: lease.Keep, host: newHost("infra"), hardware: facts,
+				syncWait: progress.Wait{Reason: "UserDataSecretSyncFailure", Message: "no secret"},
+			},
+			want: boundConditions(map[string]string{
+				"Synchronized": "False/UserDataSecretSyncFailure", "AvailableForProvisioning": "True/Available",
+				"Provisioned": "False/NotProvisioned", "Ready": "False/UserDataSecretSyncFailure",
+			}), host: host,
+		},
+		"has no facts of its host": {
+			given: scope{
+				claim: newClaim(withImage), step: lease.Keep, host: newHost("infra", running),
+				hardwareWait: progress.Wait{Reason: "HardwareDataMissing", Message: "not yet"},
+			},
+			want: boundConditions(map[string]string{infrav1.HardwareDataPublishedCondition: "False/HardwareDataMissing"}), host: host, on: true,
+		},
+		"waits for a host": {
+			given: scope{claim: newClaim(), step: lease.Choose, bindWait: progress.Wait{Reason: "NoBareMetalHost", Message: "1 host seen"}},
+			want:  unbound("NoBareMetalHost"),
+		},
+		"keeps its intent when a bind failed on the way": {
+			given: scope{claim: newClaim(recorded(metav1.ConditionUnknown, "Binding", "")), step: lease.Choose},
+			out:   progress.Failed(errors.New("conflict")),
+			want: map[string]string{
+				"Associated": "Unknown/Binding", "Synchronized": "False/NotAssociated", "AvailableForProvisioning": "False/NotAssociated",
+				"Provisioned": "False/NotAssociated", "Ready": "False/Binding", infrav1.HardwareDataPublishedCondition: "False/NotAssociated",
+			}, host: host,
+		},
+		"says nothing new when nothing is known": {
+			given: scope{claim: newClaim(recorded(metav1.ConditionTrue, "BareMetalHostAssociated", ""))},
+			out:   progress.Failed(errors.New("no answer")),
+			want:  map[string]string{"Associated": "True/BareMetalHostAssociated"}, host: host,
+		},
+		"has failed before it had any condition": {
+			given: scope{claim: newClaim(), step: lease.Choose},
+			out:   progress.Failed(errors.New("no answer")),
+			want: map[string]string{
+				"Synchronized": "False/NotAssociated", "AvailableForProvisioning": "False/NotAssociated", "Provisioned": "False/NotAssociated",
+				"Ready": "False/NotAssociated", infrav1.HardwareDataPublishedCondition: "False/NotAssociated",
+			},
+		},
+		"has lost its host": {
+			given: scope{claim: newClaim(recorded(metav1.ConditionTrue, "BareMetalHostAssociated", "")), step: lease.ReportLost},
+			want:  unbound("MissingBareMetalHost"), host: host,
+		},
+		"goes and waits for its host": {
+			given: scope{
+				claim: newClaim(going, recorded(metav1.ConditionTrue, "BareMetalHostAssociated", "")), step: lease.Release,
+				host: newHost("infra"), releaseWait: progress.Wait{Reason: "HostDeprovisioning", Message: "waits"},
+			},
+			want: map[string]string{"Associated": "True/BareMetalHostAssociated", "Ready": "False/HostDeprovisioning"}, host: host,
+		},
+		"goes": {
+			given: scope{claim: newClaim(going), step: lease.Finish},
+			want:  map[string]string{"Ready": "False/HostClaimDeleting"},
+		},
+		"leaves the claim to another controller": {
+			given: scope{claim: newClaim(), otherController: "baremetal-operator"},
+			want:  map[string]string{infrav1.StoodDownCondition: "True/OtherController"},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := statusOf(&tt.given, tt.out, now)
+			if diff := cmp.Diff(tt.want, short(got)); diff != "" {
+				t.Errorf("conditions (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.host, got.BareMetalHost); diff != "" {
+				t.Errorf("host (-want +got):\n%s", diff)
+			}
+			if got.PoweredOn != tt.on {
+				t.Errorf("poweredOn %t, want %t", got.PoweredOn, tt.on)
+			}
+			again := tt.given
+			again.claim = again.claim.DeepCopy()
+			again.claim.Status = got
+			if diff := cmp.Diff(got, statusOf(&again, tt.out, now.Add(time.Hour))); diff != "" {
+				t.Errorf("an hour later it differs (-first +second):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestExplanationIsNotWrittenForCountsAlone(t *testing.T) {
+	was := newClaim(func(c *bmov1alpha1.HostClaim) {
+		meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
+			Type: bmov1alpha1.AssociatedCondition, Status: metav1.ConditionFalse, Reason: "NoBareMetalHost", Message: "9 hosts seen: 9 in use",
+		})
+	})
+	tests := map[string]struct{ now, want string }{
+		"other counts":  {"8 hosts seen: 8 in use", "9 hosts seen: 9 in use"},
+		"other reasons": {"8 hosts seen: 7 in use, 1 in error", "8 hosts seen: 7 in use, 1 in error"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := &scope{claim: was, step: lease.Choose, bindWait: progress.Wait{Reason: "NoBareMetalHost", Message: tt.now}}
+			got := meta.FindStatusCondition(statusOf(s, progress.Outcome{}, now).Conditions, bmov1alpha1.AssociatedCondition)
+			if got.Message != tt.want {
+				t.Errorf("message %q, want %q", got.Message, tt.want)
+			}
+		})
+	}
+}
+
+func TestHostError(t *testing.T) {
+	untyped := func(h *bmov1alpha1.BareMetalHost) { h.Status.ErrorMessage = "lost" }
+	tests := map[string]struct {
+		host     *bmov1alpha1.BareMetalHost
+		crossing bool
+		want     string
+	}{
+		"no host has no error":                      {nil, false, ""},
+		"a healthy host has none":                   {newHost("infra"), true, ""},
+		"its text stays in its namespace":           {newHost("infra", failed), true, "The host is in error (power management error); the infrastructure team sees the text of it on the host"},
+		"its text is shown in the same namespace":   {newHost("tenant", failed), false, "The host is in error (power management error): BMC 192.0.2.7 does not answer"},
+		"an error without a type is still an error": {newHost("tenant", untyped), false, "The host is in error: lost"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got, is := hostError(tt.host, tt.crossing); got != tt.want || is != (tt.want != "") {
+				t.Errorf("hostError() = %q, %t, want %q", got, is, tt.want)
+			}
+		})
+	}
+}
+
+func TestRecord(t *testing.T) {
+	tests := map[string]struct {
+		claim *bmov1alpha1.HostClaim
+		want  lease.Record
+	}{
+		"nothing":                         {newClaim(), lease.Unrecorded},
+		"an intent":                       {newClaim(recorded(metav1.ConditionUnknown, "Binding", "")), lease.Intended},
+		"a bound host":                    {newClaim(recorded(metav1.ConditionTrue, "BareMetalHostAssociated", "")), lease.Bound},
+		"a lost host":                     {newClaim(recorded(metav1.ConditionFalse, "MissingBareMetalHost", "")), lease.Lost},
+		"a host that somebody else wrote": {newClaim(func(c *bmov1alpha1.HostClaim) { c.Status.BareMetalHost = &bmov1alpha1.ObjectReference{} }), lease.Intended},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := record(tt.claim); got != tt.want {
+				t.Errorf("record() = %d, want %d", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestOtherController(t *testing.T) {
+	managers := func(names ...string) func(*bmov1alpha1.HostClaim) {
+		return func(c *bmov1alpha1.HostClaim) {
+			c.ManagedFields = append(c.ManagedFields, metav1.ManagedFieldsEntry{Manager: "tenant"})
+			for _, name := range names {
+				c.ManagedFields = append(c.ManagedFields, metav1.ManagedFieldsEntry{Manager: name, Subresource: "status"})
+			}
+		}
+	}
+	stood := func(c *bmov1alpha1.HostClaim) {
+		meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{Type: infrav1.StoodDownCondition, Status: metav1.ConditionTrue, Reason: "x"})
+	}
+	bound := recorded(metav1.ConditionTrue, "BareMetalHostAssociated", "")
+	tests := map[string]struct {
+		claim *bmov1alpha1.HostClaim
+		own   bool
+		want  string
+	}{
+		"nobody on a new claim":                      {newClaim(), false, ""},
+		"not we ourselves":                           {newClaim(managers("hostclaim-manager")), false, ""},
+		"another one":                                {newClaim(managers("hostclaim-manager", "bmo", "x")), false, "bmo"},
+		"another one that has bound the claim":       {newClaim(managers("bmo"), bound), false, "bmo"},
+		"not on a claim that we bound":               {newClaim(managers("hostclaim-manager", "bmo"), bound), false, ""},
+		"not on a claim whose host names it":         {newClaim(managers("bmo"), stood), true, ""},
+		"not on a claim that goes":                   {newClaim(managers("bmo"), going), false, ""},
+		"not an administrator":                       {newClaim(managers("kubectl-edit")), false, ""},
+		"still, once we stood down":                  {newClaim(managers("hostclaim-manager"), stood), false, "unknown"},
+		"and its name, once we stood down before it": {newClaim(managers("bmo"), stood), false, "bmo"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := otherController(tt.claim, tt.own); got != tt.want {
+				t.Errorf("otherController() = %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestHandsOff(t *testing.T) {
+	annotated := func(key string) func(*bmov1alpha1.HostClaim) {
+		return func(c *bmov1alpha1.HostClaim) { c.Annotations = map[string]string{key: ""} }
+	}
+	ours := func(c *bmov1alpha1.HostClaim) { c.Finalizers = []string{infrav1.HostClaimFinalizer} }
+	tests := map[string]struct {
+		claim *bmov1alpha1.HostClaim
+		want  bool
+	}{
+		"a living claim":                       {newClaim(), false},
+		"a claim that goes with our finalizer": {newClaim(ours, going), false},
+		"a paused claim":                       {newClaim(ours, annotated("cluster.x-k8s.io/paused")), true},
+		"a paused claim that goes":             {newClaim(ours, going, annotated("cluster.x-k8s.io/paused")), true},
+		"a claim that was moved":               {newClaim(ours, going, annotated("clusterctl.cluster.x-k8s.io/delete-for-move")), true},
+		"a claim that goes without us":         {newClaim(going), true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := handsOff(tt.claim); got != tt.want {
+				t.Errorf("handsOff() = %t, want %t", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestIndexes(t *testing.T) {
+	pull := "pull"
+	claim := newClaim(recorded(metav1.ConditionTrue, "x", ""), func(c *bmov1alpha1.HostClaim) {
+		c.Spec.UserData = &corev1.SecretReference{Name: "boot", Namespace: "ignored"}
+		c.Spec.Image = &bmov1alpha1.Image{OCIAuthSecretName: &pull}
+	})
+	var copies []string
+	for _, kind := range lease.SecretKinds {
+		copies = append(copies, lease.CopyName("claim-uid", kind))
+	}
+	want := []string{"tenant/boot", copies[0], copies[1], copies[2], "tenant/pull", copies[3]}
+	if diff := cmp.Diff(want, secretValues(claim)); diff != "" {
+		t.Errorf("secrets (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"infra"}, hostNamespaceValues(claim)); diff != "" {
+		t.Errorf("host namespace (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{lease.ClaimKey(claim)}, consumerValues(lease.Bind(newHost("infra"), claim))); diff != "" {
+		t.Errorf("consumer (-want +got):\n%s", diff)
+	}
+	if hostNamespaceValues(newClaim()) != nil || consumerValues(newHost("infra")) != nil ||
+		consumerValues(claim) != nil || secretValues(newHost("infra")) != nil {
+		t.Error("objects without a value are indexed")
+	}
+}

@@ -1,0 +1,107 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package machine
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+// names makes requests comparable.
+func names(requests []ctrl.Request) []string {
+	var all []string
+	for _, r := range requests {
+		all = append(all, r.String())
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// TestWatches shows for every kind of event which machines it wakes.
+func TestWatches(t *testing.T) {
+	inA := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "tenant-a", Name: name} }
+	owned := func(kind, name string) metav1.ObjectMeta {
+		m := inA("x")
+		m.OwnerReferences = []metav1.OwnerReference{{APIVersion: infrav1.GroupVersion.String(), Kind: kind, Name: name}}
+		return m
+	}
+	facts := &bmov1alpha1.HardwareData{ObjectMeta: owned("HostClaim", "m-1")}
+	facts.Annotations = map[string]string{infrav1.HostUIDAnnotation: "host-uid"}
+	second := &infrav1.Metal3Machine{ObjectMeta: inA("m-2")}
+	second.Labels = map[string]string{clusterv1.ClusterNameLabel: "a"}
+	second.Spec.UserData = &corev1.SecretReference{Name: "own"}
+	other := &infrav1.Metal3Machine{ObjectMeta: inA("m-9")}
+	w := newWorld(t, interceptor.Funcs{}, append(cast(), claimOf(), facts, second, other)...)
+	renamed := claimOf()
+	renamed.Name = "reserved-7"
+
+	node := func(providerID, uid string) *corev1.Node {
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: corev1.NodeSpec{ProviderID: providerID}}
+		if uid != "" {
+			n.Labels = map[string]string{infrav1.NodeUUIDLabel: uid}
+		}
+		return n
+	}
+	cluster := client.ObjectKey{Namespace: "tenant-a", Name: "a"}
+	ctx := t.Context()
+	one, both := []string{"tenant-a/m-1"}, []string{"tenant-a/m-1", "tenant-a/m-2"}
+	tests := map[string]struct {
+		got  []ctrl.Request
+		want []string
+	}{
+		"a claim wakes its consumer":                            {claimToMachines(ctx, claimOf()), one},
+		"a claim of another name also wakes its namesake":       {claimToMachines(ctx, renamed), []string{"tenant-a/m-1", "tenant-a/reserved-7"}},
+		"a foreign claim wakes the machine it is in the way of": {claimToMachines(ctx, &bmov1alpha1.HostClaim{ObjectMeta: inA("m-1")}), one},
+		"something else is no claim":                            {claimToMachines(ctx, &corev1.Pod{}), nil},
+		"facts wake the consumer of their claim":                {w.hardwareToMachines(ctx, facts), one},
+		"facts of a claim that is gone wake nobody":             {w.hardwareToMachines(ctx, &bmov1alpha1.HardwareData{ObjectMeta: owned("HostClaim", "gone")}), nil},
+		"facts of a host wake nobody":                           {w.hardwareToMachines(ctx, &bmov1alpha1.HardwareData{ObjectMeta: owned("BareMetalHost", "h")}), nil},
+		"data wakes its machine":                                {ownedToMachine(ctx, &infrav1.Metal3Data{ObjectMeta: owned("Metal3Machine", "m-1")}), one},
+		"data of something else wakes nobody":                   {ownedToMachine(ctx, &infrav1.Metal3Data{ObjectMeta: owned("Other", "m-1")}), nil},
+		"a claim for data without an owner wakes the machine it is in the way of": {
+			ownedToMachine(ctx, &infrav1.Metal3DataClaim{ObjectMeta: inA("m-1")}), one},
+		"a Cluster wakes its machines":                      {w.clusterToMachines(ctx, &clusterv1.Cluster{ObjectMeta: inA("a")}), both},
+		"a Metal3Cluster wakes the machines of its Cluster": {w.infraToMachines(ctx, &infrav1.Metal3Cluster{ObjectMeta: owned("Cluster", "a")}), both},
+		"a bootstrap secret wakes its machine":              {w.secretToMachines(ctx, "tenant-a", "boot"), one},
+		"user data of a machine wakes it":                   {w.secretToMachines(ctx, "tenant-a", "own"), []string{"tenant-a/m-2"}},
+		"another secret wakes nobody":                       {w.secretToMachines(ctx, "tenant-a", "other"), nil},
+		"new rights in a namespace wake all its machines":   {w.secretToMachines(ctx, "tenant-a", ""), append(both, "tenant-a/m-9")},
+		"a Node wakes the machine that it names":            {w.nodeToMachines(ctx, cluster, node("metal3://tenant-a/h/m-7", "")), []string{"tenant-a/m-7"}},
+		"a Node wakes the machine on its host":              {w.nodeToMachines(ctx, cluster, node("", "host-uid")), one},
+		"a Node on an unknown host wakes nobody":            {w.nodeToMachines(ctx, cluster, node("", "elsewhere")), nil},
+		"a Node that says nothing wakes the Cluster":        {w.nodeToMachines(ctx, cluster, node("", "")), both},
+		"a Node wakes no machine of another namespace":      {w.nodeToMachines(ctx, cluster, node("metal3://tenant-b/h/m-7", "elsewhere")), nil},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, names(tc.got)); diff != "" {
+				t.Errorf("woken (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

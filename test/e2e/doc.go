@@ -1,0 +1,29 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package e2e asks whether everything together does what the README promises:
+// tenants get clusters from a shared pool of servers, see nothing of each other,
+// and learn from a condition what to mend.
+//
+// Its tests run on a dev cluster of their own, where only the hardware is
+// simulated: every manager is a process with the rights of its service account,
+// in the hardened form. They write as the tenant or the administrator would,
+// and never with the rights, or into the status, of a manager.
+//
+// The story of the demo is one test, see story_test.go. Whatever is bad input
+// has servers and a tenant of its own and runs beside it. Every version of every
+// host and claim is recorded, and the invariants are checked on each of them.
+package e2e

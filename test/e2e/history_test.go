@@ -1,0 +1,248 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+// history is what has happened to hosts, claims and copied secrets, version by
+// version, and which invariants did not hold on the way. Versions of all kinds
+// are comparable, since they count the writes to one etcd.
+type history struct {
+	mu sync.Mutex
+	// hosts are all versions of each host, the oldest first.
+	hosts map[client.ObjectKey][]*bmov1alpha1.BareMetalHost
+	// binds and frees are in the order in which they were seen.
+	binds, frees []change
+	// copies are the secrets that were copied for a claim, by claim and name.
+	copies map[types.UID]map[string]lifetime
+	// associated says which claim that is not being deleted reports a host.
+	associated map[client.ObjectKey]types.UID
+	broken     []string
+}
+
+// change is a consumerRef that came or went.
+type change struct {
+	host    client.ObjectKey
+	claim   corev1.ObjectReference
+	version uint64
+}
+
+// lifetime is the version at which a secret was seen first and, once it is gone,
+// that of its deletion.
+type lifetime struct {
+	from, to uint64
+}
+
+// record begins to write the history down. It ends with the context.
+func record(ctx context.Context, config *rest.Config, scheme *runtime.Scheme) (*history, error) {
+	copied, err := labels.NewRequirement(infrav1.SecretKindLabel, selection.Exists, nil)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := cache.New(config, cache.Options{Scheme: scheme, ByObject: map[client.Object]cache.ByObject{
+		&corev1.Secret{}: {Label: labels.NewSelector().Add(*copied)},
+	}})
+	if err != nil {
+		return nil, err
+	}
+	h := &history{
+		hosts:      map[client.ObjectKey][]*bmov1alpha1.BareMetalHost{},
+		copies:     map[types.UID]map[string]lifetime{},
+		associated: map[client.ObjectKey]types.UID{},
+	}
+	go func() {
+		// It ends without an error when the context does; a failure shows below.
+		_ = objects.Start(ctx)
+	}()
+	for _, kind := range []struct {
+		object client.Object
+		see    func(object any, deleted bool)
+	}{
+		{&bmov1alpha1.BareMetalHost{}, as(h, h.seeHost)},
+		{&bmov1alpha1.HostClaim{}, as(h, h.seeClaim)},
+		{&corev1.Secret{}, as(h, h.seeCopy)},
+	} {
+		informer, err := objects.GetInformer(ctx, kind.object)
+		if err != nil {
+			return nil, fmt.Errorf("watch %T: %w", kind.object, err)
+		}
+		if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+			AddFunc:    func(object any) { kind.see(object, false) },
+			UpdateFunc: func(_, object any) { kind.see(object, false) },
+			DeleteFunc: func(object any) { kind.see(object, true) },
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return h, nil
+}
+
+// as calls see for objects of its kind, one at a time over all kinds.
+func as[T any](h *history, see func(object T, deleted bool)) func(any, bool) {
+	return func(object any, deleted bool) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if typed, ok := object.(T); ok {
+			see(typed, deleted)
+			return
+		}
+		h.breaks("the watch was interrupted: a %T was seen as %T", *new(T), object)
+	}
+}
+
+// seeHost compares a version of a host with the one before.
+func (h *history) seeHost(host *bmov1alpha1.BareMetalHost, _ bool) {
+	key := client.ObjectKeyFromObject(host)
+	before := &bmov1alpha1.BareMetalHost{}
+	if known := h.hosts[key]; len(known) > 0 {
+		before = known[len(known)-1]
+	}
+	h.hosts[key] = append(h.hosts[key], host)
+	was, is := before.Spec.ConsumerRef, host.Spec.ConsumerRef
+	switch {
+	case was == nil && is != nil:
+		h.binds = append(h.binds, change{key, *is, version(host)})
+		h.bound(key, is.UID)
+	case was != nil && is == nil:
+		h.frees = append(h.frees, change{key, *was, version(host)})
+		h.freed(key, before, host)
+	case was != nil && is != nil && was.UID != is.UID:
+		h.breaks("host %s went from claim %s/%s to %s/%s without being free", key, was.Namespace, was.Name, is.Namespace, is.Name)
+	}
+}
+
+// bound checks that the claim has no other host.
+func (h *history) bound(key client.ObjectKey, claim types.UID) {
+	for other, versions := range h.hosts {
+		if ref := versions[len(versions)-1].Spec.ConsumerRef; other != key && ref != nil && ref.UID == claim {
+			h.breaks("claim %s has the hosts %s and %s", claim, key, other)
+		}
+	}
+}
+
+// freed checks that nothing of the claim was on the host that it let go.
+func (h *history) freed(key client.ObjectKey, before, host *bmov1alpha1.BareMetalHost) {
+	if rest := remains(host); rest != "" {
+		h.breaks("host %s was freed with %s", key, rest)
+	}
+	if before.Spec.AutomatedCleaningMode != bmov1alpha1.CleaningModeMetadata {
+		h.breaks("host %s was freed after cleaning mode %q", key, before.Spec.AutomatedCleaningMode)
+	}
+}
+
+// remains says what a free host must not have.
+func remains(host *bmov1alpha1.BareMetalHost) string {
+	spec, status := host.Spec, host.Status.Provisioning
+	switch {
+	case status.State != bmov1alpha1.StateAvailable:
+		return "state " + string(status.State)
+	case spec.Image != nil || spec.CustomDeploy != nil:
+		return "an image asked for"
+	case status.Image.URL != "" || status.CustomDeploy != nil:
+		return "image " + status.Image.URL
+	case spec.UserData != nil || spec.MetaData != nil || spec.NetworkData != nil:
+		return "references to data"
+	case host.Status.ErrorMessage != "":
+		return "error " + host.Status.ErrorMessage
+	}
+	return ""
+}
+
+// seeClaim checks that no two claims report one host. A claim that is being
+// deleted still names the host that it has given back a moment ago.
+func (h *history) seeClaim(claim *bmov1alpha1.HostClaim, deleted bool) {
+	for host, uid := range h.associated {
+		if uid == claim.UID {
+			delete(h.associated, host)
+		}
+	}
+	ref := claim.Status.BareMetalHost
+	if deleted || !claim.DeletionTimestamp.IsZero() || ref == nil ||
+		!meta.IsStatusConditionTrue(claim.Status.Conditions, bmov1alpha1.AssociatedCondition) {
+		return
+	}
+	key := client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
+	if other, found := h.associated[key]; found {
+		h.breaks("the claims %s and %s both report host %s", other, claim.UID, key)
+	}
+	h.associated[key] = claim.UID
+}
+
+// seeCopy notes when a secret next to a host came and went.
+func (h *history) seeCopy(secret *corev1.Secret, deleted bool) {
+	claim := types.UID(secret.Labels[infrav1.SecretClaimUIDLabel])
+	if h.copies[claim] == nil {
+		h.copies[claim] = map[string]lifetime{}
+	}
+	life, known := h.copies[claim][secret.Name]
+	if !known {
+		life.from = version(secret)
+	}
+	if deleted {
+		life.to = version(secret)
+	}
+	h.copies[claim][secret.Name] = life
+}
+
+func (h *history) breaks(format string, args ...any) {
+	h.broken = append(h.broken, fmt.Sprintf(format, args...))
+}
+
+// violations lists which invariants did not hold so far. Secrets come by another
+// watch than hosts, so that those are compared here and not as they come.
+func (h *history) violations() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := append([]string{}, h.broken...)
+	for _, free := range h.frees {
+		for name, life := range h.copies[free.claim.UID] {
+			if life.to == 0 || life.to > free.version {
+				out = append(out, fmt.Sprintf("host %s was freed while secret %s of claim %s/%s was there",
+					free.host, name, free.claim.Namespace, free.claim.Name))
+			}
+		}
+	}
+	return out
+}
+
+// version is the resourceVersion as a number.
+func version(object client.Object) uint64 {
+	number, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return number
+}

@@ -1,0 +1,188 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/console"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manager"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/stack"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/world"
+)
+
+// farewell is how long before the timeout of `go test` the cluster is ended:
+// a test binary that is killed could not do it any more.
+const farewell = 30 * time.Second
+
+// lab is the dev cluster of this package. TestMain fills it before the first test.
+var lab laboratory
+
+// laboratory is a dev cluster with everything that watches it.
+type laboratory struct {
+	*stack.Stack
+
+	// world is a live view of the cluster, admin reads and writes without a cache.
+	world   *world.World
+	admin   client.Client
+	history *history
+	figures *figures
+
+	// dir has the state and the logs.
+	dir string
+	end sync.Once
+}
+
+func TestMain(m *testing.M) {
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	flag.Parse()
+	// Tests wait far more than they compute, so that all of them may run at a time.
+	if err := flag.Set("test.parallel", "32"); err != nil {
+		return complain(err)
+	}
+	// Libraries would write between the lines of the tests; errors come back as such.
+	ctrl.SetLogger(logr.Discard())
+	klog.SetLogger(logr.Discard())
+	ctx, cancel := interruptible()
+	defer cancel()
+	if err := lab.start(ctx); err != nil {
+		return complain(err)
+	}
+	over := make(chan struct{})
+	defer close(over)
+	go func() {
+		select {
+		case <-over:
+		case <-ctx.Done():
+			lab.stop(1)
+			os.Exit(complain(context.Cause(ctx)))
+		}
+	}()
+	return lab.stop(m.Run())
+}
+
+// interruptible returns a context that ends by a signal, or shortly before the
+// timeout of the test.
+func interruptible() (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	timeout, found := flag.Lookup("test.timeout").Value.(flag.Getter).Get().(time.Duration)
+	if !found || timeout <= farewell {
+		return ctx, stop
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, timeout-farewell, fmt.Errorf("the tests are not done after %s", timeout-farewell))
+	return limited, func() {
+		cancel()
+		stop()
+	}
+}
+
+// start brings up the dev cluster and begins to watch it.
+func (l *laboratory) start(ctx context.Context) error {
+	repo, err := components.FindRepo(".")
+	if err != nil {
+		return err
+	}
+	if l.dir, err = os.MkdirTemp("", "hostclaim-e2e-"); err != nil {
+		return err
+	}
+	l.Stack, err = stack.Up(ctx, stack.Options{Repo: repo, Dir: l.dir, Managers: manager.All(), Out: console.New(os.Stderr)})
+	if err != nil {
+		return fmt.Errorf("%w\nlogs: %s", err, filepath.Join(l.dir, "logs"))
+	}
+	if err := l.watch(ctx); err != nil {
+		return errors.Join(err, l.Group.Stop())
+	}
+	return nil
+}
+
+func (l *laboratory) watch(ctx context.Context) error {
+	scheme, err := world.Scheme()
+	if err != nil {
+		return err
+	}
+	if l.admin, err = client.New(l.Admin, client.Options{Scheme: scheme}); err != nil {
+		return err
+	}
+	if l.history, err = record(ctx, l.Admin, scheme); err != nil {
+		return err
+	}
+	if l.world, err = world.Open(ctx, l.Admin); err != nil {
+		return err
+	}
+	l.figures = newFigures(l.world)
+	go l.figures.run(ctx)
+	return nil
+}
+
+// stop ends the cluster, once. It returns the exit code: the given one, or a
+// failure if the history of the run breaks an invariant. The state of a run that
+// failed is explained, and its logs are kept.
+func (l *laboratory) stop(code int) int {
+	l.end.Do(func() {
+		for _, violation := range l.history.violations() {
+			fmt.Fprintln(os.Stderr, "invariant broken:", violation)
+			code = 1
+		}
+		fmt.Fprintln(os.Stderr, l.summary())
+		if code != 0 {
+			fmt.Fprintln(os.Stderr, l.explain()+"\nlogs: "+filepath.Join(l.dir, "logs"))
+		}
+		if err := l.Group.Stop(); err != nil {
+			code = complain(err)
+		}
+		if code == 0 {
+			_ = os.RemoveAll(l.dir)
+		}
+	})
+	return code
+}
+
+// crashed returns why a process of the cluster is not running, if one is not.
+func (l *laboratory) crashed() error {
+	for _, running := range l.Running {
+		select {
+		case <-running.Process.Exited():
+			return running.Process.Failure()
+		default:
+		}
+	}
+	return nil
+}
+
+func complain(err error) int {
+	fmt.Fprintln(os.Stderr, "e2e:", err)
+	return 1
+}
