@@ -30,7 +30,8 @@ const (
 	// FenceAnnotation is on a BareMetalHost. The hostclaim manager bumps it
 	// before it drops an intent to bind that host, so that a writer that slept
 	// on the old intent loses a resourceVersion conflict. Its value is the UID
-	// of the claim and the generation of the fence; nobody interprets it.
+	// and the resourceVersion of the claim. It is taken off again at once, and
+	// by the next pass if the manager died in between.
 	FenceAnnotation = "hostclaim.metal3.io/fence"
 
 	// BoundHostUIDAnnotation is on a bound BareMetalHost: the UID that the host

@@ -99,18 +99,36 @@ func Next(b Binding) Step {
 		return Keep
 	case b.Record == Intended:
 		return dropIntent(b)
-	case b.Record == Lost && !b.Deleting:
-		return ReportLost
-	case b.Record != Unrecorded && b.Recorded == Unread:
-		return ReadRecorded
-	case b.Record == Bound && !b.Deleting:
-		return ReportLost
+	case b.Record == Unrecorded:
+		return withoutHost(b)
+	default:
+		return missing(b)
+	}
+}
+
+// withoutHost is for a claim that has no host as far as we know. That is never
+// concluded from a cache.
+func withoutHost(b Binding) Step {
+	switch {
 	case !b.NobodyNamesUs:
 		return ListOwn
 	case b.Deleting:
 		return Finish
 	default:
 		return Choose
+	}
+}
+
+// missing is for a claim whose host, once bound, does not name it any more. What
+// was lost stays lost: only a host that names the claim again ends that.
+func missing(b Binding) Step {
+	switch {
+	case b.Recorded == Unread && (b.Record == Bound || b.Deleting):
+		return ReadRecorded
+	case !b.Deleting:
+		return ReportLost
+	default:
+		return withoutHost(b)
 	}
 }
 

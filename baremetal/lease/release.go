@@ -94,29 +94,41 @@ var obstacles = [...]struct {
 	reason, message string
 	holds           func(*bmov1alpha1.BareMetalHost) bool
 }{
-	{HostBeingDeletedReason, "The host is being deleted itself; the claim goes when the host is gone",
-		func(h *bmov1alpha1.BareMetalHost) bool { return !h.DeletionTimestamp.IsZero() }},
-	{HostPausedReason, "The host is paused, so it is not wiped; the infrastructure team must unpause it",
+	{
+		HostBeingDeletedReason, "The host is being deleted itself; the claim goes when the host is gone",
+		func(h *bmov1alpha1.BareMetalHost) bool { return !h.DeletionTimestamp.IsZero() },
+	},
+	{
+		HostPausedReason, "The host is paused, so it is not wiped; the infrastructure team must unpause it",
 		func(h *bmov1alpha1.BareMetalHost) bool {
 			_, found := h.Annotations[bmov1alpha1.PausedAnnotation]
 			return found
-		}},
-	{HostDetachedReason, "The host is detached, so it is not wiped; the infrastructure team must attach it again",
+		},
+	},
+	{
+		HostDetachedReason, "The host is detached, so it is not wiped; the infrastructure team must attach it again",
 		func(h *bmov1alpha1.BareMetalHost) bool {
 			_, found := h.Annotations[bmov1alpha1.DetachedAnnotation]
 			return found || h.Status.OperationalStatus == bmov1alpha1.OperationalStatusDetached
-		}},
-	{HostInErrorReason, "The host reports an error and cannot be wiped; the infrastructure team must mend it",
+		},
+	},
+	{
+		HostInErrorReason, "The host reports an error and cannot be wiped; the infrastructure team must mend it",
 		func(h *bmov1alpha1.BareMetalHost) bool {
 			return h.Status.ErrorMessage != "" || h.Status.ErrorType != "" ||
 				h.Status.OperationalStatus == bmov1alpha1.OperationalStatusError
-		}},
-	{HostPoweringOffReason, "Waiting for the host, which was provisioned by others, to be powered off",
+		},
+	},
+	{
+		HostPoweringOffReason, "Waiting for the host, which was provisioned by others, to be powered off",
 		func(h *bmov1alpha1.BareMetalHost) bool {
 			return external(h) && h.Status.PoweredOn && !h.Spec.DisablePowerOff
-		}},
-	{HostDeprovisioningReason, "Waiting for the host to be deprovisioned and cleaned",
-		func(h *bmov1alpha1.BareMetalHost) bool { return !external(h) && !atRest(h) }},
+		},
+	},
+	{
+		HostDeprovisioningReason, "Waiting for the host to be deprovisioned and cleaned",
+		func(h *bmov1alpha1.BareMetalHost) bool { return !external(h) && !atRest(h) },
+	},
 }
 
 // external says that the host was provisioned by others and will never become

@@ -141,15 +141,21 @@ func TestValidate(t *testing.T) {
 			infrav1.PublishLabelsAnnotation, "rack|row", infrav1.PublishAnnotationsAnnotation, "",
 			infrav1.AllowedImageURLsAnnotation, "https://.*", infrav1.AllowCustomDeployAnnotation, "false",
 			infrav1.SharePreprovisioningNetworkDataAnnotation, "true"), nil},
-		"names policy, field and remedy": {newPolicy(matching("tenant-[")),
-			[]string{"HostDeployPolicy infra/p", "spec.hostClaimNamespaces.nameMatches", "tenant-[", "RE2"}},
+		"names policy, field and remedy": {
+			newPolicy(matching("tenant-[")),
+			[]string{"HostDeployPolicy infra/p", "spec.hostClaimNamespaces.nameMatches", "tenant-[", "RE2"},
+		},
 		"refuses text that breaks out of a group": {newPolicy(matching("a)|(b")), []string{"nameMatches"}},
 		"names an annotation":                     {newPolicy(names("a"), infrav1.PublishLabelsAnnotation, "("), []string{"annotation " + infrav1.PublishLabelsAnnotation}},
-		"refuses a flag that is neither true nor false": {newPolicy(names("a"), infrav1.AllowCustomDeployAnnotation, "yes"),
-			[]string{infrav1.AllowCustomDeployAnnotation, "neither true nor false"}},
-		"reports every fault": {newPolicy(matching("("), infrav1.AllowedImageURLsAnnotation, "[",
-			infrav1.SharePreprovisioningNetworkDataAnnotation, "1"),
-			[]string{"nameMatches", infrav1.AllowedImageURLsAnnotation, infrav1.SharePreprovisioningNetworkDataAnnotation}},
+		"refuses a flag that is neither true nor false": {
+			newPolicy(names("a"), infrav1.AllowCustomDeployAnnotation, "yes"),
+			[]string{infrav1.AllowCustomDeployAnnotation, "neither true nor false"},
+		},
+		"reports every fault": {
+			newPolicy(matching("("), infrav1.AllowedImageURLsAnnotation, "[",
+				infrav1.SharePreprovisioningNetworkDataAnnotation, "1"),
+			[]string{"nameMatches", infrav1.AllowedImageURLsAnnotation, infrav1.SharePreprovisioningNetworkDataAnnotation},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -124,6 +124,7 @@ var checks = [...]struct {
 	}},
 	{InspectionRequested, func(h *bmov1alpha1.BareMetalHost) bool {
 		value, found := h.Annotations[bmov1alpha1.InspectAnnotationPrefix]
+		//nolint:staticcheck // Deprecated, and still on hosts that were registered long ago.
 		return found && value != bmov1alpha1.InspectAnnotationValueDisabled
 	}},
 	{HoldingData, holdingData},

@@ -37,6 +37,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/clusterindex"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3clusters,verbs=get;list;watch;patch
@@ -95,7 +96,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	report(s, metav1.NewTime(r.Clock.Now()))
 	dropFinalizer(ctx, s)
 	if err := helper.Patch(ctx, s.infra, patch.WithOwnedConditions{Conditions: ownedConditions()}); err != nil {
-		return ctrl.Result{}, err
+		return progress.Failed(err).Result(r.Clock.Now())
 	}
 	r.announce(s)
 	return ctrl.Result{}, nil

@@ -49,11 +49,26 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) error {
 	if err := r.Client.List(ctx, hosts, client.MatchingFields{ConsumerIndex: lease.ClaimKey(s.claim)}); err != nil {
 		return fmt.Errorf("list hosts of the claim: %w", err)
 	}
-	if len(hosts.Items) > 0 {
-		s.host = &hosts.Items[0]
-	}
+	s.host = ownHost(s.claim, hosts.Items)
 	s.otherController = otherController(s.claim, s.host != nil)
 	return nil
+}
+
+// ownHost returns the host of a claim among those that name it, nil if there are
+// none. There is more than one only if somebody else wrote a consumerRef; then
+// the recorded host stays, or the first by name.
+func ownHost(claim *bmov1alpha1.HostClaim, hosts []bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
+	var own *bmov1alpha1.BareMetalHost
+	for i := range hosts {
+		host, ref := &hosts[i], claim.Status.BareMetalHost
+		if ref != nil && ref.Namespace == host.Namespace && ref.Name == host.Name {
+			return host
+		}
+		if own == nil || client.ObjectKeyFromObject(host).String() < client.ObjectKeyFromObject(own).String() {
+			own = host
+		}
+	}
+	return own
 }
 
 // decide evaluates the policies that reader shows. Where it matters, the reader
@@ -91,8 +106,8 @@ func readNamespace(ctx context.Context, reader client.Reader, name string) (poli
 	return policy.Namespace{Name: name, Labels: namespace.Labels}, nil
 }
 
-// readRecorded reads the host that the claim's status names. A host that is
-// ours becomes s.host.
+// readRecorded reads the host that the claim's status names; it is empty if the
+// host is gone. A host that is ours becomes s.host.
 func (r *Reconciler) readRecorded(ctx context.Context, s *scope, b *lease.Binding) (*bmov1alpha1.BareMetalHost, error) {
 	ref := s.claim.Status.BareMetalHost
 	host := &bmov1alpha1.BareMetalHost{}
@@ -100,7 +115,6 @@ func (r *Reconciler) readRecorded(ctx context.Context, s *scope, b *lease.Bindin
 	switch {
 	case apierrors.IsNotFound(err):
 		b.Recorded = lease.Gone
-		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("read the recorded host: %w", err)
 	case lease.Owned(host, s.claim):

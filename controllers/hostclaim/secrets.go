@@ -35,7 +35,7 @@ import (
 // The ClusterRoles that a RoleBinding in a namespace must refer to.
 const (
 	sourceSecretsRole = "hostclaim-source-secrets"
-	hostSecretsRole   = "hostclaim-host-secrets"
+	hostSecretsRole   = "hostclaim-host-secrets" //nolint:gosec // The name of a role.
 )
 
 // secretReasons are the reasons of Synchronized False by kind of secret.
@@ -46,19 +46,19 @@ var secretReasons = map[lease.SecretKind]string{
 	lease.OCIAuth:     infrav1.OCIAuthSecretSyncFailureReason,
 }
 
-// secretProblem is something about a secret that a person must mend.
-type secretProblem struct {
+// secretError is something about a secret that a person must mend.
+type secretError struct {
 	kind    lease.SecretKind
 	message string
 }
 
-func (p *secretProblem) Error() string {
+func (p *secretError) Error() string {
 	return p.message
 }
 
 // secretOutcome waits: the watch on the namespace wakes the claim when the
 // secret or the missing rights have come.
-func (s *scope) secretOutcome(p *secretProblem) progress.Outcome {
+func (s *scope) secretOutcome(p *secretError) progress.Outcome {
 	return s.waitForSync(secretReasons[p.kind], p.message)
 }
 
@@ -125,7 +125,7 @@ func (r *Reconciler) readSource(ctx context.Context, claim *bmov1alpha1.HostClai
 	err := r.Live.Get(ctx, key, secret)
 	switch {
 	case apierrors.IsNotFound(err):
-		return lease.Content{}, &secretProblem{kind, where + " does not exist; create it, or correct the reference"}
+		return lease.Content{}, &secretError{kind, where + " does not exist; create it, or correct the reference"}
 	case apierrors.IsForbidden(err):
 		return lease.Content{}, forbidden(kind, "get", claim.Namespace, sourceSecretsRole)
 	case err != nil:
@@ -133,7 +133,7 @@ func (r *Reconciler) readSource(ctx context.Context, claim *bmov1alpha1.HostClai
 	}
 	content, err := lease.Extract(kind, secret)
 	if err != nil {
-		return lease.Content{}, &secretProblem{kind, where + " cannot be used: " + err.Error() + "; add the key to it"}
+		return lease.Content{}, &secretError{kind, where + " cannot be used: " + err.Error() + "; add the key to it"}
 	}
 	return content, nil
 }
@@ -153,7 +153,7 @@ func (r *Reconciler) ensureCopy(ctx context.Context, s *scope, kind lease.Secret
 	case err != nil:
 		return "", fmt.Errorf("read the copied secret: %w", err)
 	case !lease.IsCopy(current, s.claim, kind):
-		return "", &secretProblem{kind, "a secret that is not ours has the name of the copy next to the host; " +
+		return "", &secretError{kind, "a secret that is not ours has the name of the copy next to the host; " +
 			"the infrastructure team must remove it"}
 	}
 	updated := current.DeepCopy()
@@ -177,8 +177,8 @@ func (r *Reconciler) writeCopy(kind lease.SecretKind, verb string, secret *corev
 }
 
 // forbidden names the right that is missing and who gives it.
-func forbidden(kind lease.SecretKind, verb, namespace, role string) *secretProblem {
-	return &secretProblem{kind, missingRight(verb, namespace, role)}
+func forbidden(kind lease.SecretKind, verb, namespace, role string) *secretError {
+	return &secretError{kind, missingRight(verb, namespace, role)}
 }
 
 func missingRight(verb, namespace, role string) string {

@@ -18,6 +18,7 @@ package hostclaim
 
 import (
 	"errors"
+	"maps"
 	"testing"
 	"time"
 
@@ -104,9 +105,7 @@ func TestStatusOf(t *testing.T) {
 			"Ready":                                "True/Provisioned",
 			infrav1.HardwareDataPublishedCondition: "True/Published",
 		}
-		for k, v := range change {
-			out[k] = v
-		}
+		maps.Copy(out, change)
 		return out
 	}
 	unbound := func(reason string) map[string]string {
@@ -353,6 +352,38 @@ func TestHandsOff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := handsOff(tt.claim); got != tt.want {
 				t.Errorf("handsOff() = %t, want %t", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestOwnHost(t *testing.T) {
+	named := func(names ...string) []bmov1alpha1.BareMetalHost {
+		var out []bmov1alpha1.BareMetalHost
+		for _, name := range names {
+			out = append(out, *newHost("infra", func(h *bmov1alpha1.BareMetalHost) { h.Name = name }))
+		}
+		return out
+	}
+	bound := recorded(metav1.ConditionTrue, "x", "")
+	tests := map[string]struct {
+		claim *bmov1alpha1.HostClaim
+		hosts []bmov1alpha1.BareMetalHost
+		want  string
+	}{
+		"none when nobody names the claim":   {newClaim(bound), nil, ""},
+		"the one that names the claim":       {newClaim(), named("host-7"), "host-7"},
+		"the recorded one of several":        {newClaim(bound), named("a", "host-0", "b"), "host-0"},
+		"the first of several by their name": {newClaim(), named("c", "a", "b"), "a"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			if host := ownHost(tt.claim, tt.hosts); host != nil {
+				got = host.Name
+			}
+			if got != tt.want {
+				t.Errorf("ownHost() = %q, want %q", got, tt.want)
 			}
 		})
 	}

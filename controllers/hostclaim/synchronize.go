@@ -95,7 +95,7 @@ func (r *Reconciler) permittedPayload(ctx context.Context, s *scope, grant polic
 	refs := secretNames{}
 	for _, kind := range lease.SecretKinds {
 		name, err := r.provide(ctx, s, kind, grant)
-		var problem *secretProblem
+		var problem *secretError
 		if errors.As(err, &problem) {
 			return nil, s.secretOutcome(problem)
 		}

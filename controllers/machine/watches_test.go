@@ -84,7 +84,8 @@ func TestWatches(t *testing.T) {
 		"data wakes its machine":                                {ownedToMachine(ctx, &infrav1.Metal3Data{ObjectMeta: owned("Metal3Machine", "m-1")}), one},
 		"data of something else wakes nobody":                   {ownedToMachine(ctx, &infrav1.Metal3Data{ObjectMeta: owned("Other", "m-1")}), nil},
 		"a claim for data without an owner wakes the machine it is in the way of": {
-			ownedToMachine(ctx, &infrav1.Metal3DataClaim{ObjectMeta: inA("m-1")}), one},
+			ownedToMachine(ctx, &infrav1.Metal3DataClaim{ObjectMeta: inA("m-1")}), one,
+		},
 		"a Cluster wakes its machines":                      {w.clusterToMachines(ctx, &clusterv1.Cluster{ObjectMeta: inA("a")}), both},
 		"a Metal3Cluster wakes the machines of its Cluster": {w.infraToMachines(ctx, &infrav1.Metal3Cluster{ObjectMeta: owned("Cluster", "a")}), both},
 		"a bootstrap secret wakes its machine":              {w.secretToMachines(ctx, "tenant-a", "boot"), one},

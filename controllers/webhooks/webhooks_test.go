@@ -179,17 +179,19 @@ func TestDataTemplate(t *testing.T) {
 		warns         int
 		refused       bool
 	}{
-		"creating a good one warns of what is out of use": {template: good, warns: 1},
-		"creating a bad one is refused":                   {template: bad, refused: true},
-		"making one bad is refused":                       {old: good, template: bad, refused: true},
-		"one that was bad before may get a label":         {old: bad, template: bad},
+		"creating a good one warns of what is out of use":               {template: good, warns: 1},
+		"creating a bad one is refused":                                 {template: bad, refused: true},
+		"making one bad is refused":                                     {old: good, template: bad, refused: true},
+		"one that was bad before may get a label":                       {old: bad, template: bad},
 		"one that is being deleted may lose its finalizer, however bad": {old: good, template: dying},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			validate := func() (admission.Warnings, error) { return DataTemplate{}.ValidateCreate(t.Context(), tc.template) }
 			if tc.old != nil {
-				validate = func() (admission.Warnings, error) { return DataTemplate{}.ValidateUpdate(t.Context(), tc.old, tc.template) }
+				validate = func() (admission.Warnings, error) {
+					return DataTemplate{}.ValidateUpdate(t.Context(), tc.old, tc.template)
+				}
 			}
 			warnings, err := validate()
 			if apierrors.IsInvalid(err) != tc.refused {

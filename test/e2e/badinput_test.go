@@ -31,27 +31,21 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
 
-// TestBadInputIsNamedAndMending gives, in each part, a tenant something wrong,
+// TestBadInputIsNamedAndMendingIsEnough gives, in each part, a tenant something wrong,
 // reads what its machine says, mends it, and lets the machine go on by itself.
 func TestBadInputIsNamedAndMendingIsEnough(t *testing.T) {
 	t.Parallel()
-	for title, story := range map[string]func(*testing.T){
-		"no host has the label that is asked for": noMatchingHost,
-		"the bootstrap secret is missing":         missingBootstrapSecret,
-		"the template names an unknown pool":      unknownPool,
-		"the template names an unknown NIC":       unknownNIC,
-		"the managers lack a RoleBinding":         missingRoleBinding,
-		"an invalid policy is stored":             storedInvalidPolicy,
-	} {
-		t.Run(title, func(t *testing.T) {
-			t.Parallel()
-			story(t)
-		})
-	}
+	t.Run("no host has the label that is asked for", noMatchingHost)
+	t.Run("the bootstrap secret is missing", missingBootstrapSecret)
+	t.Run("the template names an unknown pool", unknownPool)
+	t.Run("the template names an unknown NIC", unknownNIC)
+	t.Run("the managers lack a RoleBinding", missingRoleBinding)
+	t.Run("an invalid policy is stored", storedInvalidPolicy)
 }
 
 // noMatchingHost is mended by the administrator, who labels a server.
 func noMatchingHost(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, "selective", 1)
 	key := s.machine(t, "m", s.bootstrap(t, "data", userData), func(m *infrav1.Metal3Machine) {
 		m.Spec.HostSelector = &infrav1.HostSelector{MatchLabels: map[string]string{"gpu": "a100"}}
@@ -68,6 +62,7 @@ func noMatchingHost(t *testing.T) {
 
 // missingBootstrapSecret is mended by whoever has the user data.
 func missingBootstrapSecret(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, "forgetful", 1)
 	key := s.machine(t, "m", "late")
 	parts := []string{`Secret "late"`, `namespace "forgetful"`, "create it"}
@@ -82,11 +77,12 @@ func missingBootstrapSecret(t *testing.T) {
 
 // unknownPool is mended by the tenant, who creates the pool.
 func unknownPool(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, "poolless", 1)
 	key := s.machine(t, "m", s.bootstrap(t, "data", userData), s.template(t, "addressed", infrav1.Metal3DataTemplateSpec{
 		MetaData: &infrav1.MetaData{IPAddressesFromPool: []infrav1.FromPool{{Key: "ip", Name: "nodes"}}},
 	}))
-	parts := []string{`IPPool "nodes"`, `namespace "poolless"`, "create it"}
+	parts := []string{`IPPool.ipam.metal3.io "nodes"`, `namespace "poolless"`, "create it"}
 	waits(t, key, infrav1.Metal3DataReadyCondition, infrav1.PoolNotFoundReason, parts...)
 	s.mirrored(t, key, parts...)
 	s.create(t, &ipamv1alpha1.IPPool{
@@ -107,6 +103,7 @@ func unknownPool(t *testing.T) {
 // machine is replaced by one with a new template. It gives its server back
 // although nothing was ever written to it.
 func unknownNIC(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, "cardless", 1)
 	data := s.bootstrap(t, "data", userData)
 	of := func(nic string) infrav1.Metal3DataTemplateSpec {
@@ -127,6 +124,7 @@ func unknownNIC(t *testing.T) {
 // missingRoleBinding is mended by the administrator, who lets first one manager
 // and then the other at the secrets of the tenant.
 func missingRoleBinding(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, "unbound", 1)
 	take := func(name string) (giveBack func()) {
 		binding := &rbacv1.RoleBinding{}
@@ -154,6 +152,7 @@ func missingRoleBinding(t *testing.T) {
 // while the other policy goes on admitting its tenant; whoever hoped for the
 // invalid one is told.
 func storedInvalidPolicy(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, "lawful", 2)
 	admitsInvalid(t, s.pool.Namespace)
 	broken := policyOf(s.pool.Namespace, "broken")
@@ -178,7 +177,7 @@ func storedInvalidPolicy(t *testing.T) {
 			says(g, claim.Status.Conditions, metav1.Condition{Type: bmov1alpha1.AssociatedCondition, Status: status, Reason: reason}, parts...)
 		})
 	}
-	associated(metav1.ConditionFalse, infrav1.NoNamespaceAdmitsReason, "no namespace admits namespace hopeful",
+	associated(metav1.ConditionFalse, bmov1alpha1.NoBareMetalHostReason, "no other namespace admits namespace hopeful",
 		"the infrastructure team must name it in a HostDeployPolicy", "some policies are invalid")
 	before := broken.DeepCopy()
 	broken.Spec.HostClaimNamespaces.NameMatches = "hopeful"

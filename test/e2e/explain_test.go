@@ -38,7 +38,7 @@ func (l *laboratory) explain(namespaces ...string) string {
 	}
 	var text strings.Builder
 	for _, m := range machines {
-		if m.Running() {
+		if m.Running() || alone(m) && m.Provisioned() {
 			continue
 		}
 		fmt.Fprintf(&text, "%s %s\n", m.Name(), m.Step())
@@ -50,6 +50,12 @@ func (l *laboratory) explain(namespaces ...string) string {
 		return "every machine runs"
 	}
 	return "machines that do not run:\n" + strings.TrimRight(text.String(), "\n")
+}
+
+// alone says that a machine was made by hand for a test about servers. Nobody
+// expects it to become a Node.
+func alone(m world.Machine) bool {
+	return metav1.GetControllerOf(m.Machine) == nil
 }
 
 // complaints lists the conditions of a machine and of what stands behind it that

@@ -66,6 +66,14 @@ type lifetime struct {
 	from, to uint64
 }
 
+func newHistory() *history {
+	return &history{
+		hosts:      map[client.ObjectKey][]*bmov1alpha1.BareMetalHost{},
+		copies:     map[types.UID]map[string]lifetime{},
+		associated: map[client.ObjectKey]types.UID{},
+	}
+}
+
 // record begins to write the history down. It ends with the context.
 func record(ctx context.Context, config *rest.Config, scheme *runtime.Scheme) (*history, error) {
 	copied, err := labels.NewRequirement(infrav1.SecretKindLabel, selection.Exists, nil)
@@ -78,11 +86,7 @@ func record(ctx context.Context, config *rest.Config, scheme *runtime.Scheme) (*
 	if err != nil {
 		return nil, err
 	}
-	h := &history{
-		hosts:      map[client.ObjectKey][]*bmov1alpha1.BareMetalHost{},
-		copies:     map[types.UID]map[string]lifetime{},
-		associated: map[client.ObjectKey]types.UID{},
-	}
+	h := newHistory()
 	go func() {
 		// It ends without an error when the context does; a failure shows below.
 		_ = objects.Start(ctx)

@@ -83,7 +83,7 @@ func (p *play) serverChangesHands(t *testing.T) {
 // checkHandover looks at every version of the server from the first in which it
 // is not a's any more. What a release must leave behind, secrets included, is
 // checked for every release of the run, see history.
-func (p *play) checkHandover(t *testing.T, gone world.Machine, waiting world.Machine) {
+func (p *play) checkHandover(t *testing.T, gone, waiting world.Machine) {
 	t.Helper()
 	key := client.ObjectKeyFromObject(gone.Host)
 	after := lab.history.since(key, gone.Claim.UID)

@@ -50,27 +50,22 @@ type actor struct {
 func TestTenantsShareAPool(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t)
-	for _, chapter := range []struct {
-		title string
-		tell  func(*testing.T)
-		// The chapters that follow stand on this one.
-		founds bool
-	}{
-		{"both clusters come up", p.clustersComeUp, true},
-		{"each machine is a Node and says which server it is", p.machinesAreNodes, false},
-		{"the facts of each server are published to its tenant", p.factsArePublished, false},
-		{"config drives hold what the template asks for", p.templatesAreRendered, false},
-		{"only what a server needs lies next to it", p.copiesAreNarrow, false},
-		{"tenant b sees nothing of others", p.tenantIsConfined, false},
-		{"neither manager can do the other's work", p.managersAreConfined, false},
-		{"a machine without a server says why", p.shortageIsExplained, true},
-		{"a freed server is wiped and goes to who waits", p.serverChangesHands, true},
-		{"a deleted cluster leaves nothing behind", p.clusterGoes, false},
-	} {
-		if !t.Run(chapter.title, chapter.tell) && chapter.founds {
+	// What follows stands on these.
+	founds := func(ok bool) {
+		if !ok {
 			t.FailNow()
 		}
 	}
+	founds(t.Run("both clusters come up", p.clustersComeUp))
+	t.Run("each machine is a Node and says which server it is", p.machinesAreNodes)
+	t.Run("the facts of each server are published to its tenant", p.factsArePublished)
+	t.Run("config drives hold what the template asks for", p.templatesAreRendered)
+	t.Run("only what a server needs lies next to it", p.copiesAreNarrow)
+	t.Run("tenant b sees nothing of others", p.tenantIsConfined)
+	t.Run("neither manager can do the work of the other", p.managersAreConfined)
+	founds(t.Run("a machine without a server says why", p.shortageIsExplained))
+	founds(t.Run("a freed server is wiped and goes to who waits", p.serverChangesHands))
+	t.Run("a deleted cluster leaves nothing behind", p.clusterGoes)
 }
 
 // newPlay registers the pool and lets both tenants in.

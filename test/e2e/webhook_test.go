@@ -20,10 +20,10 @@ import (
 	"testing"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -87,10 +87,10 @@ func TestManagersHoldTheirLeases(t *testing.T) {
 		components.ProviderManager:  "controller-leader-election-capm3",
 		components.HostClaimManager: "hostclaim-manager-leader-election",
 	} {
-		lease, err := c.CoordinationV1().Leases(lab.Running[component].Namespace).Get(t.Context(), name, metav1.GetOptions{})
-		must(t, err)
-		if ptr.Deref(lease.Spec.HolderIdentity, "") == "" {
-			t.Errorf("nobody holds lease %s of %s", name, component)
-		}
+		eventually(t, component+" holds its lease", func(g gomega.Gomega) {
+			lease, err := c.CoordinationV1().Leases(lab.Running[component].Namespace).Get(t.Context(), name, metav1.GetOptions{})
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			g.Expect(lease.Spec.HolderIdentity).To(gomega.HaveValue(gomega.Not(gomega.BeEmpty())))
+		})
 	}
 }

@@ -142,8 +142,10 @@ func warningsOf(p *bmov1alpha1.HostDeployPolicy, namespaces []string) []warning 
 	}
 	var out []warning
 	if policy.Everybody(p) {
-		out = append(out, warning{everybodyReason,
-			"hostClaimNamespaces is empty, so claims of every namespace may use the hosts of this one; list names to narrow it"})
+		out = append(out, warning{
+			everybodyReason,
+			"hostClaimNamespaces is empty, so claims of every namespace may use the hosts of this one; list names to narrow it",
+		})
 	}
 	var partly []string
 	for _, namespace := range namespaces {

@@ -70,6 +70,9 @@ func Run(ctx context.Context, o Options) error {
 func NewManager(ctx context.Context, restConfig *rest.Config, o Options) (ctrl.Manager, error) {
 	restConfig = rest.CopyConfig(restConfig)
 	restConfig.QPS, restConfig.Burst, restConfig.UserAgent = o.QPS, o.Burst, userAgent
+	if err := preflight.CheckCluster(restConfig, needs()...); err != nil {
+		return nil, err
+	}
 	tlsOptions, diagnostics, err := flags.GetManagerOptions(o.Serving)
 	if err != nil {
 		return nil, fmt.Errorf("TLS and diagnostics: %w", err)
@@ -80,10 +83,7 @@ func NewManager(ctx context.Context, restConfig *rest.Config, o Options) (ctrl.M
 	}
 	mgr, err := ctrl.NewManager(restConfig, managerOptions)
 	if err != nil {
-		return nil, fmt.Errorf("make the manager (is the kubeconfig right, and the API server up?): %w", err)
-	}
-	if err := preflight.RequireKinds(mgr.GetRESTMapper(), needs()...); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("make the manager: %w", err)
 	}
 	if err := AddControllers(ctx, mgr, o, metrics.Registry); err != nil {
 		return nil, err

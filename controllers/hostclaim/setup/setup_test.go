@@ -52,7 +52,8 @@ func TestValidate(t *testing.T) {
 		"refuses no workers":               {[]string{"--hostclaim-concurrency=0"}, "--hostclaim-concurrency"},
 		"refuses no period":                {[]string{"--sync-period=0s"}, "--sync-period"},
 		"refuses a lease that is too short": {
-			[]string{"--leader-elect", "--leader-elect-lease-duration=1s"}, "--leader-elect-lease-duration"},
+			[]string{"--leader-elect", "--leader-elect-lease-duration=1s"}, "--leader-elect-lease-duration",
+		},
 		"ignores the lease without election": {[]string{"--leader-elect-lease-duration=1s"}, ""},
 	}
 	for name, tt := range tests {

@@ -17,7 +17,7 @@ limitations under the License.
 // Package preflight answers one question: does the cluster know the kinds that a
 // manager cannot do without?
 //
-// It takes a REST mapper and the kinds, and names every CRD that is missing and
-// what to do about it, so that a manager ends with one clear line instead of a
-// cache that never syncs. It never installs anything.
+// It takes a cluster, or a REST mapper of it, and the kinds, and names every CRD
+// that is missing and what to do about it, so that a manager ends with one clear
+// line instead of a cache that never syncs. It never installs anything.
 package preflight

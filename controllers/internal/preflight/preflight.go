@@ -22,6 +22,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
 // Need is a kind that must exist.
@@ -43,6 +45,21 @@ type MissingError struct {
 func (e *MissingError) Error() string {
 	return fmt.Sprintf("CRD %s does not exist or does not serve %s of version %s: %s",
 		e.Need.CRD, e.Need.Kind.Kind, e.Need.Kind.Version, e.Need.Remedy)
+}
+
+// CheckCluster makes sure that the API server of config answers and knows all
+// kinds. It comes before a manager is made, whose caches would only say that a
+// kind has no match.
+func CheckCluster(config *rest.Config, needs ...Need) error {
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return fmt.Errorf("connect to the API server (is the kubeconfig right?): %w", err)
+	}
+	mapper, err := apiutil.NewDynamicRESTMapper(config, httpClient)
+	if err != nil {
+		return fmt.Errorf("ask the API server which kinds it knows (is the kubeconfig right, and the server up?): %w", err)
+	}
+	return RequireKinds(mapper, needs...)
 }
 
 // RequireKinds returns nil if the cluster knows all kinds, and otherwise a

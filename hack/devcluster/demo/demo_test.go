@@ -18,6 +18,7 @@ package demo
 
 import (
 	"bytes"
+	"io"
 	"regexp"
 	"testing"
 	"time"
@@ -93,5 +94,23 @@ t/m is gone
 	got := regexp.MustCompile(`(?m)^ *[0-9.]+s  `).ReplaceAllString(out.String(), "")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestTurnOfAMachineBeginsWithItsUserData(t *testing.T) {
+	n := newNarrator(nil, console.New(io.Discard))
+	at := func(second int) time.Time { return time.Unix(int64(second), 0) }
+	m := newMachine("worker")
+	n.tell([]world.Machine{m}, at(0))
+	name, provisioned := "bootstrap", true
+	m.Machine.Spec.Bootstrap.DataSecretName = &name
+	n.tell([]world.Machine{m}, at(20))
+	m.Metal3 = &infrav1.Metal3Machine{}
+	m.Metal3.Status.Initialization.Provisioned = &provisioned
+	n.tell([]world.Machine{m}, at(22))
+	m.Machine.Status.NodeRef.Name = "node"
+	n.tell([]world.Machine{m}, at(23))
+	if ready, imaged := n.times(m.UID()); ready != 23*time.Second || imaged != 2*time.Second {
+		t.Errorf("times() = %s since creation, %s since its turn", ready, imaged)
 	}
 }

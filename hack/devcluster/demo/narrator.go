@@ -41,6 +41,7 @@ type life struct {
 	name, step     string
 	seen, running  time.Time
 	waited         bool
+	fed            time.Time
 	served, imaged time.Time
 }
 
@@ -95,6 +96,9 @@ func (l *life) note(machine world.Machine, now time.Time) {
 	if _, waits := machine.WaitsForHost(); waits {
 		l.waited = true
 	}
+	if l.fed.IsZero() && machine.Machine.Spec.Bootstrap.DataSecretName != nil {
+		l.fed = now
+	}
 	if l.served.IsZero() && machine.Host != nil {
 		l.served = now
 	}
@@ -107,8 +111,9 @@ func (l *life) note(machine world.Machine, now time.Time) {
 }
 
 // times returns how long a machine took from its creation to its Node, and from
-// its turn to its image: from its creation, or from when it got its server if it
-// had to wait for one.
+// its turn to its image: from when its user data was there, which for workers is
+// only after the first control plane, or from when it got its server if it had to
+// wait for one.
 func (n *narrator) times(uid types.UID) (ready, provisioned time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -117,8 +122,11 @@ func (n *narrator) times(uid types.UID) (ready, provisioned time.Duration) {
 		return 0, 0
 	}
 	turn := l.seen
-	if l.waited {
+	switch {
+	case l.waited:
 		turn = l.served
+	case l.fed.After(turn):
+		turn = l.fed
 	}
 	return l.running.Sub(l.seen), l.imaged.Sub(turn)
 }

@@ -148,7 +148,7 @@ func WaitForShortage(ctx context.Context, w *world.World, pool Pool, namespace s
 		}
 		taken, count := 0, 0
 		for _, machine := range machines {
-			if machine.Host != nil {
+			if machine.Host != nil && machine.Host.Namespace == pool.Namespace {
 				taken++
 			}
 			if text, waits := machine.WaitsForHost(); waits && machine.Machine.Namespace == namespace {

@@ -1,0 +1,174 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package setup
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// parse returns the options that the flags give.
+func parse(t *testing.T, flags ...string) Options {
+	t.Helper()
+	o := NewOptions()
+	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	o.AddFlags(fs)
+	if err := fs.Parse(flags); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestDefaults(t *testing.T) {
+	o := parse(t)
+	want := Options{
+		API: Rate{QPS: 100, Burst: 200}, Workload: Rate{QPS: 20, Burst: 30}, SyncPeriod: 10 * time.Hour,
+		WebhookPort: 9443, WebhookCertDir: "/tmp/k8s-webhook-server/serving-certs/", HealthAddress: ":9440",
+		LeaderElection: LeaderElection{LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second},
+		Concurrency:    Concurrency{Cluster: 10, Machine: 10, DataTemplate: 10, Data: 10, ClusterCache: 10},
+		Serving:        o.Serving, Logging: o.Logging,
+	}
+	if diff := cmp.Diff(want, o); diff != "" {
+		t.Errorf("defaults (-want +got):\n%s", diff)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	tests := map[string]struct {
+		flags []string
+		want  []string
+	}{
+		"the defaults are fine": {},
+		"no webhooks are fine":  {flags: []string{"--webhook-port=0", "--webhook-cert-dir="}},
+		"rates are positive": {
+			flags: []string{"--kube-api-qps=0", "--clustercache-client-burst=-1"},
+			want:  []string{"--kube-api-qps and --kube-api-burst must be positive", "--clustercache-client-qps and --clustercache-client-burst must be positive"},
+		},
+		"a port is a port":                                 {flags: []string{"--webhook-port=70000"}, want: []string{"--webhook-port=70000 is no port"}},
+		"webhooks need certificates":                       {flags: []string{"--webhook-cert-dir="}, want: []string{"--webhook-cert-dir is needed with webhooks"}},
+		"somebody has to work":                             {flags: []string{"--metal3data-concurrency=0"}, want: []string{"every --*-concurrency must be at least 1"}},
+		"a period is positive":                             {flags: []string{"--sync-period=0"}, want: []string{"--sync-period must be positive"}},
+		"nobody cares for an election's times without one": {flags: []string{"--leader-elect-retry-period=1h"}},
+		"a leader renews in time": {
+			flags: []string{"--leader-elect", "--leader-elect-renew-deadline=1h"},
+			want:  []string{"--leader-elect-lease-duration must be longer"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			err := parse(t, tc.flags...).Validate()
+			if (err != nil) != (len(tc.want) > 0) {
+				t.Fatalf("error is %v", err)
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%v does not say %q", err, want)
+				}
+			}
+		})
+	}
+}
+
+func TestRunRefusesWrongOptions(t *testing.T) {
+	if err := Run(t.Context(), parse(t, "--kube-api-qps=0")); err == nil {
+		t.Error("the manager runs with wrong options")
+	}
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	if err := Run(t.Context(), parse(t)); err == nil || !strings.Contains(err.Error(), "--kubeconfig") {
+		t.Errorf("without a cluster the error is %v", err)
+	}
+}
+
+func TestStripForeignHardware(t *testing.T) {
+	data := func(owner string) *bmov1alpha1.HardwareData {
+		return &bmov1alpha1.HardwareData{
+			ObjectMeta: metav1.ObjectMeta{
+				Name: "x", Labels: map[string]string{"a": "b"}, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}},
+				OwnerReferences: []metav1.OwnerReference{{Kind: owner, Name: "o"}},
+			},
+			Spec: bmov1alpha1.HardwareDataSpec{HardwareDetails: &bmov1alpha1.HardwareDetails{Hostname: "h"}},
+		}
+	}
+	published := data("HostClaim")
+	published.ManagedFields = nil
+	foreign := data("BareMetalHost")
+	foreign.ManagedFields, foreign.Labels, foreign.Spec = nil, nil, bmov1alpha1.HardwareDataSpec{}
+	for _, tc := range []struct{ given, want any }{
+		{data("HostClaim"), published}, {data("BareMetalHost"), foreign}, {"tombstone", "tombstone"},
+	} {
+		got, err := stripForeignHardware(tc.given)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("what is kept (-want +got):\n%s", diff)
+		}
+	}
+}
+
+func TestCacheOptions(t *testing.T) {
+	if o := CacheOptions(parse(t)); o.DefaultNamespaces != nil {
+		t.Errorf("namespaces are %v", o.DefaultNamespaces)
+	}
+	if o := CacheOptions(parse(t, "--namespace=tenant-a")); len(o.DefaultNamespaces) != 1 {
+		t.Errorf("namespaces are %v", o.DefaultNamespaces)
+	}
+}
+
+// TestNeededKinds makes sure that the message about a missing kind names a CRD
+// that exists, and a remedy.
+func TestNeededKinds(t *testing.T) {
+	scheme, err := NewScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, need := range neededKinds() {
+		if !scheme.Recognizes(need.Kind) {
+			t.Errorf("%s is not in the scheme", need.Kind)
+		}
+		if need.Remedy == "" {
+			t.Errorf("nothing to do about %s", need.CRD)
+		}
+		plural, group, _ := strings.Cut(need.CRD, ".")
+		if group == "infrastructure.cluster.x-k8s.io" {
+			if _, err := os.Stat(filepath.Join("..", "..", "config", "crd", "bases", group+"_"+plural+".yaml")); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	err = checkKinds(meta.NewDefaultRESTMapper(nil))
+	for _, want := range []string{"hostclaims.metal3.io", "hardwaredata.metal3.io", "machines.cluster.x-k8s.io", "install the hostclaim manager"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not say %q", err, want)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	if v := Version(); !strings.Contains(v, "go1.") {
+		t.Errorf("version is %q", v)
+	}
+}

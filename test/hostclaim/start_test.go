@@ -1,0 +1,53 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package hostclaim
+
+import (
+	"testing"
+
+	"github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/setup"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
+)
+
+// TestMissingCRDsAreNamedAtStart starts the manager on an API server that knows
+// none of its kinds.
+func TestMissingCRDsAreNamedAtStart(t *testing.T) {
+	w := newWorld(t)
+	repo, err := components.FindRepo(".")
+	w.ok(err)
+	assets, err := repo.Assets()
+	w.ok(err)
+	bare := &envtest.Environment{BinaryAssetsDirectory: assets}
+	config, err := bare.Start()
+	w.ok(err)
+	t.Cleanup(func() {
+		if err := bare.Stop(); err != nil {
+			t.Errorf("stop the bare API server: %v", err)
+		}
+	})
+	w.options.WebhookPort, w.options.HealthAddress, w.options.Serving.DiagnosticsAddress = 0, "0", "0"
+	_, err = setup.NewManager(t.Context(), config, w.options)
+	w.g.Expect(err).To(gomega.MatchError(gomega.And(
+		gomega.ContainSubstring("CRD hostclaims.metal3.io does not exist"),
+		gomega.ContainSubstring("kubectl apply --server-side -k config/hostclaim/crd"),
+		gomega.ContainSubstring("CRD baremetalhosts.metal3.io does not exist"),
+		gomega.ContainSubstring("install baremetal-operator"),
+	)))
+}
