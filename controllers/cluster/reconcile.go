@@ -36,6 +36,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/clusterindex"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
@@ -95,7 +96,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	report(s, metav1.NewTime(r.Clock.Now()))
 	dropFinalizer(ctx, s)
-	if err := helper.Patch(ctx, s.infra, patch.WithOwnedConditions{Conditions: ownedConditions()}); err != nil {
+	err = helper.Patch(ctx, s.infra, patch.WithOwnedConditions{Conditions: ownedConditions()})
+	if err = apply.IgnoreGone(s.infra, err); err != nil {
 		return progress.Failed(err).Result(r.Clock.Now())
 	}
 	r.announce(s)

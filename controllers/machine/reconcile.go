@@ -29,6 +29,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provision"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
@@ -65,7 +66,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	s.before = s.machine.DeepCopy()
 	out := r.run(ctx, s, r.phases(s)...)
 	report(s, metav1.NewTime(r.Clock.Now()))
-	err = helper.Patch(ctx, s.machine, patch.WithOwnedConditions{Conditions: ownedConditions()})
+	err = apply.IgnoreGone(s.machine, helper.Patch(ctx, s.machine, patch.WithOwnedConditions{Conditions: ownedConditions()}))
 	if err == nil {
 		r.announce(s)
 	}

@@ -32,6 +32,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/preflight"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/webhooks"
 )
 
@@ -64,7 +65,7 @@ func NewManager(ctx context.Context, restConfig *rest.Config, o Options) (ctrl.M
 	if err != nil {
 		return nil, fmt.Errorf("TLS and diagnostics: %w", err)
 	}
-	if err := checkCluster(restConfig); err != nil { // the manager itself would be less clear
+	if err := preflight.Await(ctx, restConfig, neededKinds()...); err != nil {
 		return nil, err
 	}
 	managerOptions, err := managerOptions(o, tlsOptions, *metrics)

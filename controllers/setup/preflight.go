@@ -17,14 +17,9 @@ limitations under the License.
 package setup
 
 import (
-	"fmt"
-
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/preflight"
@@ -38,26 +33,8 @@ const (
 	fromCore      = "install Cluster API of release 1.14 or later (clusterctl init)"
 )
 
-// checkCluster looks at the cluster before the manager is made.
-func checkCluster(restConfig *rest.Config) error {
-	httpClient, err := rest.HTTPClientFor(restConfig)
-	if err != nil {
-		return fmt.Errorf("use the kubeconfig: %w", err)
-	}
-	mapper, err := apiutil.NewDynamicRESTMapper(restConfig, httpClient)
-	if err != nil {
-		return fmt.Errorf("ask the API server which kinds it knows: %w", err)
-	}
-	return checkKinds(mapper)
-}
-
-// checkKinds makes sure that the cluster knows the kinds that the manager cannot
-// do without, so that a missing CRD is named at once, with what to do. The kinds
-// of address management may come later.
-func checkKinds(mapper meta.RESTMapper) error {
-	return preflight.RequireKinds(mapper, neededKinds()...)
-}
-
+// neededKinds are the kinds that the manager cannot do without. Those of address
+// management may come later.
 func neededKinds() []preflight.Need {
 	need := func(remedy string, version schema.GroupVersion, kind, plural string) preflight.Need {
 		return preflight.Need{Kind: version.WithKind(kind), CRD: plural + "." + version.Group, Remedy: remedy}

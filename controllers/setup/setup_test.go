@@ -28,6 +28,8 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/preflight"
 )
 
 // parse returns the options that the flags give.
@@ -159,7 +161,7 @@ func TestNeededKinds(t *testing.T) {
 			}
 		}
 	}
-	err = checkKinds(meta.NewDefaultRESTMapper(nil))
+	err = preflight.RequireKinds(meta.NewDefaultRESTMapper(nil), neededKinds()...)
 	for _, want := range []string{"hostclaims.metal3.io", "hardwaredata.metal3.io", "machines.cluster.x-k8s.io", "install the hostclaim manager"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %q", err, want)

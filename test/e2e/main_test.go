@@ -163,11 +163,26 @@ func (l *laboratory) stop(code int) int {
 		if err := l.Group.Stop(); err != nil {
 			code = complain(err)
 		}
-		if code == 0 {
-			_ = os.RemoveAll(l.dir)
-		}
+		l.clear(code == 0)
 	})
 	return code
+}
+
+// clear removes the state of the cluster, keys included, and the logs unless
+// somebody will want to read them.
+func (l *laboratory) clear(logs bool) {
+	entries, err := os.ReadDir(l.dir)
+	for _, entry := range entries {
+		if logs || entry.Name() != "logs" {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(l.dir, entry.Name())))
+		}
+	}
+	if logs {
+		err = errors.Join(err, os.Remove(l.dir))
+	}
+	if err != nil {
+		complain(err)
+	}
 }
 
 // crashed returns why a process of the cluster is not running, if one is not.

@@ -71,7 +71,7 @@ func (s *Server) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	crds, err := crdFiles(ctx, repo)
+	crds, err := CRDFiles(ctx, repo)
 	if err != nil {
 		return err
 	}
@@ -91,9 +91,9 @@ func (s *Server) start(ctx context.Context) error {
 	return err
 }
 
-// crdFiles lists where the CRDs lie: ours in this repository, the others' in
-// the modules that the dev cluster runs.
-func crdFiles(ctx context.Context, repo components.Repo) ([]string, error) {
+// CRDFiles lists where the CRDs lie that the managers use: ours in this
+// repository, the others' in the modules that the dev cluster runs.
+func CRDFiles(ctx context.Context, repo components.Repo) ([]string, error) {
 	files := []string{
 		repo.Path("config", "crd", "bases"),
 		repo.Path("config", "hostclaim", "crd", "bases"),
@@ -104,7 +104,7 @@ func crdFiles(ctx context.Context, repo components.Repo) ([]string, error) {
 			"config/base/crds/bases/metal3.io_hardwaredata.yaml",
 		},
 		components.IPAddressManager: {"config/crd/bases"},
-		components.ClusterAPI:         {"core/config/crd/bases"},
+		components.ClusterAPI:       {"core/config/crd/bases"},
 	}
 	for name, paths := range foreign {
 		found, err := components.Lookup(name)

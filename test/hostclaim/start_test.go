@@ -17,17 +17,21 @@ limitations under the License.
 package hostclaim
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/setup"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
 // TestMissingCRDsAreNamedAtStart starts the manager on an API server that knows
-// none of its kinds.
+// none of its kinds. It waits for them: told to end, it names them; when they
+// have been installed, it goes on.
 func TestMissingCRDsAreNamedAtStart(t *testing.T) {
 	w := newWorld(t)
 	repo, err := components.FindRepo(".")
@@ -43,11 +47,24 @@ func TestMissingCRDsAreNamedAtStart(t *testing.T) {
 		}
 	})
 	w.options.WebhookPort, w.options.HealthAddress, w.options.Serving.DiagnosticsAddress = 0, "0", "0"
-	_, err = setup.NewManager(t.Context(), config, w.options)
+	told, end := context.WithCancel(t.Context())
+	end()
+	_, err = setup.NewManager(told, config, w.options)
 	w.g.Expect(err).To(gomega.MatchError(gomega.And(
 		gomega.ContainSubstring("CRD hostclaims.metal3.io does not exist"),
 		gomega.ContainSubstring("kubectl apply --server-side -k config/hostclaim/crd"),
 		gomega.ContainSubstring("CRD baremetalhosts.metal3.io does not exist"),
 		gomega.ContainSubstring("install baremetal-operator"),
 	)))
+
+	started := make(chan error, 1)
+	go func() {
+		_, err := setup.NewManager(t.Context(), config, w.options)
+		started <- err
+	}()
+	crds, err := harness.CRDFiles(t.Context(), repo)
+	w.ok(err)
+	_, err = envtest.InstallCRDs(config, envtest.CRDInstallOptions{Paths: crds, ErrorIfPathMissing: true})
+	w.ok(err)
+	w.g.Eventually(started).WithTimeout(time.Minute).Should(gomega.Receive(gomega.BeNil()))
 }

@@ -70,7 +70,7 @@ func Run(ctx context.Context, o Options) error {
 func NewManager(ctx context.Context, restConfig *rest.Config, o Options) (ctrl.Manager, error) {
 	restConfig = rest.CopyConfig(restConfig)
 	restConfig.QPS, restConfig.Burst, restConfig.UserAgent = o.QPS, o.Burst, userAgent
-	if err := preflight.CheckCluster(restConfig, needs()...); err != nil {
+	if err := preflight.Await(ctx, restConfig, needs()...); err != nil {
 		return nil, err
 	}
 	tlsOptions, diagnostics, err := flags.GetManagerOptions(o.Serving)

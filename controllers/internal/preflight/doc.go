@@ -18,6 +18,6 @@ limitations under the License.
 // manager cannot do without?
 //
 // It takes a cluster, or a REST mapper of it, and the kinds, and names every CRD
-// that is missing and what to do about it, so that a manager ends with one clear
+// that is missing and what to do about it, so that a manager waits with one clear
 // line instead of a cache that never syncs. It never installs anything.
 package preflight

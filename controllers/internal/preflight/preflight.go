@@ -17,12 +17,17 @@ limitations under the License.
 package preflight
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
@@ -47,19 +52,47 @@ func (e *MissingError) Error() string {
 		e.Need.CRD, e.Need.Kind.Kind, e.Need.Kind.Version, e.Need.Remedy)
 }
 
-// CheckCluster makes sure that the API server of config answers and knows all
-// kinds. It comes before a manager is made, whose caches would only say that a
-// kind has no match.
-func CheckCluster(config *rest.Config, needs ...Need) error {
+// recheck is how often Await looks again. Nothing can be watched at that point:
+// the caches of a manager do not start before the kinds exist, and a manager
+// need not have the right to watch CRDs.
+const recheck = 2 * time.Second
+
+// Await returns once the API server of config answers and knows all kinds. It
+// comes before a manager is made, whose caches would only say that a kind has no
+// match. What is missing is logged once, and again when it changes, so that
+// whoever reads it can mend it and need not restart anything. A config that
+// cannot be used at all, and the end of ctx, are errors.
+func Await(ctx context.Context, config *rest.Config, needs ...Need) error {
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return fmt.Errorf("connect to the API server (is the kubeconfig right?): %w", err)
 	}
 	mapper, err := apiutil.NewDynamicRESTMapper(config, httpClient)
 	if err != nil {
-		return fmt.Errorf("ask the API server which kinds it knows (is the kubeconfig right, and the server up?): %w", err)
+		return fmt.Errorf("connect to the API server (is the kubeconfig right?): %w", err)
 	}
-	return RequireKinds(mapper, needs...)
+	return await(ctx, mapper, clock.RealClock{}, needs)
+}
+
+func await(ctx context.Context, mapper meta.RESTMapper, clk clock.WithTicker, needs []Need) error {
+	ticker := clk.NewTicker(recheck)
+	defer ticker.Stop()
+	said := ""
+	for {
+		err := RequireKinds(mapper, needs...)
+		if err == nil {
+			return nil
+		}
+		if err.Error() != said {
+			said = err.Error()
+			ctrl.LoggerFrom(ctx).Info("Waiting for the cluster to be ready for this manager", "missing", strings.Split(said, "\n"))
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the cluster did not become ready for this manager: %w", err)
+		case <-ticker.C():
+		}
+	}
 }
 
 // RequireKinds returns nil if the cluster knows all kinds, and otherwise a

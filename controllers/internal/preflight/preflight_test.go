@@ -17,12 +17,15 @@ limitations under the License.
 package preflight
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
 )
 
 var version = schema.GroupVersion{Group: "metal3.io", Version: "v1alpha1"}
@@ -64,4 +67,50 @@ func TestRequireKinds(t *testing.T) {
 			}
 		})
 	}
+}
+
+// growing is a mapper of a cluster in which a kind is installed after some looks.
+type growing struct {
+	meta.RESTMapper
+	looks int
+}
+
+func (g *growing) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	if g.looks--; g.looks >= 0 {
+		return nil, &meta.NoKindMatchError{GroupKind: gk, SearchedVersions: versions}
+	}
+	return g.RESTMapper.RESTMapping(gk, versions...)
+}
+
+func TestAwait(t *testing.T) {
+	known := meta.NewDefaultRESTMapper(nil)
+	known.Add(version.WithKind("HostClaim"), meta.RESTScopeNamespace)
+
+	t.Run("returns as soon as the kind has been installed", func(t *testing.T) {
+		clk := clocktesting.NewFakeClock(time.Now())
+		ended := make(chan error, 1)
+		go func() {
+			ended <- await(t.Context(), &growing{RESTMapper: known, looks: 2}, clk, []Need{need("HostClaim")})
+		}()
+		for {
+			select {
+			case err := <-ended:
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			default:
+				clk.Step(recheck)
+			}
+		}
+	})
+	t.Run("says what is missing when it is told to end", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		err := await(ctx, known, clocktesting.NewFakeClock(time.Now()), []Need{need("Foo")})
+		var missing *MissingError
+		if !errors.As(err, &missing) || missing.Need.CRD != "foos.metal3.io" {
+			t.Errorf("error %v, want one that names the CRD of Foo", err)
+		}
+	})
 }
