@@ -2,6 +2,8 @@
 SHELL := /usr/bin/env bash -o pipefail
 .SHELLFLAGS := -ec
 .DEFAULT_GOAL := help
+# A clone that somebody else owns has no version that git would tell.
+export GOFLAGS += -buildvcs=false
 MAKEFLAGS += --no-print-directory
 
 # The modules that hold code of ours; those below hack/devcluster/components only
@@ -89,7 +91,7 @@ test: test-unit test-api test-e2e ## Run all tests
 test-unit: ## Run the tests that need no server
 	go test $(UNIT_FLAGS) ./...
 	go -C api test $(UNIT_FLAGS) ./...
-	go -C hack/tools test ./...
+	go -C hack/tools test $(UNIT_FLAGS) ./...
 	go -C hack/devcluster test $(UNIT_FLAGS) ./...
 	cd test && go test $(UNIT_FLAGS) $$(go list ./... | grep -vE '$(SERVED)')
 

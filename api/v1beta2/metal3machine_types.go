@@ -202,7 +202,8 @@ type Metal3MachineSpec struct {
 	// +optional
 	NetworkData *corev1.SecretReference `json:"networkData,omitempty"`
 
-	// automatedCleaningMode says what happens to the disks of the host when the machine is deleted.
+	// automatedCleaningMode says what should happen to the disks of the host when the machine is
+	// deleted. It has no effect yet: hosts are always cleaned, since the next tenant may be another.
 	// +optional
 	AutomatedCleaningMode CleaningMode `json:"automatedCleaningMode,omitempty"`
 
