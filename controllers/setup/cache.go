@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/guarded"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/workload"
 )
 
@@ -54,10 +55,11 @@ func ClientOptions() client.Options {
 }
 
 // clusterCacheOptions says how workload clusters are reached, and that of their
-// Nodes only what identifies them is held.
+// Nodes only what identifies them is held. Their kubeconfigs are written by
+// tenants, so they are checked before client-go acts on them.
 func clusterCacheOptions(o Options, secrets client.Reader) clustercache.Options {
 	return clustercache.Options{
-		SecretClient:     secrets,
+		SecretClient:     guarded.Kubeconfigs{Reader: secrets},
 		WatchFilterValue: o.WatchFilter,
 		Cache: clustercache.CacheOptions{
 			DefaultTransform: cache.TransformStripManagedFields(),

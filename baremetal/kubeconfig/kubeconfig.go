@@ -1,0 +1,110 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package kubeconfig
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// MaxSize is the largest kubeconfig that is looked at, in bytes.
+const MaxSize = 256 << 10
+
+// ForbiddenError is a kubeconfig that asks for something a manager must not do
+// for somebody else. Its text holds no part of a credential.
+type ForbiddenError struct {
+	// Field is where it does so, such as users[admin].tokenFile.
+	Field string
+	// Remedy is what to write instead.
+	Remedy string
+}
+
+// Error names the field and the remedy.
+func (e *ForbiddenError) Error() string {
+	return fmt.Sprintf("kubeconfig: %s is not permitted: %s", e.Field, e.Remedy)
+}
+
+// Check returns nil for a kubeconfig in which everything is embedded. All users
+// and clusters of it must be so, whether its current context uses them or not.
+// A ForbiddenError says what must not be in it; any other error, that it cannot
+// be parsed.
+func Check(data []byte) error {
+	if len(data) > MaxSize {
+		return &ForbiddenError{Field: "its size", Remedy: fmt.Sprintf("at most %d bytes are read", MaxSize)}
+	}
+	config, err := clientcmd.Load(data)
+	if err != nil {
+		// The parser quotes what it read, which may be a credential.
+		return fmt.Errorf("kubeconfig: it is no valid kubeconfig")
+	}
+	for _, name := range slices.Sorted(maps.Keys(config.AuthInfos)) {
+		if err := checkUser(name, config.AuthInfos[name]); err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(config.Clusters)) {
+		if err := checkCluster(name, config.Clusters[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkUser refuses whatever makes client-go read a file, run a program or act
+// as somebody else.
+func checkUser(name string, user *clientcmdapi.AuthInfo) error {
+	const embed = "embed its content"
+	for _, field := range []struct {
+		name, remedy string
+		set          bool
+	}{
+		{"exec", "use a token or an embedded client certificate", user.Exec != nil},
+		{"auth-provider", "use a token or an embedded client certificate", user.AuthProvider != nil},
+		{"tokenFile", embed + " as token", user.TokenFile != ""},
+		{"client-certificate", embed + " as client-certificate-data", user.ClientCertificate != ""},
+		{"client-key", embed + " as client-key-data", user.ClientKey != ""},
+		{"as", "use credentials of the user itself", user.Impersonate != "" || user.ImpersonateUID != "" ||
+			len(user.ImpersonateGroups) > 0 || len(user.ImpersonateUserExtra) > 0},
+	} {
+		if field.set {
+			return &ForbiddenError{Field: fmt.Sprintf("users[%s].%s", name, field.name), Remedy: field.remedy}
+		}
+	}
+	return nil
+}
+
+// checkCluster refuses files and connections that anybody could read.
+func checkCluster(name string, cluster *clientcmdapi.Cluster) error {
+	if cluster.CertificateAuthority != "" {
+		return &ForbiddenError{
+			Field:  fmt.Sprintf("clusters[%s].certificate-authority", name),
+			Remedy: "embed its content as certificate-authority-data",
+		}
+	}
+	// A server without a scheme is taken for http by client-go.
+	server, err := url.Parse(cluster.Server)
+	if err != nil || !strings.EqualFold(server.Scheme, "https") {
+		return &ForbiddenError{Field: fmt.Sprintf("clusters[%s].server", name), Remedy: "give a URL that starts with https://"}
+	}
+	return nil
+}
