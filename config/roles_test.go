@@ -128,6 +128,7 @@ func TestRoles(t *testing.T) {
 			refused: slices.Concat(
 				on(metal3, all, "baremetalhosts", "baremetalhosts/status", "hostdeploypolicies"),
 				on(metal3, write, "hostclaims/status", "hardwaredata"),
+				on(metal3, []string{"release"}, "hostclaims"),
 				on("", all, "namespaces"),
 				on("rbac.authorization.k8s.io", all, "rolebindings", "roles"),
 			),
@@ -136,7 +137,8 @@ func TestRoles(t *testing.T) {
 			role:    admin,
 			granted: on(metal3, append([]string{"create", "update", "delete"}, read...), "baremetalhosts", "hostdeploypolicies"),
 			refused: slices.Concat(
-				on(metal3, write, "hostclaims", "hostclaims/status", "baremetalhosts/status"),
+				on(metal3, []string{"create", "update", "delete"}, "hostclaims"),
+				on(metal3, write, "hostclaims/status", "baremetalhosts/status"),
 				on(infra, all, "metal3machines"),
 			),
 		},

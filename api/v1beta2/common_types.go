@@ -48,6 +48,8 @@ const (
 	// SecretsForbiddenReason says that the provider has no right to read or write secrets in the
 	// namespace; the message names verb, resource and namespace.
 	SecretsForbiddenReason = "SecretsForbidden"
+	// InvalidConfigurationReason says that the spec contradicts itself and must be corrected.
+	InvalidConfigurationReason = "InvalidConfiguration"
 	// TemplateNotFoundReason says that the Metal3DataTemplate that the object refers to does not exist.
 	TemplateNotFoundReason = "TemplateNotFound"
 	// RenderingFailedReason says that the data template cannot be rendered for this host and machine.

@@ -127,6 +127,11 @@ const (
 	SharePreprovisioningNetworkDataAnnotation = "hostclaim.metal3.io/share-preprovisioning-network-data"
 )
 
+// PoolStateAnnotation is on a metal3 IPClaim: a hash of what its IPPool looked
+// like when the claim was made. If the pool refuses the claim and looks different
+// later, the provider manager gives the claim back and makes a new one.
+const PoolStateAnnotation = "hostclaim.metal3.io/pool-state"
+
 // Keys that come from CAPM3 and keep their names.
 const (
 	// HostAnnotation is on a Metal3Machine: <namespace>/<name> of the

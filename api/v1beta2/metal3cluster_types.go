@@ -30,12 +30,6 @@ const (
 	BaremetalInfrastructureReadyReason = "Ready"
 	// WaitingForControlPlaneEndpointReason says that nobody has set a complete control plane endpoint yet.
 	WaitingForControlPlaneEndpointReason = "WaitingForControlPlaneEndpoint"
-	// InvalidConfigurationReason says that the spec contradicts itself and must be corrected.
-	InvalidConfigurationReason = "InvalidConfiguration"
-	// ControlPlaneEndpointFailedReason says that the control plane endpoint cannot be used.
-	ControlPlaneEndpointFailedReason = "ControlPlaneEndpointFailed"
-	// FailedToGetOwnerClusterReason says that the Cluster that owns the object cannot be read.
-	FailedToGetOwnerClusterReason = "FailedToGetOwnerCluster"
 	// WaitingForClusterOwnerReason says that Cluster API has not made a Cluster the owner of the object yet.
 	WaitingForClusterOwnerReason = "WaitingForClusterOwner"
 )

@@ -33,7 +33,8 @@ const (
 	PoolAPIMissingReason = "PoolAPIMissing"
 	// OwnerNotFoundReason says that the Metal3DataClaim, Metal3Machine or Machine that the data is for does not exist.
 	OwnerNotFoundReason = "OwnerNotFound"
-	// SecretNameTakenReason says that a secret of the name belongs to something else.
+	// SecretNameTakenReason says that a secret of the name belongs to something else,
+	// or was put there by hand without the key that is needed.
 	SecretNameTakenReason = "SecretNameTaken"
 	// InterfaceNotFoundReason says that the template names a network interface that the host does not have.
 	InterfaceNotFoundReason = "InterfaceNotFound"

@@ -29,8 +29,6 @@ const (
 	AssociateBareMetalHostCondition = "AssociateBareMetalHost"
 	// AssociateBareMetalHostSuccessReason says that a host has been bound.
 	AssociateBareMetalHostSuccessReason = "AssociateBareMetalHostSuccess"
-	// AssociateBareMetalHostViaNodeReuseSuccessReason says that the host of a former machine has been taken over.
-	AssociateBareMetalHostViaNodeReuseSuccessReason = "AssociateBareMetalHostViaNodeReuseSuccess"
 	// WaitingForMetal3MachineOwnerRefReason says that Cluster API has not made a Machine the owner yet.
 	WaitingForMetal3MachineOwnerRefReason = "WaitingForMetal3MachineOwnerRef"
 	// WaitingForClusterInfrastructureReadyReason says that the infrastructure of the Cluster is not provisioned yet.
@@ -70,9 +68,6 @@ const (
 	ProvisionedReason = "Provisioned"
 	// DeprovisioningReason says that the host is being wiped before it is given back.
 	DeprovisioningReason = "Deprovisioning"
-	// HostClaimAPIMissingReason says that the cluster that should hold the claim does not know the
-	// kind HostClaim: the hostclaim manager or its CRDs must be installed there.
-	HostClaimAPIMissingReason = "HostClaimAPIMissing"
 )
 
 // Condition AssociateMetal3MachineMetaData of Metal3Machine and its reasons.
@@ -83,12 +78,6 @@ const (
 	AssociateMetal3MachineMetaDataSuccessReason = "AssociateMetal3MachineMetaDataSuccess"
 	// AssociateMetal3MachineMetaDataFailedReason says that the claim could not be made.
 	AssociateMetal3MachineMetaDataFailedReason = "AssociateMetal3MachineMetaDataFailed"
-	// CreateErrorReason says that an object could not be created.
-	CreateErrorReason = "CreateError"
-	// UpdateErrorReason says that an object could not be updated.
-	UpdateErrorReason = "UpdateError"
-	// DeleteErrorReason says that an object could not be deleted.
-	DeleteErrorReason = "DeleteError"
 	// DisassociateM3MetaDataFailedReason says that the claim could not be given up.
 	DisassociateM3MetaDataFailedReason = "DisassociateM3MetaDataFailed"
 )
@@ -103,8 +92,6 @@ const (
 	SecretsSetExternallyReason = "SecretsSetExternally"
 	// WaitingForMetal3DataReason says that the Metal3Data of the machine is not ready yet.
 	WaitingForMetal3DataReason = "WaitingForMetal3Data"
-	// DataTemplateNotFoundReason says that the Metal3DataTemplate that the machine names does not exist.
-	DataTemplateNotFoundReason = "DataTemplateNotFound"
 )
 
 // Condition KubernetesNodeReady of Metal3Machine and its reasons. It is no part of the Ready summary:
@@ -138,8 +125,6 @@ const (
 	WaitingForBootstrapReadyV1Beta1Reason = "WaitingForBootstrapReady"
 	// WaitingForM3MachineOwnerRefV1Beta1Reason says that Cluster API has not made a Machine the owner yet.
 	WaitingForM3MachineOwnerRefV1Beta1Reason = "WaitingForM3MachineOwnerRef"
-	// Metal3MachinePausedV1Beta1Reason says that nothing is written for the machine until it is unpaused.
-	Metal3MachinePausedV1Beta1Reason = "Metal3MachinePaused"
 	// AssociateM3MetaDataFailedV1Beta1Reason says that the Metal3DataClaim could not be made.
 	AssociateM3MetaDataFailedV1Beta1Reason = "AssociateM3MetaDataFailed"
 	// PauseAnnotationSetFailedV1Beta1Reason says that the claim could not be paused with its Cluster.

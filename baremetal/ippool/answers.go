@@ -34,15 +34,13 @@ type Answer struct {
 	Problem string
 }
 
-// FromIPClaim reads a claim of ip-address-manager.
+// FromIPClaim reads a claim of ip-address-manager. An address counts for more
+// than an error, which then is about something else.
 func FromIPClaim(claim *ipamv1alpha1.IPClaim) Answer {
-	if claim.Status.ErrorMessage != nil && *claim.Status.ErrorMessage != "" {
-		return Answer{Problem: *claim.Status.ErrorMessage}
+	if claim.Status.Address != nil {
+		return Answer{AddressName: claim.Status.Address.Name}
 	}
-	if claim.Status.Address == nil {
-		return Answer{}
-	}
-	return Answer{AddressName: claim.Status.Address.Name}
+	return Answer{Problem: ptr.Deref(claim.Status.ErrorMessage, "")}
 }
 
 // FromIPAddressClaim reads a claim of Cluster API's IPAM contract.

@@ -58,14 +58,17 @@ func (r Request) ClaimName(pool Pool) string {
 	return cut(r.Holder+"-"+pool.Name, maxName)
 }
 
-// IPClaim returns the claim on a pool of ip-address-manager.
-func (r Request) IPClaim(pool Pool) *ipamv1alpha1.IPClaim {
+// IPClaim returns the claim on a pool of ip-address-manager, which is in the
+// given State.
+func (r Request) IPClaim(pool Pool, state string) *ipamv1alpha1.IPClaim {
+	meta := r.meta(pool)
+	meta.Annotations = map[string]string{infrav1.PoolStateAnnotation: state}
 	return &ipamv1alpha1.IPClaim{
 		TypeMeta: metav1.TypeMeta{
 			APIVersion: ipamv1alpha1.GroupVersion.String(),
 			Kind:       "IPClaim",
 		},
-		ObjectMeta: r.meta(pool),
+		ObjectMeta: meta,
 		Spec: ipamv1alpha1.IPClaimSpec{
 			Pool: corev1.ObjectReference{Name: pool.Name, Namespace: r.Data.Namespace},
 		},

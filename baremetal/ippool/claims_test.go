@@ -40,6 +40,12 @@ func request(holder string) Request {
 	}
 }
 
+// noted adds the state of the pool to the metadata of a claim.
+func noted(meta metav1.ObjectMeta, state string) metav1.ObjectMeta {
+	meta.Annotations = map[string]string{infrav1.PoolStateAnnotation: state}
+	return meta
+}
+
 func claimMeta(name string, labels map[string]string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: "tenant", Name: name, Labels: labels,
@@ -54,21 +60,21 @@ func TestClaims(t *testing.T) {
 	tests := map[string]struct {
 		got, want any
 	}{
-		"an IPPool is asked by an IPClaim": {
-			got: request("nodes-0").IPClaim(NewPool("pool", "", "")),
+		"an IPPool is asked by an IPClaim, which notes how the pool was then": {
+			got: request("nodes-0").IPClaim(NewPool("pool", "", ""), "now"),
 			want: &ipamv1alpha1.IPClaim{
 				TypeMeta:   metav1.TypeMeta{APIVersion: "ipam.metal3.io/v1alpha1", Kind: "IPClaim"},
-				ObjectMeta: claimMeta("nodes-0-pool", map[string]string{"cluster": "a"}),
+				ObjectMeta: noted(claimMeta("nodes-0-pool", map[string]string{"cluster": "a"}), "now"),
 				Spec:       ipamv1alpha1.IPClaimSpec{Pool: corev1.ObjectReference{Name: "pool", Namespace: "tenant"}},
 			},
 		},
 		"with addresses by host name, the claim has the name of the host and says whose it is": {
-			got: request("server").IPClaim(NewPool("pool", "", "")),
+			got: request("server").IPClaim(NewPool("pool", "", ""), "now"),
 			want: &ipamv1alpha1.IPClaim{
 				TypeMeta: metav1.TypeMeta{APIVersion: "ipam.metal3.io/v1alpha1", Kind: "IPClaim"},
-				ObjectMeta: claimMeta("server-pool", map[string]string{
+				ObjectMeta: noted(claimMeta("server-pool", map[string]string{
 					"cluster": "a", infrav1.DataNameLabel: "nodes-0", infrav1.PoolNameLabel: "pool",
-				}),
+				}), "now"),
 				Spec: ipamv1alpha1.IPClaimSpec{Pool: corev1.ObjectReference{Name: "pool", Namespace: "tenant"}},
 			},
 		},
@@ -101,7 +107,7 @@ func TestLongNamesAreCutAndStayApart(t *testing.T) {
 	r := request("server")
 	r.Data.Labels = nil
 	r.Data.Name = long
-	if label := r.IPClaim(NewPool("pool", "", "")).Labels[infrav1.DataNameLabel]; len(label) != 63 {
+	if label := r.IPClaim(NewPool("pool", "", ""), "now").Labels[infrav1.DataNameLabel]; len(label) != 63 {
 		t.Errorf("label %q", label)
 	}
 }
@@ -116,9 +122,15 @@ func TestAnswers(t *testing.T) {
 	tests := map[string]struct {
 		got, want Answer
 	}{
-		"an IPClaim that is new":        {got: FromIPClaim(&ipamv1alpha1.IPClaim{})},
-		"an IPClaim with an address":    {got: FromIPClaim(&ipamv1alpha1.IPClaim{Status: ipamv1alpha1.IPClaimStatus{Address: &corev1.ObjectReference{Name: "a"}}}), want: Answer{AddressName: "a"}},
-		"an IPClaim with an error":      {got: FromIPClaim(&ipamv1alpha1.IPClaim{Status: ipamv1alpha1.IPClaimStatus{ErrorMessage: ptr.To("full")}}), want: Answer{Problem: "full"}},
+		"an IPClaim that is new":     {got: FromIPClaim(&ipamv1alpha1.IPClaim{})},
+		"an IPClaim with an address": {got: FromIPClaim(&ipamv1alpha1.IPClaim{Status: ipamv1alpha1.IPClaimStatus{Address: &corev1.ObjectReference{Name: "a"}}}), want: Answer{AddressName: "a"}},
+		"an IPClaim with an error":   {got: FromIPClaim(&ipamv1alpha1.IPClaim{Status: ipamv1alpha1.IPClaimStatus{ErrorMessage: ptr.To("full")}}), want: Answer{Problem: "full"}},
+		"an IPClaim with an address and an error has its address": {
+			got: FromIPClaim(&ipamv1alpha1.IPClaim{Status: ipamv1alpha1.IPClaimStatus{
+				Address: &corev1.ObjectReference{Name: "a"}, ErrorMessage: ptr.To("cannot be taken back"),
+			}}),
+			want: Answer{AddressName: "a"},
+		},
 		"an IPAddressClaim that is new": {got: FromIPAddressClaim(&capipamv1.IPAddressClaim{})},
 		"an IPAddressClaim with an address": {
 			got:  FromIPAddressClaim(&capipamv1.IPAddressClaim{Status: capipamv1.IPAddressClaimStatus{AddressRef: capipamv1.IPAddressReference{Name: "a"}}}),
@@ -157,7 +169,11 @@ func TestAddresses(t *testing.T) {
 
 func TestNext(t *testing.T) {
 	metal3, other := NewPool("pool", "", ""), NewPool("pool", "ipam.cluster.x-k8s.io", "InClusterIPPool")
-	answered := Answer{AddressName: "a"}
+	answered, refused := Answer{AddressName: "a"}, Answer{Problem: "exhausted"}
+	askAgain := Step{
+		Release: true, Reason: infrav1.WaitingForAddressesReason,
+		Message: `IPClaim "c" was refused, it says "exhausted"; the pool has changed since, so a new one follows`,
+	}
 	const waiting = "Waiting for IPPool.ipam.metal3.io \"pool\" to give an address"
 	tests := map[string]struct {
 		given Observed
@@ -204,11 +220,42 @@ func TestNext(t *testing.T) {
 				Message: `There is no IPPool.ipam.metal3.io "pool" in namespace "tenant": create it`,
 			},
 		},
-		"passes on what the pool complains about": {
-			given: Observed{Pool: metal3, Claim: ClaimHeld, ClaimName: "c", Answer: Answer{Problem: "exhausted"}},
+		"passes on what the pool complains about, and asks again when the pool changes": {
+			given: Observed{Pool: metal3, Claim: ClaimHeld, ClaimName: "c", Answer: refused, PoolState: "full", AskedState: "full"},
 			want: Step{
 				Reason:  infrav1.WaitingForAddressesReason,
-				Message: `IPPool.ipam.metal3.io "pool" gives no address, it says "exhausted": mend the pool, then delete IPClaim "c" to ask again`,
+				Message: `IPPool.ipam.metal3.io "pool" gives no address, it says "exhausted": extend the pool, or free an address of it`,
+			},
+		},
+		"gives a refused claim back once the pool has changed": {
+			given: Observed{Pool: metal3, Claim: ClaimHeld, ClaimName: "c", Answer: refused, PoolState: "larger", AskedState: "full"},
+			want:  askAgain,
+		},
+		"gives a refused claim back if nobody noted how the pool was": {
+			given: Observed{Pool: metal3, Claim: ClaimHeld, ClaimName: "c", Answer: refused, PoolState: "full"},
+			want:  askAgain,
+		},
+		"keeps a refused claim while its pool is missing": {
+			given: Observed{Pool: metal3, Namespace: "tenant", Claim: ClaimHeld, ClaimName: "c", Answer: refused, PoolMissing: true, AskedState: "full"},
+			want: Step{
+				Reason:  infrav1.PoolNotFoundReason,
+				Message: `There is no IPPool.ipam.metal3.io "pool" in namespace "tenant": create it`,
+			},
+		},
+		"keeps an address however the pool changes": {
+			given: Observed{Pool: metal3, Claim: ClaimHeld, Answer: answered, PoolState: "larger", AskedState: "full"},
+			want:  Step{Read: "a"},
+		},
+		"keeps a claim that is not answered yet however the pool changes": {
+			given: Observed{Pool: metal3, Claim: ClaimHeld, PoolState: "larger", AskedState: "full"},
+			want:  Step{Reason: infrav1.WaitingForAddressesReason, Message: waiting},
+		},
+		"leaves a claim on another kind of pool to its provider": {
+			given: Observed{Pool: other, Claim: ClaimHeld, ClaimName: "c", Answer: refused},
+			want: Step{
+				Reason: infrav1.WaitingForAddressesReason,
+				Message: `InClusterIPPool.ipam.cluster.x-k8s.io "pool" gives no address, it says "exhausted": mend the pool; ` +
+					`if its provider does not try again by itself, delete IPAddressClaim "c"`,
 			},
 		},
 		"names ip-address-manager if it is not installed": {
@@ -230,6 +277,41 @@ func TestNext(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, Next(tc.given)); diff != "" {
 				t.Errorf("step (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestState(t *testing.T) {
+	pool := func(change func(*ipamv1alpha1.IPPool)) string {
+		p := &ipamv1alpha1.IPPool{
+			ObjectMeta: metav1.ObjectMeta{UID: "u", Generation: 1, ResourceVersion: "7"},
+			Status:     ipamv1alpha1.IPPoolStatus{Allocations: map[string]ipamv1alpha1.IPAddressStr{"b": "192.0.2.11", "a": "192.0.2.10"}},
+		}
+		change(p)
+		return State(p)
+	}
+	before := pool(func(*ipamv1alpha1.IPPool) {})
+	tests := map[string]struct {
+		change func(*ipamv1alpha1.IPPool)
+		same   bool
+	}{
+		"a refused claim that goes changes nothing": {
+			change: func(p *ipamv1alpha1.IPPool) { p.ResourceVersion, p.Status.LastUpdated = "8", ptr.To(metav1.Now()) },
+			same:   true,
+		},
+		"another spec is a change":          {change: func(p *ipamv1alpha1.IPPool) { p.Generation = 2 }},
+		"another pool of the name is":       {change: func(p *ipamv1alpha1.IPPool) { p.UID = "v" }},
+		"an address that was given back is": {change: func(p *ipamv1alpha1.IPPool) { delete(p.Status.Allocations, "a") }},
+		"an address that was taken is":      {change: func(p *ipamv1alpha1.IPPool) { p.Status.Allocations["c"] = "192.0.2.12" }},
+		"an address that changed hands is": {change: func(p *ipamv1alpha1.IPPool) {
+			p.Status.Allocations = map[string]ipamv1alpha1.IPAddressStr{"b": "192.0.2.11", "c": "192.0.2.10"}
+		}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if after := pool(tc.change); (after == before) != tc.same {
+				t.Errorf("%q after %q", after, before)
 			}
 		})
 	}

@@ -53,15 +53,19 @@ type Observed struct {
 	Claim     ClaimState
 	ClaimName string
 	Answer    Answer
+	// PoolState is the State of the pool, and AskedState the one that it had when
+	// the claim was made; empty if that is not known. Only pools of
+	// ip-address-manager have one.
+	PoolState, AskedState string
 }
 
 // Step is what to do next about one pool. At most one of Apply, Release and
 // Read is set.
 type Step struct {
-	// Apply says that the claim is to be written.
+	// Apply says that the claim is to be made.
 	Apply bool
-	// Release says that the claim is dead and has no address: it may go, so that
-	// a new one can be written.
+	// Release says that the claim has no address and will get none: it may go, so
+	// that a new one can be made.
 	Release bool
 	// Read is the name of the address object to be read.
 	Read string
@@ -86,13 +90,30 @@ func Next(o Observed) Step {
 		return Step{Reason: infrav1.PoolNotFoundReason, Message: fmt.Sprintf(
 			"There is no %s in namespace %q: create it", o.Pool, o.Namespace)}
 	case o.Answer.Problem != "":
-		return Step{Reason: infrav1.WaitingForAddressesReason, Message: fmt.Sprintf(
-			"%s gives no address, it says %q: mend the pool, then delete %s %q to ask again",
-			o.Pool, o.Answer.Problem, o.Pool.claimKind(), o.ClaimName)}
+		return refused(o)
 	default:
 		return Step{Apply: o.Claim == ClaimAbsent, Reason: infrav1.WaitingForAddressesReason, Message: fmt.Sprintf(
 			"Waiting for %s to give an address", o.Pool)}
 	}
+}
+
+// refused is the step after a pool gave no address. ip-address-manager looks at
+// no claim twice, so once its pool has changed the claim is made anew. Providers
+// of other pools try again by themselves.
+func refused(o Observed) Step {
+	step := Step{Reason: infrav1.WaitingForAddressesReason}
+	switch {
+	case !o.Pool.Metal3():
+		step.Message = fmt.Sprintf("%s gives no address, it says %q: mend the pool; "+
+			"if its provider does not try again by itself, delete %s %q", o.Pool, o.Answer.Problem, o.Pool.claimKind(), o.ClaimName)
+	case o.PoolState != o.AskedState:
+		step.Release = true
+		step.Message = fmt.Sprintf("%s %q was refused, it says %q; the pool has changed since, so a new one follows",
+			o.Pool.claimKind(), o.ClaimName, o.Answer.Problem)
+	default:
+		step.Message = fmt.Sprintf("%s gives no address, it says %q: extend the pool, or free an address of it", o.Pool, o.Answer.Problem)
+	}
+	return step
 }
 
 func missingAPI(pool Pool) string {

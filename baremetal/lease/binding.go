@@ -60,8 +60,11 @@ type Binding struct {
 	Record Record
 	// Recorded is what a live read showed of the recorded host.
 	Recorded Sight
-	// NobodyNamesUs says that a live list found no host that names the claim.
+	// NobodyNamesUs says that no host names the claim, for sure: a live list found
+	// none, or there cannot be any yet.
 	NobodyNamesUs bool
+	// Candidate says that a host was found that the claim could have.
+	Candidate bool
 }
 
 // Step is what to do next about the binding of a claim.
@@ -83,14 +86,16 @@ const (
 	DropIntent Step = "DropIntent"
 	// ReportLost means that the host is gone and that nothing replaces it.
 	ReportLost Step = "ReportLost"
-	// Choose asks for a host to be selected and bound.
+	// Choose asks for a host that the claim could have.
 	Choose Step = "Choose"
+	// Take asks for that host to be bound.
+	Take Step = "Take"
 	// Finish means that nothing names the claim and that its finalizer may go.
 	Finish Step = "Finish"
 )
 
 // Next returns the next step. Each step adds a fact to Binding, so that asking
-// again ends in Keep, Release, ReportLost, Choose or Finish.
+// again ends in Keep, Release, ReportLost, Choose, Take or Finish.
 func Next(b Binding) Step {
 	switch {
 	case b.Own && b.Deleting:
@@ -106,16 +111,20 @@ func Next(b Binding) Step {
 	}
 }
 
-// withoutHost is for a claim that has no host as far as we know. That is never
-// concluded from a cache.
+// withoutHost is for a claim that has no host as far as we know. Before it is
+// bound anew or let go, that is made sure of, and never concluded from a cache.
+// While there is nothing to bind it to, nothing depends on it, so a claim that
+// waits costs no live list in every pass.
 func withoutHost(b Binding) Step {
 	switch {
+	case !b.Deleting && !b.Candidate:
+		return Choose
 	case !b.NobodyNamesUs:
 		return ListOwn
 	case b.Deleting:
 		return Finish
 	default:
-		return Choose
+		return Take
 	}
 }
 

@@ -31,9 +31,12 @@ func TestNext(t *testing.T) {
 		"keeps a host that came back":                              {Binding{Own: true, Record: Lost}, Keep},
 		"releases its host when it goes":                           {Binding{Own: true, Record: Bound, Deleting: true}, Release},
 		"releases a host that was only intended":                   {Binding{Own: true, Record: Intended, Deleting: true}, Release},
-		"looks for its host in the API server before it chooses":   {Binding{}, ListOwn},
+		"chooses without a look at the API server":                 {Binding{}, Choose},
+		"looks for its host there before it takes another":         {Binding{Candidate: true}, ListOwn},
 		"looks there before it goes, too":                          {Binding{Deleting: true}, ListOwn},
-		"chooses when nobody names it":                             {Binding{NobodyNamesUs: true}, Choose},
+		"takes a host when nobody names it":                        {Binding{NobodyNamesUs: true, Candidate: true}, Take},
+		"keeps its host whatever else it could have":               {Binding{Own: true, Candidate: true}, Keep},
+		"never takes a host over an intent":                        {Binding{Record: Intended, NobodyNamesUs: true, Candidate: true}, ReadRecorded},
 		"goes when nobody names it":                                {Binding{NobodyNamesUs: true, Deleting: true}, Finish},
 		"reads an intended host":                                   {Binding{Record: Intended}, ReadRecorded},
 		"reads an intended host before it goes":                    {Binding{Record: Intended, Deleting: true}, ReadRecorded},
@@ -63,26 +66,19 @@ func TestNext(t *testing.T) {
 }
 
 // TestNextSettles walks from every start, with every answer that a read may
-// give, and wants an end within few steps, and never Choose or Finish while an
-// intent is alive or a host names the claim.
+// give, and wants an end within few steps, and never Choose, Take or Finish while
+// an intent is alive or a host names the claim.
 func TestNextSettles(t *testing.T) {
 	const enough = 6
 	for _, deleting := range []bool{false, true} {
 		for _, own := range []bool{false, true} {
-			for _, record := range []Record{Unrecorded, Intended, Bound, Lost} {
-				for _, sight := range []Sight{Gone, Taken, Idle} {
-					b := Binding{Deleting: deleting, Own: own, Record: record}
-					settled := false
-					for range enough {
-						step := Next(b)
-						if ended(t, b, step) {
-							settled = true
-							break
+			for _, candidate := range []bool{false, true} {
+				for _, record := range []Record{Unrecorded, Intended, Bound, Lost} {
+					for _, sight := range []Sight{Gone, Taken, Idle} {
+						b := Binding{Deleting: deleting, Own: own, Candidate: candidate, Record: record}
+						if !settles(t, b, sight, enough) {
+							t.Errorf("%+v, sight %d does not settle", b, sight)
 						}
-						b = after(b, step, sight)
-					}
-					if !settled {
-						t.Errorf("deleting %t, own %t, record %d, sight %d does not settle", deleting, own, record, sight)
 					}
 				}
 			}
@@ -90,12 +86,25 @@ func TestNextSettles(t *testing.T) {
 	}
 }
 
+// settles walks from b until a step ends the pass.
+func settles(t *testing.T, b Binding, sight Sight, enough int) bool {
+	t.Helper()
+	for range enough {
+		step := Next(b)
+		if ended(t, b, step) {
+			return true
+		}
+		b = after(b, step, sight)
+	}
+	return false
+}
+
 // ended says whether a step ends a pass, and checks that it may.
 func ended(t *testing.T, b Binding, step Step) bool {
 	t.Helper()
 	switch step {
-	case Choose, Finish:
-		if b.Own || b.Record == Intended || !b.NobodyNamesUs {
+	case Choose, Take, Finish:
+		if b.Own || b.Record == Intended || (step != Choose && !b.NobodyNamesUs) {
 			t.Errorf("%s although %+v", step, b)
 		}
 		return true

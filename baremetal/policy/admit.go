@@ -48,6 +48,14 @@ func Everybody(p *bmov1alpha1.HostDeployPolicy) bool {
 	return c != nil && c.Names == nil && c.NameMatches == "" && len(c.HasLabels) == 0
 }
 
+// EmptyNames says that the names of a policy are a list without entries. It
+// admits nobody, but not for long: a client that knows the type leaves an empty
+// list out when it writes the policy back, and then the rest decides alone.
+func EmptyNames(p *bmov1alpha1.HostDeployPolicy) bool {
+	c := p.Spec.HostClaimNamespaces
+	return c != nil && c.Names != nil && len(c.Names) == 0
+}
+
 // MatchesPartOnly says that nameMatches is found within the name of a namespace
 // without matching all of it. An implementation that does not anchor the
 // expression would treat that namespace differently, so its author is warned.

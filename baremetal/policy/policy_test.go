@@ -109,6 +109,26 @@ func TestEverybody(t *testing.T) {
 	}
 }
 
+func TestEmptyNames(t *testing.T) {
+	tests := map[string]struct {
+		given *bmov1alpha1.HostClaimNamespaces
+		want  bool
+	}{
+		"not when nothing is given":    {nil, false},
+		"not when names are left out":  {&bmov1alpha1.HostClaimNamespaces{NameMatches: "a"}, false},
+		"not when there is a name":     {names("a"), false},
+		"when the list has no entries": {names(), true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			given := newPolicy(tt.given)
+			if got := EmptyNames(&given); got != tt.want {
+				t.Errorf("EmptyNames() = %t, want %t", got, tt.want)
+			}
+		})
+	}
+}
+
 func TestMatchesPartOnly(t *testing.T) {
 	tests := map[string]struct {
 		given     *bmov1alpha1.HostClaimNamespaces

@@ -77,37 +77,60 @@ var spellings = map[string]operators.Operator{
 	"<":            operators.LessThan,
 }
 
-// Parse reads the wishes of a claim. Its errors are InvalidErrors, joined.
+// Parse reads the wishes of a claim. Its errors are InvalidErrors, joined. A
+// selector that is too large is turned down before its parts are looked at.
 func Parse(claim *bmov1alpha1.HostClaim) (Criteria, error) {
 	selector := claim.Spec.HostSelector
+	if err := tooMany(selector); err != nil {
+		return Criteria{}, err
+	}
 	c := Criteria{
 		inNamespace:   selector.InNamespace,
 		failureDomain: claim.Spec.FailureDomain,
 		soft:          claim.Annotations[infrav1.SoftFailureDomainAnnotation] == "true",
 	}
-	var faults []error
-	add := func(field, key string, op operators.Operator, values []string) {
-		parsed, err := labels.NewRequirement(key, op, values)
-		if err != nil {
-			faults = append(faults, &InvalidError{Field: field, Problem: err.Error()})
-			return
-		}
-		c.requirements = append(c.requirements, requirement{parsed: *parsed, lack: lack(parsed)})
+	faults := []error{
+		notNamespace(c.inNamespace),
+		tooLong("spec.failureDomain", c.failureDomain, maxDomainLength),
 	}
 	for _, key := range slices.Sorted(maps.Keys(selector.MatchLabels)) {
-		add("spec.hostSelector.matchLabels", key, operators.Equals, []string{selector.MatchLabels[key]})
+		faults = append(faults, c.addLabel(key, selector.MatchLabels[key]))
 	}
 	for i, e := range selector.MatchExpressions {
-		field := fmt.Sprintf("spec.hostSelector.matchExpressions[%d]", i)
-		op, known := spellings[strings.ToLower(string(e.Operator))]
-		if !known {
-			faults = append(faults, &InvalidError{Field: field, Problem: fmt.Sprintf(
-				"operator %q is none of in, notin, exists, !, =, ==, !=, gt, lt", e.Operator)})
-			continue
-		}
-		add(field, e.Key, op, e.Values)
+		faults = append(faults, c.addExpression(fmt.Sprintf("spec.hostSelector.matchExpressions[%d]", i), e))
 	}
 	return c, errors.Join(faults...)
+}
+
+// addLabel adds one entry of matchLabels.
+func (c *Criteria) addLabel(key, value string) error {
+	const field = "spec.hostSelector.matchLabels"
+	if err := oversizedLabel(field, key, value); err != nil {
+		return err
+	}
+	return c.add(field, key, operators.Equals, []string{value})
+}
+
+// addExpression adds one of the matchExpressions; field is its path.
+func (c *Criteria) addExpression(field string, e bmov1alpha1.HostSelectorRequirement) error {
+	if err := oversized(field, e); err != nil {
+		return err
+	}
+	op, known := spellings[strings.ToLower(string(e.Operator))]
+	if !known {
+		return &InvalidError{Field: field, Problem: fmt.Sprintf(
+			"operator %q is none of in, notin, exists, !, =, ==, !=, gt, lt", e.Operator)}
+	}
+	return c.add(field, e.Key, op, e.Values)
+}
+
+func (c *Criteria) add(field, key string, op operators.Operator, values []string) error {
+	parsed, err := labels.NewRequirement(key, op, values)
+	if err != nil {
+		return &InvalidError{Field: field, Problem: err.Error()}
+	}
+	c.requirements = append(c.requirements, requirement{parsed: *parsed, lack: lack(parsed)})
+	return nil
 }
 
 // lack words what a host lacks that does not meet a requirement.

@@ -20,7 +20,6 @@ import (
 	"fmt"
 	"iter"
 	"regexp"
-	"slices"
 	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -77,10 +76,12 @@ func (c Criteria) order() []Misfit {
 	if c.inNamespace != "" {
 		out = append(out, Misfit("outside namespace "+c.inNamespace))
 	}
+	listed := map[string]bool{}
 	for _, r := range c.requirements {
-		if misfit := Misfit(r.lack); !slices.Contains(out, misfit) {
-			out = append(out, misfit)
+		if !listed[r.lack] {
+			out = append(out, Misfit(r.lack))
 		}
+		listed[r.lack] = true
 	}
 	out = append(out, Misfit("outside failure domain "+c.failureDomain))
 	return append(out, InError)

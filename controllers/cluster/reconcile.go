@@ -96,7 +96,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	report(s, metav1.NewTime(r.Clock.Now()))
 	dropFinalizer(ctx, s)
-	err = helper.Patch(ctx, s.infra, patch.WithOwnedConditions{Conditions: ownedConditions()})
+	err = helper.Patch(ctx, s.infra, patch.WithOwnedConditions{Conditions: ownedConditions()},
+		patch.WithOwnedV1Beta1Conditions{Conditions: formerConditions()})
 	if err = apply.IgnoreGone(s.infra, err); err != nil {
 		return progress.Failed(err).Result(r.Clock.Now())
 	}

@@ -19,129 +19,169 @@ package cluster
 import (
 	"context"
 	"errors"
+	"os"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apitest"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/clusterindex"
 )
 
-var (
-	errBroken = errors.New("broken")
-	key       = client.ObjectKey{Namespace: "tenant-a", Name: "a-infra"}
-)
+var server apitest.Server
 
-// indexed lets a fake client take the indexes that a cache would get.
-type indexed struct{ *fake.ClientBuilder }
+func TestMain(m *testing.M) { os.Exit(server.Run(m)) }
 
-func (i *indexed) IndexField(_ context.Context, o client.Object, field string, extract client.IndexerFunc) error {
-	i.WithIndex(o, field, extract)
-	return nil
+// errBroken is what a broken API server says.
+var errBroken = errors.New("broken")
+
+// cast is a Metal3Cluster, the Cluster that owns it and what else there is; what
+// is nil is missing.
+type cast struct {
+	infra   *infrav1.Metal3Cluster
+	cluster *clusterv1.Cluster
+	others  []client.Object
 }
 
-func newReconciler(t *testing.T, calls interceptor.Funcs, objects ...client.Object) *Reconciler {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clusterv1.AddToScheme, infrav1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	builder := &indexed{fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
-		WithStatusSubresource(&infrav1.Metal3Cluster{}).WithInterceptorFuncs(calls)}
-	if err := clusterindex.Setup(t.Context(), builder); err != nil {
-		t.Fatal(err)
-	}
-	return &Reconciler{
-		Client: builder.Build(), Recorder: events.NewFakeRecorder(100), Clock: clocktesting.NewFakePassiveClock(noon.Time),
-	}
-}
-
-// cast is a Metal3Cluster and the Cluster that owns it.
-func cast(change ...func(*infrav1.Metal3Cluster)) []client.Object {
-	infra := &infrav1.Metal3Cluster{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "tenant-a", Name: "a-infra",
-			Labels:          map[string]string{clusterv1.ClusterNameLabel: "a"},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: "a", UID: "u"}},
+func newCast(change ...func(*cast)) *cast {
+	c := &cast{
+		infra: &infrav1.Metal3Cluster{
+			ObjectMeta: metav1.ObjectMeta{
+				Name:            "a-infra",
+				Labels:          map[string]string{clusterv1.ClusterNameLabel: "a"},
+				OwnerReferences: []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: "a", UID: "gone"}},
+			},
+			Spec: infrav1.Metal3ClusterSpec{ControlPlaneEndpoint: infrav1.APIEndpoint{Host: "192.0.2.1", Port: 6443}},
 		},
-		Spec: infrav1.Metal3ClusterSpec{ControlPlaneEndpoint: infrav1.APIEndpoint{Host: "192.0.2.1", Port: 6443}},
+		cluster: &clusterv1.Cluster{
+			ObjectMeta: metav1.ObjectMeta{Name: "a"},
+			Spec: clusterv1.ClusterSpec{InfrastructureRef: clusterv1.ContractVersionedObjectReference{
+				APIGroup: infrav1.GroupName, Kind: "Metal3Cluster", Name: "a-infra",
+			}},
+		},
 	}
 	for _, f := range change {
-		f(infra)
+		f(c)
 	}
-	return []client.Object{infra, &clusterv1.Cluster{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-a", Name: "a", UID: "u"},
-		Spec: clusterv1.ClusterSpec{InfrastructureRef: clusterv1.ContractVersionedObjectReference{
-			APIGroup: infrav1.GroupName, Kind: "Metal3Cluster", Name: "a-infra",
-		}},
-	}}
+	return c
 }
 
-func deleted(infra *infrav1.Metal3Cluster) {
-	infra.DeletionTimestamp = &noon
-	infra.Finalizers = []string{infrav1.ClusterFinalizer}
+func deleted(c *cast) {
+	c.infra.DeletionTimestamp = &noon
+	c.infra.Finalizers = []string{infrav1.ClusterFinalizer}
+}
+
+func ownerless(c *cast) { c.cluster = nil }
+
+// world is what one Metal3Cluster sees of a real API server.
+type world struct {
+	*Reconciler
+
+	t   *testing.T
+	key client.ObjectKey
+}
+
+// newWorld creates the cast in a namespace of its own. The calls replace the
+// requests of the controller.
+func newWorld(t *testing.T, calls interceptor.Funcs, c *cast) *world {
+	t.Helper()
+	reader, err := server.NewClient(t.Context(), calls, clusterindex.Setup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{
+		t: t, key: client.ObjectKey{Namespace: server.Namespace(t), Name: "a-infra"},
+		Reconciler: &Reconciler{
+			Client: reader, Recorder: events.NewFakeRecorder(100), Clock: clocktesting.NewFakePassiveClock(noon.Time),
+		},
+	}
+	if c.cluster != nil {
+		w.create(c.cluster)
+		if c.infra != nil && len(c.infra.OwnerReferences) > 0 {
+			c.infra.OwnerReferences[0].UID = c.cluster.UID
+		}
+	}
+	w.create(c.others...)
+	if c.infra != nil {
+		w.create(c.infra)
+	}
+	return w
+}
+
+func (w *world) create(objects ...client.Object) {
+	w.t.Helper()
+	for _, o := range objects {
+		o.SetNamespace(w.key.Namespace)
+		server.Create(w.t, o)
+	}
 }
 
 // settle reconciles until the object has its finalizer and its Paused condition,
 // and once more. It returns the object, nil if it is gone, and the last error.
-func settle(t *testing.T, r *Reconciler) (*infrav1.Metal3Cluster, error) {
-	t.Helper()
+func (w *world) settle() (*infrav1.Metal3Cluster, error) {
+	w.t.Helper()
 	var err error
 	for range 3 {
-		_, err = r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key})
+		_, err = w.Reconcile(w.t.Context(), ctrl.Request{NamespacedName: w.key})
 	}
 	infra := &infrav1.Metal3Cluster{}
-	if get := r.Client.Get(t.Context(), key, infra); get != nil {
+	if get := server.Client.Get(w.t.Context(), w.key, infra); get != nil {
 		return nil, err
 	}
 	return infra, err
 }
 
-func TestReconcile(t *testing.T) {
-	machine := &clusterv1.Machine{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-a", Name: "m"}, Spec: clusterv1.MachineSpec{ClusterName: "a"},
+// machineOf is a Machine of the Cluster.
+func machineOf(cluster string) *clusterv1.Machine {
+	return &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: clusterv1.MachineSpec{ClusterName: cluster}}
+}
+
+// ours is a Metal3Machine of Cluster a.
+func ours() *infrav1.Metal3Machine {
+	return &infrav1.Metal3Machine{
+		ObjectMeta: metav1.ObjectMeta{Name: "m", Labels: map[string]string{clusterv1.ClusterNameLabel: "a"}},
+		Spec:       infrav1.Metal3MachineSpec{CustomDeploy: &infrav1.CustomDeploy{Method: "x"}},
 	}
-	ours := &infrav1.Metal3Machine{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "tenant-a", Name: "m", Labels: map[string]string{clusterv1.ClusterNameLabel: "a"},
-	}}
-	orphaned := func(infra *infrav1.Metal3Cluster) { infra.OwnerReferences = nil }
-	unlabeled := func(infra *infrav1.Metal3Cluster) { infra.Labels = nil }
-	paused := func(infra *infrav1.Metal3Cluster) {
-		infra.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+}
+
+func with(others ...client.Object) func(*cast) {
+	return func(c *cast) { c.others = others }
+}
+
+func TestReconcile(t *testing.T) {
+	orphaned := func(c *cast) { c.infra.OwnerReferences = nil }
+	unlabeled := func(c *cast) { c.infra.Labels = nil }
+	annotated := func(key string) func(*cast) {
+		return func(c *cast) { c.infra.Annotations = map[string]string{key: "x"} }
 	}
 	tests := map[string]struct {
-		objects []client.Object
+		given   *cast
 		gone    bool
 		touched bool
 		reason  string // of Ready
 	}{
-		"one that is gone":                         {gone: true},
-		"a live one is ready":                      {objects: cast(), touched: true, reason: "Ready"},
-		"one whose Cluster is gone waits":          {objects: cast()[:1], touched: true, reason: "NotReady"},
-		"a paused one is not reported on":          {objects: cast(paused), touched: true},
-		"a deleted one goes":                       {objects: cast(deleted), gone: true},
-		"a deleted one waits for Machines":         {objects: append(cast(deleted), machine), touched: true, reason: "Deleting"},
-		"a deleted one waits for Metal3Machines":   {objects: append(cast(deleted), ours), touched: true, reason: "Deleting"},
-		"a deleted orphan waits by its label":      {objects: append(cast(deleted, orphaned), ours), touched: true, reason: "Deleting"},
-		"a deleted one that knows no Cluster goes": {objects: append(cast(deleted, orphaned, unlabeled), ours), gone: true},
-		"one that others manage is not touched":    {objects: cast(func(c *infrav1.Metal3Cluster) { c.Annotations = map[string]string{clusterv1.ManagedByAnnotation: "x"} })},
-		"machines of another Cluster hold up nobody": {objects: append(cast(deleted), &clusterv1.Machine{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-a", Name: "m"}, Spec: clusterv1.MachineSpec{ClusterName: "b"},
-		}), gone: true},
+		"one that is gone":                           {given: newCast(func(c *cast) { c.infra = nil }), gone: true},
+		"a live one is ready":                        {given: newCast(), touched: true, reason: "Ready"},
+		"one whose Cluster is gone waits":            {given: newCast(ownerless), touched: true, reason: "NotReady"},
+		"a paused one is not reported on":            {given: newCast(annotated(clusterv1.PausedAnnotation)), touched: true},
+		"a deleted one goes":                         {given: newCast(deleted), gone: true},
+		"a deleted one waits for Machines":           {given: newCast(deleted, with(machineOf("a"))), touched: true, reason: "Deleting"},
+		"a deleted one waits for Metal3Machines":     {given: newCast(deleted, with(ours())), touched: true, reason: "Deleting"},
+		"a deleted orphan waits by its label":        {given: newCast(deleted, orphaned, with(ours())), touched: true, reason: "Deleting"},
+		"a deleted one that knows no Cluster goes":   {given: newCast(deleted, orphaned, unlabeled, with(ours())), gone: true},
+		"one that others manage is not touched":      {given: newCast(annotated(clusterv1.ManagedByAnnotation))},
+		"machines of another Cluster hold up nobody": {given: newCast(deleted, with(machineOf("b"))), gone: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			infra, err := settle(t, newReconciler(t, interceptor.Funcs{}, tc.objects...))
+			infra, err := newWorld(t, interceptor.Funcs{}, tc.given).settle()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -168,9 +208,9 @@ func TestReconcile(t *testing.T) {
 }
 
 func TestReconcileWatchFilter(t *testing.T) {
-	r := newReconciler(t, interceptor.Funcs{}, cast()...)
-	r.WatchFilter = "mine"
-	if infra, err := settle(t, r); err != nil || len(infra.Finalizers) > 0 {
+	w := newWorld(t, interceptor.Funcs{}, newCast())
+	w.WatchFilter = "mine"
+	if infra, err := w.settle(); err != nil || len(infra.Finalizers) > 0 {
 		t.Errorf("an object of another watch filter was touched: %v, error %v", infra, err)
 	}
 }
@@ -193,7 +233,7 @@ func TestReconcileErrors(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if infra, err := settle(t, newReconciler(t, calls, cast(deleted)...)); err == nil || infra == nil {
+			if infra, err := newWorld(t, calls, newCast(deleted)).settle(); err == nil || infra == nil {
 				t.Errorf("object is %v, error %v", infra, err)
 			}
 		})
@@ -201,12 +241,12 @@ func TestReconcileErrors(t *testing.T) {
 }
 
 func TestMachineToInfra(t *testing.T) {
-	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-a"}, Spec: clusterv1.MachineSpec{ClusterName: "a"}}
-	ours := &infrav1.Metal3Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-a", Labels: map[string]string{clusterv1.ClusterNameLabel: "a"}}}
-	for name, objects := range map[string][]client.Object{"with its Cluster": cast(), "when its Cluster is gone": cast()[:1]} {
-		for _, o := range []client.Object{machine, ours} {
-			got := newReconciler(t, interceptor.Funcs{}, objects...).machineToInfra(t.Context(), o)
-			if len(got) != 1 || got[0].NamespacedName != key {
+	for name, given := range map[string]*cast{"with its Cluster": newCast(), "when its Cluster is gone": newCast(ownerless)} {
+		w := newWorld(t, interceptor.Funcs{}, given)
+		for _, o := range []client.Object{machineOf("a"), ours()} {
+			o.SetNamespace(w.key.Namespace)
+			got := w.machineToInfra(t.Context(), o)
+			if len(got) != 1 || got[0].NamespacedName != w.key {
 				t.Errorf("a %T %s wakes %v", o, name, got)
 			}
 		}
@@ -214,7 +254,7 @@ func TestMachineToInfra(t *testing.T) {
 	broken := interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
 		return errBroken
 	}}
-	if got := newReconciler(t, broken).machineToInfra(t.Context(), machine); got != nil {
+	if got := newWorld(t, broken, newCast(ownerless)).machineToInfra(t.Context(), machineOf("a")); got != nil {
 		t.Errorf("a machine of nothing wakes %v", got)
 	}
 }

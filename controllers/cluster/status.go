@@ -51,6 +51,7 @@ func report(s *scope, now metav1.Time) {
 		s.infra.Status.Initialization.Provisioned = ptr.To(true)
 	}
 	conditions.Set(s.infra, summary(s, condition))
+	reportFormer(s.infra)
 	if !sameStatus(s.before, s.infra) {
 		s.infra.Status.LastUpdated = &now
 	}
@@ -102,6 +103,7 @@ func status(ready bool) metav1.ConditionStatus {
 func sameStatus(before, after *infrav1.Metal3Cluster) bool {
 	a, b := before.Status.DeepCopy(), after.Status.DeepCopy()
 	a.LastUpdated, b.LastUpdated = nil, nil
+	a.Deprecated, b.Deprecated = nil, nil // derived
 	return reflect.DeepEqual(a, b)
 }
 

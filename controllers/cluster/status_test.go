@@ -124,7 +124,8 @@ func TestReport(t *testing.T) {
 			report(tc.given, noon)
 			byType := cmpopts.SortSlices(func(a, b metav1.Condition) bool { return a.Type < b.Type })
 			noTimes := cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")
-			if diff := cmp.Diff(tc.want, tc.given.infra.Status, byType, noTimes); diff != "" {
+			former := cmpopts.IgnoreFields(infrav1.Metal3ClusterStatus{}, "Deprecated") // see TestReportFormer
+			if diff := cmp.Diff(tc.want, tc.given.infra.Status, byType, noTimes, former); diff != "" {
 				t.Errorf("status (-want +got):\n%s", diff)
 			}
 			again := given(func(s *scope) { *s = *tc.given })
@@ -159,5 +160,20 @@ func TestClusterToInfra(t *testing.T) {
 	}
 	if got := clusterToInfra(t.Context(), &clusterv1.Machine{}); len(got) != 0 {
 		t.Errorf("a Machine is taken for a Cluster: %v", got)
+	}
+}
+
+// TestReportFormer shows what clients of v1beta1 see.
+func TestReportFormer(t *testing.T) {
+	s := given(func(s *scope) { s.infra.Spec.IdentityRef = &infrav1.IdentityReference{Name: "remote"} })
+	report(s, noon)
+	const message = `identityRef "remote" is not supported yet by this version: remove it to use the hosts of this cluster`
+	want := clusterv1.Conditions{
+		{Type: "Ready", Status: "False", Severity: "Info", Reason: "NotReady", Message: message},
+		{Type: "BaremetalInfrastructureReady", Status: "False", Severity: "Error", Reason: "IdentityRefNotSupported", Message: message},
+	}
+	noTimes := cmpopts.IgnoreFields(clusterv1.Condition{}, "LastTransitionTime")
+	if diff := cmp.Diff(want, s.infra.GetV1Beta1Conditions(), noTimes); diff != "" {
+		t.Errorf("conditions of v1beta1 (-want +got):\n%s", diff)
 	}
 }

@@ -87,11 +87,11 @@ func (r *Reconciler) carryOut(ctx context.Context, s *scope, p poolStep) error {
 	switch {
 	case p.step.Apply:
 		ctrl.LoggerFrom(ctx).Info("Asking pool for an address", "pool", klog.KRef(s.data.Namespace, p.pool.Name))
-		return r.addresses.Apply(ctx, r.request(s), p.pool)
+		return r.addresses.Create(ctx, r.request(s), p.pool)
 	case p.step.Release:
 		for _, claim := range s.held {
 			if claim.Pool == p.pool && claim.Owner == s.data.UID {
-				return r.addresses.Release(ctx, claim)
+				return r.addresses.Retract(ctx, claim)
 			}
 		}
 	}

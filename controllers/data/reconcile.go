@@ -18,6 +18,7 @@ package data
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -76,14 +77,14 @@ func (r *Reconciler) phases(s *scope) []phase {
 }
 
 // load reads the Metal3Data and its Cluster. One that is gone may have left
-// claims on pools behind.
+// claims on pools behind, and may have been the last of its namespace.
 func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*scope, bool, error) {
 	s := &scope{data: &infrav1.Metal3Data{}}
 	if err := r.Client.Get(ctx, key, s.data); err != nil {
 		if client.IgnoreNotFound(err) != nil {
 			return nil, false, fmt.Errorf("read Metal3Data: %w", err)
 		}
-		return nil, false, r.releaseForeign(ctx, key, "")
+		return nil, false, errors.Join(r.releaseForeign(ctx, key, ""), r.Secrets.ReleaseTenant(ctx, r.Client, key.Namespace))
 	}
 	if r.WatchFilter != "" && !labels.HasWatchLabel(s.data, r.WatchFilter) {
 		return nil, false, nil

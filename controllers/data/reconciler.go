@@ -94,7 +94,8 @@ type Reconciler struct {
 //	Metal3Machine, Machine                 by owner, when labels or annotations change
 //	HostClaim, HardwareData                by the machine that they serve
 //	IPClaim, IPAddressClaim                by owner, once these kinds exist
-//	IPPool, CRDs of the IPAM kinds         those that wait for them
+//	IPPool, deleted claims                 those that wait for an address
+//	CRDs of the IPAM kinds                 those that wait for them
 //	Secret                                 by the names of the rendered secrets
 //	Cluster                                by label, when it is paused or unpaused
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
@@ -117,7 +118,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	if err != nil {
 		return fmt.Errorf("set up controller %s: %w", controllerName, err)
 	}
-	kinds, err := latekind.Start(ctx, mgr, c, addressclaims.Kinds(r.poolToData)...)
+	kinds, err := latekind.Start(ctx, mgr, c, addressclaims.Kinds(r.waitingForAddress)...)
 	if err != nil {
 		return fmt.Errorf("set up controller %s: %w", controllerName, err)
 	}

@@ -21,7 +21,6 @@ import (
 	"errors"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -105,7 +104,7 @@ func (r *Reconciler) releaseAddresses(ctx context.Context, s *scope) progress.Ou
 }
 
 // dropFinalizer lets the Metal3Data go. The controller of templates writes the
-// same list: hence the lock. A conflict is followed by an event.
+// same list: hence the lock.
 func (r *Reconciler) dropFinalizer(ctx context.Context, s *scope) progress.Outcome {
 	before := s.data.DeepCopy()
 	if !controllerutil.RemoveFinalizer(s.data, infrav1.DataFinalizer) {
@@ -114,8 +113,5 @@ func (r *Reconciler) dropFinalizer(ctx context.Context, s *scope) progress.Outco
 	}
 	s.gone = true
 	err := r.Client.Patch(ctx, s.data, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-	if apierrors.IsConflict(err) {
-		return progress.Outcome{}
-	}
 	return progress.Failed(client.IgnoreNotFound(err))
 }

@@ -87,7 +87,8 @@ func (s *scope) nameSecrets() {
 }
 
 // observeSecret looks at one secret. One without a controller was put there by a
-// user and is taken as it is; one of another controller is waited for to go.
+// user: it is taken as it is if it has the key, and never written. One of another
+// controller is waited for to go.
 func (r *Reconciler) observeSecret(ctx context.Context, s *scope, wanted *secret) progress.Outcome {
 	var found corev1.Secret
 	err := r.Live.Get(ctx, types.NamespacedName{Namespace: s.data.Namespace, Name: wanted.name}, &found)
@@ -105,6 +106,10 @@ func (r *Reconciler) observeSecret(ctx context.Context, s *scope, wanted *secret
 			"Secret %q belongs to %s %q: it must be deleted first", wanted.name, owner.Kind, owner.Name))
 	}
 	wanted.exists = len(found.Data[wanted.key]) > 0
+	if owner == nil && !wanted.exists {
+		return progress.Waiting(infrav1.SecretNameTakenReason, fmt.Sprintf(
+			"Secret %q was not rendered and has no key %q: put one in, or delete the secret to have it rendered", wanted.name, wanted.key))
+	}
 	return progress.Outcome{}
 }
 

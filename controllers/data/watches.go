@@ -97,11 +97,17 @@ func (r *Reconciler) hardwareToData(ctx context.Context, o client.Object) []ctrl
 	return requests
 }
 
-// poolToData wakes those whose pool was missing. One that misses it right now,
-// and has not said so yet, is woken by its own report.
-func (r *Reconciler) poolToData(ctx context.Context, o client.Object) []ctrl.Request {
-	return append(r.wake(ctx, by(o.GetNamespace(), byReason, infrav1.PoolNotFoundReason)...),
-		r.wake(ctx, by(o.GetNamespace(), byReason, infrav1.PoolAPIMissingReason)...)...)
+// waitingForAddress are those of the namespace whose pool is missing or has not
+// given an address. One that comes to wait right now, and has not said so yet, is
+// woken by its own report.
+func (r *Reconciler) waitingForAddress(ctx context.Context, o client.Object) []ctrl.Request {
+	var requests []ctrl.Request
+	for _, reason := range []string{
+		infrav1.PoolAPIMissingReason, infrav1.PoolNotFoundReason, infrav1.WaitingForAddressesReason,
+	} {
+		requests = append(requests, r.wake(ctx, by(o.GetNamespace(), byReason, reason)...)...)
+	}
+	return requests
 }
 
 // waitingForAPI are those whose address management API was missing.

@@ -34,21 +34,21 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
-// errStale says that a claim has changed since it was read.
-var errStale = errors.New("the claim has changed since it was read")
-
 // allocate gives every claim its index and its Metal3Data. An index that turns
-// out to be taken is noted, and everybody without one is served anew.
+// out to be taken is noted, and everybody without one is served anew. Claims that
+// have changed since they were read are left to the next pass.
 func (r *Reconciler) allocate(ctx context.Context, s *scope) progress.Outcome {
 	claims := s.answerable()
+	var stale error
 	for {
 		known := len(s.known)
 		var failed error
 		for _, assignment := range dataindex.Allocate(s.key.Name, s.known, facts(claims)) {
 			claim := claims[assignment.Claim]
 			current, err := r.serve(withClaim(ctx, claim), s, claim, assignment)
-			if errors.Is(err, errStale) {
-				delete(claims, assignment.Claim) // the newer claim wakes us
+			if errors.Is(err, progress.ErrStale) {
+				delete(claims, assignment.Claim)
+				stale = progress.ErrStale
 				continue
 			}
 			claims[assignment.Claim] = current
@@ -58,7 +58,7 @@ func (r *Reconciler) allocate(ctx context.Context, s *scope) progress.Outcome {
 		}
 		// A collision added an index that is not the claim's: once more without it.
 		if len(s.known) == known || failed != nil || !s.anyOpen(claims) {
-			return progress.Failed(failed)
+			return progress.Failed(errors.Join(failed, stale))
 		}
 	}
 }
@@ -123,7 +123,7 @@ func (r *Reconciler) serve(
 		return current, r.noteTaken(ctx, s, desired)
 	case err != nil:
 		complaint := r.writeClaim(ctx, current, failed(fmt.Sprintf("Metal3Data %q cannot be created", desired.Name)))
-		return current, errors.Join(fmt.Errorf("create Metal3Data %s: %w", desired.Name, err), ignoreErrStale(complaint))
+		return current, errors.Join(fmt.Errorf("create Metal3Data %s: %w", desired.Name, err), complaint)
 	}
 	s.known = append(s.known, dataindex.Data{Index: a.Index, Claim: claim.UID})
 	r.Recorder.Eventf(current, desired, corev1.EventTypeNormal, infrav1.DataAssignedReason, "Assign",
@@ -156,17 +156,11 @@ func (r *Reconciler) ensureFinalizer(ctx context.Context, claim *infrav1.Metal3D
 	return current, staleOr(err)
 }
 
-// staleOr turns the errors of a write that was based on an old copy into errStale.
+// staleOr turns the errors of a write that was based on an old copy into
+// progress.ErrStale: the newer one, or its deletion, is on its way to the cache.
 func staleOr(err error) error {
-	if err != nil && ignoreStale(err) == nil {
-		return errStale
-	}
-	return err
-}
-
-func ignoreErrStale(err error) error {
-	if errors.Is(err, errStale) {
-		return nil
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return progress.ErrStale
 	}
 	return err
 }

@@ -20,7 +20,6 @@ import (
 	"context"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/cluster-api/util/finalizers"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -73,28 +72,27 @@ func (r *Reconciler) dropFinalizer(ctx context.Context, s *scope) progress.Outco
 	if len(s.claims) > 0 || len(s.data) > 0 {
 		return progress.Waiting(infrav1.DeletingReason, "claims or data of the template are left")
 	}
-	return progress.Failed(r.removeFinalizer(ctx, s.template.DeepCopy(), infrav1.DataTemplateFinalizer))
+	return progress.Failed(r.removeFinalizers(ctx, s.template.DeepCopy(), infrav1.DataTemplateFinalizer))
 }
 
-// removeFinalizer takes a finalizer off an object. Others write the same list:
-// hence the lock. A conflict means that the cache is behind; its event wakes us.
-func (r *Reconciler) removeFinalizer(ctx context.Context, object client.Object, finalizer string) error {
+// removeFinalizers takes finalizers off an object. Others write the same list:
+// hence the lock. What they held must not go before they are off, so a conflict
+// is told.
+func (r *Reconciler) removeFinalizers(ctx context.Context, object client.Object, finalizers ...string) error {
 	before, ok := object.DeepCopyObject().(client.Object)
-	if !ok || !controllerutil.RemoveFinalizer(object, finalizer) {
+	if !ok {
+		return nil
+	}
+	removed := false
+	for _, finalizer := range finalizers {
+		removed = controllerutil.RemoveFinalizer(object, finalizer) || removed
+	}
+	if !removed {
 		return nil
 	}
 	err := r.Client.Patch(ctx, object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-	if err := ignoreStale(err); err != nil {
-		return fmt.Errorf("remove finalizer %s of %s: %w", finalizer, object.GetName(), err)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("remove finalizers of %s: %w", object.GetName(), err)
 	}
 	return nil
-}
-
-// ignoreStale drops the errors of a write that was based on an old copy. The
-// newer one, or its deletion, is on its way to the cache and wakes us.
-func ignoreStale(err error) error {
-	if apierrors.IsConflict(err) {
-		return nil
-	}
-	return client.IgnoreNotFound(err)
 }

@@ -38,6 +38,7 @@ import (
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3dataclaims,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3dataclaims/status,verbs=patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3datas,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machines,verbs=get;list;watch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=get;list;watch
 // +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch
 
@@ -54,7 +55,7 @@ type Reconciler struct {
 	// Client reads from the cache and writes.
 	Client client.Client
 	// Live reads what must not come from a cache: who holds an index, and
-	// whether a claim is gone.
+	// whether a claim or its machine is gone.
 	Live client.Reader
 	// Recorder emits events.
 	Recorder events.EventRecorder
@@ -81,6 +82,7 @@ func SetupIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 //
 //	Metal3DataClaim   by the template that it names
 //	Metal3Data        by the template that it was made from, when it comes or goes
+//	Metal3Machine     by the claim of its name, when it is gone
 //	Cluster           by the claims of its machines, when it is paused or unpaused
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	log := ctrl.LoggerFrom(ctx)
@@ -91,6 +93,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&infrav1.Metal3DataClaim{}, handler.EnqueueRequestsFromMapFunc(toTemplate)).
 		Watches(&infrav1.Metal3Data{}, handler.EnqueueRequestsFromMapFunc(toTemplate),
 			builder.WithPredicates(comesOrGoes())).
+		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(r.machineToTemplates),
+			builder.WithPredicates(goes())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.clusterToTemplates),
 			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
 		WithOptions(options).

@@ -37,35 +37,65 @@ func (r *Reconciler) releaseClaims(ctx context.Context, s *scope) progress.Outco
 	var failed error
 	for i := range s.claims {
 		claim := &s.claims[i]
-		held := slices.Contains(claim.Finalizers, infrav1.MachineFinalizer)
-		if claim.DeletionTimestamp.IsZero() || held || s.suspended(claim) {
+		if claim.DeletionTimestamp.IsZero() || s.suspended(claim) {
 			continue
 		}
-		failed = errors.Join(failed, r.releaseClaim(ctx, s, claim))
+		held, err := r.held(ctx, claim)
+		if err == nil && !held {
+			err = r.releaseClaim(ctx, s, claim)
+		}
+		failed = errors.Join(failed, err)
 	}
 	return progress.Failed(failed)
 }
 
+// held says whether the machine of a claim holds it. A machine that vanished can
+// take its finalizer off no more; only a live read tells that it has.
+func (r *Reconciler) held(ctx context.Context, claim *infrav1.Metal3DataClaim) (bool, error) {
+	if !slices.Contains(claim.Finalizers, infrav1.MachineFinalizer) {
+		return false, nil
+	}
+	at := slices.IndexFunc(claim.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == machineKind })
+	if at < 0 {
+		return true, nil
+	}
+	owner := claim.OwnerReferences[at]
+	var machine infrav1.Metal3Machine
+	err := r.Live.Get(ctx, types.NamespacedName{Namespace: claim.Namespace, Name: owner.Name}, &machine)
+	if client.IgnoreNotFound(err) != nil {
+		return true, fmt.Errorf("read Metal3Machine %s: %w", owner.Name, err)
+	}
+	return machine.UID == owner.UID, nil // the UID is empty when there is none
+}
+
+// releaseClaim lets the data of a claim go, and then the claim:
+//
+//	data deleted ─▶ data not held any more ─▶ claim not held any more
+//
+// The deletion has its event, and what comes next is done in the pass after it.
 func (r *Reconciler) releaseClaim(ctx context.Context, s *scope, claim *infrav1.Metal3DataClaim) error {
 	for _, data := range s.owned(claim) {
-		if err := r.releaseData(ctx, data); err != nil {
+		if done, err := r.releaseData(ctx, data); err != nil || !done {
 			return err
 		}
 	}
-	return r.removeFinalizer(ctx, claim.DeepCopy(), infrav1.DataClaimFinalizer)
+	return r.removeFinalizers(ctx, claim.DeepCopy(), infrav1.DataClaimFinalizer, infrav1.MachineFinalizer)
 }
 
-// releaseData deletes a Metal3Data and stops holding it; its own controller
-// then gives its addresses back.
-func (r *Reconciler) releaseData(ctx context.Context, data *infrav1.Metal3Data) error {
-	if data.DeletionTimestamp.IsZero() {
-		ctrl.LoggerFrom(ctx).Info("Deleting Metal3Data", "Metal3Data", data.Name)
-		err := r.Client.Delete(ctx, data.DeepCopy(), client.Preconditions{UID: &data.UID})
-		if ignoreStale(err) != nil {
-			return fmt.Errorf("delete Metal3Data %s: %w", data.Name, err)
-		}
+// releaseData deletes a Metal3Data, or stops holding one that is deleted; its own
+// controller then gives its addresses back. It says whether nothing is left to be
+// done about it.
+func (r *Reconciler) releaseData(ctx context.Context, data *infrav1.Metal3Data) (bool, error) {
+	if !data.DeletionTimestamp.IsZero() {
+		err := r.removeFinalizers(ctx, data.DeepCopy(), infrav1.DataClaimFinalizer)
+		return err == nil, err
 	}
-	return r.removeFinalizer(ctx, data.DeepCopy(), infrav1.DataClaimFinalizer)
+	ctrl.LoggerFrom(ctx).Info("Deleting Metal3Data", "Metal3Data", data.Name)
+	err := r.Client.Delete(ctx, data.DeepCopy(), client.Preconditions{UID: &data.UID})
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("delete Metal3Data %s: %w", data.Name, err)
+	}
+	return false, nil
 }
 
 // releaseOrphans lets data go whose claim vanished without being released, for
@@ -85,7 +115,7 @@ func (r *Reconciler) releaseOrphans(ctx context.Context, s *scope) progress.Outc
 		}
 		gone, err := r.claimGone(ctx, types.NamespacedName{Namespace: data.Namespace, Name: owner.Name}, owner.UID)
 		if err == nil && gone {
-			err = r.releaseData(ctx, data)
+			_, err = r.releaseData(ctx, data)
 		}
 		failed = errors.Join(failed, err)
 	}

@@ -104,7 +104,7 @@ func (r *Reconciler) refuse(ctx context.Context, s *scope) progress.Outcome {
 	for i := range s.claims {
 		claim := &s.claims[i]
 		if change := refusal(s, claim); change != nil {
-			problems = errors.Join(problems, ignoreErrStale(r.writeClaim(ctx, claim.DeepCopy(), change)))
+			problems = errors.Join(problems, r.writeClaim(ctx, claim.DeepCopy(), change))
 		}
 	}
 	return progress.Failed(problems)
@@ -144,7 +144,7 @@ func (r *Reconciler) reportTemplate(ctx context.Context, s *scope) progress.Outc
 	}
 	s.template.Status.LastUpdated = ptr.To(metav1.NewTime(r.Clock.Now()))
 	err := r.Client.Status().Patch(ctx, s.template, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-	if err := ignoreStale(err); err != nil {
+	if err := staleOr(err); err != nil {
 		return progress.Failed(fmt.Errorf("write status of Metal3DataTemplate: %w", err))
 	}
 	return progress.Outcome{}

@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -34,6 +35,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/dataindex"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
 var anyTime = cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")
@@ -205,15 +207,16 @@ func TestIndexesAreSortedAndBounded(t *testing.T) {
 	}
 }
 
-func TestStaleWritesAreNoErrors(t *testing.T) {
+func TestStaleWritesAreTriedAgainWithoutAnError(t *testing.T) {
 	resource := schema.GroupResource{Resource: "metal3dataclaims"}
 	for _, err := range []error{apierrors.NewConflict(resource, "m", nil), apierrors.NewNotFound(resource, "m")} {
-		if !errors.Is(staleOr(err), errStale) || ignoreErrStale(staleOr(err)) != nil {
-			t.Errorf("%v is not taken for a stale write", err)
+		result, complaint := progress.Failed(fmt.Errorf("write: %w", staleOr(err))).Result(time.Now())
+		if complaint != nil || result.RequeueAfter == 0 {
+			t.Errorf("%v ends in %+v, %v", err, result, complaint)
 		}
 	}
 	broken := errors.New("broken")
-	if !errors.Is(ignoreErrStale(staleOr(broken)), broken) || staleOr(nil) != nil {
+	if !errors.Is(staleOr(broken), broken) || staleOr(nil) != nil {
 		t.Error("other errors are lost")
 	}
 }

@@ -56,6 +56,16 @@ func toTemplate(_ context.Context, o client.Object) []ctrl.Request {
 	return requests
 }
 
+// machineToTemplates wakes the template that the claim of a machine names. The
+// claim has the name of its machine.
+func (r *Reconciler) machineToTemplates(ctx context.Context, machine client.Object) []ctrl.Request {
+	var claim infrav1.Metal3DataClaim
+	if err := r.Client.Get(ctx, client.ObjectKeyFromObject(machine), &claim); err != nil {
+		return nil // it had none, as usual when a machine goes
+	}
+	return toTemplate(ctx, &claim)
+}
+
 // clusterToTemplates wakes the templates that the claims of a Cluster name.
 func (r *Reconciler) clusterToTemplates(ctx context.Context, cluster client.Object) []ctrl.Request {
 	var claims infrav1.Metal3DataClaimList
@@ -83,6 +93,14 @@ func comesOrGoes() predicate.Funcs {
 			return !slices.Equal(e.ObjectOld.GetFinalizers(), e.ObjectNew.GetFinalizers()) ||
 				!e.ObjectOld.GetDeletionTimestamp().Equal(e.ObjectNew.GetDeletionTimestamp())
 		},
+	}
+}
+
+// goes lets through objects that are gone.
+func goes() predicate.Funcs {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(event.UpdateEvent) bool { return false },
 	}
 }
 

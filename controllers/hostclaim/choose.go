@@ -18,14 +18,12 @@ package hostclaim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
 	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -50,19 +48,21 @@ func (r *Reconciler) choose(ctx context.Context, s *scope) progress.Outcome {
 	}
 	namespaces := criteria.Namespaces(s.decision.Namespaces())
 	r.enter(s, criteria, namespaces)
-	defer r.Pool.Stay(keyOf(s.claim))
 	if len(namespaces) == 0 {
 		return s.waitForHost(infrav1.NoNamespaceAdmitsReason, noNamespace(s.claim.Namespace, criteria, s.decision))
 	}
-	for {
-		candidate, found := r.Pool.Pick(criteria, namespaces)
-		if !found {
-			return r.explain(ctx, s, criteria, namespaces)
-		}
-		if err := r.bind(ctx, s, criteria, client.ObjectKeyFromObject(candidate)); !errors.Is(err, errStale) {
-			return progress.Failed(err)
-		}
+	host, found, err := r.candidate(ctx, s.claim, criteria)
+	switch {
+	case err != nil:
+		return progress.Failed(err)
+	case !found:
+		return r.explain(ctx, s, criteria, namespaces)
 	}
+	s.binding.Candidate = true
+	if out := r.walk(ctx, s, s.binding); !out.Done() || s.step != lease.Take {
+		return out
+	}
+	return progress.Failed(r.bind(ctx, s, host))
 }
 
 // enter notes the claim as waiting before a host is looked for.
@@ -76,8 +76,27 @@ func (r *Reconciler) enter(s *scope, criteria selection.Criteria, namespaces []s
 	})
 }
 
-// bind brings the claim to one host, or returns errStale if the host turns out
-// not to answer it and another may be tried.
+// candidate reads the first host of the pool that still answers the claim. It is
+// kept from other claims until it is dropped or the pass ends.
+func (r *Reconciler) candidate(ctx context.Context, claim *bmov1alpha1.HostClaim, criteria selection.Criteria) (*bmov1alpha1.BareMetalHost, bool, error) {
+	for {
+		picked, found := r.Pool.Pick(keyOf(claim))
+		if !found {
+			return nil, false, nil
+		}
+		host, key := &bmov1alpha1.BareMetalHost{}, client.ObjectKeyFromObject(picked)
+		err := r.Live.Get(ctx, key, host)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, false, fmt.Errorf("read host %s: %w", key, err)
+		}
+		if err == nil && selection.Fits(criteria, host) == "" {
+			return host, true, nil
+		}
+		r.Pool.Drop(key)
+	}
+}
+
+// bind brings the claim to a host that was read live and answers it.
 //
 //	read host ─▶ write intent ─▶ read policy, namespace ─▶ write consumerRef
 //	    └────────────── same resourceVersion ──────────────────▲
@@ -85,34 +104,7 @@ func (r *Reconciler) enter(s *scope, criteria selection.Criteria, namespaces []s
 // The host is written with the version that was read before the intent, so any
 // write to the host after the intent defeats this one. Confirming is left to
 // report.
-func (r *Reconciler) bind(ctx context.Context, s *scope, criteria selection.Criteria, key client.ObjectKey) error {
-	host := &bmov1alpha1.BareMetalHost{}
-	if err := r.Live.Get(ctx, key, host); err != nil {
-		if apierrors.IsNotFound(err) {
-			r.Pool.Drop(key)
-			return errStale
-		}
-		r.Pool.Return(key)
-		return fmt.Errorf("read host %s: %w", key, err)
-	}
-	if selection.Fits(criteria, host) != "" {
-		r.Pool.Drop(key)
-		return errStale
-	}
-	if err := r.take(ctx, s, host); err != nil {
-		r.Pool.Return(key)
-		return err
-	}
-	r.Pool.Drop(key)
-	r.Pool.Leave(keyOf(s.claim))
-	ctrl.LoggerFrom(ctx).Info("Bound", "bareMetalHost", klog.KObj(host))
-	r.eventBound(s.claim, s.host)
-	r.Metrics.bound(r.Clock.Since(s.claim.CreationTimestamp.Time))
-	return nil
-}
-
-// take writes the intent and then the consumerRef.
-func (r *Reconciler) take(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) error {
+func (r *Reconciler) bind(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) error {
 	if err := r.recordIntent(ctx, s, host); err != nil {
 		return err
 	}
@@ -124,6 +116,11 @@ func (r *Reconciler) take(ctx context.Context, s *scope, host *bmov1alpha1.BareM
 		return fmt.Errorf("bind host: %w", err)
 	}
 	s.host, s.step, s.justBound = after, lease.Keep, true
+	r.Pool.Drop(client.ObjectKeyFromObject(host))
+	r.Pool.Leave(keyOf(s.claim))
+	ctrl.LoggerFrom(ctx).Info("Bound", "bareMetalHost", klog.KObj(host))
+	r.eventBound(s.claim, s.host)
+	r.Metrics.bound(r.Clock.Since(s.claim.CreationTimestamp.Time))
 	return nil
 }
 
@@ -138,13 +135,11 @@ func (r *Reconciler) permitted(ctx context.Context, s *scope, hostNamespace stri
 		return err
 	}
 	if !grant.Admitted {
-		return fmt.Errorf("policy no longer admits the claim: %w", errRefused)
+		// The cache, by which the host was chosen, does not know yet.
+		return fmt.Errorf("policy no longer admits the claim: %w", progress.ErrStale)
 	}
 	return nil
 }
-
-// errRefused means that a live read of policies contradicts the cache.
-var errRefused = errors.New("not admitted")
 
 // explain counts the hosts that the claim could have had, by reason.
 func (r *Reconciler) explain(ctx context.Context, s *scope, criteria selection.Criteria, namespaces []string) progress.Outcome {

@@ -35,6 +35,9 @@ const (
 	SecretIndex = "hostclaim.secret"
 	// HostNamespaceIndex finds claims by the namespace of their host.
 	HostNamespaceIndex = "hostclaim.hostNamespace"
+	// FactsIndex finds claims by the name of the HardwareData in which the facts
+	// of their host are published.
+	FactsIndex = "hostclaim.facts"
 )
 
 // AddIndexes declares the field indexes. Call it before the cache starts.
@@ -47,6 +50,7 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 		{&bmov1alpha1.BareMetalHost{}, ConsumerIndex, consumerValues},
 		{&bmov1alpha1.HostClaim{}, SecretIndex, secretValues},
 		{&bmov1alpha1.HostClaim{}, HostNamespaceIndex, hostNamespaceValues},
+		{&bmov1alpha1.HostClaim{}, FactsIndex, factsValues},
 	} {
 		if err := indexer.IndexField(ctx, index.object, index.field, index.values); err != nil {
 			return fmt.Errorf("index %s: %w", index.field, err)
@@ -84,4 +88,8 @@ func hostNamespaceValues(object client.Object) []string {
 		return nil
 	}
 	return []string{claim.Status.BareMetalHost.Namespace}
+}
+
+func factsValues(object client.Object) []string {
+	return []string{lease.HardwareDataName(object.GetName())}
 }

@@ -104,14 +104,15 @@ func (r *Reconciler) createHardwareData(ctx context.Context, s *scope, desired *
 // from a foreign one.
 func (r *Reconciler) hardwareDataExists(ctx context.Context, s *scope, desired *bmov1alpha1.HardwareData) progress.Outcome {
 	current := &bmov1alpha1.HardwareData{}
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(desired), current); err != nil {
+	switch err := r.Live.Get(ctx, client.ObjectKeyFromObject(desired), current); {
+	case apierrors.IsNotFound(err):
+		return progress.Failed(fmt.Errorf("HardwareData has gone meanwhile: %w", progress.ErrStale))
+	case err != nil:
 		return progress.Failed(fmt.Errorf("read HardwareData: %w", err))
 	}
 	if !lease.IsPublished(current, s.claim) {
-		message := fmt.Sprintf("HardwareData %s exists and was not made for this claim; remove it", current.Name)
-		s.waitForHardware(infrav1.HardwareDataNameTakenReason, message)
-		// Foreign objects are not watched, so the queue tries again.
-		return progress.Failed(fmt.Errorf("publish HardwareData %s: %w", current.Name, errForeign))
+		return s.waitForHardware(infrav1.HardwareDataNameTakenReason, fmt.Sprintf(
+			"HardwareData %s exists and was not made for this claim; remove it", current.Name))
 	}
 	s.hardware = &bmov1alpha1.ObjectReference{Namespace: current.Namespace, Name: current.Name}
 	return r.updateHardwareData(ctx, current, desired)

@@ -18,12 +18,11 @@ package hostclaim
 
 import (
 	"context"
-	"errors"
+	"fmt"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -67,6 +66,8 @@ type Reconciler struct {
 	Clock clock.PassiveClock
 	// OwnNamespace says whether hosts of the claim's namespace need a policy.
 	OwnNamespace policy.Own
+
+	rotations rotations
 }
 
 // SecretWatch is the part of secretwatch.Watch that the reconciler uses.
@@ -79,17 +80,15 @@ type SecretWatch interface {
 // condition.
 type phase func(ctx context.Context, s *scope) progress.Outcome
 
-// errStale means that what was decided on has changed meanwhile; the next pass
-// decides again.
-var errStale = errors.New("claim or host changed meanwhile")
-
 // Reconcile brings one HostClaim a step closer to its spec. Its steps are in
 // phases; what they mean is decided in baremetal/lease.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	defer r.Pool.Begin(req.NamespacedName)()
 	claim := &bmov1alpha1.HostClaim{}
 	if err := r.Client.Get(ctx, req.NamespacedName, claim); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.Pool.Leave(req.NamespacedName)
+			r.rotations.forget(req.NamespacedName)
 			return ctrl.Result{}, r.releaseWatches(ctx, req.Namespace)
 		}
 		return ctrl.Result{}, err
@@ -98,23 +97,26 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.Pool.Leave(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
+	return r.pass(ctx, &scope{claim: claim}).Result(r.Clock.Now())
+}
 
-	s := &scope{claim: claim}
+// pass is one pass over a claim that we may touch.
+func (r *Reconciler) pass(ctx context.Context, s *scope) progress.Outcome {
 	if err := r.observe(ctx, s); err != nil {
-		return ctrl.Result{}, err
+		return progress.Failed(err)
 	}
 	if s.otherController != "" {
-		r.Pool.Leave(req.NamespacedName)
-		return ctrl.Result{}, r.report(ctx, s, progress.Outcome{})
+		r.Pool.Leave(keyOf(s.claim))
+		return progress.Failed(r.report(ctx, s, progress.Outcome{}))
 	}
-	if err := r.ensureFinalizer(ctx, claim); err != nil {
-		return ctrl.Result{}, err
+	if err := r.ensureFinalizer(ctx, s); err != nil {
+		return progress.Failed(err)
 	}
 	out := r.run(ctx, s)
 	if !s.finished {
 		out = out.And(progress.Failed(r.report(ctx, s, out)))
 	}
-	return out.Result(r.Clock.Now())
+	return out
 }
 
 // phases lists the steps of a pass; the last ones wait for the first by looking
@@ -138,16 +140,23 @@ func (r *Reconciler) run(ctx context.Context, s *scope) progress.Outcome {
 
 // ensureFinalizer puts our finalizer on a live claim in a write of its own, so
 // that no host is ever bound to a claim that could vanish.
-func (r *Reconciler) ensureFinalizer(ctx context.Context, claim *bmov1alpha1.HostClaim) error {
-	if deleting(claim) {
+func (r *Reconciler) ensureFinalizer(ctx context.Context, s *scope) error {
+	if deleting(s.claim) {
 		return nil
 	}
-	before := claim.DeepCopy()
-	if !controllerutil.AddFinalizer(claim, infrav1.HostClaimFinalizer) {
+	before := s.claim.DeepCopy()
+	if !controllerutil.AddFinalizer(s.claim, infrav1.HostClaimFinalizer) {
 		return nil
 	}
-	ctrl.LoggerFrom(ctx).Info("Add the finalizer", "hostClaim", klog.KObj(claim))
-	return r.Client.Patch(ctx, claim, locked(before))
+	if err := r.Client.Patch(ctx, s.claim, locked(before)); err != nil {
+		if apierrors.IsNotFound(err) {
+			return fmt.Errorf("the claim has gone: %w", progress.ErrStale)
+		}
+		return fmt.Errorf("add the finalizer: %w", err)
+	}
+	ctrl.LoggerFrom(ctx).Info("Added the finalizer")
+	s.brandNew = true
+	return nil
 }
 
 // handsOff says that the claim must be neither bound, written nor released: it

@@ -18,7 +18,6 @@ package hostclaim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -33,9 +32,6 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
-
-// errForeign means that an object of our name is not ours.
-var errForeign = errors.New("it belongs to somebody else")
 
 // release brings the host of a claim that goes back to the pool:
 //
@@ -69,7 +65,7 @@ func (r *Reconciler) free(ctx context.Context, s *scope) progress.Outcome {
 	wait, releasable := lease.Releasable(host)
 	switch {
 	case !lease.Owned(host, s.claim), !equality.Semantic.DeepEqual(lease.Cleared(host), host):
-		return progress.Failed(fmt.Errorf("free the host: %w", errStale))
+		return progress.Failed(fmt.Errorf("free the host: %w", progress.ErrStale))
 	case !releasable:
 		return s.waitForRelease(wait.Reason, wait.Message)
 	}
@@ -114,7 +110,7 @@ func (r *Reconciler) dropFinalizer(ctx context.Context, s *scope) error {
 		return client.IgnoreNotFound(err)
 	}
 	if live.UID != s.claim.UID || !equality.Semantic.DeepEqual(live.Status.BareMetalHost, s.claim.Status.BareMetalHost) {
-		return fmt.Errorf("drop the finalizer: %w", errStale)
+		return fmt.Errorf("drop the finalizer: %w", progress.ErrStale)
 	}
 	before := live.DeepCopy()
 	s.finished = true

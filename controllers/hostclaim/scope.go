@@ -45,9 +45,20 @@ type scope struct {
 	// observe, settle and choose.
 	host *bmov1alpha1.BareMetalHost
 
+	// brandNew says that this pass put the finalizer on the claim, by a locked
+	// write. Such a claim has no host unless its status names one: a host is bound
+	// only to a claim with finalizer, after an intent in its status, and tenants
+	// cannot write the status. Whoever strips the finalizer of a bound claim
+	// leaves that record, and whoever loses the record leaves the finalizer. A
+	// crash changes nothing about it, since both are in the API server. Set by
+	// Reconcile.
+	brandNew bool
+
 	// step is what settle ended with: Keep, Release, ReportLost, Choose or
-	// Finish.
-	step lease.Step
+	// Finish; choose goes on to Take, or to Keep. binding is what it was decided
+	// on.
+	step    lease.Step
+	binding lease.Binding
 
 	// justBound says that this pass bound the host. Set by choose.
 	justBound bool

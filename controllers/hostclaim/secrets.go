@@ -197,26 +197,6 @@ func (r *Reconciler) noteFrozen(ctx context.Context, s *scope) {
 	}
 }
 
-// rotated says that a secret differs from its copy, which stays as the server
-// got it. A source that is gone or cannot be read is needed no more.
-func (r *Reconciler) rotated(ctx context.Context, s *scope) bool {
-	for _, kind := range lease.SecretKinds {
-		if lease.SecretName(s.claim, kind) == "" {
-			continue
-		}
-		content, err := r.readSource(ctx, s.claim, kind)
-		if err != nil {
-			continue
-		}
-		current := &corev1.Secret{}
-		key := client.ObjectKey{Namespace: s.host.Namespace, Name: lease.CopyName(s.claim.UID, kind)}
-		if err := r.Live.Get(ctx, key, current); err == nil && !equality.Semantic.DeepEqual(content.Data, current.Data) {
-			return true
-		}
-	}
-	return false
-}
-
 // deleteCopies removes every secret that was copied next to the host for the
 // claim.
 func (r *Reconciler) deleteCopies(ctx context.Context, s *scope, namespace string) progress.Outcome {

@@ -33,6 +33,12 @@ import (
 // that did not come to a bind. It ends with s.step.
 func (r *Reconciler) settle(ctx context.Context, s *scope) progress.Outcome {
 	b := lease.Binding{Deleting: deleting(s.claim), Own: s.host != nil, Record: record(s.claim)}
+	b.NobodyNamesUs = s.brandNew && b.Record == lease.Unrecorded
+	return r.walk(ctx, s, b)
+}
+
+// walk goes from step to step until the binding is settled.
+func (r *Reconciler) walk(ctx context.Context, s *scope, b lease.Binding) progress.Outcome {
 	var recorded *bmov1alpha1.BareMetalHost
 	for range maxSteps {
 		var err error
@@ -48,8 +54,8 @@ func (r *Reconciler) settle(ctx context.Context, s *scope) progress.Outcome {
 			err = r.dropIntent(ctx, s)
 			b.Record, b.Recorded = lease.Unrecorded, lease.Unread
 		default:
-			s.step = step
-			if step != lease.Choose {
+			s.step, s.binding = step, b
+			if step != lease.Choose && step != lease.Take {
 				r.Pool.Leave(keyOf(s.claim))
 			}
 			return progress.Outcome{}

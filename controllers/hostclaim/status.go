@@ -20,6 +20,7 @@ import (
 	"context"
 	"fmt"
 	"time"
+	"unicode/utf8"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -61,6 +62,8 @@ func statusOf(s *scope, out progress.Outcome, now time.Time) bmov1alpha1.HostCla
 		return status
 	}
 	set := func(c metav1.Condition) {
+		c.Message = cut(c.Message)
+		keepCounts(&c, meta.FindStatusCondition(status.Conditions, c.Type))
 		c.ObservedGeneration = s.claim.Generation
 		c.LastTransitionTime = metav1.NewTime(now)
 		meta.SetStatusCondition(&status.Conditions, c)
@@ -70,7 +73,8 @@ func statusOf(s *scope, out progress.Outcome, now time.Time) bmov1alpha1.HostCla
 		return status
 	}
 
-	if associated, known := associatedOf(s, status.Conditions); known {
+	meta.RemoveStatusCondition(&status.Conditions, infrav1.StoodDownCondition)
+	if associated, known := associatedOf(s); known {
 		set(associated)
 	}
 	switch {
@@ -95,7 +99,7 @@ func statusOf(s *scope, out progress.Outcome, now time.Time) bmov1alpha1.HostCla
 
 // associatedOf is the condition Associated; unknown while a bind has failed on
 // the way, since the intent in the status must then stay as it is.
-func associatedOf(s *scope, current []metav1.Condition) (metav1.Condition, bool) {
+func associatedOf(s *scope) (metav1.Condition, bool) {
 	c := metav1.Condition{Type: bmov1alpha1.AssociatedCondition, Status: metav1.ConditionFalse}
 	switch {
 	case s.host != nil:
@@ -106,7 +110,6 @@ func associatedOf(s *scope, current []metav1.Condition) (metav1.Condition, bool)
 		c.Message = "The host of this claim is gone or no longer names the claim; it is not replaced, delete the claim to get another one"
 	case s.bindWait.Reason != "":
 		c.Reason, c.Message = s.bindWait.Reason, s.bindWait.Message
-		keepCounts(&c, meta.FindStatusCondition(current, c.Type))
 	default:
 		return c, false
 	}
@@ -116,9 +119,27 @@ func associatedOf(s *scope, current []metav1.Condition) (metav1.Condition, bool)
 // keepCounts keeps the message of an explanation that differs only in numbers:
 // a change of counts alone is not written.
 func keepCounts(c, current *metav1.Condition) {
-	if current != nil && current.Reason == c.Reason && selection.SameButCounts(current.Message, c.Message) {
+	if c.Type == bmov1alpha1.AssociatedCondition && current != nil && current.Reason == c.Reason && selection.SameButCounts(current.Message, c.Message) {
 		c.Message = current.Message
 	}
+}
+
+// maxMessage is how many bytes a message of a condition may have. The API server
+// refuses a status with a much longer one, and with it everything else that the
+// status says.
+const maxMessage = 1024
+
+// cut shortens a message, since it may repeat what a tenant or a server wrote.
+func cut(message string) string {
+	const mark = "…"
+	if len(message) <= maxMessage {
+		return message
+	}
+	end := maxMessage - len(mark)
+	for end > 0 && !utf8.RuneStart(message[end]) {
+		end--
+	}
+	return message[:end] + mark
 }
 
 // synchronizedOf is the condition Synchronized.

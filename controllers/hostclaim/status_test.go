@@ -19,8 +19,10 @@ package hostclaim
 import (
 	"errors"
 	"maps"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -204,6 +206,14 @@ func TestStatusOf(t *testing.T) {
 			given: scope{claim: newClaim(going), step: lease.Finish},
 			want:  map[string]string{"Ready": "False/HostClaimDeleting"},
 		},
+		"takes back that it left the claim to another controller": {
+			given: scope{claim: newClaim(withImage, func(c *bmov1alpha1.HostClaim) {
+				meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
+					Type: infrav1.StoodDownCondition, Status: metav1.ConditionTrue, Reason: "OtherController",
+				})
+			}), step: lease.Keep, host: newHost("infra", running), hardware: facts},
+			want: boundConditions(nil), host: host, on: true,
+		},
 		"leaves the claim to another controller": {
 			given: scope{claim: newClaim(), otherController: "baremetal-operator"},
 			want:  map[string]string{infrav1.StoodDownCondition: "True/OtherController"},
@@ -247,6 +257,63 @@ func TestExplanationIsNotWrittenForCountsAlone(t *testing.T) {
 			got := meta.FindStatusCondition(statusOf(s, progress.Outcome{}, now).Conditions, bmov1alpha1.AssociatedCondition)
 			if got.Message != tt.want {
 				t.Errorf("message %q, want %q", got.Message, tt.want)
+			}
+		})
+	}
+}
+
+// A message may repeat what a tenant or a server wrote. The API server would
+// refuse a whole status for one long message.
+func TestEveryMessageIsCut(t *testing.T) {
+	text := strings.Repeat("ä€", 20_000)
+	tests := map[string]scope{
+		"that says why there is no host": {
+			claim: newClaim(), step: lease.Choose, bindWait: progress.Wait{Reason: "NoBareMetalHost", Message: text},
+		},
+		"that says why the host is not synchronized, or its facts not published": {
+			claim: newClaim(withImage), step: lease.Keep, host: newHost("tenant"),
+			syncWait: progress.Wait{Reason: "ImageRefused", Message: text}, hardwareWait: progress.Wait{Reason: "PolicyRevoked", Message: text},
+		},
+		"that repeats an error of the host": {
+			claim: newClaim(withImage), step: lease.Keep,
+			host: newHost("tenant", func(h *bmov1alpha1.BareMetalHost) { h.Status.ErrorMessage = text }),
+		},
+		"of a claim that goes": {
+			claim: newClaim(going), step: lease.Release, host: newHost("infra"), releaseWait: progress.Wait{Reason: "HostInError", Message: text},
+		},
+		"that names another controller": {claim: newClaim(), otherController: text},
+	}
+	for name, given := range tests {
+		t.Run(name, func(t *testing.T) {
+			cut := 0
+			for _, c := range statusOf(&given, progress.Outcome{}, now).Conditions {
+				if len(c.Message) > 1024 || !utf8.ValidString(c.Message) {
+					t.Errorf("%s has %d bytes, valid %t", c.Type, len(c.Message), utf8.ValidString(c.Message))
+				}
+				if strings.HasSuffix(c.Message, "…") {
+					cut++
+				}
+			}
+			if cut == 0 {
+				t.Error("no message shows that it was cut")
+			}
+		})
+	}
+}
+
+func TestCut(t *testing.T) {
+	tests := map[string]struct{ given, want string }{
+		"nothing":                       {"", ""},
+		"what just fits":                {strings.Repeat("a", 1024), strings.Repeat("a", 1024)},
+		"what is a byte too long":       {strings.Repeat("a", 1025), strings.Repeat("a", 1021) + "…"},
+		"not within a letter":           {strings.Repeat("ä", 513), strings.Repeat("ä", 510) + "…"},
+		"not what is no letter at all":  {strings.Repeat("\x80", 1025), "…"},
+		"a long letter across the edge": {strings.Repeat("a", 1020) + "€€", strings.Repeat("a", 1020) + "…"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := cut(tt.given); got != tt.want {
+				t.Errorf("cut() = %q, want %q", got, tt.want)
 			}
 		})
 	}
@@ -307,6 +374,16 @@ func TestOtherController(t *testing.T) {
 		meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{Type: infrav1.StoodDownCondition, Status: metav1.ConditionTrue, Reason: "x"})
 	}
 	bound := recorded(metav1.ConditionTrue, "BareMetalHostAssociated", "")
+	intended := recorded(metav1.ConditionUnknown, "Binding", "")
+	marked := func(c *bmov1alpha1.HostClaim) {
+		meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
+			Type: infrav1.HardwareDataPublishedCondition, Status: metav1.ConditionFalse, Reason: "NotAssociated",
+		})
+	}
+	waits := func(c *bmov1alpha1.HostClaim) {
+		recorded(metav1.ConditionFalse, "NoBareMetalHost", "")(c)
+		c.Status.BareMetalHost = nil
+	}
 	tests := map[string]struct {
 		claim *bmov1alpha1.HostClaim
 		own   bool
@@ -316,12 +393,22 @@ func TestOtherController(t *testing.T) {
 		"not we ourselves":                           {newClaim(managers("hostclaim-manager")), false, ""},
 		"another one":                                {newClaim(managers("hostclaim-manager", "bmo", "x")), false, "bmo"},
 		"another one that has bound the claim":       {newClaim(managers("bmo"), bound), false, "bmo"},
-		"not on a claim that we bound":               {newClaim(managers("hostclaim-manager", "bmo"), bound), false, ""},
+		"not on a claim that we bound":               {newClaim(managers("hostclaim-manager", "bmo"), bound, marked), false, ""},
+		"not on a claim that we are binding":         {newClaim(managers("hostclaim-manager"), intended), false, ""},
 		"not on a claim whose host names it":         {newClaim(managers("bmo"), stood), true, ""},
 		"not on a claim that goes":                   {newClaim(managers("bmo"), going), false, ""},
 		"not an administrator":                       {newClaim(managers("kubectl-edit")), false, ""},
 		"still, once we stood down":                  {newClaim(managers("hostclaim-manager"), stood), false, "unknown"},
 		"and its name, once we stood down before it": {newClaim(managers("bmo"), stood), false, "bmo"},
+
+		// Whoever may write a claim may also rewrite its managedFields.
+		"by the host it has recorded, with the field managers erased":        {newClaim(bound), false, "unknown"},
+		"by its own wait for a host, with the field managers erased":         {newClaim(waits), false, "unknown"},
+		"by the host it has recorded, with ours forged":                      {newClaim(managers("hostclaim-manager"), bound), false, "unknown"},
+		"by the host it has recorded since we stood down":                    {newClaim(marked, bound, stood), false, "unknown"},
+		"not on a claim that we bound, with another one forged":              {newClaim(managers("bmo"), bound, marked), false, ""},
+		"not on a claim that we are binding, with another one forged":        {newClaim(managers("bmo"), intended), false, ""},
+		"not on a claim that waits for a host, with the field managers gone": {newClaim(waits, marked), false, ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

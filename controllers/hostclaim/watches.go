@@ -50,23 +50,29 @@ import (
 //	the labels of a Namespace          its claims
 //	a Secret                           those that name it, or whose copy it is
 //	rights on Secrets of a namespace   its claims, and those with a host there
-//	published HardwareData             the claim that owns it
-func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, secrets source.Source, options controller.Options) error {
+//	a HardwareData, whoever made it    the claim whose facts have its name
+//	a host goes                        besides, the claim whose facts have its name
+//
+// Secrets and the HardwareData that we did not make are not in the cache of the
+// manager; the caller brings sources for them, with SecretToClaims and
+// FactsToClaims.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options, more ...source.Source) error {
 	namespaces := &metav1.PartialObjectMetadata{}
 	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	return ctrl.NewControllerManagedBy(mgr).
+	build := ctrl.NewControllerManagedBy(mgr).
 		Named("hostclaim").
 		For(&bmov1alpha1.HostClaim{}).
 		Watches(&bmov1alpha1.BareMetalHost{}, r.hostHandler()).
 		Watches(&bmov1alpha1.HostDeployPolicy{}, handler.EnqueueRequestsFromMapFunc(r.policyToClaims)).
 		Watches(namespaces, handler.EnqueueRequestsFromMapFunc(r.namespaceToClaims),
 			builder.WithPredicates(predicate.LabelChangedPredicate{})).
-		Watches(&bmov1alpha1.HardwareData{}, handler.EnqueueRequestForOwner(
-			mgr.GetScheme(), mgr.GetRESTMapper(), &bmov1alpha1.HostClaim{}, handler.OnlyControllerOwner())).
+		Watches(&bmov1alpha1.HardwareData{}, handler.EnqueueRequestsFromMapFunc(r.FactsToClaims)).
 		WatchesRawSource(r.Pool.Source()).
-		WatchesRawSource(secrets).
-		WithOptions(options).
-		Complete(r)
+		WithOptions(options)
+	for _, s := range more {
+		build = build.WatchesRawSource(s)
+	}
+	return build.Complete(r)
 }
 
 // requests is the work queue as handlers see it.
@@ -89,10 +95,13 @@ func (r *Reconciler) hostHandler() handler.EventHandler {
 			}
 			seen(e.ObjectNew, queue)
 		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, queue requests) {
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue requests) {
 			r.Pool.Drop(client.ObjectKeyFromObject(e.Object))
 			if host, ok := e.Object.(*bmov1alpha1.BareMetalHost); ok {
 				enqueueConsumer(host, queue)
+			}
+			for _, claim := range r.FactsToClaims(ctx, e.Object) {
+				queue.Add(claim)
 			}
 		},
 	}
@@ -120,15 +129,27 @@ func (r *Reconciler) namespaceToClaims(ctx context.Context, object client.Object
 	return r.claims(ctx, client.InNamespace(object.GetName()))
 }
 
+// FactsToClaims wakes the claim that publishes, or would like to publish, the
+// facts of its host under the name of an object.
+func (r *Reconciler) FactsToClaims(ctx context.Context, object client.Object) []reconcile.Request {
+	return r.claims(ctx, client.InNamespace(object.GetNamespace()), client.MatchingFields{FactsIndex: object.GetName()})
+}
+
 // SecretToClaims wakes the claims that a Secret concerns; with an empty name,
 // those that may have waited for rights in the namespace.
 func (r *Reconciler) SecretToClaims(ctx context.Context, namespace, name string) []reconcile.Request {
+	var out []reconcile.Request
 	if name == "" {
-		return append(r.claims(ctx, client.InNamespace(namespace)),
+		out = append(r.claims(ctx, client.InNamespace(namespace)),
 			r.claims(ctx, client.MatchingFields{HostNamespaceIndex: namespace})...)
+	} else {
+		out = append(r.claims(ctx, client.MatchingFields{SecretIndex: namespace + "/" + name}),
+			r.claims(ctx, client.MatchingFields{SecretIndex: name})...)
 	}
-	return append(r.claims(ctx, client.MatchingFields{SecretIndex: namespace + "/" + name}),
-		r.claims(ctx, client.MatchingFields{SecretIndex: name})...)
+	for _, claim := range out {
+		r.rotations.forget(claim.NamespacedName)
+	}
+	return out
 }
 
 // claims lists claims from the cache. An error can only mean that the cache does

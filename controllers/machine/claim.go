@@ -53,7 +53,11 @@ func (r *Reconciler) pauseClaim(ctx context.Context, s *scope) progress.Outcome 
 	if !s.clusterPaused() {
 		return progress.Outcome{}
 	}
-	return progress.Failed(r.repause(ctx, s, true))
+	if err := r.repause(ctx, s, true); err != nil {
+		return s.failed(infrav1.AssociateBareMetalHostCondition, infrav1.BareMetalHostPauseAnnotationSetFailedReason,
+			"The HostClaim of the machine cannot be paused", err)
+	}
+	return progress.Outcome{}
 }
 
 // unpauseClaim takes back what pauseClaim did.
@@ -127,9 +131,12 @@ func (r *Reconciler) applyClaim(ctx context.Context, s *scope) progress.Outcome 
 			return progress.Outcome{}
 		}
 		// Never make a claim anew whose place in the machine's life was taken
-		// from the old one.
-		desired.UID = s.claim.UID
-	} else if taken, err := r.takenLive(ctx, s, desired.Name); err != nil || taken {
+		// from the old one, and never take back what the cache does not show yet:
+		// image, secrets and power.
+		desired.UID, desired.ResourceVersion = s.claim.UID, s.claim.ResourceVersion
+	} else if _, found, err := r.readLive(ctx, s, desired.Name); err != nil || found {
+		// Somebody else's claim, or our own that the cache does not show yet and
+		// on which nothing of this plan is based: its event wakes us.
 		return s.claimProblem(err)
 	}
 	ctrl.LoggerFrom(ctx).Info("Applying HostClaim", "HostClaim", klog.KObj(desired),
@@ -138,16 +145,6 @@ func (r *Reconciler) applyClaim(ctx context.Context, s *scope) progress.Outcome 
 		return s.claimProblem(fmt.Errorf("apply HostClaim %s: %w", desired.Name, err))
 	}
 	return progress.Outcome{}
-}
-
-// takenLive asks the API server before a claim is made: the cache may not have
-// seen a claim of that name yet, and apply would take it over.
-func (r *Reconciler) takenLive(ctx context.Context, s *scope, name string) (bool, error) {
-	claim, found, err := r.readLive(ctx, s, name)
-	if err != nil || !found {
-		return false, err
-	}
-	return !hostclaim.BelongsTo(claim, s.observed.Machine.Owner), nil
 }
 
 // readLive reads a claim past the cache.
@@ -164,7 +161,7 @@ func (r *Reconciler) readLive(ctx context.Context, s *scope, name string) (*bmov
 }
 
 // claimProblem is what becomes of a claim that could not be written; a nil
-// error means that its name is taken, which the cache will show in a moment.
+// error means that there is one already, which the cache will show in a moment.
 func (s *scope) claimProblem(err error) progress.Outcome {
 	if err == nil {
 		return progress.Outcome{}

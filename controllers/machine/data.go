@@ -20,7 +20,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,59 +41,70 @@ import (
 // observeData reads the Metal3DataClaim of the machine, which has its name, and
 // the Metal3Data that answers it.
 func (r *Reconciler) observeData(ctx context.Context, s *scope) progress.Outcome {
-	const condition, reason = infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.AssociateMetal3MachineMetaDataFailedReason
-	claim := &infrav1.Metal3DataClaim{}
-	if err := r.Client.Get(ctx, client.ObjectKeyFromObject(s.machine), claim); err != nil {
-		if client.IgnoreNotFound(err) == nil {
-			return progress.Outcome{}
-		}
-		return s.failed(condition, reason, "The Metal3DataClaim of the machine cannot be read", err)
-	}
-	if !metav1.IsControlledBy(claim, s.machine) {
+	claim, found, err := readDataClaim(ctx, r.Client, s.machine)
+	switch {
+	case err != nil:
+		return s.failed(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.AssociateMetal3MachineMetaDataFailedReason,
+			"The Metal3DataClaim of the machine cannot be read", err)
+	case !found:
+		return progress.Outcome{}
+	case !metav1.IsControlledBy(claim, s.machine):
 		s.observed.Data.NameTaken = true
 		return progress.Outcome{}
 	}
 	s.dataClaim = claim
-	s.observed.Data = claimFacts(claim)
-	if s.observed.Data.Name == "" {
-		return progress.Outcome{}
-	}
-	data := &infrav1.Metal3Data{}
-	key := client.ObjectKey{Namespace: s.machine.Namespace, Name: s.observed.Data.Name}
-	if err := r.Client.Get(ctx, key, data); err != nil {
-		if client.IgnoreNotFound(err) == nil {
-			return progress.Outcome{} // the cache is behind: its event wakes us
-		}
+	data, err := r.readData(ctx, claim)
+	if err != nil {
 		return s.failed(infrav1.Metal3DataReadyCondition, infrav1.WaitingForMetal3DataReason, "The Metal3Data of the machine cannot be read", err)
 	}
-	addDataFacts(&s.observed.Data, data)
+	s.observed.Data = dataFacts(claim, data)
 	return progress.Outcome{}
 }
 
-// claimFacts reads a Metal3DataClaim.
-func claimFacts(claim *infrav1.Metal3DataClaim) provision.DataFacts {
+// readDataClaim reads the Metal3DataClaim of the machine's name, whoever it
+// belongs to.
+func readDataClaim(ctx context.Context, reader client.Reader, machine *infrav1.Metal3Machine) (*infrav1.Metal3DataClaim, bool, error) {
+	claim := &infrav1.Metal3DataClaim{}
+	if err := reader.Get(ctx, client.ObjectKeyFromObject(machine), claim); err != nil {
+		return nil, false, client.IgnoreNotFound(err)
+	}
+	return claim, true, nil
+}
+
+// readData reads the Metal3Data that the claim names. It is empty when there is
+// none: then the claim has not been answered, or the cache is behind and an
+// event wakes us.
+func (r *Reconciler) readData(ctx context.Context, claim *infrav1.Metal3DataClaim) (infrav1.Metal3Data, error) {
+	data := infrav1.Metal3Data{}
+	if claim.Status.RenderedData == nil || claim.Status.RenderedData.Name == "" {
+		return data, nil
+	}
+	key := client.ObjectKey{Namespace: claim.Namespace, Name: claim.Status.RenderedData.Name}
+	err := r.Client.Get(ctx, key, &data)
+	return data, client.IgnoreNotFound(err)
+}
+
+// dataFacts reads a Metal3DataClaim and the Metal3Data that it names. The name
+// alone proves nothing: it is written down before the Metal3Data is made, and
+// may turn out to be that of another machine's, with the secrets of its server.
+func dataFacts(claim *infrav1.Metal3DataClaim, data infrav1.Metal3Data) provision.DataFacts {
 	facts := provision.DataFacts{
 		ClaimExists: true,
 		ClaimHeld:   claim.DeletionTimestamp.IsZero() || controllerutil.ContainsFinalizer(claim, infrav1.MachineFinalizer),
 	}
 	facts.Reason, facts.Message = complaint(claim, claim.Status.ErrorMessage)
-	if ref := claim.Status.RenderedData; ref != nil {
-		facts.Name = ref.Name
+	if !metav1.IsControlledBy(&data, claim) {
+		return facts
 	}
-	return facts
-}
-
-// addDataFacts adds what the Metal3Data says.
-func addDataFacts(facts *provision.DataFacts, data *infrav1.Metal3Data) {
+	facts.Name = data.Name
 	facts.Ready = ptr.Deref(data.Status.Ready, false) && data.DeletionTimestamp.IsZero()
 	if facts.Ready {
 		facts.MetaData, facts.NetworkData = secretName(data.Spec.MetaData), secretName(data.Spec.NetworkData)
 		facts.Reason, facts.Message = "", ""
-		return
-	}
-	if reason, message := complaint(data, data.Status.ErrorMessage); message != "" {
+	} else if reason, message := complaint(&data, data.Status.ErrorMessage); message != "" {
 		facts.Reason, facts.Message = reason, message
 	}
+	return facts
 }
 
 // complaint is what an object says about why it is not ready, if anything.
@@ -155,34 +165,31 @@ func desiredDataClaim(machine *infrav1.Metal3Machine, cluster, template string) 
 }
 
 // releaseData takes our finalizer off the Metal3DataClaim and deletes it. The
-// finalizers of others are in the same list: hence the lock.
+// finalizer goes first, since deleting would make the copy at hand an old one.
 func (r *Reconciler) releaseData(ctx context.Context, s *scope) progress.Outcome {
-	const condition, reason = infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.DisassociateM3MetaDataFailedReason
 	if !s.release.ReleaseData {
 		return progress.Outcome{}
 	}
 	ctrl.LoggerFrom(ctx).Info("Releasing Metal3DataClaim", "Metal3DataClaim", klog.KObj(s.dataClaim))
-	if s.dataClaim.DeletionTimestamp.IsZero() {
-		err := r.Client.Delete(ctx, s.dataClaim, client.Preconditions{UID: &s.dataClaim.UID})
-		if client.IgnoreNotFound(err) != nil {
-			return s.failed(condition, reason, "The Metal3DataClaim of the machine cannot be deleted", err)
-		}
+	err := r.dropDataFinalizer(ctx, s.dataClaim)
+	if err == nil && s.dataClaim.DeletionTimestamp.IsZero() {
+		err = r.Client.Delete(ctx, s.dataClaim, client.Preconditions{UID: &s.dataClaim.UID})
 	}
-	return r.dropDataFinalizer(ctx, s)
-}
-
-func (r *Reconciler) dropDataFinalizer(ctx context.Context, s *scope) progress.Outcome {
-	if !slices.Contains(s.dataClaim.Finalizers, infrav1.MachineFinalizer) {
-		return progress.Outcome{}
-	}
-	before := s.dataClaim.DeepCopy()
-	controllerutil.RemoveFinalizer(s.dataClaim, infrav1.MachineFinalizer)
-	err := r.Client.Patch(ctx, s.dataClaim, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if client.IgnoreNotFound(err) != nil {
 		return s.failed(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.DisassociateM3MetaDataFailedReason,
 			"The Metal3DataClaim of the machine cannot be released", err)
 	}
 	return progress.Outcome{}
+}
+
+// dropDataFinalizer takes our finalizer off. Those of others are in the same
+// list: hence the lock.
+func (r *Reconciler) dropDataFinalizer(ctx context.Context, claim *infrav1.Metal3DataClaim) error {
+	before := claim.DeepCopy()
+	if !controllerutil.RemoveFinalizer(claim, infrav1.MachineFinalizer) {
+		return nil
+	}
+	return r.Client.Patch(ctx, claim, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
 func secretName(ref *corev1.SecretReference) string {

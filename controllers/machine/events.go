@@ -33,6 +33,9 @@ type transition struct {
 // transitions compares a machine before and after a pass.
 func transitions(before, after *infrav1.Metal3Machine) []transition {
 	var all []transition
+	if hostOf(before) != "" && released(after) && !released(before) {
+		all = append(all, transition{corev1.EventTypeNormal, "Released", "Release", "Host " + hostOf(before) + " was given back"})
+	}
 	if now := hostOf(after); now != "" && hostOf(before) != now {
 		all = append(all, transition{corev1.EventTypeNormal, "HostBound", "Bind", "Bound to host " + now})
 	}
@@ -71,9 +74,6 @@ func (r *Reconciler) announce(s *scope) {
 		r.Recorder.Eventf(s.machine, nil, t.kind, t.reason, t.action, "%s", t.note)
 	}
 	if provisioned(s.machine) && !provisioned(s.before) {
-		r.Metrics.provisioned(clusterName(s.machine), r.Clock.Since(s.machine.CreationTimestamp.Time))
-	}
-	if s.release != nil && s.release.Done {
-		r.Recorder.Eventf(s.machine, nil, corev1.EventTypeNormal, "Released", "Release", "The host was given back")
+		r.Metrics.provisioned(s.machine.Namespace, clusterName(s.machine), r.Clock.Since(s.machine.CreationTimestamp.Time))
 	}
 }

@@ -31,11 +31,15 @@ import (
 )
 
 // load reads the machine and what stands above it. Only a machine that is gone,
-// or not ours to watch, is not found; the rest may be missing.
+// or not ours to watch, is not found; the rest may be missing. One that is gone
+// may have been the last of its namespace.
 func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*scope, bool, error) {
 	s := &scope{machine: &infrav1.Metal3Machine{}}
 	if err := r.Client.Get(ctx, key, s.machine); err != nil {
-		return nil, false, client.IgnoreNotFound(err)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, false, fmt.Errorf("read Metal3Machine: %w", err)
+		}
+		return nil, false, r.Secrets.ReleaseTenant(ctx, r.Client, key.Namespace)
 	}
 	if r.WatchFilter != "" && !labels.HasWatchLabel(s.machine, r.WatchFilter) {
 		return nil, false, nil

@@ -36,7 +36,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 			Help: "Time from the creation of a Metal3Machine until its server runs the image.",
 			// From a simulated server to one with slow firmware in a long queue.
 			Buckets: []float64{5, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200},
-		}, []string{"cluster"}),
+		}, []string{"namespace", "cluster"}),
 	}
 	if err := registry.Register(m.timeToProvisioned); err != nil {
 		return nil, fmt.Errorf("register metrics of Metal3Machine: %w", err)
@@ -44,6 +44,6 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
-func (m *Metrics) provisioned(cluster string, after time.Duration) {
-	m.timeToProvisioned.WithLabelValues(cluster).Observe(after.Seconds())
+func (m *Metrics) provisioned(namespace, cluster string, after time.Duration) {
+	m.timeToProvisioned.WithLabelValues(namespace, cluster).Observe(after.Seconds())
 }

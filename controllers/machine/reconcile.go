@@ -53,11 +53,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	switch {
 	case err != nil:
 		return ctrl.Result{}, fmt.Errorf("set condition Paused: %w", err)
-	case isPaused:
-		return r.run(ctx, s, r.observeClaim, r.pauseClaim).Result(r.Clock.Now())
-	case changed:
+	case changed && !isPaused:
 		return ctrl.Result{}, nil // our own write wakes us
 	}
+	s.paused = isPaused
 
 	helper, err := patch.NewHelper(s.machine, r.Client)
 	if err != nil {
@@ -66,8 +65,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	s.before = s.machine.DeepCopy()
 	out := r.run(ctx, s, r.phases(s)...)
 	report(s, metav1.NewTime(r.Clock.Now()))
-	err = apply.IgnoreGone(s.machine, helper.Patch(ctx, s.machine, patch.WithOwnedConditions{Conditions: ownedConditions()}))
-	if err == nil {
+	err = helper.Patch(ctx, s.machine, patch.WithOwnedConditions{Conditions: ownedConditions()},
+		patch.WithOwnedV1Beta1Conditions{Conditions: formerConditions()})
+	if err = apply.IgnoreGone(s.machine, err); err == nil {
 		r.announce(s)
 	}
 	return out.And(progress.Failed(err)).Result(r.Clock.Now())
@@ -76,10 +76,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // phases lists the steps of this pass in order.
 func (r *Reconciler) phases(s *scope) []phase {
 	switch {
+	case s.paused:
+		return []phase{r.observeClaim, r.pauseClaim}
 	case !s.machine.DeletionTimestamp.IsZero():
 		return []phase{
-			r.observeClaim, r.unpauseClaim, r.observeData, r.confirmNoClaim, r.decideRelease,
-			r.releaseClaim, r.releaseData, r.dropFinalizer,
+			r.observeClaim, r.unpauseClaim, r.observeData, r.confirmNoClaim, r.confirmNoData,
+			r.decideRelease, r.releaseClaim, r.releaseData, r.dropFinalizer,
 		}
 	case s.owner == nil || s.cluster == nil:
 		return []phase{r.waitForOwners}

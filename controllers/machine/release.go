@@ -19,6 +19,7 @@ package machine
 import (
 	"context"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -44,6 +45,24 @@ func (r *Reconciler) confirmNoClaim(ctx context.Context, s *scope) progress.Outc
 	if found && hostclaim.BelongsTo(claim, owner) {
 		s.claim = claim
 		s.observed.Claim = hostclaim.Read(claim)
+	}
+	return progress.Outcome{}
+}
+
+// confirmNoData does the same for the Metal3DataClaim: one that the cache does
+// not show would keep our finalizer for ever.
+func (r *Reconciler) confirmNoData(ctx context.Context, s *scope) progress.Outcome {
+	if s.claim != nil || s.dataClaim != nil {
+		return progress.Outcome{}
+	}
+	claim, found, err := readDataClaim(ctx, r.Live, s.machine)
+	if err != nil {
+		return s.failed(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.DisassociateM3MetaDataFailedReason,
+			"The Metal3DataClaim of the machine cannot be read", err)
+	}
+	if found && metav1.IsControlledBy(claim, s.machine) {
+		s.dataClaim = claim
+		s.observed.Data = dataFacts(claim, infrav1.Metal3Data{})
 	}
 	return progress.Outcome{}
 }

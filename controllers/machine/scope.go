@@ -32,6 +32,9 @@ import (
 type scope struct {
 	// machine is set by load, and changed by report and the end of a deletion.
 	machine *infrav1.Metal3Machine
+	// paused is set at the start of the pass: but for the pause of the claim,
+	// nothing is done for the machine.
+	paused bool
 	// before is the machine as it was when the phases began.
 	before *infrav1.Metal3Machine
 	// owner is set by load; nil means that Cluster API has not made a Machine

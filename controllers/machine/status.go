@@ -24,6 +24,7 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostview"
@@ -54,6 +55,7 @@ func report(s *scope, now metav1.Time) {
 		reportData(s)
 		reportHost(s)
 	}
+	reportFormer(s.machine)
 	if !sameStatus(s.before, s.machine) {
 		s.machine.Status.LastUpdated = &now
 	}
@@ -76,6 +78,8 @@ func reportConditions(s *scope) {
 			set(s.machine, a.Condition, metav1.ConditionTrue, a.Reason, "")
 		}
 		waits = append(s.plan.Waits[:len(s.plan.Waits):len(s.plan.Waits)], s.problems...)
+	case s.paused:
+		forgetPauseFailure(s.machine)
 	case s.release != nil:
 		waits = append(s.release.Waits[:len(s.release.Waits):len(s.release.Waits)], s.problems...)
 	}
@@ -83,6 +87,15 @@ func reportConditions(s *scope) {
 		set(s.machine, w.Condition, metav1.ConditionFalse, w.Reason, w.Message)
 	}
 	summarize(s.machine)
+}
+
+// forgetPauseFailure drops what an earlier pass said about the pause. What the
+// condition said before that is not known until the machine is looked at again.
+func forgetPauseFailure(machine *infrav1.Metal3Machine) {
+	const condition = infrav1.AssociateBareMetalHostCondition
+	if conditions.GetReason(machine, condition) == infrav1.BareMetalHostPauseAnnotationSetFailedReason {
+		conditions.Delete(machine, condition)
+	}
 }
 
 func mentioned(conditionType string, plan provision.Plan) bool {
@@ -118,7 +131,10 @@ func summarize(machine *infrav1.Metal3Machine) {
 	ready, err := conditions.NewSummaryCondition(machine, infrav1.ReadyCondition,
 		conditions.ForConditionTypes(summarized[:]), conditions.IgnoreTypesIfMissing(summarized[:]),
 		conditions.CustomMergeStrategy{MergeStrategy: conditions.DefaultMergeStrategy(reasons)})
-	if err != nil { // none of the conditions is there yet
+	if err != nil { // none of the conditions is there
+		if conditions.Has(machine, infrav1.ReadyCondition) {
+			conditions.Delete(machine, infrav1.ReadyCondition)
+		}
 		return
 	}
 	conditions.Set(machine, *ready)
@@ -177,12 +193,19 @@ func reportHost(s *scope) {
 func sameStatus(before, after *infrav1.Metal3Machine) bool {
 	a, b := before.Status.DeepCopy(), after.Status.DeepCopy()
 	a.LastUpdated, b.LastUpdated = nil, nil
+	a.Deprecated, b.Deprecated = nil, nil // derived
 	return reflect.DeepEqual(a, b)
 }
 
 // hostOf reads back the annotation that names the host.
 func hostOf(machine *infrav1.Metal3Machine) string {
 	return machine.Annotations[infrav1.HostAnnotation]
+}
+
+// released says that the machine is being deleted and nothing holds it any more
+// on our side.
+func released(machine *infrav1.Metal3Machine) bool {
+	return !machine.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(machine, infrav1.MachineFinalizer)
 }
 
 // provisioned reads back what Cluster API was told.

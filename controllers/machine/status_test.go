@@ -187,7 +187,8 @@ func TestReport(t *testing.T) {
 			report(tc.given, noon)
 			byType := cmpopts.SortSlices(func(a, b metav1.Condition) bool { return a.Type < b.Type })
 			noTimes := cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")
-			if diff := cmp.Diff(&tc.want, tc.given.machine, byType, noTimes); diff != "" {
+			former := cmpopts.IgnoreFields(infrav1.Metal3MachineStatus{}, "Deprecated") // see TestReportFormer
+			if diff := cmp.Diff(&tc.want, tc.given.machine, byType, noTimes, former); diff != "" {
 				t.Errorf("machine (-want +got):\n%s", diff)
 			}
 		})
@@ -206,6 +207,20 @@ func TestTransitions(t *testing.T) {
 		m.Spec.ProviderID = "metal3://a/b/c"
 	}
 	nothing := func(*infrav1.Metal3Machine) {}
+	leaving := func(host string) func(*infrav1.Metal3Machine) {
+		return func(m *infrav1.Metal3Machine) {
+			m.DeletionTimestamp = &noon
+			if host != "" {
+				m.Annotations = map[string]string{infrav1.HostAnnotation: host}
+			}
+		}
+	}
+	held := func(host string) func(*infrav1.Metal3Machine) {
+		return func(m *infrav1.Metal3Machine) {
+			leaving(host)(m)
+			m.Finalizers = []string{infrav1.MachineFinalizer}
+		}
+	}
 	tests := map[string]struct {
 		before, after func(*infrav1.Metal3Machine)
 		want          []transition
@@ -221,8 +236,14 @@ func TestTransitions(t *testing.T) {
 			before: is("AssociateBareMetalHost", "WaitingForBootstrapData"), after: is("AssociateBareMetalHost", "BootstrapSecretNotFound"),
 			want: []transition{{"Warning", "BootstrapSecretNotFound", "Bind", "m"}},
 		},
-		"two Nodes fit":    {before: nothing, after: is("KubernetesNodeReady", "NodeAmbiguous"), want: []transition{{"Warning", "NodeAmbiguous", "FindNode", "m"}}},
-		"no Node fits yet": {before: nothing, after: is("KubernetesNodeReady", "WaitingForNode")},
+		"a host is given back": {
+			before: held("infra/h"), after: leaving("infra/h"),
+			want: []transition{{"Normal", "Released", "Release", "Host infra/h was given back"}},
+		},
+		"a machine that never had a host goes": {before: held(""), after: leaving("")},
+		"a host is not given back yet":         {before: held("infra/h"), after: held("infra/h")},
+		"two Nodes fit":                        {before: nothing, after: is("KubernetesNodeReady", "NodeAmbiguous"), want: []transition{{"Warning", "NodeAmbiguous", "FindNode", "m"}}},
+		"no Node fits yet":                     {before: nothing, after: is("KubernetesNodeReady", "WaitingForNode")},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -231,6 +252,67 @@ func TestTransitions(t *testing.T) {
 			tc.after(after)
 			if diff := cmp.Diff(tc.want, transitions(before, after), cmp.AllowUnexported(transition{})); diff != "" {
 				t.Errorf("transitions (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestReportFormer shows what clients of v1beta1 see, and that every reason which
+// was renamed since has its old name there.
+func TestReportFormer(t *testing.T) {
+	is := func(conditionType, status, reason, message string) func(*infrav1.Metal3Machine) {
+		return func(m *infrav1.Metal3Machine) { set(m, conditionType, metav1.ConditionStatus(status), reason, message) }
+	}
+	tests := map[string]struct {
+		given []func(*infrav1.Metal3Machine)
+		want  clusterv1.Conditions
+	}{
+		"a machine of which nothing is known says nothing": {},
+		"a machine that is ready": {
+			given: []func(*infrav1.Metal3Machine){
+				is("AssociateBareMetalHost", "True", "AssociateBareMetalHostSuccess", ""),
+				is("AssociateMetal3MachineMetaData", "True", "AssociateMetal3MachineMetaDataSuccess", ""),
+				is("Metal3DataReady", "True", "SecretsSetExternally", ""),
+				is("HostClaimReady", "True", "Provisioned", ""),
+				is("KubernetesNodeReady", "True", "NodeFound", ""),
+				is("Ready", "True", "Ready", ""),
+			},
+			want: clusterv1.Conditions{
+				{Type: "Ready", Status: "True"},
+				{Type: "AssociateBMH", Status: "True"},
+				{Type: "KubernetesNodeReady", Status: "True"},
+				{Type: "Metal3DataReady", Status: "True"},
+			},
+		},
+		"a machine that waits": {
+			given: []func(*infrav1.Metal3Machine){
+				is("AssociateBareMetalHost", "False", "BootstrapSecretNotFound", "no secret"), is("Ready", "False", "NotReady", "m"),
+			},
+			want: clusterv1.Conditions{
+				{Type: "Ready", Status: "False", Severity: "Info", Reason: "NotReady", Message: "m"},
+				{Type: "AssociateBMH", Status: "False", Severity: "Info", Reason: "WaitingForBootstrapReady", Message: "no secret"},
+			},
+		},
+		"a machine whose data cannot be asked for": {
+			given: []func(*infrav1.Metal3Machine){
+				is("AssociateMetal3MachineMetaData", "False", "AssociateMetal3MachineMetaDataFailed", "taken"),
+				is("Metal3DataReady", "True", "Metal3DataSecretsReady", ""),
+			},
+			want: clusterv1.Conditions{
+				{Type: "Metal3DataReady", Status: "False", Severity: "Error", Reason: "AssociateM3MetaDataFailed", Message: "taken"},
+			},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			m := &infrav1.Metal3Machine{}
+			for _, f := range tc.given {
+				f(m)
+			}
+			reportFormer(m)
+			noTimes := cmpopts.IgnoreFields(clusterv1.Condition{}, "LastTransitionTime")
+			if diff := cmp.Diff(tc.want, m.GetV1Beta1Conditions(), noTimes); diff != "" {
+				t.Errorf("conditions of v1beta1 (-want +got):\n%s", diff)
 			}
 		})
 	}

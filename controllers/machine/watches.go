@@ -19,10 +19,10 @@ package machine
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
@@ -46,7 +46,8 @@ const controllerName = "metal3machine"
 // SetupWithManager starts the controller with everything that can wake it:
 //
 //	HostClaim, HardwareData   by consumerRef, or by the name that is in the way
-//	Metal3DataClaim, Metal3Data   by owner
+//	Metal3DataClaim   by owner, or by the name that is in the way
+//	Metal3Data   by owner
 //	Machine, Cluster, Metal3Cluster   by reference and by label
 //	Secret   by the name that Machine or Metal3Machine give
 //	Node, connection of the workload cluster   by provider ID, host UID or label
@@ -58,7 +59,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Optio
 		For(&infrav1.Metal3Machine{}, builder.WithPredicates(filter)).
 		Watches(&bmov1alpha1.HostClaim{}, handler.EnqueueRequestsFromMapFunc(claimToMachines)).
 		Watches(&bmov1alpha1.HardwareData{}, handler.EnqueueRequestsFromMapFunc(r.hardwareToMachines)).
-		Watches(&infrav1.Metal3DataClaim{}, handler.EnqueueRequestsFromMapFunc(ownedToMachine)).
+		Watches(&infrav1.Metal3DataClaim{}, handler.EnqueueRequestsFromMapFunc(dataClaimToMachines)).
 		Watches(&infrav1.Metal3Data{}, handler.EnqueueRequestsFromMapFunc(ownedToMachine)).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(machineToInfra)).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.clusterToMachines)).
@@ -114,10 +115,18 @@ func ownedToMachine(_ context.Context, o client.Object) []ctrl.Request {
 			return []ctrl.Request{request(o.GetNamespace(), owner.Name)}
 		}
 	}
-	if _, ok := o.(*infrav1.Metal3DataClaim); ok && metav1.GetControllerOfNoCopy(o) == nil {
-		return []ctrl.Request{request(o.GetNamespace(), o.GetName())} // may be in a machine's way
-	}
 	return nil
+}
+
+// dataClaimToMachines maps a Metal3DataClaim to its machine, and to the one that
+// waits for its name to become free.
+func dataClaimToMachines(ctx context.Context, o client.Object) []ctrl.Request {
+	own := request(o.GetNamespace(), o.GetName())
+	owners := ownedToMachine(ctx, o)
+	if slices.Contains(owners, own) {
+		return owners
+	}
+	return append(owners, own)
 }
 
 // clusterToMachines maps a Cluster to its machines.

@@ -18,6 +18,7 @@ package machine
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -32,11 +33,11 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
 
-// names makes requests comparable.
-func names(requests []ctrl.Request) []string {
+// names makes requests comparable: those of the namespace by their name only.
+func names(namespace string, requests []ctrl.Request) []string {
 	var all []string
 	for _, r := range requests {
-		all = append(all, r.String())
+		all = append(all, strings.TrimPrefix(r.String(), namespace+"/"))
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
@@ -44,7 +45,8 @@ func names(requests []ctrl.Request) []string {
 
 // TestWatches shows for every kind of event which machines it wakes.
 func TestWatches(t *testing.T) {
-	inA := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "tenant-a", Name: name} }
+	w := newWorld(t, interceptor.Funcs{}, newCast(running))
+	inA := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: w.namespace, Name: name} }
 	owned := func(kind, name string) metav1.ObjectMeta {
 		m := inA("x")
 		m.OwnerReferences = []metav1.OwnerReference{{APIVersion: infrav1.GroupVersion.String(), Kind: kind, Name: name}}
@@ -52,12 +54,13 @@ func TestWatches(t *testing.T) {
 	}
 	facts := &bmov1alpha1.HardwareData{ObjectMeta: owned("HostClaim", "m-1")}
 	facts.Annotations = map[string]string{infrav1.HostUIDAnnotation: "host-uid"}
-	second := &infrav1.Metal3Machine{ObjectMeta: inA("m-2")}
-	second.Labels = map[string]string{clusterv1.ClusterNameLabel: "a"}
-	second.Spec.UserData = &corev1.SecretReference{Name: "own"}
-	other := &infrav1.Metal3Machine{ObjectMeta: inA("m-9")}
-	w := newWorld(t, interceptor.Funcs{}, append(cast(), claimOf(), facts, second, other)...)
-	renamed := claimOf()
+	second := newCast().machine
+	second.Name, second.Spec.UserData = "m-2", &corev1.SecretReference{Name: "own"}
+	other := newCast().machine
+	other.Name, other.Labels = "m-9", nil
+	facts.OwnerReferences[0].UID = "u"
+	w.create(facts, second, other)
+	renamed := w.claim.DeepCopy()
 	renamed.Name = "reserved-7"
 
 	node := func(providerID, uid string) *corev1.Node {
@@ -67,15 +70,15 @@ func TestWatches(t *testing.T) {
 		}
 		return n
 	}
-	cluster := client.ObjectKey{Namespace: "tenant-a", Name: "a"}
+	cluster := client.ObjectKey{Namespace: w.namespace, Name: "a"}
 	ctx := t.Context()
-	one, both := []string{"tenant-a/m-1"}, []string{"tenant-a/m-1", "tenant-a/m-2"}
+	one, both := []string{"m-1"}, []string{"m-1", "m-2"}
 	tests := map[string]struct {
 		got  []ctrl.Request
 		want []string
 	}{
-		"a claim wakes its consumer":                            {claimToMachines(ctx, claimOf()), one},
-		"a claim of another name also wakes its namesake":       {claimToMachines(ctx, renamed), []string{"tenant-a/m-1", "tenant-a/reserved-7"}},
+		"a claim wakes its consumer":                            {claimToMachines(ctx, w.claim), one},
+		"a claim of another name also wakes its namesake":       {claimToMachines(ctx, renamed), []string{"m-1", "reserved-7"}},
 		"a foreign claim wakes the machine it is in the way of": {claimToMachines(ctx, &bmov1alpha1.HostClaim{ObjectMeta: inA("m-1")}), one},
 		"something else is no claim":                            {claimToMachines(ctx, &corev1.Pod{}), nil},
 		"facts wake the consumer of their claim":                {w.hardwareToMachines(ctx, facts), one},
@@ -83,16 +86,23 @@ func TestWatches(t *testing.T) {
 		"facts of a host wake nobody":                           {w.hardwareToMachines(ctx, &bmov1alpha1.HardwareData{ObjectMeta: owned("BareMetalHost", "h")}), nil},
 		"data wakes its machine":                                {ownedToMachine(ctx, &infrav1.Metal3Data{ObjectMeta: owned("Metal3Machine", "m-1")}), one},
 		"data of something else wakes nobody":                   {ownedToMachine(ctx, &infrav1.Metal3Data{ObjectMeta: owned("Other", "m-1")}), nil},
+		"a claim for data wakes its machine":                    {dataClaimToMachines(ctx, desiredDataClaim(w.machine, "a", "x")), one},
+		"a claim for data of another name also wakes its namesake": {
+			dataClaimToMachines(ctx, &infrav1.Metal3DataClaim{ObjectMeta: owned("Metal3Machine", "m-1")}), []string{"m-1", "x"},
+		},
+		"a claim for data of something else wakes the machine it is in the way of": {
+			dataClaimToMachines(ctx, &infrav1.Metal3DataClaim{ObjectMeta: owned("Other", "m-1")}), []string{"x"},
+		},
 		"a claim for data without an owner wakes the machine it is in the way of": {
-			ownedToMachine(ctx, &infrav1.Metal3DataClaim{ObjectMeta: inA("m-1")}), one,
+			dataClaimToMachines(ctx, &infrav1.Metal3DataClaim{ObjectMeta: inA("m-1")}), one,
 		},
 		"a Cluster wakes its machines":                      {w.clusterToMachines(ctx, &clusterv1.Cluster{ObjectMeta: inA("a")}), both},
 		"a Metal3Cluster wakes the machines of its Cluster": {w.infraToMachines(ctx, &infrav1.Metal3Cluster{ObjectMeta: owned("Cluster", "a")}), both},
-		"a bootstrap secret wakes its machine":              {w.secretToMachines(ctx, "tenant-a", "boot"), one},
-		"user data of a machine wakes it":                   {w.secretToMachines(ctx, "tenant-a", "own"), []string{"tenant-a/m-2"}},
-		"another secret wakes nobody":                       {w.secretToMachines(ctx, "tenant-a", "other"), nil},
-		"new rights in a namespace wake all its machines":   {w.secretToMachines(ctx, "tenant-a", ""), append(both, "tenant-a/m-9")},
-		"a Node wakes the machine that it names":            {w.nodeToMachines(ctx, cluster, node("metal3://tenant-a/h/m-7", "")), []string{"tenant-a/m-7"}},
+		"a bootstrap secret wakes its machine":              {w.secretToMachines(ctx, w.namespace, "boot"), one},
+		"user data of a machine wakes it":                   {w.secretToMachines(ctx, w.namespace, "own"), []string{"m-2"}},
+		"another secret wakes nobody":                       {w.secretToMachines(ctx, w.namespace, "other"), nil},
+		"new rights in a namespace wake all its machines":   {w.secretToMachines(ctx, w.namespace, ""), append(both, "m-9")},
+		"a Node wakes the machine that it names":            {w.nodeToMachines(ctx, cluster, node("metal3://"+w.namespace+"/h/m-7", "")), []string{"m-7"}},
 		"a Node wakes the machine on its host":              {w.nodeToMachines(ctx, cluster, node("", "host-uid")), one},
 		"a Node on an unknown host wakes nobody":            {w.nodeToMachines(ctx, cluster, node("", "elsewhere")), nil},
 		"a Node that says nothing wakes the Cluster":        {w.nodeToMachines(ctx, cluster, node("", "")), both},
@@ -100,7 +110,7 @@ func TestWatches(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, names(tc.got)); diff != "" {
+			if diff := cmp.Diff(tc.want, names(w.namespace, tc.got)); diff != "" {
 				t.Errorf("woken (-want +got):\n%s", diff)
 			}
 		})

@@ -19,13 +19,13 @@ package machine
 import (
 	"context"
 	"errors"
+	"os"
 	"testing"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -33,27 +33,222 @@ import (
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodematch"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provision"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apitest"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/claimreader"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/clusterindex"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/workload"
 )
 
+var server apitest.Server
+
+func TestMain(m *testing.M) { os.Exit(server.Run(m)) }
+
 // errBroken is what a broken API server says.
 var errBroken = errors.New("broken")
 
-// world is what one machine sees, with servers that fail when told to.
+// cast is a machine with everything above and below it; what is nil is missing.
+type cast struct {
+	owner     *clusterv1.Machine
+	cluster   *clusterv1.Cluster
+	secret    *corev1.Secret
+	machine   *infrav1.Metal3Machine
+	claim     *bmov1alpha1.HostClaim
+	dataClaim *infrav1.Metal3DataClaim
+}
+
+// newCast is a machine that is ready to claim a host.
+func newCast(change ...func(*cast)) *cast {
+	labels := map[string]string{clusterv1.ClusterNameLabel: "a"}
+	c := &cast{
+		owner: &clusterv1.Machine{
+			ObjectMeta: metav1.ObjectMeta{Name: "m-1", Labels: labels},
+			Spec: clusterv1.MachineSpec{
+				ClusterName: "a",
+				Bootstrap:   clusterv1.Bootstrap{DataSecretName: ptr.To("boot")},
+				InfrastructureRef: clusterv1.ContractVersionedObjectReference{
+					APIGroup: infrav1.GroupName, Kind: "Metal3Machine", Name: "m-1",
+				},
+			},
+		},
+		cluster: &clusterv1.Cluster{
+			ObjectMeta: metav1.ObjectMeta{Name: "a"},
+			Status: clusterv1.ClusterStatus{
+				Initialization: clusterv1.ClusterInitializationStatus{InfrastructureProvisioned: ptr.To(true)},
+			},
+		},
+		secret: &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Name: "boot"},
+			Data:       map[string][]byte{"value": []byte("#cloud-config")},
+		},
+		machine: &infrav1.Metal3Machine{
+			ObjectMeta: metav1.ObjectMeta{
+				Name: "m-1", Labels: labels,
+				OwnerReferences: []metav1.OwnerReference{{
+					APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: "m-1", UID: "gone",
+				}},
+			},
+			Spec: infrav1.Metal3MachineSpec{Image: &infrav1.Image{URL: "http://x/i", Checksum: ptr.To("abc")}},
+		},
+	}
+	for _, f := range change {
+		f(c)
+	}
+	return c
+}
+
+// running gives the machine a claim whose host runs the image.
+func running(c *cast) {
+	c.claim = &bmov1alpha1.HostClaim{
+		TypeMeta:   metav1.TypeMeta{APIVersion: bmov1alpha1.GroupVersion.String(), Kind: hostclaim.Kind},
+		ObjectMeta: metav1.ObjectMeta{Name: "m-1", Finalizers: []string{infrav1.HostClaimFinalizer}},
+		Spec: bmov1alpha1.HostClaimSpec{
+			PoweredOn:   true,
+			Image:       &bmov1alpha1.Image{URL: "http://x/i", Checksum: "abc"},
+			ConsumerRef: &corev1.ObjectReference{Kind: "Metal3Machine", Name: "m-1"},
+		},
+		Status: bmov1alpha1.HostClaimStatus{
+			BareMetalHost: &bmov1alpha1.ObjectReference{Namespace: "infra", Name: "host-1"},
+			Conditions:    []metav1.Condition{holds("Associated"), holds("Provisioned")},
+		},
+	}
+}
+
+// deleted makes the machine one that is being deleted, after its Machine.
+func deleted(c *cast) {
+	c.machine.DeletionTimestamp = &noon
+	c.machine.Finalizers = []string{infrav1.MachineFinalizer}
+	c.machine.OwnerReferences = nil
+}
+
+// withData gives the machine a claim for data, which others hold too.
+func withData(c *cast) {
+	c.dataClaim = desiredDataClaim(c.machine, "a", "template")
+	c.dataClaim.Finalizers = append(c.dataClaim.Finalizers, infrav1.DataClaimFinalizer)
+}
+
+func holds(conditionType string) metav1.Condition {
+	return metav1.Condition{Type: conditionType, Status: metav1.ConditionTrue, Reason: "Yes", LastTransitionTime: noon}
+}
+
+// world is what one machine sees of a real API server, with requests that fail
+// when told to.
 type world struct {
 	*Reconciler
-	t *testing.T
+	*cast
+
+	t         *testing.T
+	namespace string
+}
+
+// newWorld creates the cast in a namespace of its own. The calls replace the
+// requests of the controller.
+func newWorld(t *testing.T, calls interceptor.Funcs, c *cast) *world {
+	t.Helper()
+	reader, err := server.NewClient(t.Context(), calls, claimreader.SetupIndexes, clusterindex.Setup, SetupIndexes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics, err := NewMetrics(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, cast: c, namespace: server.Namespace(t), Reconciler: &Reconciler{
+		Client: reader, Live: reader, Claims: claimreader.Reader{Client: reader}, Nodes: &nodes{readErr: workload.ErrNotConnected},
+		Secrets: secretwatch.New(nil), Recorder: events.NewFakeRecorder(100), Metrics: metrics,
+		Clock: clocktesting.NewFakePassiveClock(noon.Time),
+	}}
+	w.populate()
+	return w
+}
+
+// populate creates the cast from top to bottom, so that each knows the UIDs of
+// those above it.
+func (w *world) populate() {
+	w.t.Helper()
+	if w.owner != nil {
+		w.create(w.owner)
+	}
+	if w.cluster != nil {
+		w.create(w.cluster)
+	}
+	if w.secret != nil {
+		w.create(w.secret)
+	}
+	if w.machine == nil {
+		return
+	}
+	if len(w.machine.OwnerReferences) > 0 && w.owner != nil {
+		w.machine.OwnerReferences[0].UID = w.owner.UID
+	}
+	w.create(w.machine)
+	if w.claim != nil {
+		w.applyFirst(w.claim)
+	}
+	if w.dataClaim != nil {
+		w.dataClaim.OwnerReferences[0].UID = w.machine.UID
+		w.create(w.dataClaim)
+	}
+}
+
+// create creates objects in the namespace of the world.
+func (w *world) create(objects ...client.Object) {
+	w.t.Helper()
+	for _, o := range objects {
+		o.SetNamespace(w.namespace)
+		server.Create(w.t, o)
+	}
+}
+
+// applyFirst creates the claim as the controller would have done.
+func (w *world) applyFirst(claim *bmov1alpha1.HostClaim) {
+	w.t.Helper()
+	claim.Namespace, claim.Spec.ConsumerRef.Namespace, claim.Spec.ConsumerRef.UID = w.namespace, w.namespace, w.machine.UID
+	if err := apply.Object(w.t.Context(), server.Client, claim, infrav1.MachineFieldOwner); err != nil {
+		w.t.Fatal(err)
+	}
+	wanted := claim.DeepCopy()
+	w.get(claim)
+	server.SetStatus(w.t, claim, wanted)
+}
+
+// get reads an object anew.
+func (w *world) get(o client.Object) {
+	w.t.Helper()
+	key := client.ObjectKey{Namespace: w.namespace, Name: o.GetName()}
+	if err := server.Client.Get(w.t.Context(), key, o); err != nil {
+		w.t.Fatalf("get %T %s: %v", o, o.GetName(), err)
+	}
+}
+
+// settle reconciles until the machine has its finalizer and its Paused
+// condition, and once more. It returns the machine, nil if it is gone, and the
+// last error.
+func (w *world) settle() (*infrav1.Metal3Machine, error) {
+	w.t.Helper()
+	var err error
+	for range 3 {
+		_, err = w.Reconcile(w.t.Context(), request(w.namespace, "m-1"))
+	}
+	m := &infrav1.Metal3Machine{}
+	if get := server.Client.Get(w.t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "m-1"}, m); get != nil {
+		return nil, err
+	}
+	return m, err
+}
+
+// through returns a client whose requests take the calls first.
+func (w *world) through(calls interceptor.Funcs) client.WithWatch {
+	return interceptor.NewClient(w.Client.(client.WithWatch), calls) //nolint:forcetypeassert // see newWorld
 }
 
 // nodes is a workload cluster whose answers are given.
@@ -78,114 +273,3 @@ func (n *nodes) Watch(context.Context, client.ObjectKey, clustercache.SourceWatc
 }
 
 func (n *nodes) Connections(string, handler.MapFunc) source.Source { return nil }
-
-// newWorld has the objects of the story and what the calls do differently.
-func newWorld(t *testing.T, calls interceptor.Funcs, objects ...client.Object) *world {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, clusterv1.AddToScheme, bmov1alpha1.AddToScheme, infrav1.AddToScheme,
-	} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	builder := &indexed{fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
-		WithStatusSubresource(&infrav1.Metal3Machine{}, &bmov1alpha1.HostClaim{}).WithInterceptorFuncs(calls)}
-	for _, setup := range []func(context.Context, client.FieldIndexer) error{
-		claimreader.SetupIndexes, clusterindex.Setup, SetupIndexes,
-	} {
-		if err := setup(t.Context(), builder); err != nil {
-			t.Fatal(err)
-		}
-	}
-	metrics, err := NewMetrics(prometheus.NewRegistry())
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := builder.Build()
-	return &world{t: t, Reconciler: &Reconciler{
-		Client: c, Live: c, Claims: claimreader.Reader{Client: c}, Nodes: &nodes{readErr: workload.ErrNotConnected},
-		Secrets: secretwatch.New(nil), Recorder: events.NewFakeRecorder(100), Metrics: metrics,
-		Clock: clocktesting.NewFakePassiveClock(noon.Time),
-	}}
-}
-
-// indexed lets a fake client take the indexes that a cache would get.
-type indexed struct{ *fake.ClientBuilder }
-
-func (i *indexed) IndexField(_ context.Context, o client.Object, field string, extract client.IndexerFunc) error {
-	i.WithIndex(o, field, extract)
-	return nil
-}
-
-// settle reconciles until the machine has its finalizer and its Paused
-// condition, and once more. It returns the machine, nil if it is gone, and the
-// last error.
-func (w *world) settle() (*infrav1.Metal3Machine, error) {
-	w.t.Helper()
-	var err error
-	for range 3 {
-		_, err = w.Reconcile(w.t.Context(), request("tenant-a", "m-1"))
-	}
-	m := &infrav1.Metal3Machine{}
-	if get := w.Client.Get(w.t.Context(), client.ObjectKey{Namespace: "tenant-a", Name: "m-1"}, m); get != nil {
-		return nil, err
-	}
-	return m, err
-}
-
-// cast is a machine with everything above it, ready to claim a host.
-func cast(change ...func(*infrav1.Metal3Machine)) []client.Object {
-	owner := &clusterv1.Machine{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-a", Name: "m-1", UID: "machine-uid"},
-		Spec: clusterv1.MachineSpec{
-			ClusterName: "a",
-			Bootstrap:   clusterv1.Bootstrap{DataSecretName: ptr.To("boot")},
-			InfrastructureRef: clusterv1.ContractVersionedObjectReference{
-				APIGroup: infrav1.GroupName, Kind: "Metal3Machine", Name: "m-1",
-			},
-		},
-	}
-	m := &infrav1.Metal3Machine{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "tenant-a", Name: "m-1", UID: "uid-1",
-			Labels: map[string]string{clusterv1.ClusterNameLabel: "a"},
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: "m-1", UID: "machine-uid",
-			}},
-		},
-		Spec: infrav1.Metal3MachineSpec{Image: &infrav1.Image{URL: "http://x/i", Checksum: ptr.To("abc")}},
-	}
-	for _, f := range change {
-		f(m)
-	}
-	return []client.Object{
-		owner, m,
-		&clusterv1.Cluster{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-a", Name: "a"},
-			Status: clusterv1.ClusterStatus{
-				Initialization: clusterv1.ClusterInitializationStatus{InfrastructureProvisioned: ptr.To(true)},
-			},
-		},
-		&corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-a", Name: "boot"},
-			Data:       map[string][]byte{"value": []byte("#cloud-config")},
-		},
-	}
-}
-
-// claimOf is the claim of the cast's machine, whose host runs the image.
-func claimOf() *bmov1alpha1.HostClaim {
-	return &bmov1alpha1.HostClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-a", Name: "m-1", UID: "claim-uid", Finalizers: []string{infrav1.HostClaimFinalizer}},
-		Spec: bmov1alpha1.HostClaimSpec{
-			Image:       &bmov1alpha1.Image{URL: "http://x/i"},
-			ConsumerRef: &corev1.ObjectReference{Kind: "Metal3Machine", Namespace: "tenant-a", Name: "m-1", UID: "uid-1"},
-		},
-		Status: bmov1alpha1.HostClaimStatus{
-			BareMetalHost: &bmov1alpha1.ObjectReference{Namespace: "infra", Name: "host-1"},
-			Conditions:    []metav1.Condition{{Type: "Associated", Status: "True"}, {Type: "Provisioned", Status: "True"}},
-		},
-	}
-}

@@ -33,6 +33,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/datatemplate"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/claimreader"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/clusterindex"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/workload"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/machine"
@@ -69,7 +70,8 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		{o.Concurrency.DataTemplate, addDataTemplate},
 		{o.Concurrency.Data, addData},
 	} {
-		if err := c.add(ctx, s, controller.Options{MaxConcurrentReconciles: c.workers}); err != nil {
+		options := controller.Options{MaxConcurrentReconciles: c.workers, RateLimiter: retry.Limiter()}
+		if err := c.add(ctx, s, options); err != nil {
 			return err
 		}
 	}
@@ -172,14 +174,19 @@ func addData(ctx context.Context, s *shared, options controller.Options) error {
 	if err != nil {
 		return err
 	}
-	return (&data.Reconciler{
-		Client:      s.mgr.GetClient(),
-		Live:        s.mgr.GetAPIReader(),
-		Hosts:       s.claims,
-		Secrets:     s.secrets,
-		Recorder:    s.mgr.GetEventRecorder(reporter),
-		Metrics:     measurements,
-		Clock:       s.clock,
-		WatchFilter: s.options.WatchFilter,
-	}).SetupWithManager(ctx, s.mgr, options)
+	return newData(s, measurements).SetupWithManager(ctx, s.mgr, options)
+}
+
+func newData(s *shared, measurements *data.Metrics) *data.Reconciler {
+	return &data.Reconciler{
+		Client:           s.mgr.GetClient(),
+		Live:             s.mgr.GetAPIReader(),
+		Hosts:            s.claims,
+		Secrets:          s.secrets,
+		Recorder:         s.mgr.GetEventRecorder(reporter),
+		Metrics:          measurements,
+		Clock:            s.clock,
+		WatchFilter:      s.options.WatchFilter,
+		ClaimsByHostName: s.options.ClaimsByHostName,
+	}
 }

@@ -17,6 +17,7 @@ limitations under the License.
 package setup
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,6 +29,8 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/preflight"
 )
@@ -127,6 +130,21 @@ func TestStripForeignHardware(t *testing.T) {
 		}
 		if diff := cmp.Diff(tc.want, got); diff != "" {
 			t.Errorf("what is kept (-want +got):\n%s", diff)
+		}
+	}
+}
+
+// TestDataOptions shows which options reach the controller of Metal3Datas.
+func TestDataOptions(t *testing.T) {
+	mgr, err := ctrl.NewManager(&rest.Config{Host: "http://127.0.0.1:1"}, ctrl.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, names := range []bool{true, false} {
+		o := parse(t, fmt.Sprintf("--enable-bmh-name-based-preallocation=%v", names), "--watch-filter=mine")
+		r := newData(&shared{mgr: mgr, options: o}, nil)
+		if r.ClaimsByHostName != names || r.WatchFilter != "mine" {
+			t.Errorf("claims by host name: %v, want %v; watch filter %q", r.ClaimsByHostName, names, r.WatchFilter)
 		}
 	}
 }

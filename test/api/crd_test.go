@@ -47,10 +47,9 @@ func TestCRDs(t *testing.T) {
 			Plural: plural, ShortNames: shortNames, Categories: []string{"cluster-api"}, HasStatus: hasStatus,
 		}
 	}
-	theirs := func(plural string) shape {
+	theirs := func(plural string, labels map[string]string) shape {
 		return shape{
-			Labels:   map[string]string{"clusterctl.cluster.x-k8s.io": "", "clusterctl.cluster.x-k8s.io/move": ""},
-			Versions: []string{"v1alpha1"}, Scope: apiextensionsv1.NamespaceScoped, Plural: plural, HasStatus: true,
+			Labels: labels, Versions: []string{"v1alpha1"}, Scope: apiextensionsv1.NamespaceScoped, Plural: plural, HasStatus: true,
 		}
 	}
 	want := map[string]shape{
@@ -63,8 +62,8 @@ func TestCRDs(t *testing.T) {
 		"Metal3Data":                ours("metal3datas", true, provider, "m3d", "m3data", "m3datas", "metal3d", "metal3data"),
 		"Metal3Remediation":         ours("metal3remediations", true, provider, "m3r", "m3remediation"),
 		"Metal3RemediationTemplate": ours("metal3remediationtemplates", true, provider, "m3rt", "m3remediationtemplate", "m3remediationtemplates", "metal3rt", "metal3remediationtemplate"),
-		"HostClaim":                 theirs("hostclaims"),
-		"HostDeployPolicy":          theirs("hostdeploypolicies"),
+		"HostClaim":                 theirs("hostclaims", map[string]string{"clusterctl.cluster.x-k8s.io": ""}),
+		"HostDeployPolicy":          theirs("hostdeploypolicies", nil),
 	}
 	got := map[string]shape{}
 	for kind, crd := range crds {

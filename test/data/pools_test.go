@@ -19,6 +19,7 @@ package data_test
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"sync"
 	"testing"
 	"time"
@@ -134,9 +135,9 @@ func (i *installation) install(t *testing.T) {
 }
 
 // newPools returns a manager that plays the address managers: a claim on an
-// IPPool that exists gets the next address after the pool's start, and a claim
-// of Cluster API gets one in any case. A claim that only the pool still holds
-// loses its address.
+// IPPool that exists gets the first address that is free, and a claim of Cluster
+// API gets one in any case. A claim that only the pool still holds loses its
+// address, and one that was refused is never looked at again.
 func newPools() (ctrl.Manager, error) {
 	mgr, err := ctrl.NewManager(server.Config, ctrl.Options{
 		Scheme: server.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
@@ -188,14 +189,14 @@ func (p *pools) answer(ctx context.Context, req ctrl.Request) (ctrl.Result, erro
 		return ctrl.Result{}, p.takeBack(ctx, claim)
 	}
 	err := p.Get(ctx, types.NamespacedName{Namespace: req.Namespace, Name: claim.Spec.Pool.Name}, pool)
-	if err != nil || claim.Status.Address != nil {
+	if err != nil || claim.Status.Address != nil || claim.Status.ErrorMessage != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if err := p.hold(ctx, claim); err != nil {
 		return ctrl.Result{}, err
 	}
 	// The name of the object says which address it is: it cannot be given twice.
-	for last := 10; last < 250; last++ {
+	for last := 10; last <= end(pool); last++ {
 		address := &ipamv1alpha1.IPAddress{
 			ObjectMeta: metav1.ObjectMeta{Namespace: req.Namespace, Name: fmt.Sprintf("%s-%d", pool.Name, last)},
 			Spec: ipamv1alpha1.IPAddressSpec{
@@ -216,9 +217,37 @@ func (p *pools) answer(ctx context.Context, req ctrl.Request) (ctrl.Result, erro
 		}
 		before := claim.DeepCopy()
 		claim.Status.Address = &corev1.ObjectReference{Name: address.Name, Namespace: address.Namespace}
-		return ctrl.Result{}, p.Status().Patch(ctx, claim, client.MergeFrom(before))
+		if err := p.Status().Patch(ctx, claim, client.MergeFrom(before)); err != nil {
+			return ctrl.Result{}, err
+		}
+		return ctrl.Result{}, p.note(ctx, pool, claim.Name, address.Spec.Address)
 	}
-	return ctrl.Result{}, fmt.Errorf("pool %s is empty", pool.Name)
+	before := claim.DeepCopy()
+	claim.Status.ErrorMessage = ptr.To("Exhausted")
+	return ctrl.Result{}, p.Status().Patch(ctx, claim, client.MergeFrom(before))
+}
+
+// end is the last number that the pool gives.
+func end(pool *ipamv1alpha1.IPPool) int {
+	if len(pool.Spec.Pools) == 0 || pool.Spec.Pools[0].End == nil {
+		return 249
+	}
+	return int(netip.MustParseAddr(string(*pool.Spec.Pools[0].End)).As4()[3])
+}
+
+// note writes down who has an address of the pool; an empty address means that
+// it was given back.
+func (p *pools) note(ctx context.Context, pool *ipamv1alpha1.IPPool, claim string, address ipamv1alpha1.IPAddressStr) error {
+	before := pool.DeepCopy()
+	if pool.Status.Allocations == nil {
+		pool.Status.Allocations = map[string]ipamv1alpha1.IPAddressStr{}
+	}
+	pool.Status.Allocations[claim] = address
+	if address == "" {
+		delete(pool.Status.Allocations, claim)
+	}
+	pool.Status.LastUpdated = ptr.To(metav1.Now())
+	return client.IgnoreNotFound(p.Status().Patch(ctx, pool, client.MergeFrom(before)))
 }
 
 func (p *pools) hold(ctx context.Context, claim client.Object) error {
@@ -242,7 +271,14 @@ func (p *pools) takeBack(ctx context.Context, claim *ipamv1alpha1.IPClaim) error
 	}
 	before := claim.DeepCopy()
 	controllerutil.RemoveFinalizer(claim, poolFinalizer)
-	return client.IgnoreNotFound(p.Patch(ctx, claim, client.MergeFrom(before)))
+	if err := p.Patch(ctx, claim, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	pool := &ipamv1alpha1.IPPool{}
+	if err := p.Get(ctx, types.NamespacedName{Namespace: claim.Namespace, Name: claim.Spec.Pool.Name}, pool); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	return p.note(ctx, pool, claim.Name, "")
 }
 
 func (p *pools) answerCAPI(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {

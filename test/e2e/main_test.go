@@ -37,6 +37,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/console"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manager"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/process"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/stack"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/world"
 )
@@ -160,12 +161,19 @@ func (l *laboratory) stop(code int) int {
 		if code != 0 {
 			fmt.Fprintln(os.Stderr, l.explain()+"\nlogs: "+filepath.Join(l.dir, "logs"))
 		}
-		if err := l.Group.Stop(); err != nil {
+		// A test that was interrupted has not ended its own cluster.
+		_, err := process.End(l.bare())
+		if err = errors.Join(err, l.Group.Stop()); err != nil {
 			code = complain(err)
 		}
 		l.clear(code == 0)
 	})
 	return code
+}
+
+// bare is the folder of the cluster where nothing is installed.
+func (l *laboratory) bare() string {
+	return filepath.Join(l.dir, "bare")
 }
 
 // clear removes the state of the cluster, keys included, and the logs unless

@@ -51,10 +51,17 @@ func newSite(t *testing.T, name string, servers int) *site {
 	s.Tenant = newTenant(t, name)
 	ports, err := cluster.FreePorts(1)
 	must(t, err)
+	s.cluster(t, ports[0])
+	return s
+}
+
+// cluster creates the Cluster c, whose API server is at a port of this machine.
+func (s *site) cluster(t *testing.T, port int) {
+	t.Helper()
 	s.create(t, &infrav1.Metal3Cluster{
 		ObjectMeta: s.meta("c"),
 		Spec: infrav1.Metal3ClusterSpec{
-			ControlPlaneEndpoint: infrav1.APIEndpoint{Host: "127.0.0.1", Port: int32(ports[0])},
+			ControlPlaneEndpoint: infrav1.APIEndpoint{Host: "127.0.0.1", Port: int32(port)},
 		},
 	})
 	s.create(t, &clusterv1.Cluster{
@@ -63,7 +70,6 @@ func newSite(t *testing.T, name string, servers int) *site {
 			APIGroup: infrav1.GroupName, Kind: "Metal3Cluster", Name: "c",
 		}},
 	})
-	return s
 }
 
 // machine creates a Machine with its Metal3Machine, both of that name, and with

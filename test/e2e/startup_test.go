@@ -19,10 +19,19 @@ package e2e
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/http"
+	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/cluster"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
@@ -30,71 +39,117 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/process"
 )
 
-// TestManagersSayWhyTheyCannotStart runs the programs where they cannot work. They
-// must end by themselves, soon, and say what is missing and what to do about it.
-func TestManagersSayWhyTheyCannotStart(t *testing.T) {
+// TestManagersEndWithoutAKubeconfig runs the programs with a kubeconfig that
+// does not exist. They must end by themselves and say which, and what to do.
+func TestManagersEndWithoutAKubeconfig(t *testing.T) {
 	t.Parallel()
-	bare := bareCluster(t)
-	tests := map[string]struct {
-		program    string
-		kubeconfig string
-		want       []string
-	}{
-		"the provider without its kubeconfig": {
-			components.ProviderManager, "/nowhere/kubeconfig",
-			[]string{"/nowhere/kubeconfig", "give --kubeconfig"},
-		},
-		"the hostclaim manager without its kubeconfig": {
-			components.HostClaimManager, "/nowhere/kubeconfig",
-			[]string{"/nowhere/kubeconfig", "give --kubeconfig"},
-		},
-		"the provider without CRDs": {
-			components.ProviderManager, bare,
-			[]string{"CRD hostclaims.metal3.io", "install the hostclaim manager", "CRD clusters.cluster.x-k8s.io", "install Cluster API"},
-		},
-		"the hostclaim manager without CRDs": {
-			components.HostClaimManager, bare,
-			[]string{"CRD hostclaims.metal3.io", "config/hostclaim/crd", "CRD baremetalhosts.metal3.io", "install baremetal-operator"},
-		},
-	}
-	for title, tt := range tests {
-		t.Run(title, func(t *testing.T) {
+	for _, program := range []string{components.ProviderManager, components.HostClaimManager} {
+		t.Run(program, func(t *testing.T) {
 			t.Parallel()
-			output := failsToStart(t, tt.program, "--kubeconfig="+tt.kubeconfig, "--leader-elect=false",
-				"--webhook-port=0", "--health-addr=0", "--diagnostics-address=0")
-			if missing := unsaid(output, tt.want...); len(missing) > 0 {
-				t.Errorf("the program does not say %q, but:\n%s", missing, output)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			output, err := exec.CommandContext(ctx, lab.Repo.Path("bin", program), "--kubeconfig=/nowhere/kubeconfig").CombinedOutput()
+			var exit *exec.ExitError
+			if ctx.Err() != nil || !errors.As(err, &exit) {
+				t.Fatalf("%s ended with %v (%v), want an exit code; it wrote:\n%s", program, err, ctx.Err(), output)
+			}
+			if missing := unsaid(string(output), "/nowhere/kubeconfig", "give --kubeconfig"); len(missing) > 0 {
+				t.Errorf("%s does not say %q, but:\n%s", program, missing, output)
 			}
 		})
 	}
 }
 
-// failsToStart runs one of our programs until it ends, and returns what it wrote.
-func failsToStart(t *testing.T, program string, args ...string) string {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	output, err := exec.CommandContext(ctx, lab.Repo.Path("bin", program), args...).CombinedOutput()
-	var exit *exec.ExitError
-	if ctx.Err() != nil || !errors.As(err, &exit) {
-		t.Fatalf("%s ended with %v (%v), want an exit code; it wrote:\n%s", program, err, ctx.Err(), output)
+// TestManagersWaitForTheirCRDs starts both programs beside an API server where
+// nothing was installed. They name each CRD and who brings it; once that is
+// mended they go on by themselves.
+func TestManagersWaitForTheirCRDs(t *testing.T) {
+	t.Parallel()
+	bare := newBareCluster(t)
+	ready := map[string]func(context.Context) error{}
+	for program, parts := range map[string][]string{
+		components.ProviderManager: {
+			"CRD hostclaims.metal3.io", "install the hostclaim manager", "CRD clusters.cluster.x-k8s.io", "install Cluster API",
+		},
+		components.HostClaimManager: {
+			"CRD hostclaims.metal3.io", "config/hostclaim/crd", "CRD baremetalhosts.metal3.io", "install baremetal-operator",
+		},
+	} {
+		ready[program] = bare.start(t, program)
+		eventually(t, program+" says what is missing", func(g gomega.Gomega) {
+			log, err := os.ReadFile(bare.Group.LogFile(program))
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			g.Expect(unsaid(string(log), parts...)).To(gomega.BeEmpty(), string(log))
+		})
 	}
-	return string(output)
+	bare.installCRDs(t)
+	for program, check := range ready {
+		eventually(t, program+" goes on", func(g gomega.Gomega) {
+			g.Expect(check(t.Context())).To(gomega.Succeed())
+		})
+	}
 }
 
-// bareCluster starts a control plane where nothing was installed, and returns
-// the kubeconfig of its administrator.
-func bareCluster(t *testing.T) string {
+// bareCluster is a control plane of its own.
+type bareCluster struct {
+	*cluster.Cluster
+}
+
+// newBareCluster starts it, with nothing installed.
+func newBareCluster(t *testing.T) bareCluster {
 	t.Helper()
-	dir := filepath.Join(lab.dir, "bare")
-	group, err := process.NewGroup(dir)
+	group, err := process.NewGroup(lab.bare())
 	must(t, err)
 	t.Cleanup(func() {
 		if err := group.Stop(); err != nil {
 			t.Error(err)
 		}
 	})
-	_, err = cluster.Start(t.Context(), cluster.Options{Dir: dir, Repo: lab.Repo, Group: group, Out: console.New(t.Output())})
+	c, err := cluster.Start(t.Context(), cluster.Options{Dir: lab.bare(), Repo: lab.Repo, Group: group, Out: console.New(t.Output())})
 	must(t, err)
-	return cluster.AdminKubeconfig(dir)
+	return bareCluster{c}
+}
+
+// start starts one of our programs as the administrator, and returns a check
+// that it is ready.
+func (b bareCluster) start(t *testing.T, program string) func(context.Context) error {
+	t.Helper()
+	ports, err := cluster.FreePorts(1)
+	must(t, err)
+	health := fmt.Sprintf("127.0.0.1:%d", ports[0])
+	_, err = b.Group.Start(process.Spec{
+		Name: program,
+		Path: lab.Repo.Path("bin", program),
+		Args: []string{
+			"--kubeconfig=" + cluster.AdminKubeconfig(b.Dir), "--leader-elect=false", "--webhook-port=0",
+			"--health-addr=" + health, "--diagnostics-address=0",
+		},
+		Tier: cluster.TierManagers,
+	})
+	must(t, err)
+	return cluster.Healthy(http.DefaultClient, "http://"+health+"/readyz")
+}
+
+// installCRDs installs what the other cluster has. Nobody converts here.
+func (b bareCluster) installCRDs(t *testing.T) {
+	t.Helper()
+	var crds apiextensionsv1.CustomResourceDefinitionList
+	must(t, definitions(t, lab.Admin).List(t.Context(), &crds))
+	into := definitions(t, b.Admin)
+	for _, crd := range crds.Items {
+		crd.ObjectMeta = metav1.ObjectMeta{Name: crd.Name, Labels: crd.Labels}
+		crd.Spec.Conversion = nil
+		crd.Status = apiextensionsv1.CustomResourceDefinitionStatus{}
+		must(t, into.Create(t.Context(), &crd))
+	}
+}
+
+// definitions is a client for CRDs.
+func definitions(t *testing.T, config *rest.Config) client.Client {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	must(t, apiextensionsv1.AddToScheme(scheme))
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	must(t, err)
+	return c
 }

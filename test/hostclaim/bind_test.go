@@ -392,7 +392,10 @@ func TestOwnNamespaceNeedsNoPolicyUnlessToldSo(t *testing.T) {
 
 func TestForeignObjectsOfThePublishedNameAreNotTouched(t *testing.T) {
 	for name, foreign := range map[string]client.Object{
-		"HardwareData":  &bmov1alpha1.HardwareData{},
+		"HardwareData": &bmov1alpha1.HardwareData{},
+		"HardwareData with our label": &bmov1alpha1.HardwareData{ObjectMeta: metav1.ObjectMeta{
+			Labels: map[string]string{"hostclaim.metal3.io/claim-uid": "another"},
+		}},
 		"BareMetalHost": &bmov1alpha1.BareMetalHost{},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -410,9 +413,7 @@ func TestForeignObjectsOfThePublishedNameAreNotTouched(t *testing.T) {
 			w.g.Expect(foreign.GetResourceVersion()).To(gomega.Equal(version))
 			w.expectBound("machine")
 			w.ok(w.Delete(w.ctx, foreign))
-			if name == "HardwareData" {
-				w.expect("machine", "hostclaim.metal3.io/HardwareDataPublished", "True/Published")
-			}
+			w.expect("machine", "hostclaim.metal3.io/HardwareDataPublished", "True/Published")
 		})
 	}
 }

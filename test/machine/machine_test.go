@@ -97,9 +97,20 @@ func TestMachineJoins(t *testing.T) {
 		UserData:      &corev1.SecretReference{Namespace: tn.namespace, Name: bootSecret},
 		MetaData:      &corev1.SecretReference{Namespace: tn.namespace, Name: "meta"},
 	}
-	ignored := cmpopts.IgnoreFields(infrav1.Metal3MachineStatus{}, "Conditions", "LastUpdated")
+	ignored := cmpopts.IgnoreFields(infrav1.Metal3MachineStatus{}, "Conditions", "LastUpdated", "Deprecated")
 	if diff := cmp.Diff(wantStatus, m.Status, ignored); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
+	}
+
+	former := clusterv1.Conditions{
+		{Type: "Ready", Status: "True"},
+		{Type: "AssociateBMH", Status: "True"},
+		{Type: "Metal3DataReady", Status: "True"},
+	}
+	noNode := cmpopts.IgnoreSliceElements(func(c clusterv1.Condition) bool { return c.Type == "KubernetesNodeReady" })
+	noTimes := cmpopts.IgnoreFields(clusterv1.Condition{}, "LastTransitionTime")
+	if diff := cmp.Diff(former, m.GetV1Beta1Conditions(), noNode, noTimes); diff != "" {
+		t.Errorf("conditions of v1beta1 (-want +got):\n%s", diff)
 	}
 
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
@@ -121,6 +132,7 @@ func TestMachineJoins(t *testing.T) {
 	tn.release()
 	tn.gone(machineName, &bmov1alpha1.HostClaim{})
 	tn.gone(machineName, &infrav1.Metal3Machine{})
+	tn.g.Eventually(tn.events).Should(gomega.ContainElement("Released"))
 }
 
 // TestBootstrapSecret follows a machine whose user data comes late.
@@ -254,6 +266,31 @@ func TestData(t *testing.T) {
 	tn.release()
 	tn.gone(machineName, m)
 	tn.gone(machineName, dataClaim)
+}
+
+// TestForeignData shows that a claim for data which belongs to something else is
+// not used, and that its end wakes the machine whose name it had.
+func TestForeignData(t *testing.T) {
+	tn := newTenant(t)
+	tn.secret(bootSecret, "value", "#cloud-config")
+	foreign := &infrav1.Metal3DataClaim{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: machineName,
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: "example.com/v1", Kind: "Other", Name: "x", UID: "y", Controller: ptr.To(true),
+			}},
+		},
+		Spec: infrav1.Metal3DataClaimSpec{Template: &infrav1.Metal3ObjectRef{Name: "theirs"}},
+	}
+	tn.create(foreign)
+	tn.cluster()
+	tn.machine(func(m *infrav1.Metal3Machine) { m.Spec.DataTemplate = &infrav1.Metal3ObjectRef{Name: "template"} })
+	tn.claimed()
+	tn.bind()
+	tn.waits("AssociateMetal3MachineMetaData", "AssociateMetal3MachineMetaDataFailed", machineName, "delete it")
+	tn.g.Expect(tn.Delete(tn.ctx, foreign)).To(gomega.Succeed())
+	own := &infrav1.Metal3DataClaim{}
+	tn.eventually(machineName, own, func(g gomega.Gomega) { g.Expect(own.Spec.Template.Name).To(gomega.Equal("template")) })
 }
 
 // TestHostLost shows that a machine whose host is gone gets no other one.

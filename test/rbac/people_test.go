@@ -32,6 +32,7 @@ func TestPeople(t *testing.T) {
 			},
 			denied: []rights{
 				{write, on(metal3Group, "hostclaims/status", "hardwaredata"), in(tenantA)},
+				{[]string{"release"}, on(metal3Group, "hostclaims"), anywhere},
 			},
 		},
 		"a tenant has no verb on hosts and policies, not even at home": {
@@ -84,7 +85,17 @@ func TestPeople(t *testing.T) {
 				{edited, on("", "secrets"), in(infra)},
 			},
 			denied: []rights{
-				{write, on(metal3Group, "baremetalhosts/status", "hostclaims", "hostclaims/status"), anywhere},
+				{write, on(metal3Group, "baremetalhosts/status", "hostclaims/status"), anywhere},
+			},
+		},
+		"the infrastructure team may give up a claim of its namespace that cannot be released": {
+			who: admin,
+			allowed: []rights{
+				{[]string{"patch", "release"}, on(metal3Group, "hostclaims"), in(infra)},
+			},
+			denied: []rights{
+				{[]string{"create", "update", "delete", "deletecollection"}, on(metal3Group, "hostclaims"), anywhere},
+				{append([]string{"release"}, write...), on(metal3Group, "hostclaims"), in(tenantA, tenantB, everywhere)},
 			},
 		},
 		"the infrastructure team does not look into tenants": {

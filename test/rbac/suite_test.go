@@ -124,7 +124,8 @@ func install(ctx context.Context) error {
 }
 
 // render returns what a folder of config/ says about rights: namespaces,
-// accounts, roles and bindings.
+// accounts, roles, bindings, and the policies that the API server applies by
+// itself.
 func render(dir string) ([]*unstructured.Unstructured, error) {
 	repo, err := components.FindRepo(".")
 	if err != nil {
@@ -135,7 +136,11 @@ func render(dir string) ([]*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	return slices.DeleteFunc(objects, func(object *unstructured.Unstructured) bool {
-		group := object.GroupVersionKind().Group
-		return group != rbacv1.GroupName && object.GetKind() != "Namespace" && object.GetKind() != "ServiceAccount"
+		if object.GroupVersionKind().Group == rbacv1.GroupName {
+			return false
+		}
+		return !slices.Contains([]string{
+			"Namespace", "ServiceAccount", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
+		}, object.GetKind())
 	}), nil
 }

@@ -18,6 +18,7 @@ package admission
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -43,7 +44,7 @@ func SetupWithManager(mgr ctrl.Manager) error {
 
 // ValidateCreate refuses an invalid new policy.
 func (Policy) ValidateCreate(_ context.Context, p *bmov1alpha1.HostDeployPolicy) (admission.Warnings, error) {
-	return warnings(p), policy.Validate(p)
+	return warnings(p), validate(p)
 }
 
 // ValidateUpdate refuses to make a policy invalid. One that is going away may
@@ -52,13 +53,25 @@ func (Policy) ValidateUpdate(_ context.Context, _, p *bmov1alpha1.HostDeployPoli
 	if !p.DeletionTimestamp.IsZero() {
 		return nil, nil
 	}
-	return warnings(p), policy.Validate(p)
+	return warnings(p), validate(p)
 }
 
 // ValidateDelete lets every policy go.
 func (Policy) ValidateDelete(context.Context, *bmov1alpha1.HostDeployPolicy) (admission.Warnings, error) {
 	return nil, nil
 }
+
+// validate refuses, besides what admits nobody for being invalid, a list that a
+// client of Go would drop unseen, so that the policy would come to admit more.
+func validate(p *bmov1alpha1.HostDeployPolicy) error {
+	if !policy.EmptyNames(p) {
+		return policy.Validate(p)
+	}
+	return errors.Join(policy.Validate(p), errEmptyNames)
+}
+
+var errEmptyNames = errors.New("spec.hostClaimNamespaces.names is an empty list, which clients leave out when they write " +
+	"the policy back: leave hostClaimNamespaces out to admit nobody, or names if the rest is to decide")
 
 func warnings(p *bmov1alpha1.HostDeployPolicy) admission.Warnings {
 	if policy.Everybody(p) {

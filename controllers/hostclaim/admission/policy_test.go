@@ -17,11 +17,33 @@ limitations under the License.
 package admission
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
+
+// The list must be told from a missing one as it comes out of a request.
+func TestEmptyNamesOfARequest(t *testing.T) {
+	tests := map[string]string{
+		"an empty list":         `{"spec":{"hostClaimNamespaces":{"names":[]}}}`,
+		"one beside expression": `{"spec":{"hostClaimNamespaces":{"names":[],"nameMatches":"a"}}}`,
+	}
+	for name, text := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := &bmov1alpha1.HostDeployPolicy{}
+			if err := json.Unmarshal([]byte(text), p); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Policy{}.ValidateCreate(t.Context(), p)
+			if err == nil || !strings.Contains(err.Error(), "leave hostClaimNamespaces out to admit nobody") {
+				t.Errorf("answered with %v, want the remedy", err)
+			}
+		})
+	}
+}
 
 func TestPolicy(t *testing.T) {
 	going := metav1.Now()
@@ -51,6 +73,28 @@ func TestPolicy(t *testing.T) {
 			},
 			refused: true,
 		},
+		"refuses an empty list of names, which no typed client would write back": {
+			given: bmov1alpha1.HostDeployPolicy{Spec: bmov1alpha1.HostDeployPolicySpec{
+				HostClaimNamespaces: &bmov1alpha1.HostClaimNamespaces{Names: []string{}},
+			}},
+			refused: true, kept: true,
+		},
+		"refuses an empty list of names beside something else": {
+			given: bmov1alpha1.HostDeployPolicy{Spec: bmov1alpha1.HostDeployPolicySpec{
+				HostClaimNamespaces: &bmov1alpha1.HostClaimNamespaces{Names: []string{}, NameMatches: "tenant-.*"},
+			}},
+			refused: true, kept: true,
+		},
+		"lets a policy with an empty list of names go": {
+			given: bmov1alpha1.HostDeployPolicy{
+				ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &going},
+				Spec: bmov1alpha1.HostDeployPolicySpec{
+					HostClaimNamespaces: &bmov1alpha1.HostClaimNamespaces{Names: []string{}},
+				},
+			},
+			refused: true,
+		},
+		"accepts a policy that admits nobody": {},
 		"warns of a policy for everybody": {
 			given: bmov1alpha1.HostDeployPolicy{Spec: bmov1alpha1.HostDeployPolicySpec{
 				HostClaimNamespaces: &bmov1alpha1.HostClaimNamespaces{},

@@ -17,7 +17,10 @@ limitations under the License.
 package policies
 
 import (
+	"fmt"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -50,6 +53,7 @@ func TestWarningsOf(t *testing.T) {
 		"nothing about names":                       {&bmov1alpha1.HostClaimNamespaces{Names: []string{"a"}}, nil},
 		"an invalid expression":                     {&bmov1alpha1.HostClaimNamespaces{NameMatches: "("}, []string{invalidReason}},
 		"a policy that admits everybody":            {&bmov1alpha1.HostClaimNamespaces{}, []string{everybodyReason}},
+		"an empty list of names":                    {&bmov1alpha1.HostClaimNamespaces{Names: []string{}}, []string{emptyNamesReason}},
 		"an expression that matches in part":        {&bmov1alpha1.HostClaimNamespaces{NameMatches: "tenant"}, []string{partMatchesReason}},
 		"nothing about an expression for the whole": {&bmov1alpha1.HostClaimNamespaces{NameMatches: "tenant-."}, nil},
 	}
@@ -60,6 +64,29 @@ func TestWarningsOf(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// The API server refuses an event whose note is too long.
+func TestNotesStayShort(t *testing.T) {
+	many := make([]string, 400)
+	for i := range many {
+		many[i] = fmt.Sprintf("tenant-%03d", i)
+	}
+	const want = "nameMatches must match the whole name, so it does not admit " +
+		"tenant-000, tenant-001, tenant-002, tenant-003, tenant-004 and 395 more; write .* around it if it should"
+	warnings := warningsOf(newPolicy(&bmov1alpha1.HostClaimNamespaces{NameMatches: "tenant"}), many)
+	if diff := cmp.Diff([]warning{{partMatchesReason, want}}, warnings, cmp.AllowUnexported(warning{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := cut(want); got != want {
+		t.Errorf("cut to %q", got)
+	}
+	if got := cut(strings.Repeat("é", 512) + "é"); got != strings.Repeat("é", 512) {
+		t.Errorf("cut to %d bytes", len(got))
+	}
+	if got := cut("x" + strings.Repeat("é", 600)); len(got) != 1023 || !utf8.ValidString(got) {
+		t.Errorf("cut to %d bytes, valid text %t", len(got), utf8.ValidString(got))
 	}
 }
 

@@ -40,6 +40,7 @@ import (
 const (
 	invalidReason     = "InvalidPolicy"
 	everybodyReason   = "AdmitsEverybody"
+	emptyNamesReason  = "EmptyNames"
 	partMatchesReason = "NameMatchesPartOnly"
 )
 
@@ -99,7 +100,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	for _, w := range r.change(req.NamespacedName, warningsOf(p, namespaces)) {
-		r.events.Eventf(p, nil, corev1.EventTypeWarning, w.reason, "Evaluate", "%s", w.note)
+		r.events.Eventf(p, nil, corev1.EventTypeWarning, w.reason, "Evaluate", "%s", cut(w.note))
 	}
 	return ctrl.Result{}, nil
 }
@@ -147,6 +148,13 @@ func warningsOf(p *bmov1alpha1.HostDeployPolicy, namespaces []string) []warning 
 			"hostClaimNamespaces is empty, so claims of every namespace may use the hosts of this one; list names to narrow it",
 		})
 	}
+	if policy.EmptyNames(p) {
+		out = append(out, warning{
+			emptyNamesReason,
+			"names is an empty list, so the policy admits nobody until a client drops the list; " +
+				"leave hostClaimNamespaces out to admit nobody, or names if the rest is to decide",
+		})
+	}
 	var partly []string
 	for _, namespace := range namespaces {
 		if policy.MatchesPartOnly(p, namespace) {
@@ -156,7 +164,25 @@ func warningsOf(p *bmov1alpha1.HostDeployPolicy, namespaces []string) []warning 
 	if len(partly) > 0 {
 		out = append(out, warning{partMatchesReason, fmt.Sprintf(
 			"nameMatches must match the whole name, so it does not admit %s; write .* around it if it should",
-			strings.Join(partly, ", "))})
+			few(partly))})
 	}
 	return out
+}
+
+// few names the first of many.
+func few(names []string) string {
+	const enough = 5
+	if len(names) <= enough {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:enough], ", "), len(names)-enough)
+}
+
+// maxNote is how many bytes the API server accepts in the note of an event; with
+// more it refuses the event.
+const maxNote = 1024
+
+// cut shortens a note, which may repeat what stands in the policy.
+func cut(note string) string {
+	return strings.ToValidUTF8(note[:min(len(note), maxNote)], "")
 }

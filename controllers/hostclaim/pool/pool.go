@@ -18,6 +18,7 @@ package pool
 
 import (
 	"iter"
+	"maps"
 	"slices"
 	"sync"
 
@@ -30,9 +31,10 @@ import (
 
 // Pool is the set of free hosts and waiting claims of one manager.
 type Pool struct {
-	mu      sync.Mutex
-	free    map[string]*shelf // by namespace
-	taken   map[types.NamespacedName]bool
+	mu   sync.Mutex
+	free map[string]*shelf // by namespace
+	// taken are the hosts that were picked, by the claims that try to bind them.
+	taken   map[types.NamespacedName]types.NamespacedName
 	waiting waitingList
 	wake    func(types.NamespacedName) // nil until the source has started
 }
@@ -40,21 +42,30 @@ type Pool struct {
 // shelf holds the free hosts of one namespace, sorted by name.
 type shelf struct {
 	names []string
-	hosts map[string]*bmov1alpha1.BareMetalHost
+	hosts map[string]*entry
+}
+
+// entry is a free host, and the claims that had their turn and did not take it.
+// They look again when they are tried again, and are not woken for it before it
+// changes: a claim that fails must not hold up, or drive, anybody.
+type entry struct {
+	host     *bmov1alpha1.BareMetalHost
+	declined map[types.UID]bool
 }
 
 // New returns an empty pool.
 func New() *Pool {
 	return &Pool{
 		free:    map[string]*shelf{},
-		taken:   map[types.NamespacedName]bool{},
+		taken:   map[types.NamespacedName]types.NamespacedName{},
 		waiting: newWaitingList(),
 	}
 }
 
 // Observe takes note of a host that was seen in the watch. A free one is
-// offered to the first waiting claim that it could suit. The host is kept, so
-// it must not be changed afterwards.
+// offered to the first waiting claim that it could suit. One whose labels have
+// changed may suit others than before, so it is offered anew from the start of
+// the list. The host is kept, so it must not be changed afterwards.
 func (p *Pool) Observe(host *bmov1alpha1.BareMetalHost) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -63,8 +74,14 @@ func (p *Pool) Observe(host *bmov1alpha1.BareMetalHost) {
 		p.dropLocked(key)
 		return
 	}
-	p.shelfOf(key.Namespace).put(host)
-	p.offerLocked(host, nil)
+	before, known := p.lookup(key)
+	if known && maps.Equal(before.host.Labels, host.Labels) {
+		before.host = host
+	} else {
+		p.waiting.withdraw(key)
+		p.shelfOf(key.Namespace).put(host)
+	}
+	p.offerLocked(key)
 }
 
 // Drop takes a host out of the pool until it is observed as free again: it was
@@ -75,42 +92,45 @@ func (p *Pool) Drop(key types.NamespacedName) {
 	p.dropLocked(key)
 }
 
-// Pick returns the first free host of the namespaces that fits, and keeps it
-// from other claims until Drop or Return. Namespaces are gone through in the
-// order given, hosts by name.
-func (p *Pool) Pick(c selection.Criteria, namespaces []string) (*bmov1alpha1.BareMetalHost, bool) {
+// Pick returns the first free host that fits a waiting claim, and keeps it from
+// other claims until Drop or the end of the claim's pass. A host on offer to an
+// older claim is left to that one. Namespaces are gone through in the claim's order, hosts by name.
+func (p *Pool) Pick(claim types.NamespacedName) (*bmov1alpha1.BareMetalHost, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	host, found := selection.Select(c, p.inLocked(namespaces))
+	w, waits := p.waiting.byKey[claim]
+	if !waits {
+		return nil, false
+	}
+	host, found := selection.Select(w.Criteria, p.inLocked(w))
 	if found {
-		p.taken[client.ObjectKeyFromObject(host)] = true
+		p.taken[client.ObjectKeyFromObject(host)] = claim
 	}
 	return host, found
 }
 
-// Return puts a picked host back that was not bound after all.
-func (p *Pool) Return(key types.NamespacedName) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// returnLocked puts a host back that a claim had picked and did not bind. Whoever
+// has it on offer may have found it taken, so all but the claim are asked again.
+func (p *Pool) returnLocked(key, claim types.NamespacedName) {
 	delete(p.taken, key)
-	if host, found := p.lookup(key); found {
-		p.offerLocked(host, nil)
-	}
+	p.waiting.withdraw(key)
+	p.declineLocked(key, p.waiting.byKey[claim])
+	p.offerLocked(key)
 }
 
-// inLocked runs through the free hosts of the namespaces that nobody has picked.
-func (p *Pool) inLocked(namespaces []string) iter.Seq[*bmov1alpha1.BareMetalHost] {
+// inLocked runs through the free hosts that a claim may pick.
+func (p *Pool) inLocked(w *waiter) iter.Seq[*bmov1alpha1.BareMetalHost] {
 	return func(yield func(*bmov1alpha1.BareMetalHost) bool) {
-		for _, namespace := range namespaces {
+		for _, namespace := range w.Namespaces {
 			s, found := p.free[namespace]
 			if !found {
 				continue
 			}
 			for _, name := range s.names {
-				if p.taken[types.NamespacedName{Namespace: namespace, Name: name}] {
+				if p.keptFrom(w, types.NamespacedName{Namespace: namespace, Name: name}) {
 					continue
 				}
-				if !yield(s.hosts[name]) {
+				if !yield(s.hosts[name].host) {
 					return
 				}
 			}
@@ -118,13 +138,30 @@ func (p *Pool) inLocked(namespaces []string) iter.Seq[*bmov1alpha1.BareMetalHost
 	}
 }
 
-func (p *Pool) lookup(key types.NamespacedName) (*bmov1alpha1.BareMetalHost, bool) {
+// keptFrom says that another claim comes first with a host: it tries to bind it,
+// or was woken for it and is older.
+func (p *Pool) keptFrom(w *waiter, host types.NamespacedName) bool {
+	if _, taken := p.taken[host]; taken {
+		return true
+	}
+	other, offered := p.waiting.offers[host]
+	return offered && order(other, w) < 0
+}
+
+func (p *Pool) lookup(key types.NamespacedName) (*entry, bool) {
 	s, found := p.free[key.Namespace]
 	if !found {
 		return nil, false
 	}
-	host, found := s.hosts[key.Name]
-	return host, found
+	e, found := s.hosts[key.Name]
+	return e, found
+}
+
+// declineLocked notes that a claim had its turn with a host.
+func (p *Pool) declineLocked(key types.NamespacedName, w *waiter) {
+	if e, found := p.lookup(key); found && w != nil {
+		e.declined[w.UID] = true
+	}
 }
 
 func (p *Pool) dropLocked(key types.NamespacedName) {
@@ -137,7 +174,7 @@ func (p *Pool) dropLocked(key types.NamespacedName) {
 
 func (p *Pool) shelfOf(namespace string) *shelf {
 	if _, found := p.free[namespace]; !found {
-		p.free[namespace] = &shelf{hosts: map[string]*bmov1alpha1.BareMetalHost{}}
+		p.free[namespace] = &shelf{hosts: map[string]*entry{}}
 	}
 	return p.free[namespace]
 }
@@ -146,7 +183,7 @@ func (s *shelf) put(host *bmov1alpha1.BareMetalHost) {
 	if at, found := slices.BinarySearch(s.names, host.Name); !found {
 		s.names = slices.Insert(s.names, at, host.Name)
 	}
-	s.hosts[host.Name] = host
+	s.hosts[host.Name] = &entry{host: host, declined: map[types.UID]bool{}}
 }
 
 func (s *shelf) remove(name string) {

@@ -97,14 +97,34 @@ func newPool(t *testing.T) (*Pool, func() []string) {
 	}
 }
 
-// pick returns the name of the host that a claim gets; empty for none.
-func pick(t *testing.T, p *Pool, w Waiter) string {
-	t.Helper()
-	h, found := p.Pick(w.Criteria, w.Namespaces)
+// pick begins a pass of a claim that looks for a host, and returns the name of
+// the host that it gets; empty for none.
+func pick(p *Pool, w Waiter) (name string, end func()) {
+	end = p.Begin(w.Claim)
+	p.Enter(w)
+	h, found := p.Pick(w.Claim)
 	if !found {
-		return ""
+		return "", end
 	}
-	return h.Name
+	return h.Name, end
+}
+
+// pass is a pass of a claim that binds nothing; it returns what was picked.
+func pass(p *Pool, w Waiter) string {
+	name, end := pick(p, w)
+	end()
+	return name
+}
+
+// bound is a pass of a claim that binds what it picks.
+func bound(p *Pool, w Waiter) string {
+	name, end := pick(p, w)
+	if name != "" {
+		p.Drop(hostKey(name))
+		p.Leave(w.Claim)
+	}
+	end()
+	return name
 }
 
 func expect(t *testing.T, what string, got, want any) {
@@ -120,19 +140,19 @@ func TestPickGivesFreeHostsInOrderAndEachOnce(t *testing.T) {
 		p.Observe(host(name))
 	}
 	p.Observe(inUse("d"))
-	w := waiterFor(t, "claim", 0)
-	expect(t, "first", pick(t, p, w), "a")
-	expect(t, "second", pick(t, p, w), "b")
-	p.Return(hostKey("a"))
-	expect(t, "after a was returned", pick(t, p, w), "a")
-	expect(t, "then", pick(t, p, w), "c")
-	expect(t, "then nothing", pick(t, p, w), "")
-	p.Drop(hostKey("a"))
-	expect(t, "nothing after a was dropped", pick(t, p, w), "")
+	first, endFirst := pick(p, waiterFor(t, "one", 0))
+	expect(t, "first", first, "a")
+	expect(t, "second", bound(p, waiterFor(t, "two", 0)), "b")
+	endFirst()
+	expect(t, "after a was returned", bound(p, waiterFor(t, "three", 0)), "a")
+	expect(t, "then", bound(p, waiterFor(t, "four", 0)), "c")
+	expect(t, "then nothing", pass(p, waiterFor(t, "five", 0)), "")
 	p.Observe(host("a"))
-	expect(t, "a when it is free again", pick(t, p, w), "a")
-	p.Return(hostKey("never-seen"))
-	expect(t, "nothing of another namespace", pick(t, p, Waiter{Namespaces: []string{"elsewhere"}}), "")
+	expect(t, "a when it is free again", pass(p, waiterFor(t, "five", 0)), "a")
+	expect(t, "nothing of another namespace", pass(p, Waiter{Namespaces: []string{"elsewhere"}}), "")
+	if _, found := p.Pick(claimKey("unknown")); found {
+		t.Error("a claim that does not wait got a host")
+	}
 }
 
 func TestFreeHostWakesTheOldestClaimThatItSuits(t *testing.T) {
@@ -161,42 +181,180 @@ func TestHostThatAClaimDoesNotTakeGoesToTheNext(t *testing.T) {
 	}
 	p.Observe(host("a"))
 	expect(t, "woken", woken(), []string{"first"})
-	p.Enter(waiterFor(t, "first", 2)) // its pass begins and knows of the offer
-	p.Stay(claimKey("first"))
+	p.Begin(claimKey("first"))() // a pass that fails before it looks for a host
 	expect(t, "woken when first stays without", woken(), []string{"second"})
 	p.Leave(claimKey("second"))
 	expect(t, "woken when second goes", woken(), []string{"third"})
-	p.Stay(claimKey("third"))
+	expect(t, "picked by third, who fails to bind", pass(p, waiterFor(t, "third", 0)), "a")
 	expect(t, "woken when nobody is left", woken(), []string(nil))
-	p.Stay(claimKey("third"))
-	p.Stay(claimKey("unknown"))
+	p.Begin(claimKey("third"))()
+	p.Begin(claimKey("unknown"))()
 	p.Leave(claimKey("unknown"))
-	expect(t, "woken by claims without an offer", woken(), []string(nil))
 	p.Observe(host("a"))
-	expect(t, "woken when the host is seen again", woken(), []string{"first"})
+	expect(t, "woken once more, although nothing has changed", woken(), []string(nil))
+	p.Observe(inUse("a"))
+	p.Observe(host("a"))
+	expect(t, "woken when the host was freed again", woken(), []string{"first"})
+}
+
+// Each claim that fails backs off: neither its own host nor that of another
+// failing claim wakes it at once.
+func TestFailingClaimsDoNotDriveEachOther(t *testing.T) {
+	p, woken := newPool(t)
+	old, young := waiterFor(t, "old", 2), waiterFor(t, "young", 1)
+	p.Observe(host("a"))
+	expect(t, "old picks", pass(p, old), "a")
+	expect(t, "woken by the failure of one that is alone", woken(), []string(nil))
+	p.Enter(young)
+	expect(t, "old picks when it is tried again", pass(p, old), "a")
+	expect(t, "woken by the failure of old", woken(), []string{"young"})
+	expect(t, "young picks", pass(p, young), "a")
+	expect(t, "woken by the failure of both", woken(), []string(nil))
+	expect(t, "old picks when it is tried once more", pass(p, old), "a")
+	expect(t, "woken after that", woken(), []string(nil))
 }
 
 func TestTakenHostIsOfferedToNobody(t *testing.T) {
 	p, woken := newPool(t)
 	p.Observe(host("a"))
-	taker := waiterFor(t, "taker", 2)
-	expect(t, "picked", pick(t, p, taker), "a")
+	picked, end := pick(p, waiterFor(t, "taker", 2))
+	expect(t, "picked", picked, "a")
 	p.Enter(waiterFor(t, "other", 1))
 	p.Observe(host("a"))
 	expect(t, "woken while a is taken", woken(), []string(nil))
-	p.Return(hostKey("a"))
+	end()
 	expect(t, "woken when a comes back", woken(), []string{"other"})
 	p.Observe(inUse("a"))
-	p.Stay(claimKey("other"))
+	p.Begin(claimKey("other"))()
+	p.Leave(claimKey("taker"))
 	p.Observe(host("a"))
 	expect(t, "woken when a is free once more", woken(), []string{"other"})
+}
+
+func TestNewClaimLeavesAHostToAnOlderOneThatWasWokenForIt(t *testing.T) {
+	tests := map[string]struct {
+		// then is what happens to the older claim, named old, after the young one
+		// has left the host to it.
+		then func(p *Pool, old Waiter)
+		want []string // woken
+	}{
+		"and gets it when the older one goes": {
+			func(p *Pool, old Waiter) { p.Leave(old.Claim) }, []string{"young"},
+		},
+		"and gets it when the older one fails before it looks": {
+			func(p *Pool, old Waiter) { p.Begin(old.Claim)() }, []string{"young"},
+		},
+		"and gets it when the older one fails to bind": {
+			func(p *Pool, old Waiter) { pass(p, old) }, []string{"young"},
+		},
+		"and gets it when the older one wants something else by now": {
+			func(p *Pool, old Waiter) { old.Namespaces = nil; pass(p, old) }, []string{"young"},
+		},
+		"and waits on when the older one binds it": {
+			func(p *Pool, old Waiter) { bound(p, old) }, nil,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, woken := newPool(t)
+			old, young := waiterFor(t, "old", 2), waiterFor(t, "young", 1)
+			p.Enter(old)
+			p.Observe(host("a"))
+			expect(t, "woken by a", woken(), []string{"old"})
+			expect(t, "picked by young", pass(p, young), "")
+			tt.then(p, old)
+			expect(t, "woken then", woken(), tt.want)
+			if tt.want != nil {
+				expect(t, "picked by young then", pass(p, young), "a")
+			}
+		})
+	}
+}
+
+func TestOlderClaimMayTakeWhatIsOnOfferToAYoungerOne(t *testing.T) {
+	p, woken := newPool(t)
+	young := waiterFor(t, "young", 1)
+	p.Enter(young)
+	p.Observe(host("a"))
+	expect(t, "woken by a", woken(), []string{"young"})
+	picked, end := pick(p, waiterFor(t, "old", 2))
+	expect(t, "picked by old", picked, "a")
+	expect(t, "picked by young meanwhile", pass(p, young), "")
+	end()
+	expect(t, "woken when old fails to bind", woken(), []string{"young"})
+}
+
+func TestHostThatChangesOnOfferIsOfferedAnewFromTheStart(t *testing.T) {
+	tests := map[string]struct {
+		changed *bmov1alpha1.BareMetalHost
+		want    []string // woken
+	}{
+		"to an older claim that it suits now":             {host("a", "plain", "gpu"), []string{"old"}},
+		"to an older claim when it suits the younger not": {host("a", "gpu"), []string{"old"}},
+		"to nobody when it suits nobody":                  {host("a"), nil},
+		"not when nothing has changed that matters":       {host("a", "plain"), nil},
+		"not when it is in use":                           {inUse("a"), nil},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, woken := newPool(t)
+			p.Enter(waiterFor(t, "old", 2, "gpu"))
+			p.Enter(waiterFor(t, "young", 1, "plain"))
+			p.Observe(host("a", "plain"))
+			expect(t, "woken at first", woken(), []string{"young"})
+			p.Observe(tt.changed)
+			expect(t, "woken by the change", woken(), tt.want)
+		})
+	}
+}
+
+// What happens between the look of a claim at the hosts and the end of its pass
+// must not be lost.
+func TestNothingIsMissedDuringAPass(t *testing.T) {
+	tests := map[string]struct {
+		// during happens between pick and end of a pass of old, which was woken for
+		// host a and found it taken by the even older claim first.
+		during func(p *Pool, endFirst func())
+		want   []string // woken by it and by the end of the pass
+	}{
+		"a host that becomes free wakes the claim again": {
+			func(p *Pool, _ func()) { p.Observe(host("b")) }, []string{"old"},
+		},
+		"a host that becomes free while the other one is bound": {
+			func(p *Pool, _ func()) {
+				p.Observe(host("b"))
+				p.Drop(hostKey("a"))
+			}, []string{"old"},
+		},
+		"the host that comes back":         {func(_ *Pool, endFirst func()) { endFirst() }, []string{"old"}},
+		"nothing when the host was bound":  {func(p *Pool, _ func()) { p.Drop(hostKey("a")) }, nil},
+		"nothing while the host is taken":  {func(*Pool, func()) {}, nil},
+		"nothing for a claim that is gone": {func(p *Pool, _ func()) { p.Leave(claimKey("old")); p.Observe(host("b")) }, nil},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, woken := newPool(t)
+			old := waiterFor(t, "old", 2)
+			p.Enter(old)
+			p.Observe(host("a"))
+			picked, endFirst := pick(p, waiterFor(t, "first", 3))
+			expect(t, "picked by first", picked, "a")
+			p.Leave(claimKey("first"))
+			expect(t, "woken at first", woken(), []string{"old"})
+			picked, end := pick(p, old)
+			expect(t, "picked by old", picked, "")
+			tt.during(p, endFirst)
+			end()
+			expect(t, "woken in the end", woken(), tt.want)
+		})
+	}
 }
 
 func TestNobodyIsWokenBeforeTheQueueIsThere(t *testing.T) {
 	p := New()
 	p.Enter(waiterFor(t, "claim", 0))
 	p.Observe(host("a"))
-	expect(t, "picked all the same", pick(t, p, waiterFor(t, "claim", 0)), "a")
+	expect(t, "picked all the same", pass(p, waiterFor(t, "claim", 0)), "a")
 }
 
 func TestClaimsOfOneSecondAreOrderedByUID(t *testing.T) {

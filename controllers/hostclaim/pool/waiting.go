@@ -25,7 +25,6 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -48,6 +47,11 @@ type Waiter struct {
 type waiter struct {
 	Waiter
 	offered *types.NamespacedName // nil while it was woken for no host
+	// begun says that a pass has begun since the offer was made.
+	begun bool
+	// missed says that since the pass began a host came that would have suited,
+	// while another was on offer.
+	missed bool
 }
 
 // waitingList holds the waiting claims by age. A host is on offer to one claim
@@ -63,31 +67,65 @@ func newWaitingList() waitingList {
 	return waitingList{byKey: map[types.NamespacedName]*waiter{}, offers: map[types.NamespacedName]*waiter{}}
 }
 
+// Begin is called at the start of every pass of a claim, and what it returns at
+// the end, however the pass ends. Then a host that the claim picked and did not
+// bind goes back, and if the claim still waits, it has had its turn with the host
+// that it was woken for, which goes to the next claim. So no offer outlives the
+// pass that it has caused, and nobody waits for ever behind it. An offer that is
+// made during a pass causes another one, and stays until the end of that.
+func (p *Pool) Begin(claim types.NamespacedName) (end func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w, found := p.waiting.byKey[claim]; found {
+		w.begun, w.missed = true, false
+	}
+	return func() { p.end(claim) }
+}
+
+func (p *Pool) end(claim types.NamespacedName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for host, by := range p.taken {
+		if by == claim {
+			p.returnLocked(host, claim)
+		}
+	}
+	w, found := p.waiting.byKey[claim]
+	if !found || (w.offered != nil && !w.begun) {
+		return
+	}
+	if w.offered != nil {
+		p.passOnLocked(*w.offered, w)
+	}
+	if w.missed && w.offered == nil {
+		w.missed = false
+		p.wake(claim)
+	}
+}
+
+// passOnLocked ends the offer of a host to a claim that had its turn. If somebody
+// else tries to bind the host, the claim found it taken and had no turn; it is
+// asked again when the host is returned.
+func (p *Pool) passOnLocked(host types.NamespacedName, w *waiter) {
+	p.waiting.withdraw(host)
+	if _, taken := p.taken[host]; taken {
+		return
+	}
+	p.declineLocked(host, w)
+	p.offerLocked(host)
+}
+
 // Enter notes that a claim looks for a host. It is called before Pick, so that
 // a host that becomes free meanwhile is not missed.
 func (p *Pool) Enter(w Waiter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	entry := &waiter{Waiter: w}
+	now := &waiter{Waiter: w}
 	if old, found := p.waiting.byKey[w.Claim]; found {
-		entry.offered = old.offered
+		now.offered, now.begun, now.missed = old.offered, old.begun, old.missed
 		p.waiting.remove(old)
 	}
-	p.waiting.insert(entry)
-}
-
-// Stay ends a pass in which a claim found no host. The host that it was woken
-// for is offered to the next claim.
-func (p *Pool) Stay(claim types.NamespacedName) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	entry, found := p.waiting.byKey[claim]
-	if !found || entry.offered == nil {
-		return
-	}
-	host := *entry.offered
-	p.waiting.withdraw(host)
-	p.reofferLocked(host, entry)
+	p.waiting.insert(now)
 }
 
 // Leave notes that a claim does not look for a host: it has one, is paused or
@@ -95,14 +133,13 @@ func (p *Pool) Stay(claim types.NamespacedName) {
 func (p *Pool) Leave(claim types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	entry, found := p.waiting.byKey[claim]
+	w, found := p.waiting.byKey[claim]
 	if !found {
 		return
 	}
-	offered := entry.offered
-	p.waiting.remove(entry)
-	if offered != nil {
-		p.reofferLocked(*offered, entry)
+	p.waiting.remove(w)
+	if w.offered != nil {
+		p.offerLocked(*w.offered)
 	}
 }
 
@@ -111,8 +148,8 @@ func (p *Pool) Waiting() []types.NamespacedName {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	out := make([]types.NamespacedName, 0, len(p.waiting.sorted))
-	for _, entry := range p.waiting.sorted {
-		out = append(out, entry.Claim)
+	for _, w := range p.waiting.sorted {
+		out = append(out, w.Claim)
 	}
 	return out
 }
@@ -127,55 +164,55 @@ func (p *Pool) Source() source.Source {
 	})
 }
 
-func (p *Pool) reofferLocked(key types.NamespacedName, after *waiter) {
-	if host, found := p.lookup(key); found {
-		p.offerLocked(host, after)
-	}
-}
-
-// offerLocked wakes the first claim without an offer that a host could suit. If
-// after is set, only claims younger than it are asked.
-func (p *Pool) offerLocked(host *bmov1alpha1.BareMetalHost, after *waiter) {
-	key := client.ObjectKeyFromObject(host)
-	if p.taken[key] || p.waiting.offers[key] != nil || p.wake == nil {
+// offerLocked wakes the first claim that a free host could suit, that has no
+// other offer and that did not have its turn with this host.
+func (p *Pool) offerLocked(key types.NamespacedName) {
+	e, free := p.lookup(key)
+	if _, taken := p.taken[key]; !free || taken || p.waiting.offers[key] != nil || p.wake == nil {
 		return
 	}
-	for _, entry := range p.waiting.sorted {
-		if entry.offered != nil || (after != nil && order(entry, after) <= 0) {
-			continue
-		}
-		if slices.Contains(entry.Namespaces, host.Namespace) && selection.Fits(entry.Criteria, host) == "" {
-			entry.offered = &key
-			p.waiting.offers[key] = entry
-			p.wake(entry.Claim)
+	for _, w := range p.waiting.sorted {
+		switch {
+		case e.declined[w.UID], !w.suits(e.host):
+		case w.offered != nil:
+			w.missed = true
+		default:
+			w.offered, w.begun = &key, false
+			p.waiting.offers[key] = w
+			p.wake(w.Claim)
 			return
 		}
 	}
 }
 
-func (l *waitingList) insert(entry *waiter) {
-	at, _ := slices.BinarySearchFunc(l.sorted, entry, order)
-	l.sorted = slices.Insert(l.sorted, at, entry)
-	l.byKey[entry.Claim] = entry
-	if entry.offered != nil {
-		l.offers[*entry.offered] = entry
+// suits says that a claim could use a host, as far as the pool knows.
+func (w *waiter) suits(host *bmov1alpha1.BareMetalHost) bool {
+	return slices.Contains(w.Namespaces, host.Namespace) && selection.Fits(w.Criteria, host) == ""
+}
+
+func (l *waitingList) insert(w *waiter) {
+	at, _ := slices.BinarySearchFunc(l.sorted, w, order)
+	l.sorted = slices.Insert(l.sorted, at, w)
+	l.byKey[w.Claim] = w
+	if w.offered != nil {
+		l.offers[*w.offered] = w
 	}
 }
 
-func (l *waitingList) remove(entry *waiter) {
-	if at, found := slices.BinarySearchFunc(l.sorted, entry, order); found {
+func (l *waitingList) remove(w *waiter) {
+	if at, found := slices.BinarySearchFunc(l.sorted, w, order); found {
 		l.sorted = slices.Delete(l.sorted, at, at+1)
 	}
-	delete(l.byKey, entry.Claim)
-	if entry.offered != nil {
-		delete(l.offers, *entry.offered)
+	delete(l.byKey, w.Claim)
+	if w.offered != nil {
+		delete(l.offers, *w.offered)
 	}
 }
 
 // withdraw ends the offer of a host.
 func (l *waitingList) withdraw(host types.NamespacedName) {
-	if entry, found := l.offers[host]; found {
-		entry.offered = nil
+	if w, found := l.offers[host]; found {
+		w.offered = nil
 		delete(l.offers, host)
 	}
 }

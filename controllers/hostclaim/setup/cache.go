@@ -17,10 +17,14 @@ limitations under the License.
 package setup
 
 import (
+	"fmt"
+
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -52,6 +56,49 @@ func CacheOptions(o Options) (cache.Options, error) {
 		options.DefaultNamespaces = map[string]cache.Config{o.Namespace: {}}
 	}
 	return options, nil
+}
+
+// foreignFacts adds a cache of the names of all HardwareData that we did not
+// make. One of them may have the name under which the facts of a claim's host
+// are to be published, and when it goes, the claim is woken. There is one for
+// every server, so nothing but the name is held.
+func foreignFacts(mgr ctrl.Manager, o Options) (cache.Cache, error) {
+	others, err := labels.NewRequirement(infrav1.ClaimUIDLabel, selection.DoesNotExist, nil)
+	if err != nil {
+		return nil, err
+	}
+	options := cache.Options{
+		HTTPClient:           mgr.GetHTTPClient(),
+		Scheme:               mgr.GetScheme(),
+		Mapper:               mgr.GetRESTMapper(),
+		DefaultLabelSelector: labels.NewSelector().Add(*others),
+		DefaultTransform:     stripToName,
+	}
+	if o.Namespace != "" {
+		options.DefaultNamespaces = map[string]cache.Config{o.Namespace: {}}
+	}
+	names, err := cache.New(mgr.GetConfig(), options)
+	if err != nil {
+		return nil, fmt.Errorf("cache of foreign HardwareData: %w", err)
+	}
+	return names, mgr.Add(names)
+}
+
+// factsMetadata is a HardwareData of which only the metadata is read.
+func factsMetadata() *metav1.PartialObjectMetadata {
+	data := &metav1.PartialObjectMetadata{}
+	data.SetGroupVersionKind(bmov1alpha1.GroupVersion.WithKind("HardwareData"))
+	return data
+}
+
+// stripToName keeps what identifies an object and its version.
+func stripToName(object any) (any, error) {
+	if data, ok := object.(*metav1.PartialObjectMetadata); ok {
+		data.ObjectMeta = metav1.ObjectMeta{
+			Namespace: data.Namespace, Name: data.Name, UID: data.UID, ResourceVersion: data.ResourceVersion,
+		}
+	}
+	return object, nil
 }
 
 // ClientOptions says what is read past the cache.

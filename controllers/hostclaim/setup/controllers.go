@@ -19,30 +19,22 @@ package setup
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
-)
-
-// A claim that fails is tried again after firstRetry, then twice as late each
-// time up to lastRetry, so that mended causes that cannot be watched are noticed
-// soon.
-const (
-	firstRetry = 10 * time.Millisecond
-	lastRetry  = 15 * time.Second
 )
 
 // AddControllers adds all controllers to a manager that was made with
@@ -87,9 +79,12 @@ func addClaims(mgr ctrl.Manager, o Options, registry prometheus.Registerer) erro
 		Clock:        clock.RealClock{},
 		OwnNamespace: policy.Own(o.RequirePolicyInOwnNamespace),
 	}
-	return reconciler.SetupWithManager(mgr, secrets.Source(reconciler.SecretToClaims), controller.Options{
-		MaxConcurrentReconciles: o.Concurrency,
-		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
-			firstRetry, lastRetry),
-	})
+	others, err := foreignFacts(mgr, o)
+	if err != nil {
+		return err
+	}
+	return reconciler.SetupWithManager(mgr,
+		controller.Options{MaxConcurrentReconciles: o.Concurrency, RateLimiter: retry.Limiter()},
+		secrets.Source(reconciler.SecretToClaims),
+		source.Kind[client.Object](others, factsMetadata(), handler.EnqueueRequestsFromMapFunc(reconciler.FactsToClaims)))
 }

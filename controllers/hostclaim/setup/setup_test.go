@@ -17,6 +17,7 @@ limitations under the License.
 package setup
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -67,8 +68,10 @@ func TestValidate(t *testing.T) {
 }
 
 func TestNewManagerSaysWhatToDoAboutAServerThatDoesNotAnswer(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // so that it does not wait for the server
 	o := parse(t, "--webhook-port=0", "--health-addr=0", "--diagnostics-address=0", "--insecure-diagnostics")
-	_, err := NewManager(t.Context(), &rest.Config{Host: "https://127.0.0.1:1"}, o)
+	_, err := NewManager(ctx, &rest.Config{Host: "https://127.0.0.1:1"}, o)
 	if err == nil || !strings.Contains(err.Error(), "kubeconfig") {
 		t.Errorf("NewManager() = %v, want an error that speaks of the kubeconfig", err)
 	}

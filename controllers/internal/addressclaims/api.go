@@ -19,11 +19,14 @@ package addressclaims
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
 	capipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -31,7 +34,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/facts"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/ippool"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
 // Availability says whether a kind may be read from the cache.
@@ -60,6 +63,9 @@ type Claim struct {
 	Pool ippool.Pool
 	// Answer is what the pool said.
 	Answer ippool.Answer
+	// AskedState is the state that the pool had when the claim was made; empty if
+	// nobody noted it.
+	AskedState string
 }
 
 // Held returns all claims that belong to a Metal3Data of that name, of whatever
@@ -89,6 +95,7 @@ func (a API) ipClaims(ctx context.Context, data types.NamespacedName) ([]Claim, 
 		item := &list.Items[i]
 		claims = append(claims, Claim{
 			Object: item, Owner: ownerUID(item), Pool: ippool.NewPool(item.Spec.Pool.Name, "", ""), Answer: ippool.FromIPClaim(item),
+			AskedState: item.Annotations[infrav1.PoolStateAnnotation],
 		})
 	}
 	return claims, nil
@@ -129,36 +136,41 @@ func (a API) Observe(ctx context.Context, request ippool.Request, pool ippool.Po
 		observed.APIMissing = err == nil
 		return observed, err
 	}
-	for _, claim := range held {
-		if claim.Owner != request.Data.UID || claim.Pool != pool {
-			continue
-		}
-		observed.ClaimName, observed.Answer, observed.Claim = claim.Object.GetName(), claim.Answer, ippool.ClaimHeld
-		if !claim.Object.GetDeletionTimestamp().IsZero() {
-			observed.Claim = ippool.ClaimDying
-		}
-	}
-	if observed.Claim == ippool.ClaimAbsent {
-		taken, err := a.exists(ctx, kind, request.Data.Namespace, observed.ClaimName)
-		if err != nil {
-			return observed, err
-		}
-		if taken {
-			observed.Claim = ippool.ClaimForeign
-		}
+	at := slices.IndexFunc(held, func(c Claim) bool { return c.Owner == request.Data.UID && c.Pool == pool })
+	if at >= 0 {
+		held[at].describe(&observed)
+	} else if taken, err := a.exists(ctx, kind, request.Data.Namespace, observed.ClaimName); err != nil {
+		return observed, err
+	} else if taken {
+		observed.Claim = ippool.ClaimForeign
 	}
 	if pool.Metal3() && observed.Answer.AddressName == "" {
-		observed.PoolMissing, err = a.poolMissing(ctx, request.Data.Namespace, pool)
+		observed.PoolState, err = a.poolState(ctx, request.Data.Namespace, pool)
+		observed.PoolMissing = err == nil && observed.PoolState == ""
 	}
 	return observed, err
 }
 
-func (a API) poolMissing(ctx context.Context, namespace string, pool ippool.Pool) (bool, error) {
-	if ok, err := a.Kinds.Available(ctx, &ipamv1alpha1.IPPool{}); err != nil || !ok {
-		return err == nil, err
+// describe puts what is known of the claim into the observation of its pool.
+func (c Claim) describe(observed *ippool.Observed) {
+	observed.Claim, observed.ClaimName = ippool.ClaimHeld, c.Object.GetName()
+	observed.Answer, observed.AskedState = c.Answer, c.AskedState
+	if !c.Object.GetDeletionTimestamp().IsZero() {
+		observed.Claim = ippool.ClaimDying
 	}
-	found, err := a.exists(ctx, &ipamv1alpha1.IPPool{}, namespace, pool.Name)
-	return err == nil && !found, err
+}
+
+// poolState returns the state of a pool of ip-address-manager; empty if there is
+// no such pool.
+func (a API) poolState(ctx context.Context, namespace string, pool ippool.Pool) (string, error) {
+	found := &ipamv1alpha1.IPPool{}
+	if ok, err := a.Kinds.Available(ctx, found); err != nil || !ok {
+		return "", err
+	}
+	if ok, err := a.exists(ctx, found, namespace, pool.Name); err != nil || !ok {
+		return "", err
+	}
+	return ippool.State(found), nil
 }
 
 func (a API) exists(ctx context.Context, into client.Object, namespace, name string) (bool, error) {
@@ -169,15 +181,24 @@ func (a API) exists(ctx context.Context, into client.Object, namespace, name str
 	return err == nil, nil
 }
 
-// Apply writes the claim on a pool. The API server refuses to make a claim of
-// somebody else ours, since an object has one controller.
-func (a API) Apply(ctx context.Context, request ippool.Request, pool ippool.Pool) error {
+// Create makes the claim on a pool. A claim is never written again, so that it
+// keeps the state of the pool at that time; one that exists, whoever's it is, is
+// on its way to the cache.
+func (a API) Create(ctx context.Context, request ippool.Request, pool ippool.Pool) error {
 	var desired client.Object = request.IPAddressClaim(pool)
 	if pool.Metal3() {
-		desired = request.IPClaim(pool)
+		state, err := a.poolState(ctx, request.Data.Namespace, pool)
+		if err != nil {
+			return err
+		}
+		desired = request.IPClaim(pool, state)
 	}
-	if err := apply.Object(ctx, a.Client, desired, infrav1.DataFieldOwner); err != nil {
-		return fmt.Errorf("apply claim %s: %w", desired.GetName(), err)
+	err := a.Client.Create(ctx, desired, client.FieldOwner(infrav1.DataFieldOwner))
+	if apierrors.IsAlreadyExists(err) {
+		err = progress.ErrStale
+	}
+	if err != nil {
+		return fmt.Errorf("create claim %s: %w", desired.GetName(), err)
 	}
 	return nil
 }
@@ -201,10 +222,21 @@ func (a API) Address(ctx context.Context, pool ippool.Pool, namespace, name stri
 
 // Release deletes a claim and stops holding its address.
 func (a API) Release(ctx context.Context, claim Claim) error {
+	return a.release(ctx, claim, client.Preconditions{UID: ptr.To(claim.Object.GetUID())})
+}
+
+// Retract is Release for a claim that got no address. Should it have got one
+// after all, the API server refuses to delete it, and the next pass sees that.
+func (a API) Retract(ctx context.Context, claim Claim) error {
+	return a.release(ctx, claim, client.Preconditions{
+		UID: ptr.To(claim.Object.GetUID()), ResourceVersion: ptr.To(claim.Object.GetResourceVersion()),
+	})
+}
+
+func (a API) release(ctx context.Context, claim Claim, as client.Preconditions) error {
 	object := claim.Object
 	if object.GetDeletionTimestamp().IsZero() {
-		uid := object.GetUID()
-		if err := a.Client.Delete(ctx, object, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
+		if err := a.Client.Delete(ctx, object, as); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("delete claim %s: %w", object.GetName(), err)
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	capipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -30,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/ippool"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/latekind"
 )
 
@@ -50,25 +52,43 @@ func CRDs() []string {
 }
 
 // Kinds are the late kinds. A claim wakes the Metal3Data that owns it, also one
-// that does not exist any more: its claims are to be released. A pool wakes
-// those who wait for it.
-func Kinds(poolToData handler.MapFunc) []latekind.Kind {
-	owners := handler.EnqueueRequestsFromMapFunc(toOwner)
+// that does not exist any more: its claims are to be released. A pool, and a
+// claim that goes, wake those who wait for an address.
+func Kinds(waiting handler.MapFunc) []latekind.Kind {
+	owners := onClaim(waiting)
 	return []latekind.Kind{
 		{Object: &ipamv1alpha1.IPClaim{}, CRD: ipClaimCRD, Index: index(&ipamv1alpha1.IPClaim{}), Handler: owners},
 		{Object: &capipamv1.IPAddressClaim{}, CRD: ipAddressClaimCRD, Index: index(&capipamv1.IPAddressClaim{}), Handler: owners},
 		{
-			Object: &ipamv1alpha1.IPPool{}, CRD: ipPoolCRD, Handler: handler.EnqueueRequestsFromMapFunc(poolToData),
-			Predicates: []predicate.Predicate{comes()},
+			Object: &ipamv1alpha1.IPPool{}, CRD: ipPoolCRD, Handler: handler.EnqueueRequestsFromMapFunc(waiting),
+			Predicates: []predicate.Predicate{stateChanges()},
 		},
 	}
 }
 
-// comes lets through new pools: nobody waits for anything else of them.
-func comes() predicate.Funcs {
+// onClaim wakes the owner of a claim. A claim that goes may have been in the way
+// of another one of its name, so all that wait for an address look again.
+func onClaim(waiting handler.MapFunc) handler.EventHandler {
+	owner, others := handler.EnqueueRequestsFromMapFunc(toOwner), handler.EnqueueRequestsFromMapFunc(waiting)
+	return handler.Funcs{
+		CreateFunc: owner.Create,
+		UpdateFunc: owner.Update,
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			owner.Delete(ctx, e, queue)
+			others.Delete(ctx, e, queue)
+		},
+	}
+}
+
+// stateChanges lets through pools that come or go, and those that may have an
+// address to give which they had not before.
+func stateChanges() predicate.Funcs {
 	return predicate.Funcs{
-		UpdateFunc: func(event.UpdateEvent) bool { return false },
-		DeleteFunc: func(event.DeleteEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok := e.ObjectOld.(*ipamv1alpha1.IPPool)
+			after, okToo := e.ObjectNew.(*ipamv1alpha1.IPPool)
+			return ok && okToo && ippool.State(before) != ippool.State(after)
+		},
 	}
 }
 

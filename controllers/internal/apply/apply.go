@@ -27,7 +27,8 @@ import (
 
 // Object applies the object and takes over fields that others have written.
 // The object is not changed. With its UID set, the object is only written if it
-// still exists under that UID; without, it is created when it is missing.
+// still exists under that UID; without, it is created when it is missing. With
+// its resourceVersion set, it is only written if nobody has written it since.
 func Object(ctx context.Context, writer client.Client, object client.Object, fieldOwner string) error {
 	content, err := content(writer, object)
 	if err != nil {
@@ -50,7 +51,6 @@ func content(writer client.Client, object client.Object) (*unstructured.Unstruct
 	u := &unstructured.Unstructured{Object: fields}
 	u.SetGroupVersionKind(gvk)
 	u.SetManagedFields(nil)
-	u.SetResourceVersion("")
 	unstructured.RemoveNestedField(u.Object, "status")
 	unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
 	return u, nil

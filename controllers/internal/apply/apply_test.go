@@ -17,24 +17,21 @@ limitations under the License.
 package apply
 
 import (
+	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apitest"
 )
 
-func fakeClient(t *testing.T) client.Client {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	if err := bmov1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	return fake.NewClientBuilder().WithScheme(scheme).Build()
-}
+var server apitest.Server
+
+func TestMain(m *testing.M) { os.Exit(server.Run(m)) }
 
 func TestContent(t *testing.T) {
 	claim := &bmov1alpha1.HostClaim{
@@ -46,14 +43,14 @@ func TestContent(t *testing.T) {
 		Status: bmov1alpha1.HostClaimStatus{PoweredOn: true},
 	}
 	before := claim.DeepCopy()
-	got, err := content(fakeClient(t), claim)
+	got, err := content(server.Client, claim)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]any{
 		"apiVersion": "metal3.io/v1alpha1",
 		"kind":       "HostClaim",
-		"metadata":   map[string]any{"namespace": "tenant-a", "name": "m-1", "uid": "u"},
+		"metadata":   map[string]any{"namespace": "tenant-a", "name": "m-1", "uid": "u", "resourceVersion": "7"},
 		"spec":       map[string]any{"poweredOn": true, "hostSelector": map[string]any{}},
 	}
 	if diff := cmp.Diff(want, got.Object); diff != "" {
@@ -64,31 +61,48 @@ func TestContent(t *testing.T) {
 	}
 }
 
+// TestObject follows an object through several applies.
 func TestObject(t *testing.T) {
-	c := fakeClient(t)
-	claim := &bmov1alpha1.HostClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-a", Name: "m-1"},
-		Spec:       bmov1alpha1.HostClaimSpec{FailureDomain: "row-1"},
+	claim := &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Namespace: server.Namespace(t), Name: "m-1"}}
+	got := &bmov1alpha1.HostClaim{}
+	write := func(domain string) error {
+		claim.Spec.FailureDomain = domain
+		err := Object(t.Context(), server.Client, claim, "owner")
+		if get := server.Client.Get(t.Context(), client.ObjectKeyFromObject(claim), got); get != nil {
+			t.Fatal(get)
+		}
+		return err
 	}
 	for _, domain := range []string{"row-1", "row-2", ""} {
-		claim.Spec.FailureDomain = domain
-		if err := Object(t.Context(), c, claim, "owner"); err != nil {
-			t.Fatal(err)
-		}
-		got := &bmov1alpha1.HostClaim{}
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(claim), got); err != nil {
+		if err := write(domain); err != nil {
 			t.Fatal(err)
 		}
 		if got.Spec.FailureDomain != domain {
 			t.Errorf("failure domain is %q, want %q", got.Spec.FailureDomain, domain)
 		}
 	}
+
+	claim.UID, claim.ResourceVersion = got.UID, got.ResourceVersion
+	if err := write("row-3"); err != nil {
+		t.Errorf("an object that nobody has written since: %v", err)
+	}
+	if err := write("row-4"); !apierrors.IsConflict(err) || got.Spec.FailureDomain != "row-3" {
+		t.Errorf("an object that was written since: %v, failure domain %q", err, got.Spec.FailureDomain)
+	}
+	claim.UID = "other"
+	if err := write("row-5"); !apierrors.IsConflict(err) || got.Spec.FailureDomain != "row-3" {
+		t.Errorf("an object that was made anew since: %v, failure domain %q", err, got.Spec.FailureDomain)
+	}
+	claim.Name, claim.ResourceVersion = "m-2", ""
+	if err := Object(t.Context(), server.Client, claim, "owner"); !apierrors.IsConflict(err) {
+		t.Errorf("an object that is gone: %v", err)
+	}
 }
 
 type unknown struct{ bmov1alpha1.HostClaim }
 
 func TestObjectOfUnknownKind(t *testing.T) {
-	if err := Object(t.Context(), fakeClient(t), &unknown{}, "owner"); err == nil {
+	if err := Object(t.Context(), server.Client, &unknown{}, "owner"); err == nil {
 		t.Error("an object of unknown kind was applied")
 	}
 }

@@ -17,9 +17,9 @@ limitations under the License.
 package claimreader
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -83,8 +83,7 @@ func (r Reader) ClaimOf(ctx context.Context, machine *infrav1.Metal3Machine) (*b
 		return nil, false, fmt.Errorf("list HostClaims of consumer %s: %w", machine.UID, err)
 	}
 	if len(claims.Items) > 0 {
-		claim := slices.MinFunc(claims.Items, older)
-		return &claim, true, nil
+		return &claims.Items[oldest(claims.Items)], true, nil
 	}
 	// A claim that was moved together with its machine names the UID that the
 	// machine had before.
@@ -119,12 +118,11 @@ func (r Reader) Host(ctx context.Context, machine *infrav1.Metal3Machine) (hostv
 // anything is. A HardwareData that the claim points at but does not own, or of
 // another namespace, is none: somebody else may have written it.
 func (r Reader) HostOf(ctx context.Context, claim *bmov1alpha1.HostClaim) (hostview.Host, bool, error) {
-	ref := claim.Status.HardwareData
-	if ref == nil || ref.Name == "" || ref.Namespace != claim.Namespace || !hostclaim.Read(claim).HasHost() {
+	key, published := factsOf(claim)
+	if !published {
 		return hostview.Host{}, false, nil
 	}
 	var data bmov1alpha1.HardwareData
-	key := types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
 	if err := r.Client.Get(ctx, key, &data); err != nil {
 		if apierrors.IsNotFound(err) {
 			return hostview.Host{}, false, nil
@@ -135,6 +133,16 @@ func (r Reader) HostOf(ctx context.Context, claim *bmov1alpha1.HostClaim) (hostv
 		return hostview.Host{}, false, nil
 	}
 	return hostview.FromHardwareData(&data), true, nil
+}
+
+// factsOf says which HardwareData the claim points at, and whether it does. One
+// of another namespace is none.
+func factsOf(claim *bmov1alpha1.HostClaim) (types.NamespacedName, bool) {
+	ref := claim.Status.HardwareData
+	if ref == nil || ref.Name == "" || ref.Namespace != claim.Namespace || !hostclaim.Read(claim).HasHost() {
+		return types.NamespacedName{}, false
+	}
+	return types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, true
 }
 
 // named reads the claim of the name that a new claim of the machine would get.
@@ -150,13 +158,18 @@ func (r Reader) named(ctx context.Context, machine *infrav1.Metal3Machine) (*bmo
 	return &claim, true, nil
 }
 
-// older orders claims by age, then by name. A machine has one claim; should a
-// user have written a second one with the same consumer, the first one stays it.
-func older(a, b bmov1alpha1.HostClaim) int {
-	if c := a.CreationTimestamp.Compare(b.CreationTimestamp.Time); c != 0 {
-		return c
+// oldest is the index of the oldest claim, by name among equals. A machine has
+// one claim; should a user have written a second one with the same consumer, the
+// first one stays it.
+func oldest(claims []bmov1alpha1.HostClaim) int {
+	first := 0
+	for i := range claims {
+		byAge := claims[i].CreationTimestamp.Compare(claims[first].CreationTimestamp.Time)
+		if cmp.Or(byAge, strings.Compare(claims[i].Name, claims[first].Name)) < 0 {
+			first = i
+		}
 	}
-	return strings.Compare(a.Name, b.Name)
+	return first
 }
 
 func ownerOf(machine *infrav1.Metal3Machine) hostclaim.Owner {

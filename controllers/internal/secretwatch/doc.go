@@ -22,6 +22,7 @@ limitations under the License.
 // It takes a metadata client and namespaces, and hands namespace and name of a
 // changed Secret to each subscribed controller. A namespace whose rights are
 // missing is tried again by itself; once it works, and when it works for the
-// first time, subscribers get one event with an empty name. The package never
-// reads the data of a Secret, never caches one and never writes.
+// first time, subscribers get one event with an empty name. A namespace is watched
+// until it is released; for the provider manager, ReleaseTenant decides when. The
+// package never reads the data of a Secret, never caches one and never writes.
 package secretwatch

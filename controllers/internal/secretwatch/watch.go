@@ -92,6 +92,11 @@ func (w *Watch) Ensure(namespace string) {
 func (w *Watch) Release(namespace string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.releaseLocked(namespace)
+}
+
+// releaseLocked is Release for a caller that holds the lock.
+func (w *Watch) releaseLocked(namespace string) {
 	if cancel, found := w.namespaces[namespace]; found {
 		cancel()
 		delete(w.namespaces, namespace)

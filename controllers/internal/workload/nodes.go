@@ -113,17 +113,24 @@ func (n Nodes) Patch(ctx context.Context, cluster client.ObjectKey, patch provis
 	if err != nil {
 		return connectionError(err)
 	}
-	before := &corev1.Node{}
-	before.Name = patch.Node
-	after := before.DeepCopy()
-	after.Spec.ProviderID = patch.ProviderID
-	if patch.HostUID != "" {
-		after.Labels = map[string]string{infrav1.NodeUUIDLabel: patch.HostUID}
-	}
+	before, after := change(patch)
 	if err := writer.Patch(ctx, after, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("patch Node %s of Cluster %s: %w", patch.Node, cluster, err)
 	}
 	return nil
+}
+
+// change is a Node of which nothing but its name is known, before and after the
+// patch: what has not been asked for is not in the difference.
+func change(patch provision.NodePatch) (before, after *corev1.Node) {
+	before = &corev1.Node{}
+	before.Name = patch.Node
+	after = before.DeepCopy()
+	after.Spec.ProviderID = patch.ProviderID
+	if patch.HostUID != "" {
+		after.Labels = map[string]string{infrav1.NodeUUIDLabel: patch.HostUID}
+	}
+	return before, after
 }
 
 func connectionError(err error) error {

@@ -17,17 +17,14 @@ limitations under the License.
 package workload
 
 import (
-	"context"
 	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodematch"
@@ -47,52 +44,71 @@ func node(name, providerID, uid string) *corev1.Node {
 	return n
 }
 
-// connected is a workload cluster with the Nodes.
-func connected(t *testing.T, nodes ...client.Object) (Nodes, client.Client) {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	if err := corev1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(nodes...)
-	for _, i := range Indexes() {
-		builder = builder.WithIndex(i.Object, i.Field, i.ExtractValue)
-	}
-	c := builder.Build()
-	return Nodes{Cache: clustercache.NewFakeClusterCache(c, key)}, c
-}
-
-func TestCandidates(t *testing.T) {
-	nodes := []client.Object{node("n1", "metal3://a/h1/m1", ""), node("n2", "", "uid-2"), node("n3", "", "")}
+// TestOptions shows which Nodes are asked for. How they are read and patched in a
+// workload cluster is shown by the stories of the module test.
+func TestOptions(t *testing.T) {
+	by := func(field, value string) string { return field + "=" + value }
 	tests := map[string]struct {
 		query nodematch.Query
-		want  []nodematch.Node
+		want  []string // field selectors, one for each list
 	}{
 		"nothing is asked for": {},
 		"by provider ID": {
-			query: nodematch.Query{ProviderID: "metal3://a/h1/m1"},
-			want:  []nodematch.Node{{Name: "n1", ProviderID: "metal3://a/h1/m1", Hostname: "n1"}},
+			query: nodematch.Query{ProviderID: "metal3://a/h1/m1"}, want: []string{by("spec.providerID", "metal3://a/h1/m1")},
 		},
-		"by host": {
+		"by provider ID and host": {
 			query: nodematch.Query{ProviderID: "metal3://a/h2/m2", HostUID: "uid-2"},
-			want:  []nodematch.Node{{Name: "n2", HostUID: "uid-2", Hostname: "n2"}},
+			want:  []string{by("spec.providerID", "metal3://a/h2/m2"), by("metadata.labels.metal3.io/uuid", "uid-2")},
 		},
-		"by host name": {
-			query: nodematch.Query{Hostnames: []string{"n3"}},
-			want: []nodematch.Node{
-				{Name: "n1", ProviderID: "metal3://a/h1/m1", Hostname: "n1"}, {Name: "n2", HostUID: "uid-2", Hostname: "n2"}, {Name: "n3", Hostname: "n3"},
-			},
+		"by host name all are looked at": {query: nodematch.Query{Hostnames: []string{"n3"}}, want: []string{""}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, list := range options(tc.query) {
+				o := (&client.ListOptions{}).ApplyOptions(list)
+				selector := ""
+				if o.FieldSelector != nil {
+					selector = o.FieldSelector.String()
+				}
+				got = append(got, selector)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("lists (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	want := nodematch.Node{Name: "n1", ProviderID: "metal3://a/h1/m1", HostUID: "uid-1", Hostname: "n1"}
+	if diff := cmp.Diff(want, describe(node("n1", "metal3://a/h1/m1", "uid-1"))); diff != "" {
+		t.Errorf("Node (-want +got):\n%s", diff)
+	}
+}
+
+func TestIndexes(t *testing.T) {
+	tests := map[string]struct {
+		node *corev1.Node
+		want map[string][]string
+	}{
+		"a Node of which all is known": {
+			node: node("n1", "metal3://a/h1/m1", "uid-1"),
+			want: map[string][]string{"spec.providerID": {"metal3://a/h1/m1"}, "metadata.labels.metal3.io/uuid": {"uid-1"}},
+		},
+		"a Node of which nothing is known": {
+			node: node("n1", "", ""),
+			want: map[string][]string{"spec.providerID": nil, "metadata.labels.metal3.io/uuid": nil},
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			workload, _ := connected(t, nodes...)
-			got, err := workload.Candidates(t.Context(), key, tc.query)
-			if err != nil {
-				t.Fatal(err)
+			got := map[string][]string{}
+			for _, i := range Indexes() {
+				got[i.Field] = i.ExtractValue(tc.node)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("candidates (-want +got):\n%s", diff)
+				t.Errorf("indexes (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -108,30 +124,22 @@ func TestNotConnected(t *testing.T) {
 	}
 }
 
-func TestPatch(t *testing.T) {
-	workload, c := connected(t, node("n1", "", "uid-1"), node("n2", "metal3://a/h2/m2", ""))
-	for _, patch := range []provision.NodePatch{
-		{Node: "n1", ProviderID: "metal3://a/h1/m1"}, {Node: "n2", HostUID: "uid-2"},
-	} {
-		if err := workload.Patch(t.Context(), key, patch); err != nil {
-			t.Fatal(err)
-		}
+func TestChange(t *testing.T) {
+	tests := map[string]struct {
+		patch provision.NodePatch
+		want  string
+	}{
+		"a provider ID":         {patch: provision.NodePatch{Node: "n1", ProviderID: "metal3://a/h1/m1"}, want: `{"spec":{"providerID":"metal3://a/h1/m1"}}`},
+		"the label of the host": {patch: provision.NodePatch{Node: "n2", HostUID: "uid-2"}, want: `{"metadata":{"labels":{"metal3.io/uuid":"uid-2"}}}`},
 	}
-	want := map[string]nodematch.Node{
-		"n1": {Name: "n1", ProviderID: "metal3://a/h1/m1", HostUID: "uid-1", Hostname: "n1"},
-		"n2": {Name: "n2", ProviderID: "metal3://a/h2/m2", HostUID: "uid-2", Hostname: "n2"},
-	}
-	for name, w := range want {
-		got := &corev1.Node{}
-		if err := c.Get(context.Background(), client.ObjectKey{Name: name}, got); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(w, describe(got)); diff != "" {
-			t.Errorf("Node %s (-want +got):\n%s", name, diff)
-		}
-	}
-	if err := workload.Patch(t.Context(), key, provision.NodePatch{Node: "gone", ProviderID: "x"}); err == nil {
-		t.Error("a Node that is gone was patched")
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			before, after := change(tc.patch)
+			got, err := client.MergeFrom(before).Data(after)
+			if err != nil || string(got) != tc.want || after.Name != tc.patch.Node {
+				t.Errorf("patch of Node %q is %s, error %v, want %s", after.Name, got, err, tc.want)
+			}
+		})
 	}
 }
 

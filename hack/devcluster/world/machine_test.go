@@ -109,7 +109,7 @@ func TestStep(t *testing.T) {
 func TestStuck(t *testing.T) {
 	paused := condition(clusterv1.PausedCondition, "False", "NotPaused", "")[0]
 	ready := condition(clusterv1.ReadyCondition, "False", "NotReady", "summary")[0]
-	data := condition(infrav1.Metal3DataReadyCondition, "False", infrav1.DataTemplateNotFoundReason, "no template x")[0]
+	data := condition(infrav1.Metal3DataReadyCondition, "False", infrav1.TemplateNotFoundReason, "no template x")[0]
 	tests := map[string]struct {
 		given Machine
 		want  string

@@ -1,0 +1,167 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package apitest
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+// Server is an API server that lives as long as the tests of one package. Its
+// zero value is ready for Run.
+type Server struct {
+	// Client reads and writes as the administrator, without a cache.
+	Client client.WithWatch
+
+	environment *envtest.Environment
+}
+
+// Run starts the server, runs the tests and stops the server. A TestMain calls
+// it with its *testing.M and exits with what it returns.
+func (s *Server) Run(tests interface{ Run() int }) int {
+	if err := s.start(); err != nil {
+		fmt.Fprintf(os.Stderr, "API server for the tests: %v\n"+
+			"Build its programs first: go -C hack/devcluster run . build etcd kube-apiserver\n", err)
+		return 1
+	}
+	code := tests.Run()
+	if err := s.environment.Stop(); err != nil {
+		fmt.Fprintf(os.Stderr, "stop the API server of the tests: %v\n", err)
+		return 1
+	}
+	return code
+}
+
+func (s *Server) start() error {
+	root, err := repository()
+	if err != nil {
+		return err
+	}
+	s.environment = &envtest.Environment{BinaryAssetsDirectory: assets(root), CRDInstallOptions: envtest.CRDInstallOptions{
+		Paths: []string{
+			filepath.Join(root, "config", "crd", "bases"),
+			filepath.Join(root, "config", "hostclaim", "crd", "bases"),
+		},
+		CRDs:               foreignKinds(),
+		ErrorIfPathMissing: true,
+	}}
+	config, err := s.environment.Start()
+	if err != nil {
+		return err
+	}
+	config.QPS, config.Burst = 500, 1000
+	scheme := runtime.NewScheme()
+	builder := runtime.NewSchemeBuilder(corev1.AddToScheme, clusterv1.AddToScheme, bmov1alpha1.AddToScheme, infrav1.AddToScheme)
+	if err := builder.AddToScheme(scheme); err != nil {
+		return err
+	}
+	s.Client, err = client.NewWithWatch(config, client.Options{Scheme: scheme})
+	return err
+}
+
+// repository finds the root of the repository above the package under test.
+func repository() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "config", "crd", "bases")); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("no folder config/crd/bases above %s", dir)
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// assets is where kube-apiserver and etcd lie if KUBEBUILDER_ASSETS does not say:
+// where the dev cluster builds them. Empty leaves it to envtest.
+func assets(root string) string {
+	built, err := filepath.Glob(filepath.Join(root, "bin", "components", "envtest-*"))
+	if err != nil || len(built) == 0 || os.Getenv("KUBEBUILDER_ASSETS") != "" {
+		return ""
+	}
+	return built[len(built)-1]
+}
+
+// Namespace creates a namespace for one test and returns its name.
+func (s *Server) Namespace(t *testing.T) string {
+	t.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "tenant-"}}
+	if err := s.Client.Create(t.Context(), ns); err != nil {
+		t.Fatalf("create a namespace: %v", err)
+	}
+	return ns.Name
+}
+
+// Create creates objects as they are, status and deletion included, and leaves
+// in them what the server made of them.
+func (s *Server) Create(t *testing.T, objects ...client.Object) {
+	t.Helper()
+	for _, o := range objects {
+		wanted := copyOf(o)
+		if err := s.Client.Create(t.Context(), o); err != nil {
+			t.Fatalf("create %T %s: %v", o, o.GetName(), err)
+		}
+		s.SetStatus(t, o, wanted)
+		if wanted.GetDeletionTimestamp() == nil {
+			continue
+		}
+		if err := s.Client.Delete(t.Context(), o); err != nil {
+			t.Fatalf("delete %T %s: %v", o, o.GetName(), err)
+		}
+	}
+}
+
+// SetStatus gives an object that exists the status of another one, if that has any.
+func (s *Server) SetStatus(t *testing.T, o, wanted client.Object) {
+	t.Helper()
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(wanted)
+	if err != nil {
+		t.Fatalf("convert %T: %v", wanted, err)
+	}
+	if status, ok := content["status"].(map[string]any); !ok || len(status) == 0 {
+		return
+	}
+	data, err := json.Marshal(map[string]any{"status": content["status"]})
+	if err != nil {
+		t.Fatalf("encode the status of %T: %v", wanted, err)
+	}
+	if err := s.Client.Status().Patch(t.Context(), o, client.RawPatch(types.MergePatchType, data)); err != nil {
+		t.Fatalf("status of %T %s: %v", o, o.GetName(), err)
+	}
+}
+
+func copyOf(o client.Object) client.Object {
+	return o.DeepCopyObject().(client.Object) //nolint:forcetypeassert,errcheck // a copy has the type of the original
+}

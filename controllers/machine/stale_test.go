@@ -1,0 +1,160 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package machine
+
+import (
+	"context"
+	"testing"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+var errNotFound = apierrors.NewNotFound(schema.GroupResource{}, "")
+
+// blind is a cache that does not show claims yet.
+func blind() interceptor.Funcs {
+	return interceptor.Funcs{
+		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return nil },
+		Get:  readsFail[*bmov1alpha1.HostClaim](errNotFound).Get,
+	}
+}
+
+// late is a cache that shows claims as they were before their deployment.
+func late() interceptor.Funcs {
+	return interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if err := c.List(ctx, list, opts...); err != nil {
+				return err
+			}
+			if claims, ok := list.(*bmov1alpha1.HostClaimList); ok {
+				for i := range claims.Items {
+					claims.Items[i].ResourceVersion = "1"
+					claims.Items[i].Spec.Image, claims.Items[i].Spec.PoweredOn = nil, false
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// TestStaleClaims shows that a claim loses nothing to a pass which has not seen
+// what the claim is by now.
+func TestStaleClaims(t *testing.T) {
+	for name, cache := range map[string]interceptor.Funcs{
+		"a cache that does not show the claim":      blind(),
+		"a cache that shows it before it was given": late(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, interceptor.Funcs{}, newCast(running, func(c *cast) { c.machine.Spec.FailureDomain = "row-2" }))
+			w.Claims.Client = w.through(cache)
+			if _, err := w.settle(); err != nil {
+				t.Fatal(err)
+			}
+			w.get(w.claim)
+			if w.claim.Spec.Image == nil || !w.claim.Spec.PoweredOn || w.claim.Spec.FailureDomain != "" {
+				t.Errorf("the claim became %v", w.claim.Spec)
+			}
+		})
+	}
+}
+
+func TestReconcileDeletion(t *testing.T) {
+	t.Run("a machine without a claim goes, even without its Machine", func(t *testing.T) {
+		if m, err := newWorld(t, interceptor.Funcs{}, newCast(deleted)).settle(); m != nil || err != nil {
+			t.Errorf("machine is %v, error %v", m, err)
+		}
+	})
+	t.Run("a claim that the cache does not show is found, and released first", func(t *testing.T) {
+		w := newWorld(t, interceptor.Funcs{}, newCast(running, deleted))
+		w.Claims.Client = w.through(blind())
+		if m, err := w.settle(); err != nil || m == nil {
+			t.Fatalf("machine is %v, error %v", m, err)
+		}
+		if w.get(w.claim); w.claim.DeletionTimestamp == nil {
+			t.Error("the claim is not being deleted")
+		}
+	})
+	t.Run("a machine stays while nobody knows whether it has a claim", func(t *testing.T) {
+		w := newWorld(t, interceptor.Funcs{}, newCast(deleted))
+		w.Live = w.through(readsFail[*bmov1alpha1.HostClaim](errBroken))
+		m, err := w.settle()
+		if err == nil || m == nil {
+			t.Fatalf("machine is %v, error %v", m, err)
+		}
+		w.expect(m, "HostClaimReady/False/DeletionFailed", "cannot be read")
+	})
+	t.Run("a claim that cannot be deleted is named", func(t *testing.T) {
+		w := newWorld(t, interceptor.Funcs{Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error {
+			return errBroken
+		}}, newCast(running, deleted))
+		m, err := w.settle()
+		if err == nil {
+			t.Error("nobody says so")
+		}
+		w.expect(m, "HostClaimReady/False/DeletionFailed", "cannot be deleted")
+	})
+}
+
+// TestReconcileDeletionOfData shows how the claim for data is given up.
+func TestReconcileDeletionOfData(t *testing.T) {
+	tests := map[string]interceptor.Funcs{
+		"after the claim for a host":                {},
+		"though the cache does not show the object": readsFail[*infrav1.Metal3DataClaim](errNotFound),
+	}
+	for name, cache := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, interceptor.Funcs{}, newCast(deleted, withData))
+			w.Client = w.through(cache)
+			if _, err := w.Reconcile(t.Context(), request(w.namespace, "m-1")); err != nil {
+				t.Fatal(err)
+			}
+			if m, err := w.settle(); m != nil || err != nil {
+				t.Fatalf("machine is %v, error %v", m, err)
+			}
+			w.get(w.dataClaim)
+			if f := w.dataClaim.Finalizers; w.dataClaim.DeletionTimestamp == nil || len(f) != 1 || f[0] != infrav1.DataClaimFinalizer {
+				t.Errorf("data claim is %v", w.dataClaim.ObjectMeta)
+			}
+		})
+	}
+	t.Run("a machine stays while nobody knows whether it has one", func(t *testing.T) {
+		w := newWorld(t, interceptor.Funcs{}, newCast(deleted, withData))
+		w.Client = w.through(readsFail[*infrav1.Metal3DataClaim](errNotFound))
+		w.Live = w.through(readsFail[*infrav1.Metal3DataClaim](errBroken))
+		m, err := w.settle()
+		if err == nil || m == nil {
+			t.Fatalf("machine is %v, error %v", m, err)
+		}
+		w.expect(m, "AssociateMetal3MachineMetaData/False/DisassociateM3MetaDataFailed", "cannot be read")
+	})
+	t.Run("a write that comes too late is repeated", func(t *testing.T) {
+		w := newWorld(t, interceptor.Funcs{}, newCast(deleted, withData))
+		w.Client = w.through(patchesFail[*infrav1.Metal3DataClaim](apierrors.NewConflict(schema.GroupResource{}, "m-1", errBroken)))
+		if m, err := w.settle(); m == nil || err != nil {
+			t.Fatalf("machine is %v, error %v", m, err)
+		}
+		if w.get(w.dataClaim); w.dataClaim.DeletionTimestamp != nil {
+			t.Error("the claim is deleted before our finalizer is off, which makes the next write conflict too")
+		}
+	})
+}

@@ -1,0 +1,138 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package data_test
+
+import (
+	"testing"
+	"time"
+
+	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+// The stories of this file are about things that are in the way for a while:
+// once they are mended, everything goes on by itself.
+
+func TestAClaimOfAUserIsInTheWayUntilItIsDeleted(t *testing.T) {
+	tn := newTenant(t)
+	tn.pool("pool")
+	tn.template("nodes", nodes)
+	foreign := &ipamv1alpha1.IPClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: "nodes-0-pool"},
+		Spec:       ipamv1alpha1.IPClaimSpec{Pool: corev1.ObjectReference{Name: "pool", Namespace: tn.namespace}},
+	}
+	tn.create(foreign)
+	m := tn.machine("m")
+	tn.bind(m)
+	tn.claim(m, "nodes")
+	tn.waits("nodes-0", infrav1.WaitingForAddressesReason, `"nodes-0-pool"`, "something else")
+	tn.g.Expect(tn.Delete(tn.ctx, foreign)).To(gomega.Succeed())
+	tn.ready("nodes-0")
+}
+
+func TestAnExhaustedPoolIsAskedAgainWhenItGrowsOrAnAddressIsFreed(t *testing.T) {
+	tn := newTenant(t)
+	tn.pool("pool")
+	pool := &ipamv1alpha1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: tn.namespace, Name: "pool"}}
+	ends := func(address ipamv1alpha1.IPAddressStr) {
+		tn.patch(pool, func() { pool.Spec.Pools = []ipamv1alpha1.Pool{{End: ptr.To(address)}} })
+	}
+	ends("192.0.2.10")
+	tn.template("nodes", nodes)
+	join := func(name string) *infrav1.Metal3DataClaim {
+		m := tn.machine(name)
+		tn.bind(m)
+		return tn.claim(m, "nodes")
+	}
+	first := join("first")
+	tn.ready("nodes-0")
+	kept := &ipamv1alpha1.IPClaim{}
+	tn.g.Expect(tn.get("nodes-0-pool", kept)).To(gomega.Succeed())
+
+	join("second")
+	tn.waits("nodes-1", infrav1.WaitingForAddressesReason, "Exhausted", "extend the pool")
+	ends("192.0.2.11")
+	metaData, _ := tn.ready("nodes-1")
+	tn.g.Expect(metaData).To(gomega.HaveKeyWithValue("ip", "192.0.2.11"))
+
+	join("third")
+	tn.waits("nodes-2", infrav1.WaitingForAddressesReason, "Exhausted", "extend the pool")
+	refused, later := &ipamv1alpha1.IPClaim{}, &ipamv1alpha1.IPClaim{}
+	tn.g.Expect(tn.get("nodes-2-pool", refused)).To(gomega.Succeed())
+	tn.g.Consistently(func(g gomega.Gomega) {
+		g.Expect(tn.get("nodes-2-pool", later)).To(gomega.Succeed())
+		g.Expect(later.UID).To(gomega.Equal(refused.UID), "a pool that does not change is not asked twice")
+	}, time.Second).Should(gomega.Succeed())
+
+	still := &ipamv1alpha1.IPClaim{}
+	tn.g.Expect(tn.get("nodes-0-pool", still)).To(gomega.Succeed())
+	tn.g.Expect(still.UID).To(gomega.Equal(kept.UID), "an address that was given is kept")
+	tn.release(first)
+	metaData, _ = tn.ready("nodes-2")
+	tn.g.Expect(metaData).To(gomega.HaveKeyWithValue("ip", "192.0.2.10"))
+}
+
+func TestASecretOfAUserIsTakenAsItIsAndNeverTakenOver(t *testing.T) {
+	tn := newTenant(t)
+	tn.template("nodes", "metaData: {strings: [{key: a, value: b}]}")
+	m := tn.machine("m")
+	tn.bind(m)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "m-metadata"}, Data: map[string][]byte{"other": []byte("x")}}
+	tn.create(secret)
+	tn.claim(m, "nodes")
+	tn.waits("nodes-0", infrav1.SecretNameTakenReason, `"m-metadata"`, `"metaData"`)
+	tn.patch(secret, func() { secret.Data["metaData"] = []byte("a: mine") })
+	data := &infrav1.Metal3Data{}
+	tn.eventually("nodes-0", data, func(g gomega.Gomega) { g.Expect(data.Status.Ready).To(gomega.HaveValue(gomega.BeTrue())) })
+	tn.g.Expect(tn.get("m-metadata", secret)).To(gomega.Succeed())
+	tn.g.Expect(secret.OwnerReferences).To(gomega.BeEmpty())
+	tn.g.Expect(secret.Data).To(gomega.HaveKeyWithValue("metaData", []byte("a: mine")))
+}
+
+func TestAClaimIsNotHeldByAMachineThatVanished(t *testing.T) {
+	tn := newTenant(t)
+	tn.pool("pool")
+	tn.template("nodes", nodes)
+	for name, claimFirst := range map[string]bool{"machine-first": false, "claim-first": true} {
+		m := tn.machine(name)
+		tn.bind(m)
+		claim := tn.claim(m, "nodes")
+		tn.ready("nodes-0")
+		if claimFirst {
+			tn.g.Expect(tn.Delete(tn.ctx, claim)).To(gomega.Succeed())
+			tn.eventually(name, claim, func(g gomega.Gomega) {
+				g.Expect(claim.DeletionTimestamp).NotTo(gomega.BeNil())
+				g.Expect(claim.Finalizers).To(gomega.ContainElement(infrav1.MachineFinalizer))
+			})
+		}
+		// Somebody takes the machine's finalizer off: it releases nothing.
+		tn.eventually(name, m, func(g gomega.Gomega) { g.Expect(m.Finalizers).NotTo(gomega.BeEmpty()) })
+		tn.g.Expect(tn.Delete(tn.ctx, m)).To(gomega.Succeed())
+		tn.patch(m, func() { m.Finalizers = nil })
+		if !claimFirst { // as the garbage collector does
+			tn.g.Expect(tn.Delete(tn.ctx, claim)).To(gomega.Succeed())
+		}
+		tn.gone(name, claim)
+		tn.gone("nodes-0", &infrav1.Metal3Data{})
+		tn.gone("nodes-0-pool", &ipamv1alpha1.IPClaim{})
+	}
+}
