@@ -17,6 +17,7 @@ limitations under the License.
 package kubeconfig
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -55,7 +56,7 @@ func Check(data []byte) error {
 	config, err := clientcmd.Load(data)
 	if err != nil {
 		// The parser quotes what it read, which may be a credential.
-		return fmt.Errorf("kubeconfig: it is no valid kubeconfig")
+		return errors.New("it is no valid kubeconfig: write one as kubectl config view --raw shows it")
 	}
 	for _, name := range slices.Sorted(maps.Keys(config.AuthInfos)) {
 		if err := checkUser(name, config.AuthInfos[name]); err != nil {

@@ -93,6 +93,9 @@ func (r *Reconciler) candidate(ctx context.Context, claim *bmov1alpha1.HostClaim
 			return host, true, nil
 		}
 		r.Pool.Drop(key)
+		if err == nil {
+			r.Pool.Observe(host) // it may suit another claim
+		}
 	}
 }
 

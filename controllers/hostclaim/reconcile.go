@@ -109,6 +109,10 @@ func (r *Reconciler) pass(ctx context.Context, s *scope) progress.Outcome {
 		r.Pool.Leave(keyOf(s.claim))
 		return progress.Failed(r.report(ctx, s, progress.Outcome{}))
 	}
+	if s.host == nil && deleting(s.claim) && !controllerutil.ContainsFinalizer(s.claim, infrav1.HostClaimFinalizer) {
+		r.Pool.Leave(keyOf(s.claim)) // what holds it is not ours
+		return progress.Outcome{}
+	}
 	if err := r.ensureFinalizer(ctx, s); err != nil {
 		return progress.Failed(err)
 	}
@@ -160,14 +164,15 @@ func (r *Reconciler) ensureFinalizer(ctx context.Context, s *scope) error {
 }
 
 // handsOff says that the claim must be neither bound, written nor released: it
-// is paused, or on the move to another cluster, or no longer ours.
+// is paused, or on the move to another cluster. A missing finalizer is no such
+// sign: whoever strips it from a claim does not keep the host.
 func handsOff(claim *bmov1alpha1.HostClaim) bool {
 	for _, key := range []string{clusterv1.PausedAnnotation, deleteForMoveAnnotation} {
 		if _, found := claim.Annotations[key]; found {
 			return true
 		}
 	}
-	return deleting(claim) && !controllerutil.ContainsFinalizer(claim, infrav1.HostClaimFinalizer)
+	return false
 }
 
 func deleting(claim *bmov1alpha1.HostClaim) bool {

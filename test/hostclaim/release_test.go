@@ -23,6 +23,7 @@ import (
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -201,6 +202,29 @@ func TestRecreatedClaimDoesNotInheritTheHost(t *testing.T) {
 	waiting := w.expect("machine", associated, noHost)
 	w.g.Expect(message(waiting, associated)).To(gomega.Equal("1 host seen: 1 in use"))
 	w.g.Expect(w.readHost("host-0").Spec.ConsumerRef.UID).To(gomega.Equal(old.UID))
+}
+
+// A tenant pauses its claim, strips our finalizer while nobody may look, holds
+// the claim with a finalizer of its own, and unpauses it.
+func TestTenantWhoStripsTheFinalizerWhilePausedDoesNotKeepTheHost(t *testing.T) {
+	w := newWorld(t).withRights()
+	w.policy(nil, w.tenant)
+	w.host("host-0", nil)
+	w.secret("boot", "value", "#cloud-config")
+	w.manager()
+	claim := w.claim("machine", withImage("boot"))
+	w.expect("machine", "Ready", "True/Provisioned")
+	change(w, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) {
+		c.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+		c.Finalizers = append(c.Finalizers, "example.com/keep")
+	})
+	w.ok(w.Delete(w.ctx, claim))
+	change(w, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) { c.Finalizers = []string{"example.com/keep"} })
+	change(w, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) { c.Annotations = nil })
+	w.g.Eventually(func() any { return w.readHost("host-0").Spec.ConsumerRef }).Should(gomega.BeNil())
+	change(w, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) { c.Finalizers = nil })
+	w.expectGone("machine")
+	w.expectPristine("host-0")
 }
 
 func TestPullSecretIsCopiedAndNamedOnTheImage(t *testing.T) {

@@ -25,9 +25,11 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -38,6 +40,8 @@ import (
 // Server is an API server that lives as long as the tests of one package. Its
 // zero value is ready for Run.
 type Server struct {
+	// Config is the administrator's way in.
+	Config *rest.Config
 	// Client reads and writes as the administrator, without a cache.
 	Client client.WithWatch
 
@@ -73,17 +77,17 @@ func (s *Server) start() error {
 		CRDs:               foreignKinds(),
 		ErrorIfPathMissing: true,
 	}}
-	config, err := s.environment.Start()
-	if err != nil {
+	s.environment.ControlPlane.GetAPIServer().Configure().Set("authorization-mode", "RBAC")
+	if s.Config, err = s.environment.Start(); err != nil {
 		return err
 	}
-	config.QPS, config.Burst = 500, 1000
+	s.Config.QPS, s.Config.Burst = 500, 1000
 	scheme := runtime.NewScheme()
-	builder := runtime.NewSchemeBuilder(corev1.AddToScheme, clusterv1.AddToScheme, bmov1alpha1.AddToScheme, infrav1.AddToScheme)
+	builder := runtime.NewSchemeBuilder(corev1.AddToScheme, rbacv1.AddToScheme, clusterv1.AddToScheme, bmov1alpha1.AddToScheme, infrav1.AddToScheme)
 	if err := builder.AddToScheme(scheme); err != nil {
 		return err
 	}
-	s.Client, err = client.NewWithWatch(config, client.Options{Scheme: scheme})
+	s.Client, err = client.NewWithWatch(s.Config, client.Options{Scheme: scheme})
 	return err
 }
 

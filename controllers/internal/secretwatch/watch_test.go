@@ -18,39 +18,32 @@ package secretwatch
 
 import (
 	"context"
-	"sync/atomic"
+	"net/http"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/metadata/fake"
-	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-var secretsResource = corev1.SchemeGroupVersion.WithResource("secrets")
-
-// secret returns the metadata of a Secret as the metadata client sees it.
-func secret(namespace, name, version string) *metav1.PartialObjectMetadata {
-	return &metav1.PartialObjectMetadata{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, ResourceVersion: version},
-	}
+func secret(namespace, name string) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 }
 
-func newClient(t *testing.T, objects ...runtime.Object) *fake.FakeMetadataClient {
+// newClient returns a client of the administrator.
+func newClient(t *testing.T) metadata.Interface {
 	t.Helper()
-	scheme := fake.NewTestScheme()
-	if err := metav1.AddMetaToScheme(scheme); err != nil {
+	client, err := metadata.NewForConfig(server.Config)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return fake.NewSimpleMetadataClient(scheme, objects...)
+	return client
 }
 
 // start runs a Watch and returns the requests that it makes, as they come.
@@ -105,64 +98,97 @@ func expect(t *testing.T, requests <-chan types.NamespacedName, namespace, name 
 }
 
 func TestWatchReportsSecretsThatExistAppearAndGo(t *testing.T) {
-	client := newClient(t, secret("tenant", "old", "1"))
-	stream := watch.NewFake() // hands over an event only when it is read
-	client.PrependWatchReactor("secrets", clienttesting.DefaultWatchReactor(stream, nil))
-	w := New(client)
-	w.Ensure("tenant") // before the start, and twice
-	w.Ensure("tenant")
+	tenant := server.Namespace(t)
+	old := secret(tenant, "old")
+	server.Create(t, old)
+	w := New(newClient(t))
+	w.Ensure(tenant) // before the start, and twice
+	w.Ensure(tenant)
 	requests := start(t, w)
-	expect(t, requests, "tenant", "old")
+	expect(t, requests, tenant, "old")
 
-	stream.Add(secret("tenant", "new", "2"))
-	expect(t, requests, "tenant", "new")
+	server.Create(t, secret(tenant, "new"))
+	expect(t, requests, tenant, "new")
 
-	stream.Delete(secret("tenant", "old", "1"))
-	expect(t, requests, "tenant", "old")
+	if err := server.Client.Delete(t.Context(), old); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, requests, tenant, "old")
 }
 
 // A Secret that is deleted after it was read and before the first list is in no
 // list and in no event: whoever waits for it to go must look once more.
 func TestWatchTellsWhenItBegins(t *testing.T) {
+	tenant := server.Namespace(t)
 	w := New(newClient(t))
 	requests := start(t, w)
-	w.Ensure("tenant")
-	expect(t, requests, "tenant", "")
+	w.Ensure(tenant)
+	expect(t, requests, tenant, "")
 }
 
 func TestWatchTellsWhenMissingRightsHaveCome(t *testing.T) {
-	client := newClient(t)
-	var refusals atomic.Int32
-	client.PrependReactor("list", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
-		if refusals.Add(1) > 2 {
-			return false, nil, nil
-		}
-		return true, nil, apierrors.NewForbidden(secretsResource.GroupResource(), "", nil)
-	})
-	w := New(client)
-	requests := start(t, w)
-	w.Ensure("tenant")
-	expect(t, requests, "tenant", "")
-	if got := refusals.Load(); got < 3 {
-		t.Errorf("reported the namespace after %d lists, want after the third", got)
+	tenant := server.Namespace(t)
+	refused := make(chan struct{}, 100)
+	config := rest.CopyConfig(server.Config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: "manager-of-" + tenant}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return refusals{next, refused} })
+	w, err := NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
 	}
+	requests := start(t, w)
+	w.Ensure(tenant)
+	<-refused
+	<-refused
+	select {
+	case got := <-requests:
+		t.Fatalf("reported %q before there were rights", got)
+	default:
+	}
+	server.Create(t,
+		&rbacv1.Role{
+			ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "secrets"},
+			Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"list", "watch"}}},
+		},
+		&rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "secrets"},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "secrets"},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: config.Impersonate.UserName}},
+		})
+	expect(t, requests, tenant, "")
+}
+
+// refusals reports each answer that says Forbidden.
+type refusals struct {
+	http.RoundTripper
+
+	refused chan<- struct{}
+}
+
+func (r refusals) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := r.RoundTripper.RoundTrip(request)
+	if err == nil && response.StatusCode == http.StatusForbidden {
+		r.refused <- struct{}{}
+	}
+	return response, err
 }
 
 func TestWatchForgetsReleasedNamespaces(t *testing.T) {
-	client := newClient(t, secret("one", "a", "1"), secret("two", "b", "1"))
-	w := New(client)
+	one, two := server.Namespace(t), server.Namespace(t)
+	server.Create(t, secret(one, "a"), secret(two, "b"))
+	w := New(newClient(t))
 	requests := start(t, w)
-	w.Ensure("one")
-	expect(t, requests, "one", "a")
-	w.Release("one")
+	w.Ensure(one)
+	expect(t, requests, one, "a")
+	w.Release(one)
 	w.Release("never-asked-for")
-	w.Ensure("two")
-	expect(t, requests, "two", "b")
+	w.Ensure(two)
+	expect(t, requests, two, "b")
 
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if _, found := w.namespaces["one"]; found || len(w.namespaces) != 1 {
-		t.Errorf("namespaces watched: %v, want only two", w.namespaces)
+	if _, found := w.namespaces[one]; found || len(w.namespaces) != 1 {
+		t.Errorf("namespaces watched: %v, want only %s", w.namespaces, two)
 	}
 }
 
