@@ -22,8 +22,10 @@ PROVIDER_PACKAGES := $(filter-out hostclaim,$(notdir $(patsubst %/,%,$(wildcard 
 GENERATED := api/v1beta2/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml \
 	config/hostclaim/crd/bases config/hostclaim/rbac/role.yaml
 
-# -race where it is affordable: the tests that start servers go without.
+# -race where it is affordable: the stories on servers go without.
 UNIT_FLAGS ?= -race -shuffle=on
+# The folder with etcd and kube-apiserver, built from source if KUBEBUILDER_ASSETS is not set.
+ASSETS := $${KUBEBUILDER_ASSETS:-$$($(DEVCLUSTER) build etcd kube-apiserver)}
 API_FLAGS ?= -shuffle=on -timeout 15m
 E2E_FLAGS ?= -count=1 -timeout 60m -v
 # Packages of module test that need an API server, and those that need a whole dev cluster.
@@ -88,16 +90,16 @@ dev-down: ## Stop the dev cluster
 test: test-unit test-api test-e2e ## Run all tests
 
 .PHONY: test-unit
-test-unit: ## Run the tests that need no server
-	go test $(UNIT_FLAGS) ./...
+test-unit: ## Run the tests beside the code; a few start an API server for themselves
+	assets=$(ASSETS); KUBEBUILDER_ASSETS=$$assets go test $(UNIT_FLAGS) ./...
 	go -C api test $(UNIT_FLAGS) ./...
 	go -C hack/tools test $(UNIT_FLAGS) ./...
 	go -C hack/devcluster test $(UNIT_FLAGS) ./...
 	cd test && go test $(UNIT_FLAGS) $$(go list ./... | grep -vE '$(SERVED)')
 
 .PHONY: test-api
-test-api: ## Run the tests against a real API server, built from source if KUBEBUILDER_ASSETS is not set
-	assets=$${KUBEBUILDER_ASSETS:-$$($(DEVCLUSTER) build etcd kube-apiserver)}; \
+test-api: ## Run the stories of each controller against a real API server
+	assets=$(ASSETS); \
 	cd test && KUBEBUILDER_ASSETS=$$assets go test $(API_FLAGS) $(API_TESTS:%=./%/...)
 
 .PHONY: test-e2e

@@ -45,13 +45,15 @@ func TestCheck(t *testing.T) {
 		"accepts embedded certificates": {given: config(
 			"client-certificate-data: Yw==\nclient-key-data: aw==", server+"\ncertificate-authority-data: Y2E=")},
 		"refuses a token file, which could be the manager's own token": {
-			given: config("tokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token", server), field: "users[u].tokenFile"},
+			given: config("tokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token", server), field: "users[u].tokenFile",
+		},
 		"refuses a token file beside a token":  {given: config(token+"\ntokenFile: /etc/passwd", server), field: "users[u].tokenFile"},
 		"refuses a client certificate file":    {given: config("client-certificate: /c", server), field: "users[u].client-certificate"},
 		"refuses a client key file":            {given: config("client-key: /k", server), field: "users[u].client-key"},
 		"refuses a certificate authority file": {given: config(token, server+"\ncertificate-authority: /ca"), field: "clusters[k].certificate-authority"},
 		"refuses to run a program": {
-			given: config("exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, interactiveMode: Never}", server), field: "users[u].exec"},
+			given: config("exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, interactiveMode: Never}", server), field: "users[u].exec",
+		},
 		"refuses an auth provider":           {given: config("auth-provider: {name: oidc}", server), field: "users[u].auth-provider"},
 		"refuses to act as another user":     {given: config(token+"\nas: admin", server), field: "users[u].as"},
 		"refuses to act in a group":          {given: config(token+"\nas-groups: [system:masters]", server), field: "users[u].as"},
@@ -59,7 +61,8 @@ func TestCheck(t *testing.T) {
 		"refuses a server without a scheme":  {given: config(token, "server: 203.0.113.7:6443"), field: "clusters[k].server"},
 		"refuses a cluster without a server": {given: config(token, "insecure-skip-tls-verify: true"), field: "clusters[k].server"},
 		"looks at users that no context names": {
-			given: strings.Replace(config(token, server), "users:\n", "users:\n- name: other\n  user: {tokenFile: /t}\n", 1), field: "users[other].tokenFile"},
+			given: strings.Replace(config(token, server), "users:\n", "users:\n- name: other\n  user: {tokenFile: /t}\n", 1), field: "users[other].tokenFile",
+		},
 		"refuses what is too large": {given: strings.Repeat("#", MaxSize+1), field: "its size"},
 	}
 	for name, tt := range tests {

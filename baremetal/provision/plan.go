@@ -19,6 +19,8 @@ package provision
 import (
 	"fmt"
 
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim"
 )
@@ -176,12 +178,22 @@ func wantsClaim(o Observed, p *Plan) bool {
 	if o.Claim.HasHost() {
 		return false
 	}
-	message := "Waiting for the hostclaim manager to look at the HostClaim"
-	if o.Claim.Message != "" {
-		message = o.Claim.Message
-	}
-	p.wait(infrav1.AssociateBareMetalHostCondition, infrav1.HostClaimNotBoundReason, message)
+	p.wait(infrav1.AssociateBareMetalHostCondition, infrav1.HostClaimNotBoundReason, whyUnbound(o.Claim))
 	return true
+}
+
+// whyUnbound repeats the claim's own explanation, with what can be done where the
+// claim itself only counts.
+func whyUnbound(claim hostclaim.State) string {
+	switch {
+	case claim.Message == "":
+		return "Waiting for the hostclaim manager to look at the HostClaim"
+	case claim.Reason == bmov1alpha1.NoBareMetalHostReason:
+		return claim.Message + ". The first host that fits will be bound: " +
+			"have one freed or added, or ask for others with hostSelector and failureDomain in a new template"
+	default:
+		return claim.Message
+	}
 }
 
 // claimLost says that there is, or will be, no server behind the machine, and

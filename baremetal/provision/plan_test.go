@@ -163,6 +163,17 @@ func TestNextBeforeBind(t *testing.T) {
 				Waits:   []Wait{{"AssociateBareMetalHost", "HostClaimNotBound", "8 hosts seen: 8 in use"}},
 			},
 		},
+		"adds what can be done when no host fits": {
+			given: observe(unbound, func(o *Observed) { o.Claim.Reason = "NoBareMetalHost" }),
+			want: Plan{
+				Claim:   claim(nil),
+				Secrets: Secrets{UserData: "boot"},
+				Waits: []Wait{{
+					"AssociateBareMetalHost", "HostClaimNotBound", "8 hosts seen: 8 in use. The first host that fits will be bound: " +
+						"have one freed or added, or ask for others with hostSelector and failureDomain in a new template",
+				}},
+			},
+		},
 		"does not ask for the Cluster's readiness once there is a claim": {
 			given: observe(unbound, func(o *Observed) { o.Machine.ClusterReady = false }),
 			want: Plan{
