@@ -433,7 +433,7 @@ func TestHandsOff(t *testing.T) {
 		"a paused claim":                       {newClaim(ours, annotated("cluster.x-k8s.io/paused")), true},
 		"a paused claim that goes":             {newClaim(ours, going, annotated("cluster.x-k8s.io/paused")), true},
 		"a claim that was moved":               {newClaim(ours, going, annotated("clusterctl.cluster.x-k8s.io/delete-for-move")), true},
-		"a claim that goes without us":         {newClaim(going), true},
+		"a claim whose finalizer was stripped": {newClaim(going), false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

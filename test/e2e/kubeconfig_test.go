@@ -31,6 +31,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
 )
@@ -101,8 +102,9 @@ func TestTenantWhoNamesATokenFileGetsNoCredentials(t *testing.T) {
 		g.Expect(err).NotTo(gomega.HaveOccurred())
 		g.Expect(string(text)).To(gomega.ContainSubstring("curious/c-kubeconfig: kubeconfig: users[u].tokenFile is not permitted"))
 	})
+	before := secret.DeepCopy()
 	secret.Data = kubeconfig(clientcmdapi.AuthInfo{Token: "token-of-the-tenant"})
-	must(t, lab.admin.Update(t.Context(), secret))
+	must(t, s.Client.Patch(t.Context(), secret, client.MergeFrom(before)))
 	eventually(t, "the manager connects with the tenant's own token", func(g gomega.Gomega) {
 		g.Expect(server.got("Bearer token-of-the-tenant")).To(gomega.BeTrue())
 	})
