@@ -18,19 +18,11 @@ package setup
 
 import (
 	"context"
-	"crypto/tls"
-	"errors"
 	"fmt"
-	"time"
 
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/cluster-api/util/apiwarnings"
-	"sigs.k8s.io/cluster-api/util/flags"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/preflight"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/webhooks"
@@ -58,17 +50,12 @@ func Run(ctx context.Context, o Options) error {
 
 // NewManager returns a manager with everything set up, ready to start.
 func NewManager(ctx context.Context, restConfig *rest.Config, o Options) (ctrl.Manager, error) {
-	restConfig = rest.CopyConfig(restConfig)
-	restConfig.QPS, restConfig.Burst, restConfig.UserAgent = o.API.QPS, o.API.Burst, userAgent
+	restConfig = o.RESTConfig(restConfig, userAgent)
 	restConfig.WarningHandler = apiwarnings.DefaultHandler(ctrl.LoggerFrom(ctx).WithName("API server warning"))
-	tlsOptions, metrics, err := flags.GetManagerOptions(o.Serving)
-	if err != nil {
-		return nil, fmt.Errorf("TLS and diagnostics: %w", err)
-	}
 	if err := preflight.Await(ctx, restConfig, neededKinds()...); err != nil {
 		return nil, err
 	}
-	managerOptions, err := managerOptions(o, tlsOptions, *metrics)
+	managerOptions, err := managerOptions(o)
 	if err != nil {
 		return nil, err
 	}
@@ -79,46 +66,17 @@ func NewManager(ctx context.Context, restConfig *rest.Config, o Options) (ctrl.M
 	if err := addControllers(ctx, mgr, o); err != nil {
 		return nil, err
 	}
-	return mgr, addServers(mgr, o)
+	return mgr, o.AddServers(mgr, webhooks.SetupWithManager)
 }
 
-func managerOptions(o Options, tlsOptions []func(*tls.Config), metrics metricsserver.Options) (ctrl.Options, error) {
-	scheme, err := NewScheme()
+func managerOptions(o Options) (ctrl.Options, error) {
+	options, err := o.ManagerOptions(leaderElectionID)
 	if err != nil {
+		return ctrl.Options{}, err
+	}
+	if options.Scheme, err = NewScheme(); err != nil {
 		return ctrl.Options{}, fmt.Errorf("make the scheme: %w", err)
 	}
-	options := ctrl.Options{
-		Scheme:                        scheme,
-		Cache:                         CacheOptions(o),
-		Client:                        ClientOptions(),
-		Controller:                    config.Controller{CacheSyncTimeout: 5 * time.Minute},
-		Metrics:                       metrics,
-		HealthProbeBindAddress:        o.HealthAddress,
-		LeaderElection:                o.LeaderElection.Enabled,
-		LeaderElectionID:              leaderElectionID,
-		LeaderElectionNamespace:       o.LeaderElection.Namespace,
-		LeaderElectionReleaseOnCancel: true,
-		LeaseDuration:                 &o.LeaderElection.LeaseDuration,
-		RenewDeadline:                 &o.LeaderElection.RenewDeadline,
-		RetryPeriod:                   &o.LeaderElection.RetryPeriod,
-	}
-	if o.WebhookPort != 0 {
-		options.WebhookServer = webhook.NewServer(webhook.Options{
-			Port: o.WebhookPort, CertDir: o.WebhookCertDir, TLSOpts: tlsOptions,
-		})
-	}
+	options.Cache, options.Client = CacheOptions(o), ClientOptions()
 	return options, nil
-}
-
-// addServers adds webhooks and probes. A manager is ready when its webhooks
-// answer, leader or not.
-func addServers(mgr ctrl.Manager, o Options) error {
-	check := healthz.Ping
-	if o.WebhookPort != 0 {
-		if err := webhooks.SetupWithManager(mgr); err != nil {
-			return err
-		}
-		check = mgr.GetWebhookServer().StartedChecker()
-	}
-	return errors.Join(mgr.AddHealthzCheck("healthz", healthz.Ping), mgr.AddReadyzCheck("readyz", check))
 }

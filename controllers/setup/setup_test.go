@@ -33,6 +33,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/preflight"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/process"
 )
 
 // parse returns the options that the flags give.
@@ -50,11 +51,14 @@ func parse(t *testing.T, flags ...string) Options {
 func TestDefaults(t *testing.T) {
 	o := parse(t)
 	want := Options{
-		API: Rate{QPS: 100, Burst: 200}, Workload: Rate{QPS: 20, Burst: 30}, SyncPeriod: 10 * time.Hour,
-		WebhookPort: 9443, WebhookCertDir: "/tmp/k8s-webhook-server/serving-certs/", HealthAddress: ":9440",
-		LeaderElection: LeaderElection{LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second},
-		Concurrency:    Concurrency{Cluster: 10, Machine: 10, DataTemplate: 10, Data: 10, ClusterCache: 10},
-		Serving:        o.Serving, Logging: o.Logging,
+		Options: process.Options{
+			API: process.Rate{QPS: 100, Burst: 200}, SyncPeriod: 10 * time.Hour,
+			WebhookPort: 9443, WebhookCertDir: "/tmp/k8s-webhook-server/serving-certs/", HealthAddress: ":9440",
+			LeaderElection: process.LeaderElection{LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second},
+			Serving:        o.Serving, Logging: o.Logging,
+		},
+		Workload:    process.Rate{QPS: 20, Burst: 30},
+		Concurrency: Concurrency{Cluster: 10, Machine: 10, DataTemplate: 10, Data: 10, ClusterCache: 10},
 	}
 	if diff := cmp.Diff(want, o); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)

@@ -18,22 +18,14 @@ package setup
 
 import (
 	"context"
-	"crypto/tls"
-	"errors"
 	"fmt"
-	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/cluster-api/util/flags"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/admission"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/preflight"
@@ -68,16 +60,11 @@ func Run(ctx context.Context, o Options) error {
 
 // NewManager returns a manager with everything set up, ready to start.
 func NewManager(ctx context.Context, restConfig *rest.Config, o Options) (ctrl.Manager, error) {
-	restConfig = rest.CopyConfig(restConfig)
-	restConfig.QPS, restConfig.Burst, restConfig.UserAgent = o.QPS, o.Burst, userAgent
+	restConfig = o.RESTConfig(restConfig, userAgent)
 	if err := preflight.Await(ctx, restConfig, needs()...); err != nil {
 		return nil, err
 	}
-	tlsOptions, diagnostics, err := flags.GetManagerOptions(o.Serving)
-	if err != nil {
-		return nil, fmt.Errorf("TLS and diagnostics: %w", err)
-	}
-	managerOptions, err := managerOptions(o, tlsOptions, *diagnostics)
+	managerOptions, err := managerOptions(o)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +75,7 @@ func NewManager(ctx context.Context, restConfig *rest.Config, o Options) (ctrl.M
 	if err := AddControllers(ctx, mgr, o, metrics.Registry); err != nil {
 		return nil, err
 	}
-	return mgr, addServers(mgr, o)
+	return mgr, o.AddServers(mgr, admission.SetupWithManager)
 }
 
 // needs are the kinds that the manager cannot do without.
@@ -111,47 +98,17 @@ func NewScheme() (*runtime.Scheme, error) {
 	return scheme, builder.AddToScheme(scheme)
 }
 
-func managerOptions(o Options, tlsOptions []func(*tls.Config), diagnostics metricsserver.Options) (ctrl.Options, error) {
-	scheme, err := NewScheme()
+func managerOptions(o Options) (ctrl.Options, error) {
+	options, err := o.ManagerOptions(leaderElectionID)
 	if err != nil {
+		return ctrl.Options{}, err
+	}
+	if options.Scheme, err = NewScheme(); err != nil {
 		return ctrl.Options{}, fmt.Errorf("make the scheme: %w", err)
 	}
-	cacheOptions, err := CacheOptions(o)
-	if err != nil {
+	if options.Cache, err = CacheOptions(o); err != nil {
 		return ctrl.Options{}, fmt.Errorf("plan the cache: %w", err)
 	}
-	options := ctrl.Options{
-		Scheme:                        scheme,
-		Cache:                         cacheOptions,
-		Client:                        ClientOptions(),
-		Controller:                    config.Controller{CacheSyncTimeout: 5 * time.Minute},
-		Metrics:                       diagnostics,
-		HealthProbeBindAddress:        o.HealthAddress,
-		LeaderElection:                o.LeaderElection.Enabled,
-		LeaderElectionID:              leaderElectionID,
-		LeaderElectionNamespace:       o.LeaderElection.Namespace,
-		LeaderElectionReleaseOnCancel: true,
-		LeaseDuration:                 &o.LeaderElection.LeaseDuration,
-		RenewDeadline:                 &o.LeaderElection.RenewDeadline,
-		RetryPeriod:                   &o.LeaderElection.RetryPeriod,
-	}
-	if o.WebhookPort != 0 {
-		options.WebhookServer = webhook.NewServer(webhook.Options{
-			Port: o.WebhookPort, CertDir: o.WebhookCertDir, TLSOpts: tlsOptions,
-		})
-	}
+	options.Client = ClientOptions()
 	return options, nil
-}
-
-// addServers adds webhook and probes. A manager is ready when its webhook
-// answers, leader or not.
-func addServers(mgr ctrl.Manager, o Options) error {
-	check := healthz.Ping
-	if o.WebhookPort != 0 {
-		if err := admission.SetupWithManager(mgr); err != nil {
-			return err
-		}
-		check = mgr.GetWebhookServer().StartedChecker()
-	}
-	return errors.Join(mgr.AddHealthzCheck("healthz", healthz.Ping), mgr.AddReadyzCheck("readyz", check))
 }
