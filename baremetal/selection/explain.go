@@ -31,11 +31,16 @@ import (
 //
 // Reasons stand in a fixed order, those of the host before those of the claim.
 // Hosts are counted, never named, since they may be of another namespace. A
-// host that does fit is counted as free: it was taken or freed a moment ago.
+// host that does fit counts as in use: another claim is about to be bound to it,
+// and if that fails, the host is offered again.
 func Explain(c Criteria, hosts iter.Seq[*bmov1alpha1.BareMetalHost]) string {
 	counts, total := map[Misfit]int{}, 0
 	for host := range hosts {
-		counts[Fits(c, host)]++
+		misfit := Fits(c, host)
+		if misfit == "" {
+			misfit = InUse
+		}
+		counts[misfit]++
 		total++
 	}
 	if total == 0 {
@@ -46,9 +51,6 @@ func Explain(c Criteria, hosts iter.Seq[*bmov1alpha1.BareMetalHost]) string {
 		if n := counts[misfit]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, misfit))
 		}
-	}
-	if n := counts[""]; n > 0 {
-		parts = append(parts, fmt.Sprintf("%d free a moment ago", n))
 	}
 	noun := "hosts"
 	if total == 1 {

@@ -395,7 +395,7 @@ func TestExplain(t *testing.T) {
 		"no hosts in the namespace":                 {[]claimEdit{wantsNamespace("x")}, nil, "no hosts seen in namespace x"},
 		"a host outside the namespace":              {[]claimEdit{wantsNamespace("x")}, many(1), "1 host seen: 1 outside namespace x"},
 		"a host outside the failure domain":         {[]claimEdit{wantsDomain("fd")}, many(2), "2 hosts seen: 2 outside failure domain fd"},
-		"a host that has become free meanwhile":     {nil, many(1), "1 host seen: 1 free a moment ago"},
+		"a host that another claim is taking":       {nil, many(1), "1 host seen: 1 in use"},
 		"a requirement given twice is counted once": {[]claimEdit{wants("a", "exists"), wants("a", "exists")}, many(2), "2 hosts seen: 2 without label a"},
 	}
 	for name, tt := range tests {

@@ -25,22 +25,15 @@ import (
 
 	"github.com/onsi/gomega"
 	"github.com/spf13/pflag"
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/yaml"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/setup"
-	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
 const (
-	managerRole = "capm3-manager-role"
 	secretsRole = "capm3-tenant-secrets"
-	managerUser = "system:serviceaccount:capm3-system:capm3-manager"
 
 	// patience is how long a story waits. A step takes milliseconds, and a CRD
 	// that has just come some seconds.
@@ -82,13 +75,13 @@ func (m managed) Run() int {
 }
 
 func start(ctx context.Context) (<-chan error, error) {
-	if err := grantRoles(ctx); err != nil {
+	if err := server.InstallRoles(ctx, harness.ProviderAccount()); err != nil {
 		return nil, err
 	}
 	if err := addressManagement.remove(ctx); err != nil {
 		return nil, err
 	}
-	provider, err := setup.NewManager(ctx, asManager(), options())
+	provider, err := setup.NewManager(ctx, server.As(harness.ProviderAccount()), options())
 	if err != nil {
 		return nil, err
 	}
@@ -104,43 +97,4 @@ func options() setup.Options {
 	o.WebhookPort, o.HealthAddress = 0, "0"
 	o.Serving.InsecureDiagnostics, o.Serving.DiagnosticsAddress = true, "0"
 	return o
-}
-
-// asManager is the way into the cluster with the rights of the manager.
-func asManager() *rest.Config {
-	config := rest.CopyConfig(server.Config)
-	config.Impersonate.UserName = managerUser
-	return config
-}
-
-// grantRoles installs the roles of config/rbac and binds the one that the
-// hardened form binds for the whole cluster.
-func grantRoles(ctx context.Context) error {
-	repo, err := components.FindRepo(".")
-	if err != nil {
-		return err
-	}
-	for file, name := range map[string]string{"role.yaml": managerRole, "tenant_secrets_role.yaml": secretsRole} {
-		text, err := os.ReadFile(repo.Path("config", "rbac", file))
-		if err != nil {
-			return err
-		}
-		role := &rbacv1.ClusterRole{}
-		if err := yaml.Unmarshal(text, role); err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-		role.Name = name
-		if err := server.Client.Create(ctx, role); err != nil {
-			return err
-		}
-	}
-	return server.Client.Create(ctx, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: managerRole},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: managerRole},
-		Subjects:   subjects(),
-	})
-}
-
-func subjects() []rbacv1.Subject {
-	return []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: managerUser}}
 }

@@ -24,7 +24,6 @@ import (
 	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -34,6 +33,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
 const clusterName = "a"
@@ -78,11 +78,7 @@ func newNamespace(t *testing.T) *tenant {
 }
 
 func (tn *tenant) grantSecrets() {
-	tn.create(&rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: secretsRole},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: secretsRole},
-		Subjects:   subjects(),
-	})
+	tn.g.Expect(server.Bind(tn.ctx, harness.ProviderAccount(), tn.namespace, secretsRole)).To(gomega.Succeed())
 }
 
 func (tn *tenant) create(objects ...client.Object) {

@@ -25,6 +25,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
 // copies returns what was copied next to the hosts, by kind.
@@ -111,9 +113,9 @@ func TestMissingRightsAreNamedAndAwaited(t *testing.T) {
 		}
 	}
 	says("may not get secrets in namespace "+w.tenant, "ClusterRole "+sourceSecretsRole)
-	w.ok(grantSecrets(w.ctx, w.tenant, sourceSecretsRole))
+	w.ok(server.Bind(w.ctx, harness.HostClaimAccount(), w.tenant, sourceSecretsRole))
 	says("secrets in namespace "+w.infra, "ClusterRole "+hostSecretsRole)
-	w.ok(grantSecrets(w.ctx, w.infra, hostSecretsRole))
+	w.ok(server.Bind(w.ctx, harness.HostClaimAccount(), w.infra, hostSecretsRole))
 	w.expect("machine", "Ready", "True/Provisioned")
 }
 

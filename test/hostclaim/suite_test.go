@@ -20,30 +20,20 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/onsi/gomega"
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/yaml"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
 // The roles of config/hostclaim/rbac under the names that kustomize gives them.
 const (
-	managerRole       = "hostclaim-manager-role"
 	sourceSecretsRole = "hostclaim-source-secrets"
 	hostSecretsRole   = "hostclaim-host-secrets"
-
-	managerName   = "hostclaim-manager"
-	managerSystem = "hostclaim-system"
-	managerUser   = "system:serviceaccount:" + managerSystem + ":" + managerName
 
 	// patience is how long a story waits; each step takes milliseconds.
 	patience = 20 * time.Second
@@ -65,46 +55,9 @@ func TestMain(m *testing.M) {
 type withRoles struct{ tests *testing.M }
 
 func (w withRoles) Run() int {
-	if err := installRoles(context.Background()); err != nil {
+	if err := server.InstallRoles(context.Background(), harness.HostClaimAccount()); err != nil {
 		fmt.Fprintf(os.Stderr, "install the roles: %v\n", err)
 		return 1
 	}
 	return w.tests.Run()
-}
-
-func installRoles(ctx context.Context) error {
-	repo, err := components.FindRepo(".")
-	if err != nil {
-		return err
-	}
-	for file, name := range map[string]string{
-		"role.yaml": managerRole, "source_secrets_role.yaml": sourceSecretsRole, "host_secrets_role.yaml": hostSecretsRole,
-	} {
-		text, err := os.ReadFile(filepath.Clean(repo.Path("config", "hostclaim", "rbac", file)))
-		if err != nil {
-			return err
-		}
-		role := &rbacv1.ClusterRole{}
-		if err := yaml.Unmarshal(text, role); err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-		role.Name = name
-		if err := server.Client.Create(ctx, role); err != nil {
-			return err
-		}
-	}
-	return server.Client.Create(ctx, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: managerRole},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: managerRole},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: managerSystem, Name: managerName}},
-	})
-}
-
-// grantSecrets binds one of the two roles on secrets in one namespace.
-func grantSecrets(ctx context.Context, namespace, role string) error {
-	return server.Client.Create(ctx, &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: role},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: managerSystem, Name: managerName}},
-	})
 }

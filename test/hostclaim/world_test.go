@@ -68,8 +68,8 @@ func newWorld(t *testing.T) *world {
 
 // withRights lets the manager at the secrets of both namespaces.
 func (w *world) withRights() *world {
-	w.ok(grantSecrets(w.ctx, w.tenant, sourceSecretsRole))
-	w.ok(grantSecrets(w.ctx, w.infra, hostSecretsRole))
+	w.ok(server.Bind(w.ctx, harness.HostClaimAccount(), w.tenant, sourceSecretsRole))
+	w.ok(server.Bind(w.ctx, harness.HostClaimAccount(), w.infra, hostSecretsRole))
 	return w
 }
 
@@ -97,7 +97,7 @@ func (w *world) managerWith(write func(do func() error) error) (stop func()) {
 		}
 	}
 	limited := rest.CopyConfig(server.Config)
-	limited.Impersonate.UserName = managerUser
+	limited.Impersonate.UserName = harness.HostClaimAccount().User()
 	as := &harness.Server{Config: limited, Scheme: server.Scheme, Client: server.Client}
 	return as.StartManager(w.t, options, func(ctx context.Context, mgr ctrl.Manager) error {
 		return setup.AddControllers(ctx, mgr, w.options, prometheus.NewRegistry())

@@ -26,6 +26,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
 // TestRights shows that the manager, which all stories of this package run with
@@ -39,7 +41,7 @@ func TestRights(t *testing.T) {
 	g.Expect(server.Client.Create(ctx, bmc)).To(gomega.Succeed())
 	g.Expect(server.Client.Create(ctx, host)).To(gomega.Succeed())
 
-	manager, err := client.New(asManager(), client.Options{Scheme: server.Scheme})
+	manager, err := client.New(server.As(harness.ProviderAccount()), client.Options{Scheme: server.Scheme})
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	for _, o := range []client.Object{host, bmc} {
 		err := manager.Get(ctx, client.ObjectKeyFromObject(o), o)
@@ -72,6 +74,6 @@ func TestSecretsForbidden(t *testing.T) {
 	tn.cluster()
 	tn.machine()
 	tn.waits("AssociateBareMetalHost", "SecretsForbidden", "get secrets", tn.namespace, "RoleBinding", secretsRole)
-	tn.g.Expect(grantSecrets(tn.ctx, tn.namespace)).To(gomega.Succeed())
+	tn.g.Expect(server.Bind(tn.ctx, harness.ProviderAccount(), tn.namespace, secretsRole)).To(gomega.Succeed())
 	tn.claimed()
 }

@@ -20,32 +20,23 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/onsi/gomega"
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/setup"
-	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
 const (
-	managerRole   = "capm3-manager-role"
-	secretsRole   = "capm3-tenant-secrets"
-	managerUser   = "system:serviceaccount:capm3-system:capm3-manager"
-	managerName   = "capm3-manager"
-	managerSystem = "capm3-system"
+	secretsRole = "capm3-tenant-secrets"
 
 	// patience is how long a story waits for the manager. A step takes
 	// milliseconds; only the connection to a workload cluster is slow.
@@ -85,10 +76,10 @@ func (m managed) Run() int {
 }
 
 func start(ctx context.Context) (<-chan error, error) {
-	if err := grantRoles(ctx); err != nil {
+	if err := server.InstallRoles(ctx, harness.ProviderAccount()); err != nil {
 		return nil, err
 	}
-	mgr, err := setup.NewManager(ctx, asManager(), options())
+	mgr, err := setup.NewManager(ctx, server.As(harness.ProviderAccount()), options())
 	if err != nil {
 		return nil, err
 	}
@@ -104,54 +95,6 @@ func options() setup.Options {
 	o.WebhookPort, o.HealthAddress = 0, "0"
 	o.Serving.InsecureDiagnostics, o.Serving.DiagnosticsAddress = true, "0"
 	return o
-}
-
-// asManager is the way into the cluster with the rights of the manager.
-func asManager() *rest.Config {
-	config := rest.CopyConfig(server.Config)
-	config.Impersonate.UserName = managerUser
-	return config
-}
-
-// grantRoles installs the roles of config/rbac as kustomize names them, and
-// binds the one that is bound cluster-wide in the hardened form.
-func grantRoles(ctx context.Context) error {
-	repo, err := components.FindRepo(".")
-	if err != nil {
-		return err
-	}
-	for file, name := range map[string]string{"role.yaml": managerRole, "tenant_secrets_role.yaml": secretsRole} {
-		text, err := os.ReadFile(filepath.Clean(repo.Path("config", "rbac", file)))
-		if err != nil {
-			return err
-		}
-		role := &rbacv1.ClusterRole{}
-		if err := yaml.Unmarshal(text, role); err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-		role.Name = name
-		if err := server.Client.Create(ctx, role); err != nil {
-			return err
-		}
-	}
-	return server.Client.Create(ctx, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: managerRole},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: managerRole},
-		Subjects:   subjects(),
-	})
-}
-
-// grantSecrets lets the manager at the secrets of one namespace.
-func grantSecrets(ctx context.Context, namespace string) error {
-	return server.Client.Create(ctx, &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: secretsRole},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: secretsRole},
-		Subjects:   subjects(),
-	})
-}
-
-func subjects() []rbacv1.Subject {
-	return []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: managerSystem, Name: managerName}}
 }
 
 // tenant is a namespace with the objects of one story.
@@ -170,7 +113,7 @@ func newTenant(t *testing.T) *tenant {
 		Client: server.Client, g: gomega.NewWithT(t), ctx: t.Context(),
 		namespace: server.Namespace(t, "tenant", nil),
 	}
-	tn.g.Expect(grantSecrets(tn.ctx, tn.namespace)).To(gomega.Succeed())
+	tn.g.Expect(server.Bind(tn.ctx, harness.ProviderAccount(), tn.namespace, secretsRole)).To(gomega.Succeed())
 	return tn
 }
 
