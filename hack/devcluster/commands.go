@@ -19,6 +19,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -81,7 +82,8 @@ func upCommand(s *settings) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Printf("The dev cluster runs at %s\n  export KUBECONFIG=%s\n", up.Server, cluster.AdminKubeconfig(up.Dir))
+			fmt.Printf("The dev cluster runs at %s\n  export KUBECONFIG=%s\nLogs: %s\nStop: make dev-down\n",
+				up.Server, cluster.AdminKubeconfig(up.Dir), filepath.Join(up.Dir, "logs", "*.log"))
 			return nil
 		},
 	}

@@ -64,7 +64,7 @@ func (p *script) curtain(ctx context.Context, took time.Duration) error {
 		return err
 	}
 	p.out.Text("\n" + table(rows))
-	p.out.Text(fmt.Sprintf("The story took %.0f s; the slowest machine was provisioned %s after its turn.\nResident memory: %s.",
+	p.out.Text(fmt.Sprintf("The story took %.0f s; the slowest machine was provisioned %s after its turn, that is, after its user data and a server were there.\nResident memory: %s.",
 		took.Seconds(), seconds(slowest), memory))
 	p.out.Text(p.hints())
 	return nil
