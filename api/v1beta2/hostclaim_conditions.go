@@ -82,10 +82,3 @@ const (
 
 // OtherControllerReason is the reason of StoodDown True.
 const OtherControllerReason = "OtherController"
-
-// BindingFailedReason and ReleaseFailedReason mean that a request to the API
-// server failed; it is tried again with growing pauses.
-const (
-	BindingFailedReason = "BindingFailed"
-	ReleaseFailedReason = "ReleaseFailed"
-)

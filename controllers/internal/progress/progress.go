@@ -23,7 +23,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 // ErrStale is the error of a step that found its facts out of date before it
@@ -77,12 +76,6 @@ func Failed(err error) Outcome {
 // may read; the error itself goes to the log only.
 func FailedBecause(reason, message string, err error) Outcome {
 	return Waiting(reason, message).And(Failed(err))
-}
-
-// Terminal is the outcome of a step that only a changed spec can mend: it is
-// not retried.
-func Terminal(reason, message string, err error) Outcome {
-	return FailedBecause(reason, message, reconcile.TerminalError(err))
 }
 
 // Done says that the step neither waits nor failed.

@@ -26,7 +26,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 func TestResult(t *testing.T) {
@@ -102,15 +101,5 @@ func TestAnd(t *testing.T) {
 	}
 	if !(Outcome{}).And(Outcome{}).Done() {
 		t.Error("two steps that are done are done together")
-	}
-}
-
-func TestTerminal(t *testing.T) {
-	o := Terminal("InvalidSpec", "mend the spec", errors.New("bad"))
-	if !errors.Is(o.Err(), reconcile.TerminalError(nil)) {
-		t.Errorf("%v is retried, want a terminal error", o.Err())
-	}
-	if o.Done() {
-		t.Error("a failure is not done")
 	}
 }
