@@ -13,6 +13,7 @@ MODULES := . api test hack/devcluster hack/tools
 CONTROLLER_GEN := $(CURDIR)/bin/tools/controller-gen
 GOLANGCI_LINT := $(CURDIR)/bin/tools/golangci-lint
 DEVCLUSTER := go -C hack/devcluster run .
+GO_TEST := $(CURDIR)/hack/gotest.sh
 
 HEADER := $(CURDIR)/hack/boilerplate/boilerplate.go.txt
 HOSTCLAIM_API := github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1
@@ -91,20 +92,20 @@ test: test-unit test-api test-e2e ## Run all tests
 
 .PHONY: test-unit
 test-unit: ## Run the tests beside the code; a few start an API server for themselves
-	assets=$(ASSETS); KUBEBUILDER_ASSETS=$$assets go test $(UNIT_FLAGS) ./...
-	go -C api test $(UNIT_FLAGS) ./...
-	go -C hack/tools test $(UNIT_FLAGS) ./...
-	go -C hack/devcluster test $(UNIT_FLAGS) ./...
-	cd test && go test $(UNIT_FLAGS) $$(go list ./... | grep -vE '$(SERVED)')
+	assets=$(ASSETS); KUBEBUILDER_ASSETS=$$assets $(GO_TEST) $(UNIT_FLAGS) ./...
+	$(GO_TEST) -C api $(UNIT_FLAGS) ./...
+	$(GO_TEST) -C hack/tools $(UNIT_FLAGS) ./...
+	$(GO_TEST) -C hack/devcluster $(UNIT_FLAGS) ./...
+	cd test && $(GO_TEST) $(UNIT_FLAGS) $$(go list ./... | grep -vE '$(SERVED)')
 
 .PHONY: test-api
 test-api: ## Run the stories of each controller against a real API server
 	assets=$(ASSETS); \
-	cd test && KUBEBUILDER_ASSETS=$$assets go test $(API_FLAGS) $(API_TESTS:%=./%/...)
+	cd test && KUBEBUILDER_ASSETS=$$assets $(GO_TEST) $(API_FLAGS) $(API_TESTS:%=./%/...)
 
 .PHONY: test-e2e
 test-e2e: ## Run the story of the demo with assertions, on a dev cluster of its own
-	go -C test test $(E2E_FLAGS) ./e2e/...
+	$(GO_TEST) -C test $(E2E_FLAGS) ./e2e/...
 
 ## Generate
 

@@ -34,7 +34,11 @@ func (s *Server) StartManager(t *testing.T, options ctrl.Options, setup func(con
 	t.Helper()
 	options.Scheme = s.Scheme
 	options.Metrics = metricsserver.Options{BindAddress: "0"}
-	options.Controller = config.Controller{SkipNameValidation: ptr.To(true), CacheSyncTimeout: time.Minute}
+	options.Controller = config.Controller{
+		SkipNameValidation: ptr.To(true),
+		CacheSyncTimeout:   time.Minute,
+		UsePriorityQueue:   ptr.To(false), // as the managers have it
+	}
 	mgr, err := ctrl.NewManager(s.Config, options)
 	if err != nil {
 		t.Fatalf("new manager: %v", err)

@@ -259,9 +259,20 @@ func (w *world) expectPristine(name string) {
 	copies := &corev1.SecretList{}
 	w.ok(w.List(w.ctx, copies, client.InNamespace(w.infra), client.HasLabels{"hostclaim.metal3.io/claim-uid"}))
 	w.g.Expect(copies.Items).To(gomega.BeEmpty())
-	facts := &bmov1alpha1.HardwareDataList{}
-	w.ok(w.List(w.ctx, facts, client.InNamespace(w.tenant)))
-	w.g.Expect(facts.Items).To(gomega.BeEmpty())
+	w.g.Expect(w.facts()).To(gomega.BeEmpty())
+}
+
+// expectNoFacts waits until nothing is published in the tenant's namespace.
+func (w *world) expectNoFacts() {
+	w.t.Helper()
+	w.g.Eventually(w.facts).Should(gomega.BeEmpty())
+}
+
+// facts are what is published in the tenant's namespace.
+func (w *world) facts() []bmov1alpha1.HardwareData {
+	list := &bmov1alpha1.HardwareDataList{}
+	w.ok(w.List(w.ctx, list, client.InNamespace(w.tenant)))
+	return list.Items
 }
 
 // copyName is the name that the copy of a claim's secret gets.

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/cluster-api/util/flags"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/config"
@@ -45,7 +46,7 @@ func (o Options) ManagerOptions(lease string) (ctrl.Options, error) {
 		return ctrl.Options{}, fmt.Errorf("TLS and diagnostics: %w", err)
 	}
 	options := ctrl.Options{
-		Controller:                    config.Controller{CacheSyncTimeout: 5 * time.Minute},
+		Controller:                    controllers(),
 		Metrics:                       *diagnostics,
 		HealthProbeBindAddress:        o.HealthAddress,
 		LeaderElection:                o.LeaderElection.Enabled,
@@ -62,6 +63,14 @@ func (o Options) ManagerOptions(lease string) (ctrl.Options, error) {
 		})
 	}
 	return options, nil
+}
+
+// controllers are the options of all controllers of a manager. The priority queue
+// of this controller-runtime can block for good when it shuts down
+// (kubernetes-sigs/controller-runtime#3538, mended in v0.25): the manager would
+// then hold its lease until the grace period is over.
+func controllers() config.Controller {
+	return config.Controller{CacheSyncTimeout: 5 * time.Minute, UsePriorityQueue: ptr.To(false)}
 }
 
 // AddServers adds probes, and webhooks where there is a port for them. A manager

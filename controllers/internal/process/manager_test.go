@@ -1,0 +1,35 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package process
+
+import (
+	"testing"
+
+	"k8s.io/utils/ptr"
+)
+
+// Whoever moves to a controller-runtime with a mended queue drops this with the
+// option.
+func TestManagersDoNotUseTheQueueThatBlocksAtShutdown(t *testing.T) {
+	options, err := NewOptions().ManagerOptions("lease")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ptr.Deref(options.Controller.UsePriorityQueue, true) {
+		t.Error("the priority queue is on; controller-runtime before v0.25 may not end with it")
+	}
+}
