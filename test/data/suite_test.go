@@ -37,7 +37,7 @@ const (
 
 	// patience is how long a story waits. A step takes milliseconds, and a CRD
 	// that has just come some seconds.
-	patience = 30 * time.Second
+	patience = time.Minute
 )
 
 var server harness.Server

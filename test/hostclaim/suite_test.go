@@ -36,7 +36,7 @@ const (
 	hostSecretsRole   = "hostclaim-host-secrets"
 
 	// patience is how long a story waits; each step takes milliseconds.
-	patience = 20 * time.Second
+	patience = time.Minute
 	// stillness is how long something is watched that must not happen.
 	stillness = 500 * time.Millisecond
 )

@@ -40,7 +40,7 @@ const (
 
 	// patience is how long a story waits for the manager. A step takes
 	// milliseconds; only the connection to a workload cluster is slow.
-	patience = 20 * time.Second
+	patience = time.Minute
 	// connecting is how long ClusterCache may take to connect.
 	connecting = 60 * time.Second
 )
