@@ -88,7 +88,7 @@ func TestEachSideIsToldOnce(t *testing.T) {
 		"Warning HostError", "Warning PolicyRevoked", "Warning UserDataSecretSyncFailure",
 	}))
 	w.g.Eventually(func() []string { return w.events(w.infra) }).Should(gomega.Equal([]string{
-		"Normal Claimed", "Normal ClaimUnaffected", "Normal Freed", "Normal Releasing", "Warning ClaimAffected", "Warning PolicyRevoked",
+		"Normal ClaimUnaffected", "Normal Claimed", "Normal Freed", "Normal Releasing", "Warning ClaimAffected", "Warning PolicyRevoked",
 	}))
 	list := &corev1.EventList{}
 	w.ok(w.List(w.ctx, list, client.InNamespace(w.tenant)))
