@@ -52,6 +52,37 @@ var states = [...]bmov1alpha1.ProvisioningState{
 	bmov1alpha1.StateDeleting,
 }
 
+// Standstill says why a host may not leave its state by itself; empty when it does.
+func Standstill(host *bmov1alpha1.BareMetalHost) string {
+	for _, s := range standstills {
+		if s.holds(host) {
+			return s.words
+		}
+	}
+	return ""
+}
+
+// standstills are the reasons of Standstill, first come first told.
+var standstills = [...]struct {
+	words string
+	holds func(*bmov1alpha1.BareMetalHost) bool
+}{
+	{"it is being deleted", func(h *bmov1alpha1.BareMetalHost) bool { return !h.DeletionTimestamp.IsZero() }},
+	{"it is paused, and nothing happens to it until the infrastructure team unpauses it", func(h *bmov1alpha1.BareMetalHost) bool {
+		_, found := h.Annotations[bmov1alpha1.PausedAnnotation]
+		return found
+	}},
+	{"it is detached, and nothing happens to it until the infrastructure team attaches it again", func(h *bmov1alpha1.BareMetalHost) bool {
+		return h.Status.OperationalStatus == bmov1alpha1.OperationalStatusDetached
+	}},
+	{"it is being serviced", func(h *bmov1alpha1.BareMetalHost) bool {
+		return h.Status.OperationalStatus == bmov1alpha1.OperationalStatusServicing
+	}},
+	{"it waits for its turn, as many hosts are worked on", func(h *bmov1alpha1.BareMetalHost) bool {
+		return h.Status.OperationalStatus == bmov1alpha1.OperationalStatusDelayed
+	}},
+}
+
 // InError says that a host reports an error.
 func InError(host *bmov1alpha1.BareMetalHost) bool {
 	return host.Status.ErrorMessage != "" || host.Status.ErrorType != "" ||

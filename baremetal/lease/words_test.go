@@ -18,8 +18,10 @@ package lease
 
 import (
 	"testing"
+	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func TestWords(t *testing.T) {
@@ -62,6 +64,45 @@ func TestWords(t *testing.T) {
 			test.given(&host.Status)
 			if got := (words{StateName(host), ErrorName(host), InError(host)}); got != test.want {
 				t.Errorf("got %+v, want %+v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestStandstill(t *testing.T) {
+	operational := func(s bmov1alpha1.OperationalStatus) func(*bmov1alpha1.BareMetalHost) {
+		return func(h *bmov1alpha1.BareMetalHost) { h.Status.OperationalStatus = s }
+	}
+	tests := map[string]struct {
+		given func(*bmov1alpha1.BareMetalHost)
+		want  string
+	}{
+		"a host that works gets on": {operational(bmov1alpha1.OperationalStatusOK), ""},
+		"a paused one does not": {
+			func(h *bmov1alpha1.BareMetalHost) {
+				h.Annotations = map[string]string{bmov1alpha1.PausedAnnotation: ""}
+			},
+			"it is paused, and nothing happens to it until the infrastructure team unpauses it",
+		},
+		"a detached one does not": {
+			operational(bmov1alpha1.OperationalStatusDetached),
+			"it is detached, and nothing happens to it until the infrastructure team attaches it again",
+		},
+		"one with a new firmware does later": {operational(bmov1alpha1.OperationalStatusServicing), "it is being serviced"},
+		"one of many does later":             {operational(bmov1alpha1.OperationalStatusDelayed), "it waits for its turn, as many hosts are worked on"},
+		"one that goes does not, whatever else there is": {
+			func(h *bmov1alpha1.BareMetalHost) {
+				operational(bmov1alpha1.OperationalStatusDetached)(h)
+				h.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+			}, "it is being deleted",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			host := &bmov1alpha1.BareMetalHost{}
+			test.given(host)
+			if got := Standstill(host); got != test.want {
+				t.Errorf("Standstill() = %q, want %q", got, test.want)
 			}
 		})
 	}

@@ -233,8 +233,8 @@ func hardwareOf(s *scope) metav1.Condition {
 	return c
 }
 
-// readyOf sums up: the way out of a claim that goes, an error of the host, or the
-// first condition that does not hold.
+// readyOf sums up: the way out of a claim that goes, an error of the host, the
+// first condition that does not hold, or that the host is out of management.
 func readyOf(s *scope, all []metav1.Condition) metav1.Condition {
 	c := metav1.Condition{Type: bmov1alpha1.ReadyCondition, Status: metav1.ConditionFalse}
 	if deleting(s.claim) {
@@ -261,7 +261,14 @@ func readyOf(s *scope, all []metav1.Condition) metav1.Condition {
 			return c
 		}
 	}
-	c.Status, c.Reason = metav1.ConditionTrue, bmov1alpha1.ProvisionedReason
+	switch s.host.Status.OperationalStatus {
+	case bmov1alpha1.OperationalStatusDetached:
+		c.Reason, c.Message = bmov1alpha1.DetachedReason, stateMessage(s.host)
+	case bmov1alpha1.OperationalStatusServicing:
+		c.Reason, c.Message = bmov1alpha1.ServicingReason, stateMessage(s.host)
+	default:
+		c.Status, c.Reason = metav1.ConditionTrue, bmov1alpha1.ProvisionedReason
+	}
 	return c
 }
 
@@ -308,6 +315,11 @@ func hostError(host *bmov1alpha1.BareMetalHost, crossing bool) (string, bool) {
 	return message, true
 }
 
+// stateMessage says what the host does, and why it may do nothing for a while.
 func stateMessage(host *bmov1alpha1.BareMetalHost) string {
-	return "The state of the host is " + lease.StateName(host)
+	message := "The state of the host is " + lease.StateName(host)
+	if why := lease.Standstill(host); why != "" {
+		message += "; " + why
+	}
+	return message
 }

@@ -73,6 +73,10 @@ func inState(s bmov1alpha1.ProvisioningState) func(*bmov1alpha1.BareMetalHost) {
 	return func(h *bmov1alpha1.BareMetalHost) { h.Status.Provisioning.State = s }
 }
 
+func operational(s bmov1alpha1.OperationalStatus) func(*bmov1alpha1.BareMetalHost) {
+	return func(h *bmov1alpha1.BareMetalHost) { h.Status.OperationalStatus = s }
+}
+
 func failed(h *bmov1alpha1.BareMetalHost) {
 	h.Status.ErrorType, h.Status.ErrorMessage = bmov1alpha1.PowerManagementError, "BMC 192.0.2.7 does not answer"
 }
@@ -159,6 +163,14 @@ func TestStatusOf(t *testing.T) {
 		"is in error while it runs": {
 			given: scope{claim: newClaim(withImage), step: lease.Keep, host: newHost("infra", running, failed), hardware: facts},
 			want:  boundConditions(map[string]string{"Ready": "False/Error"}), host: host, on: true,
+		},
+		"is detached while it runs": {
+			given: scope{claim: newClaim(withImage), step: lease.Keep, host: newHost("infra", running, operational(bmov1alpha1.OperationalStatusDetached)), hardware: facts},
+			want:  boundConditions(map[string]string{"Ready": "False/Detached"}), host: host, on: true,
+		},
+		"is serviced while it runs": {
+			given: scope{claim: newClaim(withImage), step: lease.Keep, host: newHost("infra", running, operational(bmov1alpha1.OperationalStatusServicing)), hardware: facts},
+			want:  boundConditions(map[string]string{"Ready": "False/Servicing"}), host: host, on: true,
 		},
 		"waits for a secret": {
 			given: scope{

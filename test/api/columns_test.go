@@ -24,6 +24,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -146,11 +147,12 @@ func TestColumnsOfClaims(t *testing.T) {
 		host      = "bareMetalHost: {namespace: infra, name: host-1}\n"
 	)
 	conditions := func(list ...[4]any) string {
-		text := "conditions:\n"
+		var text strings.Builder
+		text.WriteString("conditions:\n")
 		for _, c := range list {
-			text += "- " + fmt.Sprintf(condition, c[:]...) + "\n"
+			fmt.Fprintf(&text, "- "+condition+"\n", c[:]...)
 		}
-		return text
+		return text.String()
 	}
 	tests := map[string]struct {
 		status string
