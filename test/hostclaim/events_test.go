@@ -68,6 +68,9 @@ func TestEachSideIsToldOnce(t *testing.T) {
 	}
 	fail(bmov1alpha1.PowerManagementError, "BMC 192.0.2.7 does not answer")
 	w.expect("machine", "Ready", "False/Error")
+	// What a manager has not sent when it is stopped is lost.
+	w.g.Eventually(func() []string { return w.events(w.tenant) }).Should(gomega.ContainElement("Warning HostError"))
+	w.g.Eventually(func() []string { return w.events(w.infra) }).Should(gomega.ContainElement("Warning ClaimAffected"))
 	stop()
 	w.manager()
 	fail("", "")
