@@ -221,11 +221,13 @@ func TestProvisioningIsMeasuredFromTheBind(t *testing.T) {
 		want   map[string]float64
 	}{
 		"from the bind": {
-			[]metav1.Condition{at(associated, "True", 1), at(provisioned, "False", 0)}, at(provisioned, "True", 6),
+			[]metav1.Condition{at(associated, "True", 1), at(provisioned, "False", 0)},
+			at(provisioned, "True", 6),
 			map[string]float64{"count": 1, "sum": 300},
 		},
 		"from the beginning of a second round": {
-			[]metav1.Condition{at(associated, "True", 1), at(provisioned, "False", 4)}, at(provisioned, "True", 6),
+			[]metav1.Condition{at(associated, "True", 1), at(provisioned, "False", 4)},
+			at(provisioned, "True", 6),
 			map[string]float64{"count": 1, "sum": 120},
 		},
 		"not while it lasts":      {[]metav1.Condition{at(associated, "True", 1), at(provisioned, "False", 0)}, at(provisioned, "False", 0), map[string]float64{"count": 0, "sum": 0}},
@@ -247,7 +249,7 @@ func TestProvisioningIsMeasuredFromTheBind(t *testing.T) {
 	}
 }
 
-func TestMetricsThatAreNotThereMeasureNothing(t *testing.T) {
+func TestMetricsThatAreNotThereMeasureNothing(_ *testing.T) {
 	var m *Metrics
 	m.bound(1)
 	m.released(1)

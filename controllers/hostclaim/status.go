@@ -87,20 +87,31 @@ func statusOf(s *scope, out progress.Outcome, now time.Time) bmov1alpha1.HostCla
 	}
 	if s.host == nil {
 		meta.RemoveStatusCondition(&status.Conditions, infrav1.AdmittedCondition)
-	} else {
-		set(admittedOf(s))
-	}
-	if s.host != nil || !deleting(s.claim) {
-		for _, c := range []metav1.Condition{synchronizedOf(s), availableOf(s), provisionedOf(s)} {
-			set(c)
-		}
 	}
 	if !deleting(s.claim) {
 		status.HardwareData = s.hardware
-		set(hardwareOf(s))
+	}
+	for _, c := range partsOf(s) {
+		set(c)
 	}
 	set(readyOf(s, status.Conditions))
 	return status
+}
+
+// partsOf are the conditions between Associated and the summary. Those that follow
+// the host are there until it is given back.
+func partsOf(s *scope) []metav1.Condition {
+	var parts []metav1.Condition
+	if s.host != nil {
+		parts = append(parts, admittedOf(s))
+	}
+	if s.host != nil || !deleting(s.claim) {
+		parts = append(parts, synchronizedOf(s), availableOf(s), provisionedOf(s))
+	}
+	if !deleting(s.claim) {
+		parts = append(parts, hardwareOf(s))
+	}
+	return parts
 }
 
 // associatedOf is the condition Associated; unknown while a bind has failed on
