@@ -142,6 +142,23 @@ func TestRoles(t *testing.T) {
 				on(infra, all, "metal3machines"),
 			),
 		},
+		"who may view a namespace sees claims and facts, and no hosts and policies": {
+			role:    "hostclaim/rbac/aggregate_to_view_role.yaml",
+			granted: on(metal3, read, "hostclaims", "hostclaims/status", "hardwaredata"),
+			refused: slices.Concat(
+				on(metal3, write, "hostclaims", "hostclaims/status", "hardwaredata"),
+				on(metal3, all, "baremetalhosts", "hostdeploypolicies"),
+			),
+		},
+		"who may edit a namespace has claims, and neither their status nor anything of the infrastructure": {
+			role:    "hostclaim/rbac/aggregate_to_edit_role.yaml",
+			granted: on(metal3, []string{"create", "update", "patch", "delete"}, "hostclaims"),
+			refused: slices.Concat(
+				on(metal3, []string{"deletecollection", "release"}, "hostclaims"),
+				on(metal3, write, "hostclaims/status", "hostclaims/finalizers", "hardwaredata"),
+				on(metal3, all, "baremetalhosts", "baremetalhosts/status", "hostdeploypolicies"),
+			),
+		},
 		"an auditor reads everything but secrets and bootstrap data, and writes nothing": {
 			role:    auditor,
 			granted: slices.Concat(on(metal3, read, "baremetalhosts", "hostdeploypolicies"), on(infra, read, "metal3machines")),

@@ -26,6 +26,11 @@ const (
 	// are in the HardwareData that status.hardwareData names.
 	HardwareDataPublishedCondition = "hostclaim.metal3.io/HardwareDataPublished"
 
+	// AdmittedCondition says of a claim with a host whether policy still lets the
+	// claim have hosts of that namespace. A machine whose policy was revoked keeps
+	// running, so Ready does not depend on it.
+	AdmittedCondition = "hostclaim.metal3.io/Admitted"
+
 	// StoodDownCondition is True while another controller works on the claim
 	// and ours keeps its hands off it. An administrator who wants ours to take
 	// over removes the condition and what the other one wrote to the status.
@@ -79,6 +84,10 @@ const (
 	// name under which the facts would be published.
 	HardwareDataNameTakenReason = "HardwareDataNameTaken"
 )
+
+// PolicyAdmitsReason is the reason of Admitted True: a policy admits the claim, or
+// none is needed. That of Admitted False is PolicyRevokedReason.
+const PolicyAdmitsReason = "PolicyAdmits"
 
 // OtherControllerReason is the reason of StoodDown True.
 const OtherControllerReason = "OtherController"

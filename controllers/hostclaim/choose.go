@@ -122,7 +122,6 @@ func (r *Reconciler) bind(ctx context.Context, s *scope, host *bmov1alpha1.BareM
 	r.Pool.Drop(client.ObjectKeyFromObject(host))
 	r.Pool.Leave(keyOf(s.claim))
 	ctrl.LoggerFrom(ctx).Info("Bound", "bareMetalHost", klog.KObj(host))
-	r.eventBound(s.claim, s.host)
 	r.Metrics.bound(r.Clock.Since(s.claim.CreationTimestamp.Time))
 	return nil
 }
@@ -152,11 +151,19 @@ func (r *Reconciler) explain(ctx context.Context, s *scope, criteria selection.C
 			return progress.Failed(fmt.Errorf("list hosts to explain: %w", err))
 		}
 	}
-	message := selection.Explain(criteria, all(seen))
+	reason, message := bmov1alpha1.NoBareMetalHostReason, selection.Explain(criteria, all(seen))
 	if others := slices.DeleteFunc(slices.Clone(namespaces), s.own); len(others) == 0 && criteria.InNamespace() == "" {
 		message += "; " + noNamespace(s.claim.Namespace, criteria, s.decision)
+		if none(seen) {
+			reason = infrav1.NoNamespaceAdmitsReason
+		}
 	}
-	return s.waitForHost(bmov1alpha1.NoBareMetalHostReason, message)
+	return s.waitForHost(reason, message)
+}
+
+// none says that there is no host in any of the lists.
+func none(lists []bmov1alpha1.BareMetalHostList) bool {
+	return !slices.ContainsFunc(lists, func(l bmov1alpha1.BareMetalHostList) bool { return len(l.Items) > 0 })
 }
 
 // own says that a namespace is the claim's.

@@ -88,6 +88,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.Client.Get(ctx, req.NamespacedName, claim); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.Pool.Leave(req.NamespacedName)
+			r.Metrics.forget(req.NamespacedName)
 			r.rotations.forget(req.NamespacedName)
 			return ctrl.Result{}, r.releaseWatches(ctx, req.Namespace)
 		}
@@ -95,6 +96,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	if handsOff(claim) {
 		r.Pool.Leave(req.NamespacedName)
+		r.Metrics.forget(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
 	return r.pass(ctx, &scope{claim: claim}).Result(r.Clock.Now())

@@ -173,6 +173,7 @@ func (r *Reconciler) writeCopy(kind lease.SecretKind, verb string, secret *corev
 	case err != nil:
 		return fmt.Errorf("%s the copied secret: %w", verb, err)
 	}
+	r.Metrics.secretDone(kind)
 	return nil
 }
 

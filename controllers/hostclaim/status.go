@@ -37,19 +37,17 @@ import (
 // stands there already.
 func (r *Reconciler) report(ctx context.Context, s *scope, out progress.Outcome) error {
 	status := statusOf(s, out, r.Clock.Now())
+	r.Metrics.waits(s, status)
 	if equality.Semantic.DeepEqual(status, s.claim.Status) {
 		return nil
 	}
-	lost := s.step == lease.ReportLost && record(s.claim) != lease.Lost
 	before := s.claim.DeepCopy()
 	status.LastUpdated = &metav1.Time{Time: r.Clock.Now()}
 	s.claim.Status = status
 	if err := r.Client.Status().Patch(ctx, s.claim, locked(before)); err != nil {
 		return fmt.Errorf("write the status: %w", err)
 	}
-	if lost {
-		r.eventLost(s.claim)
-	}
+	r.announce(before.Status, s)
 	return nil
 }
 
@@ -87,14 +85,33 @@ func statusOf(s *scope, out progress.Outcome, now time.Time) bmov1alpha1.HostCla
 		status.BareMetalHost = nil
 		status.PoweredOn = false
 	}
+	if s.host == nil {
+		meta.RemoveStatusCondition(&status.Conditions, infrav1.AdmittedCondition)
+	}
 	if !deleting(s.claim) {
 		status.HardwareData = s.hardware
-		for _, c := range []metav1.Condition{synchronizedOf(s), availableOf(s), provisionedOf(s), hardwareOf(s)} {
-			set(c)
-		}
+	}
+	for _, c := range partsOf(s) {
+		set(c)
 	}
 	set(readyOf(s, status.Conditions))
 	return status
+}
+
+// partsOf are the conditions between Associated and the summary. Those that follow
+// the host are there until it is given back.
+func partsOf(s *scope) []metav1.Condition {
+	var parts []metav1.Condition
+	if s.host != nil {
+		parts = append(parts, admittedOf(s))
+	}
+	if s.host != nil || !deleting(s.claim) {
+		parts = append(parts, synchronizedOf(s), availableOf(s), provisionedOf(s))
+	}
+	if !deleting(s.claim) {
+		parts = append(parts, hardwareOf(s))
+	}
+	return parts
 }
 
 // associatedOf is the condition Associated; unknown while a bind has failed on
@@ -142,12 +159,26 @@ func cut(message string) string {
 	return message[:end] + mark
 }
 
-// synchronizedOf is the condition Synchronized.
+// admittedOf is the condition Admitted of a claim with a host.
+func admittedOf(s *scope) metav1.Condition {
+	if s.grant().Admitted {
+		return metav1.Condition{Type: infrav1.AdmittedCondition, Status: metav1.ConditionTrue, Reason: infrav1.PolicyAdmitsReason}
+	}
+	return metav1.Condition{
+		Type: infrav1.AdmittedCondition, Status: metav1.ConditionFalse, Reason: infrav1.PolicyRevokedReason,
+		Message: "No HostDeployPolicy admits this namespace to its host any more; what runs goes on, nothing new is written to the host",
+	}
+}
+
+// synchronizedOf is the condition Synchronized. Nothing is written any more for a
+// claim that goes.
 func synchronizedOf(s *scope) metav1.Condition {
 	c := metav1.Condition{Type: bmov1alpha1.SynchronizedCondition, Status: metav1.ConditionFalse}
 	switch {
 	case s.host == nil:
 		c.Reason, c.Message = infrav1.NotAssociatedReason, "There is no host to synchronize with"
+	case deleting(s.claim):
+		c.Reason, c.Message = bmov1alpha1.HostClaimDeletingReason, goingMessage(s)
 	case s.syncWait.Reason != "":
 		c.Reason, c.Message = s.syncWait.Reason, s.syncWait.Message
 	default:
@@ -213,15 +244,19 @@ func hardwareOf(s *scope) metav1.Condition {
 	return c
 }
 
-// readyOf sums up: the first condition that does not hold, or the way out of a
-// claim that goes.
+// readyOf sums up: the way out of a claim that goes, an error of the host, the
+// first condition that does not hold, or that the host is out of management.
 func readyOf(s *scope, all []metav1.Condition) metav1.Condition {
 	c := metav1.Condition{Type: bmov1alpha1.ReadyCondition, Status: metav1.ConditionFalse}
 	if deleting(s.claim) {
-		c.Reason, c.Message = bmov1alpha1.HostClaimDeletingReason, "The claim is being deleted"
+		c.Reason, c.Message = bmov1alpha1.HostClaimDeletingReason, goingMessage(s)
 		if s.releaseWait.Reason != "" {
-			c.Reason, c.Message = s.releaseWait.Reason, s.releaseWait.Message
+			c.Reason = s.releaseWait.Reason
 		}
+		return c
+	}
+	if message, failed := hostError(s.host, s.crossing()); failed {
+		c.Reason, c.Message = bmov1alpha1.ErrorReason, message
 		return c
 	}
 	for _, kind := range []string{
@@ -237,12 +272,23 @@ func readyOf(s *scope, all []metav1.Condition) metav1.Condition {
 			return c
 		}
 	}
-	if message, failed := hostError(s.host, s.crossing()); failed {
-		c.Reason, c.Message = bmov1alpha1.ErrorReason, message
-		return c
+	switch s.host.Status.OperationalStatus {
+	case bmov1alpha1.OperationalStatusDetached:
+		c.Reason, c.Message = bmov1alpha1.DetachedReason, stateMessage(s.host)
+	case bmov1alpha1.OperationalStatusServicing:
+		c.Reason, c.Message = bmov1alpha1.ServicingReason, stateMessage(s.host)
+	default:
+		c.Status, c.Reason = metav1.ConditionTrue, bmov1alpha1.ProvisionedReason
 	}
-	c.Status, c.Reason = metav1.ConditionTrue, bmov1alpha1.ProvisionedReason
 	return c
+}
+
+// goingMessage says what a claim that is being deleted waits for.
+func goingMessage(s *scope) string {
+	if s.releaseWait.Message != "" {
+		return s.releaseWait.Message
+	}
+	return "The claim is being deleted"
 }
 
 // stoodDown is the condition of a claim that another controller works on. The
@@ -264,23 +310,27 @@ func stoodDown(s *scope, current []metav1.Condition) metav1.Condition {
 // hostError words an error of the host for its tenant. The text of the host may
 // hold addresses of the infrastructure, so it stays in its namespace.
 func hostError(host *bmov1alpha1.BareMetalHost, crossing bool) (string, bool) {
-	if host == nil || (host.Status.ErrorMessage == "" && host.Status.ErrorType == "") {
+	if host == nil || !lease.InError(host) {
 		return "", false
 	}
 	message := "The host is in error"
-	if kind := string(host.Status.ErrorType); kind != "" {
+	if kind := lease.ErrorName(host); kind != "" {
 		message += " (" + kind + ")"
 	}
-	if crossing {
-		return message + "; the infrastructure team sees the text of it on the host", true
+	switch {
+	case crossing:
+		message += "; the infrastructure team sees the text of it on the host"
+	case host.Status.ErrorMessage != "":
+		message += ": " + host.Status.ErrorMessage
 	}
-	return message + ": " + host.Status.ErrorMessage, true
+	return message, true
 }
 
+// stateMessage says what the host does, and why it may do nothing for a while.
 func stateMessage(host *bmov1alpha1.BareMetalHost) string {
-	state := string(host.Status.Provisioning.State)
-	if state == "" {
-		state = "not known yet"
+	message := "The state of the host is " + lease.StateName(host)
+	if why := lease.Standstill(host); why != "" {
+		message += "; " + why
 	}
-	return "The state of the host is " + state
+	return message
 }

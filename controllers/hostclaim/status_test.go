@@ -18,6 +18,7 @@ package hostclaim
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -32,6 +33,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
@@ -71,6 +73,10 @@ func inState(s bmov1alpha1.ProvisioningState) func(*bmov1alpha1.BareMetalHost) {
 	return func(h *bmov1alpha1.BareMetalHost) { h.Status.Provisioning.State = s }
 }
 
+func operational(s bmov1alpha1.OperationalStatus) func(*bmov1alpha1.BareMetalHost) {
+	return func(h *bmov1alpha1.BareMetalHost) { h.Status.OperationalStatus = s }
+}
+
 func failed(h *bmov1alpha1.BareMetalHost) {
 	h.Status.ErrorType, h.Status.ErrorMessage = bmov1alpha1.PowerManagementError, "BMC 192.0.2.7 does not answer"
 }
@@ -106,6 +112,7 @@ func TestStatusOf(t *testing.T) {
 			"Provisioned":                          "True/Provisioned",
 			"Ready":                                "True/Provisioned",
 			infrav1.HardwareDataPublishedCondition: "True/Published",
+			infrav1.AdmittedCondition:              "True/PolicyAdmits",
 		}
 		maps.Copy(out, change)
 		return out
@@ -114,6 +121,14 @@ func TestStatusOf(t *testing.T) {
 		return map[string]string{
 			"Associated": "False/" + reason, "Synchronized": "False/NotAssociated", "AvailableForProvisioning": "False/NotAssociated",
 			"Provisioned": "False/NotAssociated", "Ready": "False/" + reason, infrav1.HardwareDataPublishedCondition: "False/NotAssociated",
+		}
+	}
+	revoked := policy.Decision{Grants: map[string]policy.Grant{"elsewhere": {Admitted: true}}}
+	withConditions := func(kinds ...string) func(*bmov1alpha1.HostClaim) {
+		return func(c *bmov1alpha1.HostClaim) {
+			for _, kind := range kinds {
+				meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: "Before"})
+			}
 		}
 	}
 	tests := map[string]struct {
@@ -149,6 +164,14 @@ func TestStatusOf(t *testing.T) {
 			given: scope{claim: newClaim(withImage), step: lease.Keep, host: newHost("infra", running, failed), hardware: facts},
 			want:  boundConditions(map[string]string{"Ready": "False/Error"}), host: host, on: true,
 		},
+		"is detached while it runs": {
+			given: scope{claim: newClaim(withImage), step: lease.Keep, host: newHost("infra", running, operational(bmov1alpha1.OperationalStatusDetached)), hardware: facts},
+			want:  boundConditions(map[string]string{"Ready": "False/Detached"}), host: host, on: true,
+		},
+		"is serviced while it runs": {
+			given: scope{claim: newClaim(withImage), step: lease.Keep, host: newHost("infra", running, operational(bmov1alpha1.OperationalStatusServicing)), hardware: facts},
+			want:  boundConditions(map[string]string{"Ready": "False/Servicing"}), host: host, on: true,
+		},
 		"waits for a secret": {
 			given: scope{
 				claim: newClaim(withImage), step: lease.Keep, host: newHost("infra"), hardware: facts,
@@ -158,6 +181,27 @@ func TestStatusOf(t *testing.T) {
 				"Synchronized": "False/UserDataSecretSyncFailure", "AvailableForProvisioning": "True/Available",
 				"Provisioned": "False/NotProvisioned", "Ready": "False/UserDataSecretSyncFailure",
 			}), host: host,
+		},
+		"is in error and waits for a secret": {
+			given: scope{
+				claim: newClaim(withImage), step: lease.Keep, host: newHost("infra", failed), hardware: facts,
+				syncWait: progress.Wait{Reason: "UserDataSecretSyncFailure", Message: "no secret"},
+			},
+			want: boundConditions(map[string]string{
+				"Synchronized": "False/UserDataSecretSyncFailure", "AvailableForProvisioning": "True/Available",
+				"Provisioned": "False/Error", "Ready": "False/Error",
+			}), host: host,
+		},
+		"runs on after its policy was revoked": {
+			given: scope{claim: newClaim(withImage), step: lease.Keep, host: newHost("infra", running), hardware: facts, decision: revoked},
+			want:  boundConditions(map[string]string{infrav1.AdmittedCondition: "False/PolicyRevoked"}), host: host, on: true,
+		},
+		"ceases to say that policy admits it when its host is lost": {
+			given: scope{
+				claim: newClaim(recorded(metav1.ConditionTrue, "BareMetalHostAssociated", ""), withConditions(infrav1.AdmittedCondition)),
+				step:  lease.ReportLost,
+			},
+			want: unbound("MissingBareMetalHost"), host: host,
 		},
 		"has no facts of its host": {
 			given: scope{
@@ -200,7 +244,23 @@ func TestStatusOf(t *testing.T) {
 				claim: newClaim(going, recorded(metav1.ConditionTrue, "BareMetalHostAssociated", "")), step: lease.Release,
 				host: newHost("infra"), releaseWait: progress.Wait{Reason: "HostDeprovisioning", Message: "waits"},
 			},
-			want: map[string]string{"Associated": "True/BareMetalHostAssociated", "Ready": "False/HostDeprovisioning"}, host: host,
+			want: map[string]string{
+				"Associated": "True/BareMetalHostAssociated", "Ready": "False/HostDeprovisioning", infrav1.AdmittedCondition: "True/PolicyAdmits",
+				"Synchronized": "False/HostClaimDeleting", "AvailableForProvisioning": "True/Available", "Provisioned": "False/NotProvisioned",
+			}, host: host,
+		},
+		"goes while its host is deprovisioned": {
+			given: scope{
+				claim: newClaim(going, withImage, recorded(metav1.ConditionTrue, "BareMetalHostAssociated", ""),
+					withConditions("Synchronized", "Provisioned", "AvailableForProvisioning", infrav1.HardwareDataPublishedCondition)),
+				step: lease.Release, host: newHost("infra", running, func(h *bmov1alpha1.BareMetalHost) { h.Spec.Image = nil }, inState(bmov1alpha1.StateDeprovisioning)),
+				releaseWait: progress.Wait{Reason: "HostDeprovisioning", Message: "waits"},
+			},
+			want: map[string]string{
+				"Associated": "True/BareMetalHostAssociated", "Ready": "False/HostDeprovisioning", infrav1.AdmittedCondition: "True/PolicyAdmits",
+				"Synchronized": "False/HostClaimDeleting", "AvailableForProvisioning": "False/NotAvailable", "Provisioned": "False/Deprovisioning",
+				infrav1.HardwareDataPublishedCondition: "True/Before",
+			}, host: host, on: true,
 		},
 		"goes": {
 			given: scope{claim: newClaim(going), step: lease.Finish},
@@ -221,6 +281,9 @@ func TestStatusOf(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
+			if tt.given.decision.Grants == nil {
+				tt.given.decision = policy.Decision{Grants: map[string]policy.Grant{"infra": {Admitted: true}}}
+			}
 			got := statusOf(&tt.given, tt.out, now)
 			if diff := cmp.Diff(tt.want, short(got)); diff != "" {
 				t.Errorf("conditions (-want +got):\n%s", diff)
@@ -236,6 +299,70 @@ func TestStatusOf(t *testing.T) {
 			again.claim.Status = got
 			if diff := cmp.Diff(got, statusOf(&again, tt.out, now.Add(time.Hour))); diff != "" {
 				t.Errorf("an hour later it differs (-first +second):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Who reads a condition must know which spec it is about, and since when it holds.
+func TestConditionsSayOfWhichGenerationAndSinceWhen(t *testing.T) {
+	given := scope{claim: newClaim(withImage), step: lease.Keep, host: newHost("infra", inState(bmov1alpha1.StateProvisioning))}
+	first := statusOf(&given, progress.Outcome{}, now)
+	later := now.Add(time.Hour)
+	given.claim.Status, given.claim.Generation, given.host = first, 4, newHost("infra", running)
+	second := statusOf(&given, progress.Outcome{}, later)
+	for _, c := range second.Conditions {
+		if c.ObservedGeneration != 4 {
+			t.Errorf("%s is about generation %d, want 4", c.Type, c.ObservedGeneration)
+		}
+		was := meta.FindStatusCondition(first.Conditions, c.Type)
+		if was.ObservedGeneration != 3 {
+			t.Errorf("%s was about generation %d, want 3", c.Type, was.ObservedGeneration)
+		}
+		want := now
+		if was.Status != c.Status {
+			want = later
+		}
+		if !c.LastTransitionTime.Time.Equal(want) {
+			t.Errorf("%s went from %s to %s at %s, want %s", c.Type, was.Status, c.Status, c.LastTransitionTime, want)
+		}
+	}
+	changed := map[string]string{}
+	for kind, now := range short(second) {
+		if short(first)[kind] != now {
+			changed[kind] = now
+		}
+	}
+	if diff := cmp.Diff(map[string]string{"Provisioned": "True/Provisioned", "Ready": "True/Provisioned"}, changed); diff != "" {
+		t.Errorf("changed (-want +got):\n%s", diff)
+	}
+}
+
+// Whatever stands in the status of a host, a tenant of another namespace reads
+// words of a list.
+func TestNothingFreeOfAHostReachesAnotherNamespace(t *testing.T) {
+	const secret = "ipmi://192.0.2.7"
+	claim := newClaim(withImage)
+	host := newHost("infra", func(h *bmov1alpha1.BareMetalHost) {
+		h.Spec.BMC = bmov1alpha1.BMCDetails{Address: secret, CredentialsName: secret}
+		h.Spec.Image = &bmov1alpha1.Image{URL: secret}
+		h.Spec.ConsumerRef = &corev1.ObjectReference{Name: secret}
+		h.Status.Provisioning.State, h.Status.Provisioning.Image.URL = secret, secret
+		h.Status.ErrorType, h.Status.ErrorMessage, h.Status.OperationalStatus = secret, secret, secret
+	})
+	for name, given := range map[string]scope{
+		"alive": {claim: claim, step: lease.Keep, host: host},
+		"going": {claim: newClaim(going), step: lease.Release, host: host},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status := statusOf(&given, progress.Outcome{}, now)
+			given.claim.Status = status
+			told := fmt.Sprint(status, transitions(bmov1alpha1.HostClaimStatus{}, &given))
+			if strings.Contains(told, "192.0.2.7") {
+				t.Errorf("told: %s", told)
+			}
+			if !strings.Contains(told, "The state of the host is unknown") && name == "going" {
+				t.Errorf("the state is not told: %s", told)
 			}
 		})
 	}
@@ -320,6 +447,7 @@ func TestCut(t *testing.T) {
 }
 
 func TestHostError(t *testing.T) {
+	mute := func(h *bmov1alpha1.BareMetalHost) { h.Status.OperationalStatus = bmov1alpha1.OperationalStatusError }
 	untyped := func(h *bmov1alpha1.BareMetalHost) { h.Status.ErrorMessage = "lost" }
 	tests := map[string]struct {
 		host     *bmov1alpha1.BareMetalHost
@@ -331,6 +459,7 @@ func TestHostError(t *testing.T) {
 		"its text stays in its namespace":           {newHost("infra", failed), true, "The host is in error (power management error); the infrastructure team sees the text of it on the host"},
 		"its text is shown in the same namespace":   {newHost("tenant", failed), false, "The host is in error (power management error): BMC 192.0.2.7 does not answer"},
 		"an error without a type is still an error": {newHost("tenant", untyped), false, "The host is in error: lost"},
+		"so is one without a text":                  {newHost("tenant", mute), false, "The host is in error"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

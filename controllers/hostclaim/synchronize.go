@@ -95,6 +95,9 @@ func (r *Reconciler) permittedPayload(ctx context.Context, s *scope, grant polic
 	refs := secretNames{}
 	for _, kind := range lease.SecretKinds {
 		name, err := r.provide(ctx, s, kind, grant)
+		if err != nil {
+			r.Metrics.secretUndone(kind, err)
+		}
 		var problem *secretError
 		if errors.As(err, &problem) {
 			return nil, s.secretOutcome(problem)

@@ -84,6 +84,7 @@ func (r *Reconciler) hostHandler() handler.EventHandler {
 	seen := func(object client.Object, queue requests) {
 		if host, ok := object.(*bmov1alpha1.BareMetalHost); ok {
 			r.Pool.Observe(host)
+			r.Metrics.hostSeen(host)
 			enqueueConsumer(host, queue)
 		}
 	}
@@ -97,6 +98,7 @@ func (r *Reconciler) hostHandler() handler.EventHandler {
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue requests) {
 			r.Pool.Drop(client.ObjectKeyFromObject(e.Object))
+			r.Metrics.hostGone(client.ObjectKeyFromObject(e.Object))
 			if host, ok := e.Object.(*bmov1alpha1.BareMetalHost); ok {
 				enqueueConsumer(host, queue)
 			}

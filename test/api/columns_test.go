@@ -20,13 +20,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
 )
 
 // column is one column of kubectl get with what it shows for the object of
@@ -92,19 +97,21 @@ func TestColumns(t *testing.T) {
 		"Metal3RemediationTemplate": {name("every"), age},
 		"HostClaim": {
 			name("every"),
-			{Name: "Associated", Value: "BareMetalHostAssociated"},
+			{Name: "Phase", Value: "Provisioning"},
 			{Name: "Host", Value: "host-1"},
 			{Name: "Power", Value: true},
-			{Name: "Provisioned", Value: "False"},
 			{Name: "Ready", Value: "False"},
+			{Name: "Reason", Value: "Provisioning"},
+			{Name: "Host namespace", Value: "infra", Wide: true},
 			{Name: "Consumer", Value: "every", Wide: true},
-			{Name: "Message", Value: "bound", Wide: true},
+			{Name: "Message", Value: "the image is being written", Wide: true},
 			age,
 		},
 		"HostDeployPolicy": {
 			name("every"),
 			{Name: "Names", Value: `["tenant-a","tenant-b"]`},
 			{Name: "Name matches", Value: "tenant-.*"},
+			{Name: "Labels", Value: `[{"name":"pool","value":"big"},{"name":"department"}]`, Wide: true},
 			age,
 		},
 	}
@@ -116,10 +123,14 @@ func TestColumns(t *testing.T) {
 			if _, err := store(t.Context(), object); err != nil {
 				t.Fatal(err)
 			}
-			got, err := show(kind, namespace)
+			rows, err := show(kind, namespace)
 			if err != nil {
 				t.Fatal(err)
 			}
+			if len(rows) != 1 {
+				t.Fatalf("%d rows, want 1", len(rows))
+			}
+			got := rows[0]
 			if diff := cmp.Diff(tests[kind], got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -127,8 +138,78 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// show asks for the one object of a kind as kubectl get does.
-func show(kind, namespace string) ([]column, error) {
+// TestColumnsOfClaims shows claims on their way from one host to none, as somebody
+// sees them who has nothing but kubectl get.
+func TestColumnsOfClaims(t *testing.T) {
+	namespace := server.Namespace(t, "claims", nil)
+	const (
+		condition = `{type: %s, status: "%s", reason: %s, message: "%s", lastTransitionTime: "2026-01-02T03:04:05Z"}`
+		host      = "bareMetalHost: {namespace: infra, name: host-1}\n"
+	)
+	conditions := func(list ...[4]any) string {
+		var text strings.Builder
+		text.WriteString("conditions:\n")
+		for _, c := range list {
+			fmt.Fprintf(&text, "- "+condition+"\n", c[:]...)
+		}
+		return text.String()
+	}
+	tests := map[string]struct {
+		status string
+		want   []any // phase, host, power, ready, reason
+	}{
+		"a-new": {"{}", []any{nil, nil, nil, nil, nil}},
+		"b-waits": {conditions(
+			[4]any{"Provisioned", "False", "NotAssociated", "There is no host"},
+			[4]any{"Ready", "False", "NoBareMetalHost", "3 hosts seen: 3 in use"},
+		), []any{"NotAssociated", nil, nil, "False", "NoBareMetalHost"}},
+		"c-lacks-a-secret": {host + "poweredOn: true\n" + conditions(
+			[4]any{"Provisioned", "False", "NotProvisioned", "The state of the host is available"},
+			[4]any{"Ready", "False", "UserDataSecretSyncFailure", "no secret"},
+		), []any{"NotProvisioned", "host-1", true, "False", "UserDataSecretSyncFailure"}},
+		"d-runs": {host + "poweredOn: true\n" + conditions(
+			[4]any{"Provisioned", "True", "Provisioned", ""}, [4]any{"Ready", "True", "Provisioned", ""},
+		), []any{"Provisioned", "host-1", true, "True", "Provisioned"}},
+		"e-goes": {host + "poweredOn: false\n" + conditions(
+			[4]any{"Provisioned", "False", "Deprovisioning", "The state of the host is deprovisioning"},
+			[4]any{"Ready", "False", "HostDeprovisioning", "waits"},
+		), []any{"Deprovisioning", "host-1", false, "False", "HostDeprovisioning"}},
+	}
+	names := slices.Sorted(maps.Keys(tests))
+	for _, name := range names {
+		claim := &unstructured.Unstructured{}
+		text := fmt.Sprintf("apiVersion: metal3.io/v1alpha1\nkind: HostClaim\nmetadata: {name: %s, namespace: %s}\nspec: {poweredOn: true}", name, namespace)
+		if err := yaml.Unmarshal([]byte(text), &claim.Object); err != nil {
+			t.Fatal(err)
+		}
+		status := map[string]any{}
+		if err := yaml.Unmarshal([]byte(tests[name].status), &status); err != nil {
+			t.Fatal(err)
+		}
+		claim.Object["status"] = status
+		if _, err := store(t.Context(), claim); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rows, err := show("HostClaim", namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, row := range rows {
+		got := []any{}
+		for _, c := range row[1:] {
+			if !c.Wide && c.Name != "Age" {
+				got = append(got, c.Value)
+			}
+		}
+		if diff := cmp.Diff(tests[names[i]].want, got); row[0].Value != names[i] || diff != "" {
+			t.Errorf("%s is shown as %v (-want +got):\n%s", names[i], row[0].Value, diff)
+		}
+	}
+}
+
+// show asks for the objects of a kind as kubectl get does, and returns their rows.
+func show(kind, namespace string) ([][]column, error) {
 	crd := crds[kind]
 	address, err := url.JoinPath(server.Config.Host, "apis", crd.Spec.Group, crd.Spec.Versions[0].Name, "namespaces", namespace, crd.Spec.Names.Plural)
 	if err != nil {
@@ -156,16 +237,15 @@ func show(kind, namespace string) ([]column, error) {
 	if err := json.Unmarshal(text, &table); err != nil {
 		return nil, err
 	}
-	if len(table.Rows) != 1 {
-		return nil, fmt.Errorf("%d rows, want 1: %s", len(table.Rows), text)
-	}
-	columns := make([]column, 0, len(table.ColumnDefinitions))
-	for i, definition := range table.ColumnDefinitions {
-		value := table.Rows[0].Cells[i]
-		if definition.Name == "Age" && value != nil {
-			value = "some"
+	rows := make([][]column, len(table.Rows))
+	for r, row := range table.Rows {
+		for i, definition := range table.ColumnDefinitions {
+			value := row.Cells[i]
+			if definition.Name == "Age" && value != nil {
+				value = "some"
+			}
+			rows[r] = append(rows[r], column{Name: definition.Name, Value: value, Wide: definition.Priority > 0})
 		}
-		columns = append(columns, column{Name: definition.Name, Value: value, Wide: definition.Priority > 0})
 	}
-	return columns, nil
+	return rows, nil
 }

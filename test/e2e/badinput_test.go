@@ -177,7 +177,7 @@ func storedInvalidPolicy(t *testing.T) {
 			says(g, claim.Status.Conditions, metav1.Condition{Type: bmov1alpha1.AssociatedCondition, Status: status, Reason: reason}, parts...)
 		})
 	}
-	associated(metav1.ConditionFalse, bmov1alpha1.NoBareMetalHostReason, "no other namespace admits namespace hopeful",
+	associated(metav1.ConditionFalse, infrav1.NoNamespaceAdmitsReason, "no other namespace admits namespace hopeful",
 		"the infrastructure team must name it in a HostDeployPolicy", "some policies are invalid")
 	before := broken.DeepCopy()
 	broken.Spec.HostClaimNamespaces.NameMatches = "hopeful"

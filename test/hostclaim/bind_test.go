@@ -33,6 +33,7 @@ const (
 	associated   = bmov1alpha1.AssociatedCondition
 	synchronized = bmov1alpha1.SynchronizedCondition
 	noHost       = "False/" + bmov1alpha1.NoBareMetalHostReason
+	nobodyAdmits = "False/NoNamespaceAdmits"
 )
 
 func TestClaimBindsProvisionsAndShowsTheFactsOfItsHost(t *testing.T) {
@@ -116,7 +117,7 @@ func TestClaimWaitsWithTheReasonAndGoesOnWhenItIsMended(t *testing.T) {
 		"until there is a policy": {
 			given: func(w *world) { w.host("host-0", nil) },
 			mend:  func(w *world) { w.policy(nil, w.tenant) },
-			want:  noHost, says: "must name it in a HostDeployPolicy",
+			want:  nobodyAdmits, says: "must name it in a HostDeployPolicy",
 		},
 		"until an invalid policy is mended": {
 			given: func(w *world) {
@@ -133,7 +134,7 @@ func TestClaimWaitsWithTheReasonAndGoesOnWhenItIsMended(t *testing.T) {
 				w.ok(w.Get(w.ctx, client.ObjectKey{Namespace: w.infra, Name: "policy"}, policy))
 				change(w, policy, func(p *bmov1alpha1.HostDeployPolicy) { p.Spec.HostClaimNamespaces.NameMatches = "tenant-.*" })
 			},
-			want: noHost, says: "no hosts seen",
+			want: nobodyAdmits, says: "no hosts seen",
 		},
 		"until its namespace has the label of the policy": {
 			given: func(w *world) {
@@ -150,7 +151,7 @@ func TestClaimWaitsWithTheReasonAndGoesOnWhenItIsMended(t *testing.T) {
 				w.ok(w.Get(w.ctx, client.ObjectKey{Name: w.tenant}, ns))
 				change(w, ns, func(n *corev1.Namespace) { n.Labels["tier"] = "gold" })
 			},
-			want: noHost, says: "no hosts seen",
+			want: nobodyAdmits, says: "no hosts seen",
 		},
 		"until its selector can be understood": {
 			given: func(w *world) {

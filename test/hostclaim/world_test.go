@@ -52,6 +52,8 @@ type world struct {
 	tenant, infra string
 	operator      *operator
 	options       setup.Options
+	// registry holds the metrics of the manager that was started last.
+	registry *prometheus.Registry
 }
 
 // newWorld makes the namespaces; the story starts its manager when it likes.
@@ -99,8 +101,10 @@ func (w *world) managerWith(write func(do func() error) error) (stop func()) {
 	limited := rest.CopyConfig(server.Config)
 	limited.Impersonate.UserName = harness.HostClaimAccount().User()
 	as := &harness.Server{Config: limited, Scheme: server.Scheme, Client: server.Client}
+	registry := prometheus.NewRegistry()
+	w.registry = registry
 	return as.StartManager(w.t, options, func(ctx context.Context, mgr ctrl.Manager) error {
-		return setup.AddControllers(ctx, mgr, w.options, prometheus.NewRegistry())
+		return setup.AddControllers(ctx, mgr, w.options, registry)
 	})
 }
 

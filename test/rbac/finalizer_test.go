@@ -95,6 +95,7 @@ func editClaim(t *testing.T, who subject, claim *bmov1alpha1.HostClaim, edit fun
 // Only the hostclaim manager, and people who were given the right, take it off.
 func TestFinalizerOfAClaimStaysUntilItsHostIsReleased(t *testing.T) {
 	grantClaims(t)
+	grantBuiltIn(t)
 	none := func(c *bmov1alpha1.HostClaim) { c.Finalizers = nil }
 	ours := func(c *bmov1alpha1.HostClaim) { controllerutil.RemoveFinalizer(c, claimFinalizer) }
 	tests := map[string]struct {
@@ -105,6 +106,8 @@ func TestFinalizerOfAClaimStaysUntilItsHostIsReleased(t *testing.T) {
 	}{
 		"not by an administrator of the tenant":               {who: tenantAdmin, at: tenantB, edit: ours},
 		"not by one who clears the whole list":                {who: tenantAdmin, at: tenantB, edit: none},
+		"not by an admin of Kubernetes in the namespace":      {who: holder("admin", tenantB), at: tenantB, edit: ours},
+		"not by an admin of Kubernetes next to the hosts":     {who: holder("admin", infra), at: infra, edit: ours},
 		"not by the provider manager":                         {who: provider, at: tenantB, edit: ours},
 		"by the hostclaim manager":                            {who: hostOwner, at: tenantB, edit: ours, allowed: true},
 		"by the infrastructure team in its own namespace":     {who: admin, at: infra, edit: ours, allowed: true},

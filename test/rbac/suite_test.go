@@ -113,6 +113,9 @@ func install(ctx context.Context) error {
 	if err := manifests.Apply(ctx, server.Client, all); err != nil {
 		return err
 	}
+	if err := aggregate(ctx); err != nil {
+		return err
+	}
 	if err := server.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: tenantB}}); err != nil {
 		return err
 	}

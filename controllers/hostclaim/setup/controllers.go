@@ -65,7 +65,7 @@ func addClaims(mgr ctrl.Manager, o Options, registry prometheus.Registerer) erro
 		return fmt.Errorf("add the watch on secrets: %w", err)
 	}
 	free := pool.New()
-	durations, err := hostclaim.NewMetrics(registry, free)
+	measures, err := hostclaim.NewMetrics(registry)
 	if err != nil {
 		return fmt.Errorf("metrics of claims: %w", err)
 	}
@@ -75,7 +75,7 @@ func addClaims(mgr ctrl.Manager, o Options, registry prometheus.Registerer) erro
 		Pool:         free,
 		Secrets:      secrets,
 		Events:       mgr.GetEventRecorder(reporter),
-		Metrics:      durations,
+		Metrics:      measures,
 		Clock:        clock.RealClock{},
 		OwnNamespace: policy.Own(o.RequirePolicyInOwnNamespace),
 	}

@@ -1,0 +1,215 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package rbac_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// builtIn are the roles of Kubernetes that people are given in a namespace, the
+// weakest first, as each is part of the next.
+var builtIn = [...]string{"view", "edit", "admin"}
+
+// aggregate does once what the controller of aggregated roles does all the time,
+// and which does not run here: it gives the roles of Kubernetes the rules of all
+// roles that their aggregationRule selects.
+func aggregate(ctx context.Context) error {
+	for _, name := range builtIn {
+		role := &rbacv1.ClusterRole{}
+		if err := server.Client.Get(ctx, client.ObjectKey{Name: name}, role); err != nil {
+			return err
+		}
+		if role.AggregationRule == nil {
+			return fmt.Errorf("role %s aggregates nothing", name)
+		}
+		before := role.DeepCopy()
+		role.Rules = nil
+		for _, s := range role.AggregationRule.ClusterRoleSelectors {
+			selector, err := metav1.LabelSelectorAsSelector(&s)
+			if err != nil {
+				return err
+			}
+			parts := &rbacv1.ClusterRoleList{}
+			if err := server.Client.List(ctx, parts, client.MatchingLabelsSelector{Selector: selector}); err != nil {
+				return err
+			}
+			for _, part := range parts.Items {
+				role.Rules = append(role.Rules, part.Rules...)
+			}
+		}
+		if err := server.Client.Patch(ctx, role, client.MergeFrom(before)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// grantBuiltIn binds the roles of Kubernetes in a tenant's namespace and in the one
+// with hosts, to "<role>@<namespace>", and view in the whole cluster as well.
+func grantBuiltIn(t *testing.T) {
+	t.Helper()
+	ref := func(role string) rbacv1.RoleRef {
+		return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}
+	}
+	group := func(name string) []rbacv1.Subject {
+		return []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: name}}
+	}
+	bindings := []client.Object{&rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "view-everything"}, RoleRef: ref("view"), Subjects: group("view@"),
+	}}
+	for _, namespace := range in(tenantB, infra) {
+		for _, role := range builtIn {
+			name := role + "@" + namespace
+			bindings = append(bindings, &rbacv1.RoleBinding{
+				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "built-in-" + role}, RoleRef: ref(role), Subjects: group(name),
+			})
+		}
+	}
+	for _, binding := range bindings {
+		if err := server.Client.Create(t.Context(), binding); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := server.Client.Delete(context.Background(), binding); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// holder has a role of Kubernetes in a namespace, and no other.
+func holder(role, namespace string) subject { return member(role, role+"@"+namespace) }
+
+// TestBuiltInRoles shows what the roles of Kubernetes hold of servers: the same in
+// a tenant's namespace as next to the hosts.
+func TestBuiltInRoles(t *testing.T) {
+	grantBuiltIn(t)
+	never := []rights{
+		{all, on(metal3Group, "baremetalhosts", "baremetalhosts/status", "hostdeploypolicies", "hostfirmwaresettings"), anywhere},
+		{write, on(metal3Group, "hostclaims/status", "hostclaims/finalizers", "hardwaredata"), anywhere},
+		{[]string{"release", "deletecollection"}, on(metal3Group, "hostclaims"), anywhere},
+	}
+	seen := on(metal3Group, "hostclaims", "hostclaims/status", "hardwaredata")
+	changes := []string{"create", "update", "patch", "delete"}
+	for _, namespace := range in(tenantB, infra) {
+		for _, role := range builtIn {
+			t.Run(role+" in "+namespace, func(t *testing.T) {
+				who := holder(role, namespace)
+				allowed := []rights{{read, seen, in(namespace)}}
+				denied := append([]rights{{all, seen, in(tenantA, hostclaim, everywhere)}}, never...)
+				line := rights{changes, on(metal3Group, "hostclaims"), in(namespace)}
+				if role == "view" {
+					denied = append(denied, line)
+				} else {
+					allowed = append(allowed, line)
+				}
+				checkRights(t, who, allowed, denied)
+			})
+		}
+	}
+	t.Run("view in the whole cluster", func(t *testing.T) {
+		checkRights(t, holder("view", everywhere),
+			[]rights{{read, seen, in(tenantA, tenantB, infra, everywhere)}},
+			append([]rights{{write, on(metal3Group, "hostclaims"), anywhere}, {all, on("", "secrets"), anywhere}}, never...))
+	})
+}
+
+// TestRequestsByBuiltInRoles sends real requests.
+func TestRequestsByBuiltInRoles(t *testing.T) {
+	createTargets(t)
+	grantBuiltIn(t)
+	claim := func(namespace string) *bmov1alpha1.HostClaim {
+		return &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "new"}}
+	}
+	create := func(object client.Object) request {
+		return func(ctx context.Context, c client.WithWatch) error { return c.Create(ctx, object, client.DryRunAll) }
+	}
+	list := func(kind client.ObjectList, namespace string) request {
+		return func(ctx context.Context, c client.WithWatch) error {
+			return c.List(ctx, kind, client.InNamespace(namespace))
+		}
+	}
+	status := func(namespace, name string) request {
+		return func(ctx context.Context, c client.WithWatch) error {
+			object := &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+			granted := client.RawPatch("application/merge-patch+json", []byte(`{"status":{"bareMetalHost":{"namespace":"infra","name":"host-1"}}}`))
+			return c.Status().Patch(ctx, object, granted)
+		}
+	}
+	own := claim(tenantB)
+	own.Name = "own"
+	if err := server.Client.Create(t.Context(), own); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Client.Delete(context.Background(), own); err != nil {
+			t.Error(err)
+		}
+	})
+	policy := &bmov1alpha1.HostDeployPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: tenantB, Name: "mine"},
+		Spec:       bmov1alpha1.HostDeployPolicySpec{HostClaimNamespaces: &bmov1alpha1.HostClaimNamespaces{Names: []string{tenantB}}},
+	}
+	host := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: tenantB, Name: "mine"}}
+	facts := &bmov1alpha1.HardwareData{ObjectMeta: metav1.ObjectMeta{Namespace: tenantB, Name: "forged"}}
+	tests := map[string]struct {
+		who     subject
+		send    request
+		allowed bool
+	}{
+		"a viewer of a tenant lists its claims":                    {holder("view", tenantB), list(&bmov1alpha1.HostClaimList{}, tenantB), true},
+		"a viewer of a tenant lists its facts":                     {holder("view", tenantB), list(&bmov1alpha1.HardwareDataList{}, tenantB), true},
+		"a viewer of a tenant makes no claim":                      {holder("view", tenantB), create(claim(tenantB)), false},
+		"a viewer of a tenant lists no claims of another one":      {holder("view", tenantB), list(&bmov1alpha1.HostClaimList{}, tenantA), false},
+		"a viewer of the whole cluster lists all claims":           {holder("view", everywhere), list(&bmov1alpha1.HostClaimList{}, everywhere), true},
+		"a viewer of the whole cluster lists no hosts":             {holder("view", everywhere), list(&bmov1alpha1.BareMetalHostList{}, everywhere), false},
+		"a viewer of the whole cluster lists no policies":          {holder("view", everywhere), list(&bmov1alpha1.HostDeployPolicyList{}, everywhere), false},
+		"an editor of a tenant makes a claim":                      {holder("edit", tenantB), create(claim(tenantB)), true},
+		"an editor of a tenant makes no claim for another one":     {holder("edit", tenantB), create(claim(tenantA)), false},
+		"an editor of a tenant grants himself no host":             {holder("edit", tenantB), status(tenantB, own.Name), false},
+		"an administrator of a tenant makes a claim":               {holder("admin", tenantB), create(claim(tenantB)), true},
+		"an administrator of a tenant grants himself no host":      {holder("admin", tenantB), status(tenantB, own.Name), false},
+		"an administrator of a tenant writes no policy":            {holder("admin", tenantB), create(policy), false},
+		"an administrator of a tenant registers no host":           {holder("admin", tenantB), create(host), false},
+		"an administrator of a tenant forges no facts":             {holder("admin", tenantB), create(facts), false},
+		"an editor next to the hosts makes a claim there":          {holder("edit", infra), create(claim(infra)), true},
+		"an editor next to the hosts lists no hosts by that alone": {holder("edit", infra), list(&bmov1alpha1.BareMetalHostList{}, infra), false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			c, err := client.NewWithWatch(test.who.config(), client.Options{Scheme: server.Scheme})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = test.send(t.Context(), c)
+			switch {
+			case test.allowed && err != nil:
+				t.Errorf("refused: %v", err)
+			case !test.allowed && !apierrors.IsForbidden(err):
+				t.Errorf("answered with %v, want Forbidden", err)
+			}
+		})
+	}
+}
