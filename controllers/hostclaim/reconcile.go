@@ -129,7 +129,7 @@ func (r *Reconciler) phases(s *scope) []phase {
 	if deleting(s.claim) {
 		return []phase{r.settle, r.release, r.finish}
 	}
-	return []phase{r.settle, r.choose, r.synchronize, r.publish}
+	return []phase{r.settle, r.choose, r.guardMove, r.synchronize, r.publish}
 }
 
 // run carries out the phases. Each looks at the scope for what it needs of those

@@ -87,6 +87,7 @@ func statusOf(s *scope, out progress.Outcome, now time.Time) bmov1alpha1.HostCla
 		status.BareMetalHost = nil
 		status.PoweredOn = false
 	}
+	setMovable(&status, s.claim.Namespace, set)
 	if !deleting(s.claim) {
 		status.HardwareData = s.hardware
 		for _, c := range []metav1.Condition{synchronizedOf(s), availableOf(s), provisionedOf(s), hardwareOf(s)} {

@@ -20,6 +20,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"testing"
 	"time"
 
@@ -52,6 +53,9 @@ type world struct {
 	tenant, infra string
 	operator      *operator
 	options       setup.Options
+	// transport, unless nil, wraps the connection of the managers started from
+	// now on.
+	transport func(http.RoundTripper) http.RoundTripper
 }
 
 // newWorld makes the namespaces; the story starts its manager when it likes.
@@ -98,6 +102,9 @@ func (w *world) managerWith(write func(do func() error) error) (stop func()) {
 	}
 	limited := rest.CopyConfig(server.Config)
 	limited.Impersonate.UserName = harness.HostClaimAccount().User()
+	if w.transport != nil {
+		limited.Wrap(w.transport)
+	}
 	as := &harness.Server{Config: limited, Scheme: server.Scheme, Client: server.Client}
 	return as.StartManager(w.t, options, func(ctx context.Context, mgr ctrl.Manager) error {
 		return setup.AddControllers(ctx, mgr, w.options, prometheus.NewRegistry())
