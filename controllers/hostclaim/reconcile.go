@@ -73,7 +73,7 @@ type Reconciler struct {
 // SecretWatch is the part of secretwatch.Watch that the reconciler uses.
 type SecretWatch interface {
 	Ensure(namespace string)
-	Release(namespace string)
+	Release(namespace string, needed func() (bool, error)) error
 }
 
 // phase is one step of a pass. It may add facts to the scope; it never sets a
