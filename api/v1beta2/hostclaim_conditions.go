@@ -35,6 +35,10 @@ const (
 	// and ours keeps its hands off it. An administrator who wants ours to take
 	// over removes the condition and what the other one wrote to the status.
 	StoodDownCondition = "hostclaim.metal3.io/StoodDown"
+
+	// MovableCondition is False while clusterctl must not move the claim, and
+	// absent otherwise.
+	MovableCondition = "hostclaim.metal3.io/Movable"
 )
 
 // Reasons of the condition Associated that upstream does not define.
@@ -50,6 +54,10 @@ const (
 	// NoNamespaceAdmitsReason means that no namespace with hosts admits the
 	// claim, so that none of its hosts was looked at.
 	NoNamespaceAdmitsReason = "NoNamespaceAdmits"
+
+	// AmbiguousHostReason means that several hosts seem to have been moved with
+	// the claim, so that none of them is taken.
+	AmbiguousHostReason = "AmbiguousHost"
 )
 
 // Reasons of the condition Synchronized that upstream does not define.
@@ -88,6 +96,10 @@ const (
 // PolicyAdmitsReason is the reason of Admitted True: a policy admits the claim, or
 // none is needed. That of Admitted False is PolicyRevokedReason.
 const PolicyAdmitsReason = "PolicyAdmits"
+
+// HostInOtherNamespaceReason is the reason of Movable False: the host of the claim
+// is in another namespace and cannot move along.
+const HostInOtherNamespaceReason = "HostInOtherNamespace"
 
 // OtherControllerReason is the reason of StoodDown True.
 const OtherControllerReason = "OtherController"

@@ -53,10 +53,18 @@ const (
 	SoftFailureDomainAnnotation = "hostclaim.metal3.io/soft-failure-domain"
 
 	// ClaimUIDLabel is on a bound BareMetalHost and on the HardwareData that is
-	// published for it: the UID of the HostClaim. It is written and removed
-	// together with spec.consumerRef, which is the truth; the label only makes
-	// a live list of a claim's host cheap.
+	// published for it: the UID of the HostClaim. On a host, spec.consumerRef is
+	// the truth, and the label makes a live list of a claim's host cheap. On a
+	// host that does not name that claim, the label is a mark: somebody was about
+	// to bind the host. A mark books nothing.
 	ClaimUIDLabel = "hostclaim.metal3.io/claim-uid"
+
+	// BlockMoveAnnotation is the annotation that clusterctl waits for to go before
+	// it moves an object. It is on a HostClaim that is bound, or about to be bound,
+	// to a host of another namespace, which cannot move along. The hostclaim
+	// manager takes off only what it wrote itself: its value is
+	// HostClaimManagerFieldOwner.
+	BlockMoveAnnotation = "clusterctl.cluster.x-k8s.io/block-move"
 
 	// SecretClaimUIDLabel is on each Secret that the hostclaim manager copied
 	// next to a host: the UID of the HostClaim that it was copied for.

@@ -63,6 +63,11 @@ type Binding struct {
 	// NobodyNamesUs says that no host names the claim, for sure: a live list found
 	// none, or there cannot be any yet.
 	NobodyNamesUs bool
+	// Marked says that the claim's mark is on hosts that do not name it: somebody
+	// was about to bind them.
+	Marked bool
+	// Moved says that there are hosts that seem to have been moved with the claim.
+	Moved bool
 	// Candidate says that a host was found that the claim could have.
 	Candidate bool
 }
@@ -78,10 +83,13 @@ const (
 	Release Step = "Release"
 	// ReadRecorded asks for a live read of the recorded host.
 	ReadRecorded Step = "ReadRecorded"
-	// ListOwn asks for a live list of hosts that name the claim.
+	// ListOwn asks for a live list of hosts that name the claim or carry its mark.
 	ListOwn Step = "ListOwn"
 	// Fence asks for a write to the intended host that bumps its version.
 	Fence Step = "Fence"
+	// Unmark asks for the claim's mark to be taken off hosts that do not name it,
+	// by locked writes, which are fences themselves.
+	Unmark Step = "Unmark"
 	// DropIntent asks for the record to be cleared, locked.
 	DropIntent Step = "DropIntent"
 	// ReportLost means that the host is gone and that nothing replaces it.
@@ -90,16 +98,26 @@ const (
 	Choose Step = "Choose"
 	// Take asks for that host to be bound.
 	Take Step = "Take"
-	// Finish means that nothing names the claim and that its finalizer may go.
+	// Finish means that nothing names the claim or carries its mark, and that its
+	// finalizer may go.
 	Finish Step = "Finish"
 )
 
+// MaxSteps is how often Next may have to be asked until it ends: for a mark and a
+// dead intent Unmark, ReadRecorded, Fence, DropIntent, ListOwn, Unmark, the end.
+const MaxSteps = 7
+
 // Next returns the next step. Each step adds a fact to Binding, so that asking
 // again ends in Keep, Release, ReportLost, Choose, Take or Finish.
+//
+// A mark is an intent whose record in the status may be lost. It is taken off
+// before anything is concluded, but never holds up a release.
 func Next(b Binding) Step {
 	switch {
 	case b.Own && b.Deleting:
 		return Release
+	case b.Marked:
+		return Unmark
 	case b.Own:
 		return Keep
 	case b.Record == Intended:
@@ -129,12 +147,13 @@ func withoutHost(b Binding) Step {
 }
 
 // missing is for a claim whose host, once bound, does not name it any more. What
-// was lost stays lost: only a host that names the claim again ends that.
+// was lost stays lost: only a host that names the claim again ends that, or one
+// that was moved with it and names it by the UID that it had before.
 func missing(b Binding) Step {
 	switch {
 	case b.Recorded == Unread && (b.Record == Bound || b.Deleting):
 		return ReadRecorded
-	case !b.Deleting:
+	case !b.Deleting && !b.Moved:
 		return ReportLost
 	default:
 		return withoutHost(b)

@@ -17,6 +17,7 @@ limitations under the License.
 package lease
 
 import (
+	"slices"
 	"testing"
 )
 
@@ -54,6 +55,16 @@ func TestNext(t *testing.T) {
 		"makes sure of a lost host before it goes":                 {Binding{Record: Lost, Deleting: true}, ReadRecorded},
 		"makes sure that no other host names it before it goes":    {Binding{Record: Lost, Recorded: Gone, Deleting: true}, ListOwn},
 		"goes when its host is gone and nobody else names it":      {Binding{Record: Bound, Recorded: Gone, NobodyNamesUs: true, Deleting: true}, Finish},
+		"takes marks off before it takes a host":                   {Binding{Marked: true, NobodyNamesUs: true, Candidate: true}, Unmark},
+		"takes marks off before it goes":                           {Binding{Marked: true, NobodyNamesUs: true, Deleting: true}, Unmark},
+		"takes marks off other hosts than its own":                 {Binding{Marked: true, Own: true, Record: Bound}, Unmark},
+		"releases its host before it minds marks":                  {Binding{Marked: true, Own: true, Deleting: true}, Release},
+		"chooses when a host was moved with it":                    {Binding{Record: Lost, Moved: true}, Choose},
+		"reads its host before it believes in a move":              {Binding{Record: Bound, Moved: true}, ReadRecorded},
+		"chooses when the host of its status is not the moved one": {Binding{Record: Bound, Recorded: Gone, Moved: true}, Choose},
+		"looks for its host there before it takes a moved one":     {Binding{Record: Lost, Moved: true, Candidate: true}, ListOwn},
+		"kills an intent before it takes a moved host":             {Binding{Record: Intended, Recorded: Idle, Moved: true}, Fence},
+		"goes without the host that was moved with it":             {Binding{Moved: true, NobodyNamesUs: true, Deleting: true}, Finish},
 		"goes when its host names nobody and nobody else names it": {Binding{Record: Bound, Recorded: Idle, NobodyNamesUs: true, Deleting: true}, Finish},
 	}
 	for name, tt := range tests {
@@ -65,68 +76,98 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// TestNextSettles walks from every start, with every answer that a read may
-// give, and wants an end within few steps, and never Choose, Take or Finish while
-// an intent is alive or a host names the claim.
+// TestNextSettles walks from every start, with every answer that a look at the
+// API server may give, and wants an end within MaxSteps, and no end that the facts
+// do not bear out.
 func TestNextSettles(t *testing.T) {
-	const enough = 6
+	starts := 0
 	for _, deleting := range []bool{false, true} {
 		for _, own := range []bool{false, true} {
 			for _, candidate := range []bool{false, true} {
-				for _, record := range []Record{Unrecorded, Intended, Bound, Lost} {
-					for _, sight := range []Sight{Gone, Taken, Idle} {
-						b := Binding{Deleting: deleting, Own: own, Candidate: candidate, Record: record}
-						if !settles(t, b, sight, enough) {
-							t.Errorf("%+v, sight %d does not settle", b, sight)
+				for _, marked := range []bool{false, true} {
+					for _, moved := range []bool{false, true} {
+						for _, record := range []Record{Unrecorded, Intended, Bound, Lost} {
+							starts++
+							settle(t, nil, Binding{
+								Deleting: deleting, Own: own, Candidate: candidate, Marked: marked, Moved: moved, Record: record,
+							})
 						}
 					}
 				}
 			}
 		}
 	}
-}
-
-// settles walks from b until a step ends the pass.
-func settles(t *testing.T, b Binding, sight Sight, enough int) bool {
-	t.Helper()
-	for range enough {
-		step := Next(b)
-		if ended(t, b, step) {
-			return true
-		}
-		b = after(b, step, sight)
+	if starts != 128 {
+		t.Errorf("%d starts, want 128", starts)
 	}
-	return false
 }
 
-// ended says whether a step ends a pass, and checks that it may.
-func ended(t *testing.T, b Binding, step Step) bool {
+// settle walks on from b with every answer, until a step ends the pass.
+func settle(t *testing.T, way []Step, b Binding) {
 	t.Helper()
+	step := Next(b)
+	way = append(slices.Clip(way), step)
+	if len(way) > MaxSteps {
+		t.Errorf("%v does not end", way)
+		return
+	}
+	next := answers(b, step)
+	if len(next) == 0 && !borneOut(b, step) {
+		t.Errorf("%v ends although %+v", way, b)
+	}
+	for _, b := range next {
+		settle(t, way, b)
+	}
+}
+
+// borneOut says that a pass may end with the step.
+func borneOut(b Binding, step Step) bool {
+	sure := !b.Own && !b.Marked && b.NobodyNamesUs && b.Record != Intended
 	switch step {
-	case Choose, Take, Finish:
-		if b.Own || b.Record == Intended || (step != Choose && !b.NobodyNamesUs) {
-			t.Errorf("%s although %+v", step, b)
-		}
-		return true
-	case Keep, Release, ReportLost:
-		return true
+	case Keep:
+		return b.Own && !b.Deleting && !b.Marked
+	case Release:
+		return b.Own && b.Deleting
+	case ReportLost:
+		return !b.Own && !b.Deleting && (b.Record == Bound || b.Record == Lost)
+	case Choose:
+		return !b.Own && !b.Deleting && !b.Candidate && b.Record != Intended
+	case Take:
+		return sure && !b.Deleting && b.Candidate
+	case Finish:
+		return sure && b.Deleting
 	default:
 		return false
 	}
 }
 
-// after adds the fact that a step brings.
-func after(b Binding, step Step, sight Sight) Binding {
+// answers are all that a step may find out; none for a step that ends a pass.
+func answers(b Binding, step Step) []Binding {
+	var out []Binding
+	add := func(edit func(*Binding)) {
+		next := b
+		edit(&next)
+		out = append(out, next)
+	}
 	switch step {
 	case ReadRecorded:
-		b.Recorded = sight
-	case Fence:
-		b.Recorded = Fenced
-	case DropIntent:
-		b.Record, b.Recorded = Unrecorded, Unread
+		add(func(n *Binding) { n.Own = true })
+		for _, sight := range []Sight{Gone, Taken, Idle} {
+			add(func(n *Binding) { n.Recorded = sight })
+		}
 	case ListOwn:
-		b.NobodyNamesUs = true
+		for _, own := range []bool{false, true} {
+			for _, marked := range []bool{false, true} {
+				add(func(n *Binding) { n.Own, n.Marked, n.NobodyNamesUs = own, marked, !own })
+			}
+		}
+	case Unmark:
+		add(func(n *Binding) { n.Marked = false })
+	case Fence:
+		add(func(n *Binding) { n.Recorded = Fenced })
+	case DropIntent:
+		add(func(n *Binding) { n.Record, n.Recorded = Unrecorded, Unread })
 	default:
 	}
-	return b
+	return out
 }

@@ -24,12 +24,13 @@ limitations under the License.
 //
 // The states of a binding and who may leave them:
 //
-//	unrecorded ──intent──▶ intended ──consumerRef──▶ named ──confirm──▶ bound
-//	     ▲                    │                                          │
-//	     └──drop── fenced ◀───┘ (or gone, or taken)                      ▼
-//	                                                    lost (reported, never rebound)
+//	unrecorded ──intent──▶ intended ──mark──▶ marked ──consumerRef──▶ named ──confirm──▶ bound
+//	     ▲                    │                  │                                        │
+//	     └──drop── fenced ◀───┴──────unmark──────┘ (or gone, or taken)                    ▼
+//	                                                          lost (reported, never rebound)
 //
-// Only the pass that wrote an intent writes the consumerRef, with the
-// resourceVersion that it read before the intent. Whoever finds an intent
-// therefore kills it by any successful write to the host: the fence.
+// The intent stands in the claim, the mark on the host. Only the pass that wrote
+// both writes the consumerRef, with the version that its mark gave the host and
+// after it has seen that the claim is still as the intent left it. Whoever finds
+// an intent or a mark therefore kills it by any successful write to the host.
 package lease

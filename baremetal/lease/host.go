@@ -57,10 +57,33 @@ func refOrEmpty(ref *corev1.ObjectReference) corev1.ObjectReference {
 	return *ref
 }
 
+// MovedKey identifies the claims that a host may have been moved with, by the
+// namespace and name that it names: those of its own namespace, for a host that
+// has got a new UID since it was bound. It is empty for all other hosts.
+func MovedKey(host *bmov1alpha1.BareMetalHost) string {
+	boundAs := host.Annotations[infrav1.BoundHostUIDAnnotation]
+	if ConsumerKey(host) == "" || host.Spec.ConsumerRef.Namespace != host.Namespace ||
+		boundAs == "" || boundAs == string(host.UID) {
+		return ""
+	}
+	return host.Spec.ConsumerRef.Namespace + "/" + host.Spec.ConsumerRef.Name
+}
+
+// Moved says that host and claim were moved, or restored, together: the host
+// names the claim by the UID that it had before, and has a new one itself. A
+// host that kept its UID is never inherited by a claim that was made again.
+func Moved(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) bool {
+	return MovedKey(host) == claim.Namespace+"/"+claim.Name && !Owned(host, claim)
+}
+
 // Bind returns the host as it is while the claim has it, before anything is
-// provisioned.
+// provisioned. Of a host that was moved with the claim, the administrator's
+// cleaning mode was noted when it was bound first.
 func Bind(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) *bmov1alpha1.BareMetalHost {
 	out := host.DeepCopy()
+	if !Moved(host, claim) {
+		setAnnotation(out, infrav1.FormerCleaningModeAnnotation, string(host.Spec.AutomatedCleaningMode))
+	}
 	out.Spec.ConsumerRef = &corev1.ObjectReference{
 		APIVersion: bmov1alpha1.GroupVersion.String(),
 		Kind:       hostClaimKind,
@@ -70,28 +93,6 @@ func Bind(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) *bmov1a
 	}
 	setLabel(out, infrav1.ClaimUIDLabel, string(claim.UID))
 	setAnnotation(out, infrav1.BoundHostUIDAnnotation, string(host.UID))
-	setAnnotation(out, infrav1.FormerCleaningModeAnnotation, string(host.Spec.AutomatedCleaningMode))
-	delete(out.Annotations, infrav1.FenceAnnotation)
-	return out
-}
-
-// FencedHost returns the host with a mark of the claim, which bumps its version.
-// The mark is taken off again at once, see UnfencedHost.
-func FencedHost(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) *bmov1alpha1.BareMetalHost {
-	out := host.DeepCopy()
-	setAnnotation(out, infrav1.FenceAnnotation, string(claim.UID)+"/"+claim.ResourceVersion)
-	return out
-}
-
-// HasFence says that a fence of the claim was left on the host by a pass that
-// ended before it could take the fence off.
-func HasFence(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) bool {
-	return strings.HasPrefix(host.Annotations[infrav1.FenceAnnotation], string(claim.UID)+"/")
-}
-
-// UnfencedHost returns the host without a fence, which bumps its version too.
-func UnfencedHost(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
-	out := host.DeepCopy()
 	delete(out.Annotations, infrav1.FenceAnnotation)
 	return out
 }

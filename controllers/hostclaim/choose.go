@@ -18,6 +18,7 @@ package hostclaim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -41,6 +42,9 @@ func (r *Reconciler) choose(ctx context.Context, s *scope) progress.Outcome {
 	if s.step != lease.Choose {
 		return progress.Outcome{}
 	}
+	if len(s.moved) > 0 {
+		return r.adopt(ctx, s)
+	}
 	criteria, err := selection.Parse(s.claim)
 	if err != nil {
 		r.Pool.Leave(keyOf(s.claim))
@@ -58,6 +62,39 @@ func (r *Reconciler) choose(ctx context.Context, s *scope) progress.Outcome {
 	case !found:
 		return r.explain(ctx, s, criteria, namespaces)
 	}
+	return r.take(ctx, s, host)
+}
+
+// adopt gives a claim back the host that was moved with it, before any other is
+// looked for. Which of several it is cannot be known.
+func (r *Reconciler) adopt(ctx context.Context, s *scope) progress.Outcome {
+	r.Pool.Leave(keyOf(s.claim))
+	if len(s.moved) > 1 {
+		return s.waitForHost(infrav1.AmbiguousHostReason, ambiguous(s.moved))
+	}
+	host, key := &bmov1alpha1.BareMetalHost{}, client.ObjectKeyFromObject(&s.moved[0])
+	if err := r.Live.Get(ctx, key, host); client.IgnoreNotFound(err) != nil {
+		return progress.Failed(fmt.Errorf("read host %s: %w", key, err))
+	}
+	if !lease.Moved(host, s.claim) {
+		return progress.Failed(fmt.Errorf("host %s was not moved with the claim: %w", key, progress.ErrStale))
+	}
+	return r.take(ctx, s, host)
+}
+
+// ambiguous names the hosts of the claim's own namespace that may be its own.
+func ambiguous(hosts []bmov1alpha1.BareMetalHost) string {
+	names := make([]string, len(hosts))
+	for i := range hosts {
+		names[i] = hosts[i].Name
+	}
+	slices.Sort(names)
+	return "Several hosts were moved or restored with this claim: " + strings.Join(names, ", ") +
+		"; remove spec.consumerRef from all but the one that is its own"
+}
+
+// take binds the host unless the claim turns out to have one.
+func (r *Reconciler) take(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) progress.Outcome {
 	s.binding.Candidate = true
 	if out := r.walk(ctx, s, s.binding); !out.Done() || s.step != lease.Take {
 		return out
@@ -101,21 +138,31 @@ func (r *Reconciler) candidate(ctx context.Context, claim *bmov1alpha1.HostClaim
 
 // bind brings the claim to a host that was read live and answers it.
 //
-//	read host ─▶ write intent ─▶ read policy, namespace ─▶ write consumerRef
-//	    └────────────── same resourceVersion ──────────────────▲
+//	read host ─▶ intent in the status ─▶ mark on the host ─▶ read claim ─▶ consumerRef
+//	    │            │  claim c1 ──────────────────────────────▲ still c1     ▲
+//	    └─ host h0 ──┴──────────────────────▲ h1 ─────────────────────────────┘
 //
-// The host is written with the version that was read before the intent, so any
-// write to the host after the intent defeats this one. Confirming is left to
-// report.
+// Each host write carries the version that the step before gave it, so any write
+// to the host after the intent defeats this pass. The claim is read after the
+// mark: whoever has changed it before did not see the mark, and is seen here;
+// whoever changes it afterwards finds the mark and takes it off. A mark that leads
+// nowhere is taken off again. Confirming is left to report.
 func (r *Reconciler) bind(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) error {
+	if err := r.blockMove(ctx, s.claim, host.Namespace != s.claim.Namespace); err != nil {
+		return err
+	}
 	if err := r.recordIntent(ctx, s, host); err != nil {
 		return err
 	}
-	if err := r.permitted(ctx, s, host.Namespace); err != nil {
-		return err
+	marked := lease.MarkedHost(host, s.claim)
+	if err := r.Client.Patch(ctx, marked, locked(host)); err != nil {
+		return fmt.Errorf("mark the host: %w", err)
 	}
-	after := lease.Bind(host, s.claim)
-	if err := r.Client.Patch(ctx, after, locked(host)); err != nil {
+	if err := r.holds(ctx, s, marked); err != nil {
+		return errors.Join(err, r.unmark(ctx, s, marked))
+	}
+	after := lease.Bind(marked, s.claim)
+	if err := r.Client.Patch(ctx, after, locked(marked)); err != nil {
 		return fmt.Errorf("bind host: %w", err)
 	}
 	s.host, s.step, s.justBound = after, lease.Keep, true
@@ -126,13 +173,37 @@ func (r *Reconciler) bind(ctx context.Context, s *scope, host *bmov1alpha1.BareM
 	return nil
 }
 
+// holds asks the API server whether the decision to bind a host still holds.
+func (r *Reconciler) holds(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) error {
+	if err := r.unchanged(ctx, s.claim); err != nil {
+		return err
+	}
+	return r.permitted(ctx, s, host)
+}
+
+// unchanged asks the API server whether the claim is still as the intent left it.
+// One version means that everything is: the status, the spec, and that the claim
+// is neither paused nor going.
+func (r *Reconciler) unchanged(ctx context.Context, claim *bmov1alpha1.HostClaim) error {
+	live := &bmov1alpha1.HostClaim{}
+	if err := r.Live.Get(ctx, keyOf(claim), live); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read the claim: %w", err)
+	}
+	if live.UID != claim.UID || live.ResourceVersion != claim.ResourceVersion {
+		return fmt.Errorf("the claim is not as the intent left it: %w", progress.ErrStale)
+	}
+	return nil
+}
+
 // permitted asks the API server whether policy admits the claim right now. A
-// claim needs no policy in its own namespace unless the manager was told so.
-func (r *Reconciler) permitted(ctx context.Context, s *scope, hostNamespace string) error {
-	if hostNamespace == s.claim.Namespace && r.OwnNamespace == policy.OwnWithoutPolicy {
+// claim needs no policy in its own namespace unless the manager was told so, nor
+// for a host that it had before both were moved.
+func (r *Reconciler) permitted(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) error {
+	if lease.Moved(host, s.claim) ||
+		(host.Namespace == s.claim.Namespace && r.OwnNamespace == policy.OwnWithoutPolicy) {
 		return nil
 	}
-	grant, err := r.grantNow(ctx, s.claim.Namespace, hostNamespace)
+	grant, err := r.grantNow(ctx, s.claim.Namespace, host.Namespace)
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,12 @@ import (
 const (
 	// ConsumerIndex finds hosts by the claim that they name, UID included.
 	ConsumerIndex = "hostclaim.consumer"
+	// MarkIndex finds hosts by the UID of the claim whose mark they carry without
+	// naming it.
+	MarkIndex = "hostclaim.mark"
+	// MovedIndex finds hosts that may have been moved with a claim, by the
+	// namespace and name of the claim that they name.
+	MovedIndex = "hostclaim.moved"
 	// SecretIndex finds claims by the secrets that concern them: those that
 	// they name, as namespace/name, and their copies by name.
 	SecretIndex = "hostclaim.secret"
@@ -47,7 +53,9 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 		field  string
 		values client.IndexerFunc
 	}{
-		{&bmov1alpha1.BareMetalHost{}, ConsumerIndex, consumerValues},
+		{&bmov1alpha1.BareMetalHost{}, ConsumerIndex, hostValues(lease.ConsumerKey)},
+		{&bmov1alpha1.BareMetalHost{}, MarkIndex, hostValues(lease.MarkKey)},
+		{&bmov1alpha1.BareMetalHost{}, MovedIndex, hostValues(lease.MovedKey)},
 		{&bmov1alpha1.HostClaim{}, SecretIndex, secretValues},
 		{&bmov1alpha1.HostClaim{}, HostNamespaceIndex, hostNamespaceValues},
 		{&bmov1alpha1.HostClaim{}, FactsIndex, factsValues},
@@ -59,12 +67,15 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-func consumerValues(object client.Object) []string {
-	host, ok := object.(*bmov1alpha1.BareMetalHost)
-	if !ok || lease.ConsumerKey(host) == "" {
-		return nil
+// hostValues indexes hosts by a key; those without it are not found.
+func hostValues(key func(*bmov1alpha1.BareMetalHost) string) client.IndexerFunc {
+	return func(object client.Object) []string {
+		host, ok := object.(*bmov1alpha1.BareMetalHost)
+		if !ok || key(host) == "" {
+			return nil
+		}
+		return []string{key(host)}
 	}
-	return []string{lease.ConsumerKey(host)}
 }
 
 func secretValues(object client.Object) []string {

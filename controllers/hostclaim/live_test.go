@@ -64,8 +64,9 @@ func (l *live) List(context.Context, client.ObjectList, ...client.ListOption) er
 // unwatched is a watch on secrets that sees nothing.
 type unwatched struct{}
 
-func (unwatched) Ensure(string)  {}
-func (unwatched) Release(string) {}
+func (unwatched) Ensure(string) {}
+
+func (unwatched) Release(string, func() (bool, error)) error { return nil }
 
 func TestSecretsOfARunningClaimAreReadWhenOneHasChanged(t *testing.T) {
 	l := &live{secrets: map[string]string{}}

@@ -45,13 +45,33 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) error {
 	if s.decision, err = r.decide(ctx, r.Client, s.namespace); err != nil {
 		return err
 	}
-	hosts := &bmov1alpha1.BareMetalHostList{}
-	if err := r.Client.List(ctx, hosts, client.MatchingFields{ConsumerIndex: lease.ClaimKey(s.claim)}); err != nil {
-		return fmt.Errorf("list hosts of the claim: %w", err)
+	if err := r.observeHosts(ctx, s); err != nil {
+		return err
 	}
-	s.host = ownHost(s.claim, hosts.Items)
 	s.otherController = otherController(s.claim, s.host != nil)
 	return nil
+}
+
+// observeHosts finds the hosts that have to do with the claim.
+func (r *Reconciler) observeHosts(ctx context.Context, s *scope) error {
+	own, err := r.hostsBy(ctx, ConsumerIndex, lease.ClaimKey(s.claim))
+	if err != nil {
+		return err
+	}
+	s.host = ownHost(s.claim, own)
+	if s.marked, err = r.hostsBy(ctx, MarkIndex, string(s.claim.UID)); err != nil || s.host != nil {
+		return err
+	}
+	s.moved, err = r.hostsBy(ctx, MovedIndex, keyOf(s.claim).String())
+	return err
+}
+
+func (r *Reconciler) hostsBy(ctx context.Context, index, value string) ([]bmov1alpha1.BareMetalHost, error) {
+	hosts := &bmov1alpha1.BareMetalHostList{}
+	if err := r.Client.List(ctx, hosts, client.MatchingFields{index: value}); err != nil {
+		return nil, fmt.Errorf("list hosts of the claim by %s: %w", index, err)
+	}
+	return hosts.Items, nil
 }
 
 // ownHost returns the host of a claim among those that name it, nil if there are
@@ -119,7 +139,7 @@ func (r *Reconciler) readRecorded(ctx context.Context, s *scope, b *lease.Bindin
 		return nil, fmt.Errorf("read the recorded host: %w", err)
 	case lease.Owned(host, s.claim):
 		b.Own, s.host = true, host
-	case host.Spec.ConsumerRef != nil:
+	case host.Spec.ConsumerRef != nil && !lease.Moved(host, s.claim):
 		b.Recorded = lease.Taken
 	default:
 		b.Recorded = lease.Idle
@@ -127,31 +147,31 @@ func (r *Reconciler) readRecorded(ctx context.Context, s *scope, b *lease.Bindin
 	return host, nil
 }
 
-// listOwn looks for hosts that name the claim by one paged live list, narrowed
-// by the label that is written and removed together with the consumerRef.
+// listOwn looks for hosts that name the claim, and for such as carry its mark, by
+// one paged live list, narrowed by the label that both have.
 func (r *Reconciler) listOwn(ctx context.Context, s *scope, b *lease.Binding) error {
 	hosts := &bmov1alpha1.BareMetalHostList{}
 	options := []client.ListOption{
 		client.MatchingLabels{infrav1.ClaimUIDLabel: string(s.claim.UID)}, client.Limit(pageSize),
 	}
+	s.marked = nil
 	for more := true; more; more = hosts.Continue != "" {
 		if err := r.Live.List(ctx, hosts, append(options, client.Continue(hosts.Continue))...); err != nil {
 			return fmt.Errorf("list hosts that name the claim: %w", err)
 		}
 		for i := range hosts.Items {
-			if lease.Owned(&hosts.Items[i], s.claim) {
-				b.Own, s.host = true, hosts.Items[i].DeepCopy()
-				return nil
+			switch host := &hosts.Items[i]; {
+			case lease.Owned(host, s.claim):
+				b.Own, s.host = true, host.DeepCopy()
+			case lease.Marked(host, s.claim):
+				s.marked = append(s.marked, *host.DeepCopy())
 			}
 		}
 	}
-	b.NobodyNamesUs = true
+	b.Marked, b.NobodyNamesUs = len(s.marked) > 0, !b.Own
 	return nil
 }
 
 // errTooManySteps guards against a binding that never settles; lease.Next adds
 // a fact with each step, so it cannot happen.
 var errTooManySteps = errors.New("the binding of the claim does not settle")
-
-// maxSteps is more than the longest way through lease.Next.
-const maxSteps = 8

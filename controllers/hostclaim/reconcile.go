@@ -73,7 +73,7 @@ type Reconciler struct {
 // SecretWatch is the part of secretwatch.Watch that the reconciler uses.
 type SecretWatch interface {
 	Ensure(namespace string)
-	Release(namespace string)
+	Release(namespace string, needed func() (bool, error)) error
 }
 
 // phase is one step of a pass. It may add facts to the scope; it never sets a
@@ -131,7 +131,7 @@ func (r *Reconciler) phases(s *scope) []phase {
 	if deleting(s.claim) {
 		return []phase{r.settle, r.release, r.finish}
 	}
-	return []phase{r.settle, r.choose, r.synchronize, r.publish}
+	return []phase{r.settle, r.choose, r.guardMove, r.synchronize, r.publish}
 }
 
 // run carries out the phases. Each looks at the scope for what it needs of those

@@ -130,20 +130,21 @@ func (s *scope) waitForRelease(reason, message string) progress.Outcome {
 	return progress.Waiting(reason, message)
 }
 
-// releaseWatches stops watching the Secrets of a namespace without claims.
+// releaseWatches stops watching the Secrets of a namespace without claims, and
+// without hosts of claims.
 func (r *Reconciler) releaseWatches(ctx context.Context, namespace string) error {
-	claims := &bmov1alpha1.HostClaimList{}
-	if err := r.Client.List(ctx, claims, client.InNamespace(namespace), client.Limit(1)); err != nil {
-		return err
-	}
-	if len(claims.Items) > 0 {
-		return nil
-	}
-	if err := r.Client.List(ctx, claims, client.MatchingFields{HostNamespaceIndex: namespace}, client.Limit(1)); err != nil {
-		return err
-	}
-	if len(claims.Items) == 0 {
-		r.Secrets.Release(namespace)
-	}
-	return nil
+	return r.Secrets.Release(namespace, func() (bool, error) {
+		for _, users := range []client.ListOption{
+			client.InNamespace(namespace), client.MatchingFields{HostNamespaceIndex: namespace},
+		} {
+			claims := &bmov1alpha1.HostClaimList{}
+			if err := r.Client.List(ctx, claims, users, client.Limit(1)); err != nil {
+				return false, fmt.Errorf("list claims that need Secrets of namespace %s: %w", namespace, err)
+			}
+			if len(claims.Items) > 0 {
+				return true, nil
+			}
+		}
+		return false, nil
+	})
 }

@@ -45,13 +45,21 @@ type scope struct {
 	// observe, settle and choose.
 	host *bmov1alpha1.BareMetalHost
 
+	// marked are the hosts that carry the claim's mark without naming it: from the
+	// cache as set by observe, live as set by settle.
+	marked []bmov1alpha1.BareMetalHost
+
+	// moved are the hosts that seem to have been moved with the claim, from the
+	// cache; empty for a claim with a host. Set by observe.
+	moved []bmov1alpha1.BareMetalHost
+
 	// brandNew says that this pass put the finalizer on the claim, by a locked
-	// write. Such a claim has no host unless its status names one: a host is bound
-	// only to a claim with finalizer, after an intent in its status, and tenants
-	// cannot write the status. Whoever strips the finalizer of a bound claim
-	// leaves that record, and whoever loses the record leaves the finalizer. A
-	// crash changes nothing about it, since both are in the API server. Set by
-	// Reconcile.
+	// write. Such a claim has neither host nor mark unless its status names a host:
+	// both come only to a claim with finalizer, after an intent in its status, and
+	// tenants cannot write the status. Whoever strips the finalizer of a bound
+	// claim leaves that record, and whoever loses the record leaves the finalizer.
+	// A crash changes nothing about it, since both are in the API server; ADR 0002
+	// says what is left open. Set by Reconcile.
 	brandNew bool
 
 	// step is what settle ended with: Keep, Release, ReportLost, Choose or

@@ -23,6 +23,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
@@ -32,7 +33,9 @@ import (
 // settle finds out where the claim stands with its host, and kills an intent
 // that did not come to a bind. It ends with s.step.
 func (r *Reconciler) settle(ctx context.Context, s *scope) progress.Outcome {
-	b := lease.Binding{Deleting: deleting(s.claim), Own: s.host != nil, Record: record(s.claim)}
+	b := lease.Binding{Deleting: deleting(s.claim), Own: s.host != nil, Record: record(s.claim), Moved: len(s.moved) > 0}
+	// Without a host, marks are looked for where it matters, and live.
+	b.Marked = b.Own && len(s.marked) > 0
 	b.NobodyNamesUs = s.brandNew && b.Record == lease.Unrecorded
 	return r.walk(ctx, s, b)
 }
@@ -40,13 +43,16 @@ func (r *Reconciler) settle(ctx context.Context, s *scope) progress.Outcome {
 // walk goes from step to step until the binding is settled.
 func (r *Reconciler) walk(ctx context.Context, s *scope, b lease.Binding) progress.Outcome {
 	var recorded *bmov1alpha1.BareMetalHost
-	for range maxSteps {
+	for range lease.MaxSteps {
 		var err error
 		switch step := lease.Next(b); step {
 		case lease.ReadRecorded:
 			recorded, err = r.readRecorded(ctx, s, &b)
 		case lease.ListOwn:
 			err = r.listOwn(ctx, s, &b)
+		case lease.Unmark:
+			err = r.unmarkAll(ctx, s)
+			b.Marked = false
 		case lease.Fence:
 			err = r.fence(ctx, s, recorded)
 			b.Recorded = lease.Fenced
@@ -68,19 +74,34 @@ func (r *Reconciler) walk(ctx context.Context, s *scope, b lease.Binding) progre
 }
 
 // fence makes every writer lose that acts on the claim's intent: it writes to
-// the host, twice, so that nothing of ours stays on it. A mark that an earlier
-// pass left is taken off, which is a write as well.
+// the host, and nothing of ours stays on it. Taking off the mark of that writer,
+// or the fence that an earlier pass left, is a write; else there are two.
 func (r *Reconciler) fence(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) error {
-	if !lease.HasFence(host, s.claim) {
+	if !lease.HasFence(host, s.claim) && !lease.Marked(host, s.claim) {
 		before := host
 		host = lease.FencedHost(host, s.claim)
 		if err := r.Client.Patch(ctx, host, locked(before)); err != nil {
 			return fmt.Errorf("fence the intended host: %w", err)
 		}
 	}
-	after := lease.UnfencedHost(host)
-	if err := r.Client.Patch(ctx, after, locked(host)); err != nil {
-		return fmt.Errorf("take the fence off the intended host: %w", err)
+	return r.unmark(ctx, s, host)
+}
+
+// unmarkAll takes the claim's mark off all hosts that do not name it.
+func (r *Reconciler) unmarkAll(ctx context.Context, s *scope) error {
+	for i := range s.marked {
+		if err := r.unmark(ctx, s, &s.marked[i]); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	s.marked = nil
+	return nil
+}
+
+// unmark takes off a host what an intent of the claim left on it.
+func (r *Reconciler) unmark(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) error {
+	if err := r.Client.Patch(ctx, lease.UnmarkedHost(host, s.claim), locked(host)); err != nil {
+		return fmt.Errorf("take the mark off a host: %w", err)
 	}
 	return nil
 }

@@ -30,6 +30,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
@@ -285,6 +286,9 @@ func TestStatusOf(t *testing.T) {
 				tt.given.decision = policy.Decision{Grants: map[string]policy.Grant{"infra": {Admitted: true}}}
 			}
 			got := statusOf(&tt.given, tt.out, now)
+			if tt.given.step != "" && tt.host != nil && tt.host.Namespace != tt.given.claim.Namespace {
+				tt.want[infrav1.MovableCondition] = "False/HostInOtherNamespace"
+			}
 			if diff := cmp.Diff(tt.want, short(got)); diff != "" {
 				t.Errorf("conditions (-want +got):\n%s", diff)
 			}
@@ -622,11 +626,27 @@ func TestIndexes(t *testing.T) {
 	if diff := cmp.Diff([]string{"infra"}, hostNamespaceValues(claim)); diff != "" {
 		t.Errorf("host namespace (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{lease.ClaimKey(claim)}, consumerValues(lease.Bind(newHost("infra"), claim))); diff != "" {
-		t.Errorf("consumer (-want +got):\n%s", diff)
+	consumer, mark, moved := hostValues(lease.ConsumerKey), hostValues(lease.MarkKey), hostValues(lease.MovedKey)
+	own, tookAlong := lease.Bind(newHost("infra"), claim), lease.Bind(newHost("tenant"), claim)
+	tookAlong.UID = "new-uid"
+	for name, tt := range map[string]struct {
+		index client.IndexerFunc
+		host  client.Object
+		want  []string
+	}{
+		"the consumer of a bound host":   {consumer, own, []string{"tenant/machine/claim-uid"}},
+		"no mark on a bound host":        {mark, own, nil},
+		"no move of a bound host":        {moved, own, nil},
+		"the mark of an intended host":   {mark, lease.MarkedHost(newHost("infra"), claim), []string{"claim-uid"}},
+		"no consumer of it":              {consumer, lease.MarkedHost(newHost("infra"), claim), nil},
+		"the claim that a host moved to": {moved, tookAlong, []string{"tenant/machine"}},
+		"no claim as a host":             {consumer, claim, nil},
+	} {
+		if diff := cmp.Diff(tt.want, tt.index(tt.host)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
-	if hostNamespaceValues(newClaim()) != nil || consumerValues(newHost("infra")) != nil ||
-		consumerValues(claim) != nil || secretValues(newHost("infra")) != nil {
+	if hostNamespaceValues(newClaim()) != nil || secretValues(newHost("infra")) != nil {
 		t.Error("objects without a value are indexed")
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"testing"
 	"time"
 
@@ -54,6 +55,9 @@ type world struct {
 	options       setup.Options
 	// registry holds the metrics of the manager that was started last.
 	registry *prometheus.Registry
+	// transport, unless nil, wraps the connection of the managers started from
+	// now on.
+	transport func(http.RoundTripper) http.RoundTripper
 }
 
 // newWorld makes the namespaces; the story starts its manager when it likes.
@@ -100,6 +104,9 @@ func (w *world) managerWith(write func(do func() error) error) (stop func()) {
 	}
 	limited := rest.CopyConfig(server.Config)
 	limited.Impersonate.UserName = harness.HostClaimAccount().User()
+	if w.transport != nil {
+		limited.Wrap(w.transport)
+	}
 	as := &harness.Server{Config: limited, Scheme: server.Scheme, Client: server.Client}
 	registry := prometheus.NewRegistry()
 	w.registry = registry

@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selection"
 )
 
@@ -75,13 +76,25 @@ func (p *Pool) Observe(host *bmov1alpha1.BareMetalHost) {
 		return
 	}
 	before, known := p.lookup(key)
-	if known && maps.Equal(before.host.Labels, host.Labels) {
+	if known && sameLabels(before.host, host) {
 		before.host = host
 	} else {
 		p.waiting.withdraw(key)
 		p.shelfOf(key.Namespace).put(host)
 	}
 	p.offerLocked(key)
+}
+
+// sameLabels says that claims see no difference between two versions of a host.
+// The mark of a claim that is being bound is none: it books nothing, and does
+// not make the host suit anybody else.
+func sameLabels(a, b *bmov1alpha1.BareMetalHost) bool {
+	without := func(labels map[string]string) map[string]string {
+		out := maps.Clone(labels)
+		delete(out, infrav1.ClaimUIDLabel)
+		return out
+	}
+	return maps.Equal(without(a.Labels), without(b.Labels))
 }
 
 // Drop takes a host out of the pool until it is observed as free again: it was

@@ -364,3 +364,18 @@ func TestClaimsOfOneSecondAreOrderedByUID(t *testing.T) {
 	p.Observe(host("h"))
 	expect(t, "woken", woken(), []string{"a"})
 }
+
+// A claim that marks a host and does not come to bind it must not drive anybody.
+func TestMarkOfAClaimDoesNotOfferTheHostAnew(t *testing.T) {
+	p, woken := newPool(t)
+	picky := waiterFor(t, "picky", 1)
+	p.Enter(picky)
+	p.Observe(host("a"))
+	expect(t, "woken for a new host", woken(), []string{"picky"})
+	expect(t, "picked", pass(p, picky), "a")
+	p.Observe(host("a", "hostclaim.metal3.io/claim-uid"))
+	p.Observe(host("a"))
+	expect(t, "woken by mark and unmark", woken(), []string(nil))
+	p.Observe(host("a", "rack"))
+	expect(t, "woken by a label", woken(), []string{"picky"})
+}

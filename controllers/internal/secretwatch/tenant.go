@@ -29,23 +29,18 @@ import (
 // ReleaseTenant stops the watch of a namespace in which neither a Metal3Machine
 // nor a Metal3Data is left: nobody else of the provider manager needs Secrets.
 // Controllers of these kinds call it when they find an object gone. The reader
-// is the cache that they reconcile from. Nobody can ask for the watch between
-// the look and the stop, and who asks later gets a new one.
+// is the cache that they reconcile from.
 func (w *Watch) ReleaseTenant(ctx context.Context, reader client.Reader, namespace string) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if _, found := w.namespaces[namespace]; !found {
-		return nil
-	}
-	for _, users := range []client.ObjectList{&infrav1.Metal3MachineList{}, &infrav1.Metal3DataList{}} {
-		err := reader.List(ctx, users, client.InNamespace(namespace), client.Limit(1), client.UnsafeDisableDeepCopy)
-		if err != nil {
-			return fmt.Errorf("list %T of namespace %s: %w", users, namespace, err)
+	return w.Release(namespace, func() (bool, error) {
+		for _, users := range []client.ObjectList{&infrav1.Metal3MachineList{}, &infrav1.Metal3DataList{}} {
+			err := reader.List(ctx, users, client.InNamespace(namespace), client.Limit(1), client.UnsafeDisableDeepCopy)
+			if err != nil {
+				return false, fmt.Errorf("list %T of namespace %s: %w", users, namespace, err)
+			}
+			if meta.LenList(users) > 0 {
+				return true, nil
+			}
 		}
-		if meta.LenList(users) > 0 {
-			return nil
-		}
-	}
-	w.releaseLocked(namespace)
-	return nil
+		return false, nil
+	})
 }

@@ -88,19 +88,22 @@ func (w *Watch) Ensure(namespace string) {
 	}
 }
 
-// Release stops the watch of a namespace that nobody needs any more.
-func (w *Watch) Release(namespace string) {
+// Release stops the watch of a namespace unless somebody still needs it, which
+// needed finds out; an error of it leaves the watch as it is. Nobody can ask for
+// the watch between that look and the stop, and who asks later gets a new one.
+func (w *Watch) Release(namespace string, needed func() (bool, error)) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.releaseLocked(namespace)
-}
-
-// releaseLocked is Release for a caller that holds the lock.
-func (w *Watch) releaseLocked(namespace string) {
-	if cancel, found := w.namespaces[namespace]; found {
-		cancel()
-		delete(w.namespaces, namespace)
+	cancel, found := w.namespaces[namespace]
+	if !found {
+		return nil
 	}
+	if still, err := needed(); err != nil || still {
+		return err
+	}
+	cancel()
+	delete(w.namespaces, namespace)
+	return nil
 }
 
 // Source returns an event source for builder.WatchesRawSource. Each controller

@@ -18,6 +18,7 @@ package secretwatch
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"testing"
 	"time"
@@ -180,8 +181,12 @@ func TestWatchForgetsReleasedNamespaces(t *testing.T) {
 	requests := start(t, w)
 	w.Ensure(one)
 	expect(t, requests, one, "a")
-	w.Release(one)
-	w.Release("never-asked-for")
+	unneeded := func() (bool, error) { return false, nil }
+	for _, namespace := range []string{one, "never-asked-for"} {
+		if err := w.Release(namespace, unneeded); err != nil {
+			t.Fatal(err)
+		}
+	}
 	w.Ensure(two)
 	expect(t, requests, two, "b")
 
@@ -189,6 +194,61 @@ func TestWatchForgetsReleasedNamespaces(t *testing.T) {
 	defer w.mu.Unlock()
 	if _, found := w.namespaces[one]; found || len(w.namespaces) != 1 {
 		t.Errorf("namespaces watched: %v, want only %s", w.namespaces, two)
+	}
+}
+
+// Somebody may begin to need the watch of a namespace while it is looked whether
+// anybody does. Whoever asks for it meanwhile must have it in the end.
+func TestReleaseLosesNoWatchThatIsAskedForMeanwhile(t *testing.T) {
+	w := New(newClient(t))
+	w.Ensure("tenant")
+	asked := make(chan struct{})
+	err := w.Release("tenant", func() (bool, error) {
+		if w.mu.TryLock() {
+			t.Error("the watch can be asked for, and then be stopped, while it is looked who needs it")
+			w.mu.Unlock()
+		}
+		go func() {
+			w.Ensure("tenant")
+			close(asked)
+		}()
+		return false, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	if _, found := w.namespaces["tenant"]; !found {
+		t.Error("the watch is lost")
+	}
+}
+
+func TestReleaseKeepsAWatchThatIsNeededOrMayBe(t *testing.T) {
+	broken := errors.New("broken")
+	for name, tt := range map[string]struct {
+		needed bool
+		err    error
+	}{
+		"one that is needed":                        {needed: true},
+		"one of which it is not known who needs it": {err: broken},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := New(newClient(t))
+			w.Ensure("tenant")
+			if err := w.Release("tenant", func() (bool, error) { return tt.needed, tt.err }); !errors.Is(err, tt.err) {
+				t.Errorf("Release returned %v, want %v", err, tt.err)
+			}
+			if _, found := w.namespaces["tenant"]; !found {
+				t.Error("the watch is lost")
+			}
+		})
+	}
+}
+
+func TestReleaseAsksNothingAboutANamespaceThatIsNotWatched(t *testing.T) {
+	err := New(newClient(t)).Release("tenant", func() (bool, error) { return false, errors.New("asked") })
+	if err != nil {
+		t.Error(err)
 	}
 }
 

@@ -1,0 +1,165 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package hostclaim
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"github.com/onsi/gomega"
+)
+
+// ledger notes the requests that a manager makes beside those of its caches and
+// events.
+type ledger struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+type noting struct {
+	http.RoundTripper
+
+	ledger *ledger
+}
+
+func (l *ledger) transport(next http.RoundTripper) http.RoundTripper {
+	return noting{next, l}
+}
+
+func (n noting) RoundTrip(request *http.Request) (*http.Response, error) {
+	if line := lineOf(request); line != "" {
+		n.ledger.mu.Lock()
+		n.ledger.lines = append(n.ledger.lines, line)
+		n.ledger.mu.Unlock()
+	}
+	return n.RoundTripper.RoundTrip(request)
+}
+
+// lineOf is a request as "method kind what", empty for those that do not count.
+func lineOf(request *http.Request) string {
+	query := request.URL.Query()
+	kinds := []string{"hostclaims", "baremetalhosts", "hostdeploypolicies", "hardwaredata", "secrets", "namespaces"}
+	parts := strings.Split(request.URL.Path, "/")
+	at := slices.IndexFunc(kinds, func(kind string) bool { return slices.Contains(parts, kind) })
+	if at < 0 || query.Has("watch") || query.Has("resourceVersion") || slices.Contains(parts, "events") {
+		return ""
+	}
+	line, body := request.Method+" "+kinds[at], bodyOf(request)
+	for what, sign := range map[string]string{
+		" intent": `"Binding"`, " finalizer": `"finalizers"`, " block-move": "block-move", " consumerRef": "consumerRef",
+		" associated": `"BareMetalHostAssociated"`, " power": `"online"`,
+	} {
+		if strings.Contains(body, sign) && request.Method == http.MethodPatch {
+			return line + what
+		}
+	}
+	if strings.Contains(body, claimUID) && request.Method == http.MethodPatch {
+		line += " mark"
+	}
+	if query.Has("labelSelector") {
+		line += " by label"
+	}
+	return line
+}
+
+// take returns what was noted, and forgets it.
+func (l *ledger) take() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lines := l.lines
+	l.lines = nil
+	return lines
+}
+
+// A bind costs these requests, in this order; ADR 0002 says what each is for.
+func TestRequestsOfABind(t *testing.T) {
+	tests := map[string]struct {
+		own, waited bool
+		want        []string
+	}{
+		"of a host in another namespace": {want: []string{
+			"PATCH hostclaims finalizer",
+			"GET baremetalhosts",
+			"PATCH hostclaims block-move",
+			"PATCH hostclaims intent",
+			"PATCH baremetalhosts mark",
+			"GET hostclaims",
+			"GET namespaces",
+			"GET hostdeploypolicies",
+			"PATCH baremetalhosts consumerRef",
+			"PATCH baremetalhosts power",
+			"POST hardwaredata",
+			"PATCH hostclaims associated",
+		}},
+		"of a host in the own namespace": {own: true, want: []string{
+			"PATCH hostclaims finalizer",
+			"GET baremetalhosts",
+			"PATCH hostclaims intent",
+			"PATCH baremetalhosts mark",
+			"GET hostclaims",
+			"PATCH baremetalhosts consumerRef",
+			"PATCH baremetalhosts power",
+			"POST hardwaredata",
+			"PATCH hostclaims associated",
+		}},
+		"of a claim that has waited": {own: true, waited: true, want: []string{
+			"GET baremetalhosts",
+			"GET baremetalhosts by label",
+			"PATCH hostclaims intent",
+			"PATCH baremetalhosts mark",
+			"GET hostclaims",
+			"PATCH baremetalhosts consumerRef",
+			"PATCH baremetalhosts power",
+			"POST hardwaredata",
+			"PATCH hostclaims associated",
+		}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			w, l := newWorld(t).withRights(), &ledger{}
+			if tt.own {
+				w.infra = w.tenant
+			} else {
+				w.policy(nil, w.tenant)
+			}
+			if !tt.waited {
+				w.host("host-0", nil)
+			}
+			w.transport = l.transport
+			w.manager()
+			l.take()
+			w.claim("machine", func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.InNamespace = w.infra })
+			if tt.waited {
+				w.expect("machine", associated, noHost)
+				l.take()
+				w.host("host-0", nil)
+			}
+			w.expectBound("machine")
+			lines := l.take()
+			w.g.Expect(lines).To(gomega.ContainElement("PATCH hostclaims associated"))
+			end := slices.Index(lines, "PATCH hostclaims associated") + 1
+			if diff := cmp.Diff(tt.want, lines[:end]); diff != "" {
+				t.Errorf("requests (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,207 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package hostclaim
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// stall holds the first request of a kind until the test lets it go, while the
+// rest of the manager runs on.
+type stall struct {
+	at            func(method, path, body string) bool
+	begun         atomic.Bool
+	reached, goOn chan struct{}
+}
+
+func newStall(at func(method, path, body string) bool) *stall {
+	return &stall{at: at, reached: make(chan struct{}), goOn: make(chan struct{})}
+}
+
+type stalling struct {
+	http.RoundTripper
+
+	stall *stall
+}
+
+func (s *stall) transport(next http.RoundTripper) http.RoundTripper {
+	return stalling{next, s}
+}
+
+func (s stalling) RoundTrip(request *http.Request) (*http.Response, error) {
+	if s.stall.at(request.Method, request.URL.RequestURI(), bodyOf(request)) && s.stall.begun.CompareAndSwap(false, true) {
+		close(s.stall.reached)
+		<-s.stall.goOn
+	}
+	return s.RoundTripper.RoundTrip(request)
+}
+
+// bodyOf reads a copy of what is sent.
+func bodyOf(request *http.Request) string {
+	if request.GetBody == nil {
+		return ""
+	}
+	body, err := request.GetBody()
+	if err != nil {
+		return ""
+	}
+	text, _ := io.ReadAll(body)
+	return string(text)
+}
+
+// The requests of a bind, one after the other.
+var bindRequests = map[string]func(method, path, body string) bool{
+	"the intent": func(method, path, body string) bool {
+		return method == http.MethodPatch && strings.Contains(path, "/hostclaims/machine/status") && strings.Contains(body, `"Binding"`)
+	},
+	"the mark": func(method, path, body string) bool {
+		return method == http.MethodPatch && strings.Contains(path, "/baremetalhosts/host-0") && !strings.Contains(body, "consumerRef")
+	},
+	"the look at the claim": func(method, path, _ string) bool {
+		return method == http.MethodGet && strings.HasSuffix(path, "/hostclaims/machine")
+	},
+	"the look at the policies": func(method, path, _ string) bool {
+		return method == http.MethodGet && strings.HasSuffix(path, "/hostdeploypolicies")
+	},
+	"the consumerRef": func(method, path, body string) bool {
+		return method == http.MethodPatch && strings.Contains(path, "/baremetalhosts/host-0") && strings.Contains(body, "consumerRef")
+	},
+}
+
+// wipe takes everything out of the status of a claim, as an administrator may.
+func (w *world) wipe(name string) {
+	w.t.Helper()
+	claim := w.readClaim(name)
+	before := claim.DeepCopy()
+	claim.Status = bmov1alpha1.HostClaimStatus{}
+	w.ok(w.Status().Patch(w.ctx, claim, client.MergeFrom(before), client.FieldOwner("kubectl-edit")))
+}
+
+// expectUntouched wants that a host is never bound, and that nothing of any claim
+// is on it in the end: a mark may come and go.
+func (w *world) expectUntouched(name string) {
+	w.t.Helper()
+	w.g.Consistently(func() any { return w.readHost(name).Spec.ConsumerRef }).Should(gomega.BeNil())
+	w.g.Eventually(func(g gomega.Gomega) {
+		host := w.readHost(name)
+		g.Expect(host.Labels).NotTo(gomega.HaveKey(claimUID))
+		g.Expect(host.Annotations).To(gomega.BeEmpty())
+	}).Should(gomega.Succeed())
+}
+
+// A writer stalls before one of the requests of a bind. Meanwhile an
+// administrator wipes the status, and a second manager goes on with the claim.
+// Then the writer goes on as well. The operator of the world sees every version
+// of every host and reports a claim with two of them.
+func TestStalledWriterNeverMakesASecondHost(t *testing.T) {
+	for name, at := range bindRequests {
+		t.Run("before "+name, func(t *testing.T) {
+			w, s := newStalled(t, at)
+			w.wipe("machine")
+			change(w, w.readClaim("machine"), withLabel("rack", "b1"))
+			w.manager()
+			if got := w.expectBound("machine"); got != "host-1" {
+				t.Errorf("bound to %s, want host-1", got)
+			}
+			close(s.goOn)
+			w.expectUntouched("host-0")
+			w.expectBound("machine")
+		})
+	}
+}
+
+func TestStalledWriterLeavesNothingOfAClaimThatHasGone(t *testing.T) {
+	for name, at := range bindRequests {
+		t.Run("before "+name, func(t *testing.T) {
+			w, s := newStalled(t, at)
+			w.wipe("machine")
+			w.ok(w.Delete(w.ctx, w.readClaim("machine")))
+			w.manager()
+			w.expectGone("machine")
+			close(s.goOn)
+			w.expectUntouched("host-0")
+		})
+	}
+}
+
+// newStalled starts a manager that is about to bind host-0 to the claim machine
+// and stalls.
+func newStalled(t *testing.T, at func(method, path, body string) bool) (*world, *stall) {
+	t.Helper()
+	w, s := newWorld(t), newStall(at)
+	w.policy(nil, w.tenant)
+	w.host("host-0", map[string]string{"rack": "a1"})
+	w.host("host-1", map[string]string{"rack": "b1"})
+	w.transport = s.transport
+	w.manager()
+	w.transport = nil
+	t.Cleanup(func() {
+		select {
+		case <-s.goOn:
+		default:
+			close(s.goOn) // or the manager could not stop
+		}
+	})
+	w.claim("machine", withLabel("rack", "a1"))
+	w.g.Eventually(s.reached).Should(gomega.BeClosed())
+	return w, s
+}
+
+// A mark alone books no host.
+func TestMarkOfAnotherClaimDoesNotKeepAHost(t *testing.T) {
+	w := newWorld(t)
+	w.policy(nil, w.tenant)
+	w.host("host-0", map[string]string{claimUID: "gone"})
+	w.manager()
+	claim := w.claim("machine")
+	w.expectBound("machine")
+	w.g.Expect(w.readHost("host-0").Labels).To(gomega.HaveKeyWithValue(claimUID, string(claim.UID)))
+}
+
+func TestStrayMarkIsTakenOffByTheNextManagerOrWithTheClaim(t *testing.T) {
+	for name, restarted := range map[string]bool{"by the next manager": true, "with the claim": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t).withRights()
+			w.policy(nil, w.tenant)
+			w.host("host-0", nil)
+			stop := w.manager()
+			claim := w.claim("machine")
+			w.expectBound("machine")
+			if restarted {
+				stop()
+			}
+			w.host("host-1", map[string]string{claimUID: string(claim.UID)})
+			w.g.Expect(w.readHost("host-1").Spec.ConsumerRef).To(gomega.Equal((*corev1.ObjectReference)(nil)))
+			if restarted {
+				w.manager()
+			} else {
+				w.ok(w.Delete(w.ctx, claim))
+				w.expectGone("machine")
+			}
+			w.expectUntouched("host-1")
+		})
+	}
+}
