@@ -35,7 +35,7 @@ import (
 
 // release brings the host of a claim that goes back to the pool:
 //
-//	clear (one patch) ─▶ wait for the host ─▶ delete copies ─▶ remove consumerRef
+//	clear (one patch) ─▶ wait for the host ─▶ delete copies, facts ─▶ remove consumerRef
 //
 // The last write carries the version of the live read that showed the host at
 // rest, so nothing can have happened to the host since.
@@ -71,6 +71,10 @@ func (r *Reconciler) free(ctx context.Context, s *scope) progress.Outcome {
 	}
 	if out := r.deleteCopies(ctx, s, host.Namespace, host); !out.Done() {
 		return out
+	}
+	// A claim whose finalizer was stripped may be gone as soon as its host is free.
+	if err := r.withdraw(ctx, s.claim); err != nil {
+		return progress.Failed(fmt.Errorf("withdraw HardwareData: %w", err))
 	}
 	freed := lease.Freed(host)
 	if err := r.Client.Patch(ctx, freed, locked(host)); err != nil {
