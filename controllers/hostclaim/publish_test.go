@@ -41,7 +41,7 @@ func (foreignData) Get(_ context.Context, key client.ObjectKey, object client.Ob
 func TestForeignHardwareDataIsWaitedForAndNoError(t *testing.T) {
 	s := &scope{claim: newClaim(), step: lease.Keep, host: newHost("infra")}
 	desired := lease.HardwareData(s.claim, s.host, lease.Published{})
-	out := (&Reconciler{Live: foreignData{}}).hardwareDataExists(t.Context(), s, desired)
+	out := (&Reconciler{Live: foreignData{}}).updateHardwareData(t.Context(), s, desired)
 	if out.Err() != nil {
 		t.Errorf("error %v, want to wait for the watch", out.Err())
 	}
