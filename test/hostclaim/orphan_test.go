@@ -26,6 +26,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -146,7 +147,10 @@ func TestHostOfAForcedAwayNamespaceIsReleased(t *testing.T) {
 	w.ok(w.Delete(w.ctx, namespace))
 	w.ok(w.Get(w.ctx, client.ObjectKeyFromObject(namespace), namespace))
 	namespace.Spec.Finalizers = nil
-	w.ok(w.SubResource("finalize").Update(w.ctx, namespace))
+	clients, err := kubernetes.NewForConfig(server.Config)
+	w.ok(err)
+	_, err = clients.CoreV1().Namespaces().Finalize(w.ctx, namespace, metav1.UpdateOptions{})
+	w.ok(err)
 	w.manager()
 	w.expectFree("host-0")
 }

@@ -73,8 +73,9 @@ func TestPublishedFactsAreKeptCurrent(t *testing.T) {
 		{"the hardware changes", hardware(func(h *bmov1alpha1.HardwareDetails) {
 			h.RAMMebibytes, h.Storage = 2048, []bmov1alpha1.Storage{{Name: "/dev/sda"}}
 		}), func() any { return len(w.facts().Spec.HardwareDetails.Storage) }, 1},
-		{"a part of the hardware is taken out", hardware(func(h *bmov1alpha1.HardwareDetails) { h.Storage = nil }),
-			func() any { return len(w.facts().Spec.HardwareDetails.Storage) }, 0},
+		{"a part of the hardware is taken out", hardware(func(h *bmov1alpha1.HardwareDetails) {
+			h.Storage = nil
+		}), func() any { return len(w.facts().Spec.HardwareDetails.Storage) }, 0},
 		{"somebody edits the facts", func() {
 			change(w, w.facts(), func(d *bmov1alpha1.HardwareData) { d.Spec.HardwareDetails.RAMMebibytes = 1 })
 		}, func() any { return w.facts().Spec.HardwareDetails.RAMMebibytes }, 2048},

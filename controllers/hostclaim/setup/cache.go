@@ -123,7 +123,6 @@ func stripHost(object any) (any, error) {
 	delete(host.Annotations, bmov1alpha1.HardwareDetailsAnnotation)
 	spec, status := &host.Spec, &host.Status
 	spec.Taints, spec.RAID, spec.RootDeviceHints, spec.Description = nil, nil, nil, ""
-	spec.Firmware = nil
 	lease.StripHardware(host)
 	status.GoodCredentials, status.TriedCredentials = bmov1alpha1.CredentialsStatus{}, bmov1alpha1.CredentialsStatus{}
 	status.OperationHistory = bmov1alpha1.OperationHistory{}
