@@ -22,4 +22,10 @@ limitations under the License.
 // It never touches a secret without our labels, writes none, and does not ask
 // whether the copies are still needed: the release of the host does, by a claim or
 // of an orphan.
+//
+// Copies of former claims are looked for at the release and not at the bind. They
+// can do no harm meanwhile: no host refers to a copy but by a locked patch, and its
+// name belongs to one claim. A bind would pay for two lists and still miss what a
+// manager writes late; the release happens once, takes all, and the host names its
+// claim until they are gone.
 package copies
