@@ -45,8 +45,14 @@ const (
 	FormerCleaningModeAnnotation = "hostclaim.metal3.io/former-cleaning-mode"
 
 	// ReleaseAnnotation is set on an orphaned BareMetalHost by an administrator
-	// to release it although a HostClaim of the same name exists again.
+	// to release it before its time, or although a HostClaim of the same name
+	// exists again. Any value will do. The release takes it off.
 	ReleaseAnnotation = "hostclaim.metal3.io/release"
+
+	// OrphanedSinceAnnotation is on a BareMetalHost whose HostClaim does not exist
+	// any more: when the hostclaim manager first saw that, as RFC 3339. It goes
+	// with the release, or when the claim turns up again.
+	OrphanedSinceAnnotation = "hostclaim.metal3.io/orphaned-since"
 
 	// SoftFailureDomainAnnotation is on a HostClaim. With the value "true" the
 	// claim's failureDomain is a preference; without it, it is a condition.
@@ -73,6 +79,11 @@ const (
 	// SecretKindLabel is on the same copies: which reference of the claim the
 	// copy serves (userdata, metadata, networkdata or ociauth).
 	SecretKindLabel = "hostclaim.metal3.io/secret-kind"
+
+	// SecretHostUIDLabel is on the same copies: the UID of the BareMetalHost that
+	// they were made for, so that all copies next to a host are found at its
+	// release, also those that a manager left which was no leader any more.
+	SecretHostUIDLabel = "hostclaim.metal3.io/host-uid"
 
 	// SecretSourceAnnotation is on the same copies: <namespace>/<name> of the
 	// Secret that was copied.

@@ -508,7 +508,8 @@ func TestCopy(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "infra", Name: CopyName("claim-uid", UserData),
 			Labels: map[string]string{
-				infrav1.SecretClaimUIDLabel: "claim-uid", infrav1.SecretKindLabel: "userdata", "environment.metal3.io": "baremetal",
+				infrav1.SecretClaimUIDLabel: "claim-uid", infrav1.SecretHostUIDLabel: "host-uid",
+				infrav1.SecretKindLabel: "userdata", "environment.metal3.io": "baremetal",
 			},
 			Annotations:     map[string]string{infrav1.SecretSourceAnnotation: "tenant/boot"},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "metal3.io/v1alpha1", Kind: "BareMetalHost", Name: "host-0", UID: "host-uid"}},

@@ -57,16 +57,24 @@ func Cleared(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
 }
 
 // Freed returns the host as it goes back to the pool, with the administrator's
-// cleaning mode.
+// cleaning mode and without any mark of ours.
 func Freed(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
 	out := host.DeepCopy()
 	out.Spec.ConsumerRef = nil
 	if former, found := out.Annotations[infrav1.FormerCleaningModeAnnotation]; found {
 		out.Spec.AutomatedCleaningMode = bmov1alpha1.AutomatedCleaningMode(former)
 	}
-	delete(out.Annotations, infrav1.FormerCleaningModeAnnotation)
+	for _, key := range marks {
+		delete(out.Annotations, key)
+	}
 	delete(out.Labels, infrav1.ClaimUIDLabel)
 	return out
+}
+
+// marks are the annotations that a host may carry while it names a claim.
+var marks = [...]string{
+	infrav1.FormerCleaningModeAnnotation, infrav1.BoundHostUIDAnnotation, infrav1.FenceAnnotation,
+	infrav1.OrphanedSinceAnnotation, infrav1.ReleaseAnnotation,
 }
 
 // Wait is why something cannot go on, in the words of a condition.

@@ -144,6 +144,7 @@ func Copy(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, kind Se
 			Name:      CopyName(claim.UID, kind),
 			Labels: map[string]string{
 				infrav1.SecretClaimUIDLabel:  string(claim.UID),
+				infrav1.SecretHostUIDLabel:   string(host.UID),
 				infrav1.SecretKindLabel:      string(kind),
 				infrav1.BareMetalSecretLabel: infrav1.BareMetalSecretLabelValue,
 			},

@@ -34,6 +34,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/orphans"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
 )
@@ -71,6 +72,9 @@ func rows(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	if _, err := policies.New(nil, nil, b); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := orphans.NewMetrics(b); err != nil {
 		t.Fatal(err)
 	}
 	form := regexp.MustCompile(`^Desc\{fqName: "(hostclaim_[a-z_]+)", help: "([A-Z][^"]+\.)", constLabels: \{\}, variableLabels: \{([a-z,]*)\}\}$`)

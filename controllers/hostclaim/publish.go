@@ -44,28 +44,64 @@ func (r *Reconciler) publish(ctx context.Context, s *scope) progress.Outcome {
 	if found {
 		s.hardware = &bmov1alpha1.ObjectReference{Namespace: current.Namespace, Name: current.Name}
 	}
-	grant := s.grant()
+	hash, reported := lease.HardwareHash(s.host)
 	switch {
-	case !grant.Admitted:
+	case !s.grant().Admitted:
 		// Revoked: what is published stays as it is, nothing new goes out.
 		return s.waitForHardware(infrav1.PolicyRevokedReason,
 			"No HostDeployPolicy admits this namespace to the host any more; its facts are no longer updated")
-	case s.host.Status.HardwareDetails == nil:
+	case !reported:
 		return s.waitForHardware(infrav1.HardwareDataMissingReason,
 			"The host has not reported its hardware; it is published as soon as it does")
 	}
-	desired := lease.HardwareData(s.claim, s.host, lease.Published{
-		Labels:      grant.PublishedLabels(s.host.Labels),
-		Annotations: grant.PublishedAnnotations(s.host.Annotations),
-	})
-	if !found {
-		return r.createHardwareData(ctx, s, desired)
+	if found && sameFacts(current, facts(s, s.host)) && lease.FactsHash(current) == hash {
+		return progress.Outcome{}
 	}
-	return r.updateHardwareData(ctx, current, desired)
+	host, err := r.withHardware(ctx, s)
+	switch {
+	case err != nil:
+		return progress.Failed(err)
+	case found:
+		return r.updateHardwareData(ctx, s, facts(s, host))
+	default:
+		return r.createHardwareData(ctx, s, facts(s, host))
+	}
+}
+
+// facts are those of a host as the tenant may see them.
+func facts(s *scope, host *bmov1alpha1.BareMetalHost) *bmov1alpha1.HardwareData {
+	grant := s.grant()
+	return lease.HardwareData(s.claim, host, lease.Published{
+		Labels:      grant.PublishedLabels(host.Labels),
+		Annotations: grant.PublishedAnnotations(host.Annotations),
+	})
+}
+
+// sameFacts compares all that is published but the hardware itself.
+func sameFacts(a, b *bmov1alpha1.HardwareData) bool {
+	return equality.Semantic.DeepEqual(a.Labels, b.Labels) &&
+		equality.Semantic.DeepEqual(a.Annotations, b.Annotations) &&
+		equality.Semantic.DeepEqual(a.OwnerReferences, b.OwnerReferences)
+}
+
+// withHardware returns the host with its hardware, which hosts from the cache lack.
+func (r *Reconciler) withHardware(ctx context.Context, s *scope) (*bmov1alpha1.BareMetalHost, error) {
+	if s.host.Status.HardwareDetails != nil {
+		return s.host, nil
+	}
+	host := &bmov1alpha1.BareMetalHost{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.host), host); err != nil {
+		return nil, fmt.Errorf("read the hardware of the host: %w", err)
+	}
+	if !lease.Owned(host, s.claim) || host.Status.HardwareDetails == nil {
+		return nil, fmt.Errorf("publish the hardware: %w", progress.ErrStale)
+	}
+	return host, nil
 }
 
 // published reads the HardwareData of the claim from the cache, which holds only
-// those that carry our label.
+// those that carry our label, without the hardware: to compare and to delete, never
+// to patch.
 func (r *Reconciler) published(ctx context.Context, claim *bmov1alpha1.HostClaim) (*bmov1alpha1.HardwareData, bool, error) {
 	data := &bmov1alpha1.HardwareData{}
 	key := client.ObjectKey{Namespace: claim.Namespace, Name: lease.HardwareDataName(claim.Name)}
@@ -91,7 +127,7 @@ func (r *Reconciler) createHardwareData(ctx context.Context, s *scope, desired *
 	}
 	err := r.Client.Create(ctx, desired)
 	if apierrors.IsAlreadyExists(err) {
-		return r.hardwareDataExists(ctx, s, desired)
+		return r.updateHardwareData(ctx, s, desired)
 	}
 	if err != nil {
 		return progress.Failed(fmt.Errorf("publish HardwareData: %w", err))
@@ -100,9 +136,9 @@ func (r *Reconciler) createHardwareData(ctx context.Context, s *scope, desired *
 	return progress.Outcome{}
 }
 
-// hardwareDataExists tells our own object, which the cache does not show yet,
-// from a foreign one.
-func (r *Reconciler) hardwareDataExists(ctx context.Context, s *scope, desired *bmov1alpha1.HardwareData) progress.Outcome {
+// updateHardwareData brings our own object up to date, as the API server has it. A
+// foreign one of that name is left alone.
+func (r *Reconciler) updateHardwareData(ctx context.Context, s *scope, desired *bmov1alpha1.HardwareData) progress.Outcome {
 	current := &bmov1alpha1.HardwareData{}
 	switch err := r.Live.Get(ctx, client.ObjectKeyFromObject(desired), current); {
 	case apierrors.IsNotFound(err):
@@ -111,14 +147,11 @@ func (r *Reconciler) hardwareDataExists(ctx context.Context, s *scope, desired *
 		return progress.Failed(fmt.Errorf("read HardwareData: %w", err))
 	}
 	if !lease.IsPublished(current, s.claim) {
+		s.hardware = nil
 		return s.waitForHardware(infrav1.HardwareDataNameTakenReason, fmt.Sprintf(
 			"HardwareData %s exists and was not made for this claim; remove it", current.Name))
 	}
 	s.hardware = &bmov1alpha1.ObjectReference{Namespace: current.Namespace, Name: current.Name}
-	return r.updateHardwareData(ctx, current, desired)
-}
-
-func (r *Reconciler) updateHardwareData(ctx context.Context, current, desired *bmov1alpha1.HardwareData) progress.Outcome {
 	updated := current.DeepCopy()
 	updated.Labels, updated.Annotations = desired.Labels, desired.Annotations
 	updated.OwnerReferences, updated.Spec = desired.OwnerReferences, desired.Spec

@@ -26,6 +26,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
@@ -41,7 +42,7 @@ func (foreignData) Get(_ context.Context, key client.ObjectKey, object client.Ob
 func TestForeignHardwareDataIsWaitedForAndNoError(t *testing.T) {
 	s := &scope{claim: newClaim(), step: lease.Keep, host: newHost("infra")}
 	desired := lease.HardwareData(s.claim, s.host, lease.Published{})
-	out := (&Reconciler{Live: foreignData{}}).hardwareDataExists(t.Context(), s, desired)
+	out := (&Reconciler{Live: foreignData{}}).updateHardwareData(t.Context(), s, desired)
 	if out.Err() != nil {
 		t.Errorf("error %v, want to wait for the watch", out.Err())
 	}
@@ -57,5 +58,54 @@ func TestForeignHardwareDataIsWaitedForAndNoError(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"machine-hostclaim"}, factsValues(&bmov1alpha1.HostClaim{ObjectMeta: s.claim.ObjectMeta})); diff != "" {
 		t.Errorf("index (-want +got):\n%s", diff)
+	}
+}
+
+// cachedFacts shows published facts as the cache holds them.
+type cachedFacts struct {
+	client.Client
+	data *bmov1alpha1.HardwareData
+}
+
+func (c cachedFacts) Get(_ context.Context, _ client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+	if data, ok := object.(*bmov1alpha1.HardwareData); ok {
+		c.data.DeepCopyInto(data)
+	}
+	return nil
+}
+
+func TestHardwareIsReadOnlyWhenTheFactsAreNotCurrent(t *testing.T) {
+	withHardware := func(h *bmov1alpha1.BareMetalHost) {
+		h.Status.HardwareDetails = &bmov1alpha1.HardwareDetails{RAMMebibytes: 1024}
+		h.Labels = map[string]string{"rack": "a1"}
+	}
+	admitted := policy.Evaluate(nil, policy.Namespace{Name: "infra"}, policy.OwnWithoutPolicy)
+	claim := newClaim(func(c *bmov1alpha1.HostClaim) { c.Namespace = "infra" })
+	tests := map[string]struct {
+		edit  func(*bmov1alpha1.BareMetalHost)
+		reads bool
+	}{
+		"not while nothing has changed":  {func(*bmov1alpha1.BareMetalHost) {}, false},
+		"not for what is not published":  {func(h *bmov1alpha1.BareMetalHost) { h.Status.PoweredOn = true }, false},
+		"when a label has changed":       {func(h *bmov1alpha1.BareMetalHost) { h.Labels["rack"] = "a2" }, true},
+		"when the hardware has changed":  {func(h *bmov1alpha1.BareMetalHost) { h.Status.HardwareDetails.RAMMebibytes = 2048 }, true},
+		"when the boot MAC has been set": {func(h *bmov1alpha1.BareMetalHost) { h.Spec.BootMACAddress = "02:00:00:00:00:01" }, true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := &scope{claim: claim, step: lease.Keep, decision: admitted, host: newHost("infra", withHardware)}
+			data := facts(s, s.host)
+			lease.StripFacts(data)
+			tt.edit(s.host)
+			lease.StripHardware(s.host)
+			l := &live{}
+			out := (&Reconciler{Client: cachedFacts{data: data}, Live: l}).publish(t.Context(), s)
+			if reads := l.count > 0; reads != tt.reads || (out.Err() == nil) == reads {
+				t.Errorf("read %d times, %v, want a read: %t", l.count, out.Err(), tt.reads)
+			}
+			if s.hardware == nil {
+				t.Error("the claim points at no facts")
+			}
+		})
 	}
 }

@@ -111,9 +111,9 @@ func (r *Reconciler) pass(ctx context.Context, s *scope) progress.Outcome {
 		r.Pool.Leave(keyOf(s.claim))
 		return progress.Failed(r.report(ctx, s, progress.Outcome{}))
 	}
-	if s.host == nil && deleting(s.claim) && !controllerutil.ContainsFinalizer(s.claim, infrav1.HostClaimFinalizer) {
-		r.Pool.Leave(keyOf(s.claim)) // what holds it is not ours
-		return progress.Outcome{}
+	if foreign, err := r.heldByOthers(ctx, s); err != nil || foreign {
+		r.Pool.Leave(keyOf(s.claim))
+		return progress.Failed(err)
 	}
 	if err := r.ensureFinalizer(ctx, s); err != nil {
 		return progress.Failed(err)

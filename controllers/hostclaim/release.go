@@ -35,7 +35,7 @@ import (
 
 // release brings the host of a claim that goes back to the pool:
 //
-//	clear (one patch) ─▶ wait for the host ─▶ delete copies ─▶ remove consumerRef
+//	clear (one patch) ─▶ wait for the host ─▶ delete copies, facts ─▶ remove consumerRef
 //
 // The last write carries the version of the live read that showed the host at
 // rest, so nothing can have happened to the host since.
@@ -69,8 +69,12 @@ func (r *Reconciler) free(ctx context.Context, s *scope) progress.Outcome {
 	case !releasable:
 		return s.waitForRelease(wait.Reason, wait.Message)
 	}
-	if out := r.deleteCopies(ctx, s, host.Namespace); !out.Done() {
+	if out := r.deleteCopies(ctx, s, host.Namespace, host); !out.Done() {
 		return out
+	}
+	// A claim whose finalizer was stripped may be gone as soon as its host is free.
+	if err := r.withdraw(ctx, s.claim); err != nil {
+		return progress.Failed(fmt.Errorf("withdraw HardwareData: %w", err))
 	}
 	freed := lease.Freed(host)
 	if err := r.Client.Patch(ctx, freed, locked(host)); err != nil {
@@ -83,6 +87,20 @@ func (r *Reconciler) free(ctx context.Context, s *scope) progress.Outcome {
 	return r.settle(ctx, s)
 }
 
+// heldByOthers says that a claim that goes is held by somebody else's finalizer
+// only, and that we have nothing to do with it. Where the status shows our hand,
+// or our facts are there, the claim is looked at like any other: whoever stripped
+// our finalizer, and a manager that died between freeing the host and tidying up,
+// leave nothing behind.
+func (r *Reconciler) heldByOthers(ctx context.Context, s *scope) (bool, error) {
+	if s.host != nil || !deleting(s.claim) || marked(s.claim) ||
+		controllerutil.ContainsFinalizer(s.claim, infrav1.HostClaimFinalizer) {
+		return false, nil
+	}
+	_, published, err := r.published(ctx, s.claim)
+	return !published, err
+}
+
 // finish lets the claim go once no host names it. What it left elsewhere goes
 // first.
 func (r *Reconciler) finish(ctx context.Context, s *scope) progress.Outcome {
@@ -90,7 +108,7 @@ func (r *Reconciler) finish(ctx context.Context, s *scope) progress.Outcome {
 		return progress.Outcome{}
 	}
 	if ref := s.claim.Status.BareMetalHost; ref != nil {
-		if out := r.deleteCopies(ctx, s, ref.Namespace); !out.Done() {
+		if out := r.deleteCopies(ctx, s, ref.Namespace, nil); !out.Done() {
 			return out
 		}
 	}

@@ -29,6 +29,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/copies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
@@ -140,6 +141,8 @@ func (r *Reconciler) readSource(ctx context.Context, claim *bmov1alpha1.HostClai
 
 // ensureCopy brings the copy of a secret next to the host up to date, and
 // returns its name. A secret of that name that is not our copy is not touched.
+// The type of a secret cannot be changed, so that a copy of another type makes way
+// for a new one.
 func (r *Reconciler) ensureCopy(ctx context.Context, s *scope, kind lease.SecretKind, content lease.Content) (string, error) {
 	r.Secrets.Ensure(s.host.Namespace)
 	desired := lease.Copy(s.claim, s.host, kind, content)
@@ -155,6 +158,11 @@ func (r *Reconciler) ensureCopy(ctx context.Context, s *scope, kind lease.Secret
 	case !lease.IsCopy(current, s.claim, kind):
 		return "", &secretError{kind, "a secret that is not ours has the name of the copy next to the host; " +
 			"the infrastructure team must remove it"}
+	case current.Type != desired.Type:
+		if err := r.writeCopy(kind, "delete", desired, r.deleteSecret(ctx, current)); err != nil {
+			return "", err
+		}
+		return desired.Name, r.writeCopy(kind, "create", desired, r.Client.Create(ctx, desired))
 	}
 	updated := current.DeepCopy()
 	updated.Labels, updated.Annotations = desired.Labels, desired.Annotations
@@ -163,6 +171,12 @@ func (r *Reconciler) ensureCopy(ctx context.Context, s *scope, kind lease.Secret
 		return desired.Name, nil
 	}
 	return desired.Name, r.writeCopy(kind, "patch", desired, r.Client.Patch(ctx, updated, locked(current)))
+}
+
+// deleteSecret deletes exactly the secret that was read.
+func (r *Reconciler) deleteSecret(ctx context.Context, secret *corev1.Secret) error {
+	uid := secret.UID
+	return client.IgnoreNotFound(r.Client.Delete(ctx, secret, client.Preconditions{UID: &uid}))
 }
 
 // writeCopy tells missing rights, which a person must mend, from other errors.
@@ -198,34 +212,26 @@ func (r *Reconciler) noteFrozen(ctx context.Context, s *scope) {
 	}
 }
 
-// deleteCopies removes every secret that was copied next to the host for the
-// claim.
-func (r *Reconciler) deleteCopies(ctx context.Context, s *scope, namespace string) progress.Outcome {
-	if namespace == s.claim.Namespace {
+// deleteCopies removes every secret that was copied for the claim to a namespace
+// of hosts. With a host, which must still name the claim, all other copies that
+// it owns go as well.
+func (r *Reconciler) deleteCopies(ctx context.Context, s *scope, namespace string, host *bmov1alpha1.BareMetalHost) progress.Outcome {
+	sweeper, own := copies.Sweeper{Live: r.Live, Writer: r.Client}, namespace == s.claim.Namespace
+	var err error
+	if !own {
+		err = sweeper.OfClaim(ctx, s.claim.UID, namespace)
+	}
+	if err == nil && host != nil {
+		err = sweeper.NextTo(ctx, host)
+	}
+	switch {
+	case apierrors.IsForbidden(err) && own:
+		// Nothing was copied for this claim, and whoever runs such an install
+		// need not give rights on secrets.
 		return progress.Outcome{}
+	case apierrors.IsForbidden(err):
+		r.Secrets.Ensure(namespace)
+		return s.waitForRelease(infrav1.SecretsForbiddenReason, missingRight("delete", namespace, hostSecretsRole))
 	}
-	for _, kind := range lease.SecretKinds {
-		err := r.deleteCopy(ctx, s.claim, namespace, kind)
-		if apierrors.IsForbidden(err) {
-			r.Secrets.Ensure(namespace)
-			return s.waitForRelease(secretReasons[kind], missingRight("delete", namespace, hostSecretsRole))
-		}
-		if err != nil {
-			return progress.Failed(fmt.Errorf("delete the copied %s secret: %w", kind, err))
-		}
-	}
-	return progress.Outcome{}
-}
-
-func (r *Reconciler) deleteCopy(ctx context.Context, claim *bmov1alpha1.HostClaim, namespace string, kind lease.SecretKind) error {
-	secret := &corev1.Secret{}
-	key := client.ObjectKey{Namespace: namespace, Name: lease.CopyName(claim.UID, kind)}
-	if err := r.Live.Get(ctx, key, secret); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	if !lease.IsCopy(secret, claim, kind) {
-		return nil
-	}
-	uid := secret.UID
-	return client.IgnoreNotFound(r.Client.Delete(ctx, secret, client.Preconditions{UID: &uid}))
+	return progress.Failed(err)
 }

@@ -41,6 +41,10 @@ type operator struct {
 	consumers map[string]types.UID
 }
 
+// heldBack is an annotation of hosts that the operator leaves as they are, so that
+// a story can hold them in any state.
+const heldBack = "example.com/held-back"
+
 // drive is what a server got to boot from.
 type drive struct {
 	host, userData, networkData string
@@ -113,6 +117,9 @@ func (o *operator) mind(host *bmov1alpha1.BareMetalHost) {
 // step moves a host one state on.
 func (o *operator) step(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
 	if _, paused := host.Annotations[bmov1alpha1.PausedAnnotation]; paused {
+		return nil
+	}
+	if _, held := host.Annotations[heldBack]; held {
 		return nil
 	}
 	before := host.DeepCopy()

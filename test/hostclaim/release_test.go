@@ -66,7 +66,7 @@ func TestSecretsAreCopiedOnlyAsFarAsNeeded(t *testing.T) {
 	w.g.Expect(found.Data).To(gomega.Equal(map[string][]byte{"userData": []byte("#cloud-config")}))
 	w.g.Expect(found.Labels).To(gomega.Equal(map[string]string{
 		"hostclaim.metal3.io/claim-uid": string(claim.UID), "hostclaim.metal3.io/secret-kind": "userdata",
-		"environment.metal3.io": "baremetal",
+		"hostclaim.metal3.io/host-uid": string(host.UID), "environment.metal3.io": "baremetal",
 	}))
 	w.g.Expect(found.OwnerReferences).To(gomega.Equal([]metav1.OwnerReference{{
 		APIVersion: "metal3.io/v1alpha1", Kind: "BareMetalHost", Name: host.Name, UID: host.UID,

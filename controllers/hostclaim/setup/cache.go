@@ -29,26 +29,27 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
 )
 
 // CacheOptions says what the cache of the manager holds.
 //
-// Claims keep their managed fields, by which another controller is noticed. Of
-// HardwareData only those that we published are held, since baremetal-operator
-// keeps one for every server. Namespaces are held as metadata. Secrets are in
-// no cache at all.
+// Hosts are held without what nothing is decided by. Claims keep the names of
+// their field managers, by which another controller is noticed. Of HardwareData
+// only those that we published are held, since baremetal-operator keeps one for
+// every server, and with a hash instead of the hardware. Namespaces are held as
+// metadata. Secrets are in no cache at all.
 func CacheOptions(o Options) (cache.Options, error) {
 	ours, err := labels.NewRequirement(infrav1.ClaimUIDLabel, selection.Exists, nil)
 	if err != nil {
 		return cache.Options{}, err
 	}
-	keep := func(object any) (any, error) { return object, nil }
 	options := cache.Options{
 		SyncPeriod:       &o.SyncPeriod,
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
-			&bmov1alpha1.HostClaim{}:     {Transform: keep},
-			&bmov1alpha1.HardwareData{}:  {Label: labels.NewSelector().Add(*ours)},
+			&bmov1alpha1.HostClaim{}:     {Transform: stripClaim},
+			&bmov1alpha1.HardwareData{}:  {Label: labels.NewSelector().Add(*ours), Transform: stripFacts},
 			&bmov1alpha1.BareMetalHost{}: {Transform: stripHost},
 		},
 	}
@@ -108,12 +109,51 @@ func ClientOptions() client.Options {
 	}}
 }
 
-// stripHost drops what nobody reads. Hosts are written by merge patch, so what
-// is missing here survives there.
+// stripHost drops what nothing is decided by: the hardware, most of a host, of
+// which a hash stays to tell when it changes; credentials, history and what was
+// configured on the server. Hosts are written by merge patch between two copies of
+// which both lack it, so what is missing here survives there.
 func stripHost(object any) (any, error) {
-	if host, ok := object.(*bmov1alpha1.BareMetalHost); ok {
-		host.ManagedFields = nil
-		delete(host.Annotations, corev1.LastAppliedConfigAnnotation)
+	host, ok := object.(*bmov1alpha1.BareMetalHost)
+	if !ok {
+		return object, nil
+	}
+	stripMetadata(host)
+	// JSON of hardware; never published.
+	delete(host.Annotations, bmov1alpha1.HardwareDetailsAnnotation)
+	spec, status := &host.Spec, &host.Status
+	spec.Taints, spec.RAID, spec.RootDeviceHints, spec.Description = nil, nil, nil, ""
+	lease.StripHardware(host)
+	status.GoodCredentials, status.TriedCredentials = bmov1alpha1.CredentialsStatus{}, bmov1alpha1.CredentialsStatus{}
+	status.OperationHistory = bmov1alpha1.OperationHistory{}
+	status.Provisioning.RAID, status.Provisioning.RootDeviceHints, status.Provisioning.Firmware = nil, nil, nil
+	return host, nil
+}
+
+// stripFacts replaces the hardware in facts that we published by its hash.
+func stripFacts(object any) (any, error) {
+	if data, ok := object.(*bmov1alpha1.HardwareData); ok {
+		stripMetadata(data)
+		lease.StripFacts(data)
 	}
 	return object, nil
+}
+
+// stripClaim keeps who wrote the status of a claim, and not which fields.
+func stripClaim(object any) (any, error) {
+	if claim, ok := object.(*bmov1alpha1.HostClaim); ok {
+		managers := claim.ManagedFields
+		for i := range managers {
+			managers[i].FieldsV1 = nil
+		}
+		stripMetadata(claim)
+		claim.ManagedFields = managers
+	}
+	return object, nil
+}
+
+// stripMetadata drops what only kubectl and the API server look at.
+func stripMetadata(object client.Object) {
+	object.SetManagedFields(nil)
+	delete(object.GetAnnotations(), corev1.LastAppliedConfigAnnotation)
 }

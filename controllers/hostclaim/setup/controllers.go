@@ -31,6 +31,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/orphans"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
@@ -43,6 +44,9 @@ func AddControllers(ctx context.Context, mgr ctrl.Manager, o Options, registry p
 	if err := hostclaim.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
+	if err := orphans.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
 	recorder := mgr.GetEventRecorder(reporter)
 	authors, err := policies.New(mgr.GetClient(), recorder, registry)
 	if err != nil {
@@ -51,12 +55,6 @@ func AddControllers(ctx context.Context, mgr ctrl.Manager, o Options, registry p
 	if err := authors.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("controller of policies: %w", err)
 	}
-	return addClaims(mgr, o, registry)
-}
-
-// addClaims adds the controller of claims with its pool and its watch on
-// Secrets.
-func addClaims(mgr ctrl.Manager, o Options, registry prometheus.Registerer) error {
 	secrets, err := secretwatch.NewForConfig(mgr.GetConfig())
 	if err != nil {
 		return err
@@ -64,6 +62,34 @@ func addClaims(mgr ctrl.Manager, o Options, registry prometheus.Registerer) erro
 	if err := mgr.Add(secrets); err != nil {
 		return fmt.Errorf("add the watch on secrets: %w", err)
 	}
+	if err := addOrphans(mgr, o, secrets, registry); err != nil {
+		return fmt.Errorf("controller of orphaned hosts: %w", err)
+	}
+	return addClaims(mgr, o, secrets, registry)
+}
+
+// addOrphans adds the controller of hosts whose claim does not exist any more.
+func addOrphans(mgr ctrl.Manager, o Options, secrets *secretwatch.Watch, registry prometheus.Registerer) error {
+	counts, err := orphans.NewMetrics(registry)
+	if err != nil {
+		return err
+	}
+	reconciler := &orphans.Reconciler{
+		Client:  client.WithFieldOwner(mgr.GetClient(), infrav1.HostClaimManagerFieldOwner),
+		Live:    mgr.GetAPIReader(),
+		Secrets: secrets,
+		Events:  mgr.GetEventRecorder(reporter),
+		Metrics: counts,
+		Clock:   clock.RealClock{},
+		Grace:   o.OrphanGrace,
+	}
+	return reconciler.SetupWithManager(mgr,
+		controller.Options{MaxConcurrentReconciles: o.Concurrency, RateLimiter: retry.Limiter()},
+		secrets.Source(reconciler.SecretToHosts))
+}
+
+// addClaims adds the controller of claims with its pool.
+func addClaims(mgr ctrl.Manager, o Options, secrets *secretwatch.Watch, registry prometheus.Registerer) error {
 	free := pool.New()
 	measures, err := hostclaim.NewMetrics(registry)
 	if err != nil {

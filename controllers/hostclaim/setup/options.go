@@ -18,6 +18,7 @@ package setup
 
 import (
 	"errors"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -33,6 +34,9 @@ type Options struct {
 	RequirePolicyInOwnNamespace bool
 	// Concurrency is how many claims are worked on at a time.
 	Concurrency int
+	// OrphanGrace is how long a host is kept whose HostClaim does not exist any
+	// more.
+	OrphanGrace time.Duration
 }
 
 // NewOptions returns options without values; AddFlags gives them their defaults.
@@ -47,10 +51,13 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.RequirePolicyInOwnNamespace, "require-policy-in-own-namespace", false,
 		"Ask for a HostDeployPolicy even for hosts of the claim's own namespace.")
 	fs.IntVar(&o.Concurrency, "hostclaim-concurrency", 10, "How many claims are worked on at a time.")
+	fs.DurationVar(&o.OrphanGrace, "orphan-grace", time.Hour,
+		"How long a host is kept as it is after its HostClaim was found gone, before it is wiped and given back.")
 }
 
 // Validate says what is wrong with the options, all of it.
 func (o Options) Validate() error {
 	return errors.Join(o.Options.Validate(),
-		process.Check(o.Concurrency > 0, "--hostclaim-concurrency must be at least 1"))
+		process.Check(o.Concurrency > 0, "--hostclaim-concurrency must be at least 1"),
+		process.Check(o.OrphanGrace >= 0, "--orphan-grace=%s is negative", o.OrphanGrace))
 }

@@ -51,6 +51,8 @@ func TestValidate(t *testing.T) {
 		"refuses what is no port":          {[]string{"--webhook-port=70000"}, "--webhook-port=70000"},
 		"wants certificates for webhooks":  {[]string{"--webhook-cert-dir="}, "--webhook-cert-dir"},
 		"refuses no workers":               {[]string{"--hostclaim-concurrency=0"}, "--hostclaim-concurrency"},
+		"accepts no grace for orphans":     {[]string{"--orphan-grace=0s"}, ""},
+		"refuses less than that":           {[]string{"--orphan-grace=-1s"}, "--orphan-grace"},
 		"refuses no period":                {[]string{"--sync-period=0s"}, "--sync-period"},
 		"refuses a lease that is too short": {
 			[]string{"--leader-elect", "--leader-elect-lease-duration=1s"}, "--leader-elect-lease-duration",

@@ -1,0 +1,31 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package copies answers one question: which secrets did we put next to a host
+// for claims, and are they gone?
+//
+// Its inputs are the UID of a claim and the host, or the namespace, next to which
+// the copies are. It reads their metadata live, by label, and deletes them by UID.
+// It never touches a secret without our labels, writes none, and does not ask
+// whether the copies are still needed: the release of the host does, by a claim or
+// of an orphan.
+//
+// Copies of former claims are looked for at the release and not at the bind. They
+// can do no harm meanwhile: no host refers to a copy but by a locked patch, and its
+// name belongs to one claim. A bind would pay for two lists and still miss what a
+// manager writes late; the release happens once, takes all, and the host names its
+// claim until they are gone.
+package copies

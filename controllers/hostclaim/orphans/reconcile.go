@@ -1,0 +1,157 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package orphans
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/orphan"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+)
+
+// Reconciler looks after hosts without claims.
+type Reconciler struct {
+	// Client reads from caches and writes as HostClaimManagerFieldOwner.
+	Client client.Client
+	// Live reads from the API server: claims that the cache does not show, hosts
+	// before they are written, and Secrets.
+	Live client.Reader
+	// Secrets wakes hosts when there are rights on Secrets of these namespaces.
+	Secrets SecretWatch
+	// Events tells administrators what happens to a host.
+	Events events.EventRecorder
+	// Metrics counts orphans; nil counts nothing.
+	Metrics *Metrics
+	// Clock is the time that the grace is counted by.
+	Clock clock.PassiveClock
+	// Grace is how long an orphan is kept.
+	Grace time.Duration
+
+	told register
+}
+
+// SecretWatch is the part of secretwatch.Watch that the reconciler uses.
+type SecretWatch interface {
+	Ensure(namespace string)
+}
+
+// Reconcile looks at one host. Hosts that are no business of ours, nearly all,
+// cost no request.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	host := &bmov1alpha1.BareMetalHost{}
+	if err := r.Client.Get(ctx, req.NamespacedName, host); err != nil {
+		r.forget(req.NamespacedName)
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	var out progress.Outcome
+	switch {
+	case orphan.Suspect(host):
+		out = r.suspect(ctx, host)
+	case orphan.Stray(host):
+		r.forget(req.NamespacedName)
+		out = r.stray(ctx, host)
+	default:
+		r.forget(req.NamespacedName)
+	}
+	return out.Result(r.Clock.Now())
+}
+
+// suspect looks whether the claim of a host is still there, and takes the next
+// step if it is not.
+func (r *Reconciler) suspect(ctx context.Context, host *bmov1alpha1.BareMetalHost) progress.Outcome {
+	claim, err := r.observeClaim(ctx, host)
+	if err != nil {
+		return progress.Failed(err)
+	}
+	plan := orphan.Next(orphan.Observed{Host: host, Claim: claim, Grace: r.Grace, Now: r.Clock.Now()})
+	if plan.Step == orphan.Leave || plan.Step == orphan.Unmark {
+		r.forget(client.ObjectKeyFromObject(host))
+	} else {
+		r.note(host, plan)
+	}
+	switch plan.Step {
+	case orphan.Mark:
+		// The mark wakes the host, and the next pass finds it marked.
+		return r.write(ctx, "mark the orphan", host, orphan.Marked(host, r.Clock.Now()))
+	case orphan.Unmark:
+		return r.write(ctx, "unmark the host", host, orphan.Unmarked(host))
+	case orphan.Release:
+		return r.release(ctx, host)
+	case orphan.Wait:
+		if plan.Until.IsZero() {
+			return progress.Waiting(plan.Reason, plan.Message)
+		}
+		return progress.Until(plan.Until, plan.Reason, plan.Message)
+	default:
+		return progress.Outcome{}
+	}
+}
+
+// observeClaim reads the claim that a host names. The cache is enough to see that
+// it is there, since its deletion wakes the host; that it is gone is believed only
+// from the API server.
+func (r *Reconciler) observeClaim(ctx context.Context, host *bmov1alpha1.BareMetalHost) (orphan.Claim, error) {
+	if known, err := read(ctx, r.Client, host); err == nil && known == orphan.Present {
+		return known, nil
+	}
+	return read(ctx, r.Live, host)
+}
+
+// read asks one reader for the claim that a host names.
+func read(ctx context.Context, reader client.Reader, host *bmov1alpha1.BareMetalHost) (orphan.Claim, error) {
+	ref, claim := host.Spec.ConsumerRef, &bmov1alpha1.HostClaim{}
+	key := client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
+	err := reader.Get(ctx, key, claim)
+	switch {
+	case apierrors.IsNotFound(err):
+		return orphan.Absent, nil
+	case err != nil:
+		return orphan.Present, fmt.Errorf("read HostClaim %s: %w", key, err)
+	case !lease.Owned(host, claim):
+		return orphan.Replaced, nil
+	default:
+		return orphan.Present, nil
+	}
+}
+
+// write patches a host that must not have changed since it was read.
+func (r *Reconciler) write(ctx context.Context, what string, before, after *bmov1alpha1.BareMetalHost) progress.Outcome {
+	if err := r.Client.Patch(ctx, after, locked(before)); err != nil {
+		if apierrors.IsNotFound(err) {
+			return progress.Outcome{}
+		}
+		return progress.Failed(fmt.Errorf("%s: %w", what, err))
+	}
+	ctrl.LoggerFrom(ctx).Info("Wrote the host", "bareMetalHost", klog.KObj(after), "to", what)
+	return progress.Outcome{}
+}
+
+// locked is a merge patch that fails if the object has changed since it was read.
+func locked(before client.Object) client.Patch {
+	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+}

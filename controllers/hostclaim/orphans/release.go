@@ -1,0 +1,147 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package orphans
+
+import (
+	"context"
+	"fmt"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/orphan"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/copies"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+)
+
+// release gives an orphan back as a claim would:
+//
+//	clear (one patch) ─▶ wait for the host ─▶ delete copies ─▶ remove consumerRef
+//
+// The last write carries the version of the live read that showed the host at
+// rest. The claim cannot come back between: its UID is gone for ever.
+func (r *Reconciler) release(ctx context.Context, host *bmov1alpha1.BareMetalHost) progress.Outcome {
+	if cleared := lease.Cleared(host); !equality.Semantic.DeepEqual(cleared, host) {
+		if out := r.write(ctx, "clear the orphan", host, cleared); !out.Done() {
+			return out
+		}
+		host = cleared
+	}
+	if wait, ok := lease.Releasable(host); !ok {
+		return r.waitForHost(host, wait)
+	}
+	live := &bmov1alpha1.BareMetalHost{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(host), live); err != nil {
+		return progress.Failed(client.IgnoreNotFound(err))
+	}
+	wait, releasable := lease.Releasable(live)
+	switch {
+	case lease.ConsumerKey(live) != lease.ConsumerKey(host), !equality.Semantic.DeepEqual(lease.Cleared(live), live):
+		return progress.Failed(fmt.Errorf("free the orphan: %w", progress.ErrStale))
+	case !releasable:
+		return r.waitForHost(live, wait)
+	}
+	return r.free(ctx, live)
+}
+
+// free removes what was copied next to a host at rest, then the name of the claim.
+func (r *Reconciler) free(ctx context.Context, host *bmov1alpha1.BareMetalHost) progress.Outcome {
+	sweeper, ref := copies.Sweeper{Live: r.Live, Writer: r.Client}, host.Spec.ConsumerRef
+	err := sweeper.OfClaim(ctx, ref.UID, host.Namespace)
+	if err == nil {
+		err = sweeper.NextTo(ctx, host)
+	}
+	switch {
+	case apierrors.IsForbidden(err) && ref.Namespace == host.Namespace:
+		// Nothing was copied, and such an install needs no rights on secrets.
+	case apierrors.IsForbidden(err):
+		r.Secrets.Ensure(host.Namespace)
+		return r.waitForHost(host, lease.Wait{Reason: infrav1.SecretsForbiddenReason, Message: "The hostclaim manager may not delete " +
+			"secrets of this namespace; create a RoleBinding here of ClusterRole hostclaim-host-secrets to its service account"})
+	case err != nil:
+		return progress.Failed(err)
+	}
+	freed := lease.Freed(host)
+	if out := r.write(ctx, "free the orphan", host, freed); !out.Done() {
+		return out
+	}
+	r.forget(client.ObjectKeyFromObject(host))
+	r.Events.Eventf(freed, nil, corev1.EventTypeNormal, "Freed", "Release",
+		"The host was wiped and given back; HostClaim %s of namespace %s, which had it, does not exist any more", ref.Name, ref.Namespace)
+	return progress.Outcome{}
+}
+
+// waitForHost tells what somebody must mend before an orphan can be freed; the
+// host itself, or the watch on rights, wakes it.
+func (r *Reconciler) waitForHost(host *bmov1alpha1.BareMetalHost, wait lease.Wait) progress.Outcome {
+	if wait.Reason != lease.HostDeprovisioningReason && wait.Reason != lease.HostPoweringOffReason {
+		r.note(host, orphan.Plan{Step: orphan.Release, Reason: wait.Reason, Message: wait.Message})
+	}
+	return progress.Waiting(wait.Reason, wait.Message)
+}
+
+// stray tidies a host that names nobody and still carries marks of a bind. A claim
+// whose status names the host may still be on its way there, or will notice the
+// loss; then the host is left to it.
+func (r *Reconciler) stray(ctx context.Context, host *bmov1alpha1.BareMetalHost) progress.Outcome {
+	uid := orphan.StrayClaim(host)
+	exists, named, err := r.strayClaim(ctx, host, uid)
+	if err != nil || named {
+		return progress.Failed(err)
+	}
+	if uid != "" && !exists {
+		sweeper := copies.Sweeper{Live: r.Live, Writer: r.Client}
+		if err := sweeper.OfClaim(ctx, uid, host.Namespace); err != nil && !apierrors.IsForbidden(err) {
+			return progress.Failed(err)
+		}
+	}
+	tidied := orphan.Tidied(host)
+	if equality.Semantic.DeepEqual(tidied, host) {
+		return progress.Outcome{}
+	}
+	ctrl.LoggerFrom(ctx).V(4).Info("Names nobody and has marks of a bind", "bareMetalHost", klog.KObj(host), "claimUID", uid)
+	return r.write(ctx, "tidy the host", host, tidied)
+}
+
+// strayClaim says whether a claim with a UID exists, and whether its status names
+// the host. A claim that the cache does not show yet loses nothing by a host that
+// does not name it: whoever is about to bind the host loses to the write, and
+// tries again.
+func (r *Reconciler) strayClaim(ctx context.Context, host *bmov1alpha1.BareMetalHost, uid types.UID) (exists, named bool, err error) {
+	if uid == "" {
+		return false, false, nil
+	}
+	known := &bmov1alpha1.HostClaimList{}
+	if err := r.Client.List(ctx, known, client.MatchingFields{claimUIDIndex: string(uid)}); err != nil || len(known.Items) == 0 {
+		return false, false, err
+	}
+	claim := &bmov1alpha1.HostClaim{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(&known.Items[0]), claim); err != nil {
+		return false, false, client.IgnoreNotFound(err)
+	}
+	ref := claim.Status.BareMetalHost
+	exists = claim.UID == uid
+	return exists, exists && ref != nil && ref.Namespace == host.Namespace && ref.Name == host.Name, nil
+}

@@ -1,0 +1,141 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package orphans
+
+import (
+	"context"
+	"fmt"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/orphan"
+)
+
+// The field indexes of the cache that the reconciler reads by.
+const (
+	// nameIndex finds hosts by namespace and name of the claim that they name, and
+	// strays by the UID of the claim that they were bound to.
+	nameIndex = "orphans.claim"
+	// claimUIDIndex finds claims by their UID.
+	claimUIDIndex = "orphans.uid"
+)
+
+// AddIndexes declares the field indexes. Call it before the cache starts.
+func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
+	if err := indexer.IndexField(ctx, &bmov1alpha1.BareMetalHost{}, nameIndex, nameValues); err != nil {
+		return fmt.Errorf("index %s: %w", nameIndex, err)
+	}
+	if err := indexer.IndexField(ctx, &bmov1alpha1.HostClaim{}, claimUIDIndex, uidValues); err != nil {
+		return fmt.Errorf("index %s: %w", claimUIDIndex, err)
+	}
+	return nil
+}
+
+func nameValues(object client.Object) []string {
+	host, ok := object.(*bmov1alpha1.BareMetalHost)
+	switch {
+	case !ok:
+		return nil
+	case lease.ConsumerKey(host) != "":
+		return []string{host.Spec.ConsumerRef.Namespace + "/" + host.Spec.ConsumerRef.Name}
+	case orphan.Stray(host) && orphan.StrayClaim(host) != "":
+		return []string{string(orphan.StrayClaim(host))}
+	default:
+		return nil
+	}
+}
+
+func uidValues(object client.Object) []string {
+	return []string{string(object.GetUID())}
+}
+
+// SetupWithManager registers the watches that wake hosts; see the package for what
+// they are.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options, more ...source.Source) error {
+	build := ctrl.NewControllerManagedBy(mgr).
+		Named("orphanedhost").
+		For(&bmov1alpha1.BareMetalHost{}, builder.WithPredicates(ours())).
+		Watches(&bmov1alpha1.HostClaim{}, handler.EnqueueRequestsFromMapFunc(r.claimToHosts),
+			builder.WithPredicates(comesOrGoes())).
+		WithOptions(options)
+	for _, s := range more {
+		build = build.WatchesRawSource(s)
+	}
+	return build.Complete(r)
+}
+
+// ours lets hosts through that carry our marks, or did.
+func ours() predicate.Predicate {
+	concerns := func(object client.Object) bool {
+		host, ok := object.(*bmov1alpha1.BareMetalHost)
+		return ok && (orphan.Suspect(host) || orphan.Stray(host))
+	}
+	return predicate.Funcs{
+		CreateFunc:  func(e event.CreateEvent) bool { return concerns(e.Object) },
+		UpdateFunc:  func(e event.UpdateEvent) bool { return concerns(e.ObjectOld) || concerns(e.ObjectNew) },
+		DeleteFunc:  func(e event.DeleteEvent) bool { return concerns(e.Object) },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}
+
+// comesOrGoes lets claims through that are created, deleted, or replaced while the
+// watch was broken.
+func comesOrGoes() predicate.Predicate {
+	return predicate.Funcs{
+		UpdateFunc:  func(e event.UpdateEvent) bool { return e.ObjectOld.GetUID() != e.ObjectNew.GetUID() },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}
+
+// claimToHosts wakes the hosts that name a claim, or were bound to it.
+func (r *Reconciler) claimToHosts(ctx context.Context, object client.Object) []reconcile.Request {
+	var out []reconcile.Request
+	for _, value := range []string{object.GetNamespace() + "/" + object.GetName(), string(object.GetUID())} {
+		hosts := &bmov1alpha1.BareMetalHostList{}
+		if err := r.Client.List(ctx, hosts, client.MatchingFields{nameIndex: value}, client.UnsafeDisableDeepCopy); err != nil {
+			// The cache does not hold the namespace; then nobody is to be woken.
+			ctrl.LoggerFrom(ctx).V(4).Info("No hosts to wake", "because", err.Error())
+		}
+		for i := range hosts.Items {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&hosts.Items[i])})
+		}
+	}
+	return out
+}
+
+// SecretToHosts wakes the orphans of a namespace that may have waited for rights
+// on its Secrets; a change of one Secret concerns none.
+func (r *Reconciler) SecretToHosts(_ context.Context, namespace, name string) []reconcile.Request {
+	if name != "" {
+		return nil
+	}
+	var out []reconcile.Request
+	for _, key := range r.told.in(namespace) {
+		out = append(out, reconcile.Request{NamespacedName: key})
+	}
+	return out
+}

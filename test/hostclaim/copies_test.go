@@ -1,0 +1,134 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package hostclaim
+
+import (
+	"testing"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// pullSecret makes the pull secret of the tenant.
+func (w *world) pullSecret(kind corev1.SecretType, key string) *corev1.Secret {
+	w.t.Helper()
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.tenant, Name: "pull"}, Type: kind, Data: map[string][]byte{key: []byte("{}")},
+	}
+	w.ok(w.Create(w.ctx, secret))
+	return secret
+}
+
+// The type of a secret cannot be changed, so the copy has to be made anew.
+func TestPullSecretMayChangeItsType(t *testing.T) {
+	w := newWorld(t).withRights()
+	w.policy(nil, w.tenant)
+	w.host("host-0", nil)
+	w.secret("boot", "value", "#cloud-config")
+	old := w.pullSecret(corev1.SecretTypeDockercfg, corev1.DockerConfigKey)
+	w.manager()
+	pull := "pull"
+	// Off, so that the host waits with what it was told.
+	claim := w.claim("machine", withImage("boot"), func(c *bmov1alpha1.HostClaim) {
+		c.Spec.PoweredOn = false
+		c.Spec.Image.URL, c.Spec.Image.OCIAuthSecretName = "oci://registry.example.com/os", &pull
+	})
+	kind := func() corev1.SecretType {
+		copied := &corev1.Secret{}
+		if err := w.Get(w.ctx, client.ObjectKey{Namespace: w.infra, Name: copyName(claim, "ociauth")}, copied); err != nil {
+			return ""
+		}
+		return copied.Type
+	}
+	w.g.Eventually(kind).Should(gomega.Equal(corev1.SecretTypeDockercfg))
+	w.ok(w.Delete(w.ctx, old))
+	w.pullSecret(corev1.SecretTypeDockerConfigJson, corev1.DockerConfigJsonKey)
+	w.g.Eventually(kind).Should(gomega.Equal(corev1.SecretTypeDockerConfigJson))
+	w.expect("machine", synchronized, "True/ConfigurationSynced")
+	change(w, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = true })
+	w.expect("machine", "Ready", "True/Provisioned")
+}
+
+// A manager that is no leader any more may leave a copy next to a host that has
+// gone on to another claim.
+func TestCopiesOfFormerClaimsGoWithTheRelease(t *testing.T) {
+	w := newWorld(t).withRights()
+	w.policy(nil, w.tenant)
+	w.host("host-0", nil)
+	w.host("host-1", nil)
+	w.manager()
+	claim := w.claim("machine")
+	host := w.readHost(w.expectBound("machine"))
+	other := w.readHost(map[string]string{"host-0": "host-1", "host-1": "host-0"}[host.Name])
+	leftBehind := func(name string, owner *bmov1alpha1.BareMetalHost, labels map[string]string) *corev1.Secret {
+		labels["hostclaim.metal3.io/host-uid"] = string(host.UID)
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.infra, Name: name, Labels: labels,
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "metal3.io/v1alpha1", Kind: "BareMetalHost", Name: owner.Name, UID: owner.UID}},
+		}}
+		w.ok(w.Create(w.ctx, secret))
+		return secret
+	}
+	marks := func() map[string]string {
+		return map[string]string{"hostclaim.metal3.io/claim-uid": "former", "hostclaim.metal3.io/secret-kind": "userdata"}
+	}
+	stray := leftBehind("stray", host, marks())
+	ofAnotherHost := leftBehind("of-another-host", other, marks())
+	unmarked := leftBehind("unmarked", host, map[string]string{})
+	w.ok(w.Delete(w.ctx, claim))
+	w.expectGone("machine")
+	gone := func(secret *corev1.Secret) bool {
+		return apierrors.IsNotFound(w.Get(w.ctx, client.ObjectKeyFromObject(secret), &corev1.Secret{}))
+	}
+	if !gone(stray) || gone(ofAnotherHost) || gone(unmarked) {
+		t.Errorf("gone: stray copy %t, that of another host %t, a secret without our marks %t, want only the first",
+			gone(stray), gone(ofAnotherHost), gone(unmarked))
+	}
+}
+
+// A tenant strips our finalizer of a claim that it holds by its own, and the
+// manager dies between freeing the host and tidying up.
+func TestNothingIsLeftOfAClaimWhoseHostIsFreeAndFinalizerStripped(t *testing.T) {
+	w := newWorld(t).withRights()
+	stop := w.manager()
+	claim := w.provisioned()
+	stop()
+	change(w, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) { c.Finalizers = []string{"example.com/keep"} })
+	w.ok(w.Delete(w.ctx, claim))
+	// What the last write before the crash left: a host that is free and clean.
+	change(w, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) {
+		h.Spec.Image, h.Spec.UserData, h.Spec.NetworkData, h.Spec.Online = nil, nil, nil, false
+	})
+	w.g.Eventually(func() any { return w.readHost("host-0").Status.Provisioning.State }).Should(gomega.Equal(bmov1alpha1.StateAvailable))
+	change(w, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) {
+		h.Spec.ConsumerRef, h.Annotations, h.Labels = nil, nil, nil
+		h.Spec.AutomatedCleaningMode = bmov1alpha1.CleaningModeDisabled
+	})
+	w.manager()
+	w.g.Eventually(func() int {
+		data := &bmov1alpha1.HardwareDataList{}
+		w.ok(w.List(w.ctx, data, client.InNamespace(w.tenant)))
+		return len(data.Items) + len(w.copies())
+	}).Should(gomega.BeZero())
+	change(w, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) { c.Finalizers = nil })
+	w.expectGone("machine")
+	w.expectPristine("host-0")
+}

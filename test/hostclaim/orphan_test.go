@@ -1,0 +1,322 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package hostclaim
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/orphans"
+)
+
+const (
+	orphanedSince = "hostclaim.metal3.io/orphaned-since"
+	releaseNow    = "hostclaim.metal3.io/release"
+)
+
+// provisioned makes a claim that has its server, and returns it.
+func (w *world) provisioned() *bmov1alpha1.HostClaim {
+	w.t.Helper()
+	w.policy(nil, w.tenant)
+	w.host("host-0", nil, func(h *bmov1alpha1.BareMetalHost) { h.Spec.PreprovisioningNetworkDataName = "infra-network" })
+	w.secret("boot", "value", "#cloud-config")
+	claim := w.claim("machine", withImage("boot"))
+	w.expect("machine", "Ready", "True/Provisioned")
+	return claim
+}
+
+// forceAway takes a claim away without anybody releasing its host, as somebody
+// with all rights can. The garbage collector, which no test server runs, is played
+// besides.
+func (w *world) forceAway(name string) {
+	w.t.Helper()
+	claim := w.readClaim(name)
+	change(w, claim, func(c *bmov1alpha1.HostClaim) {
+		c.Annotations = map[string]string{"cluster.x-k8s.io/paused": ""}
+	})
+	w.ok(w.Delete(w.ctx, claim))
+	w.g.Eventually(func() error {
+		claim := w.readClaim(name)
+		before := claim.DeepCopy()
+		claim.Finalizers = nil
+		return w.Patch(w.ctx, claim, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	}).Should(gomega.Succeed())
+	w.expectGone(name)
+	w.ok(w.DeleteAllOf(w.ctx, &bmov1alpha1.HardwareData{}, client.InNamespace(w.tenant)))
+}
+
+// expectEvent waits for an event on a host.
+func (w *world) expectEvent(host, reason string, note gomega.OmegaMatcher) {
+	w.t.Helper()
+	w.g.Eventually(func() []string {
+		list, notes := &eventsv1.EventList{}, []string(nil)
+		w.ok(w.List(w.ctx, list, client.InNamespace(w.infra)))
+		for _, e := range list.Items {
+			if e.Regarding.Kind == "BareMetalHost" && e.Regarding.Name == host && e.Reason == reason {
+				notes = append(notes, e.Note)
+			}
+		}
+		return notes
+	}).Should(gomega.ConsistOf(note))
+}
+
+// expectKept checks that a host keeps what its former claim put there.
+func (w *world) expectKept(name string) {
+	w.t.Helper()
+	w.g.Consistently(func() bool {
+		host := w.readHost(name)
+		return host.Spec.ConsumerRef != nil && host.Spec.Image != nil && host.Status.Provisioning.State == bmov1alpha1.StateProvisioned
+	}).Should(gomega.BeTrue())
+	w.g.Expect(w.copies()).To(gomega.HaveKey("userdata"))
+}
+
+// expectFree waits until a host names nobody, and checks that it is clean.
+func (w *world) expectFree(name string) {
+	w.t.Helper()
+	w.g.Eventually(func() any { return w.readHost(name).Spec.ConsumerRef }).Should(gomega.BeNil())
+	w.expectPristine(name)
+}
+
+func (w *world) annotateHost(name, key string) {
+	w.t.Helper()
+	change(w, w.readHost(name), func(h *bmov1alpha1.BareMetalHost) { h.Annotations[key] = "by the administrator" })
+}
+
+func TestOrphanIsReportedAndKeptDuringTheGrace(t *testing.T) {
+	w := newWorld(t).withRights()
+	w.manager()
+	w.provisioned()
+	w.forceAway("machine")
+	w.expectEvent("host-0", "Orphaned", gomega.And(
+		gomega.ContainSubstring("HostClaim machine of namespace "+w.tenant),
+		gomega.ContainSubstring("after a grace of 1h0m0s"), gomega.ContainSubstring(releaseNow)))
+	w.g.Expect(w.readHost("host-0").Annotations).To(gomega.HaveKey(orphanedSince))
+	w.expectKept("host-0")
+
+	w.annotateHost("host-0", releaseNow)
+	w.expectFree("host-0")
+	w.expectEvent("host-0", "Freed", gomega.ContainSubstring("does not exist any more"))
+}
+
+func TestOrphanIsReleasedWhenTheGraceIsOver(t *testing.T) {
+	w := newWorld(t).withRights()
+	w.options.OrphanGrace = time.Second
+	w.manager()
+	w.provisioned()
+	w.forceAway("machine")
+	w.expectFree("host-0")
+	// The host is as good as any other.
+	w.claim("next", withImage("boot"))
+	w.expectBound("next")
+}
+
+func TestHostOfAForcedAwayNamespaceIsReleased(t *testing.T) {
+	w := newWorld(t).withRights()
+	w.options.OrphanGrace = 0
+	stop := w.manager()
+	w.provisioned()
+	stop()
+	w.forceAway("machine")
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.tenant}}
+	w.ok(w.Delete(w.ctx, namespace))
+	w.ok(w.Get(w.ctx, client.ObjectKeyFromObject(namespace), namespace))
+	namespace.Spec.Finalizers = nil
+	clients, err := kubernetes.NewForConfig(server.Config)
+	w.ok(err)
+	_, err = clients.CoreV1().Namespaces().Finalize(w.ctx, namespace, metav1.UpdateOptions{})
+	w.ok(err)
+	w.manager()
+	w.expectFree("host-0")
+}
+
+func TestOrphanWithANamesakeWaitsForTheAdministrator(t *testing.T) {
+	w := newWorld(t).withRights()
+	w.options.OrphanGrace = 0
+	stop := w.manager()
+	old := w.provisioned()
+	stop()
+	w.forceAway("machine")
+	w.claim("machine", withImage("boot"))
+	w.manager()
+	w.expectEvent("host-0", "OrphanedByNamesake", gomega.And(
+		gomega.ContainSubstring(string(old.UID)), gomega.ContainSubstring(releaseNow)))
+	w.expect("machine", associated, noHost)
+	w.expectKept("host-0")
+
+	w.annotateHost("host-0", releaseNow)
+	w.expectBound("machine")
+	if got := w.readHost("host-0").Spec.ConsumerRef.UID; got == old.UID {
+		t.Errorf("the host still names the old claim %s", got)
+	}
+	w.expect("machine", "Ready", "True/Provisioned")
+}
+
+func TestPausedOrphanIsNotReleased(t *testing.T) {
+	w := newWorld(t).withRights()
+	w.options.OrphanGrace = 0
+	stop := w.manager()
+	w.provisioned()
+	stop()
+	w.annotateHost("host-0", bmov1alpha1.PausedAnnotation)
+	w.forceAway("machine")
+	w.manager()
+	w.expectEvent("host-0", "OrphanedPaused", gomega.ContainSubstring("unpause"))
+	w.expectKept("host-0")
+	change(w, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { delete(h.Annotations, bmov1alpha1.PausedAnnotation) })
+	w.expectFree("host-0")
+}
+
+func TestOrphanWaitsForRightsOnSecrets(t *testing.T) {
+	w := newWorld(t)
+	w.options.OrphanGrace = 0
+	w.policy(nil, w.tenant)
+	w.host("host-0", nil)
+	stop := w.manager()
+	w.claim("machine")
+	w.expectBound("machine")
+	stop()
+	w.forceAway("machine")
+	w.manager()
+	w.expectEvent("host-0", "SecretsForbidden", gomega.ContainSubstring("ClusterRole "+hostSecretsRole))
+	w.g.Expect(w.readHost("host-0").Spec.ConsumerRef).NotTo(gomega.BeNil())
+	w.withRights()
+	w.expectFree("host-0")
+}
+
+func TestMarkOfAnOrphanGoesWhenItsClaimIsThere(t *testing.T) {
+	w := newWorld(t).withRights()
+	w.manager()
+	w.provisioned()
+	change(w, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) {
+		h.Annotations[orphanedSince], h.Annotations[releaseNow] = "2020-01-01T00:00:00Z", ""
+	})
+	w.g.Eventually(func() map[string]string { return w.readHost("host-0").Annotations }).ShouldNot(gomega.HaveKey(orphanedSince))
+	w.expectKept("host-0")
+}
+
+func TestHostThatAnotherControllerBoundIsLeftAlone(t *testing.T) {
+	w := newWorld(t).withRights()
+	w.options.OrphanGrace = 0
+	w.host("host-0", map[string]string{"hostclaim.metal3.io/claim-uid": "of-an-older-claim"}, func(h *bmov1alpha1.BareMetalHost) {
+		h.Spec.ConsumerRef = &corev1.ObjectReference{APIVersion: "metal3.io/v1alpha1", Kind: "HostClaim", Namespace: w.tenant, Name: "theirs", UID: "their-uid"}
+	})
+	before := w.readHost("host-0")
+	w.manager()
+	w.g.Consistently(func() string { return w.readHost("host-0").ResourceVersion }).Should(gomega.Equal(before.ResourceVersion))
+}
+
+func TestMarksThatStrayOnAFreeHostAreTidied(t *testing.T) {
+	w := newWorld(t).withRights()
+	w.policy(nil, w.tenant)
+	w.host("host-0", nil)
+	stop := w.manager()
+	w.claim("machine")
+	w.expectBound("machine")
+	stop()
+	// Somebody takes the consumerRef away by hand; the claim notices the loss.
+	change(w, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { h.Spec.ConsumerRef = nil })
+	w.manager()
+	w.expect("machine", associated, "False/MissingBareMetalHost")
+	w.g.Consistently(func() map[string]string { return w.readHost("host-0").Labels }).Should(gomega.HaveKey("hostclaim.metal3.io/claim-uid"))
+	w.ok(w.Delete(w.ctx, w.readClaim("machine")))
+	w.expectGone("machine")
+	w.g.Eventually(func() map[string]string { return w.readHost("host-0").Labels }).ShouldNot(gomega.HaveKey("hostclaim.metal3.io/claim-uid"))
+	w.expectPristine("host-0")
+}
+
+// TestManagerMayDieWhileItReleasesAnOrphan lets the manager die with each of its
+// writes, before the write arrives and after it.
+func TestManagerMayDieWhileItReleasesAnOrphan(t *testing.T) {
+	story := func(t *testing.T, c *crash) {
+		t.Helper()
+		w := newWorld(t).withRights()
+		w.options.OrphanGrace = 0
+		stop := w.manager()
+		w.provisioned()
+		stop()
+		w.forceAway("machine")
+		stop = w.managerWith(c.write)
+		replaced := false
+		w.g.Eventually(func() any {
+			if c.dead.Load() && !replaced {
+				replaced = true
+				stop()
+				w.manager()
+			}
+			return w.readHost("host-0").Spec.ConsumerRef
+		}).Should(gomega.BeNil())
+		w.expectPristine("host-0")
+	}
+	healthy := &crash{}
+	story(t, healthy)
+	for at := int32(1); at <= healthy.count.Load(); at++ {
+		for _, arrives := range []bool{true, false} {
+			t.Run(fmt.Sprintf("write %d arrives %t", at, arrives), func(t *testing.T) {
+				story(t, &crash{at: at, arrives: arrives})
+			})
+		}
+	}
+	t.Logf("the release of an orphan takes %d writes", healthy.count.Load())
+}
+
+// unwatched is a watch on secrets that sees nothing.
+type unwatched struct{}
+
+func (unwatched) Ensure(string) {}
+
+func TestGraceIsCountedFromTheFirstSight(t *testing.T) {
+	w := newWorld(t).withRights()
+	stop := w.manager()
+	w.provisioned()
+	stop()
+	w.forceAway("machine")
+	start := time.Now().Add(time.Minute).Truncate(time.Second)
+	clock := clocktesting.NewFakePassiveClock(start)
+	r := &orphans.Reconciler{
+		Client: w.Client, Live: w.Client, Secrets: unwatched{}, Events: events.NewFakeRecorder(100), Clock: clock, Grace: time.Hour,
+	}
+	reconcile := func() time.Duration {
+		t.Helper()
+		result, err := r.Reconcile(w.ctx, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: w.infra, Name: "host-0"}})
+		w.ok(err)
+		return result.RequeueAfter
+	}
+	reconcile()
+	w.g.Expect(w.readHost("host-0").Annotations).To(gomega.HaveKeyWithValue(orphanedSince, start.UTC().Format(time.RFC3339)))
+	w.g.Expect(reconcile()).To(gomega.Equal(time.Hour))
+	clock.SetTime(start.Add(59 * time.Minute))
+	w.g.Expect(reconcile()).To(gomega.Equal(time.Minute))
+	w.expectKept("host-0")
+	clock.SetTime(start.Add(time.Hour))
+	w.g.Eventually(func() any {
+		reconcile()
+		return w.readHost("host-0").Spec.ConsumerRef
+	}).Should(gomega.BeNil())
+	w.expectPristine("host-0")
+}
