@@ -53,24 +53,99 @@ const (
 	// Diverged means that the claim was changed after its host was told what to
 	// write. The host keeps what it has.
 	Diverged Progress = "Diverged"
+	// Redo means that what the host was told must be taken back: the claim asks
+	// for a rebuild, is reserved, or was adopted after it had been parked.
+	Redo Progress = "Redo"
+	// Emptying means that the host is told nothing and still shows what was on
+	// it. Nothing is written now: an image of the same URL would be taken for the
+	// one that is there.
+	Emptying Progress = "Emptying"
+	// Parked means that the host is kept as it is, switched off, for the next
+	// workload of the claim.
+	Parked Progress = "Parked"
 )
 
-// Compare says how far the payload of a claim has come on its host.
-func Compare(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) Progress {
-	asked := claim.Spec.Image != nil || claim.Spec.CustomDeploy != nil
-	told := host.Spec.Image != nil || host.Spec.CustomDeploy != nil
+// facts are what the progress of a payload depends on.
+type facts struct {
+	// asked, told and same say whether the claim names a payload, whether the host
+	// does, and whether the two are equal.
+	asked, told, same bool
+	// begun says that the host writes, or has written, its payload.
+	begun bool
+	// left says that the host shows a payload, or is on its way from or to one.
+	left bool
+	// renewed says that the claim carries a token of rebuild that the host was
+	// not emptied for.
+	renewed bool
+	// reserved says that the claim is kept for the next machine, skips that its
+	// host then keeps what is on it, and parked that the host does so.
+	reserved, skips, parked bool
+}
+
+// Compare says how far the payload of a claim has come on its host. skips says
+// that the claim wants its host not to be cleaned between two workloads, and
+// that policy permits it.
+func Compare(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, skips bool) Progress {
+	return facts{
+		asked:    Asked(claim),
+		told:     Told(host),
+		same:     same(claim, host),
+		begun:    begun(host),
+		left:     left(host),
+		renewed:  renewed(claim, host),
+		reserved: Reserved(claim),
+		skips:    skips,
+		parked:   IsParked(host),
+	}.progress()
+}
+
+// progress is the rule itself: the first case that holds.
+func (f facts) progress() Progress {
 	switch {
-	case !told && !asked:
-		return NothingAsked
-	case !told:
+	case !f.told && f.left:
+		return Emptying
+	case !f.told && f.asked:
 		return Wanted
-	case !equality.Semantic.DeepEqual(withoutPullSecret(claim.Spec.Image), withoutPullSecret(host.Spec.Image)),
-		!equality.Semantic.DeepEqual(claim.Spec.CustomDeploy, host.Spec.CustomDeploy):
+	case !f.told:
+		return NothingAsked
+	case f.reserved && !f.skips, f.parked && f.asked, f.renewed && !f.reserved && !f.parked:
+		return Redo
+	case f.reserved, f.parked:
+		return Parked
+	case !f.same:
 		return Diverged
-	case begun(host):
+	case f.begun:
 		return Frozen
 	default:
 		return Applied
+	}
+}
+
+// Asked says that a claim names something to be written.
+func Asked(claim *bmov1alpha1.HostClaim) bool {
+	return claim.Spec.Image != nil || claim.Spec.CustomDeploy != nil
+}
+
+// Told says that a host is told what to write, by whomever.
+func Told(host *bmov1alpha1.BareMetalHost) bool {
+	return host.Spec.Image != nil || host.Spec.CustomDeploy != nil
+}
+
+// same says that a host is told what its claim asks for.
+func same(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) bool {
+	return equality.Semantic.DeepEqual(withoutPullSecret(claim.Spec.Image), withoutPullSecret(host.Spec.Image)) &&
+		equality.Semantic.DeepEqual(claim.Spec.CustomDeploy, host.Spec.CustomDeploy)
+}
+
+// left says that something of a former payload may be on the host. The reported
+// image alone would not do: it is set only when provisioning has finished.
+func left(host *bmov1alpha1.BareMetalHost) bool {
+	status := host.Status.Provisioning
+	switch status.State {
+	case bmov1alpha1.StateProvisioning, bmov1alpha1.StateProvisioned, bmov1alpha1.StateDeprovisioning:
+		return true
+	default:
+		return status.Image.URL != "" || status.CustomDeploy != nil
 	}
 }
 
@@ -106,18 +181,30 @@ func Desired(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, payl
 	if _, found := out.Annotations[infrav1.BoundHostUIDAnnotation]; !found {
 		setAnnotation(out, infrav1.BoundHostUIDAnnotation, string(host.UID))
 	}
-	enforceCleaning(out)
 	// A host that must not be powered off refuses to be asked.
-	out.Spec.Online = claim.Spec.PoweredOn || host.Spec.DisablePowerOff
-	if payload == nil {
-		return out
+	out.Spec.Online = host.Spec.DisablePowerOff || (claim.Spec.PoweredOn && !Reserved(claim) && !IsParked(host))
+	if payload != nil {
+		payload.putOn(out)
 	}
-	out.Spec.Image = payload.Image
-	out.Spec.CustomDeploy = payload.CustomDeploy
-	out.Spec.UserData = payload.UserData
-	out.Spec.MetaData = payload.MetaData
-	out.Spec.NetworkData = payload.NetworkData
+	if Told(out) {
+		noteToken(claim, out, !Told(host))
+	}
+	if Told(out) || !uncleaned(out) {
+		enforceCleaning(out)
+	}
+	if runsWhatItWasTold(out) {
+		delete(out.Annotations, infrav1.UncleanedAnnotation)
+	}
 	return out
+}
+
+// putOn tells a host what to write. The zero payload takes everything back.
+func (p *Payload) putOn(host *bmov1alpha1.BareMetalHost) {
+	host.Spec.Image = p.Image
+	host.Spec.CustomDeploy = p.CustomDeploy
+	host.Spec.UserData = p.UserData
+	host.Spec.MetaData = p.MetaData
+	host.Spec.NetworkData = p.NetworkData
 }
 
 // enforceCleaning turns cleaning on and remembers what the administrator had
@@ -130,15 +217,21 @@ func enforceCleaning(host *bmov1alpha1.BareMetalHost) {
 }
 
 // Provisioned says that the host runs what the claim asks for, and nothing
-// else: a host may still report what was on it before.
+// else: a host may still report what was on it before, and a parked one has what
+// was written for another machine.
 func Provisioned(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) bool {
-	progress, status := Compare(claim, host), host.Status.Provisioning
-	if progress != Frozen || status.State != bmov1alpha1.StateProvisioned {
+	return Asked(claim) && same(claim, host) && !IsParked(host) && runsWhatItWasTold(host)
+}
+
+// runsWhatItWasTold says that a host reports to be provisioned with the payload
+// in its spec.
+func runsWhatItWasTold(host *bmov1alpha1.BareMetalHost) bool {
+	status := host.Status.Provisioning
+	if !Told(host) || status.State != bmov1alpha1.StateProvisioned {
 		return false
 	}
-	if claim.Spec.Image != nil && claim.Spec.Image.URL != status.Image.URL {
+	if host.Spec.Image != nil && host.Spec.Image.URL != status.Image.URL {
 		return false
 	}
-	return claim.Spec.CustomDeploy == nil ||
-		equality.Semantic.DeepEqual(claim.Spec.CustomDeploy, status.CustomDeploy)
+	return host.Spec.CustomDeploy == nil || equality.Semantic.DeepEqual(host.Spec.CustomDeploy, status.CustomDeploy)
 }
