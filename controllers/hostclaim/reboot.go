@@ -63,12 +63,12 @@ func (r *Reconciler) reboot(ctx context.Context, s *scope) progress.Outcome {
 		s.note("Reboot annotations wait until the host is provisioned")
 	}
 	if err := r.writeHost(ctx, s, held); err != nil {
-		return s.unsynchronized(fmt.Errorf("mirror the reboots that are held: %w", err))
+		return progress.Failed(fmt.Errorf("mirror the reboots that are held: %w", err))
 	}
 	for range maxRebootSteps {
 		again, err := r.oneShot(ctx, s)
 		if err != nil {
-			return s.unsynchronized(err)
+			return progress.Failed(err)
 		}
 		if !again {
 			break
