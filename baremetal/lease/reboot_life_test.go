@@ -71,9 +71,11 @@ func (w *rebootWorld) writeHost(next *bmov1alpha1.BareMetalHost) (*bmov1alpha1.B
 	return next, true
 }
 
-// recent returns one of the last versions: a cache may be late.
+// recent returns one of the last versions: a cache may be late, and as often is
+// not.
 func recent[T any](w *rebootWorld, versions []T) T {
-	return versions[max(0, len(versions)-1-w.random.IntN(5))]
+	late := w.random.IntN(2) * w.random.IntN(8)
+	return versions[max(0, len(versions)-1-late)]
 }
 
 // tenant edits the claim.
@@ -83,15 +85,15 @@ func (w *rebootWorld) tenant() {
 		next.Annotations = map[string]string{}
 	}
 	held := fmt.Sprintf("%s/held-%d", oneShotKey, w.random.IntN(3))
-	switch w.random.IntN(4) {
-	case 0, 1:
+	switch w.random.IntN(8) {
+	default:
 		if _, pending := next.Annotations[oneShotKey]; !pending {
 			w.wished++
 		}
 		next.Annotations[oneShotKey] = []string{"", `{"mode":"hard"}`}[w.random.IntN(2)]
-	case 2:
+	case 0:
 		next.Annotations[held] = ""
-	case 3:
+	case 1:
 		delete(next.Annotations, held)
 	}
 	w.writeClaim(next)
@@ -101,7 +103,11 @@ func (w *rebootWorld) tenant() {
 func (w *rebootWorld) operator() {
 	next := w.host().DeepCopy()
 	status := &next.Status.Provisioning
-	switch w.random.IntN(6) {
+	switch w.random.IntN(8) {
+	default:
+		if status.State == bmov1alpha1.StateProvisioned {
+			delete(next.Annotations, oneShotKey)
+		}
 	case 0: // provisioning takes all reboots away
 		status.State = bmov1alpha1.StateProvisioning
 		for key := range next.Annotations {
@@ -112,14 +118,10 @@ func (w *rebootWorld) operator() {
 	case 1, 2:
 		status.State = bmov1alpha1.StateProvisioned
 	case 3:
-		if status.State == bmov1alpha1.StateProvisioned {
-			delete(next.Annotations, oneShotKey)
-		}
-	case 4:
 		if _, busy := next.Annotations[oneShotKey]; !busy {
 			setAnnotation(next, oneShotKey, "") // by an administrator
 		}
-	case 5:
+	case 4:
 		setAnnotation(next, oneShotKey+"/remediation", "")
 	}
 	w.writeHost(next)
@@ -213,7 +215,7 @@ func TestEachOneShotIsPassedExactlyOnce(t *testing.T) {
 			claims: []*bmov1alpha1.HostClaim{newClaim()}, hosts: []*bmov1alpha1.BareMetalHost{newHost(running)},
 		}
 		managers := []*rebootManager{{}, {}}
-		for range 120 {
+		for range 200 {
 			switch w.random.IntN(12) {
 			case 0:
 				w.tenant()
