@@ -37,6 +37,10 @@ type operator struct {
 	client client.WithWatch
 	// drives are what the servers got to boot from, as writing began.
 	drives chan drive
+	// reboots are the values of the one-shot reboots that were carried out, and
+	// wipes the cleaning modes of the hosts as they were deprovisioned.
+	reboots chan string
+	wipes   chan bmov1alpha1.AutomatedCleaningMode
 	// consumers are the claims that the hosts name, as last seen.
 	consumers map[string]types.UID
 }
@@ -52,7 +56,8 @@ func startOperator(t *testing.T, namespace string) *operator {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &operator{t: t, client: c, drives: make(chan drive, 100), consumers: map[string]types.UID{}}
+	o := &operator{t: t, client: c, drives: make(chan drive, 100), reboots: make(chan string, 100),
+		wipes: make(chan bmov1alpha1.AutomatedCleaningMode, 100), consumers: map[string]types.UID{}}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -115,6 +120,9 @@ func (o *operator) step(ctx context.Context, host *bmov1alpha1.BareMetalHost) er
 	if _, paused := host.Annotations[bmov1alpha1.PausedAnnotation]; paused {
 		return nil
 	}
+	if done, err := o.reboot(ctx, host); done {
+		return err
+	}
 	before := host.DeepCopy()
 	status := &host.Status.Provisioning
 	wanted := host.Spec.Image != nil && host.Spec.Online
@@ -128,9 +136,10 @@ func (o *operator) step(ctx context.Context, host *bmov1alpha1.BareMetalHost) er
 	case status.State == bmov1alpha1.StateProvisioning:
 		status.State, status.Image = bmov1alpha1.StateProvisioned, *host.Spec.Image
 	case status.State == bmov1alpha1.StateDeprovisioning:
+		o.wipes <- host.Spec.AutomatedCleaningMode
 		status.State, status.Image = bmov1alpha1.StateAvailable, bmov1alpha1.Image{}
 	}
-	host.Status.PoweredOn = host.Spec.Online
+	host.Status.PoweredOn = host.Spec.Online && !heldOff(host)
 	return o.client.Status().Patch(ctx, host, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
