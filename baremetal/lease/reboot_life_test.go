@@ -152,7 +152,7 @@ func (m *rebootManager) advance(w *rebootWorld, fresh bool) (idle bool) {
 		return false
 	}
 	reboots := ReadReboots(m.claim)
-	written := true
+	var written bool
 	if held, _ := WithHeld(reboots.Held, m.host); !maps.Equal(held.Annotations, m.host.Annotations) {
 		m.host, written = w.writeHost(held)
 		return m.after(w, written, fresh)

@@ -224,6 +224,7 @@ func TestWhatIsRefusedKeepsNothingElseFromItsWay(t *testing.T) {
 // with each of its writes, before the write arrives and after it, and is followed
 // by another. The claim is provisioned before.
 func crashes(t *testing.T, act func(*world), done func(*world) bool, check func(*world)) {
+	t.Helper()
 	play := func(t *testing.T, c *crash) {
 		t.Helper()
 		w := running(t, newWorld(t).withRights())
