@@ -107,7 +107,10 @@ func (o *operator) mind(host *bmov1alpha1.BareMetalHost) {
 	}
 	o.consumers[host.Name] = now
 	status := host.Status.Provisioning
+	_, uncleaned := host.Annotations[uncleanedKey]
 	switch {
+	case before != "" && now == "" && uncleaned:
+		o.t.Errorf("host %s was freed without having been cleaned", host.Name)
 	case before != "" && now != "" && before != now:
 		o.t.Errorf("host %s went from claim %s to %s", host.Name, before, now)
 	case before != "" && now == "" && (status.State != bmov1alpha1.StateAvailable || status.Image.URL != "" || host.Spec.Image != nil):

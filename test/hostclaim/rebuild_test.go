@@ -23,6 +23,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -163,7 +164,7 @@ func TestRebuildSaysWhatItWaitsFor(t *testing.T) {
 }
 
 func TestRebuildSurvivesAManagerThatDiesWithAnyWrite(t *testing.T) {
-	crashes(t, func(w *world) {
+	crashes(t, running, func(w *world) {
 		change(w, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) {
 			c.Spec.Image.URL = otherImage
 			c.Annotations = map[string]string{rebuildKey: "1"}
@@ -246,22 +247,32 @@ func TestReservationIsNeverUnlimited(t *testing.T) {
 	}
 }
 
-// parking is a world whose policy permits to skip cleaning, with a claim that is
-// reserved so.
-func parking(t *testing.T, until time.Duration) *world {
+// parked is a world whose policy permits to skip cleaning, with a claim that is
+// reserved so and without a manager.
+func parked(t *testing.T, w *world) *world {
 	t.Helper()
-	w := running(t, newWorld(t).withRights())
+	running(t, w)
 	policy := &bmov1alpha1.HostDeployPolicy{}
 	w.ok(w.Get(w.ctx, client.ObjectKey{Namespace: w.infra, Name: "policy"}, policy))
 	change(w, policy, func(p *bmov1alpha1.HostDeployPolicy) { p.Annotations = map[string]string{allowSkipKey: "true"} })
-	w.manager()
-	w.reserve(map[string]string{untilKey: in(until), skipKey: "true"})
+	stop := w.manager()
+	w.reserve(map[string]string{untilKey: in(time.Hour), skipKey: "true"})
 	w.g.Eventually(func() map[string]string { return w.readHost("host-0").Annotations }).Should(gomega.HaveKey(parkedKey))
+	w.expect("machine", provisioned, "False/Reserved")
+	stop()
+	return w
+}
+
+// parking is the same with a manager.
+func parking(t *testing.T) *world {
+	t.Helper()
+	w := parked(t, newWorld(t).withRights())
+	w.manager()
 	return w
 }
 
 func TestParkedHostIsWrittenAnewWithoutCleaning(t *testing.T) {
-	w := parking(t, time.Hour)
+	w := parking(t)
 	w.expect("machine", provisioned, "False/Reserved")
 	w.g.Eventually(func() bool { return w.readClaim("machine").Status.PoweredOn }).Should(gomega.BeFalse())
 	none(w, w.operator.wipes)
@@ -280,14 +291,15 @@ func TestParkedHostIsWrittenAnewWithoutCleaning(t *testing.T) {
 }
 
 func TestParkedHostIsCleanedWhenNobodyAdoptsIt(t *testing.T) {
-	w := parking(t, 3*time.Second)
+	w := parking(t)
+	w.annotate("machine", untilKey, in(time.Second))
 	w.expectGone("machine")
 	w.g.Expect(one(w, w.operator.wipes)).To(gomega.Equal(bmov1alpha1.CleaningModeMetadata))
 	w.expectPristine("host-0")
 }
 
 func TestParkedHostIsCleanedWhenPolicyEndsTheParking(t *testing.T) {
-	w := parking(t, time.Hour)
+	w := parking(t)
 	policy := &bmov1alpha1.HostDeployPolicy{}
 	w.ok(w.Get(w.ctx, client.ObjectKey{Namespace: w.infra, Name: "policy"}, policy))
 	change(w, policy, func(p *bmov1alpha1.HostDeployPolicy) { p.Annotations = nil })
@@ -296,7 +308,7 @@ func TestParkedHostIsCleanedWhenPolicyEndsTheParking(t *testing.T) {
 }
 
 func TestUncleanedHostIsHeldUntilTheInfrastructureTeamHasCleanedIt(t *testing.T) {
-	w := parking(t, time.Hour)
+	w := parking(t)
 	// The next machine comes and goes before its image is written: the secret that
 	// it names is taken away as soon as the host is being emptied.
 	change(w, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { h.Annotations[bmov1alpha1.PausedAnnotation] = "" })
@@ -314,4 +326,23 @@ func TestUncleanedHostIsHeldUntilTheInfrastructureTeamHasCleanedIt(t *testing.T)
 	change(w, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { delete(h.Annotations, uncleanedKey) })
 	w.expectGone("machine")
 	w.expectPristine("host-0")
+}
+
+func TestSkippedCleaningSurvivesAManagerThatDiesWithAnyWrite(t *testing.T) {
+	crashes(t, parked, (*world).adopt, func(w *world) bool {
+		claim := &bmov1alpha1.HostClaim{}
+		if err := w.Get(w.ctx, client.ObjectKey{Namespace: w.tenant, Name: "machine"}, claim); err != nil {
+			return apierrors.IsNotFound(err)
+		}
+		if condition(claim, "Ready") == "True/Provisioned" {
+			w.ok(client.IgnoreNotFound(w.Delete(w.ctx, claim)))
+		}
+		return false
+	}, func(w *world) {
+		one(w, w.operator.drives)
+		w.g.Expect(one(w, w.operator.wipes)).To(gomega.Equal(bmov1alpha1.CleaningModeDisabled))
+		w.g.Expect(one(w, w.operator.wipes)).To(gomega.Equal(bmov1alpha1.CleaningModeMetadata))
+		none(w, w.operator.wipes)
+		w.expectPristine("host-0")
+	})
 }

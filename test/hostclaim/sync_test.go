@@ -222,12 +222,12 @@ func TestWhatIsRefusedKeepsNothingElseFromItsWay(t *testing.T) {
 
 // crashes plays a story once with a healthy manager, and then with one that dies
 // with each of its writes, before the write arrives and after it, and is followed
-// by another. The claim is provisioned before.
-func crashes(t *testing.T, act func(*world), done func(*world) bool, check func(*world)) {
+// by another. The world is given without a manager.
+func crashes(t *testing.T, given func(*testing.T, *world) *world, act func(*world), done func(*world) bool, check func(*world)) {
 	t.Helper()
 	play := func(t *testing.T, c *crash) {
 		t.Helper()
-		w := running(t, newWorld(t).withRights())
+		w := given(t, newWorld(t).withRights())
 		act(w)
 		stop, replaced := w.managerWith(c.write), false
 		w.g.Eventually(func() bool {
@@ -254,7 +254,7 @@ func crashes(t *testing.T, act func(*world), done func(*world) bool, check func(
 }
 
 func TestRebootSurvivesAManagerThatDiesWithAnyWrite(t *testing.T) {
-	crashes(t, func(w *world) {
+	crashes(t, running, func(w *world) {
 		w.annotate("machine", oneShotKey, `{"mode":"hard"}`)
 		w.annotate("machine", oneShotKey+"/fencing", "")
 	}, func(w *world) bool {
