@@ -46,18 +46,21 @@ func TestReadReboots(t *testing.T) {
 		},
 		"options": {
 			map[string]string{oneShotKey: `{"mode":"hard","force":true}`},
-			Reboots{Wish: &Reboot{Mode: bmov1alpha1.RebootModeHard, Force: true}}, nil,
+			Reboots{Wish: &Reboot{Mode: bmov1alpha1.RebootModeHard, Force: true}},
+			nil,
 		},
 		"one that is held, and a one-shot": {
 			map[string]string{oneShotKey: `{"mode":"soft"}`, oneShotKey + "/fencing": `{"mode":"hard"}`},
 			Reboots{
 				Wish: &Reboot{Mode: bmov1alpha1.RebootModeSoft},
 				Held: map[string]Reboot{"reboot.metal3.io/hostclaim.fencing": hard},
-			}, nil,
+			},
+			nil,
 		},
 		"a request": {
 			map[string]string{requestKey: `{"mode":"hard","hostclaim":"uid/7"}`},
-			Reboots{Request: &Reboot{Mode: bmov1alpha1.RebootModeHard, ID: "uid/7"}}, nil,
+			Reboots{Request: &Reboot{Mode: bmov1alpha1.RebootModeHard, ID: "uid/7"}},
+			nil,
 		},
 		"an unknown mode":            {map[string]string{oneShotKey: `{"mode":"gentle"}`}, Reboots{}, []string{oneShotKey}},
 		"an unknown option":          {map[string]string{oneShotKey: `{"forced":true}`}, Reboots{}, []string{oneShotKey}},

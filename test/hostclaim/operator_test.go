@@ -56,8 +56,10 @@ func startOperator(t *testing.T, namespace string) *operator {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &operator{t: t, client: c, drives: make(chan drive, 100), reboots: make(chan string, 100),
-		wipes: make(chan bmov1alpha1.AutomatedCleaningMode, 100), consumers: map[string]types.UID{}}
+	o := &operator{
+		t: t, client: c, drives: make(chan drive, 100), reboots: make(chan string, 100),
+		wipes: make(chan bmov1alpha1.AutomatedCleaningMode, 100), consumers: map[string]types.UID{},
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
