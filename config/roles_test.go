@@ -97,6 +97,8 @@ func TestRoles(t *testing.T) {
 			role:    hosts,
 			granted: on(metal3, append([]string{"patch"}, read...), "baremetalhosts", "hostclaims"),
 			refused: slices.Concat(
+				on(metal3, []string{"create", "delete"}, "baremetalhosts"),
+				on(metal3, []string{"create"}, "hostclaims"),
 				on("", all, "secrets"),
 				on(infra, all, "metal3machines", "metal3clusters", "metal3datas"),
 				on(core, all, "clusters", "machines"),

@@ -73,6 +73,21 @@ const (
 	// after the host was told what to write; the host keeps what it has.
 	ImageChangeIgnoredReason = "ImageChangeIgnored"
 
+	// RebuildingReason means that the host is being emptied, to be written anew
+	// with what the claim asks for. It is a reason of Provisioned as well.
+	RebuildingReason = "Rebuilding"
+
+	// InvalidRebuildAnnotationReason means that RebuildAnnotation is too long.
+	InvalidRebuildAnnotationReason = "InvalidRebuildAnnotation"
+
+	// InvalidRebootAnnotationReason means that a reboot annotation of the claim
+	// cannot be understood, or that there are too many.
+	InvalidRebootAnnotationReason = "InvalidRebootAnnotation"
+
+	// DetachRefusedReason means that the claim asks for its host to be taken out
+	// of management, which no claim can.
+	DetachRefusedReason = "DetachRefused"
+
 	// PolicyRevokedReason means that no policy admits the claim to its host's
 	// namespace any more, so that nothing new is written there.
 	PolicyRevokedReason = "PolicyRevoked"
@@ -81,6 +96,10 @@ const (
 	// cannot be brought to the host.
 	OCIAuthSecretSyncFailureReason = "OCIAuthSecretSyncFailure"
 )
+
+// ReservedReason is the reason of Provisioned False for a claim that is kept for
+// the next machine.
+const ReservedReason = "Reserved"
 
 // Reasons of the condition HardwareDataPublished, beside
 // HardwareDataMissingReason: the host has not reported its hardware yet.

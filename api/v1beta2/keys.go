@@ -58,6 +58,46 @@ const (
 	// claim's failureDomain is a preference; without it, it is a condition.
 	SoftFailureDomainAnnotation = "hostclaim.metal3.io/soft-failure-domain"
 
+	// RebootRequestAnnotation is on a HostClaim: the one-shot reboot that is on
+	// its way to the host, as JSON with an ID of its own. Written by the hostclaim
+	// manager when it takes the tenant's annotation reboot.metal3.io over, and
+	// removed when the host has it.
+	RebootRequestAnnotation = "hostclaim.metal3.io/reboot-request"
+
+	// LastRebootAnnotation is on a bound BareMetalHost: the ID of the one-shot
+	// reboot that the host was given last, so that none is given twice.
+	LastRebootAnnotation = "hostclaim.metal3.io/last-reboot"
+
+	// HeldRebootPrefix begins the reboot annotations that the hostclaim manager
+	// keeps on a bound BareMetalHost for those of its claim. Whatever has another
+	// beginning is of administrators or of remediation and stays.
+	HeldRebootPrefix = "reboot.metal3.io/hostclaim."
+
+	// RebuildAnnotation is on a HostClaim: any new text lets the same server be
+	// written anew in place, with the image that the claim has then. On the bound
+	// BareMetalHost it is the text that was acted on last, empty if there was none.
+	RebuildAnnotation = "hostclaim.metal3.io/rebuild"
+
+	// ReservedUntilAnnotation is on a HostClaim that is reserved by NodeReuseLabel:
+	// the time (RFC 3339) at which the hostclaim manager deletes the claim.
+	ReservedUntilAnnotation = "hostclaim.metal3.io/reserved-until"
+
+	// SkipCleaningAnnotation is on a HostClaim that is reserved. With the value
+	// "true" the server is not cleaned between two workloads of the claim, where
+	// policy permits that.
+	SkipCleaningAnnotation = "hostclaim.metal3.io/skip-cleaning"
+
+	// ParkedAnnotation is on the BareMetalHost of a reserved claim that skips
+	// cleaning: the host is off and keeps what is on it until the claim is adopted.
+	// Its value is the UID of the claim.
+	ParkedAnnotation = "hostclaim.metal3.io/parked"
+
+	// UncleanedAnnotation is on a BareMetalHost that was deprovisioned without
+	// cleaning, until a new image is provisioned on it. Such a host goes to no
+	// other claim. Its value is the UID of the claim. An administrator who has
+	// cleaned the host otherwise removes it.
+	UncleanedAnnotation = "hostclaim.metal3.io/uncleaned"
+
 	// ClaimUIDLabel is on a bound BareMetalHost and on the HardwareData that is
 	// published for it: the UID of the HostClaim. On a host, spec.consumerRef is
 	// the truth, and the label makes a live list of a claim's host cheap. On a
@@ -139,6 +179,10 @@ const (
 	// AllowCustomDeployAnnotation with the value "true" permits
 	// spec.customDeploy on admitted claims of other namespaces.
 	AllowCustomDeployAnnotation = "hostclaim.metal3.io/allow-custom-deploy"
+
+	// AllowSkipCleaningAnnotation with the value "true" permits
+	// SkipCleaningAnnotation on admitted claims of other namespaces.
+	AllowSkipCleaningAnnotation = "hostclaim.metal3.io/allow-skip-cleaning"
 
 	// SharePreprovisioningNetworkDataAnnotation with the value "true" lets an
 	// admitted claim of another namespace that has no network data of its own

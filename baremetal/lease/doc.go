@@ -33,4 +33,25 @@ limitations under the License.
 // both writes the consumerRef, with the version that its mark gave the host and
 // after it has seen that the claim is still as the intent left it. Whoever finds
 // an intent or a mark therefore kills it by any successful write to the host.
+//
+// What a bound host is told goes round in a circle, by locked writes:
+//
+//	nothing ──tell──▶ told ──▶ provisioned ──take back──▶ emptying ──▶ nothing
+//
+// Taking back destroys, and telling boots, so both are written only after the
+// claim was read live, which itself was after the host was read: nobody who
+// sleeps, or whose cache is late, then acts on what the claim said long ago. The
+// same order makes a one-shot reboot fire once: while the host was read, the
+// request was not closed yet, so the last ID noted on that version of the host is
+// the request's own if it was passed before, and the lock fails if it was passed
+// since.
+//
+// No host is released with the disks of a former tenant unwiped, although a
+// reservation may skip cleaning: a parked host keeps its image, so that its release
+// deprovisions it like any other, with cleaning on. It is emptied without cleaning
+// only for the same claim, and the mark "uncleaned" is put on by the write that
+// switches cleaning off and takes the image back. Until the host reports to run the
+// next image, the mark is there, and Releasable says no. From then on cleaning is
+// on, and deprovisioning that image wipes all. Whoever dies between these writes
+// leaves the mark, not the gap.
 package lease

@@ -264,7 +264,7 @@ func TestCompare(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := Compare(newClaim(tt.claim...), newHost(tt.host...)); got != tt.want {
+			if got := Compare(newClaim(tt.claim...), newHost(tt.host...), false); got != tt.want {
 				t.Errorf("Compare() = %s, want %s", got, tt.want)
 			}
 		})
@@ -296,6 +296,7 @@ func TestDesired(t *testing.T) {
 			h.Spec.Online = true
 			h.Spec.Image, h.Spec.CustomDeploy = payload.Image, payload.CustomDeploy
 			h.Spec.UserData, h.Spec.MetaData, h.Spec.NetworkData = ref, ref, ref
+			h.Annotations[infrav1.RebuildAnnotation] = ""
 		}},
 		"takes data away that is not asked for": {func() *bmov1alpha1.BareMetalHost {
 			h := bound()
@@ -419,6 +420,7 @@ func TestReleasable(t *testing.T) {
 		"not while somebody asks for a custom deploy":  {[]hostEdit{toldCustom}, HostDeprovisioningReason},
 		"not when cleaning was switched off meanwhile": {[]hostEdit{func(h *bmov1alpha1.BareMetalHost) { h.Spec.AutomatedCleaningMode = bmov1alpha1.CleaningModeDisabled }}, HostDeprovisioningReason},
 		"not while a machine of others runs":           {[]hostEdit{external, poweredOn}, HostPoweringOffReason},
+		"not when it was emptied without cleaning":     {[]hostEdit{annotated(infrav1.UncleanedAnnotation, "claim-uid")}, HostNotCleanedReason},
 		"when a machine of others is off":              {[]hostEdit{external}, ""},
 		"when a machine of others cannot be off":       {[]hostEdit{external, poweredOn, func(h *bmov1alpha1.BareMetalHost) { h.Spec.DisablePowerOff = true }}, ""},
 	}

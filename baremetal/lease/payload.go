@@ -34,70 +34,6 @@ type Payload struct {
 	NetworkData  *corev1.SecretReference
 }
 
-// Progress is how far what a claim asks for has come on its host.
-type Progress string
-
-// The stages of a payload.
-const (
-	// NothingAsked means that the claim names neither image nor customDeploy
-	// and that the host has none.
-	NothingAsked Progress = "NothingAsked"
-	// Wanted means that the claim asks for something and the host has nothing.
-	Wanted Progress = "Wanted"
-	// Applied means that the host is told what the claim asks for and has not
-	// begun, or has failed, to write it: its data may still change.
-	Applied Progress = "Applied"
-	// Frozen means that the host writes, or has written, what the claim asks
-	// for: changed data would change nothing on the server.
-	Frozen Progress = "Frozen"
-	// Diverged means that the claim was changed after its host was told what to
-	// write. The host keeps what it has.
-	Diverged Progress = "Diverged"
-)
-
-// Compare says how far the payload of a claim has come on its host.
-func Compare(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) Progress {
-	asked := claim.Spec.Image != nil || claim.Spec.CustomDeploy != nil
-	told := host.Spec.Image != nil || host.Spec.CustomDeploy != nil
-	switch {
-	case !told && !asked:
-		return NothingAsked
-	case !told:
-		return Wanted
-	case !equality.Semantic.DeepEqual(withoutPullSecret(claim.Spec.Image), withoutPullSecret(host.Spec.Image)),
-		!equality.Semantic.DeepEqual(claim.Spec.CustomDeploy, host.Spec.CustomDeploy):
-		return Diverged
-	case begun(host):
-		return Frozen
-	default:
-		return Applied
-	}
-}
-
-// withoutPullSecret is an image without the name of its pull secret, which differs
-// between claim and host when the secret is a copy.
-func withoutPullSecret(image *bmov1alpha1.Image) *bmov1alpha1.Image {
-	if image == nil {
-		return nil
-	}
-	out := image.DeepCopy()
-	out.OCIAuthSecretName = nil
-	return out
-}
-
-// begun says that the host writes its payload, or has written it. A host in
-// error will read its data again.
-func begun(host *bmov1alpha1.BareMetalHost) bool {
-	switch host.Status.Provisioning.State {
-	case bmov1alpha1.StateProvisioned:
-		return true
-	case bmov1alpha1.StateProvisioning:
-		return host.Status.ErrorMessage == ""
-	default:
-		return false
-	}
-}
-
 // Desired returns the bound host as the claim wants it. A nil payload leaves
 // image and data as they are: the data is not ready, or it is too late.
 func Desired(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, payload *Payload) *bmov1alpha1.BareMetalHost {
@@ -106,18 +42,30 @@ func Desired(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, payl
 	if _, found := out.Annotations[infrav1.BoundHostUIDAnnotation]; !found {
 		setAnnotation(out, infrav1.BoundHostUIDAnnotation, string(host.UID))
 	}
-	enforceCleaning(out)
 	// A host that must not be powered off refuses to be asked.
-	out.Spec.Online = claim.Spec.PoweredOn || host.Spec.DisablePowerOff
-	if payload == nil {
-		return out
+	out.Spec.Online = host.Spec.DisablePowerOff || (claim.Spec.PoweredOn && !Reserved(claim) && !IsParked(host))
+	if payload != nil {
+		payload.putOn(out)
 	}
-	out.Spec.Image = payload.Image
-	out.Spec.CustomDeploy = payload.CustomDeploy
-	out.Spec.UserData = payload.UserData
-	out.Spec.MetaData = payload.MetaData
-	out.Spec.NetworkData = payload.NetworkData
+	if Told(out) {
+		noteToken(claim, out, !Told(host))
+	}
+	if Told(out) || !uncleaned(out) {
+		enforceCleaning(out)
+	}
+	if runsWhatItWasTold(out) {
+		delete(out.Annotations, infrav1.UncleanedAnnotation)
+	}
 	return out
+}
+
+// putOn tells a host what to write. The zero payload takes everything back.
+func (p *Payload) putOn(host *bmov1alpha1.BareMetalHost) {
+	host.Spec.Image = p.Image
+	host.Spec.CustomDeploy = p.CustomDeploy
+	host.Spec.UserData = p.UserData
+	host.Spec.MetaData = p.MetaData
+	host.Spec.NetworkData = p.NetworkData
 }
 
 // enforceCleaning turns cleaning on and remembers what the administrator had
@@ -130,15 +78,21 @@ func enforceCleaning(host *bmov1alpha1.BareMetalHost) {
 }
 
 // Provisioned says that the host runs what the claim asks for, and nothing
-// else: a host may still report what was on it before.
+// else: a host may still report what was on it before, and a parked one has what
+// was written for another machine.
 func Provisioned(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) bool {
-	progress, status := Compare(claim, host), host.Status.Provisioning
-	if progress != Frozen || status.State != bmov1alpha1.StateProvisioned {
+	return Asked(claim) && same(claim, host) && !IsParked(host) && runsWhatItWasTold(host)
+}
+
+// runsWhatItWasTold says that a host reports to be provisioned with the payload
+// in its spec.
+func runsWhatItWasTold(host *bmov1alpha1.BareMetalHost) bool {
+	status := host.Status.Provisioning
+	if !Told(host) || status.State != bmov1alpha1.StateProvisioned {
 		return false
 	}
-	if claim.Spec.Image != nil && claim.Spec.Image.URL != status.Image.URL {
+	if host.Spec.Image != nil && host.Spec.Image.URL != status.Image.URL {
 		return false
 	}
-	return claim.Spec.CustomDeploy == nil ||
-		equality.Semantic.DeepEqual(claim.Spec.CustomDeploy, status.CustomDeploy)
+	return host.Spec.CustomDeploy == nil || equality.Semantic.DeepEqual(host.Spec.CustomDeploy, status.CustomDeploy)
 }

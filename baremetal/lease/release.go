@@ -35,6 +35,9 @@ const (
 	// HostPoweringOffReason means that an externally provisioned host still
 	// runs.
 	HostPoweringOffReason = "HostPoweringOff"
+	// HostNotCleanedReason means that the host was deprovisioned without cleaning
+	// and nothing was provisioned on it since.
+	HostNotCleanedReason = "HostNotCleaned"
 	// HostDeprovisioningReason means that the host is on its way back.
 	HostDeprovisioningReason = "HostDeprovisioning"
 )
@@ -44,6 +47,7 @@ const (
 // administrator had set as cleaning mode stays noted until Freed.
 func Cleared(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
 	out := host.DeepCopy()
+	withoutWork(out) // judges by the payload that is taken back next
 	out.Spec.Image = nil
 	out.Spec.CustomDeploy = nil
 	out.Spec.UserData = nil
@@ -136,6 +140,11 @@ var obstacles = [...]struct {
 	{
 		HostDeprovisioningReason, "Waiting for the host to be deprovisioned and cleaned",
 		func(h *bmov1alpha1.BareMetalHost) bool { return !external(h) && !atRest(h) },
+	},
+	{
+		HostNotCleanedReason, "The host was emptied without being cleaned, between two workloads of this claim; " +
+			"the infrastructure team must clean it and then remove annotation " + infrav1.UncleanedAnnotation + " from it",
+		uncleaned,
 	},
 }
 

@@ -38,9 +38,9 @@ type Grant struct {
 	publishLabels, publishAnnotations []*expression
 
 	// anyImageURL says that at least one policy does not narrow the URLs.
-	anyImageURL                             bool
-	imageURLs                               []*expression
-	allowCustomDeploy, sharePreprovisioning bool
+	anyImageURL                                                bool
+	imageURLs                                                  []*expression
+	allowCustomDeploy, allowSkipCleaning, sharePreprovisioning bool
 }
 
 // Decision is what all policies together say to the claims of one namespace.
@@ -103,6 +103,7 @@ func (g Grant) with(r rule) Grant {
 		g.anyImageURL = true
 	}
 	g.allowCustomDeploy = g.allowCustomDeploy || r.allowCustomDeploy
+	g.allowSkipCleaning = g.allowSkipCleaning || r.allowSkipCleaning
 	g.sharePreprovisioning = g.sharePreprovisioning || r.sharePreprovisioning
 	return g
 }
@@ -111,6 +112,12 @@ func (g Grant) with(r rule) Grant {
 // its own may get the one that the infrastructure keeps for the host.
 func (g Grant) SharesPreprovisioningNetworkData() bool {
 	return g.own || g.sharePreprovisioning
+}
+
+// PermitsSkippingCleaning says whether a host may go from one workload of a
+// claim to the next without being cleaned.
+func (g Grant) PermitsSkippingCleaning() bool {
+	return g.own || g.allowSkipCleaning
 }
 
 // PublishedLabels returns the labels of a host that claims may see.

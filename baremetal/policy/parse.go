@@ -67,7 +67,7 @@ type rule struct {
 	// nil when the annotation is absent.
 	publishLabels, publishAnnotations, allowedImageURLs *expression
 
-	allowCustomDeploy, sharePreprovisioning bool
+	allowCustomDeploy, allowSkipCleaning, sharePreprovisioning bool
 }
 
 const (
@@ -133,6 +133,7 @@ func parse(p *bmov1alpha1.HostDeployPolicy) (rule, error) {
 	r.publishAnnotations = annotation(infrav1.PublishAnnotationsAnnotation)
 	r.allowedImageURLs = annotation(infrav1.AllowedImageURLsAnnotation)
 	r.allowCustomDeploy = flag(infrav1.AllowCustomDeployAnnotation)
+	r.allowSkipCleaning = flag(infrav1.AllowSkipCleaningAnnotation)
 	r.sharePreprovisioning = flag(infrav1.SharePreprovisioningNetworkDataAnnotation)
 	return r, errors.Join(faults...)
 }

@@ -160,7 +160,7 @@ func TestValidate(t *testing.T) {
 		"accepts expressions and flags": {newPolicy(matching("a.*"),
 			infrav1.PublishLabelsAnnotation, "rack|row", infrav1.PublishAnnotationsAnnotation, "",
 			infrav1.AllowedImageURLsAnnotation, "https://.*", infrav1.AllowCustomDeployAnnotation, "false",
-			infrav1.SharePreprovisioningNetworkDataAnnotation, "true"), nil},
+			infrav1.SharePreprovisioningNetworkDataAnnotation, "true", infrav1.AllowSkipCleaningAnnotation, "true"), nil},
 		"names policy, field and remedy": {
 			newPolicy(matching("tenant-[")),
 			[]string{"HostDeployPolicy infra/p", "spec.hostClaimNamespaces.nameMatches", "tenant-[", "RE2"},
@@ -173,8 +173,11 @@ func TestValidate(t *testing.T) {
 		},
 		"reports every fault": {
 			newPolicy(matching("("), infrav1.AllowedImageURLsAnnotation, "[",
-				infrav1.SharePreprovisioningNetworkDataAnnotation, "1"),
-			[]string{"nameMatches", infrav1.AllowedImageURLsAnnotation, infrav1.SharePreprovisioningNetworkDataAnnotation},
+				infrav1.SharePreprovisioningNetworkDataAnnotation, "1", infrav1.AllowSkipCleaningAnnotation, "1"),
+			[]string{
+				"nameMatches", infrav1.AllowedImageURLsAnnotation, infrav1.SharePreprovisioningNetworkDataAnnotation,
+				infrav1.AllowSkipCleaningAnnotation,
+			},
 		},
 	}
 	for name, tt := range tests {
@@ -314,21 +317,28 @@ func TestGrantPermits(t *testing.T) {
 	}
 }
 
-func TestGrantSharesPreprovisioningNetworkData(t *testing.T) {
-	tests := map[string]struct {
-		grant Grant
-		want  bool
-	}{
-		"not by default":                 {grantOf(nil), false},
-		"if one policy says so":          {grantOf(nil, []string{infrav1.SharePreprovisioningNetworkDataAnnotation, "true"}), true},
-		"always in the own namespace":    {ownGrant(), true},
-		"never without any grant at all": {Grant{}, false},
+func TestGrantOfOneFlag(t *testing.T) {
+	flags := map[string]func(Grant) bool{
+		infrav1.SharePreprovisioningNetworkDataAnnotation: Grant.SharesPreprovisioningNetworkData,
+		infrav1.AllowSkipCleaningAnnotation:               Grant.PermitsSkippingCleaning,
 	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := tt.grant.SharesPreprovisioningNetworkData(); got != tt.want {
-				t.Errorf("got %t, want %t", got, tt.want)
-			}
-		})
+	for key, permits := range flags {
+		tests := map[string]struct {
+			grant Grant
+			want  bool
+		}{
+			"not by default":                 {grantOf(nil), false},
+			"if one policy says so":          {grantOf(nil, []string{key, "true"}), true},
+			"not if the policy says false":   {grantOf([]string{key, "false"}), false},
+			"always in the own namespace":    {ownGrant(), true},
+			"never without any grant at all": {Grant{}, false},
+		}
+		for name, tt := range tests {
+			t.Run(key+" "+name, func(t *testing.T) {
+				if got := permits(tt.grant); got != tt.want {
+					t.Errorf("got %t, want %t", got, tt.want)
+				}
+			})
+		}
 	}
 }

@@ -140,7 +140,8 @@ func detached(h *bmov1alpha1.BareMetalHost) bool {
 func holdingData(h *bmov1alpha1.BareMetalHost) bool {
 	return h.Spec.Image != nil || h.Spec.CustomDeploy != nil ||
 		h.Spec.UserData != nil || h.Spec.MetaData != nil || h.Spec.NetworkData != nil ||
-		h.Status.Provisioning.Image.URL != "" || h.Status.Provisioning.CustomDeploy != nil
+		h.Status.Provisioning.Image.URL != "" || h.Status.Provisioning.CustomDeploy != nil ||
+		annotated(h, infrav1.UncleanedAnnotation)
 }
 
 func annotated(h *bmov1alpha1.BareMetalHost, key string) bool {

@@ -150,6 +150,7 @@ func TestFree(t *testing.T) {
 		"not one with user data":                  {[]edit{func(h *bmov1alpha1.BareMetalHost) { h.Spec.UserData = &corev1.SecretReference{} }}, HoldingData},
 		"not one with metadata":                   {[]edit{func(h *bmov1alpha1.BareMetalHost) { h.Spec.MetaData = &corev1.SecretReference{} }}, HoldingData},
 		"not one with network data":               {[]edit{func(h *bmov1alpha1.BareMetalHost) { h.Spec.NetworkData = &corev1.SecretReference{} }}, HoldingData},
+		"not one that was not cleaned":            {[]edit{annotation(infrav1.UncleanedAnnotation, "uid")}, HoldingData},
 		"not one that still runs an image":        {[]edit{func(h *bmov1alpha1.BareMetalHost) { h.Status.Provisioning.Image.URL = "u" }}, HoldingData},
 		"not one that still runs a custom deploy": {[]edit{func(h *bmov1alpha1.BareMetalHost) { h.Status.Provisioning.CustomDeploy = &bmov1alpha1.CustomDeploy{} }}, HoldingData},
 	}

@@ -255,3 +255,39 @@ func releasing(c change) []notice {
 	}
 	return all
 }
+
+// eventEmptied tells both sides that a host is wiped without being given back.
+func (r *Reconciler) eventEmptied(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) {
+	if lease.Asked(claim) {
+		r.Events.Eventf(claim, nil, corev1.EventTypeNormal, "Rebuilding", "Rebuild",
+			"The host is deprovisioned and then written anew")
+		r.Events.Eventf(host, nil, corev1.EventTypeNormal, "Rebuilding", "Rebuild",
+			"HostClaim %s of namespace %s has the host written anew", claim.Name, claim.Namespace)
+		return
+	}
+	r.Events.Eventf(claim, nil, corev1.EventTypeNormal, "Emptied", "Rebuild",
+		"The host is deprovisioned and stays bound")
+	r.Events.Eventf(host, nil, corev1.EventTypeNormal, "Emptied", "Rebuild",
+		"HostClaim %s of namespace %s has the host deprovisioned and keeps it", claim.Name, claim.Namespace)
+}
+
+// eventReboot tells both sides that a one-shot reboot was passed on.
+func (r *Reconciler) eventReboot(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) {
+	r.Events.Eventf(claim, nil, corev1.EventTypeNormal, "Reboot", "Reboot", "The reboot was passed on to the host")
+	r.Events.Eventf(host, nil, corev1.EventTypeNormal, "Reboot", "Reboot",
+		"HostClaim %s of namespace %s asks for a reboot", claim.Name, claim.Namespace)
+}
+
+// eventLimited warns the tenant that its reservation has no end that can be
+// understood.
+func (r *Reconciler) eventLimited(claim *bmov1alpha1.HostClaim) {
+	r.Events.Eventf(claim, nil, corev1.EventTypeWarning, "ReservationLimited", "Reserve",
+		"Annotation %s was missing or no time, so it was set; write a time such as 2026-01-31T12:00:00Z to change it",
+		infrav1.ReservedUntilAnnotation)
+}
+
+// eventExpired tells the tenant why its claim goes.
+func (r *Reconciler) eventExpired(claim *bmov1alpha1.HostClaim) {
+	r.Events.Eventf(claim, nil, corev1.EventTypeNormal, "ReservationExpired", "Reserve",
+		"Nobody has adopted this claim in time; it is deleted and its host goes back")
+}

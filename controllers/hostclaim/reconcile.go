@@ -35,7 +35,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
-// +kubebuilder:rbac:groups=metal3.io,resources=hostclaims,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=metal3.io,resources=hostclaims,verbs=get;list;watch;patch;delete
 // +kubebuilder:rbac:groups=metal3.io,resources=hostclaims/status,verbs=get;patch
 // +kubebuilder:rbac:groups=metal3.io,resources=baremetalhosts,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=metal3.io,resources=hostdeploypolicies,verbs=get;list;watch
@@ -131,7 +131,7 @@ func (r *Reconciler) phases(s *scope) []phase {
 	if deleting(s.claim) {
 		return []phase{r.settle, r.release, r.finish}
 	}
-	return []phase{r.settle, r.choose, r.guardMove, r.synchronize, r.publish}
+	return []phase{r.settle, r.choose, r.guardMove, r.synchronize, r.reboot, r.refusals, r.publish, r.expire}
 }
 
 // run carries out the phases. Each looks at the scope for what it needs of those

@@ -206,9 +206,9 @@ func missingRight(verb, namespace, role string) string {
 func (r *Reconciler) noteFrozen(ctx context.Context, s *scope) {
 	switch {
 	case !s.grant().Admitted:
-		s.syncNote = "No HostDeployPolicy admits this namespace to the host any more; the server keeps running"
+		s.note("No HostDeployPolicy admits this namespace to the host any more; the server keeps running")
 	case s.crossing() && r.rotated(ctx, s):
-		s.syncNote = "A secret was changed after provisioning had started; the server keeps what it was given"
+		s.note("A secret was changed after provisioning had started; the server keeps what it was given")
 	}
 }
 

@@ -221,6 +221,10 @@ func provisionedOf(s *scope) metav1.Condition {
 	switch state := s.host.Status.Provisioning.State; {
 	case lease.Provisioned(s.claim, s.host):
 		c.Status, c.Reason = metav1.ConditionTrue, bmov1alpha1.ProvisionedReason
+	case s.syncWait.Reason == infrav1.RebuildingReason:
+		c.Reason, c.Message = s.syncWait.Reason, s.syncWait.Message
+	case lease.Reserved(s.claim):
+		c.Reason, c.Message = infrav1.ReservedReason, "The claim is kept for the next machine"
 	case state == bmov1alpha1.StateProvisioning:
 		c.Reason, c.Message = bmov1alpha1.ProvisioningReason, stateMessage(s.host)
 	case state == bmov1alpha1.StateDeprovisioning:

@@ -38,7 +38,7 @@ import (
 )
 
 // SetupWithManager registers the watches that wake claims. There is no other
-// way to be woken: nothing is polled.
+// way to be woken but the end of a reservation: nothing is polled.
 //
 //	what changes                       which claims
 //	the claim, status included         itself

@@ -37,6 +37,10 @@ type operator struct {
 	client client.WithWatch
 	// drives are what the servers got to boot from, as writing began.
 	drives chan drive
+	// reboots are the values of the one-shot reboots that were carried out, and
+	// wipes the cleaning modes of the hosts as they were deprovisioned.
+	reboots chan string
+	wipes   chan bmov1alpha1.AutomatedCleaningMode
 	// consumers are the claims that the hosts name, as last seen.
 	consumers map[string]types.UID
 }
@@ -56,7 +60,10 @@ func startOperator(t *testing.T, namespace string) *operator {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &operator{t: t, client: c, drives: make(chan drive, 100), consumers: map[string]types.UID{}}
+	o := &operator{
+		t: t, client: c, drives: make(chan drive, 100), reboots: make(chan string, 100),
+		wipes: make(chan bmov1alpha1.AutomatedCleaningMode, 100), consumers: map[string]types.UID{},
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -106,7 +113,10 @@ func (o *operator) mind(host *bmov1alpha1.BareMetalHost) {
 	}
 	o.consumers[host.Name] = now
 	status := host.Status.Provisioning
+	_, uncleaned := host.Annotations[uncleanedKey]
 	switch {
+	case before != "" && now == "" && uncleaned:
+		o.t.Errorf("host %s was freed without having been cleaned", host.Name)
 	case before != "" && now != "" && before != now:
 		o.t.Errorf("host %s went from claim %s to %s", host.Name, before, now)
 	case before != "" && now == "" && (status.State != bmov1alpha1.StateAvailable || status.Image.URL != "" || host.Spec.Image != nil):
@@ -122,6 +132,9 @@ func (o *operator) step(ctx context.Context, host *bmov1alpha1.BareMetalHost) er
 	if _, held := host.Annotations[heldBack]; held {
 		return nil
 	}
+	if done, err := o.reboot(ctx, host); done {
+		return err
+	}
 	before := host.DeepCopy()
 	status := &host.Status.Provisioning
 	wanted := host.Spec.Image != nil && host.Spec.Online
@@ -135,9 +148,10 @@ func (o *operator) step(ctx context.Context, host *bmov1alpha1.BareMetalHost) er
 	case status.State == bmov1alpha1.StateProvisioning:
 		status.State, status.Image = bmov1alpha1.StateProvisioned, *host.Spec.Image
 	case status.State == bmov1alpha1.StateDeprovisioning:
+		o.wipes <- host.Spec.AutomatedCleaningMode
 		status.State, status.Image = bmov1alpha1.StateAvailable, bmov1alpha1.Image{}
 	}
-	host.Status.PoweredOn = host.Spec.Online
+	host.Status.PoweredOn = host.Spec.Online && !heldOff(host)
 	return o.client.Status().Patch(ctx, host, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 

@@ -150,14 +150,14 @@ func TestManagers(t *testing.T) {
 				{write, on(metal3Group, "baremetalhosts/status"), anywhere},
 			},
 		},
-		"the hostclaim manager answers claims and makes none": {
+		"the hostclaim manager answers claims, ends reservations and makes no claim": {
 			who: hostOwner,
 			allowed: []rights{
-				{append([]string{"release"}, patched...), on(metal3Group, "hostclaims"), in(tenantA, tenantB, infra, everywhere)},
+				{append([]string{"release", "delete"}, patched...), on(metal3Group, "hostclaims"), in(tenantA, tenantB, infra, everywhere)},
 				{status, on(metal3Group, "hostclaims/status"), in(tenantA, tenantB, infra)},
 			},
 			denied: []rights{
-				{[]string{"create", "delete", "deletecollection"}, on(metal3Group, "hostclaims"), anywhere},
+				{[]string{"create", "deletecollection"}, on(metal3Group, "hostclaims"), anywhere},
 			},
 		},
 		"the hostclaim manager publishes hardware facts": {

@@ -1,0 +1,270 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package hostclaim
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	oneShotKey  = "reboot.metal3.io"
+	heldPrefix  = "reboot.metal3.io/hostclaim."
+	requestKey  = "hostclaim.metal3.io/reboot-request"
+	rebuildKey  = "hostclaim.metal3.io/rebuild"
+	provisioned = "Provisioned"
+)
+
+// reboot plays what baremetal-operator 0.13 does with reboot annotations: it
+// takes all of them away while it provisions or deprovisions, and a one-shot when
+// it has rebooted a provisioned host.
+func (o *operator) reboot(ctx context.Context, host *bmov1alpha1.BareMetalHost) (done bool, err error) {
+	next := host.DeepCopy()
+	switch host.Status.Provisioning.State {
+	case bmov1alpha1.StateProvisioning, bmov1alpha1.StateDeprovisioning:
+		maps.DeleteFunc(next.Annotations, func(key, _ string) bool { return strings.HasPrefix(key, oneShotKey) })
+	case bmov1alpha1.StateProvisioned:
+		delete(next.Annotations, oneShotKey)
+	}
+	if maps.Equal(next.Annotations, host.Annotations) {
+		return false, nil
+	}
+	before := client.MergeFromWithOptions(host, client.MergeFromWithOptimisticLock{})
+	if err := o.client.Patch(ctx, next, before); err != nil {
+		return true, err
+	}
+	if value, found := host.Annotations[oneShotKey]; found && host.Status.Provisioning.State == bmov1alpha1.StateProvisioned {
+		o.reboots <- value
+	}
+	return true, nil
+}
+
+// heldOff says that a provisioned host is held off by a reboot annotation.
+func heldOff(host *bmov1alpha1.BareMetalHost) bool {
+	if host.Status.Provisioning.State != bmov1alpha1.StateProvisioned {
+		return false
+	}
+	for key := range host.Annotations {
+		if strings.HasPrefix(key, oneShotKey+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// annotate sets an annotation of a claim; an empty object takes it away.
+func (w *world) annotate(claim, key, value string) {
+	w.t.Helper()
+	change(w, w.readClaim(claim), func(c *bmov1alpha1.HostClaim) {
+		if c.Annotations == nil {
+			c.Annotations = map[string]string{}
+		}
+		c.Annotations[key] = value
+	})
+}
+
+func (w *world) unannotate(claim, key string) {
+	w.t.Helper()
+	change(w, w.readClaim(claim), func(c *bmov1alpha1.HostClaim) { delete(c.Annotations, key) })
+}
+
+// one gets the next of what the operator has done, and none wants that there is
+// no other for a while.
+func one[T any](w *world, done chan T) T {
+	w.t.Helper()
+	var got T
+	w.g.Eventually(done).Should(gomega.Receive(&got))
+	return got
+}
+
+func none[T any](w *world, done chan T) {
+	w.t.Helper()
+	w.g.Consistently(done).ShouldNot(gomega.Receive())
+}
+
+// running is a world with a claim whose host is provisioned.
+func running(t *testing.T, w *world) *world {
+	t.Helper()
+	w.policy(nil, w.tenant)
+	w.host("host-0", nil)
+	w.secret("boot", "value", "#cloud-config")
+	w.claim("machine", withImage("boot"))
+	stop := w.manager()
+	w.expect("machine", "Ready", "True/Provisioned")
+	stop()
+	one(w, w.operator.drives)
+	return w
+}
+
+func TestOneShotRebootWaitsForTheHostAndFiresOnce(t *testing.T) {
+	w := newWorld(t).withRights()
+	w.policy(nil, w.tenant)
+	w.host("host-0", nil)
+	w.manager()
+	w.claim("machine", withImage("boot"))
+	w.expectBound("machine")
+	w.annotate("machine", oneShotKey, `{"mode":"hard"}`)
+	w.g.Eventually(func() map[string]string { return w.readClaim("machine").Annotations }).Should(gomega.HaveKey(requestKey))
+	w.annotate("machine", oneShotKey, "") // a second one waits
+	w.g.Expect(w.readHost("host-0").Annotations).NotTo(gomega.HaveKey(oneShotKey))
+
+	w.secret("boot", "value", "#cloud-config")
+	w.expect("machine", "Ready", "True/Provisioned")
+	w.g.Expect(one(w, w.operator.reboots)).To(gomega.ContainSubstring(`"mode":"hard"`))
+	w.g.Expect(one(w, w.operator.reboots)).NotTo(gomega.ContainSubstring("mode"))
+	w.g.Eventually(func() map[string]string { return w.readClaim("machine").Annotations }).Should(gomega.BeEmpty())
+	none(w, w.operator.reboots)
+	w.ok(w.Delete(w.ctx, w.readClaim("machine")))
+	w.expectGone("machine")
+	w.expectPristine("host-0")
+}
+
+func TestWaitingRebootIsExplained(t *testing.T) {
+	w := newWorld(t).withRights()
+	w.policy(nil, w.tenant)
+	w.host("host-0", nil)
+	w.manager()
+	w.claim("machine")
+	w.expectBound("machine")
+	w.annotate("machine", oneShotKey, "")
+	w.g.Eventually(func() string { return message(w.readClaim("machine"), synchronized) }).Should(gomega.ContainSubstring("until the host is provisioned"))
+	w.g.Expect(condition(w.readClaim("machine"), synchronized)).To(gomega.Equal("True/ConfigurationSynced"))
+}
+
+func TestRebootsOfOthersStayAndAreWaitedFor(t *testing.T) {
+	w := running(t, newWorld(t).withRights())
+	// The host is kept from rebooting, so that the administrator's one-shot stays.
+	change(w, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) {
+		h.Annotations[bmov1alpha1.PausedAnnotation] = ""
+	})
+	change(w, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) {
+		h.Annotations[oneShotKey], h.Annotations[oneShotKey+"/remediation"] = `{"mode":"soft"}`, ""
+	})
+	w.manager()
+	w.annotate("machine", oneShotKey, "")
+	w.annotate("machine", oneShotKey+"/fencing", "")
+	w.g.Eventually(func() map[string]string { return w.readClaim("machine").Annotations }).Should(gomega.HaveKey(requestKey))
+	w.g.Consistently(func() string { return w.readHost("host-0").Annotations[oneShotKey] }).Should(gomega.Equal(`{"mode":"soft"}`))
+	w.g.Expect(w.readHost("host-0").Annotations).NotTo(gomega.HaveKey(heldPrefix + "fencing"))
+	change(w, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { delete(h.Annotations, bmov1alpha1.PausedAnnotation) })
+	w.g.Expect(one(w, w.operator.reboots)).To(gomega.Equal(`{"mode":"soft"}`))
+	w.g.Expect(one(w, w.operator.reboots)).To(gomega.ContainSubstring("hostclaim"))
+	none(w, w.operator.reboots)
+	w.g.Expect(w.readHost("host-0").Annotations).To(gomega.HaveKey(oneShotKey + "/remediation"))
+}
+
+func TestHeldRebootIsMirroredRestoredAndTakenBack(t *testing.T) {
+	w := running(t, newWorld(t).withRights())
+	w.manager()
+	on := func() bool { return w.readClaim("machine").Status.PoweredOn }
+	annotations := func() map[string]string { return w.readHost("host-0").Annotations }
+	w.annotate("machine", oneShotKey+"/fencing", `{"mode":"hard"}`)
+	w.g.Eventually(annotations).Should(gomega.HaveKeyWithValue(heldPrefix+"fencing", `{"mode":"hard"}`))
+	w.g.Eventually(on).Should(gomega.BeFalse())
+
+	change(w, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) {
+		delete(h.Annotations, heldPrefix+"fencing")
+		h.Annotations[oneShotKey+"/remediation"] = ""
+	})
+	w.g.Eventually(annotations).Should(gomega.HaveKey(heldPrefix + "fencing"))
+
+	w.unannotate("machine", oneShotKey+"/fencing")
+	w.g.Eventually(annotations).ShouldNot(gomega.HaveKey(heldPrefix + "fencing"))
+	w.g.Consistently(annotations).Should(gomega.HaveKey(oneShotKey + "/remediation"))
+	change(w, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { delete(h.Annotations, oneShotKey+"/remediation") })
+	w.g.Eventually(on).Should(gomega.BeTrue())
+}
+
+func TestWhatIsRefusedKeepsNothingElseFromItsWay(t *testing.T) {
+	tests := map[string]struct{ key, value, reason, says string }{
+		"a reboot that cannot be understood": {oneShotKey, "hard", "InvalidRebootAnnotation", oneShotKey},
+		"a token that is too long":           {rebuildKey, strings.Repeat("x", 64), "InvalidRebuildAnnotation", "63"},
+		"a detached host":                    {bmov1alpha1.DetachedAnnotation, "", "DetachRefused", "remove it"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := running(t, newWorld(t).withRights())
+			w.manager()
+			w.annotate("machine", tt.key, tt.value)
+			refused := w.expect("machine", synchronized, "False/"+tt.reason)
+			w.g.Expect(message(refused, synchronized)).To(gomega.ContainSubstring(tt.says))
+			change(w, refused, func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = false })
+			w.g.Eventually(func() bool { return w.readHost("host-0").Spec.Online }).Should(gomega.BeFalse())
+			w.g.Expect(w.readHost("host-0").Annotations).NotTo(gomega.HaveKey(tt.key + "x"))
+			w.g.Expect(w.readHost("host-0").Annotations).NotTo(gomega.HaveKey(bmov1alpha1.DetachedAnnotation))
+			none(w, w.operator.reboots)
+			w.unannotate("machine", tt.key)
+			w.expect("machine", synchronized, "True/ConfigurationSynced")
+		})
+	}
+}
+
+// crashes plays a story once with a healthy manager, and then with one that dies
+// with each of its writes, before the write arrives and after it, and is followed
+// by another. The world is given without a manager.
+func crashes(t *testing.T, given func(*testing.T, *world) *world, act func(*world), done func(*world) bool, check func(*world)) {
+	t.Helper()
+	play := func(t *testing.T, c *crash) {
+		t.Helper()
+		w := given(t, newWorld(t).withRights())
+		act(w)
+		stop, replaced := w.managerWith(c.write), false
+		w.g.Eventually(func() bool {
+			if c.dead.Load() && !replaced {
+				replaced = true
+				stop()
+				w.manager()
+			}
+			return done(w)
+		}).Should(gomega.BeTrue())
+		check(w)
+	}
+	healthy := &crash{}
+	play(t, healthy)
+	writes := healthy.count.Load()
+	for at := int32(1); at <= writes; at++ {
+		for _, arrives := range []bool{true, false} {
+			t.Run(fmt.Sprintf("write %d arrives %t", at, arrives), func(t *testing.T) {
+				play(t, &crash{at: at, arrives: arrives})
+			})
+		}
+	}
+	t.Logf("the story takes %d writes", writes)
+}
+
+func TestRebootSurvivesAManagerThatDiesWithAnyWrite(t *testing.T) {
+	crashes(t, running, func(w *world) {
+		w.annotate("machine", oneShotKey, `{"mode":"hard"}`)
+		w.annotate("machine", oneShotKey+"/fencing", "")
+	}, func(w *world) bool {
+		claim := w.readClaim("machine")
+		_, wish := claim.Annotations[oneShotKey]
+		_, request := claim.Annotations[requestKey]
+		_, held := w.readHost("host-0").Annotations[heldPrefix+"fencing"]
+		return !wish && !request && held && !claim.Status.PoweredOn
+	}, func(w *world) {
+		one(w, w.operator.reboots)
+		none(w, w.operator.reboots)
+	})
+}
