@@ -18,6 +18,7 @@ package tenant
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -69,6 +70,11 @@ func TestMain(m *testing.M) {
 	gomega.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
 	gomega.SetDefaultConsistentlyDuration(stillness)
 	ctrl.SetLogger(klog.Background())
+	// The stories wait more than they work, so more of them run at once than there
+	// are processors.
+	if err := flag.Set("test.parallel", "12"); err != nil {
+		panic(err)
+	}
 	os.Exit(server.Run(staged{m}))
 }
 

@@ -270,17 +270,19 @@ func (w *world) free(host client.ObjectKey) {
 	w.g.Consistently(func() *corev1.ObjectReference { return w.readHost(host).Spec.ConsumerRef }).Should(gomega.BeNil())
 }
 
-// untold expects that a host is told nothing to run.
-func (w *world) untold(host client.ObjectKey) {
+// untold expects that hosts are told nothing to run.
+func (w *world) untold(keys ...client.ObjectKey) {
 	w.t.Helper()
 	w.g.Consistently(func(g gomega.Gomega) {
-		spec := w.readHost(host).Spec
-		g.Expect(spec.Image).To(gomega.BeNil())
-		g.Expect(spec.CustomDeploy).To(gomega.BeNil())
-		g.Expect(spec.UserData).To(gomega.BeNil())
-		g.Expect(spec.NetworkData).To(gomega.BeNil())
+		for _, key := range keys {
+			spec := w.readHost(key).Spec
+			g.Expect(spec.Image).To(gomega.BeNil())
+			g.Expect(spec.CustomDeploy).To(gomega.BeNil())
+			g.Expect(spec.UserData).To(gomega.BeNil())
+			g.Expect(spec.NetworkData).To(gomega.BeNil())
+			g.Expect(hosts.booted(key)).To(gomega.BeEmpty())
+		}
 	}).Should(gomega.Succeed())
-	w.g.Expect(hosts.booted(host)).To(gomega.BeEmpty())
 }
 
 // gone waits until a claim is gone.
