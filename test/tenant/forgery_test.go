@@ -332,3 +332,44 @@ func TestTenantCannotSwapItsServerOrWhatItRunsUnderTheBind(t *testing.T) {
 	w.g.Expect(w.readHost(host).Spec.Image.URL).To(gomega.Equal(goodURL))
 	w.ready(claim)
 }
+
+// A finalizer of the tenant's own holds its claim, and not the server.
+func TestOwnFinalizerOfATenantDoesNotKeepTheHost(t *testing.T) {
+	w := newWorld(t)
+	w.policy(nil)
+	host := w.host("host-0")
+	claim := w.attack("machine", withImage(goodURL, ""), func(c *bmov1alpha1.HostClaim) { c.Finalizers = []string{"example.com/mine"} })
+	w.ready(claim)
+	w.ok(mallory.Delete(w.ctx, claim))
+	w.pristine(host, 1)
+	w.g.Eventually(func() []string {
+		w.read(claim)
+		return claim.Finalizers
+	}).Should(gomega.Equal([]string{"example.com/mine"}))
+	w.ok(change(w, mallory, claim, withImage("https://good.example/other.raw", "")))
+	w.bound(w.defend("machine"))
+	w.ok(change(w, mallory, claim, func(c *bmov1alpha1.HostClaim) { c.Finalizers = nil }))
+	w.gone(claim)
+}
+
+// What a claim is told about namespaces that do not admit it is the same whether
+// they exist, and have hosts, or not.
+func TestTenantCannotFindOutAboutNamespacesThatDoNotAdmitIt(t *testing.T) {
+	w := newWorld(t)
+	w.policy(nil)
+	others := &world{t: t, g: w.g, ctx: w.ctx, infra: server.Namespace(t, "others", nil)}
+	others.host("secret-0", func(h *bmov1alpha1.BareMetalHost) { h.Labels = map[string]string{"rack": "a1"} })
+	in := func(namespace string) edit {
+		return func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.InNamespace = namespace }
+	}
+	texts := map[string]bool{}
+	for name, namespace := range map[string]string{"existing": others.infra, "missing": "no-such-" + w.infra, "alice": w.alice} {
+		claim := w.attack(name, in(namespace))
+		w.expect(claim, associated, "False/NoNamespaceAdmits")
+		texts[strings.ReplaceAll(message(claim, associated), namespace, "it")] = true
+	}
+	w.g.Expect(texts).To(gomega.HaveLen(1))
+	claim := w.attack("any", func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.MatchLabels = map[string]string{"rack": "a1"} })
+	w.expect(claim, associated, noHost)
+	w.g.Expect(message(claim, associated)).To(gomega.HavePrefix("no hosts seen"))
+}
