@@ -14,7 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-
 package harness
 
 import (
@@ -30,13 +29,6 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manifests"
 )
-
-// installed are the kinds of config/ that mean something to an API server
-// without Pods: who may do what, and what is admitted.
-var installed = []string{
-	"Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding",
-	"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration",
-}
 
 // Webhooks say where a manager that runs beside the API server serves its
 // webhooks, and with which certificate.
@@ -74,13 +66,20 @@ func (s *Server) InstallConfig(ctx context.Context, folder string, w Webhooks) e
 	if err != nil {
 		return err
 	}
-	objects = slices.DeleteFunc(objects, func(object *unstructured.Unstructured) bool {
-		return !slices.Contains(installed, object.GetKind())
-	})
+	objects = slices.DeleteFunc(objects, irrelevant)
 	if err := manifests.UseURLs(objects, w.endpoint); err != nil {
 		return err
 	}
 	return manifests.Apply(ctx, s.Client, objects)
+}
+
+// irrelevant says that an object of config/ means nothing to an API server without
+// Pods: it says neither who may do what nor what is admitted.
+func irrelevant(object *unstructured.Unstructured) bool {
+	return !slices.Contains([]string{
+		"Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding",
+		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration",
+	}, object.GetKind())
 }
 
 // User makes somebody known to the API server by a client certificate of their

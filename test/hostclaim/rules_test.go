@@ -122,14 +122,13 @@ func TestManagerHoldsTheRulesOfAdmissionByItself(t *testing.T) {
 			w.host("host-0", nil)
 			w.secret("boot", "value", "#cloud-config")
 			w.manager()
-			claim := w.claim("machine", func(c *bmov1alpha1.HostClaim) {
+			w.claim("machine", func(c *bmov1alpha1.HostClaim) {
 				if tt.claim != nil {
 					tt.claim(c)
 				}
 			})
 			if tt.change != nil {
-				claim = w.expect("machine", tt.given[0], tt.given[1])
-				change(w, claim, tt.change)
+				change(w, w.expect("machine", tt.given[0], tt.given[1]), tt.change)
 			}
 			w.expect("machine", tt.then[0], tt.then[1])
 			w.g.Consistently(func(g gomega.Gomega) {

@@ -44,8 +44,9 @@ const (
 	sourceSecretsRole = "hostclaim-source-secrets"
 	hostSecretsRole   = "hostclaim-host-secrets"
 
-	// patience is how long a story waits; each step takes milliseconds.
-	patience = 30 * time.Second
+	// patience is how long a story waits; each step takes milliseconds, but all
+	// stories share one manager and its turns.
+	patience = 90 * time.Second
 	// stillness is how long something is watched that must not happen.
 	stillness = 500 * time.Millisecond
 	// admissionDelay is how long an API server may take to heed new rules.
@@ -72,7 +73,7 @@ func TestMain(m *testing.M) {
 	ctrl.SetLogger(klog.Background())
 	// The stories wait more than they work, so more of them run at once than there
 	// are processors.
-	if err := flag.Set("test.parallel", "12"); err != nil {
+	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
 	}
 	os.Exit(server.Run(staged{m}))
@@ -182,8 +183,8 @@ func refusedInTime(ctx context.Context, request func() error) error {
 		last = request()
 		return apierrors.IsInvalid(last) || apierrors.IsForbidden(last), nil
 	})
-	if err != nil {
-		return fmt.Errorf("%w; last answer: %v", err, last)
+	if err != nil && last != nil {
+		return fmt.Errorf("%w; the last answer was: %w", err, last)
 	}
-	return nil
+	return err
 }
