@@ -30,7 +30,7 @@ ASSETS := $${KUBEBUILDER_ASSETS:-$$($(DEVCLUSTER) build etcd kube-apiserver)}
 API_FLAGS ?= -shuffle=on -timeout 15m
 E2E_FLAGS ?= -count=1 -timeout 60m -v
 # Packages of module test that need an API server, and those that need a whole dev cluster.
-API_TESTS := api data hostclaim machine rbac
+API_TESTS := api data hostclaim machine rbac tenant
 SERVED := /test/($(subst $(eval ) ,|,$(API_TESTS))|e2e|bench)(/|$$)
 
 IMAGE_PREFIX ?= localhost

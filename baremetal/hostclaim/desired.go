@@ -86,6 +86,17 @@ func Desired(w Wanted) *bmov1alpha1.HostClaim {
 	return claim
 }
 
+// KeepChoice gives desired what the current claim cannot change any more. A claim
+// that has its host was answered once: what it asked for of the host has no effect
+// from then on, and the API server refuses to have it changed. Both differ where the
+// machine, or the Machine that it belongs to, was edited after the bind.
+func KeepChoice(desired, current *bmov1alpha1.HostClaim) {
+	if Read(current).HasHost() {
+		current.Spec.HostSelector.DeepCopyInto(&desired.Spec.HostSelector)
+		desired.Spec.FailureDomain = current.Spec.FailureDomain
+	}
+}
+
 // ImageOf translates the image of a machine into that of a claim.
 func ImageOf(image *infrav1.Image) *bmov1alpha1.Image {
 	if image == nil {

@@ -263,3 +263,37 @@ func TestRepause(t *testing.T) {
 		})
 	}
 }
+
+func TestKeepChoice(t *testing.T) {
+	chosen := func(c *bmov1alpha1.HostClaim) {
+		c.Spec.FailureDomain = "row-1"
+		c.Spec.HostSelector.MatchLabels = map[string]string{"rack": "a1"}
+	}
+	edited := func(c *bmov1alpha1.HostClaim) {
+		c.Spec.FailureDomain = "row-2"
+		c.Spec.HostSelector = bmov1alpha1.HostSelector{MatchLabels: map[string]string{"rack": "b1"}, InNamespace: "infra"}
+	}
+	host := func(status metav1.ConditionStatus) func(*bmov1alpha1.HostClaim) {
+		return func(c *bmov1alpha1.HostClaim) {
+			c.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: "infra", Name: "host-0"}
+			c.Status.Conditions = []metav1.Condition{{Type: bmov1alpha1.AssociatedCondition, Status: status}}
+		}
+	}
+	tests := map[string]struct {
+		current *bmov1alpha1.HostClaim
+		want    *bmov1alpha1.HostClaim
+	}{
+		"a claim that has its host keeps what it was chosen by":     {bare(chosen, host(metav1.ConditionTrue)), bare(chosen)},
+		"a claim that is being bound asks for what is wanted now":   {bare(chosen, host(metav1.ConditionUnknown)), bare(edited)},
+		"a claim that waits for a host asks for what is wanted now": {bare(chosen), bare(edited)},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			desired := bare(edited)
+			KeepChoice(desired, tt.current)
+			if diff := cmp.Diff(tt.want, desired); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -18,6 +18,7 @@ package policy
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -70,9 +71,11 @@ func (g Grant) Permit(image *bmov1alpha1.Image, custom *bmov1alpha1.CustomDeploy
 	return g.permitURL("spec.image.checksum", image.Checksum)
 }
 
-// permitURL checks scheme and allowed expressions of one URL.
-func (g Grant) permitURL(field, url string) error {
-	scheme, _, found := strings.Cut(url, "://")
+// permitURL checks scheme and allowed expressions of one URL. Whoever fetches it may
+// read it in a way of its own, so what is no plain URL with a host is refused too:
+// line breaks and control characters among it.
+func (g Grant) permitURL(field, text string) error {
+	scheme, _, found := strings.Cut(text, "://")
 	if !found || !slices.Contains(imageSchemes[:], strings.ToLower(scheme)) {
 		return &RefusedError{
 			Field:   field,
@@ -80,7 +83,12 @@ func (g Grant) permitURL(field, url string) error {
 			Remedy:  "serve the image over one of them",
 		}
 	}
-	if g.anyImageURL || matchesAny(g.imageURLs, url) {
+	if parsed, err := url.Parse(text); err != nil || parsed.Host == "" {
+		return &RefusedError{
+			Field: field, Problem: "it is no valid URL with a host", Remedy: "write scheme://host/path, with special characters escaped",
+		}
+	}
+	if g.anyImageURL || matchesAny(g.imageURLs, text) {
 		return nil
 	}
 	return &RefusedError{

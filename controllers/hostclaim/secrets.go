@@ -24,6 +24,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -119,8 +120,12 @@ func (s *scope) hidesNetworkData(kind lease.SecretKind, grant policy.Grant) bool
 // readSource reads the part that is needed of a secret in the claim's
 // namespace. The watch starts before the read, so that no change is missed.
 func (r *Reconciler) readSource(ctx context.Context, claim *bmov1alpha1.HostClaim, kind lease.SecretKind) (lease.Content, error) {
-	r.Secrets.Ensure(claim.Namespace)
 	key := client.ObjectKey{Namespace: claim.Namespace, Name: lease.SecretName(claim, kind)}
+	if problems := validation.IsDNS1123Subdomain(key.Name); len(problems) > 0 {
+		return lease.Content{}, &secretError{kind, fmt.Sprintf("%s: no secret can be named %q; correct the reference",
+			lease.SecretField(kind), key.Name)}
+	}
+	r.Secrets.Ensure(claim.Namespace)
 	where := lease.SecretField(kind) + ": secret " + key.String()
 	secret := &corev1.Secret{}
 	err := r.Live.Get(ctx, key, secret)

@@ -127,6 +127,7 @@ func (r *Reconciler) applyClaim(ctx context.Context, s *scope) progress.Outcome 
 	}
 	desired := hostclaim.Desired(*s.plan.Claim)
 	if s.claim != nil {
+		hostclaim.KeepChoice(desired, s.claim)
 		if hostclaim.UpToDate(s.claim, desired) {
 			return progress.Outcome{}
 		}

@@ -376,3 +376,32 @@ func (tn *tenant) events() ([]string, error) {
 func (tn *tenant) gone(name string, o client.Object) {
 	tn.g.Eventually(func() bool { return apierrors.IsNotFound(tn.get(name, o)) }).Should(gomega.BeTrue(), "%T %s", o, name)
 }
+
+// TestEditedAfterTheBind edits what a machine asks of its host when it has the host.
+// The claim, on which the API server refuses such a change, keeps what it was chosen
+// by, and everything else goes on.
+func TestEditedAfterTheBind(t *testing.T) {
+	tn := newTenant(t)
+	tn.secret(bootSecret, "value", "#cloud-config")
+	tn.cluster()
+	tn.machine()
+	chosen := tn.claimed().Spec
+	tn.claimStatus(func(*bmov1alpha1.HostClaim) {},
+		metav1.Condition{Type: "Associated", Status: metav1.ConditionFalse, Reason: "NoBareMetalHost"})
+	tn.waits("AssociateBareMetalHost", "HostClaimNotBound")
+	owner := &clusterv1.Machine{}
+	domain := func(name string) { tn.patch(machineName, owner, func() { owner.Spec.FailureDomain = name }) }
+	claim := &bmov1alpha1.HostClaim{}
+	domain("row-2")
+	tn.eventually(machineName, claim, func(g gomega.Gomega) { g.Expect(claim.Spec.FailureDomain).To(gomega.Equal("row-2")) })
+	domain("row-1")
+	tn.eventually(machineName, claim, func(g gomega.Gomega) { g.Expect(claim.Spec.FailureDomain).To(gomega.Equal("row-1")) })
+
+	tn.bind()
+	domain("row-2")
+	tn.provision()
+	tn.provisioned()
+	tn.g.Expect(tn.get(machineName, claim)).To(gomega.Succeed())
+	tn.g.Expect(claim.Spec.FailureDomain).To(gomega.Equal("row-1"))
+	tn.g.Expect(claim.Spec.HostSelector).To(gomega.Equal(chosen.HostSelector))
+}

@@ -83,7 +83,7 @@ func TestManagers(t *testing.T) {
 			},
 			denied: []rights{
 				{write, on(metal3Group, "hostclaims/status", "hardwaredata"), anywhere},
-				{[]string{"release"}, on(metal3Group, "hostclaims"), anywhere},
+				{[]string{"release", "manage"}, on(metal3Group, "hostclaims"), anywhere},
 			},
 		},
 		"the provider manager reads clusters and machines of Cluster API and changes none": {
@@ -153,7 +153,7 @@ func TestManagers(t *testing.T) {
 		"the hostclaim manager answers claims, ends reservations and makes no claim": {
 			who: hostOwner,
 			allowed: []rights{
-				{append([]string{"release", "delete"}, patched...), on(metal3Group, "hostclaims"), in(tenantA, tenantB, infra, everywhere)},
+				{append([]string{"release", "manage", "delete"}, patched...), on(metal3Group, "hostclaims"), in(tenantA, tenantB, infra, everywhere)},
 				{status, on(metal3Group, "hostclaims/status"), in(tenantA, tenantB, infra)},
 			},
 			denied: []rights{

@@ -32,7 +32,7 @@ func TestPeople(t *testing.T) {
 			},
 			denied: []rights{
 				{write, on(metal3Group, "hostclaims/status", "hardwaredata"), in(tenantA)},
-				{[]string{"release"}, on(metal3Group, "hostclaims"), anywhere},
+				{[]string{"release", "manage"}, on(metal3Group, "hostclaims"), anywhere},
 			},
 		},
 		"a tenant has no verb on hosts and policies, not even at home": {

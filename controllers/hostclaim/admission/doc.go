@@ -14,8 +14,11 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package admission answers one question: may a HostDeployPolicy be stored as it
-// is? The decision is baremetal/policy.Validate; the controller applies the same
-// rule to policies that were stored while the webhook was away. It reads nothing
-// but the object of the request.
+// Package admission answers one question: may a HostDeployPolicy or a HostClaim be
+// stored as it is? It looks only at what the ValidatingAdmissionPolicies of
+// config/hostclaim/admission cannot read: regular expressions, label selectors and
+// the arguments of a reboot. The decisions on the first two are those of
+// baremetal/policy.Validate and baremetal/selection.Parse, and the controllers
+// apply the same to what was stored while the webhook was away. It reads nothing
+// but the objects of the request.
 package admission

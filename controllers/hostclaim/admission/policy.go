@@ -33,11 +33,15 @@ type Policy struct{}
 
 var _ admission.Validator[*bmov1alpha1.HostDeployPolicy] = Policy{}
 
-// SetupWithManager serves the webhook at
-// /validate-metal3-io-v1alpha1-hostdeploypolicy.
+// SetupWithManager serves the webhooks at
+// /validate-metal3-io-v1alpha1-hostdeploypolicy and
+// /validate-metal3-io-v1alpha1-hostclaim.
 func SetupWithManager(mgr ctrl.Manager) error {
 	if err := ctrl.NewWebhookManagedBy(mgr, &bmov1alpha1.HostDeployPolicy{}).WithValidator(Policy{}).Complete(); err != nil {
 		return fmt.Errorf("webhook of HostDeployPolicy: %w", err)
+	}
+	if err := ctrl.NewWebhookManagedBy(mgr, &bmov1alpha1.HostClaim{}).WithValidator(Claim{}).Complete(); err != nil {
+		return fmt.Errorf("webhook of HostClaim: %w", err)
 	}
 	return nil
 }

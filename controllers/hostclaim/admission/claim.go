@@ -1,0 +1,103 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selection"
+)
+
+// The manager writes marks on claims that the policy claim-marks keeps others from.
+// +kubebuilder:rbac:groups=metal3.io,resources=hostclaims,verbs=manage
+
+// Claim refuses HostClaims that ask for something in a way that cannot be
+// understood. What was stored before does not hold up a change of something else.
+type Claim struct{}
+
+var _ admission.Validator[*bmov1alpha1.HostClaim] = Claim{}
+
+// ValidateCreate refuses a new claim with a selector or a reboot that cannot be
+// understood.
+func (Claim) ValidateCreate(_ context.Context, c *bmov1alpha1.HostClaim) (admission.Warnings, error) {
+	return nil, brief(errors.Join(selector(c), reboots(nil, c.Annotations)))
+}
+
+// ValidateUpdate refuses what a change brings in. A claim that is going away may
+// always be changed, or its finalizers could not be removed.
+func (Claim) ValidateUpdate(_ context.Context, before, c *bmov1alpha1.HostClaim) (admission.Warnings, error) {
+	if !c.DeletionTimestamp.IsZero() {
+		return nil, nil
+	}
+	faults := reboots(before.Annotations, c.Annotations)
+	if before.Spec.FailureDomain != c.Spec.FailureDomain ||
+		!equality.Semantic.DeepEqual(before.Spec.HostSelector, c.Spec.HostSelector) {
+		faults = errors.Join(selector(c), faults)
+	}
+	return nil, brief(faults)
+}
+
+// ValidateDelete lets every claim go.
+func (Claim) ValidateDelete(context.Context, *bmov1alpha1.HostClaim) (admission.Warnings, error) {
+	return nil, nil
+}
+
+// selector says what cannot be understood about the hosts that a claim asks for.
+func selector(c *bmov1alpha1.HostClaim) error {
+	_, err := selection.Parse(c)
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w; correct it, or leave it out to take any host", err)
+}
+
+// reboots says which annotations that ask for a reboot cannot be understood, among
+// those that are new or changed.
+func reboots(before, after map[string]string) error {
+	var faults []error
+	for _, key := range slices.Sorted(maps.Keys(after)) {
+		if value, found := before[key]; !asksForReboot(key) || (found && value == after[key]) {
+			continue
+		}
+		faults = append(faults, rebootArguments(key, after[key]))
+	}
+	return errors.Join(faults...)
+}
+
+// maxText is how many bytes a refusal may have: it repeats what a tenant wrote.
+const maxText = 2048
+
+// brief puts all faults on one line, and leaves out what is too much to read.
+func brief(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := strings.ReplaceAll(err.Error(), "\n", "; ")
+	if len(text) > maxText {
+		text = strings.ToValidUTF8(text[:maxText], "") + "…"
+	}
+	return errors.New(text)
+}

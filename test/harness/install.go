@@ -1,0 +1,93 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package harness
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manifests"
+)
+
+// Webhooks say where a manager that runs beside the API server serves its
+// webhooks, and with which certificate.
+type Webhooks struct {
+	// Port is free, and CertDir holds tls.crt and tls.key.
+	Port    int
+	CertDir string
+
+	endpoint manifests.Endpoint
+}
+
+// NewWebhooks makes a certificate and finds a port.
+func NewWebhooks() (Webhooks, error) {
+	options := envtest.WebhookInstallOptions{}
+	if err := options.PrepWithoutInstalling(); err != nil {
+		return Webhooks{}, fmt.Errorf("certificate for the webhooks: %w", err)
+	}
+	return Webhooks{
+		Port: options.LocalServingPort, CertDir: options.LocalServingCertDir,
+		endpoint: manifests.Endpoint{
+			URL: fmt.Sprintf("https://%s:%d", options.LocalServingHost, options.LocalServingPort),
+			CA:  options.LocalServingCAData,
+		},
+	}, nil
+}
+
+// InstallConfig renders a folder of config/ and installs its accounts, roles and
+// rules of admission, with the webhooks at w.
+func (s *Server) InstallConfig(ctx context.Context, folder string, w Webhooks) error {
+	repo, err := components.FindRepo(".")
+	if err != nil {
+		return err
+	}
+	objects, err := manifests.Render(repo.Path("config", folder), nil)
+	if err != nil {
+		return err
+	}
+	objects = slices.DeleteFunc(objects, irrelevant)
+	if err := manifests.UseURLs(objects, w.endpoint); err != nil {
+		return err
+	}
+	return manifests.Apply(ctx, s.Client, objects)
+}
+
+// irrelevant says that an object of config/ means nothing to an API server without
+// Pods: it says neither who may do what nor what is admitted.
+func irrelevant(object *unstructured.Unstructured) bool {
+	return !slices.Contains([]string{
+		"Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding",
+		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration",
+	}, object.GetKind())
+}
+
+// User makes somebody known to the API server by a client certificate of their
+// own. They have no rights but those that are bound to them.
+func (s *Server) User(name string, groups ...string) (client.WithWatch, error) {
+	user, err := s.environment.AddUser(envtest.User{Name: name, Groups: groups}, rest.CopyConfig(s.Config))
+	if err != nil {
+		return nil, fmt.Errorf("credentials of %s: %w", name, err)
+	}
+	return client.NewWithWatch(user.Config(), client.Options{Scheme: s.Scheme})
+}

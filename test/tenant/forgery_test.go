@@ -1,0 +1,374 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package tenant
+
+import (
+	"strings"
+	"testing"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+)
+
+// A claim of the name of the victim's, that names whatever the victim's names, is
+// another claim.
+func TestTenantForgingConsumerRefGetsNoHostOfAnother(t *testing.T) {
+	w := newWorld(t)
+	w.policy(nil)
+	host := w.host("host-0")
+	victim := w.defend("machine")
+	w.bound(victim)
+	twin := w.attack("machine", func(c *bmov1alpha1.HostClaim) {
+		c.UID = victim.UID
+		c.Spec.ConsumerRef = &corev1.ObjectReference{
+			APIVersion: "metal3.io/v1alpha1", Kind: "HostClaim", Namespace: w.alice, Name: "machine", UID: victim.UID,
+		}
+	})
+	w.expect(twin, associated, noHost)
+	w.ok(change(w, mallory, twin, func(c *bmov1alpha1.HostClaim) {
+		c.Spec.ConsumerRef = &corev1.ObjectReference{
+			APIVersion: "metal3.io/v1alpha1", Kind: "BareMetalHost", Namespace: host.Namespace, Name: host.Name,
+		}
+	}))
+	w.ok(mallory.Delete(w.ctx, twin))
+	w.gone(twin)
+	w.g.Expect(hosts.booted(host)).To(gomega.BeEmpty())
+	w.bound(victim)
+}
+
+func TestTenantCannotWriteTheStatusOfAClaim(t *testing.T) {
+	w := newWorld(t)
+	w.policy(nil)
+	host := w.host("host-0", func(h *bmov1alpha1.BareMetalHost) { h.Labels = map[string]string{"owner": "alice"} })
+	victim := w.defend("machine")
+	w.bound(victim)
+	status := bmov1alpha1.HostClaimStatus{
+		BareMetalHost: &bmov1alpha1.ObjectReference{Namespace: host.Namespace, Name: host.Name},
+		Conditions: []metav1.Condition{{
+			Type: associated, Status: metav1.ConditionTrue, Reason: "BareMetalHostAssociated", LastTransitionTime: metav1.Now(),
+		}},
+	}
+	forged := w.attack("forged", func(c *bmov1alpha1.HostClaim) { c.Status = status })
+	w.expect(forged, associated, noHost)
+	w.g.Expect(forged.Status.BareMetalHost).To(gomega.BeNil())
+	before := forged.DeepCopy()
+	forged.Status = status
+	w.forbidden(mallory.Status().Patch(w.ctx, forged.DeepCopy(), client.MergeFrom(before)))
+	w.ok(mallory.Patch(w.ctx, forged, client.MergeFrom(before))) // the status in it is dropped
+	w.expect(forged, associated, noHost)
+	w.ok(mallory.Delete(w.ctx, forged))
+	w.gone(forged)
+	w.bound(victim)
+}
+
+// Managed fields are metadata, so whoever may write a claim may write them. They
+// can keep the manager from the claim that carries them, and from no other.
+func TestForgedFieldManagersDoNotStopOthers(t *testing.T) {
+	w := newWorld(t)
+	w.policy(nil)
+	w.host("host-0")
+	forged := []byte(`{"metadata":{"managedFields":[{"manager":"baremetal-operator","operation":"Update","subresource":"status",
+		"apiVersion":"metal3.io/v1alpha1","fieldsType":"FieldsV1","fieldsV1":{"f:status":{"f:poweredOn":{}}}}]}}`)
+	first := w.attack("first", func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.MatchLabels = map[string]string{"no": "host"} })
+	w.expect(first, associated, noHost)
+	w.ok(mallory.Patch(w.ctx, first, client.RawPatch(types.MergePatchType, forged)))
+	w.bound(w.defend("machine"))
+	w.ok(mallory.Patch(w.ctx, first, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"managedFields":[{}]}}`))))
+	w.ok(mallory.Delete(w.ctx, first))
+	w.gone(first)
+}
+
+// A claim without finalizer would vanish and leave its host booked, unclean.
+func TestTenantStrippingTheFinalizerIsRefusedAndItsHostIsWiped(t *testing.T) {
+	w := newWorld(t)
+	w.policy(nil)
+	host := w.host("host-0")
+	claim := w.attack("machine", withImage(goodURL, ""))
+	w.ready(claim)
+	strip := func(c *bmov1alpha1.HostClaim) { controllerutil.RemoveFinalizer(c, finalizer) }
+	w.refused(change(w, mallory, claim, strip), "verb release on hostclaims")
+	w.ok(change(w, mallory, claim, annotation("cluster.x-k8s.io/paused", "")))
+	w.ok(mallory.Delete(w.ctx, claim))
+	w.refused(change(w, mallory, claim, strip), "verb release on hostclaims")
+	w.refused(change(w, mallory, claim, func(c *bmov1alpha1.HostClaim) { c.Finalizers = nil }), "verb release on hostclaims")
+	w.ownedBy(host, claim)
+	w.ok(change(w, mallory, claim, func(c *bmov1alpha1.HostClaim) { c.Annotations = nil }))
+	w.gone(claim)
+	w.pristine(host, 1)
+}
+
+// pristine expects a host that was wiped so often, with cleaning on each time, and
+// on which nothing of a claim is left.
+func (w *world) pristine(host client.ObjectKey, wipes int) {
+	w.t.Helper()
+	w.g.Eventually(func(g gomega.Gomega) {
+		h := w.readHost(host)
+		g.Expect(h.Spec.ConsumerRef).To(gomega.BeNil())
+		g.Expect(h.Spec.Image).To(gomega.BeNil())
+		g.Expect(h.Spec.UserData).To(gomega.BeNil())
+		g.Expect(h.Spec.AutomatedCleaningMode).To(gomega.Equal(bmov1alpha1.CleaningModeDisabled), "that of the administrator")
+		g.Expect(h.Labels).NotTo(gomega.HaveKey(uidLabel))
+	}).Should(gomega.Succeed())
+	cleaned, dirty := hosts.wipes(host)
+	w.g.Expect([]int{cleaned, dirty}).To(gomega.Equal([]int{wipes, 0}), "wiped with and without cleaning")
+	w.g.Expect(w.copies()).To(gomega.BeEmpty())
+}
+
+// Paused claims, and those that clusterctl moves, are left alone. So a pause takes
+// no host, and a host that the claim has already stays with it, counted against
+// the quota, until the pause ends: no other is drawn in, and none comes back unclean.
+func TestPausedClaimKeepsNoHostButItsOwn(t *testing.T) {
+	for name, key := range map[string]string{
+		"paused":        "cluster.x-k8s.io/paused",
+		"DeleteForMove": "clusterctl.cluster.x-k8s.io/delete-for-move",
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.policy(nil)
+			first := w.host("host-0")
+			claim := w.attack("machine", withImage(goodURL, ""))
+			w.ready(claim)
+			second := w.host("host-1")
+			idle := w.attack("idle", annotation(key, ""))
+			w.free(second)
+			w.ok(change(w, mallory, claim, annotation(key, "")))
+			w.ok(mallory.Delete(w.ctx, claim))
+			w.ok(mallory.Delete(w.ctx, idle))
+			w.gone(idle)
+			w.bound(w.defend("machine"))
+
+			w.read(claim)
+			w.g.Expect(claim.Finalizers).To(gomega.ContainElement(finalizer), "it counts against the quota")
+			w.ownedBy(first, claim)
+			w.refused(change(w, mallory, claim, func(c *bmov1alpha1.HostClaim) { c.Finalizers = nil }))
+			w.ok(change(w, mallory, claim, func(c *bmov1alpha1.HostClaim) { delete(c.Annotations, key) }))
+			w.gone(claim)
+			w.pristine(first, 1)
+		})
+	}
+}
+
+// A server that is not managed could not be wiped, nor switched off.
+func TestTenantCannotForceItsServerToBeDetached(t *testing.T) {
+	w := newWorld(t)
+	w.policy(nil)
+	host := w.host("host-0")
+	w.refused(mallory.Create(w.ctx, claimOf(w.mallory, "machine", annotation("baremetalhost.metal3.io/detached", ""))), "detached")
+	claim := w.attack("machine", withImage(goodURL, ""))
+	w.ready(claim)
+	w.refused(change(w, mallory, claim, annotation("baremetalhost.metal3.io/detached", `{"deleteAction":"delay"}`)), "detached")
+	for _, key := range []string{"baremetalhost.metal3.io/paused", "inspect.metal3.io", "baremetalhost.metal3.io/status"} {
+		w.ok(change(w, mallory, claim, annotation(key, "")))
+	}
+	w.g.Consistently(func(g gomega.Gomega) {
+		for key := range w.readHost(host).Annotations {
+			g.Expect(key).To(gomega.HavePrefix("hostclaim.metal3.io/"))
+		}
+	}).Should(gomega.Succeed())
+	w.ok(mallory.Delete(w.ctx, claim))
+	w.gone(claim)
+	w.pristine(host, 1)
+}
+
+// A tenant reboots its own server and no other, and does not take away what the
+// infrastructure team has asked of it.
+func TestTenantCannotRebootServersOfOthersNorCallOffAReboot(t *testing.T) {
+	const held = "reboot.metal3.io/infra"
+	w := newWorld(t)
+	w.policy(nil)
+	w.host("host-0")
+	w.host("host-1")
+	victim, claim := w.defend("machine"), w.attack("machine")
+	theirs, own := w.bound(victim), w.bound(claim)
+	for _, host := range []client.ObjectKey{theirs, own} {
+		w.ok(change(w, server.Client, w.readHost(host), func(h *bmov1alpha1.BareMetalHost) {
+			h.Annotations[held] = `{"mode":"hard"}`
+		}))
+	}
+	w.forbidden(change(w, mallory, victim, annotation("reboot.metal3.io", "")))
+	w.refused(change(w, mallory, claim, annotation("reboot.metal3.io", `{"mode":"loud"}`)), `"loud"`)
+	w.ok(change(w, mallory, claim, annotation(held, `{"mode":"soft"}`)))
+	w.ok(change(w, mallory, claim, annotation("reboot.metal3.io/me", "")))
+	w.g.Consistently(func() string { return w.readHost(own).Annotations[held] }).Should(gomega.Equal(`{"mode":"hard"}`))
+	w.ok(change(w, mallory, claim, func(c *bmov1alpha1.HostClaim) { c.Annotations = nil }))
+	w.g.Consistently(func(g gomega.Gomega) {
+		g.Expect(w.readHost(own).Annotations).To(gomega.HaveKeyWithValue(held, `{"mode":"hard"}`))
+		g.Expect(w.readHost(theirs).Annotations).To(gomega.HaveKeyWithValue(held, `{"mode":"hard"}`))
+		g.Expect(w.readHost(theirs).Annotations).NotTo(gomega.HaveKey("reboot.metal3.io"))
+	}).Should(gomega.Succeed())
+}
+
+// A policy may select namespaces by label, so labels of namespaces are rights.
+func TestTenantCannotSpoofTheLabelsThatAPolicyAsksFor(t *testing.T) {
+	w := newWorld(t)
+	host := w.host("host-0")
+	w.ok(server.Client.Create(w.ctx, &bmov1alpha1.HostDeployPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.infra, Name: "labeled"},
+		Spec:       admitting(bmov1alpha1.HostClaimNamespaces{HasLabels: []bmov1alpha1.NameValuePair{{Name: "hosts." + w.infra}}}),
+	}))
+	claim := w.attack("machine", label("hosts."+w.infra, ""), func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.InNamespace = w.infra })
+	w.expect(claim, associated, "False/NoNamespaceAdmits")
+	labels := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"hosts.`+w.infra+`":""}}}`))
+	for _, name := range []string{w.mallory, w.infra} {
+		w.forbidden(mallory.Patch(w.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, labels))
+	}
+	w.forbidden(mallory.Create(w.ctx, &corev1.Namespace{
+		ObjectMeta: metav1.ObjectMeta{Name: "new-" + w.mallory, Labels: map[string]string{"hosts." + w.infra: ""}},
+	}))
+	for _, namespace := range []string{w.mallory, w.infra} {
+		w.forbidden(mallory.Create(w.ctx, &bmov1alpha1.HostDeployPolicy{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "mine"}, Spec: admitting(bmov1alpha1.HostClaimNamespaces{}),
+		}))
+	}
+	w.free(host)
+}
+
+// The facts of a host are published under a name that follows from the claim's.
+func TestTenantCannotSquatTheNamesOfPublishedFacts(t *testing.T) {
+	w := newWorld(t)
+	w.policy(map[string]string{"hostclaim.metal3.io/publish-labels": "rack"})
+	w.host("host-0")
+	w.host("host-1")
+	w.forbidden(mallory.Create(w.ctx, &bmov1alpha1.HardwareData{ObjectMeta: metav1.ObjectMeta{Namespace: w.mallory, Name: "m-hostclaim"}}))
+	w.forbidden(mallory.Create(w.ctx, &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: w.mallory, Name: "m-hostclaim"}}))
+	long := strings.Repeat("m", 250)
+	one, two := w.attack(long+"-a"), w.attack(long+"-b")
+	seen := map[string]bool{}
+	for _, claim := range []*bmov1alpha1.HostClaim{one, two} {
+		host := w.bound(claim)
+		w.expect(claim, "hostclaim.metal3.io/HardwareDataPublished", "True/Published")
+		facts := &bmov1alpha1.HardwareData{ObjectMeta: metav1.ObjectMeta{Namespace: w.mallory, Name: claim.Status.HardwareData.Name}}
+		w.read(facts)
+		w.g.Expect(facts.Annotations).To(gomega.HaveKeyWithValue("hostclaim.metal3.io/host-name", host.Name))
+		seen[facts.Name] = true
+		w.forbidden(mallory.Patch(w.ctx, facts, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"rack":"x"}}}`))))
+		w.forbidden(mallory.Delete(w.ctx, facts))
+	}
+	w.g.Expect(seen).To(gomega.HaveLen(2))
+}
+
+// Owner references of a claim may name anything by UID. Nothing that the manager
+// makes or removes follows them.
+func TestOwnerReferencesToForeignObjectsReachNothing(t *testing.T) {
+	w := newWorld(t)
+	w.policy(nil)
+	w.host("host-0")
+	w.host("host-1")
+	w.secret(w.mallory, "boot", "value", "of mallory")
+	victim := w.defend("machine", withImage(goodURL, ""))
+	theirs := w.ready(victim)
+	foreign := w.readHost(theirs)
+	claim := w.attack("machine", withImage(goodURL, "boot"), func(c *bmov1alpha1.HostClaim) {
+		c.OwnerReferences = []metav1.OwnerReference{
+			{APIVersion: "metal3.io/v1alpha1", Kind: "HostClaim", Name: victim.Name, UID: victim.UID, BlockOwnerDeletion: ptr.To(true)},
+			{APIVersion: "metal3.io/v1alpha1", Kind: "BareMetalHost", Name: foreign.Name, UID: foreign.UID, Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true)},
+		}
+	})
+	own := w.readHost(w.ready(claim))
+	copied := &corev1.SecretList{}
+	w.ok(server.Client.List(w.ctx, copied, client.InNamespace(w.infra), client.MatchingLabels{uidLabel: string(claim.UID)}))
+	w.g.Expect(copied.Items).To(gomega.HaveLen(1))
+	w.g.Expect(copied.Items[0].OwnerReferences).To(gomega.Equal([]metav1.OwnerReference{
+		{APIVersion: "metal3.io/v1alpha1", Kind: "BareMetalHost", Name: own.Name, UID: own.UID},
+	}))
+	w.ok(mallory.Delete(w.ctx, claim))
+	w.gone(claim)
+	w.ready(victim)
+	w.ok(alice.Delete(w.ctx, victim))
+	w.gone(victim)
+	w.pristine(theirs, 1)
+}
+
+// A label that stands for a reservation does not spare a server the wipe.
+func TestNodeReuseLabelDoesNotKeepAHostUncleaned(t *testing.T) {
+	w := newWorld(t)
+	w.policy(nil)
+	host := w.host("host-0")
+	claim := w.attack("machine", withImage(goodURL, ""), label("infrastructure.cluster.x-k8s.io/node-reuse", "mine"))
+	w.ready(claim)
+	w.g.Expect(w.readHost(host).Labels).NotTo(gomega.HaveKey("infrastructure.cluster.x-k8s.io/node-reuse"))
+	w.ok(mallory.Delete(w.ctx, claim))
+	w.gone(claim)
+	w.pristine(host, 1)
+	w.bound(w.defend("machine"))
+}
+
+// Whoever cannot have a host cannot get it by changing what was agreed upon.
+func TestTenantCannotSwapItsServerOrWhatItRunsUnderTheBind(t *testing.T) {
+	w := newWorld(t)
+	w.policy(map[string]string{"hostclaim.metal3.io/allowed-image-urls": `https://good\.example/.*`})
+	w.host("host-0")
+	w.host("host-1", func(h *bmov1alpha1.BareMetalHost) {
+		h.Labels = map[string]string{"gpu": "yes"}
+		h.Spec.ConsumerRef = &corev1.ObjectReference{Name: "kept"}
+	})
+	claim := w.attack("machine", withImage(goodURL, ""))
+	host := w.ready(claim)
+	w.refused(change(w, mallory, claim, func(c *bmov1alpha1.HostClaim) {
+		c.Spec.HostSelector.MatchLabels = map[string]string{"gpu": "yes"}
+	}), "spec.hostSelector")
+	w.refused(change(w, mallory, claim, withImage("https://good.example/other.raw", "")), "spec.image")
+	w.g.Expect(w.readHost(host).Spec.Image.URL).To(gomega.Equal(goodURL))
+	w.ready(claim)
+}
+
+// A finalizer of the tenant's own holds its claim, and not the server.
+func TestOwnFinalizerOfATenantDoesNotKeepTheHost(t *testing.T) {
+	w := newWorld(t)
+	w.policy(nil)
+	host := w.host("host-0")
+	claim := w.attack("machine", withImage(goodURL, ""), func(c *bmov1alpha1.HostClaim) { c.Finalizers = []string{"example.com/mine"} })
+	w.ready(claim)
+	w.ok(mallory.Delete(w.ctx, claim))
+	w.pristine(host, 1)
+	w.g.Eventually(func() []string {
+		w.read(claim)
+		return claim.Finalizers
+	}).Should(gomega.Equal([]string{"example.com/mine"}))
+	w.ok(change(w, mallory, claim, withImage("https://good.example/other.raw", "")))
+	w.bound(w.defend("machine"))
+	w.ok(change(w, mallory, claim, func(c *bmov1alpha1.HostClaim) { c.Finalizers = nil }))
+	w.gone(claim)
+}
+
+// What a claim is told about namespaces that do not admit it is the same whether
+// they exist, and have hosts, or not.
+func TestTenantCannotFindOutAboutNamespacesThatDoNotAdmitIt(t *testing.T) {
+	w := newWorld(t)
+	w.policy(nil)
+	others := &world{t: t, g: w.g, ctx: w.ctx, infra: server.Namespace(t, "others", nil)}
+	others.host("secret-0", func(h *bmov1alpha1.BareMetalHost) { h.Labels = map[string]string{"rack": "a1"} })
+	in := func(namespace string) edit {
+		return func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.InNamespace = namespace }
+	}
+	texts := map[string]bool{}
+	for name, namespace := range map[string]string{"existing": others.infra, "missing": "no-such-" + w.infra, "alice": w.alice} {
+		claim := w.attack(name, in(namespace))
+		w.expect(claim, associated, "False/NoNamespaceAdmits")
+		texts[strings.ReplaceAll(message(claim, associated), namespace, "it")] = true
+	}
+	w.g.Expect(texts).To(gomega.HaveLen(1))
+	claim := w.attack("any", func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.MatchLabels = map[string]string{"rack": "a1"} })
+	w.expect(claim, associated, noHost)
+	w.g.Expect(message(claim, associated)).To(gomega.HavePrefix("no hosts seen"))
+}
