@@ -39,12 +39,19 @@ func Stray(host *bmov1alpha1.BareMetalHost) bool {
 	if host.Spec.ConsumerRef != nil {
 		return false
 	}
+	return !MarkOnly(host) || StrayClaim(host) != ""
+}
+
+// MarkOnly says that a host carries nothing that it would have got with a
+// consumerRef: if there is a label of a claim, it is the mark of a bind under way,
+// or of one that was given up.
+func MarkOnly(host *bmov1alpha1.BareMetalHost) bool {
 	for _, key := range straying {
 		if annotated(host, key) {
-			return true
+			return false
 		}
 	}
-	return StrayClaim(host) != ""
+	return true
 }
 
 // straying are the annotations of a bound host. The fence is none of them: it is

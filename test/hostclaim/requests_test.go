@@ -156,8 +156,9 @@ func TestRequestsOfABind(t *testing.T) {
 			w.expectBound("machine")
 			lines := l.take()
 			w.g.Expect(lines).To(gomega.ContainElement("PATCH hostclaims associated"))
-			end := slices.Index(lines, "PATCH hostclaims associated") + 1
-			if diff := cmp.Diff(tt.want, lines[:end]); diff != "" {
+			// A claim that waits may write a new explanation before its turn comes.
+			start, end := slices.Index(lines, tt.want[0]), slices.Index(lines, "PATCH hostclaims associated")+1
+			if diff := cmp.Diff(tt.want, lines[max(start, 0):end]); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)
 			}
 		})

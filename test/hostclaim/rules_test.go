@@ -84,7 +84,7 @@ func TestManagerHoldsTheRulesOfAdmissionByItself(t *testing.T) {
 		"a mark to detach stays on the claim": {
 			claim: withImage("boot"), given: [2]string{"Ready", "True/Provisioned"},
 			change: annotated("baremetalhost.metal3.io/detached", ""),
-			then:   [2]string{"Ready", "True/Provisioned"},
+			then:   [2]string{synchronized, "False/DetachRefused"},
 			host: func(g gomega.Gomega, host *bmov1alpha1.BareMetalHost) {
 				g.Expect(slices.Collect(maps.Keys(host.Annotations))).NotTo(gomega.ContainElement(gomega.HavePrefix("baremetalhost.")))
 			},

@@ -107,8 +107,8 @@ func (r *Reconciler) waitForHost(host *bmov1alpha1.BareMetalHost, wait lease.Wai
 // loss; then the host is left to it.
 func (r *Reconciler) stray(ctx context.Context, host *bmov1alpha1.BareMetalHost) progress.Outcome {
 	uid := orphan.StrayClaim(host)
-	exists, named, err := r.strayClaim(ctx, host, uid)
-	if err != nil || named {
+	exists, left, err := r.strayClaim(ctx, host, uid)
+	if err != nil || left {
 		return progress.Failed(err)
 	}
 	if uid != "" && !exists {
@@ -125,17 +125,21 @@ func (r *Reconciler) stray(ctx context.Context, host *bmov1alpha1.BareMetalHost)
 	return r.write(ctx, "tidy the host", host, tidied)
 }
 
-// strayClaim says whether a claim with a UID exists, and whether its status names
-// the host. A claim that the cache does not show yet loses nothing by a host that
-// does not name it: whoever is about to bind the host loses to the write, and
-// tries again.
-func (r *Reconciler) strayClaim(ctx context.Context, host *bmov1alpha1.BareMetalHost, uid types.UID) (exists, named bool, err error) {
+// strayClaim says whether a claim with a UID exists, and whether the host is left
+// to it: its status names the host, or nothing but the mark of a bind is there,
+// which the claim's own passes take off. A claim that the cache does not show yet
+// loses nothing by a host that does not name it: whoever is about to bind the host
+// loses to the write, and tries again.
+func (r *Reconciler) strayClaim(ctx context.Context, host *bmov1alpha1.BareMetalHost, uid types.UID) (exists, left bool, err error) {
 	if uid == "" {
 		return false, false, nil
 	}
 	known := &bmov1alpha1.HostClaimList{}
 	if err := r.Client.List(ctx, known, client.MatchingFields{claimUIDIndex: string(uid)}); err != nil || len(known.Items) == 0 {
 		return false, false, err
+	}
+	if orphan.MarkOnly(host) {
+		return true, true, nil
 	}
 	claim := &bmov1alpha1.HostClaim{}
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(&known.Items[0]), claim); err != nil {
