@@ -32,26 +32,28 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/test/hostsim/host/life"
 )
 
-// Reconcile takes one step with one host. What the step does to the server counts
-// once the host shows it; when the host has changed meanwhile, nothing has
-// happened, and the newer version is on its way.
+// Reconcile takes one step with one host. When the host has changed meanwhile, the
+// step is taken back, and the newer version is on its way.
 func (s *Simulator) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	host := &bmov1alpha1.BareMetalHost{}
 	if err := s.hosts.Get(ctx, req.NamespacedName, host); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	before, err := s.observe(ctx, host)
+	before, err := s.observe(ctx, host.DeepCopy())
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	step := life.Next(before)
+	// First the server, then what is said of it: whoever reads that a host is
+	// provisioned finds its disks written.
+	s.book.store(req.NamespacedName, step.Server)
 	if err := s.carryOut(ctx, host, step); err != nil {
+		s.book.store(req.NamespacedName, before.Server)
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 			return ctrl.Result{}, nil
 		}
 		return ctrl.Result{}, err
 	}
-	s.book.store(req.NamespacedName, step.Server)
 	report(ctx, before, step)
 	if step.Wake.IsZero() {
 		return ctrl.Result{}, nil
