@@ -114,12 +114,12 @@ func (b *bench) grow(ctx context.Context, size int) error {
 	}
 	b.say("%d hosts made in %s", max(size-b.hosts, 0), time.Since(begun).Round(time.Millisecond))
 	b.hosts = max(size, b.hosts)
-	return b.site.Quiet(ctx)
+	return b.site.Quiet(ctx, b.quiet)
 }
 
 // say tells whoever waits how far it is.
 func (b *bench) say(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "bench: "+format+"\n", args...)
+	fmt.Fprintf(os.Stderr, "%s "+format+"\n", append([]any{time.Now().Format(time.TimeOnly)}, args...)...)
 }
 
 // requests returns what has been asked for since a count, per bind.

@@ -42,15 +42,23 @@ func (b *bench) oneByOne(ctx context.Context, size int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
+	cpu, err := b.manager.CPU()
+	if err != nil {
+		return 0, err
+	}
 	binds, err := b.sequence(ctx, fmt.Sprintf("one-%d", size), b.sequential, site.Bound, nil)
 	if err != nil {
 		return 0, err
 	}
 	b.bound += b.sequential
-	if err := b.site.Quiet(ctx); err != nil {
+	if err := b.site.Quiet(ctx, b.quiet); err != nil {
 		return 0, err
 	}
 	_, each, err := b.requests(ctx, before, b.sequential)
+	if err != nil {
+		return 0, err
+	}
+	busy, err := b.manager.CPU()
 	if err != nil {
 		return 0, err
 	}
@@ -61,6 +69,7 @@ func (b *bench) oneByOne(ctx context.Context, size int) (float64, error) {
 	median := seconds(report.Quantile(binds, 0.5))
 	b.report.Add(fmt.Sprintf("one bind, %d hosts, median", size), 1000*median, "ms")
 	b.report.Add(fmt.Sprintf("one bind, %d hosts, p99", size), 1000*seconds(report.Quantile(binds, 0.99)), "ms")
+	b.report.Add(fmt.Sprintf("one bind, %d hosts, processor time of the manager", size), 1000*seconds(busy-cpu)/float64(b.sequential), "ms")
 	b.report.Add(fmt.Sprintf("one bind, %d hosts, requests", size), each, "")
 	b.report.Add(fmt.Sprintf("one claim told why it has no host, %d hosts, median", size), 1000*seconds(report.Quantile(told, 0.5)), "ms")
 	return median, nil
@@ -111,7 +120,7 @@ func (b *bench) crowd(ctx context.Context) error {
 	}
 	b.bound += b.crowdClaims
 	b.report.Expect(fmt.Sprintf("%d claims on %d hosts, until all are bound", b.crowdClaims, b.crowdHosts), seconds(last.Sub(begun)), "s", 60)
-	if err := b.site.Quiet(ctx); err != nil {
+	if err := b.site.Quiet(ctx, b.quiet); err != nil {
 		return err
 	}
 	each, sum, err := b.requests(ctx, before, b.crowdClaims)
@@ -124,7 +133,7 @@ func (b *bench) crowd(ctx context.Context) error {
 
 // idleness watches the manager while nothing happens.
 func (b *bench) idleness(ctx context.Context) error {
-	if err := b.site.Quiet(ctx); err != nil {
+	if err := b.site.Quiet(ctx, b.quiet); err != nil {
 		return err
 	}
 	before, err := b.manager.Reconciles(ctx)
@@ -171,7 +180,7 @@ func (b *bench) lateHosts(ctx context.Context, name string, every time.Duration)
 	if _, err := b.site.Claims.Await(ctx, site.Explained, claims...); err != nil {
 		return nil, err
 	}
-	if err := b.site.Quiet(ctx); err != nil {
+	if err := b.site.Quiet(ctx, b.quiet); err != nil {
 		return nil, err
 	}
 	hosts := make([]types.NamespacedName, b.late)
@@ -198,7 +207,7 @@ func (b *bench) lateHosts(ctx context.Context, name string, every time.Duration)
 
 // memory looks at the manager as it is, and at one that has just started.
 func (b *bench) memory(ctx context.Context) error {
-	if err := b.site.Quiet(ctx); err != nil {
+	if err := b.site.Quiet(ctx, b.quiet); err != nil {
 		return err
 	}
 	all := b.hosts + 2*b.late
@@ -215,7 +224,7 @@ func (b *bench) memory(ctx context.Context) error {
 	if err := b.startManager(ctx); err != nil {
 		return err
 	}
-	if err := b.site.Quiet(ctx); err != nil {
+	if err := b.site.Quiet(ctx, b.quiet); err != nil {
 		return err
 	}
 	now, peak, err = b.manager.Memory()

@@ -36,8 +36,9 @@ type plan struct {
 	lateEvery time.Duration
 	// idle is how long nothing happens.
 	idle time.Duration
-	// patience is how long any one thing is waited for.
-	patience time.Duration
+	// quiet is how long nothing must happen before a part is taken to be over, and
+	// patience how long any one thing is waited for.
+	quiet, patience time.Duration
 }
 
 // plans are what --size chooses from. Pools are in ascending order; the crowd comes
@@ -45,11 +46,11 @@ type plan struct {
 var plans = map[string]plan{
 	"full": {
 		pools: []int{100, 1000, 10000}, sequential: 50, explained: 20, crowdHosts: 2000, crowdClaims: 1000,
-		late: 300, lateEvery: 100 * time.Millisecond, idle: 10 * time.Minute, patience: 10 * time.Minute,
+		late: 300, lateEvery: 100 * time.Millisecond, idle: 10 * time.Minute, quiet: time.Second, patience: 10 * time.Minute,
 	},
 	"small": {
 		pools: []int{10, 20, 60}, sequential: 3, explained: 2, crowdHosts: 20, crowdClaims: 10,
-		late: 3, lateEvery: 10 * time.Millisecond, idle: time.Second, patience: time.Minute,
+		late: 3, lateEvery: 10 * time.Millisecond, idle: time.Second, quiet: 200 * time.Millisecond, patience: time.Minute,
 	},
 }
 

@@ -50,9 +50,9 @@ func (s *Site) AddClaims(ctx context.Context, prefix string, count int, labels m
 }
 
 // Quiet returns when nobody has asked the API server for anything that counts for
-// a second.
-func (s *Site) Quiet(ctx context.Context) error {
-	tick := time.NewTicker(time.Second)
+// some time.
+func (s *Site) Quiet(ctx context.Context, period time.Duration) error {
+	tick := time.NewTicker(period)
 	defer tick.Stop()
 	for before := -1.0; ; {
 		now, err := s.total(ctx)

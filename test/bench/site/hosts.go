@@ -60,15 +60,14 @@ func NewHost(name string, labels map[string]string) *bmov1alpha1.BareMetalHost {
 }
 
 // addHost makes a host, its status and its HardwareData as hostsim would, without
-// the writes in between.
+// the writes in between: until the host is ready, its registration takes long.
 func (s *Site) addHost(ctx context.Context, n int) error {
 	host := NewHost(fmt.Sprintf("host-%05d", n), map[string]string{"rack": fmt.Sprintf("rack-%03d", n/40)})
 	host.Finalizers = []string{bmov1alpha1.BareMetalHostFinalizer}
-	host.Annotations = map[string]string{bmov1alpha1.PausedAnnotation: "bench"} // until it is ready
+	host.Annotations = map[string]string{life.DelayAnnotation: string(life.Registration) + "=1h"}
 	if err := s.Create(ctx, host); err != nil {
 		return err
 	}
-	delete(host.Annotations, bmov1alpha1.PausedAnnotation)
 	status := settled(host)
 	text, err := json.Marshal(map[string]any{"status": status})
 	if err != nil {
@@ -81,17 +80,15 @@ func (s *Site) addHost(ctx context.Context, n int) error {
 		ObjectMeta: metav1.ObjectMeta{Namespace: host.Namespace, Name: host.Name},
 		Spec:       bmov1alpha1.HardwareDataSpec{HardwareDetails: status.HardwareDetails},
 	}
-	if err := s.Create(ctx, data); err != nil {
-		return err
-	}
-	unpause := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":null}}`))
-	return s.Patch(ctx, host, unpause)
+	return s.Create(ctx, data)
 }
 
 // settled is the status of a new host when it has come to rest.
 func settled(host *bmov1alpha1.BareMetalHost) bmov1alpha1.BareMetalHostStatus {
 	now := time.Now()
-	for o := (life.Observed{Host: host.DeepCopy(), Now: now}); ; {
+	host = host.DeepCopy()
+	host.Annotations = nil
+	for o := (life.Observed{Host: host, Now: now}); ; {
 		step := life.Next(o)
 		if o.Host.Status.Provisioning.State == bmov1alpha1.StateAvailable {
 			step.Status.LastUpdated = &metav1.Time{Time: now}
