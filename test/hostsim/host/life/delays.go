@@ -44,10 +44,13 @@ const (
 // power stands for all operations that switch a server on or off.
 const power = "power"
 
-var (
-	powerOperations = []Operation{PowerOn, SoftOff, HardOff}
-	operations      = append([]Operation{Registration, Inspection, Preparation, Provisioning, Deprovisioning, Retry}, powerOperations...)
-)
+func powerOperations() []Operation {
+	return []Operation{PowerOn, SoftOff, HardOff}
+}
+
+func operations() []Operation {
+	return append([]Operation{Registration, Inspection, Preparation, Provisioning, Deprovisioning, Retry}, powerOperations()...)
+}
 
 // Delays say how long each operation takes; one that is missing takes no time.
 type Delays map[Operation]time.Duration
@@ -77,7 +80,7 @@ func ParseDelays(text string) (Delays, error) {
 		}
 		named := named(name)
 		if len(named) == 0 {
-			return nil, fmt.Errorf("delay %q: there is no operation %q, only all, %s and %v", word, name, power, operations)
+			return nil, fmt.Errorf("delay %q: there is no operation %q, only all, %s and %v", word, name, power, operations())
 		}
 		for _, operation := range named {
 			delays[operation] = duration
@@ -89,10 +92,10 @@ func ParseDelays(text string) (Delays, error) {
 func named(name string) []Operation {
 	switch {
 	case name == "all":
-		return operations
+		return operations()
 	case name == power:
-		return powerOperations
-	case slices.Contains(operations, Operation(name)):
+		return powerOperations()
+	case slices.Contains(operations(), Operation(name)):
 		return []Operation{Operation(name)}
 	default:
 		return nil

@@ -59,7 +59,7 @@ func (p *pass) done(operation Operation) bool {
 func (p *pass) failing(operation Operation) bool {
 	words := strings.Split(strings.ReplaceAll(p.Host.Annotations[FailAnnotation], " ", ""), ",")
 	return slices.Contains(words, string(operation)) ||
-		slices.Contains(powerOperations, operation) && slices.Contains(words, power)
+		slices.Contains(powerOperations(), operation) && slices.Contains(words, power)
 }
 
 // fail puts the host into error.

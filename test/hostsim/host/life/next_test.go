@@ -129,10 +129,7 @@ func (r *rack) line() string {
 	if !r.Server.Disk.Empty() {
 		out += ", disk " + r.Server.Disk.Image
 	}
-	for range r.Server.Disk.Wipes {
-		out += ", wiped"
-	}
-	return out
+	return out + strings.Repeat(", wiped", r.Server.Disk.Wipes)
 }
 
 // until plays the host until it rests, or for the given time, and returns a line
