@@ -105,7 +105,7 @@ test-api: ## Run the stories of each controller against a real API server
 	cd test && KUBEBUILDER_ASSETS=$$assets go test $(API_FLAGS) $(API_TESTS:%=./%/...)
 
 .PHONY: bench
-bench: ## Measure what docs/benchmarks.md promises: BENCH=bind, SIZE=full or small
+bench: ## Measure what docs/benchmarks.md promises: BENCH=bind, SIZE=full, medium or small
 	assets=$(ASSETS); cd test && KUBEBUILDER_ASSETS=$$assets go run ./bench/$(BENCH) --size=$(SIZE)
 
 .PHONY: test-e2e

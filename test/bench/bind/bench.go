@@ -33,6 +33,7 @@ import (
 type bench struct {
 	plan
 	program string
+	args    []string
 	report  *report.Report
 	err     error
 
@@ -71,7 +72,7 @@ func (b *bench) startManager(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, b.patience)
 	defer cancel()
 	var err error
-	b.manager, err = b.site.StartManager(ctx, b.program, b.folder)
+	b.manager, err = b.site.StartManager(ctx, b.program, b.folder, b.args...)
 	return err
 }
 

@@ -24,6 +24,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"strings"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -39,16 +40,23 @@ type options struct {
 	idle     time.Duration
 	jsonPath string
 	manager  string
+	// managerArgs go to the manager as they are.
+	managerArgs []string
 }
 
 func main() {
 	var opts options
-	flag.StringVar(&opts.size, "size", "full", "full, or small to see that it works.")
+	flag.StringVar(&opts.size, "size", "full", "full, medium, or small to see that it works.")
 	flag.DurationVar(&opts.idle, "idle", 0, "How long to watch an idle manager; 0 leaves it to the size.")
 	flag.StringVar(&opts.jsonPath, "json", "", "File for the figures as JSON; without it they follow the table.")
 	flag.StringVar(&opts.manager, "manager", "", "Program of the hostclaim manager; built if not given.")
 	klog.InitFlags(nil)
+	flag.Usage = func() {
+		fmt.Fprintln(flag.CommandLine.Output(), "bind [flags] [-- flags of the manager]")
+		flag.PrintDefaults()
+	}
 	flag.Parse()
+	opts.managerArgs = flag.Args()
 	if err := flag.Set("v", "-1"); err == nil { // hostsim has a word for every step of every host
 		ctrl.SetLogger(klog.Background())
 	}
@@ -63,12 +71,12 @@ func main() {
 func run(ctx context.Context, opts options) error {
 	p, found := plans[opts.size]
 	if !found {
-		return fmt.Errorf("unknown --size %q: there are full and small", opts.size)
+		return fmt.Errorf("unknown --size %q: there are full, medium and small", opts.size)
 	}
 	if opts.idle > 0 {
 		p.idle = opts.idle
 	}
-	figures, err := measure(ctx, p, opts.manager)
+	figures, err := measure(ctx, p, opts.manager, opts.managerArgs...)
 	if err != nil {
 		return err
 	}
@@ -86,10 +94,11 @@ func run(ctx context.Context, opts options) error {
 }
 
 // measure starts an API server and does what the plan says on it.
-func measure(ctx context.Context, p plan, program string) (*report.Report, error) {
-	b := &bench{plan: p, program: program, report: &report.Report{Facts: map[string]string{
+func measure(ctx context.Context, p plan, program string, args ...string) (*report.Report, error) {
+	b := &bench{plan: p, program: program, args: args, report: &report.Report{Facts: map[string]string{
 		"date":    time.Now().UTC().Format(time.DateOnly),
 		"machine": fmt.Sprintf("%d cores, %s/%s, %s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, cpuModel()),
+		"manager": strings.Join(args, " "),
 	}}}
 	var server harness.Server
 	code := server.Run(onServer(func() error { return b.run(ctx, &server) }, &b.err))
