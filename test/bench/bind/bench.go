@@ -76,13 +76,14 @@ func (b *bench) startManager(ctx context.Context) error {
 	return err
 }
 
-// measureAll does everything once, in an order that lets the pool only grow.
+// measureAll does everything once, in an order that lets the pool only grow: the
+// crowd comes before its last size, and what depends on the size most comes last.
 func (b *bench) measureAll(ctx context.Context) error {
 	var cost []float64
 	last := len(b.pools) - 1
 	for i, size := range b.pools {
 		if i == last {
-			if err := b.middle(ctx); err != nil {
+			if err := inTurn(ctx, b.crowd, b.idleness); err != nil {
 				return err
 			}
 		}
@@ -94,12 +95,11 @@ func (b *bench) measureAll(ctx context.Context) error {
 	}
 	b.report.Expect(fmt.Sprintf("cost of a bind, worst pool over best, %d to %d hosts", b.pools[0], b.pools[last]),
 		slices.Max(cost)/slices.Min(cost), "times", 1.5)
-	return b.memory(ctx)
+	return inTurn(ctx, b.lateOneByOne, b.lateTogether, b.memory)
 }
 
-// middle is what is measured before the pool grows to its last size.
-func (b *bench) middle(ctx context.Context) error {
-	for _, part := range []func(context.Context) error{b.crowd, b.idleness, b.lateOneByOne, b.lateTogether} {
+func inTurn(ctx context.Context, parts ...func(context.Context) error) error {
+	for _, part := range parts {
 		if err := part(ctx); err != nil {
 			return err
 		}

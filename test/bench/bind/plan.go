@@ -46,11 +46,11 @@ type plan struct {
 var plans = map[string]plan{
 	"full": {
 		pools: []int{100, 1000, 10000}, sequential: 50, explained: 20, crowdHosts: 2000, crowdClaims: 1000,
-		late: 300, lateEvery: 100 * time.Millisecond, idle: 10 * time.Minute, quiet: time.Second, patience: 10 * time.Minute,
+		late: 200, lateEvery: 500 * time.Millisecond, idle: 10 * time.Minute, quiet: time.Second, patience: 10 * time.Minute,
 	},
 	"medium": {
 		pools: []int{100, 1000}, sequential: 50, explained: 20, crowdHosts: 400, crowdClaims: 200,
-		late: 100, lateEvery: 50 * time.Millisecond, idle: 10 * time.Second, quiet: time.Second, patience: 10 * time.Minute,
+		late: 50, lateEvery: 200 * time.Millisecond, idle: 10 * time.Second, quiet: time.Second, patience: 10 * time.Minute,
 	},
 	"small": {
 		pools: []int{10, 60}, sequential: 3, explained: 2, crowdHosts: 20, crowdClaims: 10,
