@@ -304,6 +304,38 @@ func TestNext(t *testing.T) {
 				"0s provisioning off", "20s provisioned off, really on, disk " + imageURL, "20s provisioned on, disk " + imageURL,
 			},
 		},
+		"is rebooted in place where it must never be off": {
+			newRack(bmov1alpha1.StateProvisioned, running, with("reboot.metal3.io="), func(r *rack) { r.Host.Spec.DisablePowerOff = true }),
+			[]string{"1s provisioned on, disk " + imageURL},
+		},
+		"is switched on where it must never be off": {
+			newRack(bmov1alpha1.StateAvailable, online, func(r *rack) { r.Host.Spec.DisablePowerOff = true }),
+			[]string{"1s available on"},
+		},
+		"goes at once before it is registered": {
+			newRack(bmov1alpha1.StateRegistering, deleted), []string{"0s deleting off", "gone"},
+		},
+		"is switched off before it goes while it is free": {
+			newRack(bmov1alpha1.StateAvailable, deleted), []string{"0s powering off before delete off", "1s deleting off", "gone"},
+		},
+		"is prepared when its own system is given up": {
+			newRack(bmov1alpha1.StateExternallyProvisioned), []string{"0s preparing off", "1s available off, wiped"},
+		},
+		"becomes externally provisioned while it is free": {
+			newRack(bmov1alpha1.StateAvailable, func(r *rack) { r.Host.Spec.ExternallyProvisioned = true }),
+			[]string{"0s externally provisioned off"},
+		},
+		"is deployed by a method of its own, and anew by another one": {
+			newRack(bmov1alpha1.StateProvisioned, online, func(r *rack) {
+				r.Host.Spec.CustomDeploy = &bmov1alpha1.CustomDeploy{Method: "second"}
+				r.Host.Status.Provisioning.CustomDeploy = &bmov1alpha1.CustomDeploy{Method: "first"}
+				r.Server = Restored(r.Host)
+			}),
+			[]string{
+				"0s deprovisioning off, disk ", "1s available off, wiped", "1s provisioning off, wiped",
+				"2s provisioned off, really on, disk , wiped", "2s provisioned on, disk , wiped",
+			},
+		},
 		"comes from another cluster as it was": {
 			newRack("", running, func(r *rack) {
 				r.Host.Status, r.Server = bmov1alpha1.BareMetalHostStatus{}, Server{}
