@@ -71,8 +71,10 @@ func (b *bench) run(ctx context.Context, server *harness.Server) (err error) {
 func (b *bench) startManager(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, b.patience)
 	defer cancel()
-	var err error
-	b.manager, err = b.site.StartManager(ctx, b.program, b.folder, b.args...)
+	started, err := b.site.StartManager(ctx, b.program, b.folder, b.args...)
+	if err == nil {
+		b.manager = started
+	}
 	return err
 }
 
