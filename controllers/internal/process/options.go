@@ -76,8 +76,8 @@ func NewOptions() Options {
 // options.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Namespace, "namespace", "", "Namespace to watch; all namespaces if empty.")
-	fs.Float32Var(&o.API.QPS, "kube-api-qps", 100, "Requests per second to the API server.")
-	fs.IntVar(&o.API.Burst, "kube-api-burst", 200, "Requests at once to the API server.")
+	fs.Float32Var(&o.API.QPS, "kube-api-qps", 300, "Requests per second to the API server, for each kind.")
+	fs.IntVar(&o.API.Burst, "kube-api-burst", 600, "Requests at once to the API server, for each kind.")
 	fs.DurationVar(&o.SyncPeriod, "sync-period", 10*time.Hour,
 		"How often all objects are reconciled without a reason. Everything that matters is watched.")
 	fs.IntVar(&o.WebhookPort, "webhook-port", 9443, "Port of the webhooks; 0 for none.")

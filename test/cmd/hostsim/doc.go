@@ -20,4 +20,7 @@ limitations under the License.
 // the BareMetalHosts, and boots the machines that are provisioned: it reads what
 // would be on their config drives and lets them found and join clusters that it
 // serves on loopback addresses. It only reads from the cluster of --kubeconfig.
+//
+// As host (--mode=host) it stands in for baremetal-operator: it plays the status
+// of every BareMetalHost, power, reboots, cleaning, errors and delays included.
 package main

@@ -25,12 +25,15 @@ import (
 	"os"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/test/hostsim/guest"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/hostsim/host"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/hostsim/host/life"
 )
 
 // options are the command line. --kubeconfig comes with controller-runtime, the
@@ -38,12 +41,18 @@ import (
 type options struct {
 	mode       string
 	healthAddr string
+	delays     string
+	rate       float64
 }
 
 func main() {
 	var opts options
-	flag.StringVar(&opts.mode, "mode", "guest", "What to play. guest: the machines on provisioned BareMetalHosts, beside baremetal-operator.")
+	flag.StringVar(&opts.mode, "mode", "guest", "What to play. guest: the machines on provisioned BareMetalHosts, beside baremetal-operator. "+
+		"host: the BareMetalHosts, instead of baremetal-operator.")
 	flag.StringVar(&opts.healthAddr, "health-addr", "127.0.0.1:9447", "Address of /healthz and /readyz; 0 turns it off.")
+	flag.StringVar(&opts.delays, "delays", "", "For --mode=host, how long operations take, such as provisioning=10s,power=1s or all=0s. "+
+		"The annotation "+life.DelayAnnotation+" of a host goes over it.")
+	flag.Float64Var(&opts.rate, "kube-api-qps", 200, "Requests per second to the API server.")
 	klog.InitFlags(nil)
 	flag.Parse()
 	ctrl.SetLogger(klog.Background())
@@ -54,17 +63,15 @@ func main() {
 }
 
 func run(ctx context.Context, opts options) error {
-	if opts.mode != "guest" {
-		return fmt.Errorf("unknown --mode %q: only guest is there", opts.mode)
+	scheme, setup, err := role(opts)
+	if err != nil {
+		return err
 	}
 	config, err := ctrl.GetConfig()
 	if err != nil {
 		return fmt.Errorf("no cluster to read from, see --kubeconfig: %w", err)
 	}
-	scheme, err := guest.NewScheme()
-	if err != nil {
-		return err
-	}
+	config.QPS, config.Burst = float32(opts.rate), int(2*opts.rate)
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                 scheme,
 		HealthProbeBindAddress: opts.healthAddr,
@@ -76,11 +83,30 @@ func run(ctx context.Context, opts options) error {
 	if err := errors.Join(
 		mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("hosts", synced(mgr)),
-		guest.Setup(mgr),
+		setup(mgr),
 	); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)
+}
+
+// role is what --mode asks to play: the kinds that it knows, and what it adds to a
+// manager.
+func role(opts options) (*runtime.Scheme, func(ctrl.Manager) error, error) {
+	switch opts.mode {
+	case "guest":
+		scheme, err := guest.NewScheme()
+		return scheme, guest.Setup, err
+	case "host":
+		scheme, err := host.NewScheme()
+		if err != nil {
+			return nil, nil, err
+		}
+		delays, err := life.ParseDelays(opts.delays)
+		return scheme, host.New(life.DefaultDelays().With(delays)).SetupWithManager, err
+	default:
+		return nil, nil, fmt.Errorf("unknown --mode %q: there are guest and host", opts.mode)
+	}
 }
 
 // synced is ready once all hosts are known.

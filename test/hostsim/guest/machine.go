@@ -32,26 +32,19 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/test/hostsim/workload"
 )
 
-// contents are the three parts of a config drive as they stand in their secrets.
-type contents struct {
-	userData    []byte
-	metaData    []byte
-	networkData []byte
-}
-
 // newMachine reads a config drive as the machine would at its first boot. Its
 // errors name the secret and key to mend.
-func newMachine(host *bmov1alpha1.BareMetalHost, drive contents) (workload.Machine, error) {
+func newMachine(host *bmov1alpha1.BareMetalHost, parts configdrive.Contents) (workload.Machine, error) {
 	sources := configdrive.SourcesOf(host)
-	metaData, err := configdrive.MetaData(host, drive.metaData)
+	metaData, err := configdrive.MetaData(host, []byte(parts.MetaData))
 	if err != nil {
 		return workload.Machine{}, sources.MetaData.Error(err)
 	}
-	network, err := readNetwork(host, drive.networkData)
+	network, err := readNetwork(host, []byte(parts.NetworkData))
 	if err != nil {
 		return workload.Machine{}, sources.NetworkData.Error(err)
 	}
-	plan, err := readUserData(drive.userData, metaData)
+	plan, err := readUserData([]byte(parts.UserData), metaData)
 	if err != nil {
 		return workload.Machine{}, sources.UserData.Error(err)
 	}

@@ -23,6 +23,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/test/hostsim/configdrive"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/hostsim/workload"
 )
 
@@ -30,20 +31,20 @@ func TestNewMachineFacts(t *testing.T) {
 	network := `{"links":[{"id":"eth0","type":"phy","ethernet_mac_address":"00:00:00:00:00:01"}],
 "networks":[{"id":"net","type":"ipv4","link":"eth0","ip_address":"10.0.0.7","netmask":"255.255.255.0"}]}`
 	tests := map[string]struct {
-		change func(*bmov1alpha1.BareMetalHost, *contents)
+		change func(*bmov1alpha1.BareMetalHost, *configdrive.Contents)
 		want   workload.NodeFacts
 	}{
 		"takes name from metadata, version from the image, size from inspection, address from DHCP": {
-			change: func(*bmov1alpha1.BareMetalHost, *contents) {},
+			change: func(*bmov1alpha1.BareMetalHost, *configdrive.Contents) {},
 			want: workload.NodeFacts{
 				Name: "node-0", KubeletVersion: "v1.36.1", SystemUUID: "uid-of-host", Architecture: "amd64",
 				Addresses: []string{"192.168.1.1"}, Capacity: workload.Capacity(4, 8192),
 			},
 		},
 		"prefers static addresses": {
-			change: func(host *bmov1alpha1.BareMetalHost, drive *contents) {
+			change: func(host *bmov1alpha1.BareMetalHost, drive *configdrive.Contents) {
 				host.Spec.NetworkData = &corev1.SecretReference{Name: "net"}
-				drive.networkData = []byte(network)
+				drive.NetworkData = network
 			},
 			want: workload.NodeFacts{
 				Name: "node-0", KubeletVersion: "v1.36.1", SystemUUID: "uid-of-host", Architecture: "amd64",
@@ -51,11 +52,11 @@ func TestNewMachineFacts(t *testing.T) {
 			},
 		},
 		"does without inspection": {
-			change: func(host *bmov1alpha1.BareMetalHost, drive *contents) {
+			change: func(host *bmov1alpha1.BareMetalHost, drive *configdrive.Contents) {
 				host.Status.HardwareDetails = nil
 				host.Spec.BootMACAddress = "00:00:00:00:00:01"
 				host.Status.Provisioning.Image.URL = "http://images/22.04.1.qcow2"
-				drive.networkData = []byte(network)
+				drive.NetworkData = network
 			},
 			want: workload.NodeFacts{
 				Name: "node-0", KubeletVersion: "v1.36.1", SystemUUID: "uid-of-host", Architecture: "amd64",
@@ -63,7 +64,9 @@ func TestNewMachineFacts(t *testing.T) {
 			},
 		},
 		"knows ARM": {
-			change: func(host *bmov1alpha1.BareMetalHost, _ *contents) { host.Status.HardwareDetails.CPU.Arch = "aarch64" },
+			change: func(host *bmov1alpha1.BareMetalHost, _ *configdrive.Contents) {
+				host.Status.HardwareDetails.CPU.Arch = "aarch64"
+			},
 			want: workload.NodeFacts{
 				Name: "node-0", KubeletVersion: "v1.36.1", SystemUUID: "uid-of-host", Architecture: "arm64",
 				Addresses: []string{"192.168.1.1"}, Capacity: workload.Capacity(4, 8192),
@@ -74,7 +77,7 @@ func TestNewMachineFacts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRoom(t)
 			host := r.host("host-0", "init")
-			drive := contents{userData: r.secrets["init"]["value"], metaData: []byte("{name: Node-0, providerid: x}")}
+			drive := configdrive.Contents{UserData: string(r.secrets["init"]["value"]), MetaData: "{name: Node-0, providerid: x}"}
 			tc.change(host, &drive)
 			got, err := newMachine(host, drive)
 			if err != nil {

@@ -29,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/test/hostsim/configdrive"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/hostsim/drive"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/hostsim/workload"
 )
 
@@ -101,9 +102,9 @@ func (r *Reconciler) do(ctx context.Context, todo step, host *bmov1alpha1.BareMe
 // install reads the config drive, once per deployment.
 func (r *Reconciler) install(ctx context.Context, host *bmov1alpha1.BareMetalHost, m *machine) error {
 	m.deployment = observe(host).deployment
-	drive, err := readDrive(ctx, r.Secrets, host)
+	parts, err := drive.Read(ctx, r.Secrets, host)
 	if err == nil {
-		m.Machine, err = newMachine(host, drive)
+		m.Machine, err = newMachine(host, parts)
 	}
 	var unusable *configdrive.Error
 	if errors.As(err, &unusable) {

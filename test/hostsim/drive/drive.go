@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package guest
+package drive
 
 import (
 	"context"
@@ -29,29 +29,29 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/test/hostsim/configdrive"
 )
 
-// readDrive takes the contents of a host's config drive from its secrets. An
-// error of type configdrive.Error is final, any other one is worth a retry.
-func readDrive(ctx context.Context, reader client.Reader, host *bmov1alpha1.BareMetalHost) (contents, error) {
-	var drive contents
+// Read takes the contents of a host's config drive from its secrets. An error of
+// type configdrive.Error is a defect of the drive, any other one is worth a retry.
+func Read(ctx context.Context, secrets client.Reader, host *bmov1alpha1.BareMetalHost) (configdrive.Contents, error) {
+	var contents configdrive.Contents
 	sources := configdrive.SourcesOf(host)
 	for _, part := range []struct {
 		source configdrive.Source
-		into   *[]byte
+		into   *string
 	}{
-		{sources.UserData, &drive.userData},
-		{sources.MetaData, &drive.metaData},
-		{sources.NetworkData, &drive.networkData},
+		{sources.UserData, &contents.UserData},
+		{sources.MetaData, &contents.MetaData},
+		{sources.NetworkData, &contents.NetworkData},
 	} {
-		content, err := readSource(ctx, reader, host.Namespace, part.source)
+		content, err := readSource(ctx, secrets, host.Namespace, part.source)
 		if err != nil {
-			return contents{}, err
+			return configdrive.Contents{}, err
 		}
-		*part.into = content
+		*part.into = string(content)
 	}
-	return drive, nil
+	return contents, nil
 }
 
-func readSource(ctx context.Context, reader client.Reader, namespace string, source configdrive.Source) ([]byte, error) {
+func readSource(ctx context.Context, secrets client.Reader, namespace string, source configdrive.Source) ([]byte, error) {
 	if source.Secret == "" {
 		return nil, nil
 	}
@@ -59,7 +59,7 @@ func readSource(ctx context.Context, reader client.Reader, namespace string, sou
 		return nil, err
 	}
 	secret := &corev1.Secret{}
-	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: source.Secret}, secret)
+	err := secrets.Get(ctx, client.ObjectKey{Namespace: namespace, Name: source.Secret}, secret)
 	if apierrors.IsNotFound(err) {
 		return nil, source.Error(errors.New("the secret does not exist"))
 	}

@@ -1,0 +1,181 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/test/bench/report"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/bench/site"
+)
+
+// oneByOne binds claims one after the other in a pool of that size, and then lets
+// some find nothing. It returns the median time of a bind.
+func (b *bench) oneByOne(ctx context.Context, size int) (float64, error) {
+	if err := b.grow(ctx, size); err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, b.patience)
+	defer cancel()
+	before, err := b.site.Requests(ctx)
+	if err != nil {
+		return 0, err
+	}
+	cpu, err := b.manager.CPU()
+	if err != nil {
+		return 0, err
+	}
+	binds, err := b.sequence(ctx, fmt.Sprintf("one-%d", size), b.sequential, site.Bound, nil)
+	if err != nil {
+		return 0, err
+	}
+	b.bound += b.sequential
+	if err := b.site.Quiet(ctx, b.quiet); err != nil {
+		return 0, err
+	}
+	_, each, err := b.requests(ctx, before, b.sequential)
+	if err != nil {
+		return 0, err
+	}
+	busy, err := b.manager.CPU()
+	if err != nil {
+		return 0, err
+	}
+	told, err := b.sequence(ctx, fmt.Sprintf("none-%d", size), b.explained, site.Explained, map[string]string{"rack": "nowhere"})
+	if err != nil {
+		return 0, err
+	}
+	median := seconds(report.Quantile(binds, 0.5))
+	b.report.Add(fmt.Sprintf("one bind, %d hosts, median", size), 1000*median, "ms")
+	b.report.Add(fmt.Sprintf("one bind, %d hosts, p99", size), 1000*seconds(report.Quantile(binds, 0.99)), "ms")
+	b.report.Add(fmt.Sprintf("one bind, %d hosts, processor time of the manager", size), 1000*seconds(busy-cpu)/float64(b.sequential), "ms")
+	b.report.Add(fmt.Sprintf("one bind, %d hosts, requests", size), each, "")
+	b.report.Add(fmt.Sprintf("one claim told why it has no host, %d hosts, median", size), 1000*seconds(report.Quantile(told, 0.5)), "ms")
+	return median, nil
+}
+
+// sequence makes claims, each when the one before has got its mark, and returns how
+// long each took. Claims that got nothing are deleted.
+func (b *bench) sequence(ctx context.Context, prefix string, count int, mark site.Mark, labels map[string]string) ([]time.Duration, error) {
+	var took []time.Duration
+	for n := range count {
+		claim := site.NewClaim(prefix, n, labels)
+		begun := time.Now()
+		if err := b.site.Create(ctx, claim); err != nil {
+			return nil, err
+		}
+		at, err := b.site.Claims.Await(ctx, mark, client.ObjectKeyFromObject(claim))
+		if err != nil {
+			return nil, err
+		}
+		took = append(took, at.Sub(begun))
+		if mark == site.Explained {
+			if err := b.site.Delete(ctx, claim); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return took, nil
+}
+
+// crowd lets many claims come at once.
+func (b *bench) crowd(ctx context.Context) error {
+	if err := b.grow(ctx, b.crowdHosts+b.bound); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, b.patience)
+	defer cancel()
+	before, err := b.site.Requests(ctx)
+	if err != nil {
+		return err
+	}
+	claims, begun, err := b.site.AddClaims(ctx, "crowd", b.crowdClaims, nil)
+	if err != nil {
+		return err
+	}
+	last, err := b.site.Claims.Await(ctx, site.Bound, claims...)
+	if err != nil {
+		return err
+	}
+	b.bound += b.crowdClaims
+	b.report.Expect(fmt.Sprintf("%d claims on %d hosts, until all are bound", b.crowdClaims, b.crowdHosts), seconds(last.Sub(begun)), "s", 60)
+	if err := b.site.Quiet(ctx, b.quiet); err != nil {
+		return err
+	}
+	each, sum, err := b.requests(ctx, before, b.crowdClaims)
+	b.report.Add("  requests for each of them", sum, "")
+	for _, name := range slices.Sorted(maps.Keys(each)) {
+		b.report.Add("    "+name, each[name], "")
+	}
+	return err
+}
+
+// idleness watches the manager while nothing happens.
+func (b *bench) idleness(ctx context.Context) error {
+	if err := b.site.Quiet(ctx, b.quiet); err != nil {
+		return err
+	}
+	before, err := b.manager.Reconciles(ctx)
+	if err != nil {
+		return err
+	}
+	b.say("idle for %s", b.idle)
+	select {
+	case <-time.After(b.idle):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	after, err := b.manager.Reconciles(ctx)
+	b.report.Expect(fmt.Sprintf("reconciles in %s with %d bound claims", b.idle, b.bound), after-before, "", 0)
+	return err
+}
+
+// memory looks at the manager as it is, and at one that has just started.
+func (b *bench) memory(ctx context.Context) error {
+	if err := b.site.Quiet(ctx, b.quiet); err != nil {
+		return err
+	}
+	all := b.hosts + 2*b.late
+	name := fmt.Sprintf("memory of the manager, %d hosts, %d bound", all, b.bound)
+	now, peak, err := b.manager.Memory()
+	if err != nil {
+		return err
+	}
+	b.report.Expect(name, now, "MiB", 250)
+	b.report.Add("  at most until then", peak, "MiB")
+	if err := b.manager.Stop(); err != nil {
+		return err
+	}
+	if err := b.startManager(ctx); err != nil {
+		return err
+	}
+	if err := b.site.Quiet(ctx, b.quiet); err != nil {
+		return err
+	}
+	now, peak, err = b.manager.Memory()
+	b.report.Expect("  after a restart", now, "MiB", 250)
+	b.report.Add("  at most during the restart", peak, "MiB")
+	return err
+}
+
+func seconds(d time.Duration) float64 { return d.Seconds() }

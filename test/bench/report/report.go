@@ -1,0 +1,103 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+)
+
+// Figure is one measured number.
+type Figure struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit"`
+	// Target is the most that is wanted; nil where nothing is promised.
+	Target *float64 `json:"target,omitempty"`
+}
+
+// Met says whether the figure keeps its promise; true where there is none.
+func (f Figure) Met() bool {
+	return f.Target == nil || f.Value <= *f.Target
+}
+
+// Report is what one run has measured.
+type Report struct {
+	// Facts say where and on what it was measured.
+	Facts map[string]string `json:"facts"`
+	// Figures stand in the order in which they were added.
+	Figures []Figure `json:"figures"`
+}
+
+// Add notes a figure without a target.
+func (r *Report) Add(name string, value float64, unit string) {
+	r.Figures = append(r.Figures, Figure{Name: name, Value: value, Unit: unit})
+}
+
+// Expect notes a figure that is to be no more than its target.
+func (r *Report) Expect(name string, value float64, unit string, target float64) {
+	r.Figures = append(r.Figures, Figure{Name: name, Value: value, Unit: unit, Target: &target})
+}
+
+// Missed lists the figures that are beyond their targets.
+func (r *Report) Missed() []Figure {
+	var out []Figure
+	for _, f := range r.Figures {
+		if !f.Met() {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// WriteTable prints one line for each figure.
+func (r *Report) WriteTable(out io.Writer) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "FIGURE\tMEASURED\tTARGET\t")
+	for _, f := range r.Figures {
+		target, verdict := "", ""
+		if f.Target != nil {
+			target = number(*f.Target) + " " + f.Unit
+			if !f.Met() {
+				verdict = "missed"
+			}
+		}
+		fmt.Fprintf(table, "%s\t%s %s\t%s\t%s\n", f.Name, number(f.Value), f.Unit, target, verdict)
+	}
+	return table.Flush()
+}
+
+// WriteJSON prints everything.
+func (r *Report) WriteJSON(out io.Writer) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(r)
+}
+
+// number prints three or four digits that matter.
+func number(v float64) string {
+	switch {
+	case v == float64(int64(v)), v >= 1000:
+		return fmt.Sprintf("%.0f", v)
+	case v >= 10:
+		return fmt.Sprintf("%.1f", v)
+	default:
+		return fmt.Sprintf("%.3g", v)
+	}
+}

@@ -1,0 +1,204 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package site
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
+)
+
+// Manager is a hostclaim manager in a process of its own.
+type Manager struct {
+	command     *exec.Cmd
+	diagnostics string
+	ended       chan error
+}
+
+// BuildManager compiles the hostclaim manager of this repository into a folder.
+func BuildManager(ctx context.Context, folder string) (string, error) {
+	repo, err := components.FindRepo(".")
+	if err != nil {
+		return "", err
+	}
+	program := filepath.Join(folder, "hostclaim-manager")
+	build := exec.CommandContext(ctx, "go", "build", "-C", repo.Path(), "-o", program, "./cmd/hostclaim-manager")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the hostclaim manager: %w\n%s", err, out)
+	}
+	return program, nil
+}
+
+// StartManager runs a program as the hostclaim manager, under its own account, and
+// returns when it is ready. Logs and kubeconfig go to the folder.
+func (s *Site) StartManager(ctx context.Context, program, folder string, args ...string) (*Manager, error) {
+	kubeconfig := filepath.Join(folder, "kubeconfig")
+	if err := s.writeKubeconfig(kubeconfig); err != nil {
+		return nil, err
+	}
+	health, diagnostics, err := freeAddresses(ctx)
+	if err != nil {
+		return nil, err
+	}
+	log, err := os.Create(filepath.Join(folder, "manager.log"))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = log.Close() }()
+	m := &Manager{diagnostics: diagnostics, ended: make(chan error, 1)}
+	m.command = exec.Command(program, append([]string{
+		"--kubeconfig=" + kubeconfig, "--webhook-port=0", "--health-addr=" + health,
+		"--diagnostics-address=" + diagnostics, "--insecure-diagnostics",
+	}, args...)...)
+	m.command.Stdout, m.command.Stderr = log, log
+	if err := m.command.Start(); err != nil {
+		return nil, err
+	}
+	go func() { m.ended <- m.command.Wait() }()
+	return m, m.awaitStart(ctx)
+}
+
+// awaitStart waits until the manager's controllers are at work, which their
+// metrics show.
+func (m *Manager) awaitStart(ctx context.Context) error {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if samples, err := scrape(ctx, http.DefaultClient, m.url(), "controller_runtime_active_workers"); err == nil && len(samples) > 0 {
+			return nil
+		}
+		select {
+		case err := <-m.ended:
+			return fmt.Errorf("the manager has ended: %w, see its log", err)
+		case <-ctx.Done():
+			return errors.Join(errors.New("the manager did not start in time"), m.Stop())
+		case <-tick.C:
+		}
+	}
+}
+
+func (m *Manager) url() string { return "http://" + m.diagnostics + "/metrics" }
+
+// Reconciles is how many passes all controllers of the manager have made.
+func (m *Manager) Reconciles(ctx context.Context) (float64, error) {
+	samples, err := scrape(ctx, http.DefaultClient, m.url(), "controller_runtime_reconcile_total")
+	var sum float64
+	for _, sample := range samples {
+		sum += sample.Value
+	}
+	return sum, err
+}
+
+// Memory is what the process holds now, and the most that it ever held, in MiB.
+func (m *Manager) Memory() (now, peak float64, err error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.command.Process.Pid))
+	if err != nil {
+		return 0, 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(line)
+		if len(fields) < 2 {
+			continue
+		}
+		kib, _ := strconv.ParseFloat(fields[1], 64)
+		switch fields[0] {
+		case "VmRSS:":
+			now = kib / 1024
+		case "VmHWM:":
+			peak = kib / 1024
+		}
+	}
+	return now, peak, nil
+}
+
+// CPU is how long the process has been on a processor. Unlike a wall clock it does
+// not care what else the machine does.
+func (m *Manager) CPU() (time.Duration, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", m.command.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	// What follows the name, which is in brackets and may hold anything, starts
+	// with the third field; the 14th and 15th are what is wanted.
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	if len(fields) < 13 {
+		return 0, fmt.Errorf("too few fields in %q", text)
+	}
+	user, _ := strconv.Atoi(fields[11])
+	system, _ := strconv.Atoi(fields[12])
+	return time.Duration(user+system) * time.Second / ticksPerSecond, nil
+}
+
+// ticksPerSecond is the unit of /proc/<pid>/stat on every Linux of today.
+const ticksPerSecond = 100
+
+// Stop ends the manager as a Pod is ended.
+func (m *Manager) Stop() error {
+	if err := m.command.Process.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	return <-m.ended
+}
+
+// writeKubeconfig lets whoever has it act as the manager's account.
+func (s *Site) writeKubeconfig(path string) error {
+	config := s.Server.Config
+	base, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return err
+	}
+	const name = "bench"
+	return clientcmd.WriteToFile(clientcmdapi.Config{
+		Clusters: map[string]*clientcmdapi.Cluster{name: {Server: base.String(), CertificateAuthorityData: config.CAData}},
+		AuthInfos: map[string]*clientcmdapi.AuthInfo{name: {
+			ClientCertificateData: config.CertData, ClientKeyData: config.KeyData, Impersonate: harness.HostClaimAccount().User(),
+		}},
+		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name}},
+		CurrentContext: name,
+	}, path)
+}
+
+// freeAddresses are two addresses of this machine that nobody listens on.
+func freeAddresses(ctx context.Context) (string, string, error) {
+	var found [2]string
+	for i := range found {
+		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+		if err != nil {
+			return "", "", err
+		}
+		defer func() { _ = listener.Close() }()
+		found[i] = listener.Addr().String()
+	}
+	return found[0], found[1], nil
+}

@@ -1,0 +1,65 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package site
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestScrapeReadsOneMetric(t *testing.T) {
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("# HELP wanted Some help.\n" +
+			"wanted{verb=\"GET\",resource=\"a\"} 3\nwanted_too{verb=\"GET\"} 7\nwanted{verb=\"PATCH\",resource=\"\"} 1.5e+03\nplain 4\n"))
+	}))
+	defer page.Close()
+	got, err := scrape(t.Context(), page.Client(), page.URL, "wanted")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Sample{
+		{Labels: map[string]string{"verb": "GET", "resource": "a"}, Value: 3},
+		{Labels: map[string]string{"verb": "PATCH", "resource": ""}, Value: 1500},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestRequestName(t *testing.T) {
+	tests := map[string]struct {
+		labels map[string]string
+		want   string
+	}{
+		"names verb and resource":       {map[string]string{"verb": "GET", "resource": "secrets", "code": "200"}, "GET secrets"},
+		"names the subresource":         {map[string]string{"verb": "PATCH", "resource": "hostclaims", "subresource": "status", "code": "200"}, "PATCH hostclaims/status"},
+		"tells failures apart":          {map[string]string{"verb": "PATCH", "resource": "hostclaims", "code": "409"}, "PATCH hostclaims (409)"},
+		"leaves watches out":            {map[string]string{"verb": "WATCH", "resource": "hostclaims", "code": "200"}, ""},
+		"leaves out what others do":     {map[string]string{"verb": "GET", "resource": "leases", "code": "200"}, ""},
+		"leaves out what has no object": {map[string]string{"verb": "GET", "code": "200"}, ""},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := requestName(tc.labels); got != tc.want {
+				t.Errorf("requestName() = %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
