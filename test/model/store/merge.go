@@ -22,11 +22,10 @@ import "maps"
 // everything else is replaced. Neither argument is changed, and the answer may
 // share parts with both.
 func merge(target any, patch map[string]any) map[string]any {
-	out, ok := target.(map[string]any)
-	if !ok {
-		out = map[string]any{}
+	out := map[string]any{}
+	if object, ok := target.(map[string]any); ok {
+		maps.Copy(out, object)
 	}
-	out = maps.Clone(out)
 	for key, value := range patch {
 		switch value := value.(type) {
 		case nil:
