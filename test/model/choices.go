@@ -20,7 +20,7 @@ import "math/rand/v2"
 
 // Choices decide what happens next.
 type Choices interface {
-	// Intn returns a number from 0 to n-1; n is positive and at most 256.
+	// Intn returns a number from 0 to n-1; n is positive and below 65536.
 	Intn(n int) int
 	// Spent says that nothing is left to choose from; the schedule then ends.
 	Spent() bool
@@ -58,14 +58,17 @@ func FromBytes(given []byte) Choices {
 	return &bytes{left: given}
 }
 
-// Intn returns a number from 0 to n-1.
+// Intn returns a number from 0 to n-1, from as many bytes as that takes.
 func (b *bytes) Intn(n int) int {
-	if len(b.left) == 0 {
-		return 0
+	chosen := 0
+	for room := 1; room < n; room *= 256 {
+		if len(b.left) == 0 {
+			return 0
+		}
+		chosen = chosen*256 + int(b.left[0])
+		b.left = b.left[1:]
 	}
-	first := b.left[0]
-	b.left = b.left[1:]
-	return int(first) % n
+	return chosen % n
 }
 
 // Spent says that the bytes are used up.

@@ -33,11 +33,11 @@ type happening struct {
 // happenings are everything that a step may be.
 func happenings() []happening {
 	return []happening{
-		{60, "", (*World).goOn},
-		{22, "", (*World).begin},
-		{20, "", (*World).see},
-		{14, "", (*World).operate},
-		{4, "", (*World).wakeDelayed},
+		{150, "", (*World).goOn},
+		{50, "", (*World).begin},
+		{50, "", (*World).see},
+		{40, "", (*World).operate},
+		{12, "", (*World).wakeDelayed},
 		{2, "", (*World).collectGarbage},
 		{4, "", (*World).makeClaimSometimes},
 		{4, "", (*World).askForImage},
@@ -102,7 +102,7 @@ func (w *World) goOn() bool {
 		return w.begin()
 	}
 	p := one(w.choices, awake)
-	if w.features[Stall] && p.sleeps == 0 && chance(w.choices, 8) {
+	if w.features[Stall] && !w.draining && p.sleeps == 0 && chance(w.choices, 8) {
 		p.sleeps = w.step + 5 + w.choices.Intn(100)
 		w.count("fault: " + string(Stall))
 		w.tracef("%s stalls before %s %s %s", p, p.pending.Verb, where(p.pending), p.pending.Key)

@@ -29,7 +29,7 @@ import (
 const (
 	// manySchedules and fewSchedules are played when nobody says how many: the
 	// race detector makes each ten times as slow.
-	steps = 160
+	steps = 250
 )
 
 // number reads a number from the environment.

@@ -97,7 +97,7 @@ func (p *pass) request(request store.Request, do func() error) error {
 	if p.dead {
 		return errDead
 	}
-	if request.Cached && !chance(w.choices, 4) {
+	if request.Cached && !chance(w.choices, 8) {
 		return p.carryOut(request, granted, do)
 	}
 	p.pending, p.verdict = request, granted
