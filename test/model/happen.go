@@ -59,10 +59,11 @@ func happenings() []happening {
 	}
 }
 
-// table is happenings with the sum of its weights.
+// table is happenings with the sum of all weights, and of those with a feature,
+// which come last.
 type table struct {
-	rows []happening
-	sum  int
+	rows        []happening
+	sum, faults int
 }
 
 // happen lets one thing happen.
@@ -73,10 +74,16 @@ func (w *World) happen() {
 			if h.feature == "" || w.features[h.feature] {
 				w.table.rows = append(w.table.rows, h)
 				w.table.sum += h.weight
+				if h.feature != "" {
+					w.table.faults += h.weight
+				}
 			}
 		}
 	}
 	at := w.choices.Intn(w.table.sum)
+	if len(w.attention) > 0 && w.table.faults > 0 && chance(w.choices, 4) {
+		at = w.table.sum - w.table.faults + w.choices.Intn(w.table.faults)
+	}
 	for _, h := range w.table.rows {
 		if at -= h.weight; at >= 0 {
 			continue
@@ -105,10 +112,13 @@ func (w *World) goOn() bool {
 	if w.features[Stall] && !w.draining && p.sleeps == 0 && chance(w.choices, 8) {
 		p.sleeps = w.step + 5 + w.choices.Intn(100)
 		w.count("fault: " + string(Stall))
+		w.attention = append(w.attention, p.key.NamespacedName, p.pending.Key)
 		w.tracef("%s stalls before %s %s %s", p, p.pending.Verb, where(p.pending), p.pending.Key)
 		return true
 	}
-	p.sleeps = 0
+	if p.sleeps > 0 {
+		p.sleeps, w.attention = 0, nil
+	}
 	p.verdict = w.judge(p.pending)
 	p.manager.resume(p)
 	return true

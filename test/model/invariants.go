@@ -30,8 +30,9 @@ import (
 
 // Violation is an invariant that did not hold.
 type Violation struct {
-	// Invariant says which one, Detail how it was broken.
-	Invariant, Detail string
+	// Invariant says which one, Rule how it was broken in general, and Detail how
+	// in this schedule.
+	Invariant, Rule, Detail string
 }
 
 // Error says both.
@@ -55,7 +56,7 @@ const (
 // fail notes the first violation.
 func (w *World) fail(invariant, format string, args ...any) {
 	if w.Failure == nil {
-		w.Failure = &Violation{Invariant: invariant, Detail: fmt.Sprintf(format, args...)}
+		w.Failure = &Violation{Invariant: invariant, Rule: format, Detail: fmt.Sprintf(format, args...)}
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"maps"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -46,6 +47,8 @@ type Result struct {
 
 // Play plays all schedules of the run, several at a time.
 func (r Run) Play() Result {
+	// Each schedule makes much garbage and keeps none of it.
+	defer debug.SetGCPercent(debug.SetGCPercent(800))
 	out := Result{Failed: map[int]*Violation{}, Counts: map[string]int{}}
 	numbers := make(chan int)
 	var mu sync.Mutex
@@ -94,14 +97,14 @@ func (r *Result) Table() string {
 	return out.String()
 }
 
-// First returns the first failed schedule of each invariant, and how often each
-// was violated.
+// First returns the first failed schedule of each way to violate an invariant, and
+// how often there was one.
 func (r *Result) First() (first map[string]int, times map[string]int) {
 	first, times = map[string]int{}, map[string]int{}
 	for _, number := range slices.Sorted(maps.Keys(r.Failed)) {
-		invariant := r.Failed[number].Invariant
-		if times[invariant]++; times[invariant] == 1 {
-			first[invariant] = number
+		way := r.Failed[number].Invariant + ": " + r.Failed[number].Rule
+		if times[way]++; times[way] == 1 {
+			first[way] = number
 		}
 	}
 	return first, times

@@ -19,6 +19,7 @@ package model
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -64,6 +65,9 @@ type World struct {
 	writer   *pass // nil while a player writes
 	step     int
 	trace    []string
+	// attention are claims and hosts of requests that stall: players like to
+	// meddle with them.
+	attention []client.ObjectKey
 	// draining says that nothing new happens any more.
 	draining bool
 
@@ -236,11 +240,17 @@ func (w *World) remove(who string, v *store.Version) bool {
 
 // pick returns one object of a kind that fits, if there is any.
 func (w *World) pick(kind store.Kind, fits func(*store.Version) bool) (*store.Version, bool) {
-	var found []*store.Version
+	var found, attractive []*store.Version
 	for _, v := range w.log.All(kind) {
 		if fits(v) {
 			found = append(found, v)
+			if slices.Contains(w.attention, v.Key) {
+				attractive = append(attractive, v)
+			}
 		}
+	}
+	if len(attractive) > 0 && !chance(w.choices, 3) {
+		return one(w.choices, attractive), true
 	}
 	if len(found) == 0 {
 		return nil, false
