@@ -17,6 +17,7 @@ limitations under the License.
 package model
 
 import (
+	"encoding/json"
 	"fmt"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -121,13 +122,22 @@ func (w *World) makeHost() bool {
 		return false
 	}
 	w.machines[v.UID] = &machine{mode: host.Spec.AutomatedCleaningMode}
-	return edit(w, operatorName, v, "status", func(h *bmov1alpha1.BareMetalHost) {
-		h.Status = bmov1alpha1.BareMetalHostStatus{
-			OperationalStatus: bmov1alpha1.OperationalStatusOK,
-			Provisioning:      bmov1alpha1.ProvisionStatus{State: bmov1alpha1.StateAvailable},
-			HardwareDetails:   &bmov1alpha1.HardwareDetails{Hostname: name, RAMMebibytes: 1024},
-		}
+	return w.report(v, bmov1alpha1.BareMetalHostStatus{
+		OperationalStatus: bmov1alpha1.OperationalStatusOK,
+		Provisioning:      bmov1alpha1.ProvisionStatus{State: bmov1alpha1.StateAvailable},
+		HardwareDetails:   &bmov1alpha1.HardwareDetails{Hostname: name, RAMMebibytes: 1024},
 	})
+}
+
+// report writes the first status of a host: all of it, since its zero values are
+// required as well.
+func (w *World) report(v *store.Version, status bmov1alpha1.BareMetalHostStatus) bool {
+	text, err := json.Marshal(map[string]any{"status": status})
+	if err != nil {
+		w.fail("player", "%v", err)
+		return false
+	}
+	return w.patch(operatorName, v, "status", text)
 }
 
 // bmcAddress starts the addresses of the BMCs of a namespace.

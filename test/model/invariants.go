@@ -97,14 +97,27 @@ func (w *World) claimGone(claim *store.Version) {
 	}
 }
 
-// copyFor returns a Secret that was copied for a claim.
+// copyFor returns a Secret that was copied for a claim. One whose host goes away
+// goes with it.
 func (w *World) copyFor(claim types.UID) (*store.Version, bool) {
 	for _, v := range w.log.All(store.Secrets) {
-		if v.Labels()[infrav1.SecretClaimUIDLabel] == string(claim) {
+		if v.Labels()[infrav1.SecretClaimUIDLabel] == string(claim) && w.ownerStays(v) {
 			return v, true
 		}
 	}
 	return nil, false
+}
+
+// ownerStays says that a host owns the Secret and is not being deleted.
+func (w *World) ownerStays(secret *store.Version) bool {
+	for _, owner := range secret.Object().GetOwnerReferences() {
+		for _, host := range w.log.All(store.Hosts) {
+			if host.UID == owner.UID && !host.Deleting() {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // consumer is the claim that a host names; empty for none.

@@ -76,9 +76,7 @@ func (w *World) recreate(claim, host *store.Version) {
 		return
 	}
 	w.machines[newHost.UID] = server
-	edit(w, operatorName, newHost, "status", func(h *bmov1alpha1.BareMetalHost) {
-		h.Status = *hostOf(host).Status.DeepCopy()
-	})
+	w.report(newHost, hostOf(host).Status)
 	if newClaim, ok := w.create(store.Claims, bare(claim)); ok {
 		w.lives[newClaim.UID].keeps = newHost.UID
 	}

@@ -58,7 +58,7 @@ func (r Run) Play() Result {
 			for number := range numbers {
 				w := r.One(number, false)
 				mu.Lock()
-				out.add(number, w)
+				out.Add(number, w)
 				mu.Unlock()
 			}
 		})
@@ -78,7 +78,8 @@ func (r Run) One(number int, trace bool) *World {
 	return Play(config, Seeded(r.Seed, number))
 }
 
-func (r *Result) add(number int, w *World) {
+// Add counts a schedule in.
+func (r *Result) Add(number int, w *World) {
 	if w.Failure != nil {
 		r.Failed[number] = w.Failure
 	}

@@ -21,11 +21,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"reflect"
 	"strconv"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -43,7 +45,6 @@ var _ Backend = &Memory{}
 
 var (
 	errVersionGiven   = errors.New("resourceVersion should not be set on objects to be created")
-	errNewFinalizer   = errors.New("no new finalizers can be added if the object is being deleted")
 	errObjectModified = errors.New("the object has been modified; please apply your changes to the latest version")
 	errPrecondition   = errors.New("a precondition does not hold")
 )
@@ -86,7 +87,9 @@ func (m *Memory) Create(_ context.Context, kind Kind, object map[string]any, _ s
 	given := newVersion(kind, object)
 	switch _, found := m.log.Current(kind, given.Key); {
 	case given.RV != "":
-		return nil, apierrors.NewBadRequest(errVersionGiven.Error())
+		return nil, &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: errVersionGiven.Error(),
+		}}
 	case found:
 		return nil, apierrors.NewAlreadyExists(kind.resource(), given.Key.Name)
 	}
@@ -133,10 +136,10 @@ func (m *Memory) acceptable(current *Version, patched map[string]any) error {
 	if version := text(meta, "resourceVersion"); version != "" && version != current.RV {
 		return apierrors.NewConflict(current.Kind.resource(), current.Key.Name, errObjectModified)
 	}
-	if text(meta, "uid") != string(current.UID) {
-		return apierrors.NewConflict(current.Kind.resource(), current.Key.Name, errPrecondition)
-	}
-	if current.Deleting() && len(added(finalizers(metadata(current.JSON)), finalizers(meta))) > 0 {
+	former := metadata(current.JSON)
+	immutable := func(key string) bool { return text(meta, key) != "" && text(meta, key) != text(former, key) }
+	if immutable("uid") || (!current.Deleting() && immutable("deletionTimestamp")) ||
+		(current.Deleting() && len(added(finalizers(former), finalizers(meta))) > 0) {
 		return apierrors.NewInvalid(current.Kind.gvk().GroupKind(), current.Key.Name, nil)
 	}
 	return nil

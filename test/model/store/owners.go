@@ -50,7 +50,8 @@ func (o owners) after(manager string, before, now any) owners {
 	return out
 }
 
-// leaves collects what is no map by its path. Lists count as a whole.
+// leaves collects what is no map by its path, and that there is a map by the path
+// of it and a dot. Lists count as a whole.
 func leaves(path string, value any, out map[string]any) {
 	object, ok := value.(map[string]any)
 	if !ok {
@@ -59,6 +60,7 @@ func leaves(path string, value any, out map[string]any) {
 		}
 		return
 	}
+	out[path+".."] = true
 	for key, inner := range object {
 		leaves(path+"."+key, inner, out)
 	}
