@@ -29,7 +29,7 @@ ASSETS := $${KUBEBUILDER_ASSETS:-$$($(DEVCLUSTER) build etcd kube-apiserver)}
 API_FLAGS ?= -shuffle=on -timeout 15m
 E2E_FLAGS ?= -count=1 -timeout 60m -v
 # Packages of module test that need an API server, and those that need a whole dev cluster.
-API_TESTS := api data hostclaim machine rbac
+API_TESTS := api data hostclaim machine model/served rbac
 SERVED := /test/($(subst $(eval ) ,|,$(API_TESTS))|e2e|bench)(/|$$)
 
 IMAGE_PREFIX ?= localhost
@@ -87,7 +87,7 @@ dev-down: ## Stop the dev cluster
 ## Test
 
 .PHONY: test
-test: test-unit test-api test-e2e ## Run all tests
+test: test-unit test-model test-api test-e2e ## Run all tests
 
 .PHONY: test-unit
 test-unit: ## Run the tests beside the code; a few start an API server for themselves
@@ -96,6 +96,13 @@ test-unit: ## Run the tests beside the code; a few start an API server for thems
 	go -C hack/tools test $(UNIT_FLAGS) ./...
 	go -C hack/devcluster test $(UNIT_FLAGS) ./...
 	cd test && go test $(UNIT_FLAGS) $$(go list ./... | grep -vE '$(SERVED)')
+
+# SCHEDULES, SEED, START, STEPS and WITHOUT (features, separated by commas) choose what
+# is played.
+.PHONY: test-model
+test-model: ## Play random lives of claims and hosts against the hostclaim manager
+	cd test && SCHEDULES=$(SCHEDULES) SEED=$(SEED) START=$(START) STEPS=$(STEPS) WITHOUT="$(WITHOUT)" \
+		go test -count=1 -timeout 60m -v -run TestSchedules ./model/
 
 .PHONY: test-api
 test-api: ## Run the stories of each controller against a real API server

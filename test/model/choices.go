@@ -33,7 +33,6 @@ type seeded struct {
 
 // Seeded returns the choices of one schedule of a run.
 func Seeded(seed uint64, schedule int) Choices {
-	//nolint:gosec // Schedules must be repeatable, not secret.
 	return &seeded{rand.New(rand.NewPCG(seed, uint64(schedule)))}
 }
 

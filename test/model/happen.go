@@ -69,21 +69,7 @@ type table struct {
 // happen lets one thing happen.
 func (w *World) happen() {
 	w.clock.pass(time.Second)
-	if w.table.sum == 0 {
-		for _, h := range happenings() {
-			if h.feature == "" || w.features[h.feature] {
-				w.table.rows = append(w.table.rows, h)
-				w.table.sum += h.weight
-				if h.feature != "" {
-					w.table.faults += h.weight
-				}
-			}
-		}
-	}
-	at := w.choices.Intn(w.table.sum)
-	if len(w.attention) > 0 && w.table.faults > 0 && chance(w.choices, 4) {
-		at = w.table.sum - w.table.faults + w.choices.Intn(w.table.faults)
-	}
+	at := w.draw()
 	for _, h := range w.table.rows {
 		if at -= h.weight; at >= 0 {
 			continue
@@ -93,6 +79,31 @@ func (w *World) happen() {
 		}
 		return
 	}
+}
+
+// draw chooses a place in the table, by weight. While requests stall, there is
+// more trouble than else.
+func (w *World) draw() int {
+	if len(w.attention) > 0 && w.table.faults > 0 && chance(w.choices, 4) {
+		return w.table.sum - w.table.faults + w.choices.Intn(w.table.faults)
+	}
+	return w.choices.Intn(w.table.sum)
+}
+
+// newTable is the table of a schedule with some features.
+func newTable(features map[Feature]bool) table {
+	var t table
+	for _, h := range happenings() {
+		if h.feature != "" && !features[h.feature] {
+			continue
+		}
+		t.rows = append(t.rows, h)
+		t.sum += h.weight
+		if h.feature != "" {
+			t.faults += h.weight
+		}
+	}
+	return t
 }
 
 // goOn lets one pass carry out its request, or fail with it.

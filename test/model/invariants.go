@@ -35,8 +35,8 @@ type Violation struct {
 	Invariant, Rule, Detail string
 }
 
-// Error says both.
-func (v *Violation) Error() string {
+// String says which and how.
+func (v *Violation) String() string {
 	return v.Invariant + ": " + v.Detail
 }
 

@@ -68,37 +68,32 @@ func inspectionAsked(host *bmov1alpha1.BareMetalHost) bool {
 // nextState is the state that follows; wanted says that there is work without a
 // change of state.
 func nextState(h *bmov1alpha1.BareMetalHost) (next bmov1alpha1.ProvisioningState, wanted bool) {
-	status := h.Status.Provisioning
-	image := h.Spec.Image
-	other := image == nil || (status.Image.URL != "" && image.URL != status.Image.URL)
-	switch status.State {
-	case bmov1alpha1.StateAvailable:
-		if inspectionAsked(h) {
-			return bmov1alpha1.StateInspecting, false
+	state := h.Status.Provisioning.State
+	inspected, ends := inspectionAsked(h), deploymentEnds(h)
+	for _, way := range []struct {
+		from, to bmov1alpha1.ProvisioningState
+		taken    bool
+	}{
+		{bmov1alpha1.StateAvailable, bmov1alpha1.StateInspecting, inspected},
+		{bmov1alpha1.StateAvailable, bmov1alpha1.StateProvisioning, h.Spec.Image != nil && h.Spec.Online},
+		{bmov1alpha1.StateProvisioning, bmov1alpha1.StateDeprovisioning, ends},
+		{bmov1alpha1.StateProvisioning, bmov1alpha1.StateProvisioned, true},
+		{bmov1alpha1.StateProvisioned, bmov1alpha1.StateDeprovisioning, ends},
+		{bmov1alpha1.StateDeprovisioning, bmov1alpha1.StateAvailable, true},
+		{bmov1alpha1.StateInspecting, bmov1alpha1.StatePreparing, !inspected},
+		{bmov1alpha1.StatePreparing, bmov1alpha1.StateAvailable, true},
+	} {
+		if way.from == state && way.taken {
+			return way.to, false
 		}
-		if image != nil && h.Spec.Online {
-			return bmov1alpha1.StateProvisioning, false
-		}
-	case bmov1alpha1.StateProvisioning:
-		if other {
-			return bmov1alpha1.StateDeprovisioning, false
-		}
-		return bmov1alpha1.StateProvisioned, false
-	case bmov1alpha1.StateProvisioned:
-		if other {
-			return bmov1alpha1.StateDeprovisioning, false
-		}
-	case bmov1alpha1.StateDeprovisioning:
-		return bmov1alpha1.StateAvailable, false
-	case bmov1alpha1.StateInspecting:
-		if inspectionAsked(h) {
-			return status.State, true
-		}
-		return bmov1alpha1.StatePreparing, false
-	case bmov1alpha1.StatePreparing:
-		return bmov1alpha1.StateAvailable, false
 	}
-	return status.State, false
+	return state, state == bmov1alpha1.StateInspecting
+}
+
+// deploymentEnds says that what is on the host is no longer asked for.
+func deploymentEnds(h *bmov1alpha1.BareMetalHost) bool {
+	written := h.Status.Provisioning.Image.URL
+	return h.Spec.Image == nil || (written != "" && h.Spec.Image.URL != written)
 }
 
 // advanceHost writes the next state into the status, and what it means for the

@@ -27,6 +27,8 @@ import (
 type recorder struct{ world *World }
 
 // Eventf checks that an event tells its reader nothing of another tenant.
+//
+//nolint:revive // The signature is that of events.EventRecorder.
 func (r recorder) Eventf(regarding, _ runtime.Object, _, reason, _, note string, args ...any) {
 	object, ok := regarding.(client.Object)
 	if !ok {

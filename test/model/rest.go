@@ -17,10 +17,12 @@ limitations under the License.
 package model
 
 import (
+	"slices"
 	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -52,8 +54,7 @@ func (w *World) drain() {
 func (w *World) oneLeader() {
 	w.ensureLeader()
 	led := false
-	for i := len(w.managers) - 1; i >= 0; i-- {
-		m := w.managers[i]
+	for _, m := range slices.Backward(w.managers) {
 		m.leads = m.leads && !led
 		led = led || m.leads
 		for _, p := range m.passes {
@@ -159,28 +160,51 @@ func (w *World) checkHost(v *store.Version) {
 
 // checkClaim judges a claim at rest.
 func (w *World) checkClaim(v *store.Version) {
-	claim, l := claimOf(v), w.lives[v.UID]
+	l := w.lives[v.UID]
 	host, bound := w.hostNaming(v.UID)
-	associated := meta.FindStatusCondition(claim.Status.Conditions, bmov1alpha1.AssociatedCondition)
-	reported := associated != nil && associated.Status == "True"
-	stood := meta.IsStatusConditionTrue(claim.Status.Conditions, infrav1.StoodDownCondition)
 	switch {
 	case v.Deleting():
 		w.fail(NothingLeft, "claim %s is deleted and does not go", v.Key)
-	case stood:
-		w.fail(StatusIsTrue, "claim %s was given up for a controller that does not exist", v.Key)
 	case l.keeps != "" && (!bound || host.UID != l.keeps) && !l.lost:
 		w.fail(OneHost, "claim %s was moved with its host and does not have it", v.Key)
-	case bound != reported:
-		w.fail(StatusIsTrue, "claim %s has a host: %t, and says so: %t", v.Key, bound, reported)
-	case bound && (claim.Status.BareMetalHost == nil || claim.Status.BareMetalHost.Name != host.Key.Name):
+	case bound:
+		w.checkBound(v, host)
+	default:
+		w.checkUnbound(v, l)
+	}
+}
+
+// associated is the condition Associated of a claim; empty while there is none.
+func associated(claim *bmov1alpha1.HostClaim) metav1.Condition {
+	if c := meta.FindStatusCondition(claim.Status.Conditions, bmov1alpha1.AssociatedCondition); c != nil {
+		return *c
+	}
+	return metav1.Condition{}
+}
+
+// checkBound judges what a claim with a host says.
+func (w *World) checkBound(v, host *store.Version) {
+	ref := claimOf(v).Status.BareMetalHost
+	if associated(claimOf(v)).Status != metav1.ConditionTrue {
+		w.fail(StatusIsTrue, "claim %s has a host and does not say so", v.Key)
+	}
+	if ref == nil || ref.Name != host.Key.Name || ref.Namespace != host.Key.Namespace {
 		w.fail(StatusIsTrue, "claim %s names another host than its own", v.Key)
-	case !bound && associated != nil && associated.Reason == bmov1alpha1.MissingBareMetalHostReason:
-		if !l.lost {
-			w.fail(StatusIsTrue, "claim %s reports the loss of a host and never lost one", v.Key)
-		}
-	case !bound:
+	}
+}
+
+// checkUnbound judges what a claim without a host says, and that it has to wait.
+func (w *World) checkUnbound(v *store.Version, l *life) {
+	claim := claimOf(v)
+	switch c := associated(claim); {
+	case meta.IsStatusConditionTrue(claim.Status.Conditions, infrav1.StoodDownCondition):
+		w.fail(StatusIsTrue, "claim %s was given up for a controller that does not exist", v.Key)
+	case c.Status == metav1.ConditionTrue:
+		w.fail(StatusIsTrue, "claim %s has no host and says it has", v.Key)
+	case c.Reason != bmov1alpha1.MissingBareMetalHostReason:
 		w.checkWaiting(v)
+	case !l.lost:
+		w.fail(StatusIsTrue, "claim %s reports the loss of a host and never lost one", v.Key)
 	}
 }
 

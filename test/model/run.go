@@ -100,7 +100,7 @@ func (r *Result) Table() string {
 
 // First returns the first failed schedule of each way to violate an invariant, and
 // how often there was one.
-func (r *Result) First() (first map[string]int, times map[string]int) {
+func (r *Result) First() (first, times map[string]int) {
 	first, times = map[string]int{}, map[string]int{}
 	for _, number := range slices.Sorted(maps.Keys(r.Failed)) {
 		way := r.Failed[number].Invariant + ": " + r.Failed[number].Rule

@@ -84,7 +84,7 @@ func (w *World) Report() string {
 		return "all invariants held"
 	}
 	out := append([]string{}, w.trace...)
-	out = append(out, "", "VIOLATED "+w.Failure.Error(), "")
+	out = append(out, "", "VIOLATED "+w.Failure.String(), "")
 	for _, kind := range []store.Kind{store.Claims, store.Hosts, store.Policies} {
 		for _, v := range w.log.All(kind) {
 			out = append(out, show(v))

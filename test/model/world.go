@@ -116,6 +116,7 @@ func Play(config Config, choices Choices) *World {
 		w.backend = config.Backend(w.log)
 	}
 	w.features = drawFeatures(choices, config.Without)
+	w.table = newTable(w.features)
 	w.populate()
 	w.managers[0].start()
 	for w.step = 1; w.step <= config.Steps && w.Failure == nil && !choices.Spent(); w.step++ {
@@ -170,12 +171,7 @@ func (w *World) namespace(name string) string {
 
 // infraNamespace says that a namespace belongs to the infrastructure team.
 func (w *World) infraNamespace(name string) bool {
-	for _, infra := range w.infra {
-		if infra == name {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(w.infra, name)
 }
 
 // create lets a player create an object.

@@ -75,16 +75,14 @@ func locks(p *player) {
 }
 
 func statuses(p *player) {
-	p.patchBy("hostclaim-manager", "write the status", store.Claims, "claim", "status",
-		`{"metadata":{"resourceVersion":"VERSION"},"status":{"bareMetalHost":{"namespace":"n","name":"h"},"conditions":[`+condition+`]}}`)
-	p.patchBy("hostclaim-manager", "write the same status", store.Claims, "claim", "status",
-		`{"metadata":{"resourceVersion":"VERSION"},"status":{"bareMetalHost":{"namespace":"n","name":"h"}}}`)
+	p.patchStatus("hostclaim-manager", "write the status", `{"metadata":{"resourceVersion":"VERSION"},"status":{"bareMetalHost":{"namespace":"n","name":"h"},"conditions":[`+condition+`]}}`)
+	p.patchStatus("hostclaim-manager", "write the same status", `{"metadata":{"resourceVersion":"VERSION"},"status":{"bareMetalHost":{"namespace":"n","name":"h"}}}`)
 	p.patch("write the spec past the status", store.Claims, "claim", "status", `{"spec":{"poweredOn":true},"metadata":{"labels":{"a":"b"}}}`)
-	p.patchBy("other", "write a field of somebody else", store.Claims, "claim", "status", `{"status":{"bareMetalHost":{"name":"g"}}}`)
-	p.patchBy("other", "take all that is one's own", store.Claims, "claim", "status", `{"status":{"bareMetalHost":null}}`)
-	p.patchBy("kubectl-edit", "wipe the status", store.Claims, "claim", "status", `{"status":null}`)
-	p.patchBy("kubectl-edit", "wipe it again", store.Claims, "claim", "status", `{"status":null}`)
-	p.patchBy("hostclaim-manager", "write the status anew", store.Claims, "claim", "status", `{"status":{"poweredOn":true}}`)
+	p.patchStatus("other", "write a field of somebody else", `{"status":{"bareMetalHost":{"name":"g"}}}`)
+	p.patchStatus("other", "take all that is one's own", `{"status":{"bareMetalHost":null}}`)
+	p.patchStatus("kubectl-edit", "wipe the status", `{"status":null}`)
+	p.patchStatus("kubectl-edit", "wipe it again", `{"status":null}`)
+	p.patchStatus("hostclaim-manager", "write the status anew", `{"status":{"poweredOn":true}}`)
 }
 
 func finalizers(p *player) {

@@ -47,12 +47,14 @@ type player struct {
 	backend store.Backend
 	// namespace is that of all objects, and stands for itself in answers.
 	namespace string
-	answers   []Answer
+	// manager is who writes.
+	manager string
+	answers []Answer
 }
 
 // Play carries out all requests in one namespace, which it creates.
 func Play(ctx context.Context, backend store.Backend, namespace string) []Answer {
-	p := &player{ctx: ctx, backend: backend, namespace: namespace}
+	p := &player{ctx: ctx, backend: backend, namespace: namespace, manager: "somebody"}
 	for _, chapter := range []func(*player){
 		namespaces, claims, locks, statuses, finalizers, hosts, policies, hardware, secrets, lists,
 	} {
@@ -61,17 +63,25 @@ func Play(ctx context.Context, backend store.Backend, namespace string) []Answer
 	return p.answers
 }
 
+// asked is one request as far as its answer is written down.
+type asked struct {
+	what, verb string
+	kind       store.Kind
+	sub        string
+	key        client.ObjectKey
+}
+
 // note writes down an answer and the object afterwards.
-func (p *player) note(what string, verb string, kind store.Kind, sub string, key client.ObjectKey, err error) {
-	sort := verb + " " + string(kind)
-	if sub != "" {
-		sort += "/" + sub
+func (p *player) note(request asked, err error) {
+	sort := request.verb + " " + string(request.kind)
+	if request.sub != "" {
+		sort += "/" + request.sub
 	}
-	a := Answer{Request: what, Sort: sort, Outcome: "ok", Object: "gone"}
+	a := Answer{Request: request.what, Sort: sort, Outcome: "ok", Object: "gone"}
 	if err != nil {
 		a.Outcome = string(apierrors.ReasonForError(err))
 	}
-	if v, err := p.backend.Get(p.ctx, kind, key); err == nil {
+	if v, err := p.backend.Get(p.ctx, request.kind, request.key); err == nil {
 		a.Object = p.plain(v)
 	}
 	p.answers = append(p.answers, a)
@@ -98,25 +108,29 @@ func (p *player) create(what string, kind store.Kind, name, body string) {
 		meta["namespace"] = key.Namespace
 	}
 	object["metadata"] = meta
-	_, err := p.backend.Create(p.ctx, kind, object, "somebody")
-	p.note(what, "create", kind, "", key, err)
+	_, err := p.backend.Create(p.ctx, kind, object, p.manager)
+	p.note(asked{what, "create", kind, "", key}, err)
 }
 
 // patch asks for a change. The text VERSION in it stands for the version that the
 // object has, UID for its identity.
 func (p *player) patch(what string, kind store.Kind, name, sub, body string) {
-	p.patchBy("somebody", what, kind, name, sub, body)
-}
-
-func (p *player) patchBy(manager, what string, kind store.Kind, name, sub, body string) {
 	key := p.key(kind, name)
 	if v, err := p.backend.Get(p.ctx, kind, key); err == nil {
 		body = strings.NewReplacer("VERSION", v.RV, "UID", string(v.UID)).Replace(body)
 	}
 	_, err := p.backend.Patch(p.ctx, store.Change{
-		Kind: kind, Key: key, Subresource: sub, Patch: []byte(body), Manager: manager,
+		Kind: kind, Key: key, Subresource: sub, Patch: []byte(body), Manager: p.manager,
 	})
-	p.note(what, "patch", kind, sub, key, err)
+	p.note(asked{what, "patch", kind, sub, key}, err)
+}
+
+// patchStatus asks a manager of fields for a change of the status of the claim.
+func (p *player) patchStatus(manager, what, body string) {
+	before := p.manager
+	p.manager = manager
+	p.patch(what, store.Claims, "claim", "status", body)
+	p.manager = before
 }
 
 // remove asks for the end of an object, on conditions of the identity and version
@@ -137,14 +151,14 @@ func (p *player) remove(what string, kind store.Kind, name, uid, version string)
 	if version != "" {
 		conditions.ResourceVersion = &version
 	}
-	p.note(what, "delete", kind, "", key, p.backend.Delete(p.ctx, kind, key, conditions))
+	p.note(asked{what, "delete", kind, "", key}, p.backend.Delete(p.ctx, kind, key, conditions))
 }
 
 // get asks for an object.
 func (p *player) get(what string, kind store.Kind, name string) {
 	key := p.key(kind, name)
 	_, err := p.backend.Get(p.ctx, kind, key)
-	p.note(what, "get", kind, "", key, err)
+	p.note(asked{what, "get", kind, "", key}, err)
 }
 
 // list asks for all objects that answer a query, page by page, by name.

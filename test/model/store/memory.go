@@ -23,6 +23,7 @@ import (
 	"maps"
 	"net/http"
 	"reflect"
+	"slices"
 	"strconv"
 	"time"
 
@@ -296,18 +297,9 @@ func finalizers(meta map[string]any) []any {
 func added(before, now []any) []any {
 	var out []any
 	for _, name := range now {
-		if !contains(before, name) {
+		if !slices.Contains(before, name) {
 			out = append(out, name)
 		}
 	}
 	return out
-}
-
-func contains(list []any, value any) bool {
-	for _, other := range list {
-		if other == value {
-			return true
-		}
-	}
-	return false
 }
