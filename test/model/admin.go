@@ -47,7 +47,7 @@ func (w *World) makePolicy(namespace string) bool {
 // admit draws whom a policy admits.
 func (w *World) admit(policy *bmov1alpha1.HostDeployPolicy) {
 	spec := &bmov1alpha1.HostClaimNamespaces{}
-	switch w.choices.Intn(6) {
+	switch w.choices.Intn(10) {
 	case 0:
 		spec.Names = []string{one(w.choices, w.tenants)}
 	case 1:
@@ -65,6 +65,11 @@ func (w *World) admit(policy *bmov1alpha1.HostDeployPolicy) {
 // editPolicy adds, changes or removes a policy.
 func (w *World) editPolicy() bool {
 	namespace := one(w.choices, w.infra)
+	for _, key := range w.attention {
+		if w.infraNamespace(key.Namespace) {
+			namespace = key.Namespace
+		}
+	}
 	v, found := w.pick(store.Policies, func(v *store.Version) bool { return v.Key.Namespace == namespace })
 	switch {
 	case !found:

@@ -53,11 +53,15 @@ func Features() []Feature {
 	}
 }
 
-// drawFeatures chooses what may happen in a schedule.
+// drawFeatures chooses what may happen in a schedule. In every second one, passes
+// stall while a second manager leads, since that is what protocols break on.
 func drawFeatures(c Choices, without []Feature) map[Feature]bool {
 	out := map[Feature]bool{}
 	for _, f := range Features() {
 		out[f] = c.Intn(2) == 0
+	}
+	if chance(c, 2) {
+		out[Stall], out[TwoLeaders] = true, true
 	}
 	for _, f := range without {
 		out[f] = false

@@ -39,21 +39,21 @@ func happenings() []happening {
 		{40, "", (*World).operate},
 		{12, "", (*World).wakeDelayed},
 		{2, "", (*World).collectGarbage},
-		{4, "", (*World).makeClaimSometimes},
+		{10, "", (*World).makeClaimSometimes},
 		{4, "", (*World).askForImage},
-		{3, ClaimsDeleted, (*World).deleteClaim},
-		{3, Stripped, (*World).strip},
-		{3, StatusWiped, (*World).wipe},
+		{6, ClaimsDeleted, (*World).deleteClaim},
+		{4, Stripped, (*World).strip},
+		{6, StatusWiped, (*World).wipe},
 		{2, Moved, (*World).move},
-		{2, SelectorEdits, (*World).editSelector},
+		{4, SelectorEdits, (*World).editSelector},
 		{2, ClaimsPaused, (*World).pauseClaim},
-		{2, SecretEdits, (*World).editSecret},
-		{3, PolicyEdits, (*World).editPolicy},
+		{1, SecretEdits, (*World).editSecret},
+		{4, PolicyEdits, (*World).editPolicy},
 		{2, LabelEdits, (*World).editLabels},
-		{2, HostErrors, (*World).toggleError},
-		{2, HostsHeld, (*World).holdHost},
+		{1, HostErrors, (*World).toggleError},
+		{1, HostsHeld, (*World).holdHost},
 		{2, HostsReplaced, (*World).replaceHost},
-		{2, CleaningEdited, (*World).switchCleaning},
+		{1, CleaningEdited, (*World).switchCleaning},
 		{2, Crashes, (*World).crash},
 		{2, TwoLeaders, (*World).secondLeader},
 	}
@@ -69,7 +69,11 @@ type table struct {
 // happen lets one thing happen.
 func (w *World) happen() {
 	w.clock.pass(time.Second)
-	at := w.draw()
+	w.row(w.draw())
+}
+
+// row lets happen what is at a place in the table.
+func (w *World) row(at int) {
 	for _, h := range w.table.rows {
 		if at -= h.weight; at >= 0 {
 			continue
@@ -120,11 +124,8 @@ func (w *World) goOn() bool {
 		return w.begin()
 	}
 	p := one(w.choices, awake)
-	if w.features[Stall] && !w.draining && p.sleeps == 0 && chance(w.choices, 8) {
-		p.sleeps = w.step + 5 + w.choices.Intn(100)
-		w.count("fault: " + string(Stall))
-		w.attention = append(w.attention, p.key.NamespacedName, p.pending.Key)
-		w.tracef("%s stalls before %s %s %s", p, p.pending.Verb, where(p.pending), p.pending.Key)
+	if w.features[Stall] && !w.draining && p.sleeps == 0 && chance(w.choices, stallsOnceIn(p.pending)) {
+		w.stall(p)
 		return true
 	}
 	if p.sleeps > 0 {
@@ -133,6 +134,30 @@ func (w *World) goOn() bool {
 	p.verdict = w.judge(p.pending)
 	p.manager.resume(p)
 	return true
+}
+
+// stallsOnceIn is how seldom a request stalls: those that write hosts decide most.
+func stallsOnceIn(request store.Request) int {
+	if request.Writes() && request.Kind == store.Hosts {
+		return 4
+	}
+	return 12
+}
+
+// stall lets a pass sleep before its request. Often that is because its manager
+// has lost the lead, and often somebody meddles with what the request is about.
+func (w *World) stall(p *pass) {
+	p.sleeps = w.step + 20 + w.choices.Intn(150)
+	w.count("fault: " + string(Stall))
+	w.attention = append(w.attention, p.key.NamespacedName, p.pending.Key)
+	w.tracef("%s stalls before %s %s %s", p, p.pending.Verb, where(p.pending), p.pending.Key)
+	if w.features[TwoLeaders] && chance(w.choices, 2) && w.secondLeader() {
+		w.count("fault: " + string(TwoLeaders))
+	}
+	for range w.choices.Intn(3) {
+		at := w.table.sum - w.table.faults + w.choices.Intn(w.table.faults)
+		w.row(at)
+	}
 }
 
 // judge chooses what becomes of a request.
