@@ -62,6 +62,12 @@ func without() []Feature {
 // TestSchedules plays random schedules. SEED, START, SCHEDULES and STEPS choose
 // them, and WITHOUT leaves features out; a schedule that fails says how to play it
 // again.
+//
+// What it is good for shows whoever breaks the manager on purpose. Each of these
+// was found within 3,000 schedules: a bind without lock on the host, without
+// intent, without fence, without live list, without live read of policies, with a
+// consumer known without UID; a release without lock on the host, without waiting
+// for the host, or without deleting the copied secrets.
 func TestSchedules(t *testing.T) {
 	schedules := uint64(many)
 	if underRace {
