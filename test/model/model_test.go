@@ -33,7 +33,7 @@ const (
 	steps = 250
 	// many and few are how many schedules are played when nobody says it: few
 	// under the race detector.
-	many, few = 10_000, 500
+	many, few = 10_000, 300
 )
 
 // number reads a number from the environment.
