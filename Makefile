@@ -32,7 +32,7 @@ BENCH ?= bind
 SIZE ?= full
 E2E_FLAGS ?= -count=1 -timeout 60m -v
 # Packages of module test that need an API server, and those that need a whole dev cluster.
-API_TESTS := api bench byhand data hostclaim machine rbac tenant
+API_TESTS := api bench byhand data hostclaim machine model/served rbac tenant
 SERVED := /test/($(subst $(eval ) ,|,$(API_TESTS))|e2e)(/|$$)
 
 IMAGE_PREFIX ?= localhost
@@ -90,7 +90,7 @@ dev-down: ## Stop the dev cluster
 ## Test
 
 .PHONY: test
-test: test-unit test-api test-e2e ## Run all tests
+test: test-unit test-model test-api test-e2e ## Run all tests
 
 .PHONY: test-unit
 test-unit: ## Run the tests beside the code; a few start an API server for themselves
@@ -99,6 +99,13 @@ test-unit: ## Run the tests beside the code; a few start an API server for thems
 	$(GO_TEST) -C hack/tools $(UNIT_FLAGS) ./...
 	$(GO_TEST) -C hack/devcluster $(UNIT_FLAGS) ./...
 	cd test && $(GO_TEST) $(UNIT_FLAGS) $$(go list ./... | grep -vE '$(SERVED)')
+
+# SCHEDULES, SEED, START, STEPS and WITHOUT (features, separated by commas) choose what
+# is played.
+.PHONY: test-model
+test-model: ## Play random lives of claims and hosts against the hostclaim manager
+	cd test && SCHEDULES=$(SCHEDULES) SEED=$(SEED) START=$(START) STEPS=$(STEPS) WITHOUT="$(WITHOUT)" \
+		$(GO_TEST) -count=1 -timeout 60m -v -run TestSchedules ./model/
 
 .PHONY: test-api
 test-api: ## Run the stories of each controller against a real API server

@@ -57,22 +57,45 @@ import (
 // manager; the caller brings sources for them, with SecretToClaims and
 // FactsToClaims.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options, more ...source.Source) error {
-	namespaces := &metav1.PartialObjectMetadata{}
-	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	build := ctrl.NewControllerManagedBy(mgr).
 		Named("hostclaim").
 		For(&bmov1alpha1.HostClaim{}).
-		Watches(&bmov1alpha1.BareMetalHost{}, r.hostHandler()).
-		Watches(&bmov1alpha1.HostDeployPolicy{}, handler.EnqueueRequestsFromMapFunc(r.policyToClaims)).
-		Watches(namespaces, handler.EnqueueRequestsFromMapFunc(r.namespaceToClaims),
-			builder.WithPredicates(predicate.LabelChangedPredicate{})).
-		Watches(&bmov1alpha1.HardwareData{}, handler.EnqueueRequestsFromMapFunc(r.FactsToClaims)).
 		WatchesRawSource(r.Pool.Source()).
 		WithOptions(options)
+	for _, w := range r.Watches() {
+		build = build.Watches(w.Object, w.Handler, builder.WithPredicates(w.Predicates...))
+	}
 	for _, s := range more {
 		build = build.WatchesRawSource(s)
 	}
 	return build.Complete(r)
+}
+
+// Watch is a kind in the cache of the manager, besides the claims themselves, and
+// how its events wake claims.
+type Watch struct {
+	// Object is of the kind.
+	Object client.Object
+	// Handler says which claims an event wakes.
+	Handler handler.EventHandler
+	// Predicates are the conditions for an event to be handled.
+	Predicates []predicate.Predicate
+}
+
+// Watches is the table of SetupWithManager, for whoever plays the events himself.
+func (r *Reconciler) Watches() []Watch {
+	namespaces := &metav1.PartialObjectMetadata{}
+	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	return []Watch{
+		{Object: &bmov1alpha1.BareMetalHost{}, Handler: r.hostHandler()},
+		{Object: &bmov1alpha1.HostDeployPolicy{}, Handler: handler.EnqueueRequestsFromMapFunc(r.policyToClaims)},
+		{
+			Object:     namespaces,
+			Handler:    handler.EnqueueRequestsFromMapFunc(r.namespaceToClaims),
+			Predicates: []predicate.Predicate{predicate.LabelChangedPredicate{}},
+		},
+		{Object: &bmov1alpha1.HardwareData{}, Handler: handler.EnqueueRequestsFromMapFunc(r.FactsToClaims)},
+	}
 }
 
 // requests is the work queue as handlers see it.

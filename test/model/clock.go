@@ -1,0 +1,38 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package model
+
+import "time"
+
+// steady is a clock that stands still until the schedule moves it.
+type steady struct {
+	now time.Time
+}
+
+// Now returns the time of the schedule.
+func (s *steady) Now() time.Time {
+	return s.now
+}
+
+// Since returns the time that has passed.
+func (s *steady) Since(t time.Time) time.Duration {
+	return s.now.Sub(t)
+}
+
+func (s *steady) pass(d time.Duration) {
+	s.now = s.now.Add(d)
+}

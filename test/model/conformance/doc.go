@@ -1,0 +1,24 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package conformance holds two API servers to the same answers: one list of
+// requests with all that package store promises, played against any Backend, and
+// what came of each as text without what differs between servers, such as
+// versions, identities and times.
+//
+// It says what was answered, never what should be: whoever compares two servers
+// sees that.
+package conformance

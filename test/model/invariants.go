@@ -1,0 +1,313 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package model
+
+import (
+	"fmt"
+	"strings"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/model/store"
+)
+
+// Violation is an invariant that did not hold.
+type Violation struct {
+	// Invariant says which one, Rule how it was broken in general, and Detail how
+	// in this schedule.
+	Invariant, Rule, Detail string
+}
+
+// String says which and how.
+func (v *Violation) String() string {
+	return v.Invariant + ": " + v.Detail
+}
+
+// The invariants, as reports name them.
+const (
+	OneHost        = "1 one host per claim, one claim per host"
+	Allowed        = "2 no bind without policy"
+	Clean          = "3 no release before the host is clean"
+	NothingLeft    = "4 nothing is left behind"
+	NobodyForgot   = "4 nobody waits for what is there"
+	ComesToRest    = "4 everything comes to rest"
+	Separate       = "5 tenants are kept apart"
+	StatusIsTrue   = "the status tells the truth at rest"
+	CleaningStored = "the cleaning mode comes back"
+)
+
+// fail notes the first violation.
+func (w *World) fail(invariant, format string, args ...any) {
+	if w.Failure == nil {
+		w.Failure = &Violation{Invariant: invariant, Rule: format, Detail: fmt.Sprintf(format, args...)}
+	}
+}
+
+// observe judges every write.
+func (w *World) observe(e store.Event) {
+	switch e.Kind {
+	case store.Claims:
+		w.observeClaim(e)
+	case store.Hosts:
+		w.observeHost(e)
+	case store.Secrets:
+		w.observeSecret(e)
+	}
+}
+
+func (w *World) observeClaim(e store.Event) {
+	switch {
+	case e.Before == nil:
+		w.lives[e.After.UID] = &life{namespace: e.Key.Namespace, name: e.Key.Name}
+	case e.After == nil:
+		w.claimGone(e.Before)
+	case w.writer != nil:
+		w.mindText("the status of a claim", e.Key.Namespace, show(e.After))
+	}
+}
+
+// claimGone judges the end of a claim. Whoever strips its finalizer ends it
+// before its host is free; the orphan reconciler looks after that.
+func (w *World) claimGone(claim *store.Version) {
+	if l := w.lives[claim.UID]; l.stripped || l.moved {
+		return
+	}
+	if host, found := w.hostNaming(claim.UID); found {
+		w.fail(NothingLeft, "claim %s is gone while host %s names it", claim.Key, host.Key)
+	}
+	if copied, found := w.copyFor(claim.UID); found {
+		w.fail(NothingLeft, "claim %s is gone and secret %s is left of it", claim.Key, copied.Key)
+	}
+}
+
+// copyFor returns a Secret that was copied for a claim. One whose host goes away
+// goes with it.
+func (w *World) copyFor(claim types.UID) (*store.Version, bool) {
+	for _, v := range w.log.All(store.Secrets) {
+		if v.Labels()[infrav1.SecretClaimUIDLabel] == string(claim) && w.ownerStays(v) {
+			return v, true
+		}
+	}
+	return nil, false
+}
+
+// ownerStays says that a host owns the Secret and is not being deleted.
+func (w *World) ownerStays(secret *store.Version) bool {
+	for _, owner := range secret.Object().GetOwnerReferences() {
+		for _, host := range w.log.All(store.Hosts) {
+			if host.UID == owner.UID && !host.Deleting() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// consumer is the claim that a host names; empty for none.
+func consumer(v *store.Version) types.UID {
+	if v == nil || hostOf(v).Spec.ConsumerRef == nil {
+		return ""
+	}
+	return hostOf(v).Spec.ConsumerRef.UID
+}
+
+func (w *World) observeHost(e store.Event) {
+	before, after := consumer(e.Before), consumer(e.After)
+	if after != "" {
+		w.onlyHost(e.After, after)
+	}
+	switch {
+	case e.After == nil:
+		if l := w.lives[before]; l != nil {
+			l.lost = true
+		}
+	case before == after, w.restoring:
+	case w.writer == nil:
+		w.fail("player", "a player has written a consumerRef")
+	case before == "":
+		w.bound(e, after)
+	case after == "":
+		w.freed(e.Before, before)
+	default:
+		w.passedOn(e)
+	}
+}
+
+func (w *World) onlyHost(host *store.Version, claim types.UID) {
+	for _, other := range w.log.All(store.Hosts) {
+		if other.Key != host.Key && consumer(other) == claim {
+			w.fail(OneHost, "claim %s has hosts %s and %s", claim, host.Key, other.Key)
+		}
+	}
+}
+
+// passedOn judges a consumerRef that names another claim than before: only a host
+// that was moved with its claim may be stamped anew.
+func (w *World) passedOn(e store.Event) {
+	was, is := hostOf(e.Before).Spec.ConsumerRef, hostOf(e.After).Spec.ConsumerRef
+	moved := hostOf(e.Before).Annotations[infrav1.BoundHostUIDAnnotation] != string(e.Before.UID)
+	if !moved || was.Name != is.Name || was.Namespace != is.Namespace || is.Namespace != e.Key.Namespace {
+		w.fail(OneHost, "host %s went from claim %s/%s %s to claim %s/%s %s without having been freed",
+			e.Key, was.Namespace, was.Name, was.UID, is.Namespace, is.Name, is.UID)
+	}
+	w.count("restamped")
+}
+
+// bound judges a bind.
+func (w *World) bound(e store.Event, claim types.UID) {
+	w.count("binds")
+	l := w.lives[claim]
+	if l == nil {
+		w.fail(OneHost, "host %s names a claim that never was", e.Key)
+		return
+	}
+	if _, exists := w.liveClaim(claim); !exists && !l.stripped && !l.moved {
+		w.fail(NothingLeft, "host %s was bound to claim %s/%s, which is gone", e.Key, l.namespace, l.name)
+	}
+	if e.Key.Namespace == l.namespace {
+		return
+	}
+	since := w.writer.policyRead
+	if since < 0 {
+		since = e.Position
+	}
+	if !w.admittedSince(since, l.namespace, e.Key.Namespace) {
+		w.fail(Allowed, "host %s was bound to claim %s/%s, and no policy admitted it since its writer last looked",
+			e.Key, l.namespace, l.name)
+	}
+}
+
+func (w *World) liveClaim(uid types.UID) (*store.Version, bool) {
+	for _, v := range w.log.All(store.Claims) {
+		if v.UID == uid {
+			return v, true
+		}
+	}
+	return nil, false
+}
+
+// admittedSince says that some policy and some labels of the namespace, of
+// moments since a position, let claims of a namespace have hosts of another.
+func (w *World) admittedSince(position int, namespace, hosts string) bool {
+	labels := []map[string]string{}
+	for at := position; at <= w.log.Position(); at++ {
+		for _, v := range w.log.At(store.Namespaces, at) {
+			if v.Key.Name == namespace {
+				labels = append(labels, v.Labels())
+			}
+		}
+		for _, v := range w.log.At(store.Policies, at) {
+			for _, l := range labels {
+				if v.Key.Namespace == hosts && w.admits(v, namespace, l) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// admits reads a policy of those that players write.
+func (w *World) admits(v *store.Version, namespace string, labels map[string]string) bool {
+	policy, ok := v.Object().(*bmov1alpha1.HostDeployPolicy)
+	if !ok || policy.Spec.HostClaimNamespaces == nil {
+		return false
+	}
+	spec := policy.Spec.HostClaimNamespaces
+	for _, name := range spec.Names {
+		if name != namespace {
+			return false
+		}
+	}
+	for _, label := range spec.HasLabels {
+		if labels[label.Name] != label.Value {
+			return false
+		}
+	}
+	return spec.NameMatches == "" || spec.NameMatches == w.config.Prefix+"tenant[01]"
+}
+
+// freed judges a release by what the host was before it.
+func (w *World) freed(before *store.Version, claim types.UID) {
+	w.count("releases")
+	host := hostOf(before)
+	status := host.Status.Provisioning
+	for _, fault := range []struct {
+		what  string
+		holds bool
+	}{
+		{"is in state " + string(status.State), status.State != bmov1alpha1.StateAvailable && status.State != bmov1alpha1.StateReady},
+		{"has an image", host.Spec.Image != nil || status.Image.URL != ""},
+		{"has a customDeploy", host.Spec.CustomDeploy != nil || status.CustomDeploy != nil},
+		{"refers to data", host.Spec.UserData != nil || host.Spec.MetaData != nil || host.Spec.NetworkData != nil},
+		{"is not cleaned when it is deprovisioned", host.Spec.AutomatedCleaningMode != bmov1alpha1.CleaningModeMetadata},
+		{"is paused", annotated(host, bmov1alpha1.PausedAnnotation)},
+		{"is detached", annotated(host, bmov1alpha1.DetachedAnnotation)},
+		{"is in error", host.Status.ErrorMessage != "" || host.Status.ErrorType != ""},
+		{"has data of a tenant on its disks", w.machines[before.UID].data != ""},
+	} {
+		if fault.holds {
+			w.fail(Clean, "host %s was freed and %s", before.Key, fault.what)
+		}
+	}
+	if copied, found := w.copyFor(claim); found {
+		w.fail(Clean, "host %s was freed and secret %s is next to it", before.Key, copied.Key)
+	}
+	if v, exists := w.liveClaim(claim); exists && !v.Deleting() {
+		w.fail(Clean, "host %s was taken from claim %s, which is not being deleted", before.Key, v.Key)
+	}
+}
+
+// observeSecret judges what a manager writes next to hosts.
+func (w *World) observeSecret(e store.Event) {
+	if w.writer == nil || e.After == nil {
+		return
+	}
+	secret, ok := e.After.Object().(*corev1.Secret)
+	l := w.lives[types.UID(e.After.Labels()[infrav1.SecretClaimUIDLabel])]
+	if !ok || l == nil {
+		w.fail(Separate, "secret %s was written for no claim", e.Key)
+		return
+	}
+	for key, value := range secret.Data {
+		w.mindText("secret "+e.Key.String()+" key "+key, l.namespace, string(value))
+	}
+}
+
+// mindText judges a text that people of a namespace may read.
+func (w *World) mindText(where, namespace, text string) {
+	for _, other := range append(w.tenants[:len(w.tenants):len(w.tenants)], w.infra...) {
+		if other != namespace && (strings.Contains(text, secretText(other)) || strings.Contains(text, bmcAddress(other))) {
+			w.fail(Separate, "%s of namespace %s tells of namespace %s: %s", where, namespace, other, text)
+		}
+	}
+}
+
+// minded judges and notes what a pass is about to ask for.
+func (w *World) minded(p *pass, request store.Request) {
+	reads := !request.Cached && !request.Writes()
+	if reads && (request.Kind == store.Policies || request.Kind == store.Namespaces) && p.policyRead < 0 {
+		p.policyRead = w.log.Position()
+	}
+	if reads && request.Kind == store.Secrets && p.controller.name == "hostclaim" &&
+		request.Key.Namespace != p.key.Namespace && !strings.HasPrefix(request.Key.Name, "hostclaim-") {
+		w.fail(Separate, "%s read secret %s", p, request.Key)
+	}
+}

@@ -1,0 +1,265 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package model
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/model/store"
+)
+
+// manager is one process of the hostclaim manager. What it has in memory goes
+// with a crash.
+type manager struct {
+	world *World
+	id    int
+	lives int
+
+	// leads says that it begins passes. One that has lost the lead and does not
+	// know yet leads as well.
+	leads       bool
+	workers     int
+	cache       *store.Cache
+	controllers []*controller
+	passes      []*pass
+
+	claims *hostclaim.Reconciler
+	// secrets are the namespaces whose Secrets it watches, and listing those
+	// whose watch has not begun.
+	secrets map[string]bool
+	listing []string
+}
+
+// controller is one reconciler with its queue and what fills it.
+type controller struct {
+	name       string
+	reconciler reconcile.Reconciler
+	queue      *queue
+	watches    []hostclaim.Watch
+	sources    []source.Source
+}
+
+// String names the manager and how often it was started.
+func (m *manager) String() string {
+	return fmt.Sprintf("manager %d.%d", m.id, m.lives)
+}
+
+// start is a process that becomes leader with the present in its caches.
+func (m *manager) start() {
+	w := m.world
+	m.lives++
+	m.leads, m.workers = true, 1+w.choices.Intn(2)
+	m.secrets, m.listing, m.passes = map[string]bool{}, nil, nil
+	m.cache = store.NewCache(w.log, held)
+	m.controllers = []*controller{m.claimController()}
+	for _, c := range m.controllers {
+		for _, s := range c.sources {
+			if err := s.Start(w.ctx, c.queue); err != nil {
+				w.fail("start", "%v", err)
+			}
+		}
+	}
+	for _, kind := range store.Kinds() {
+		for _, v := range m.cache.Relist(kind) {
+			m.deliver(kind, nil, v)
+		}
+	}
+	w.tracef("%s starts with %d workers", m, m.workers)
+}
+
+// held says which objects the cache holds, as setup.CacheOptions has it.
+func held(v *store.Version) bool {
+	switch v.Kind {
+	case store.Secrets:
+		return false
+	case store.HardwareData:
+		return v.Labels()[infrav1.ClaimUIDLabel] != ""
+	default:
+		return true
+	}
+}
+
+// claimController is the reconciler of claims. Whoever adds a reconciler to the
+// manager adds it to the list in start.
+func (m *manager) claimController() *controller {
+	w := m.world
+	m.claims = &hostclaim.Reconciler{
+		Client:       client.WithFieldOwner(store.NewClient(w.backend, m.cache, gate), infrav1.HostClaimManagerFieldOwner),
+		Live:         store.NewClient(w.backend, nil, gate),
+		Pool:         pool.New(),
+		Secrets:      secretWatch{m},
+		Events:       recorder{w},
+		Clock:        w.clock,
+		OwnNamespace: policy.Own(false),
+	}
+	if err := hostclaim.AddIndexes(w.ctx, m.cache); err != nil {
+		w.fail("start", "%v", err)
+	}
+	own := hostclaim.Watch{Object: &bmov1alpha1.HostClaim{}, Handler: &handler.EnqueueRequestForObject{}}
+	return &controller{
+		name: "hostclaim", reconciler: m.claims, queue: newQueue(w.clock),
+		watches: append([]hostclaim.Watch{own}, m.claims.Watches()...),
+		sources: []source.Source{m.claims.Pool.Source()},
+	}
+}
+
+// crash ends all passes where they are.
+func (m *manager) crash() {
+	m.world.tracef("%s crashes with %d passes under way", m, len(m.passes))
+	for _, p := range m.passes {
+		p.dead = true
+		p.stop()
+	}
+	m.leads, m.passes, m.controllers, m.cache = false, nil, nil, nil
+}
+
+// advance lets the cache see the next event of a kind, and tells the handlers.
+func (m *manager) advance(kind store.Kind) {
+	if kind == store.Secrets {
+		m.listSecrets()
+	}
+	if m.cache.Behind(kind) == 0 {
+		return
+	}
+	e := m.cache.Advance(kind)
+	m.world.tracef("%s sees %s %s", m, kind, versions(e))
+	switch kind {
+	case store.Secrets:
+		if m.secrets[e.Key.Namespace] {
+			m.wakeForSecret(e.Key.Namespace, e.Key.Name)
+		}
+	case store.HardwareData:
+		m.foreignFacts(e)
+	}
+	m.deliver(kind, kept(e.Before), kept(e.After))
+}
+
+func kept(v *store.Version) *store.Version {
+	if v == nil || !held(v) {
+		return nil
+	}
+	return v
+}
+
+// behind says that something has happened that the manager has not seen.
+func (m *manager) behind(kind store.Kind) bool {
+	return m.cache.Behind(kind) > 0 || (kind == store.Secrets && len(m.listing) > 0)
+}
+
+// deliver tells the handlers of an event.
+func (m *manager) deliver(kind store.Kind, before, after *store.Version) {
+	for _, c := range m.controllers {
+		for _, watch := range c.watches {
+			if watched, _ := store.KindOf(watch.Object); watched == kind {
+				handle(m.world.ctx, watch, c.queue, before, after)
+			}
+		}
+	}
+}
+
+// handle passes one event to one handler.
+func handle(ctx context.Context, watch hostclaim.Watch, q *queue, before, after *store.Version) {
+	agreed := func(ask func(predicate.Predicate) bool) bool {
+		return !slices.ContainsFunc(watch.Predicates, func(p predicate.Predicate) bool { return !ask(p) })
+	}
+	switch {
+	case before == nil && after == nil:
+	case before == nil:
+		e := event.CreateEvent{Object: after.Object()}
+		if agreed(func(p predicate.Predicate) bool { return p.Create(e) }) {
+			watch.Handler.Create(ctx, e, q)
+		}
+	case after == nil:
+		e := event.DeleteEvent{Object: before.Object()}
+		if agreed(func(p predicate.Predicate) bool { return p.Delete(e) }) {
+			watch.Handler.Delete(ctx, e, q)
+		}
+	default:
+		e := event.UpdateEvent{ObjectOld: before.Object(), ObjectNew: after.Object()}
+		if agreed(func(p predicate.Predicate) bool { return p.Update(e) }) {
+			watch.Handler.Update(ctx, e, q)
+		}
+	}
+}
+
+// foreignFacts tells of a HardwareData that the cache does not hold, as the cache
+// of names in package setup does.
+func (m *manager) foreignFacts(e store.Event) {
+	for _, v := range []*store.Version{e.Before, e.After} {
+		if v != nil && !held(v) {
+			m.wake(m.claims.FactsToClaims(m.world.ctx, v.Metadata()))
+		}
+	}
+}
+
+func (m *manager) wake(keys []reconcile.Request) {
+	for _, key := range keys {
+		m.controllers[0].queue.Add(key)
+	}
+}
+
+func (m *manager) wakeForSecret(namespace, name string) {
+	m.wake(m.claims.SecretToClaims(m.world.ctx, namespace, name))
+}
+
+// listSecrets begins the watches that were asked for.
+func (m *manager) listSecrets() {
+	for _, namespace := range m.listing {
+		m.wakeForSecret(namespace, "")
+		for _, v := range m.world.log.All(store.Secrets) {
+			if v.Key.Namespace == namespace {
+				m.wakeForSecret(namespace, v.Key.Name)
+			}
+		}
+	}
+	m.listing = nil
+}
+
+// secretWatch plays package secretwatch.
+type secretWatch struct{ manager *manager }
+
+// Ensure watches the Secrets of a namespace from now on.
+func (s secretWatch) Ensure(namespace string) {
+	if !s.manager.secrets[namespace] {
+		s.manager.secrets[namespace] = true
+		s.manager.listing = append(s.manager.listing, namespace)
+	}
+}
+
+// Release watches them no more, unless somebody needs them.
+func (s secretWatch) Release(namespace string, needed func() (bool, error)) error {
+	if still, err := needed(); still || err != nil {
+		return err
+	}
+	delete(s.manager.secrets, namespace)
+	s.manager.listing = slices.DeleteFunc(s.manager.listing, func(n string) bool { return n == namespace })
+	return nil
+}

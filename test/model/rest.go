@@ -1,0 +1,229 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package model
+
+import (
+	"slices"
+	"strings"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selection"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/model/store"
+)
+
+// patience is how many steps a world may take to come to rest.
+const patience = 4000
+
+// drain ends all faults, mends what people must mend, and lets everybody finish.
+func (w *World) drain() {
+	w.draining = true
+	w.tracef("from here on nothing new happens")
+	w.oneLeader()
+	w.mendAll()
+	for range patience {
+		if w.Failure != nil || !w.settle() {
+			return
+		}
+		w.step++
+	}
+	w.fail(ComesToRest, "%d steps were not enough", patience)
+}
+
+// oneLeader lets the last manager that was started lead alone. What the others
+// have begun they finish at any time.
+func (w *World) oneLeader() {
+	w.ensureLeader()
+	led := false
+	for _, m := range slices.Backward(w.managers) {
+		m.leads = m.leads && !led
+		led = led || m.leads
+		for _, p := range m.passes {
+			p.sleeps = 0
+		}
+	}
+}
+
+// mendAll does what the people would do about claims and hosts that wait for
+// them.
+func (w *World) mendAll() {
+	for _, v := range w.log.All(store.Claims) {
+		if paused(claimOf(v)) {
+			edit(w, tenantName, v, "", func(claim *bmov1alpha1.HostClaim) {
+				delete(claim.Annotations, clusterv1.PausedAnnotation)
+			})
+		}
+	}
+	for range 2 {
+		for _, v := range w.log.All(store.Hosts) {
+			w.letGo(v)
+		}
+	}
+}
+
+// settle takes one step of the way to rest; false when there is none left.
+func (w *World) settle() bool {
+	underway := false
+	for _, m := range w.managers {
+		underway = underway || len(m.passes) > 0
+	}
+	if underway && chance(w.choices, 2) {
+		return w.goOn()
+	}
+	for _, m := range w.managers {
+		for _, kind := range store.Kinds() {
+			if m.leads && m.behind(kind) {
+				w.catchUp(m, kind)
+				return true
+			}
+		}
+	}
+	switch {
+	case w.begin(), underway && w.goOn(), w.operate(), w.wakeDelayed(), w.collectGarbage():
+		return true
+	default:
+		return w.waitForDeadline()
+	}
+}
+
+// waitForDeadline passes the time until the first key comes back.
+func (w *World) waitForDeadline() bool {
+	for _, m := range w.managers {
+		for _, c := range m.controllers {
+			if m.leads && len(c.queue.later) > 0 {
+				c.queue.wakeLater(0)
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// checkRest judges what is left when everything has come to rest.
+func (w *World) checkRest() {
+	for _, v := range w.log.All(store.Hosts) {
+		w.checkHost(v)
+	}
+	for _, v := range w.log.All(store.Secrets) {
+		if l := w.lives[uidLabel(v)]; l != nil {
+			if _, exists := w.liveClaim(uidLabel(v)); !exists && !l.stripped {
+				w.fail(NothingLeft, "secret %s is left of claim %s/%s", v.Key, l.namespace, l.name)
+			}
+		}
+	}
+	for _, v := range w.log.All(store.Claims) {
+		w.checkClaim(v)
+	}
+}
+
+// checkHost judges a host at rest.
+func (w *World) checkHost(v *store.Version) {
+	host := hostOf(v)
+	if uid := consumer(v); uid != "" {
+		l := w.lives[uid]
+		if _, exists := w.liveClaim(uid); !exists && !l.stripped {
+			w.fail(NothingLeft, "host %s is booked for ever for claim %s/%s, which is gone", v.Key, l.namespace, l.name)
+		}
+		return
+	}
+	for key := range host.Annotations {
+		if strings.HasPrefix(key, "hostclaim.metal3.io/") {
+			w.fail(NothingLeft, "host %s is free and has annotation %s", v.Key, key)
+		}
+	}
+	if _, found := host.Labels[infrav1.ClaimUIDLabel]; found {
+		w.fail(NothingLeft, "host %s is free and has the label of a claim", v.Key)
+	}
+	if mode := w.machines[v.UID].mode; mode != "" && mode != host.Spec.AutomatedCleaningMode {
+		w.fail(CleaningStored, "host %s came back with cleaning mode %s instead of %s", v.Key, host.Spec.AutomatedCleaningMode, mode)
+	}
+}
+
+// checkClaim judges a claim at rest.
+func (w *World) checkClaim(v *store.Version) {
+	l := w.lives[v.UID]
+	host, bound := w.hostNaming(v.UID)
+	switch {
+	case v.Deleting():
+		w.fail(NothingLeft, "claim %s is deleted and does not go", v.Key)
+	case l.keeps != "" && (!bound || host.UID != l.keeps) && !l.lost:
+		w.fail(OneHost, "claim %s was moved with its host and does not have it", v.Key)
+	case bound:
+		w.checkBound(v, host)
+	default:
+		w.checkUnbound(v, l)
+	}
+}
+
+// associated is the condition Associated of a claim; empty while there is none.
+func associated(claim *bmov1alpha1.HostClaim) metav1.Condition {
+	if c := meta.FindStatusCondition(claim.Status.Conditions, bmov1alpha1.AssociatedCondition); c != nil {
+		return *c
+	}
+	return metav1.Condition{}
+}
+
+// checkBound judges what a claim with a host says.
+func (w *World) checkBound(v, host *store.Version) {
+	ref := claimOf(v).Status.BareMetalHost
+	if associated(claimOf(v)).Status != metav1.ConditionTrue {
+		w.fail(StatusIsTrue, "claim %s has a host and does not say so", v.Key)
+	}
+	if ref == nil || ref.Name != host.Key.Name || ref.Namespace != host.Key.Namespace {
+		w.fail(StatusIsTrue, "claim %s names another host than its own", v.Key)
+	}
+}
+
+// checkUnbound judges what a claim without a host says, and that it has to wait.
+func (w *World) checkUnbound(v *store.Version, l *life) {
+	claim := claimOf(v)
+	switch c := associated(claim); {
+	case meta.IsStatusConditionTrue(claim.Status.Conditions, infrav1.StoodDownCondition):
+		w.fail(StatusIsTrue, "claim %s was given up for a controller that does not exist", v.Key)
+	case c.Status == metav1.ConditionTrue:
+		w.fail(StatusIsTrue, "claim %s has no host and says it has", v.Key)
+	case c.Reason != bmov1alpha1.MissingBareMetalHostReason:
+		w.checkWaiting(v)
+	case !l.lost:
+		w.fail(StatusIsTrue, "claim %s reports the loss of a host and never lost one", v.Key)
+	}
+}
+
+// checkWaiting judges a claim without a host.
+func (w *World) checkWaiting(v *store.Version) {
+	claim := claimOf(v)
+	criteria, err := selection.Parse(claim)
+	if err != nil {
+		return
+	}
+	for _, host := range w.log.All(store.Hosts) {
+		admitted := host.Key.Namespace == v.Key.Namespace ||
+			w.admittedSince(w.log.Position(), v.Key.Namespace, host.Key.Namespace)
+		if admitted && selection.Fits(criteria, hostOf(host)) == "" {
+			w.fail(NobodyForgot, "claim %s waits and host %s is free for it", v.Key, host.Key)
+		}
+	}
+}
+
+func uidLabel(v *store.Version) types.UID {
+	return types.UID(v.Labels()[infrav1.SecretClaimUIDLabel])
+}

@@ -1,0 +1,265 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package model
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/test/model/store"
+)
+
+// Config says how a schedule is played.
+type Config struct {
+	// Steps is how long things happen before everything comes to rest.
+	Steps int
+	// Without are features that never occur.
+	Without []Feature
+	// Trace makes a failed schedule tell everything that happened.
+	Trace bool
+	// Prefix starts the names of all namespaces.
+	Prefix string
+	// Backend makes the API server; nil for one in memory.
+	Backend func(log *store.Log) store.Backend
+}
+
+// World is everything in one schedule.
+type World struct {
+	// Failure is the first invariant that did not hold.
+	Failure *Violation
+	// Counts are what was played.
+	Counts map[string]int
+
+	config   Config
+	ctx      context.Context //nolint:containedctx // One life long, and the same for every coroutine.
+	choices  Choices
+	features map[Feature]bool
+	table    table
+	clock    *steady
+	log      *store.Log
+	backend  store.Backend
+	managers []*manager
+	writer   *pass // nil while a player writes
+	step     int
+	trace    []string
+	// attention are claims and hosts of requests that stall: players like to
+	// meddle with them.
+	attention []client.ObjectKey
+	// draining says that nothing new happens any more.
+	draining bool
+
+	tenants, infra []string
+	lives          map[types.UID]*life
+	machines       map[types.UID]*machine
+	// restoring says that an administrator recreates objects, which no
+	// invariant judges.
+	restoring bool
+	hosts     int
+	serial    int
+}
+
+// life is what one incarnation of a claim has gone through.
+type life struct {
+	namespace, name string
+	// wiped, stripped and moved say what players did to it, lost that its host
+	// was deleted.
+	wiped, stripped, moved, lost bool
+	// pausedForMove says that it is to be moved next.
+	pausedForMove bool
+	// keeps is the host that was moved with it.
+	keeps types.UID
+}
+
+// machine is the server behind a host.
+type machine struct {
+	// data is the claim whose data is on the disks.
+	data types.UID
+	// mode is the cleaning mode that the administrator wants.
+	mode bmov1alpha1.AutomatedCleaningMode
+}
+
+// Play plays one schedule to its end or to the first violation.
+func Play(config Config, choices Choices) *World {
+	w := &World{
+		Counts: map[string]int{}, config: config, choices: choices,
+		ctx:   ctrl.LoggerInto(context.Background(), logr.Discard()),
+		clock: &steady{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)},
+		lives: map[types.UID]*life{}, machines: map[types.UID]*machine{},
+	}
+	w.log = store.NewLog(w.observe)
+	if config.Backend == nil {
+		w.backend = store.NewMemory(w.log, w.clock)
+	} else {
+		w.backend = config.Backend(w.log)
+	}
+	w.features = drawFeatures(choices, config.Without)
+	w.table = newTable(w.features)
+	w.populate()
+	w.managers[0].start()
+	for w.step = 1; w.step <= config.Steps && w.Failure == nil && !choices.Spent(); w.step++ {
+		w.happen()
+	}
+	if w.Failure == nil {
+		w.drain()
+	}
+	if w.Failure == nil {
+		w.checkRest()
+	}
+	for _, m := range w.managers {
+		m.crash()
+	}
+	return w
+}
+
+// populate makes namespaces, policies, hosts and secrets.
+func (w *World) populate() {
+	c := w.choices
+	for i := range 1 + c.Intn(2) {
+		w.tenants = append(w.tenants, w.namespace(fmt.Sprintf("tenant%d", i)))
+	}
+	for i := range 1 + c.Intn(2) {
+		w.infra = append(w.infra, w.namespace(fmt.Sprintf("infra%d", i)))
+	}
+	for _, namespace := range w.infra {
+		w.makePolicy(namespace)
+	}
+	for range 1 + c.Intn(4) {
+		w.makeHost()
+	}
+	for _, namespace := range w.tenants {
+		w.makeSecret(namespace, "boot")
+		w.makeSecret(namespace, "net")
+	}
+	for range 1 + c.Intn(2) {
+		w.makeClaim()
+	}
+	w.managers = []*manager{{world: w, id: 0}, {world: w, id: 1}}
+}
+
+func (w *World) namespace(name string) string {
+	labels := map[string]any{}
+	if chance(w.choices, 2) {
+		labels["tier"] = "gold"
+	}
+	name = w.config.Prefix + name
+	w.create(store.Namespaces, map[string]any{"metadata": map[string]any{"name": name, "labels": labels}})
+	return name
+}
+
+// infraNamespace says that a namespace belongs to the infrastructure team.
+func (w *World) infraNamespace(name string) bool {
+	return slices.Contains(w.infra, name)
+}
+
+// create lets a player create an object.
+func (w *World) create(kind store.Kind, object map[string]any) (*store.Version, bool) {
+	v, err := w.backend.Create(w.ctx, kind, object, "player")
+	if err != nil {
+		w.tracef("player: create %s -> %v", kind, err)
+		return nil, false
+	}
+	w.tracef("player: create %s %s", kind, show(v))
+	return v, true
+}
+
+// createTyped is create for a Go object.
+func (w *World) createTyped(kind store.Kind, object client.Object) (*store.Version, bool) {
+	body, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		w.fail("player", "%v", err)
+		return nil, false
+	}
+	if meta, ok := body["metadata"].(map[string]any); ok {
+		delete(meta, "creationTimestamp")
+	}
+	return w.create(kind, body)
+}
+
+// edit lets a player change an object, or its status.
+func edit[T client.Object](w *World, who string, v *store.Version, subresource string, change func(T)) bool {
+	before := v.Object()
+	after, ok := before.DeepCopyObject().(T)
+	if !ok {
+		w.fail("player", "edits another kind than it thinks")
+		return false
+	}
+	change(after)
+	patch, err := client.MergeFrom(before).Data(after)
+	if err != nil {
+		w.fail("player", "%v", err)
+		return false
+	}
+	return w.patch(who, v, subresource, patch)
+}
+
+// patch lets a player patch an object.
+func (w *World) patch(who string, v *store.Version, subresource string, patch []byte) bool {
+	if string(patch) == "{}" {
+		return false
+	}
+	_, err := w.backend.Patch(w.ctx, store.Change{
+		Kind: v.Kind, Key: v.Key, Subresource: subresource, Patch: patch, Manager: who,
+	})
+	w.tracef("%s: patch %s %s %s %s -> %v", who, v.Kind, subresource, v.Key, patch, err)
+	return err == nil
+}
+
+// remove lets a player delete an object.
+func (w *World) remove(who string, v *store.Version) bool {
+	err := w.backend.Delete(w.ctx, v.Kind, v.Key, client.Preconditions{UID: &v.UID})
+	w.tracef("%s: delete %s %s -> %v", who, v.Kind, v.Key, err)
+	return err == nil
+}
+
+// pick returns one object of a kind that fits, if there is any.
+func (w *World) pick(kind store.Kind, fits func(*store.Version) bool) (*store.Version, bool) {
+	var found, attractive []*store.Version
+	for _, v := range w.log.All(kind) {
+		if fits(v) {
+			found = append(found, v)
+			if slices.Contains(w.attention, v.Key) {
+				attractive = append(attractive, v)
+			}
+		}
+	}
+	if len(attractive) > 0 && !chance(w.choices, 3) {
+		return one(w.choices, attractive), true
+	}
+	if len(found) == 0 {
+		return nil, false
+	}
+	return one(w.choices, found), true
+}
+
+func claimOf(v *store.Version) *bmov1alpha1.HostClaim {
+	claim, _ := v.Object().(*bmov1alpha1.HostClaim)
+	return claim
+}
+
+func hostOf(v *store.Version) *bmov1alpha1.BareMetalHost {
+	host, _ := v.Object().(*bmov1alpha1.BareMetalHost)
+	return host
+}
