@@ -35,8 +35,18 @@ type Facts struct {
 	// RemoteHost says that the server is registered in another cluster, where
 	// namespaces mean something else.
 	RemoteHost bool
-	// Addresses are the answers of the pools, by the name of the pool.
-	Addresses map[string]Address
+	// Addresses are the answers of the pools.
+	Addresses map[Lease]Address
+}
+
+// Lease names one of the addresses that a machine has from pools. The first
+// from a pool has no Network; it is also the one that metadata speaks of.
+type Lease struct {
+	// Pool is the name of the pool.
+	Pool string
+	// Network is the id of the network of the template that has the address for
+	// itself, because another network has the first one.
+	Network string
 }
 
 // Object is what a template sees of an API object.
@@ -98,11 +108,11 @@ func (f Facts) BootMAC() (string, error) {
 	return f.Host.BootMACAddress, nil
 }
 
-// Address returns what the pool of that name gave to the machine.
-func (f Facts) Address(pool string) (Address, error) {
-	address, ok := f.Addresses[pool]
+// Address returns what a pool gave to the machine.
+func (f Facts) Address(lease Lease) (Address, error) {
+	address, ok := f.Addresses[lease]
 	if !ok {
-		return Address{}, AddressNotFoundError{Pool: pool}
+		return Address{}, AddressNotFoundError(lease)
 	}
 	return address, nil
 }

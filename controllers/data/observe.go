@@ -46,16 +46,16 @@ type observed struct {
 	// host is set by observeHost.
 	host hostview.Host
 	// held and steps are set by observePools: our claims, and what is to be done
-	// about each pool.
+	// about each address.
 	held  []addressclaims.Claim
 	steps []poolStep
-	// addresses are set by readAddresses, by the name of the pool.
-	addresses map[string]facts.Address
+	// addresses are set by readAddresses.
+	addresses map[facts.Lease]facts.Address
 }
 
-// poolStep is the next step for one pool.
+// poolStep is the next step for one address.
 type poolStep struct {
-	pool ippool.Pool
+	ask  ippool.Ask
 	step ippool.Step
 }
 

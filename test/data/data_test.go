@@ -230,6 +230,40 @@ networkData:
 	tn.gone("nodes-0-pool", &ipamv1alpha1.IPClaim{})
 }
 
+func TestEachNetworkOnAPoolGetsAnAddressOfItsOwn(t *testing.T) {
+	tn := newTenant(t)
+	tn.pool("pool")
+	tn.template("nodes", `
+metaData: {ipAddressesFromPool: [{key: ip, name: pool}]}
+networkData:
+  links:
+    ethernets: [{id: e, type: phy, macAddress: {fromHostInterface: eth0}}]
+    vlans: [{id: v, vlanID: 7, vlanLink: e}]
+  networks:
+    ipv4:
+    - {id: nodes, link: e, ipAddressFromIPPool: pool}
+    - {id: storage, link: v, ipAddressFromIPPool: pool}
+`)
+	m := tn.machine("m")
+	tn.bind(m)
+	claim := tn.claim(m, "nodes")
+	metaData, networkData := tn.ready("nodes-0")
+	given := []any{}
+	for _, n := range networkData["networks"].([]any) {
+		network, _ := n.(map[string]any)
+		given = append(given, network["ip_address"])
+	}
+	tn.g.Expect(given).To(gomega.ConsistOf("192.0.2.10", "192.0.2.11"))
+	tn.g.Expect(metaData).To(gomega.HaveKeyWithValue("ip", given[0]))
+	second := &ipamv1alpha1.IPClaim{}
+	tn.g.Expect(tn.get("nodes-0-pool-storage", second)).To(gomega.Succeed())
+	tn.g.Expect(second.Annotations).To(gomega.HaveKeyWithValue(infrav1.ClaimNetworkAnnotation, "storage"))
+
+	tn.release(claim)
+	tn.gone("nodes-0-pool", &ipamv1alpha1.IPClaim{})
+	tn.gone("nodes-0-pool-storage", second)
+}
+
 func TestAnAddressStaysWhileItsMachineLives(t *testing.T) {
 	tn := newTenant(t)
 	tn.pool("pool")
