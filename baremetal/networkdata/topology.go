@@ -73,6 +73,11 @@ func (r *renderer) topology(spec *infrav1.NetworkDataLink) {
 			r.fail(item("links", id), TemplateError{Problem: "the link is below itself", Remedy: "put it on another link"})
 		}
 	}
+	r.ownNames(spec)
+}
+
+// ownNames notes links that would be one device, or have one name.
+func (r *renderer) ownNames(spec *infrav1.NetworkDataLink) {
 	r.distinct("vlanID on that vlanLink", func(tell func(id, value string)) {
 		for _, vlan := range spec.Vlans {
 			if vlan.VlanID != nil {

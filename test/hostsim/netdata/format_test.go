@@ -39,12 +39,12 @@ networks: [{id: net, type: ipv4, link: v, ip_address: 10.0.0.2, netmask: 255.255
 services: [{type: dns, address: 8.8.8.8}]`,
 		},
 		"names what is missing and what is too much": {
-			given: `links: [{type: phy, colour: red}, {id: b, type: bond}, {id: v, type: vlan}]
+			given: `links: [{type: phy, hue: red}, {id: b, type: bond}, {id: v, type: vlan}]
 networks: [{id: net, type: ipv4, link: b, routes: [{}]}, {id: d, type: ipv4_dhcp, link: b, ip_address: 10.0.0.1}]
 services: [{type: ntp}]
 extra: 1`,
 			want: []string{
-				"ethernet_mac_address is missing", "id is missing", "colour is no field of the format", "bond_links is missing", "bond_mode is missing",
+				"ethernet_mac_address is missing", "id is missing", "hue is no field of the format", "bond_links is missing", "bond_mode is missing",
 				"vlan_id is missing", "vlan_link is missing", "vlan_mac_address is missing", "ip_address is missing", "netmask is missing",
 				"gateway is missing", `"ntp" is none of ["dns"]`, "address is missing", "extra is no field of the format",
 				"ip_address is no field of the format",
@@ -54,8 +54,10 @@ extra: 1`,
 			given: `links: [{id: 3, type: zebra, name: "much too long a name", mtu: 1.5, ethernet_mac_address: 00-00-00-00-00-01},
   {id: b, type: bond, bond_mode: 802.3ad, bond_links: eth0, bond_x: [1]}, 7]
 networks: [{id: net, type: ipv4, link: l, ip_address: "fd00::1", netmask: x, routes: [{network: "::", netmask: 0.0.0.0, gateway: 10.0.0.1}]}]`,
-			want: []string{"3 is no text", `"zebra" is none of`, "is no name of a device", "1.5 is no number between", "is no MAC address as the kernel",
-				"eth0 is no list", "[1] is no single value", "7 is no object", `"fd00::1" is no address of that family`, `"::" is no address of that family`},
+			want: []string{
+				"3 is no text", `"zebra" is none of`, "is no name of a device", "1.5 is no number between", "is no MAC address as the kernel",
+				"eth0 is no list", "[1] is no single value", "7 is no object", `"fd00::1" is no address of that family`, `"::" is no address of that family`,
+			},
 		},
 		"names links that would be one device": {
 			given: `links: [` + eth0 + `, {id: e, type: phy, name: en9, ethernet_mac_address: "00:00:00:00:00:01"}, {id: f, type: phy, name: en9, ethernet_mac_address: "00:00:00:00:00:0a"},

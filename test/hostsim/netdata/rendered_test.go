@@ -226,8 +226,10 @@ func (g *generator) network(i int) {
 func (g *generator) routesV4() []infrav1.NetworkDataRoutev4 {
 	return []infrav1.NetworkDataRoutev4{
 		{Network: "0.0.0.0", Gateway: infrav1.NetworkGatewayv4{FromIPPool: g.pool("four")}},
-		{Network: "198.51.100.0", Prefix: ptr.To(int32(24)), Gateway: infrav1.NetworkGatewayv4{String: "192.0.2.9"},
-			Services: &infrav1.NetworkDataServicev4{DNS: []infrav1.IPv4Address{"192.0.2.8"}, DNSFromIPPool: g.pool("four")}},
+		{
+			Network: "198.51.100.0", Prefix: ptr.To(int32(24)), Gateway: infrav1.NetworkGatewayv4{String: "192.0.2.9"},
+			Services: &infrav1.NetworkDataServicev4{DNS: []infrav1.IPv4Address{"192.0.2.8"}, DNSFromIPPool: g.pool("four")},
+		},
 	}[:g.IntN(3)]
 }
 
