@@ -258,14 +258,14 @@ func (w *model) write(call func() error) error {
 func (w *model) play(steps int) {
 	for range steps {
 		place := w.places[w.random.IntN(len(w.places))]
-		switch w.random.IntN(9) {
+		switch w.random.IntN(18) {
 		case 0:
 			w.begin(place)
 		case 1:
 			w.end(place)
-		case 2:
+		case 2, 3, 4, 5:
 			w.meddle()
-		case 3, 4, 5:
+		case 6, 7, 8, 9, 10:
 			w.addressManager()
 		default:
 			w.pass(place)

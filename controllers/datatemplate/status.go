@@ -40,7 +40,7 @@ const (
 	// maxIndexes bounds status.indexes. The list is for people; no decision
 	// depends on it, and a template serves more machines than that.
 	maxIndexes = 512
-	// maxMessage bounds status.errorMessage.
+	// maxMessage bounds status.errorMessage, and what is said about a template.
 	maxMessage = 512
 )
 
@@ -162,7 +162,7 @@ func describe(s *scope) {
 		setReady(s.template, metav1.ConditionFalse, infrav1.DeletingReason,
 			"The template is being deleted; it stays until no machine uses it")
 	case problem != nil:
-		setReady(s.template, metav1.ConditionFalse, infrav1.InvalidTemplateReason, problem.Error())
+		setReady(s.template, metav1.ConditionFalse, infrav1.InvalidTemplateReason, cut(problem.Error()))
 	default:
 		setReady(s.template, metav1.ConditionTrue, infrav1.DataTemplateReadyReason, "")
 	}
