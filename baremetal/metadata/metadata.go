@@ -120,6 +120,10 @@ func prefix(a facts.Address) string {
 
 func (w *writer) pool(list string, entries []infrav1.FromPool, value func(facts.Address) string) {
 	for _, entry := range entries {
+		if entry.Name == "" {
+			w.set(list, entry.Key, "", errors.New("the entry names no pool: set name"))
+			continue
+		}
 		address, err := w.facts.Address(facts.Lease{Pool: entry.Name})
 		w.set(list, entry.Key, value(address), err)
 	}

@@ -156,6 +156,10 @@ func TestRenderRefuses(t *testing.T) {
 			spec: infrav1.MetaData{PrefixesFromPool: []infrav1.FromPool{{Key: "p", Name: "slow"}}},
 			want: `metaData.prefixesFromPool[p]: pool "slow" has not given an address yet`,
 		},
+		"an entry that names no pool": {
+			spec: infrav1.MetaData{GatewaysFromPool: []infrav1.FromPool{{Key: "g"}}},
+			want: `metaData.gatewaysFromPool[g]: the entry names no pool: set name`,
+		},
 		"objects that nobody knows, all of them": {
 			spec: infrav1.MetaData{
 				ObjectNames:     []infrav1.MetaDataObjectName{{Key: "a", Object: "cluster"}},
