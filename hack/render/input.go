@@ -19,6 +19,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -40,6 +41,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/facts"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostview"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/ippool"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/crdschema"
 )
 
 // input is what the files hold.
@@ -80,7 +82,31 @@ func (o options) read() (*input, error) {
 	if err := templates.one(infrav1.GroupVersion.String(), "Metal3DataTemplate", wanted, in.template); err != nil {
 		return nil, err
 	}
+	if err := checkTemplate(templates, in.template.Name); err != nil {
+		return nil, err
+	}
 	return in, errors.Join(in.readHost(o.hardware), in.readPools(o.pools))
+}
+
+// checkTemplate says why an API server would not take a template.
+func checkTemplate(from file, name string) error {
+	schema, err := crdschema.Load("metal3datatemplates")
+	if err != nil {
+		return err
+	}
+	for _, i := range from.items {
+		var object map[string]any
+		if i.Kind != "Metal3DataTemplate" || i.Metadata.Name != name {
+			continue
+		}
+		if err := yaml.Unmarshal(i.text, &object); err != nil {
+			return err
+		}
+		if err := schema.Check(context.Background(), object).ToAggregate(); err != nil {
+			return fmt.Errorf("%s: the API server would not take Metal3DataTemplate %q: %w", from.path, name, err)
+		}
+	}
+	return nil
 }
 
 // readMachine reads the Machine, or makes one up: Cluster API gives both machines

@@ -116,6 +116,17 @@ func TestErrors(t *testing.T) {
 		"a field that does not exist": {
 			args: files("--machine=" + machine(t, "misspelled", "")), want: []string{`unknown field "spec.metaData.string": correct the field`},
 		},
+		"a template that the API server would not take": {
+			args: files("--machine=" + machine(t, "invalid", "")),
+			want: []string{
+				`the API server would not take Metal3DataTemplate "invalid"`, "spec.metaData.strings[0].value: Required value",
+				`spec.networkData.links.ethernets[0].type: Unsupported value: "card"`,
+			},
+		},
+		"a template that breaks a rule": {
+			args: files("--machine=" + machine(t, "no-pool", "")),
+			want: []string{"no address pool is named: set fromPoolRef, ipAddressFromIPPool or fromPoolAnnotation"},
+		},
 		"a template of an older version": {
 			args: files("--machine=" + machine(t, "old", "")), want: []string{"v1beta1 is not read: write it as Metal3DataTemplate of", "v1beta2"},
 		},
