@@ -381,6 +381,32 @@ func TestAPausedClusterStandsStill(t *testing.T) {
 	})
 }
 
+func TestClustersThatShareATemplateDoNotPauseEachOther(t *testing.T) {
+	tn := newTenant(t)
+	tn.create(&clusterv1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Name: "b"},
+		Spec: clusterv1.ClusterSpec{Paused: ptr.To(true), InfrastructureRef: clusterv1.ContractVersionedObjectReference{
+			APIGroup: infrav1.GroupName, Kind: "Metal3Cluster", Name: "b",
+		}},
+	})
+	tn.template("nodes", "metaData: {indexes: [{key: index}]}")
+	first, second := tn.machine("first"), tn.machine("second")
+	tn.bind(first)
+	tn.bind(second)
+	first.Labels = map[string]string{clusterv1.ClusterNameLabel: "b"}
+	paused := tn.claim(first, "nodes")
+	tn.eventually("first", paused, func(g gomega.Gomega) {
+		g.Expect(meta.IsStatusConditionTrue(paused.Status.Conditions, infrav1.PausedCondition)).To(gomega.BeTrue())
+	})
+	tn.claim(second, "nodes")
+	tn.ready("nodes-0")
+
+	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: tn.namespace, Name: "b"}}
+	tn.patch(cluster, func() { cluster.Spec.Paused = ptr.To(false) })
+	metaData, _ := tn.ready("nodes-1")
+	tn.g.Expect(metaData).To(gomega.HaveKeyWithValue("index", "1"))
+}
+
 func TestDataWhoseClaimVanishedIsReleased(t *testing.T) {
 	tn := newTenant(t)
 	tn.pool("pool")
