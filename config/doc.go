@@ -16,5 +16,6 @@ limitations under the License.
 
 // Package config checks the roles of this folder: that no marker in the code and
 // no edit by hand gives a manager or a user more than docs/tenants-and-policies.md
-// says. It takes nothing but the files, and holds no code besides tests.
+// says. It takes nothing but the files. Besides tests it holds the files themselves
+// for programs that need the CRDs where there is no cluster.
 package config

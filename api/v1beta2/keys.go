@@ -195,6 +195,11 @@ const (
 // later, the provider manager gives the claim back and makes a new one.
 const PoolStateAnnotation = "hostclaim.metal3.io/pool-state"
 
+// ClaimNetworkAnnotation is on an IPClaim or IPAddressClaim: the id of the network
+// of the data template that the address is for, if another network of the same
+// machine has the first address of the pool.
+const ClaimNetworkAnnotation = "hostclaim.metal3.io/network"
+
 // Keys that come from CAPM3 and keep their names.
 const (
 	// HostAnnotation is on a Metal3Machine: <namespace>/<name> of the

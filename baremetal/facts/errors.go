@@ -77,12 +77,17 @@ func (e AnnotationNotFoundError) Error() string {
 	return fmt.Sprintf("%s %q has no annotation %q: %s", e.Object, e.Name, e.Annotation, remedy)
 }
 
-// AddressNotFoundError says that no address of a pool is known.
-type AddressNotFoundError struct {
-	// Pool is the name of the pool.
-	Pool string
-}
+// AddressNotFoundError says that an address is not known.
+type AddressNotFoundError Lease
 
 func (e AddressNotFoundError) Error() string {
+	if e.Network != "" {
+		return fmt.Sprintf("pool %q has not given an address for network %q yet", e.Pool, e.Network)
+	}
 	return fmt.Sprintf("pool %q has not given an address yet", e.Pool)
+}
+
+// IsAddressNotFound finds an AddressNotFoundError in the chain of err.
+func IsAddressNotFound(err error) bool {
+	return errors.As(err, &AddressNotFoundError{})
 }

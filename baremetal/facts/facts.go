@@ -17,6 +17,10 @@ limitations under the License.
 package facts
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostview"
 )
@@ -35,8 +39,43 @@ type Facts struct {
 	// RemoteHost says that the server is registered in another cluster, where
 	// namespaces mean something else.
 	RemoteHost bool
-	// Addresses are the answers of the pools, by the name of the pool.
-	Addresses map[string]Address
+	// Addresses are the answers of the pools.
+	Addresses map[Lease]Address
+}
+
+// Sources are the objects that facts are taken from.
+type Sources struct {
+	Data          *infrav1.Metal3Data
+	Machine       *clusterv1.Machine
+	Metal3Machine *infrav1.Metal3Machine
+	Host          hostview.Host
+}
+
+// New gathers the facts of one machine. Addresses are not among them yet: which
+// are asked for follows from the rest.
+func New(from Sources) Facts {
+	return Facts{
+		Namespace:     from.Data.Namespace,
+		Index:         ptr.Deref(from.Data.Spec.Index, 0),
+		Machine:       object(from.Machine),
+		Metal3Machine: object(from.Metal3Machine),
+		Host:          from.Host,
+		RemoteHost:    from.Metal3Machine.Spec.IdentityRef != nil,
+	}
+}
+
+func object(o metav1.Object) Object {
+	return Object{Name: o.GetName(), Labels: o.GetLabels(), Annotations: o.GetAnnotations()}
+}
+
+// Lease names one of the addresses that a machine has from pools. The first
+// from a pool has no Network; it is also the one that metadata speaks of.
+type Lease struct {
+	// Pool is the name of the pool.
+	Pool string
+	// Network is the id of the network of the template that has the address for
+	// itself, because another network has the first one.
+	Network string
 }
 
 // Object is what a template sees of an API object.
@@ -98,11 +137,11 @@ func (f Facts) BootMAC() (string, error) {
 	return f.Host.BootMACAddress, nil
 }
 
-// Address returns what the pool of that name gave to the machine.
-func (f Facts) Address(pool string) (Address, error) {
-	address, ok := f.Addresses[pool]
+// Address returns what a pool gave to the machine.
+func (f Facts) Address(lease Lease) (Address, error) {
+	address, ok := f.Addresses[lease]
 	if !ok {
-		return Address{}, AddressNotFoundError{Pool: pool}
+		return Address{}, AddressNotFoundError(lease)
 	}
 	return address, nil
 }

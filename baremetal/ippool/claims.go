@@ -20,6 +20,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
+	"regexp"
 
 	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -38,6 +39,9 @@ const (
 	hashLength = 8
 )
 
+// networkInName are the ids of networks that can be part of the name of an object.
+var networkInName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+
 // Request is on whose behalf a pool is asked.
 type Request struct {
 	// Data is the Metal3Data that owns the claim.
@@ -53,16 +57,16 @@ func (r Request) ByHostName() bool {
 	return r.Holder != r.Data.Name
 }
 
-// ClaimName returns the name of the claim on a pool.
-func (r Request) ClaimName(pool Pool) string {
-	return cut(r.Holder+"-"+pool.Name, maxName)
+// ClaimName returns the name of the claim for an address.
+func (r Request) ClaimName(ask Ask) string {
+	return cut(r.Holder+ask.claimSuffix(), maxName)
 }
 
 // IPClaim returns the claim on a pool of ip-address-manager, which is in the
 // given State.
-func (r Request) IPClaim(pool Pool, state string) *ipamv1alpha1.IPClaim {
-	meta := r.meta(pool)
-	meta.Annotations = map[string]string{infrav1.PoolStateAnnotation: state}
+func (r Request) IPClaim(ask Ask, state string) *ipamv1alpha1.IPClaim {
+	meta := r.meta(ask)
+	annotate(&meta, infrav1.PoolStateAnnotation, state)
 	return &ipamv1alpha1.IPClaim{
 		TypeMeta: metav1.TypeMeta{
 			APIVersion: ipamv1alpha1.GroupVersion.String(),
@@ -70,39 +74,39 @@ func (r Request) IPClaim(pool Pool, state string) *ipamv1alpha1.IPClaim {
 		},
 		ObjectMeta: meta,
 		Spec: ipamv1alpha1.IPClaimSpec{
-			Pool: corev1.ObjectReference{Name: pool.Name, Namespace: r.Data.Namespace},
+			Pool: corev1.ObjectReference{Name: ask.Name, Namespace: r.Data.Namespace},
 		},
 	}
 }
 
 // IPAddressClaim returns the claim on any other pool.
-func (r Request) IPAddressClaim(pool Pool) *capipamv1.IPAddressClaim {
+func (r Request) IPAddressClaim(ask Ask) *capipamv1.IPAddressClaim {
 	return &capipamv1.IPAddressClaim{
 		TypeMeta: metav1.TypeMeta{
 			APIVersion: capipamv1.GroupVersion.String(),
 			Kind:       "IPAddressClaim",
 		},
-		ObjectMeta: r.meta(pool),
+		ObjectMeta: r.meta(ask),
 		Spec: capipamv1.IPAddressClaimSpec{
-			PoolRef: capipamv1.IPPoolReference{Name: pool.Name, Kind: pool.Kind, APIGroup: pool.APIGroup},
+			PoolRef: capipamv1.IPPoolReference{Name: ask.Name, Kind: ask.Kind, APIGroup: ask.APIGroup},
 		},
 	}
 }
 
 // meta makes the claim the property of the Metal3Data. The finalizer keeps the
 // address until the Metal3Data gives it back.
-func (r Request) meta(pool Pool) metav1.ObjectMeta {
+func (r Request) meta(ask Ask) metav1.ObjectMeta {
 	labels := maps.Clone(r.Data.Labels)
 	if r.ByHostName() {
 		if labels == nil {
 			labels = map[string]string{}
 		}
 		labels[infrav1.DataNameLabel] = cut(r.Data.Name, maxLabel)
-		labels[infrav1.PoolNameLabel] = cut(pool.Name, maxLabel)
+		labels[infrav1.PoolNameLabel] = cut(ask.Name, maxLabel)
 	}
-	return metav1.ObjectMeta{
+	meta := metav1.ObjectMeta{
 		Namespace:  r.Data.Namespace,
-		Name:       r.ClaimName(pool),
+		Name:       r.ClaimName(ask),
 		Labels:     labels,
 		Finalizers: []string{infrav1.DataFinalizer},
 		OwnerReferences: []metav1.OwnerReference{{
@@ -113,6 +117,17 @@ func (r Request) meta(pool Pool) metav1.ObjectMeta {
 			Controller: ptr.To(true),
 		}},
 	}
+	if ask.Network != "" {
+		annotate(&meta, infrav1.ClaimNetworkAnnotation, ask.Network)
+	}
+	return meta
+}
+
+func annotate(meta *metav1.ObjectMeta, key, value string) {
+	if meta.Annotations == nil {
+		meta.Annotations = map[string]string{}
+	}
+	meta.Annotations[key] = value
 }
 
 // cut shortens a name that is too long; a hash of the whole keeps it unique.
@@ -120,6 +135,11 @@ func cut(name string, limit int) string {
 	if len(name) <= limit {
 		return name
 	}
-	sum := sha256.Sum256([]byte(name))
-	return name[:limit-hashLength-1] + "-" + hex.EncodeToString(sum[:])[:hashLength]
+	return name[:limit-hashLength-1] + "-" + hash(name)
+}
+
+// hash is short, and good for names.
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])[:hashLength]
 }

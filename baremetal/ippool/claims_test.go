@@ -40,9 +40,20 @@ func request(holder string) Request {
 	}
 }
 
+// first is the first address of a pool.
+func first(pool Pool) Ask {
+	return Ask{Pool: pool}
+}
+
 // noted adds the state of the pool to the metadata of a claim.
 func noted(meta metav1.ObjectMeta, state string) metav1.ObjectMeta {
 	meta.Annotations = map[string]string{infrav1.PoolStateAnnotation: state}
+	return meta
+}
+
+// forNetwork adds the network to the metadata of a claim.
+func forNetwork(network string, meta metav1.ObjectMeta) metav1.ObjectMeta {
+	annotate(&meta, infrav1.ClaimNetworkAnnotation, network)
 	return meta
 }
 
@@ -61,7 +72,7 @@ func TestClaims(t *testing.T) {
 		got, want any
 	}{
 		"an IPPool is asked by an IPClaim, which notes how the pool was then": {
-			got: request("nodes-0").IPClaim(NewPool("pool", "", ""), "now"),
+			got: request("nodes-0").IPClaim(first(NewPool("pool", "", "")), "now"),
 			want: &ipamv1alpha1.IPClaim{
 				TypeMeta:   metav1.TypeMeta{APIVersion: "ipam.metal3.io/v1alpha1", Kind: "IPClaim"},
 				ObjectMeta: noted(claimMeta("nodes-0-pool", map[string]string{"cluster": "a"}), "now"),
@@ -69,7 +80,7 @@ func TestClaims(t *testing.T) {
 			},
 		},
 		"with addresses by host name, the claim has the name of the host and says whose it is": {
-			got: request("server").IPClaim(NewPool("pool", "", ""), "now"),
+			got: request("server").IPClaim(first(NewPool("pool", "", "")), "now"),
 			want: &ipamv1alpha1.IPClaim{
 				TypeMeta: metav1.TypeMeta{APIVersion: "ipam.metal3.io/v1alpha1", Kind: "IPClaim"},
 				ObjectMeta: noted(claimMeta("server-pool", map[string]string{
@@ -78,8 +89,26 @@ func TestClaims(t *testing.T) {
 				Spec: ipamv1alpha1.IPClaimSpec{Pool: corev1.ObjectReference{Name: "pool", Namespace: "tenant"}},
 			},
 		},
+		"a second network on the pool has a claim of its own, which names it": {
+			got: request("server").IPClaim(Ask{Pool: NewPool("pool", "", ""), Network: "storage"}, "now"),
+			want: &ipamv1alpha1.IPClaim{
+				TypeMeta: metav1.TypeMeta{APIVersion: "ipam.metal3.io/v1alpha1", Kind: "IPClaim"},
+				ObjectMeta: forNetwork("storage", noted(claimMeta("server-pool-storage", map[string]string{
+					"cluster": "a", infrav1.DataNameLabel: "nodes-0", infrav1.PoolNameLabel: "pool",
+				}), "now")),
+				Spec: ipamv1alpha1.IPClaimSpec{Pool: corev1.ObjectReference{Name: "pool", Namespace: "tenant"}},
+			},
+		},
+		"the id of a network that cannot be part of a name is hashed": {
+			got: request("nodes-0").IPAddressClaim(Ask{Pool: NewPool("pool", "g", "K"), Network: "Storage_1"}),
+			want: &capipamv1.IPAddressClaim{
+				TypeMeta:   metav1.TypeMeta{APIVersion: "ipam.cluster.x-k8s.io/v1beta2", Kind: "IPAddressClaim"},
+				ObjectMeta: forNetwork("Storage_1", claimMeta("nodes-0-pool-6e78c8d1", map[string]string{"cluster": "a"})),
+				Spec:       capipamv1.IPAddressClaimSpec{PoolRef: capipamv1.IPPoolReference{Name: "pool", Kind: "K", APIGroup: "g"}},
+			},
+		},
 		"every other pool is asked by an IPAddressClaim": {
-			got: request("nodes-0").IPAddressClaim(NewPool("pool", "ipam.cluster.x-k8s.io", "InClusterIPPool")),
+			got: request("nodes-0").IPAddressClaim(first(NewPool("pool", "ipam.cluster.x-k8s.io", "InClusterIPPool"))),
 			want: &capipamv1.IPAddressClaim{
 				TypeMeta:   metav1.TypeMeta{APIVersion: "ipam.cluster.x-k8s.io/v1beta2", Kind: "IPAddressClaim"},
 				ObjectMeta: claimMeta("nodes-0-pool", map[string]string{"cluster": "a"}),
@@ -100,14 +129,14 @@ func TestClaims(t *testing.T) {
 
 func TestLongNamesAreCutAndStayApart(t *testing.T) {
 	long := strings.Repeat("a", 250)
-	one, other := request(long).ClaimName(NewPool("pool-1", "", "")), request(long).ClaimName(NewPool("pool-2", "", ""))
+	one, other := request(long).ClaimName(first(NewPool("pool-1", "", ""))), request(long).ClaimName(first(NewPool("pool-2", "", "")))
 	if len(one) != 253 || one == other {
 		t.Errorf("%q and %q", one, other)
 	}
 	r := request("server")
 	r.Data.Labels = nil
 	r.Data.Name = long
-	if label := r.IPClaim(NewPool("pool", "", ""), "now").Labels[infrav1.DataNameLabel]; len(label) != 63 {
+	if label := r.IPClaim(first(NewPool("pool", "", "")), "now").Labels[infrav1.DataNameLabel]; len(label) != 63 {
 		t.Errorf("label %q", label)
 	}
 }
@@ -174,84 +203,88 @@ func TestNext(t *testing.T) {
 		Release: true, Reason: infrav1.WaitingForAddressesReason,
 		Message: `IPClaim "c" was refused, it says "exhausted"; the pool has changed since, so a new one follows`,
 	}
-	const waiting = "Waiting for IPPool.ipam.metal3.io \"pool\" to give an address"
+	const waiting = "Waiting for an address of IPPool.ipam.metal3.io \"pool\""
 	tests := map[string]struct {
 		given Observed
 		want  Step
 	}{
 		"asks a pool that exists": {
-			given: Observed{Pool: metal3},
+			given: Observed{Ask: first(metal3)},
 			want:  Step{Apply: true, Reason: infrav1.WaitingForAddressesReason, Message: waiting},
 		},
 		"waits for the answer without asking again": {
-			given: Observed{Pool: metal3, Claim: ClaimHeld},
+			given: Observed{Ask: first(metal3), Claim: ClaimHeld},
 			want:  Step{Reason: infrav1.WaitingForAddressesReason, Message: waiting},
 		},
+		"says for which network it waits, where there are several": {
+			given: Observed{Ask: Ask{Pool: metal3, Network: "n"}, Claim: ClaimHeld},
+			want:  Step{Reason: infrav1.WaitingForAddressesReason, Message: waiting + ` for network "n"`},
+		},
 		"reads the address": {
-			given: Observed{Pool: metal3, Claim: ClaimHeld, Answer: answered},
+			given: Observed{Ask: first(metal3), Claim: ClaimHeld, Answer: answered},
 			want:  Step{Read: "a"},
 		},
 		"an address is ours even if the pool is gone": {
-			given: Observed{Pool: metal3, Claim: ClaimHeld, Answer: answered, PoolMissing: true},
+			given: Observed{Ask: first(metal3), Claim: ClaimHeld, Answer: answered, PoolMissing: true},
 			want:  Step{Read: "a"},
 		},
 		"an address stays ours when somebody deletes its claim": {
-			given: Observed{Pool: metal3, Claim: ClaimDying, Answer: answered},
+			given: Observed{Ask: first(metal3), Claim: ClaimDying, Answer: answered},
 			want:  Step{Read: "a"},
 		},
 		"lets a claim go that was deleted before it was answered": {
-			given: Observed{Pool: metal3, Claim: ClaimDying, ClaimName: "c"},
+			given: Observed{Ask: first(metal3), Claim: ClaimDying, ClaimName: "c"},
 			want: Step{
 				Release: true, Reason: infrav1.WaitingForAddressesReason,
 				Message: `IPClaim "c" was deleted before it was answered, a new one follows`,
 			},
 		},
 		"never takes over a claim of something else, answered or not": {
-			given: Observed{Pool: other, Claim: ClaimForeign, ClaimName: "c", Answer: answered},
+			given: Observed{Ask: first(other), Claim: ClaimForeign, ClaimName: "c", Answer: answered},
 			want: Step{
 				Reason:  infrav1.WaitingForAddressesReason,
 				Message: `IPAddressClaim "c" belongs to something else: it must be deleted before pool "pool" can be asked`,
 			},
 		},
 		"names a pool that is missing": {
-			given: Observed{Pool: metal3, Namespace: "tenant", PoolMissing: true},
+			given: Observed{Ask: first(metal3), Namespace: "tenant", PoolMissing: true},
 			want: Step{
 				Reason:  infrav1.PoolNotFoundReason,
 				Message: `There is no IPPool.ipam.metal3.io "pool" in namespace "tenant": create it`,
 			},
 		},
 		"passes on what the pool complains about, and asks again when the pool changes": {
-			given: Observed{Pool: metal3, Claim: ClaimHeld, ClaimName: "c", Answer: refused, PoolState: "full", AskedState: "full"},
+			given: Observed{Ask: first(metal3), Claim: ClaimHeld, ClaimName: "c", Answer: refused, PoolState: "full", AskedState: "full"},
 			want: Step{
 				Reason:  infrav1.WaitingForAddressesReason,
 				Message: `IPPool.ipam.metal3.io "pool" gives no address, it says "exhausted": extend the pool, or free an address of it`,
 			},
 		},
 		"gives a refused claim back once the pool has changed": {
-			given: Observed{Pool: metal3, Claim: ClaimHeld, ClaimName: "c", Answer: refused, PoolState: "larger", AskedState: "full"},
+			given: Observed{Ask: first(metal3), Claim: ClaimHeld, ClaimName: "c", Answer: refused, PoolState: "larger", AskedState: "full"},
 			want:  askAgain,
 		},
 		"gives a refused claim back if nobody noted how the pool was": {
-			given: Observed{Pool: metal3, Claim: ClaimHeld, ClaimName: "c", Answer: refused, PoolState: "full"},
+			given: Observed{Ask: first(metal3), Claim: ClaimHeld, ClaimName: "c", Answer: refused, PoolState: "full"},
 			want:  askAgain,
 		},
 		"keeps a refused claim while its pool is missing": {
-			given: Observed{Pool: metal3, Namespace: "tenant", Claim: ClaimHeld, ClaimName: "c", Answer: refused, PoolMissing: true, AskedState: "full"},
+			given: Observed{Ask: first(metal3), Namespace: "tenant", Claim: ClaimHeld, ClaimName: "c", Answer: refused, PoolMissing: true, AskedState: "full"},
 			want: Step{
 				Reason:  infrav1.PoolNotFoundReason,
 				Message: `There is no IPPool.ipam.metal3.io "pool" in namespace "tenant": create it`,
 			},
 		},
 		"keeps an address however the pool changes": {
-			given: Observed{Pool: metal3, Claim: ClaimHeld, Answer: answered, PoolState: "larger", AskedState: "full"},
+			given: Observed{Ask: first(metal3), Claim: ClaimHeld, Answer: answered, PoolState: "larger", AskedState: "full"},
 			want:  Step{Read: "a"},
 		},
 		"keeps a claim that is not answered yet however the pool changes": {
-			given: Observed{Pool: metal3, Claim: ClaimHeld, PoolState: "larger", AskedState: "full"},
+			given: Observed{Ask: first(metal3), Claim: ClaimHeld, PoolState: "larger", AskedState: "full"},
 			want:  Step{Reason: infrav1.WaitingForAddressesReason, Message: waiting},
 		},
 		"leaves a claim on another kind of pool to its provider": {
-			given: Observed{Pool: other, Claim: ClaimHeld, ClaimName: "c", Answer: refused},
+			given: Observed{Ask: first(other), Claim: ClaimHeld, ClaimName: "c", Answer: refused},
 			want: Step{
 				Reason: infrav1.WaitingForAddressesReason,
 				Message: `InClusterIPPool.ipam.cluster.x-k8s.io "pool" gives no address, it says "exhausted": mend the pool; ` +
@@ -259,14 +292,14 @@ func TestNext(t *testing.T) {
 			},
 		},
 		"names ip-address-manager if it is not installed": {
-			given: Observed{Pool: metal3, APIMissing: true, PoolMissing: true},
+			given: Observed{Ask: first(metal3), APIMissing: true, PoolMissing: true},
 			want: Step{
 				Reason:  infrav1.PoolAPIMissingReason,
 				Message: `IPPool.ipam.metal3.io "pool" cannot be asked, the cluster does not know IPClaims of group ipam.metal3.io: install ip-address-manager`,
 			},
 		},
 		"names Cluster API's IPAM if it is not installed": {
-			given: Observed{Pool: other, APIMissing: true},
+			given: Observed{Ask: first(other), APIMissing: true},
 			want: Step{
 				Reason:  infrav1.PoolAPIMissingReason,
 				Message: `InClusterIPPool.ipam.cluster.x-k8s.io "pool" cannot be asked, the cluster does not know IPAddressClaims of group ipam.cluster.x-k8s.io: install an IPAM provider of Cluster API`,

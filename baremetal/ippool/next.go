@@ -38,9 +38,9 @@ const (
 	ClaimForeign
 )
 
-// Observed is what is known of one pool.
+// Observed is what is known of one address that a pool is asked for.
 type Observed struct {
-	Pool Pool
+	Ask
 	// Namespace is where pool and claim live.
 	Namespace string
 	// APIMissing says that the cluster does not know the kind of claim.
@@ -59,7 +59,7 @@ type Observed struct {
 	PoolState, AskedState string
 }
 
-// Step is what to do next about one pool. At most one of Apply, Release and
+// Step is what to do next about one address. At most one of Apply, Release and
 // Read is set.
 type Step struct {
 	// Apply says that the claim is to be made.
@@ -73,19 +73,19 @@ type Step struct {
 	Reason, Message string
 }
 
-// Next returns the next step for one pool.
+// Next returns the next step for one address.
 func Next(o Observed) Step {
 	switch {
 	case o.APIMissing:
 		return Step{Reason: infrav1.PoolAPIMissingReason, Message: missingAPI(o.Pool)}
 	case o.Claim == ClaimForeign:
 		return Step{Reason: infrav1.WaitingForAddressesReason, Message: fmt.Sprintf(
-			"%s %q belongs to something else: it must be deleted before pool %q can be asked", o.Pool.claimKind(), o.ClaimName, o.Pool.Name)}
+			"%s %q belongs to something else: it must be deleted before pool %q can be asked", o.claimKind(), o.ClaimName, o.Name)}
 	case o.Claim != ClaimAbsent && o.Answer.AddressName != "":
 		return Step{Read: o.Answer.AddressName}
 	case o.Claim == ClaimDying:
 		return Step{Release: true, Reason: infrav1.WaitingForAddressesReason, Message: fmt.Sprintf(
-			"%s %q was deleted before it was answered, a new one follows", o.Pool.claimKind(), o.ClaimName)}
+			"%s %q was deleted before it was answered, a new one follows", o.claimKind(), o.ClaimName)}
 	case o.PoolMissing:
 		return Step{Reason: infrav1.PoolNotFoundReason, Message: fmt.Sprintf(
 			"There is no %s in namespace %q: create it", o.Pool, o.Namespace)}
@@ -93,7 +93,7 @@ func Next(o Observed) Step {
 		return refused(o)
 	default:
 		return Step{Apply: o.Claim == ClaimAbsent, Reason: infrav1.WaitingForAddressesReason, Message: fmt.Sprintf(
-			"Waiting for %s to give an address", o.Pool)}
+			"Waiting for an address of %s", o.Ask)}
 	}
 }
 
@@ -103,13 +103,13 @@ func Next(o Observed) Step {
 func refused(o Observed) Step {
 	step := Step{Reason: infrav1.WaitingForAddressesReason}
 	switch {
-	case !o.Pool.Metal3():
+	case !o.Metal3():
 		step.Message = fmt.Sprintf("%s gives no address, it says %q: mend the pool; "+
-			"if its provider does not try again by itself, delete %s %q", o.Pool, o.Answer.Problem, o.Pool.claimKind(), o.ClaimName)
+			"if its provider does not try again by itself, delete %s %q", o.Pool, o.Answer.Problem, o.claimKind(), o.ClaimName)
 	case o.PoolState != o.AskedState:
 		step.Release = true
 		step.Message = fmt.Sprintf("%s %q was refused, it says %q; the pool has changed since, so a new one follows",
-			o.Pool.claimKind(), o.ClaimName, o.Answer.Problem)
+			o.claimKind(), o.ClaimName, o.Answer.Problem)
 	default:
 		step.Message = fmt.Sprintf("%s gives no address, it says %q: extend the pool, or free an address of it", o.Pool, o.Answer.Problem)
 	}

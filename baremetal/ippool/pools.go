@@ -16,15 +16,7 @@ limitations under the License.
 
 package ippool
 
-import (
-	"errors"
-	"fmt"
-	"slices"
-	"strings"
-
-	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/facts"
-)
+import "fmt"
 
 // The kind of pool that a template means when it says nothing else.
 const (
@@ -73,105 +65,12 @@ func (e ConflictError) Error() string {
 		"and name it in a new Metal3DataTemplate", e.One, e.Other)
 }
 
-// Pools lists the pools that the template asks on behalf of a machine, each
-// once, sorted by name. Pools that annotations name are looked up. All errors
-// are returned together, with the pools that are known nevertheless.
-func Pools(spec infrav1.Metal3DataTemplateSpec, f facts.Facts) ([]Pool, error) {
-	c := &collector{facts: f}
-	if spec.MetaData != nil {
-		c.metaData(spec.MetaData)
-	}
-	if spec.NetworkData != nil {
-		c.networkData(spec.NetworkData)
-	}
-	slices.SortFunc(c.pools, func(a, b Pool) int { return strings.Compare(a.Name, b.Name) })
-	return c.pools, errors.Join(c.problems...)
+// ClaimNameError says that two addresses would be claimed by claims of one name.
+type ClaimNameError struct {
+	One, Other Ask
 }
 
-// collector gathers pools in the order of the template.
-type collector struct {
-	facts    facts.Facts
-	pools    []Pool
-	problems []error
-}
-
-func (c *collector) add(pool Pool) {
-	if pool.Name == "" {
-		return
-	}
-	at := slices.IndexFunc(c.pools, func(known Pool) bool { return known.Name == pool.Name })
-	switch {
-	case at < 0:
-		c.pools = append(c.pools, pool)
-	case c.pools[at] != pool:
-		c.problems = append(c.problems, ConflictError{One: c.pools[at], Other: pool})
-	}
-}
-
-func (c *collector) metaData(spec *infrav1.MetaData) {
-	lists := [][]infrav1.FromPool{
-		spec.IPAddressesFromPool, spec.PrefixesFromPool, spec.GatewaysFromPool, spec.DNSServersFromPool,
-	}
-	for _, entry := range slices.Concat(lists...) {
-		c.add(NewPool(entry.Name, entry.APIGroup, entry.Kind))
-	}
-}
-
-func (c *collector) networkData(spec *infrav1.NetworkData) {
-	if spec.Services != nil {
-		c.named(spec.Services.DNSFromIPPool)
-	}
-	networks := spec.Networks
-	if networks == nil {
-		return
-	}
-	for _, n := range networks.IPv4 {
-		c.source(Source{Annotation: n.FromPoolAnnotation, Ref: n.FromPoolRef, Name: n.IPAddressFromIPPool})
-		c.routesV4(n.Routes)
-	}
-	for _, n := range networks.IPv6 {
-		c.source(Source{Annotation: n.FromPoolAnnotation, Ref: n.FromPoolRef, Name: n.IPAddressFromIPPool})
-		c.routesV6(n.Routes)
-	}
-	for _, n := range networks.IPv4DHCP {
-		c.routesV4(n.Routes)
-	}
-	for _, n := range slices.Concat(networks.IPv6DHCP, networks.IPv6SLAAC) {
-		c.routesV6(n.Routes)
-	}
-}
-
-func (c *collector) routesV4(routes []infrav1.NetworkDataRoutev4) {
-	for _, r := range routes {
-		if g := r.Gateway; g.String == "" {
-			c.source(Source{Annotation: g.FromPoolAnnotation, Ref: g.FromPoolRef, Name: g.FromIPPool})
-		}
-		if r.Services != nil {
-			c.named(r.Services.DNSFromIPPool)
-		}
-	}
-}
-
-func (c *collector) routesV6(routes []infrav1.NetworkDataRoutev6) {
-	for _, r := range routes {
-		if g := r.Gateway; g.String == "" {
-			c.source(Source{Annotation: g.FromPoolAnnotation, Ref: g.FromPoolRef, Name: g.FromIPPool})
-		}
-		if r.Services != nil {
-			c.named(r.Services.DNSFromIPPool)
-		}
-	}
-}
-
-func (c *collector) named(pool string) {
-	c.add(NewPool(pool, "", ""))
-}
-
-func (c *collector) source(s Source) {
-	pool, err := s.Pool(c.facts)
-	if err != nil {
-		c.problems = append(c.problems, err)
-		return
-	}
-	c.add(pool)
+func (e ClaimNameError) Error() string {
+	return fmt.Sprintf("%s and %s would be asked by claims of one name: give the network another id in a new Metal3DataTemplate",
+		e.One, e.Other)
 }

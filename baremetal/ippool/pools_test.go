@@ -27,14 +27,20 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/facts"
 )
 
-func TestPools(t *testing.T) {
-	metal3 := func(name string) Pool { return Pool{Name: name, APIGroup: "ipam.metal3.io", Kind: "IPPool"} }
-	other := func(name string) Pool {
-		return Pool{Name: name, APIGroup: "ipam.cluster.x-k8s.io", Kind: "InClusterIPPool"}
+func TestAsks(t *testing.T) {
+	metal3 := func(name, family string) Ask {
+		return Ask{Pool: Pool{Name: name, APIGroup: "ipam.metal3.io", Kind: "IPPool"}, Family: family}
+	}
+	other := func(name, family string) Ask {
+		return Ask{Pool: Pool{Name: name, APIGroup: "ipam.cluster.x-k8s.io", Kind: "InClusterIPPool"}, Family: family}
+	}
+	own := func(ask Ask, network string) Ask {
+		ask.Network = network
+		return ask
 	}
 	tests := map[string]struct {
 		spec    string
-		want    []Pool
+		want    []Ask
 		wantErr string
 	}{
 		"a template without pools asks none": {spec: "metaData: {strings: [{key: a, value: b}]}\nnetworkData: {}"},
@@ -46,7 +52,7 @@ metaData:
   gatewaysFromPool: [{key: c, name: p3}]
   dnsServersFromPool: [{key: d, name: p4}]
 `,
-			want: []Pool{metal3("p1"), other("p2"), metal3("p3"), metal3("p4")},
+			want: []Ask{metal3("p1", ""), other("p2", ""), metal3("p3", ""), metal3("p4", "")},
 		},
 		"every kind of network names pools, by name, by reference and by annotation": {
 			spec: `
@@ -64,9 +70,9 @@ networkData:
     ipv6SLAAC:
     - {id: e, link: l, routes: [{network: "::", gateway: {fromPoolRef: {name: slaac-gw}}}]}
 `,
-			want: []Pool{
-				metal3("dhcp-gw"), metal3("dns"), metal3("from-annotation"), metal3("slaac-gw"), metal3("v4"),
-				metal3("v4-dns"), metal3("v4-gw"), other("v6"), metal3("v6-dns"),
+			want: []Ask{
+				metal3("dhcp-gw", "ipv6"), metal3("dns", ""), metal3("from-annotation", "ipv4"), metal3("slaac-gw", "ipv6"),
+				metal3("v4", "ipv4"), metal3("v4-dns", ""), metal3("v4-gw", "ipv4"), other("v6", "ipv6"), metal3("v6-dns", ""),
 			},
 		},
 		"a pool that is named twice is asked once, an annotation wins over a name": {
@@ -76,7 +82,7 @@ networkData:
   networks:
     ipv4: [{id: a, link: l, ipAddressFromIPPool: unused, fromPoolAnnotation: {object: machine, annotation: pool}}]
 `,
-			want: []Pool{metal3("from-annotation")},
+			want: []Ask{metal3("from-annotation", "ipv4")},
 		},
 		"two kinds of pool of one name are refused": {
 			spec: `
@@ -85,7 +91,7 @@ networkData:
   networks:
     ipv4: [{id: a, link: l, fromPoolRef: {name: p, kind: InClusterIPPool, apiGroup: ipam.cluster.x-k8s.io}}]
 `,
-			want:    []Pool{metal3("p")},
+			want:    []Ask{metal3("p", "")},
 			wantErr: `two pools of one name, IPPool.ipam.metal3.io "p" and InClusterIPPool.ipam.cluster.x-k8s.io "p": give one of them another name, and name it in a new Metal3DataTemplate`,
 		},
 		"an annotation that is missing is told, the other pools are known": {
@@ -96,8 +102,45 @@ networkData:
     - {id: a, link: l, fromPoolAnnotation: {object: metal3machine, annotation: pool}}
     - {id: b, link: l, ipAddressFromIPPool: known}
 `,
-			want:    []Pool{metal3("known")},
-			wantErr: `metal3machine "m" has no annotation "pool": set it`,
+			want:    []Ask{metal3("known", "ipv4")},
+			wantErr: `networkData.networks.ipv4[a]: metal3machine "m" has no annotation "pool": set it`,
+		},
+		"a gateway whose annotation is missing is told with its route": {
+			spec: `
+networkData:
+  networks:
+    ipv6DHCP: [{id: a, link: l, routes: [{network: "::", gateway: {fromPoolAnnotation: {object: metal3machine, annotation: pool}}}]}]
+`,
+			wantErr: `networkData.networks.ipv6DHCP[a].routes[0].gateway: metal3machine "m" has no annotation "pool": set it`,
+		},
+		"each network on a pool asks for an address of its own, and the metadata speaks of the first": {
+			spec: `
+metaData: {ipAddressesFromPool: [{key: a, name: p}]}
+networkData:
+  networks:
+    ipv4:
+    - {id: first, link: l, ipAddressFromIPPool: p, routes: [{network: 0.0.0.0, gateway: {fromIPPool: p}}]}
+    - {id: second, link: m, fromPoolRef: {name: p}, routes: [{network: 192.0.2.0, gateway: {fromIPPool: p}}]}
+    - {id: annotated, link: l, fromPoolAnnotation: {object: machine, annotation: pool}}
+    - {id: third, link: m, ipAddressFromIPPool: from-annotation}
+`,
+			want: []Ask{
+				metal3("from-annotation", "ipv4"), own(metal3("from-annotation", "ipv4"), "third"),
+				metal3("p", "ipv4"), own(metal3("p", "ipv4"), "second"),
+			},
+		},
+		"two claims of one name are refused": {
+			spec: `
+networkData:
+  networks:
+    ipv4:
+    - {id: a, link: l, ipAddressFromIPPool: p}
+    - {id: x, link: l, ipAddressFromIPPool: p}
+    - {id: b, link: l, ipAddressFromIPPool: p-x}
+`,
+			want: []Ask{metal3("p", "ipv4"), own(metal3("p", "ipv4"), "x"), metal3("p-x", "ipv4")},
+			wantErr: `IPPool.ipam.metal3.io "p" for network "x" and IPPool.ipam.metal3.io "p-x" would be asked by claims of one name: ` +
+				`give the network another id in a new Metal3DataTemplate`,
 		},
 	}
 	given := facts.Facts{
@@ -110,9 +153,9 @@ networkData:
 			if err := yaml.UnmarshalStrict([]byte(tc.spec), &spec); err != nil {
 				t.Fatal(err)
 			}
-			got, err := Pools(spec, given)
+			got, err := Asks(spec, given)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("pools (-want +got):\n%s", diff)
+				t.Errorf("asks (-want +got):\n%s", diff)
 			}
 			if message := text(err); message != tc.wantErr {
 				t.Errorf("error %q, want %q", message, tc.wantErr)
@@ -128,12 +171,19 @@ func text(err error) string {
 	return err.Error()
 }
 
-func TestConflictIsTyped(t *testing.T) {
-	_, err := Pools(infrav1.Metal3DataTemplateSpec{MetaData: &infrav1.MetaData{
-		IPAddressesFromPool: []infrav1.FromPool{{Key: "a", Name: "p"}, {Key: "b", Name: "p", Kind: "Other"}},
-	}}, facts.Facts{})
-	var conflict ConflictError
-	if !errors.As(err, &conflict) || conflict.Other.Kind != "Other" {
-		t.Errorf("error %v is no conflict", err)
+func TestContradictions(t *testing.T) {
+	missing := infrav1.NetworkDataIPv4{ID: "n", FromPoolAnnotation: &infrav1.FromPoolAnnotation{Object: "machine", Annotation: "pool"}}
+	spec := infrav1.Metal3DataTemplateSpec{
+		MetaData: &infrav1.MetaData{
+			IPAddressesFromPool: []infrav1.FromPool{{Key: "a", Name: "p"}, {Key: "b", Name: "p", Kind: "Other"}, {Key: "c", Name: "p", Kind: "Other"}},
+		},
+		NetworkData: &infrav1.NetworkData{Networks: &infrav1.NetworkDataNetwork{IPv4: []infrav1.NetworkDataIPv4{missing}}},
+	}
+	if got := Contradictions(spec); len(got) != 1 || !errors.As(got[0], &ConflictError{}) {
+		t.Errorf("%v, want the conflict once and nothing that a machine could mend", got)
+	}
+	spec.MetaData = nil
+	if got := Contradictions(spec); len(got) > 0 {
+		t.Error(got)
 	}
 }

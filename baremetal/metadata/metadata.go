@@ -102,18 +102,29 @@ func (w *writer) hostInterfaces(entries []infrav1.MetaDataHostInterface) {
 	}
 }
 
-// pools writes what pools gave. A gateway or name server that the pool does
-// not know is an empty value.
+// pools writes what pools gave. A prefix length, gateway or name server that the
+// pool does not know is an empty value.
 func (w *writer) pools(spec *infrav1.MetaData) {
 	w.pool("ipAddressesFromPool", spec.IPAddressesFromPool, func(a facts.Address) string { return a.Address })
-	w.pool("prefixesFromPool", spec.PrefixesFromPool, func(a facts.Address) string { return strconv.Itoa(int(a.Prefix)) })
+	w.pool("prefixesFromPool", spec.PrefixesFromPool, prefix)
 	w.pool("gatewaysFromPool", spec.GatewaysFromPool, func(a facts.Address) string { return a.Gateway })
 	w.pool("dnsServersFromPool", spec.DNSServersFromPool, func(a facts.Address) string { return strings.Join(a.DNSServers, ",") })
 }
 
+func prefix(a facts.Address) string {
+	if a.Prefix == 0 {
+		return ""
+	}
+	return strconv.Itoa(int(a.Prefix))
+}
+
 func (w *writer) pool(list string, entries []infrav1.FromPool, value func(facts.Address) string) {
 	for _, entry := range entries {
-		address, err := w.facts.Address(entry.Name)
+		if entry.Name == "" {
+			w.set(list, entry.Key, "", errors.New("the entry names no pool: set name"))
+			continue
+		}
+		address, err := w.facts.Address(facts.Lease{Pool: entry.Name})
 		w.set(list, entry.Key, value(address), err)
 	}
 }

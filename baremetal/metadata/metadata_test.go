@@ -47,9 +47,10 @@ func known() facts.Facts {
 			Labels: map[string]string{"rack": "a1"},
 			NICs:   []hostview.NIC{{Name: "eth1", MAC: "52:54:00:00:00:01"}},
 		},
-		Addresses: map[string]facts.Address{
-			"pool": {Address: "192.0.2.10", Prefix: 24, Gateway: "192.0.2.1", DNSServers: []string{"192.0.2.53", "192.0.2.54"}},
-			"six":  {Address: "2001:db8::10", Prefix: 64},
+		Addresses: map[facts.Lease]facts.Address{
+			{Pool: "pool"}:  {Address: "192.0.2.10", Prefix: 24, Gateway: "192.0.2.1", DNSServers: []string{"192.0.2.53", "192.0.2.54"}},
+			{Pool: "blunt"}: {Address: "192.0.2.11"},
+			{Pool: "six"}:   {Address: "2001:db8::10", Prefix: 64},
 		},
 	}
 }
@@ -154,6 +155,10 @@ func TestRenderRefuses(t *testing.T) {
 		"a pool that has not answered": {
 			spec: infrav1.MetaData{PrefixesFromPool: []infrav1.FromPool{{Key: "p", Name: "slow"}}},
 			want: `metaData.prefixesFromPool[p]: pool "slow" has not given an address yet`,
+		},
+		"an entry that names no pool": {
+			spec: infrav1.MetaData{GatewaysFromPool: []infrav1.FromPool{{Key: "g"}}},
+			want: `metaData.gatewaysFromPool[g]: the entry names no pool: set name`,
 		},
 		"objects that nobody knows, all of them": {
 			spec: infrav1.MetaData{

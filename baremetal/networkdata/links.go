@@ -20,7 +20,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -28,6 +27,9 @@ import (
 
 // defaultMTU is the MTU of a link whose template does not say.
 const defaultMTU = 1500
+
+// maxVLAN is the highest tag that an operating system takes.
+const maxVLAN = 4094
 
 var macPattern = regexp.MustCompile(`^([0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}$`)
 
@@ -38,6 +40,7 @@ func (r *renderer) links(spec *infrav1.NetworkDataLink) []link {
 		return rendered
 	}
 	r.register(spec)
+	r.topology(spec)
 	macs := r.macs(spec)
 	for _, bond := range spec.Bonds {
 		rendered = append(rendered, r.bond(bond, macs))
@@ -51,27 +54,6 @@ func (r *renderer) links(spec *infrav1.NetworkDataLink) []link {
 		rendered = append(rendered, r.vlan(vlan, spec, macs))
 	}
 	return rendered
-}
-
-// register notes the id of each link, so that references can be checked.
-func (r *renderer) register(spec *infrav1.NetworkDataLink) {
-	add := func(id, kind string) {
-		if _, twice := r.types[id]; twice {
-			r.fail(item("links", id), TemplateError{
-				Problem: "two links have the same id", Remedy: "give each link an id of its own",
-			})
-		}
-		r.types[id] = kind
-	}
-	for _, bond := range spec.Bonds {
-		add(bond.ID, "bond")
-	}
-	for _, ethernet := range spec.Ethernets {
-		add(ethernet.ID, "ethernet")
-	}
-	for _, vlan := range spec.Vlans {
-		add(vlan.ID, "vlan")
-	}
 }
 
 // macs resolves the MAC addresses that the template gives to links.
@@ -88,6 +70,11 @@ func (r *renderer) macs(spec *infrav1.NetworkDataLink) map[string]string {
 			})
 		}
 	}
+	r.distinct("macAddress", func(tell func(id, value string)) {
+		for _, ethernet := range spec.Ethernets {
+			tell(ethernet.ID, strings.ToLower(macs[ethernet.ID]))
+		}
+	})
 	for _, vlan := range spec.Vlans {
 		macs[vlan.ID] = r.mac("vlans", vlan.ID, vlan.MACAddress)
 	}
@@ -175,6 +162,11 @@ func (r *renderer) vlan(spec infrav1.NetworkDataLinkVlan, all *infrav1.NetworkDa
 		r.fail(name, TemplateError{Problem: "the VLAN has no vlanID", Remedy: "set it"})
 	} else {
 		l["vlan_id"] = *spec.VlanID
+		if *spec.VlanID < 0 || *spec.VlanID > maxVLAN {
+			r.fail(name, TemplateError{
+				Problem: fmt.Sprintf("vlanID %d is not a VLAN", *spec.VlanID), Remedy: fmt.Sprintf("use a tag between 0 and %d", maxVLAN),
+			})
+		}
 	}
 	l["vlan_link"] = spec.VlanLink
 	r.mustExist(name+".vlanLink", spec.VlanLink)
@@ -199,22 +191,6 @@ func below(all *infrav1.NetworkDataLink, id string) string {
 		}
 	}
 	return ""
-}
-
-// mustExist notes a reference to a link that is not in the template.
-func (r *renderer) mustExist(item, id string) {
-	if _, found := r.types[id]; found {
-		return
-	}
-	known := make([]string, 0, len(r.types))
-	for other := range r.types {
-		known = append(known, other)
-	}
-	slices.Sort(known)
-	r.fail(item, TemplateError{
-		Problem: fmt.Sprintf("there is no link with the id %q", id),
-		Remedy:  fmt.Sprintf("add it, or use one of %q", known),
-	})
 }
 
 func newLink(kind, id, name string, mtu int32) link {

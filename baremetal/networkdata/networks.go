@@ -23,6 +23,7 @@ import (
 	"strings"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/facts"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/ippool"
 )
 
@@ -30,8 +31,8 @@ import (
 type family string
 
 const (
-	ipv4 family = "ipv4"
-	ipv6 family = "ipv6"
+	ipv4 family = ippool.IPv4
+	ipv6 family = ippool.IPv6
 )
 
 // bits is the length of an address.
@@ -69,22 +70,29 @@ func (r *renderer) networks(spec *infrav1.NetworkDataNetwork) []network {
 		rendered = append(rendered, r.static(ipv6, n.ID, n.Link, source, routesV6(n.Routes)))
 	}
 	for _, n := range spec.IPv4DHCP {
-		rendered = append(rendered, r.network(ipv4, "ipv4_dhcp", n.ID, n.Link, routesV4(n.Routes)))
+		rendered = append(rendered, r.leased(ipv4, "ipv4_dhcp", n.ID, n.Link, routesV4(n.Routes)))
 	}
 	for _, n := range spec.IPv6DHCP {
-		rendered = append(rendered, r.network(ipv6, "ipv6_dhcp", n.ID, n.Link, routesV6(n.Routes)))
+		rendered = append(rendered, r.leased(ipv6, "ipv6_dhcp", n.ID, n.Link, routesV6(n.Routes)))
 	}
 	for _, n := range spec.IPv6SLAAC {
-		rendered = append(rendered, r.network(ipv6, "ipv6_slaac", n.ID, n.Link, routesV6(n.Routes)))
+		rendered = append(rendered, r.leased(ipv6, "ipv6_slaac", n.ID, n.Link, routesV6(n.Routes)))
 	}
 	return rendered
 }
 
-// network renders what all networks have in common.
-func (r *renderer) network(f family, kind, id, link string, routes []routeSpec) network {
+// leased renders a network whose addresses the network itself hands out.
+func (r *renderer) leased(f family, kind, id, link string, routes []routeSpec) network {
+	rendered, name := r.network(kind, id, link)
+	rendered.Routes = r.routes(f, name, facts.Lease{}, routes)
+	return rendered
+}
+
+// network renders what all networks have in common, and names it for messages.
+func (r *renderer) network(kind, id, link string) (network, string) {
 	name := item("networks."+list(kind), id)
 	r.mustExist(name+".link", link)
-	return network{Type: kind, ID: id, Link: link, Routes: r.routes(f, name, routes)}
+	return network{Type: kind, ID: id, Link: link}, name
 }
 
 // list is the field of the template that networks of a kind are in.
@@ -92,36 +100,47 @@ func list(kind string) string {
 	return strings.NewReplacer("_dhcp", "DHCP", "_slaac", "SLAAC").Replace(kind)
 }
 
+// static renders a network with an address from a pool. Its routes speak of that
+// address too, where they name the same pool.
 func (r *renderer) static(f family, id, link string, source ippool.Source, routes []routeSpec) network {
-	rendered := r.network(f, string(f), id, link, routes)
-	name := item("networks."+string(f), id)
+	rendered, name := r.network(string(f), id, link)
 	pool, err := source.Pool(r.facts)
+	if err == nil && pool.Name == "" {
+		err = TemplateError{
+			Problem: "the network names no pool", Remedy: "set fromPoolRef, fromPoolAnnotation or ipAddressFromIPPool",
+		}
+	}
 	if err != nil {
 		r.fail(name, err)
 		return rendered
 	}
-	if pool.Name == "" {
-		r.fail(name, TemplateError{
-			Problem: "the network names no pool", Remedy: "set fromPoolRef, fromPoolAnnotation or ipAddressFromIPPool",
-		})
+	lease := r.turns.Take(pool.Name, id)
+	rendered.Routes = r.routes(f, name, lease, routes)
+	address, err := r.facts.Address(lease)
+	if err == nil {
+		err = f.fits(pool.Name, address)
+	}
+	if err != nil {
+		r.fail(name, err)
 		return rendered
 	}
-	address, err := r.facts.Address(pool.Name)
-	switch {
-	case err != nil:
-		r.fail(name, err)
-	case !f.contains(address.Address):
-		r.fail(name, PoolError{
-			Pool: pool.Name, Problem: fmt.Sprintf("gave %q, which is not an %s address", address.Address, f),
-			Remedy: "name a pool of that family",
-		})
-	case address.Prefix < 1 || int(address.Prefix) > f.bits():
-		r.fail(name, PoolError{
-			Pool: pool.Name, Problem: fmt.Sprintf("gave prefix length %d, which is none of %s", address.Prefix, f),
-			Remedy: "set the prefix in the pool",
-		})
-	default:
-		rendered.IPAddress, rendered.Netmask = address.Address, f.mask(address.Prefix)
-	}
+	rendered.IPAddress, rendered.Netmask = address.Address, f.mask(address.Prefix)
 	return rendered
+}
+
+// fits says why an address of a pool cannot be that of a network.
+func (f family) fits(pool string, address facts.Address) error {
+	switch {
+	case !f.contains(address.Address):
+		return PoolError{
+			Pool: pool, Problem: fmt.Sprintf("gave %q, which is not an %s address", address.Address, f),
+			Remedy: "name a pool of that family",
+		}
+	case address.Prefix < 1 || int(address.Prefix) > f.bits():
+		return PoolError{
+			Pool: pool, Problem: fmt.Sprintf("gave prefix length %d, which is none of %s", address.Prefix, f),
+			Remedy: "set the prefix in the pool",
+		}
+	}
+	return nil
 }

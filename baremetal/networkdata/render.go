@@ -24,6 +24,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/facts"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/ippool"
 )
 
 // SecretKey is the key of a Secret that holds rendered network data.
@@ -66,14 +67,14 @@ func Render(spec *infrav1.NetworkData, f facts.Facts) ([]byte, error) {
 	if spec == nil {
 		spec = &infrav1.NetworkData{}
 	}
-	r := &renderer{facts: f, types: map[string]string{}}
+	r := &renderer{facts: f, types: map[string]string{}, turns: ippool.Turns{}}
 	doc := document{
 		Links:    r.links(spec.Links),
 		Networks: r.networks(spec.Networks),
 		Services: []service{},
 	}
 	if spec.Services != nil {
-		doc.Services = r.services("networkData.services", texts(spec.Services.DNS), spec.Services.DNSFromIPPool)
+		doc.Services = r.services("networkData.services", texts(spec.Services.DNS), facts.Lease{Pool: spec.Services.DNSFromIPPool})
 	}
 	if len(r.problems) > 0 {
 		return nil, errors.Join(r.problems...)
@@ -89,6 +90,7 @@ func Render(spec *infrav1.NetworkData, f facts.Facts) ([]byte, error) {
 type renderer struct {
 	facts    facts.Facts
 	types    map[string]string // type of each link, by its id
+	turns    ippool.Turns      // which pools have given an address to a network
 	problems []error
 }
 
@@ -98,10 +100,10 @@ func (r *renderer) fail(item string, err error) {
 }
 
 // services lists name servers: those of the template first, then those of the pool.
-func (r *renderer) services(item string, servers []string, pool string) []service {
+func (r *renderer) services(item string, servers []string, lease facts.Lease) []service {
 	rendered := []service{}
-	if pool != "" {
-		address, err := r.facts.Address(pool)
+	if lease.Pool != "" {
+		address, err := r.facts.Address(lease)
 		if err != nil {
 			r.fail(item, err)
 		}

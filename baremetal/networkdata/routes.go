@@ -22,6 +22,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/facts"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/ippool"
 )
 
@@ -67,7 +68,9 @@ func routesV6(routes []infrav1.NetworkDataRoutev6) []routeSpec {
 	return specs
 }
 
-func (r *renderer) routes(f family, network string, specs []routeSpec) []route {
+// routes renders the routes of a network, which has the address of a lease for
+// itself if the lease names a pool.
+func (r *renderer) routes(f family, network string, own facts.Lease, specs []routeSpec) []route {
 	rendered := make([]route, 0, len(specs))
 	for i, spec := range specs {
 		name := fmt.Sprintf("%s.routes[%d]", network, i)
@@ -78,7 +81,7 @@ func (r *renderer) routes(f family, network string, specs []routeSpec) []route {
 			})
 			continue
 		}
-		gateway, err := r.gateway(f, spec)
+		gateway, err := r.gateway(f, own, spec)
 		if err != nil {
 			r.fail(name+".gateway", err)
 			continue
@@ -87,14 +90,14 @@ func (r *renderer) routes(f family, network string, specs []routeSpec) []route {
 			Network:  spec.network,
 			Netmask:  f.mask(spec.prefix),
 			Gateway:  gateway,
-			Services: r.services(name+".services", spec.dns, spec.dnsPool),
+			Services: r.services(name+".services", spec.dns, ownOf(own, spec.dnsPool)),
 		})
 	}
 	return rendered
 }
 
 // gateway returns the router of a route, which the template gives or a pool knows.
-func (r *renderer) gateway(f family, spec routeSpec) (string, error) {
+func (r *renderer) gateway(f family, own facts.Lease, spec routeSpec) (string, error) {
 	if spec.gateway != "" {
 		if !f.contains(spec.gateway) {
 			return "", TemplateError{
@@ -112,7 +115,7 @@ func (r *renderer) gateway(f family, spec routeSpec) (string, error) {
 			Problem: "the route has no gateway", Remedy: "set string, fromPoolRef, fromPoolAnnotation or fromIPPool",
 		}
 	}
-	address, err := r.facts.Address(pool.Name)
+	address, err := r.facts.Address(ownOf(own, pool.Name))
 	if err != nil {
 		return "", err
 	}
@@ -123,4 +126,13 @@ func (r *renderer) gateway(f family, spec routeSpec) (string, error) {
 		}
 	}
 	return address.Gateway, nil
+}
+
+// ownOf is the address of a pool that matters to a network: its own, if that is
+// from the pool, since gateways may differ between the subnets of a pool.
+func ownOf(own facts.Lease, pool string) facts.Lease {
+	if own.Pool == pool {
+		return own
+	}
+	return facts.Lease{Pool: pool}
 }

@@ -46,22 +46,28 @@ type observed struct {
 	// host is set by observeHost.
 	host hostview.Host
 	// held and steps are set by observePools: our claims, and what is to be done
-	// about each pool.
+	// about each address.
 	held  []addressclaims.Claim
 	steps []poolStep
-	// addresses are set by readAddresses, by the name of the pool.
-	addresses map[string]facts.Address
+	// addresses are set by readAddresses.
+	addresses map[facts.Lease]facts.Address
 }
 
-// poolStep is the next step for one pool.
+// poolStep is the next step for one address.
 type poolStep struct {
-	pool ippool.Pool
+	ask  ippool.Ask
 	step ippool.Step
 }
 
 // observeTemplate reads the template.
 func (r *Reconciler) observeTemplate(ctx context.Context, s *scope) progress.Outcome {
-	name := ptr.Deref(s.data.Spec.Template, infrav1.Metal3ObjectRef{}).Name
+	ref := ptr.Deref(s.data.Spec.Template, infrav1.Metal3ObjectRef{})
+	if ref.Namespace != "" && ref.Namespace != s.data.Namespace {
+		return progress.Waiting(infrav1.InvalidConfigurationReason, fmt.Sprintf(
+			"spec.template names Metal3DataTemplate %q of namespace %q: templates serve their own namespace only, use one of namespace %q",
+			ref.Name, ref.Namespace, s.data.Namespace))
+	}
+	name := ref.Name
 	template := &infrav1.Metal3DataTemplate{}
 	err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.data.Namespace, Name: name}, template)
 	if client.IgnoreNotFound(err) != nil {
@@ -119,17 +125,7 @@ func (r *Reconciler) observeHost(ctx context.Context, s *scope) progress.Outcome
 
 // facts are what the template may refer to.
 func (s *scope) facts() facts.Facts {
-	return facts.Facts{
-		Namespace: s.data.Namespace,
-		Index:     ptr.Deref(s.data.Spec.Index, 0),
-		Machine: facts.Object{
-			Name: s.machine.Name, Labels: s.machine.Labels, Annotations: s.machine.Annotations,
-		},
-		Metal3Machine: facts.Object{
-			Name: s.metal3Machine.Name, Labels: s.metal3Machine.Labels, Annotations: s.metal3Machine.Annotations,
-		},
-		Host:       s.host,
-		RemoteHost: s.metal3Machine.Spec.IdentityRef != nil,
-		Addresses:  s.addresses,
-	}
+	f := facts.New(facts.Sources{Data: s.data, Machine: s.machine, Metal3Machine: s.metal3Machine, Host: s.host})
+	f.Addresses = s.addresses
+	return f
 }

@@ -31,28 +31,28 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
-// observePools finds out which pools the template asks, and decides what is
-// next for each.
+// observePools finds out which addresses the template asks for, and decides what
+// is next for each.
 func (r *Reconciler) observePools(ctx context.Context, s *scope) progress.Outcome {
 	if s.complete() {
 		return progress.Outcome{}
 	}
-	pools, err := ippool.Pools(s.template.Spec, s.facts())
+	asks, err := ippool.Asks(s.template.Spec, s.facts())
 	if err != nil {
 		return cannotRender(err)
 	}
-	if len(pools) == 0 {
+	if len(asks) == 0 {
 		return progress.Outcome{}
 	}
 	if s.held, err = r.addresses.Held(ctx, client.ObjectKeyFromObject(s.data)); err != nil {
 		return progress.Failed(err)
 	}
-	for _, pool := range pools {
-		state, err := r.addresses.Observe(ctx, r.request(s), pool, s.held)
+	for _, ask := range asks {
+		state, err := r.addresses.Observe(ctx, r.request(s), ask, s.held)
 		if err != nil {
 			return progress.Failed(err)
 		}
-		s.steps = append(s.steps, poolStep{pool: pool, step: ippool.Next(state)})
+		s.steps = append(s.steps, poolStep{ask: ask, step: ippool.Next(state)})
 	}
 	return progress.Outcome{}
 }
@@ -86,11 +86,11 @@ func (r *Reconciler) askPools(ctx context.Context, s *scope) progress.Outcome {
 func (r *Reconciler) carryOut(ctx context.Context, s *scope, p poolStep) error {
 	switch {
 	case p.step.Apply:
-		ctrl.LoggerFrom(ctx).Info("Asking pool for an address", "pool", klog.KRef(s.data.Namespace, p.pool.Name))
-		return r.addresses.Create(ctx, r.request(s), p.pool)
+		ctrl.LoggerFrom(ctx).Info("Asking pool for an address", "pool", klog.KRef(s.data.Namespace, p.ask.Name))
+		return r.addresses.Create(ctx, r.request(s), p.ask)
 	case p.step.Release:
 		for _, claim := range s.held {
-			if claim.Pool == p.pool && claim.Owner == s.data.UID {
+			if claim.For(s.data.UID, p.ask) {
 				return r.addresses.Retract(ctx, claim)
 			}
 		}
@@ -100,14 +100,14 @@ func (r *Reconciler) carryOut(ctx context.Context, s *scope, p poolStep) error {
 
 // readAddresses reads what the pools gave.
 func (r *Reconciler) readAddresses(ctx context.Context, s *scope) progress.Outcome {
-	s.addresses = map[string]facts.Address{}
+	s.addresses = map[facts.Lease]facts.Address{}
 	for _, p := range s.steps {
-		address, err := r.addresses.Address(ctx, p.pool, s.data.Namespace, p.step.Read)
+		address, err := r.addresses.Address(ctx, p.ask.Pool, s.data.Namespace, p.step.Read)
 		if err != nil {
 			return progress.FailedBecause(infrav1.WaitingForAddressesReason, fmt.Sprintf(
-				"The address that %s gave cannot be read", p.pool), err)
+				"The address that %s gave cannot be read", p.ask), err)
 		}
-		s.addresses[p.pool.Name] = address
+		s.addresses[p.ask.Lease()] = address
 	}
 	return progress.Outcome{}
 }

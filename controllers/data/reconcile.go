@@ -101,7 +101,8 @@ func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*scope
 }
 
 // write reports the pass and writes what has changed: the names of the secrets,
-// then the status.
+// then the status. The names carry the lock, since a Metal3Data of that name may
+// have come anew, for another machine.
 func (r *Reconciler) write(ctx context.Context, s *scope) error {
 	if s.gone {
 		return nil
@@ -109,7 +110,8 @@ func (r *Reconciler) write(ctx context.Context, s *scope) error {
 	report(s)
 	after := s.data.DeepCopy()
 	if !reflect.DeepEqual(s.before.Spec, after.Spec) {
-		if err := r.Client.Patch(ctx, s.data, client.MergeFrom(s.before)); err != nil {
+		lock := client.MergeFromWithOptions(s.before, client.MergeFromWithOptimisticLock{})
+		if err := r.Client.Patch(ctx, s.data, lock); err != nil {
 			return fmt.Errorf("write Metal3Data: %w", err)
 		}
 		s.data.Status = after.Status

@@ -32,6 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/document"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/metadata"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/networkdata"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
@@ -41,6 +42,8 @@ import (
 // secret is one of the secrets that a template asks for.
 type secret struct {
 	name, key string
+	// namespace is what the reference of the Metal3Data says; empty means its own.
+	namespace string
 	// exists says that the secret is there and complete.
 	exists bool
 	// content is set by render.
@@ -71,18 +74,15 @@ func (r *Reconciler) observeSecrets(ctx context.Context, s *scope) progress.Outc
 
 // nameSecrets fills in the names of the secrets that the template asks for.
 func (s *scope) nameSecrets() {
-	spec := &s.data.Spec
-	if s.template.Spec.MetaData != nil {
-		if spec.MetaData == nil || spec.MetaData.Name == "" {
-			spec.MetaData = s.secretRef(s.metal3Machine.Name + "-metadata")
-		}
-		s.secrets = append(s.secrets, &secret{name: spec.MetaData.Name, key: metadata.SecretKey})
+	refs := map[string]**corev1.SecretReference{
+		metadata.SecretKey: &s.data.Spec.MetaData, networkdata.SecretKey: &s.data.Spec.NetworkData,
 	}
-	if s.template.Spec.NetworkData != nil {
-		if spec.NetworkData == nil || spec.NetworkData.Name == "" {
-			spec.NetworkData = s.secretRef(s.metal3Machine.Name + "-networkdata")
+	for _, wanted := range document.Wanted(s.template.Spec, s.metal3Machine.Name) {
+		ref := refs[wanted.Key]
+		if *ref == nil || (*ref).Name == "" {
+			*ref = s.secretRef(wanted.Secret)
 		}
-		s.secrets = append(s.secrets, &secret{name: spec.NetworkData.Name, key: networkdata.SecretKey})
+		s.secrets = append(s.secrets, &secret{name: (*ref).Name, namespace: (*ref).Namespace, key: wanted.Key})
 	}
 }
 
@@ -90,6 +90,11 @@ func (s *scope) nameSecrets() {
 // user: it is taken as it is if it has the key, and never written. One of another
 // controller is waited for to go.
 func (r *Reconciler) observeSecret(ctx context.Context, s *scope, wanted *secret) progress.Outcome {
+	if wanted.namespace != "" && wanted.namespace != s.data.Namespace {
+		return progress.Waiting(infrav1.InvalidConfigurationReason, fmt.Sprintf(
+			"spec.%s names secret %q of namespace %q: secrets are read and written in namespace %q only, leave the namespace out",
+			wanted.key, wanted.name, wanted.namespace, s.data.Namespace))
+	}
 	var found corev1.Secret
 	err := r.Live.Get(ctx, types.NamespacedName{Namespace: s.data.Namespace, Name: wanted.name}, &found)
 	switch {
@@ -129,11 +134,7 @@ func (r *Reconciler) render(_ context.Context, s *scope) progress.Outcome {
 	var problems []error
 	for _, wanted := range s.secrets {
 		var err error
-		if wanted.key == metadata.SecretKey {
-			wanted.content, err = metadata.Render(s.template.Spec.MetaData, s.facts())
-		} else {
-			wanted.content, err = networkdata.Render(s.template.Spec.NetworkData, s.facts())
-		}
+		wanted.content, err = document.Render(wanted.key, s.template.Spec, s.facts())
 		problems = append(problems, err)
 	}
 	if err := errors.Join(problems...); err != nil {

@@ -26,8 +26,13 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
 
-// maxMessage bounds status.errorMessage.
-const maxMessage = 512
+const (
+	// maxMessage bounds status.errorMessage.
+	maxMessage = 512
+	// maxConditionMessage bounds the messages of conditions. The API has room for
+	// more, but nobody reads on after that many complaints about one template.
+	maxConditionMessage = 4096
+)
 
 // report computes the status from what the pass found. It is pure: the same
 // scope gives the same status, but for the time at which a change is noted.
@@ -44,7 +49,7 @@ func report(s *scope) {
 	s.data.Status.Ready = ptr.To(ready.Status == metav1.ConditionTrue)
 	s.data.Status.ErrorMessage = ""
 	if mendable(ready.Reason) {
-		s.data.Status.ErrorMessage = cut(ready.Message)
+		s.data.Status.ErrorMessage = cut(ready.Message, maxMessage)
 	}
 }
 
@@ -61,7 +66,7 @@ func readiness(s *scope) metav1.Condition {
 		for _, wait := range waits {
 			messages = append(messages, wait.Message)
 		}
-		ready.Message = strings.Join(messages, "; ")
+		ready.Message = cut(strings.Join(messages, "; "), maxConditionMessage)
 	case s.outcome.Err() != nil && last != nil:
 		return *last
 	case s.outcome.Err() != nil:
@@ -79,17 +84,17 @@ func mendable(reason string) bool {
 	switch reason {
 	case infrav1.PoolNotFoundReason, infrav1.PoolAPIMissingReason, infrav1.InterfaceNotFoundReason,
 		infrav1.RenderingFailedReason, infrav1.TemplateNotFoundReason, infrav1.SecretsForbiddenReason,
-		infrav1.SecretNameTakenReason:
+		infrav1.SecretNameTakenReason, infrav1.InvalidConfigurationReason:
 		return true
 	default:
 		return false
 	}
 }
 
-// cut keeps a message within the limit of the API, on a character boundary.
-func cut(message string) string {
-	if len(message) <= maxMessage {
+// cut keeps a message within a limit, on a character boundary.
+func cut(message string, limit int) string {
+	if len(message) <= limit {
 		return message
 	}
-	return strings.ToValidUTF8(message[:maxMessage], "")
+	return strings.ToValidUTF8(message[:limit], "")
 }

@@ -124,10 +124,10 @@ func TestReport(t *testing.T) {
 }
 
 func TestCut(t *testing.T) {
-	if got := cut(strings.Repeat("ä", 300)); len(got) != 512 {
+	if got := cut(strings.Repeat("ä", 300), maxMessage); len(got) != 512 {
 		t.Errorf("%d bytes", len(got))
 	}
-	if got := cut("a" + strings.Repeat("ä", 300)); len(got) != 511 {
+	if got := cut("a"+strings.Repeat("ä", 300), maxMessage); len(got) != 511 {
 		t.Errorf("%d bytes: a character was cut in two", len(got))
 	}
 }

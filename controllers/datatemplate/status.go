@@ -32,7 +32,6 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/dataindex"
-	basefacts "github.com/metal3-io/cluster-api-provider-metal3/baremetal/facts"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/ippool"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
@@ -41,7 +40,7 @@ const (
 	// maxIndexes bounds status.indexes. The list is for people; no decision
 	// depends on it, and a template serves more machines than that.
 	maxIndexes = 512
-	// maxMessage bounds status.errorMessage.
+	// maxMessage bounds status.errorMessage, and what is said about a template.
 	maxMessage = 512
 )
 
@@ -157,14 +156,13 @@ func describe(s *scope) {
 		return
 	}
 	s.template.Status.Indexes = indexes(s.data)
-	_, err := ippool.Pools(s.template.Spec, basefacts.Facts{})
-	var conflict ippool.ConflictError
+	problem := errors.Join(ippool.Contradictions(s.template.Spec)...)
 	switch {
 	case !s.template.DeletionTimestamp.IsZero():
 		setReady(s.template, metav1.ConditionFalse, infrav1.DeletingReason,
 			"The template is being deleted; it stays until no machine uses it")
-	case errors.As(err, &conflict):
-		setReady(s.template, metav1.ConditionFalse, infrav1.InvalidTemplateReason, conflict.Error())
+	case problem != nil:
+		setReady(s.template, metav1.ConditionFalse, infrav1.InvalidTemplateReason, cut(problem.Error()))
 	default:
 		setReady(s.template, metav1.ConditionTrue, infrav1.DataTemplateReadyReason, "")
 	}

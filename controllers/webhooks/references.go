@@ -25,7 +25,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/facts"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/ippool"
 )
 
@@ -59,20 +58,20 @@ func templateProblems(spec infrav1.Metal3DataTemplateSpec, path *field.Path) fie
 	return problems
 }
 
-// poolConflicts finds pools of one name and two kinds.
+// poolConflicts finds pools of one name and two kinds, and addresses whose claims
+// would have one name.
 func poolConflicts(spec infrav1.Metal3DataTemplateSpec, path *field.Path) field.ErrorList {
-	_, err := ippool.Pools(spec, facts.Facts{})
-	var joined interface{ Unwrap() []error }
-	if !errors.As(err, &joined) {
-		return nil
-	}
 	var problems field.ErrorList
-	for _, e := range joined.Unwrap() {
+	for _, err := range ippool.Contradictions(spec) {
 		var conflict ippool.ConflictError
-		// Other errors are those of annotations, which only a machine has.
-		if errors.As(e, &conflict) {
+		var names ippool.ClaimNameError
+		switch {
+		case errors.As(err, &conflict):
 			problems = append(problems, field.Invalid(path, conflict.One.Name, fmt.Sprintf(
 				"the name stands for two pools, %s and %s: give one of them another name", conflict.One, conflict.Other)))
+		case errors.As(err, &names):
+			problems = append(problems, field.Invalid(path, names.Other.Name, fmt.Sprintf(
+				"%s and %s would be asked by claims of one name: give the network another id", names.One, names.Other)))
 		}
 	}
 	return problems

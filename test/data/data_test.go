@@ -230,6 +230,40 @@ networkData:
 	tn.gone("nodes-0-pool", &ipamv1alpha1.IPClaim{})
 }
 
+func TestEachNetworkOnAPoolGetsAnAddressOfItsOwn(t *testing.T) {
+	tn := newTenant(t)
+	tn.pool("pool")
+	tn.template("nodes", `
+metaData: {ipAddressesFromPool: [{key: ip, name: pool}]}
+networkData:
+  links:
+    ethernets: [{id: e, type: phy, macAddress: {fromHostInterface: eth0}}]
+    vlans: [{id: v, vlanID: 7, vlanLink: e}]
+  networks:
+    ipv4:
+    - {id: nodes, link: e, ipAddressFromIPPool: pool}
+    - {id: storage, link: v, ipAddressFromIPPool: pool}
+`)
+	m := tn.machine("m")
+	tn.bind(m)
+	claim := tn.claim(m, "nodes")
+	metaData, networkData := tn.ready("nodes-0")
+	given := []any{}
+	for _, n := range networkData["networks"].([]any) {
+		network, _ := n.(map[string]any)
+		given = append(given, network["ip_address"])
+	}
+	tn.g.Expect(given).To(gomega.ConsistOf("192.0.2.10", "192.0.2.11"))
+	tn.g.Expect(metaData).To(gomega.HaveKeyWithValue("ip", given[0]))
+	second := &ipamv1alpha1.IPClaim{}
+	tn.g.Expect(tn.get("nodes-0-pool-storage", second)).To(gomega.Succeed())
+	tn.g.Expect(second.Annotations).To(gomega.HaveKeyWithValue(infrav1.ClaimNetworkAnnotation, "storage"))
+
+	tn.release(claim)
+	tn.gone("nodes-0-pool", &ipamv1alpha1.IPClaim{})
+	tn.gone("nodes-0-pool-storage", second)
+}
+
 func TestAnAddressStaysWhileItsMachineLives(t *testing.T) {
 	tn := newTenant(t)
 	tn.pool("pool")
@@ -345,6 +379,32 @@ func TestAPausedClusterStandsStill(t *testing.T) {
 	tn.eventually("nodes-0", data, func(g gomega.Gomega) {
 		g.Expect(meta.IsStatusConditionTrue(data.Status.Conditions, infrav1.PausedCondition)).To(gomega.BeTrue())
 	})
+}
+
+func TestClustersThatShareATemplateDoNotPauseEachOther(t *testing.T) {
+	tn := newTenant(t)
+	tn.create(&clusterv1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Name: "b"},
+		Spec: clusterv1.ClusterSpec{Paused: ptr.To(true), InfrastructureRef: clusterv1.ContractVersionedObjectReference{
+			APIGroup: infrav1.GroupName, Kind: "Metal3Cluster", Name: "b",
+		}},
+	})
+	tn.template("nodes", "metaData: {indexes: [{key: index}]}")
+	first, second := tn.machine("first"), tn.machine("second")
+	tn.bind(first)
+	tn.bind(second)
+	first.Labels = map[string]string{clusterv1.ClusterNameLabel: "b"}
+	paused := tn.claim(first, "nodes")
+	tn.eventually("first", paused, func(g gomega.Gomega) {
+		g.Expect(meta.IsStatusConditionTrue(paused.Status.Conditions, infrav1.PausedCondition)).To(gomega.BeTrue())
+	})
+	tn.claim(second, "nodes")
+	tn.ready("nodes-0")
+
+	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: tn.namespace, Name: "b"}}
+	tn.patch(cluster, func() { cluster.Spec.Paused = ptr.To(false) })
+	metaData, _ := tn.ready("nodes-1")
+	tn.g.Expect(metaData).To(gomega.HaveKeyWithValue("index", "1"))
 }
 
 func TestDataWhoseClaimVanishedIsReleased(t *testing.T) {

@@ -91,6 +91,26 @@ func TestAnExhaustedPoolIsAskedAgainWhenItGrowsOrAnAddressIsFreed(t *testing.T) 
 	tn.g.Expect(metaData).To(gomega.HaveKeyWithValue("ip", "192.0.2.10"))
 }
 
+func TestNothingOfAnotherNamespaceIsUsed(t *testing.T) {
+	tn := newTenant(t)
+	tn.create(&infrav1.Metal3Data{
+		ObjectMeta: metav1.ObjectMeta{Name: "theirs-0"},
+		Spec:       infrav1.Metal3DataSpec{Template: &infrav1.Metal3ObjectRef{Namespace: "default", Name: "theirs"}},
+	})
+	tn.waits("theirs-0", infrav1.InvalidConfigurationReason, `namespace "default"`, tn.namespace)
+
+	tn.template("nodes", "metaData: {strings: [{key: a, value: b}]}")
+	m := tn.machine("m")
+	tn.claim(m, "nodes")
+	tn.waits("nodes-0", infrav1.WaitingForHostClaimReason)
+	data := &infrav1.Metal3Data{ObjectMeta: metav1.ObjectMeta{Namespace: tn.namespace, Name: "nodes-0"}}
+	tn.patch(data, func() { data.Spec.MetaData.Namespace = "default" })
+	tn.bind(m)
+	tn.waits("nodes-0", infrav1.InvalidConfigurationReason, "spec.metaData", `"m-metadata"`, `namespace "default"`)
+	tn.patch(data, func() { data.Spec.MetaData.Namespace = "" })
+	tn.ready("nodes-0")
+}
+
 func TestASecretOfAUserIsTakenAsItIsAndNeverTakenOver(t *testing.T) {
 	tn := newTenant(t)
 	tn.template("nodes", "metaData: {strings: [{key: a, value: b}]}")

@@ -61,11 +61,19 @@ type Claim struct {
 	Owner types.UID
 	// Pool is the pool that it asks.
 	Pool ippool.Pool
+	// Network is the network that the address is for; empty for the first address
+	// of a pool.
+	Network string
 	// Answer is what the pool said.
 	Answer ippool.Answer
 	// AskedState is the state that the pool had when the claim was made; empty if
 	// nobody noted it.
 	AskedState string
+}
+
+// For says whether the claim asks for an address on behalf of a Metal3Data.
+func (c Claim) For(data types.UID, ask ippool.Ask) bool {
+	return c.Owner == data && c.Pool == ask.Pool && c.Network == ask.Network
 }
 
 // Held returns all claims that belong to a Metal3Data of that name, of whatever
@@ -95,7 +103,7 @@ func (a API) ipClaims(ctx context.Context, data types.NamespacedName) ([]Claim, 
 		item := &list.Items[i]
 		claims = append(claims, Claim{
 			Object: item, Owner: ownerUID(item), Pool: ippool.NewPool(item.Spec.Pool.Name, "", ""), Answer: ippool.FromIPClaim(item),
-			AskedState: item.Annotations[infrav1.PoolStateAnnotation],
+			Network: item.Annotations[infrav1.ClaimNetworkAnnotation], AskedState: item.Annotations[infrav1.PoolStateAnnotation],
 		})
 	}
 	return claims, nil
@@ -115,6 +123,7 @@ func (a API) ipAddressClaims(ctx context.Context, data types.NamespacedName) ([]
 		ref := item.Spec.PoolRef
 		claims = append(claims, Claim{
 			Object: item, Owner: ownerUID(item), Pool: ippool.NewPool(ref.Name, ref.APIGroup, ref.Kind), Answer: ippool.FromIPAddressClaim(item),
+			Network: item.Annotations[infrav1.ClaimNetworkAnnotation],
 		})
 	}
 	return claims, nil
@@ -127,16 +136,16 @@ func (a API) list(ctx context.Context, data types.NamespacedName, into client.Ob
 	return nil
 }
 
-// Observe gathers what is known of one pool, given the claims of Held.
-func (a API) Observe(ctx context.Context, request ippool.Request, pool ippool.Pool, held []Claim) (ippool.Observed, error) {
-	observed := ippool.Observed{Pool: pool, Namespace: request.Data.Namespace, ClaimName: request.ClaimName(pool)}
-	kind := claimKind(pool)
+// Observe gathers what is known of one address, given the claims of Held.
+func (a API) Observe(ctx context.Context, request ippool.Request, ask ippool.Ask, held []Claim) (ippool.Observed, error) {
+	observed := ippool.Observed{Ask: ask, Namespace: request.Data.Namespace, ClaimName: request.ClaimName(ask)}
+	kind := claimKind(ask.Pool)
 	available, err := a.Kinds.Available(ctx, kind)
 	if err != nil || !available {
 		observed.APIMissing = err == nil
 		return observed, err
 	}
-	at := slices.IndexFunc(held, func(c Claim) bool { return c.Owner == request.Data.UID && c.Pool == pool })
+	at := slices.IndexFunc(held, func(c Claim) bool { return c.For(request.Data.UID, ask) })
 	if at >= 0 {
 		held[at].describe(&observed)
 	} else if taken, err := a.exists(ctx, kind, request.Data.Namespace, observed.ClaimName); err != nil {
@@ -144,8 +153,8 @@ func (a API) Observe(ctx context.Context, request ippool.Request, pool ippool.Po
 	} else if taken {
 		observed.Claim = ippool.ClaimForeign
 	}
-	if pool.Metal3() && observed.Answer.AddressName == "" {
-		observed.PoolState, err = a.poolState(ctx, request.Data.Namespace, pool)
+	if ask.Metal3() && observed.Answer.AddressName == "" {
+		observed.PoolState, err = a.poolState(ctx, request.Data.Namespace, ask.Pool)
 		observed.PoolMissing = err == nil && observed.PoolState == ""
 	}
 	return observed, err
@@ -181,17 +190,17 @@ func (a API) exists(ctx context.Context, into client.Object, namespace, name str
 	return err == nil, nil
 }
 
-// Create makes the claim on a pool. A claim is never written again, so that it
+// Create makes the claim for an address. A claim is never written again, so that it
 // keeps the state of the pool at that time; one that exists, whoever's it is, is
 // on its way to the cache.
-func (a API) Create(ctx context.Context, request ippool.Request, pool ippool.Pool) error {
-	var desired client.Object = request.IPAddressClaim(pool)
-	if pool.Metal3() {
-		state, err := a.poolState(ctx, request.Data.Namespace, pool)
+func (a API) Create(ctx context.Context, request ippool.Request, ask ippool.Ask) error {
+	var desired client.Object = request.IPAddressClaim(ask)
+	if ask.Metal3() {
+		state, err := a.poolState(ctx, request.Data.Namespace, ask.Pool)
 		if err != nil {
 			return err
 		}
-		desired = request.IPClaim(pool, state)
+		desired = request.IPClaim(ask, state)
 	}
 	err := a.Client.Create(ctx, desired, client.FieldOwner(infrav1.DataFieldOwner))
 	if apierrors.IsAlreadyExists(err) {

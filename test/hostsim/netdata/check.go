@@ -81,8 +81,8 @@ func checkVLAN(link Link, links map[string]Link) error {
 	if _, ok := links[link.VLAN]; !ok {
 		return fmt.Errorf("vlan_link %q is not a link", link.VLAN)
 	}
-	if link.VLANID < 1 || link.VLANID > 4094 {
-		return fmt.Errorf("vlan_id %d is not between 1 and 4094", link.VLANID)
+	if link.VLANID < 0 || link.VLANID > 4094 {
+		return fmt.Errorf("vlan_id %d is not between 0 and 4094", link.VLANID)
 	}
 	if _, err := net.ParseMAC(link.VLANMAC); err != nil {
 		return fmt.Errorf("vlan_mac_address %q is no MAC address", link.VLANMAC)

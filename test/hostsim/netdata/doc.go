@@ -20,5 +20,7 @@ limitations under the License.
 // Its inputs are the document of the config drive and the cards that the host's
 // inspection found. It checks what would leave a real machine without network:
 // links to cards that are not there, networks on links that are not there,
-// values that are no addresses. It configures nothing.
+// values that are no addresses. Accept is stricter and checks the whole format, as
+// OpenStack defines and cloud-init reads it; it was written from those and knows
+// nothing of the renderer. It configures nothing.
 package netdata

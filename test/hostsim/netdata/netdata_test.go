@@ -53,11 +53,11 @@ services: [{type: dns, address: 8.8.8.8}]`,
 		},
 		"names every defect": {
 			given: `links: [` + eth0 + `, ` + eth0 + `, {id: b, type: bond}, {id: c, type: bond, bond_links: [x]}, {id: v, type: vlan, vlan_link: x},
-  {id: v2, type: vlan, vlan_link: eth0}, {id: v3, type: vlan, vlan_link: eth0, vlan_id: 3}]
+  {id: v2, type: vlan, vlan_link: eth0, vlan_id: 4095}, {id: v3, type: vlan, vlan_link: eth0, vlan_id: 3}]
 services: [{type: dns, address: nowhere}]`,
 			want: []string{
 				`link "eth0" is there twice`, `link "b": a bond without members`, `link "c": member "x" is not a link`,
-				`link "v": vlan_link "x" is not a link`, `link "v2": vlan_id 0 is not between 1 and 4094`,
+				`link "v": vlan_link "x" is not a link`, `link "v2": vlan_id 4095 is not between 0 and 4094`,
 				`link "v3": vlan_mac_address "" is no MAC address`, `service dns: "nowhere" is no address`,
 			},
 		},

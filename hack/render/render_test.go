@@ -1,0 +1,170 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// files are the arguments that name the files of testdata.
+func files(more ...string) []string {
+	return append([]string{
+		"--template=testdata/template.yaml", "--hardware=testdata/hardware.yaml", "--machine=testdata/machine.yaml",
+	}, more...)
+}
+
+// TestGolden compares what is printed with testdata/<name>.golden; run with
+// -update to accept what changed.
+func TestGolden(t *testing.T) {
+	tests := map[string][]string{
+		"placeholders":     files(),
+		"pools":            files("--pools=testdata/pools.yaml", "--index=3"),
+		"by-host-name":     files("--pools=testdata/pools.yaml", "--enable-bmh-name-based-preallocation"),
+		"inspected-host":   files("--hardware=testdata/inspected.yaml", "--machine="+machine(t, "hosts", "")),
+		"nothing-asked":    files("--machine=" + machine(t, "empty", "")),
+		"machine-of-owner": files("--machine="+machine(t, "owner", ownerOf), "--template=testdata/owner.yaml"),
+	}
+	for name, args := range tests {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			if err := run(args, &out); err != nil {
+				t.Fatal(err)
+			}
+			golden := filepath.Join("testdata", name+".golden")
+			if *update {
+				if err := os.WriteFile(golden, out.Bytes(), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), out.String()); diff != "" {
+				t.Errorf("printed (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+const ownerOf = `---
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: Machine
+metadata: {name: worker, namespace: tenant, annotations: {zone: b}}
+`
+
+// machine is a file with a Metal3Machine that names a template.
+func machine(t *testing.T, template, more string) string {
+	t.Helper()
+	text, err := os.ReadFile("testdata/machine.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "machine.yaml")
+	changed := strings.Replace(string(text), "{name: nodes}", "{name: "+template+"}", 1) + more
+	if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestErrors checks that errors name what is wrong and what to do.
+func TestErrors(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		want []string
+	}{
+		"a file is missing on the command line": {
+			args: []string{"--template=x", "--machine=y"}, want: []string{"--hardware is missing: name a file"},
+		},
+		"an index below zero": {args: files("--index=-1"), want: []string{"indexes start at 0"}},
+		"a file is not there": {args: files("--pools=testdata/none.yaml"), want: []string{"testdata/none.yaml"}},
+		"a template that cannot be rendered": {
+			args: files("--machine=" + machine(t, "wrong", "")),
+			want: []string{
+				`Metal3DataTemplate "wrong" cannot be rendered`, `metaData.fromHostInterfaces[mac]: the host has no network interface "eth7"`,
+				`networkData.networks.ipv4DHCP[dhcp].link: there is no link with the id "nic0": add it`,
+			},
+		},
+		"an annotation that names no pool": {
+			args: files("--machine=" + machine(t, "no-annotation", "")),
+			want: []string{`networkData.networks.ipv4[nodes]: metal3machine "worker-0" has no annotation "pool": set it`},
+		},
+		"a field that does not exist": {
+			args: files("--machine=" + machine(t, "misspelled", "")), want: []string{`unknown field "spec.metaData.string": correct the field`},
+		},
+		"a template that the API server would not take": {
+			args: files("--machine=" + machine(t, "invalid", "")),
+			want: []string{
+				`the API server would not take Metal3DataTemplate "invalid"`, "spec.metaData.strings[0].value: Required value",
+				`spec.networkData.links.ethernets[0].type: Unsupported value: "card"`,
+			},
+		},
+		"a template that breaks a rule": {
+			args: files("--machine=" + machine(t, "no-pool", "")),
+			want: []string{"no address pool is named: set fromPoolRef, ipAddressFromIPPool or fromPoolAnnotation"},
+		},
+		"a template of an older version": {
+			args: files("--machine=" + machine(t, "old", "")), want: []string{"v1beta1 is not read: write it as Metal3DataTemplate of", "v1beta2"},
+		},
+		"a template that the file does not hold": {
+			args: files("--machine=" + machine(t, "missing", "")), want: []string{"there is no Metal3DataTemplate missing in it", "name another file"},
+		},
+		"a machine that names no template, of several": {
+			args: files("--machine=testdata/no-template.yaml"), want: []string{"of Metal3DataTemplate in it", "name one in spec.dataTemplate"},
+		},
+		"the wrong file": {
+			args: files("--hardware=testdata/pools.yaml"), want: []string{`there is no HardwareData in it, only [IPPool "nodes"]`},
+		},
+		"pools of another kind": {
+			args: files("--pools=testdata/hardware.yaml"), want: []string{"HardwareData of metal3.io/v1alpha1 is not read: write it as IPPool"},
+		},
+		"a pool without a free address": {
+			args: files("--pools=testdata/full.yaml"), want: []string{`"nodes" has no free address for claim "nodes-0-nodes-storage": extend spec.pools`},
+		},
+		"an address that is held outside the pool": {
+			args: files("--pools=testdata/full.yaml", "--enable-bmh-name-based-preallocation"),
+			want: []string{`holds 203.0.113.99 for claim "server-7-nodes", which is in none of its spec.pools`},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			err := run(tc.args, &out)
+			if err == nil {
+				t.Fatalf("printed:\n%s", out.String())
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%q is not in: %v", want, err)
+				}
+			}
+			if out.Len() > 0 {
+				t.Errorf("printed besides the error:\n%s", out.String())
+			}
+		})
+	}
+}

@@ -1,0 +1,103 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package netdata
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// devices finds links that would be one device, or that are put together so that
+// there is no first one to start with, and addresses that are there twice. It
+// leaves to others what is not of the right shape.
+func devices(root object) error {
+	var defects []error
+	links := root.objects("links")
+	below, bonded := map[string][]string{}, map[string]string{}
+	seen := map[string]string{}
+	own := func(kind, value, id string) {
+		if other, taken := seen[kind+" "+value]; taken && value != "" {
+			defects = append(defects, fmt.Errorf("links %q and %q have the same %s %s", other, id, kind, value))
+		}
+		seen[kind+" "+value] = id
+	}
+	for _, link := range links {
+		id := link.text("id")
+		own("name", link.text("name"), id)
+		switch link.text("type") {
+		case "bond":
+			for _, member := range link.texts("bond_links") {
+				if other, taken := bonded[member]; taken {
+					defects = append(defects, fmt.Errorf("link %q is in bonds %q and %q", member, other, id))
+				}
+				bonded[member] = id
+			}
+			below[id] = append(below[id], link.texts("bond_links")...)
+		case "vlan":
+			// cloud-init names the device <device below>.<tag>.
+			own("device", fmt.Sprintf("%s.%v", link.text("vlan_link"), link["vlan_id"]), id)
+			below[id] = append(below[id], link.text("vlan_link"))
+		default:
+			own("MAC address", strings.ToLower(link.text("ethernet_mac_address")), id)
+		}
+	}
+	for _, link := range links {
+		if !grounded(below, link.text("id"), len(links)) {
+			defects = append(defects, fmt.Errorf("link %q rests on itself", link.text("id")))
+		}
+	}
+	for _, network := range root.objects("networks") {
+		own("address", network.text("ip_address"), network.text("link"))
+	}
+	return errors.Join(defects...)
+}
+
+// grounded says whether every way down from a link ends.
+func grounded(below map[string][]string, id string, depth int) bool {
+	return depth >= 0 && !slices.ContainsFunc(below[id], func(lower string) bool { return !grounded(below, lower, depth-1) })
+}
+
+// objects are the objects in a list.
+func (o object) objects(key string) []object {
+	list, _ := o[key].([]any)
+	var found []object
+	for _, item := range list {
+		if one, ok := item.(map[string]any); ok {
+			found = append(found, one)
+		}
+	}
+	return found
+}
+
+// texts are the texts in a list.
+func (o object) texts(key string) []string {
+	list, _ := o[key].([]any)
+	var found []string
+	for _, item := range list {
+		if s, ok := item.(string); ok {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+func (o object) text(key string) string {
+	s, _ := o[key].(string)
+	return s
+}
