@@ -42,7 +42,7 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) error {
 	if s.namespace, err = readNamespace(ctx, r.Client, s.claim.Namespace); err != nil {
 		return err
 	}
-	if s.decision, err = r.decide(ctx, r.Client, s.namespace); err != nil {
+	if s.decision, err = r.decide(ctx, s.namespace); err != nil {
 		return err
 	}
 	if err := r.observeHosts(ctx, s); err != nil {
@@ -91,28 +91,42 @@ func ownHost(claim *bmov1alpha1.HostClaim, hosts []bmov1alpha1.BareMetalHost) *b
 	return own
 }
 
-// decide evaluates the policies that reader shows. Where it matters, the reader
-// is live and the options name one namespace of hosts.
-func (r *Reconciler) decide(ctx context.Context, reader client.Reader, ns policy.Namespace, options ...client.ListOption) (policy.Decision, error) {
+// decide evaluates the policies that the cache shows.
+func (r *Reconciler) decide(ctx context.Context, ns policy.Namespace) (policy.Decision, error) {
 	policies := &bmov1alpha1.HostDeployPolicyList{}
-	if err := reader.List(ctx, policies, options...); err != nil {
+	if err := r.Client.List(ctx, policies); err != nil {
 		return policy.Decision{}, fmt.Errorf("list HostDeployPolicies: %w", err)
 	}
 	return policy.Evaluate(policies.Items, ns, r.OwnNamespace), nil
 }
 
 // grantNow asks the API server itself what the policies permit on the hosts of
-// one namespace.
+// one namespace. Each policy that admits the claim as far as the cache knows is
+// read again; one that the cache does not show yet permits nothing yet. A live
+// list would wait until the API server's own cache has caught up.
 func (r *Reconciler) grantNow(ctx context.Context, claimNamespace, hostNamespace string) (policy.Grant, error) {
 	ns, err := readNamespace(ctx, r.Live, claimNamespace)
 	if err != nil {
 		return policy.Grant{}, err
 	}
-	decision, err := r.decide(ctx, r.Live, ns, client.InNamespace(hostNamespace))
-	if err != nil {
-		return policy.Grant{}, err
+	known := &bmov1alpha1.HostDeployPolicyList{}
+	if err := r.Client.List(ctx, known, client.InNamespace(hostNamespace)); err != nil {
+		return policy.Grant{}, fmt.Errorf("list HostDeployPolicies of %s: %w", hostNamespace, err)
 	}
-	return decision.Grants[hostNamespace], nil
+	var live []bmov1alpha1.HostDeployPolicy
+	for i := range known.Items {
+		if !policy.Admits(&known.Items[i], ns) {
+			continue
+		}
+		key, current := client.ObjectKeyFromObject(&known.Items[i]), bmov1alpha1.HostDeployPolicy{}
+		switch err := r.Live.Get(ctx, key, &current); {
+		case err == nil:
+			live = append(live, current)
+		case !apierrors.IsNotFound(err):
+			return policy.Grant{}, fmt.Errorf("read HostDeployPolicy %s: %w", key, err)
+		}
+	}
+	return policy.Evaluate(live, ns, r.OwnNamespace).Grants[hostNamespace], nil
 }
 
 // readNamespace reads name and labels of a namespace. One that is gone has no
