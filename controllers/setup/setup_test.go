@@ -52,7 +52,7 @@ func TestDefaults(t *testing.T) {
 	o := parse(t)
 	want := Options{
 		Options: process.Options{
-			API: process.Rate{QPS: 100, Burst: 200}, SyncPeriod: 10 * time.Hour,
+			API: process.Rate{QPS: 300, Burst: 600}, SyncPeriod: 10 * time.Hour,
 			WebhookPort: 9443, WebhookCertDir: "/tmp/k8s-webhook-server/serving-certs/", HealthAddress: ":9440",
 			LeaderElection: process.LeaderElection{LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second},
 			Serving:        o.Serving, Logging: o.Logging,
