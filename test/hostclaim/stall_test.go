@@ -84,7 +84,7 @@ var bindRequests = map[string]func(method, path, body string) bool{
 		return method == http.MethodGet && strings.HasSuffix(path, "/hostclaims/machine")
 	},
 	"the look at the policies": func(method, path, _ string) bool {
-		return method == http.MethodGet && strings.HasSuffix(path, "/hostdeploypolicies")
+		return method == http.MethodGet && strings.Contains(path, "/hostdeploypolicies/")
 	},
 	"the consumerRef": func(method, path, body string) bool {
 		return method == http.MethodPatch && strings.Contains(path, "/baremetalhosts/host-0") && strings.Contains(body, "consumerRef")
