@@ -32,6 +32,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
@@ -77,6 +78,31 @@ func TestHostIsToldOnlyWhatTheClaimSaysNow(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestHostIsParkedOnlyIfTheClaimIsStillReserved: a host that is parked by mistake
+// is wiped as soon as its claim, which asks for an image, is looked at again.
+func TestHostIsParkedOnlyIfTheClaimIsStillReserved(t *testing.T) {
+	reserved := newClaim(func(c *bmov1alpha1.HostClaim) {
+		c.Labels = map[string]string{infrav1.NodeReuseLabel: "workers"}
+		c.Annotations = map[string]string{infrav1.SkipCleaningAnnotation: "true"}
+	})
+	host := newHost(reserved.Namespace, running)
+	s := &scope{
+		claim: reserved, host: host, step: lease.Keep,
+		decision: policy.Evaluate(nil, policy.Namespace{Name: reserved.Namespace}, policy.OwnWithoutPolicy),
+	}
+	r := &Reconciler{Live: onlyClaim{claim: newClaim(withImage)}, Client: readOnly{}}
+	if out := r.synchronize(t.Context(), s); !errors.Is(out.Err(), progress.ErrStale) || s.host != host {
+		t.Errorf("synchronize() = %v, want it to be refused since the claim was adopted", out.Err())
+	}
+}
+
+// readOnly accepts no write and answers none.
+type readOnly struct{ client.Client }
+
+func (readOnly) Patch(context.Context, client.Object, client.Patch, ...client.PatchOption) error {
+	return errors.New("written")
 }
 
 func TestProvisionedWhileAHostServesAnotherTurn(t *testing.T) {

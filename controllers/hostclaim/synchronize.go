@@ -44,7 +44,7 @@ func (r *Reconciler) synchronize(ctx context.Context, s *scope) progress.Outcome
 		return out
 	}
 	told, tells := lease.Told(s.host), lease.Told(desired)
-	if told != tells {
+	if told != tells || lease.IsParked(s.host) != lease.IsParked(desired) {
 		if err := r.confirm(ctx, s); err != nil {
 			return out.And(s.unsynchronized(err))
 		}
