@@ -127,13 +127,18 @@ func (r *Reconciler) payloadGrant(ctx context.Context, s *scope, stage lease.Pro
 	return s.grant(), nil
 }
 
-// mayHave checks what the claim asks for against policy.
+// mayHave checks what the claim asks for against policy, and whether a host takes
+// it at all.
 func (s *scope) mayHave(grant policy.Grant) progress.Outcome {
 	if !grant.Admitted {
 		return s.waitForSync(infrav1.PolicyRevokedReason,
 			"no HostDeployPolicy admits this namespace to the host any more, so nothing new is written to it")
 	}
-	if err := grant.Permit(s.claim.Spec.Image, s.claim.Spec.CustomDeploy); err != nil {
+	err := grant.Permit(s.claim.Spec.Image, s.claim.Spec.CustomDeploy)
+	if err == nil {
+		err = lease.CheckPayload(s.claim)
+	}
+	if err != nil {
 		return s.waitForSync(infrav1.ImageRefusedReason, err.Error())
 	}
 	return progress.Outcome{}
