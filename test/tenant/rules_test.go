@@ -351,8 +351,12 @@ func TestManagerWritesItsMarks(t *testing.T) {
 	mark := annotation("hostclaim.metal3.io/reboot-request", "x")
 	w.g.Eventually(func() error { return change(w, manager, claim, mark) }).Should(gomega.Succeed())
 	unmark := func(c *bmov1alpha1.HostClaim) { delete(c.Annotations, "hostclaim.metal3.io/reboot-request") }
-	w.refused(change(w, mallory, claim, unmark), "leave it as it was")
+	w.refused(change(w, mallory, claim, annotation("hostclaim.metal3.io/reboot-request", "y")), "leave it as it was")
 	w.ok(change(w, manager, claim, unmark))
+
+	// Who takes one off, as a replace by an old manifest does, takes back a wish.
+	w.ok(change(w, manager, claim, mark))
+	w.ok(change(w, mallory, claim, unmark))
 }
 
 func TestRulesForPolicies(t *testing.T) {
