@@ -19,6 +19,7 @@ package hostclaim
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -128,6 +129,29 @@ func TestProvisionedWhileAHostServesAnotherTurn(t *testing.T) {
 			status := statusOf(&tt.given, progress.Outcome{}, now)
 			if got := short(status)[bmov1alpha1.ProvisionedCondition]; got != tt.want {
 				t.Errorf("Provisioned %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestServerThatIsOffSaysWhyNoImageIsWritten(t *testing.T) {
+	told := func(h *bmov1alpha1.BareMetalHost) { h.Spec.Image = &bmov1alpha1.Image{URL: imageURL} }
+	on := func(h *bmov1alpha1.BareMetalHost) { h.Spec.Online = true }
+	tests := map[string]struct {
+		host *bmov1alpha1.BareMetalHost
+		want bool
+	}{
+		"off":                     {newHost("infra", told), true},
+		"on":                      {newHost("infra", told, on), false},
+		"off and told nothing":    {newHost("infra"), false},
+		"off while it is written": {newHost("infra", told, inState(bmov1alpha1.StateProvisioning)), false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			status := statusOf(&scope{claim: newClaim(withImage), host: tt.host, step: lease.Keep}, progress.Outcome{}, now)
+			c := meta.FindStatusCondition(status.Conditions, bmov1alpha1.ProvisionedCondition)
+			if got := strings.Contains(c.Message, "poweredOn"); got != tt.want {
+				t.Errorf("Provisioned says %q", c.Message)
 			}
 		})
 	}
