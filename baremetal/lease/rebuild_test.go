@@ -287,7 +287,7 @@ func TestEmptyingWait(t *testing.T) {
 }
 
 func TestCheckRebuild(t *testing.T) {
-	if err := CheckRebuild(newClaim(rebuilds(strings.Repeat("x", 63)))); err != nil {
+	if err := CheckRebuild(newClaim(rebuilds(strings.Repeat("é", 63)))); err != nil {
 		t.Errorf("63 characters: %v", err)
 	}
 	if err := CheckRebuild(newClaim(rebuilds(strings.Repeat("x", 64)))); err == nil {

@@ -134,6 +134,17 @@ func TestProvisionedWhileAHostServesAnotherTurn(t *testing.T) {
 	}
 }
 
+func TestTokenThatIsTooLongIsNamedBesideAnImageThatIsIgnored(t *testing.T) {
+	claim := newClaim(func(c *bmov1alpha1.HostClaim) {
+		c.Spec.Image = &bmov1alpha1.Image{URL: "https://images.example.com/other.raw"}
+		c.Annotations = map[string]string{infrav1.RebuildAnnotation: strings.Repeat("x", 64)}
+	})
+	s := &scope{claim: claim, host: newHost("infra", running), step: lease.Keep}
+	if _, out := (&Reconciler{}).desired(t.Context(), s); out.Err() != nil || s.syncWait.Reason != infrav1.InvalidRebuildAnnotationReason {
+		t.Errorf("Synchronized has reason %s (%v)", s.syncWait.Reason, out.Err())
+	}
+}
+
 func TestServerThatIsOffSaysWhyNoImageIsWritten(t *testing.T) {
 	told := func(h *bmov1alpha1.BareMetalHost) { h.Spec.Image = &bmov1alpha1.Image{URL: imageURL} }
 	on := func(h *bmov1alpha1.BareMetalHost) { h.Spec.Online = true }

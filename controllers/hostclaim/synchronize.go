@@ -86,6 +86,9 @@ func (r *Reconciler) payload(ctx context.Context, s *scope, stage lease.Progress
 	case lease.NothingAsked:
 		return &lease.Payload{}, progress.Outcome{}
 	case lease.Diverged:
+		if err := lease.CheckRebuild(s.claim); err != nil {
+			return nil, s.waitForSync(infrav1.InvalidRebuildAnnotationReason, err.Error())
+		}
 		return nil, s.waitForSync(infrav1.ImageChangeIgnoredReason,
 			"image or customDeploy were changed after the host had been told what to write; the host keeps what it has. "+
 				"Write any new text, such as a date, to annotation "+infrav1.RebuildAnnotation+" to have it wiped and written anew")

@@ -228,6 +228,9 @@ func TestRulesForBoundClaims(t *testing.T) {
 		"another image with the old rebuild": {
 			given: both(running, annotation(rebuild, "1")), change: other, says: imageStays,
 		},
+		"another image with a rebuild that the manager ignores": {
+			given: running, change: both(other, annotation(rebuild, strings.Repeat("x", 64))), says: imageStays,
+		},
 		"another image with an empty rebuild": {given: running, change: both(other, annotation(rebuild, "")), says: imageStays},
 		"another image after policy refused the first": {
 			given: running, status: unsynchronized("ImageRefused"), change: other,
