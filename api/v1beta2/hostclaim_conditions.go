@@ -66,7 +66,7 @@ const (
 	NotAssociatedReason = "NotAssociated"
 
 	// ImageRefusedReason means that the claim asks for an image or a deploy
-	// method that no policy permits.
+	// method that no policy permits or no host takes.
 	ImageRefusedReason = "ImageRefused"
 
 	// ImageChangeIgnoredReason means that image or customDeploy were changed

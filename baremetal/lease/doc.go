@@ -38,13 +38,13 @@ limitations under the License.
 //
 //	nothing ──tell──▶ told ──▶ provisioned ──take back──▶ emptying ──▶ nothing
 //
-// Taking back destroys, and telling boots, so both are written only after the
-// claim was read live, which itself was after the host was read: nobody who
-// sleeps, or whose cache is late, then acts on what the claim said long ago. The
-// same order makes a one-shot reboot fire once: while the host was read, the
-// request was not closed yet, so the last ID noted on that version of the host is
-// the request's own if it was passed before, and the lock fails if it was passed
-// since.
+// Taking back destroys, telling boots, and what is parked is taken back in the end.
+// So all of these are written only after the claim was read live, which itself was
+// after the host was read: nobody who sleeps, or whose cache is late, then acts on
+// what the claim said long ago. The same order makes a one-shot reboot fire once:
+// while the host was read, the request was not closed yet, so the last ID noted on
+// that version of the host is the request's own if it was passed before, and the
+// lock fails if it was passed since.
 //
 // No host is released with the disks of a former tenant unwiped, although a
 // reservation may skip cleaning: a parked host keeps its image, so that its release

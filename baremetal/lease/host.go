@@ -77,11 +77,13 @@ func Moved(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) bool {
 }
 
 // Bind returns the host as it is while the claim has it, before anything is
-// provisioned. Of a host that was moved with the claim, the administrator's
-// cleaning mode was noted when it was bound first.
+// provisioned. A host that was moved with the claim keeps its notes, the
+// administrator's cleaning mode among them, from when it was bound first; those of
+// a claim that lost it to an administrator count for no other.
 func Bind(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) *bmov1alpha1.BareMetalHost {
 	out := host.DeepCopy()
 	if !Moved(host, claim) {
+		withoutWork(out)
 		setAnnotation(out, infrav1.FormerCleaningModeAnnotation, string(host.Spec.AutomatedCleaningMode))
 	}
 	out.Spec.ConsumerRef = &corev1.ObjectReference{

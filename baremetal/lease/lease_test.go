@@ -144,6 +144,24 @@ func TestBind(t *testing.T) {
 	}
 }
 
+// A host whose consumerRef somebody else took away keeps the marks of its claim.
+func TestBindTakesNoMarksOfAFormerClaimOver(t *testing.T) {
+	stray := newHost(annotated(infrav1.ParkedAnnotation, "former"), annotated(infrav1.RebuildAnnotation, "1"),
+		annotated(infrav1.LastRebootAnnotation, "former/1"), annotated(infrav1.HeldRebootPrefix+"x", ""))
+	if diff := cmp.Diff(Bind(newHost(), newClaim()), Bind(stray, newClaim())); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	moved := newHost(annotated(infrav1.ParkedAnnotation, "claim-uid"), func(h *bmov1alpha1.BareMetalHost) {
+		h.Namespace = "tenant"
+		h.Spec.ConsumerRef = Bind(newHost(), newClaim()).Spec.ConsumerRef
+		h.Spec.ConsumerRef.UID = "before"
+		setAnnotation(h, infrav1.BoundHostUIDAnnotation, "before")
+	})
+	if !Moved(moved, newClaim()) || !IsParked(Bind(moved, newClaim())) {
+		t.Error("a host that was moved with its claim does not stay parked")
+	}
+}
+
 func TestFence(t *testing.T) {
 	claim, host := newClaim(), newHost()
 	fenced := FencedHost(host, claim)

@@ -17,6 +17,10 @@ limitations under the License.
 package lease
 
 import (
+	"errors"
+	"fmt"
+	"net/url"
+
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -57,6 +61,26 @@ func Desired(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, payl
 		delete(out.Annotations, infrav1.UncleanedAnnotation)
 	}
 	return out
+}
+
+// CheckPayload returns an error for its author if no host takes what a claim asks
+// for: baremetal-operator refuses such a host, or never provisions it. Whether
+// policy permits it is another question.
+func CheckPayload(claim *bmov1alpha1.HostClaim) error {
+	if custom := claim.Spec.CustomDeploy; custom != nil && custom.Method == "" {
+		return errors.New("spec.customDeploy.method is empty; name a deploy method, or leave customDeploy out")
+	}
+	image := claim.Spec.Image
+	if image == nil {
+		return nil
+	}
+	if _, err := url.ParseRequestURI(image.URL); err != nil {
+		return errors.New("spec.image.url is no absolute URL; write scheme://host/path, with special characters escaped")
+	}
+	if _, _, err := image.GetChecksum(); err != nil {
+		return fmt.Errorf("spec.image is not accepted: %w; set checksum, and checksumType if need be", err)
+	}
+	return nil
 }
 
 // putOn tells a host what to write. The zero payload takes everything back.

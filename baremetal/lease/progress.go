@@ -71,7 +71,8 @@ type facts struct {
 
 // Compare says how far the payload of a claim has come on its host. skips says
 // that the claim wants its host not to be cleaned between two workloads, and
-// that policy permits it.
+// that policy permits it; a host that must not be switched off cannot have that,
+// since what is on it would run on.
 func Compare(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, skips bool) Progress {
 	return facts{
 		asked:    Asked(claim),
@@ -81,7 +82,7 @@ func Compare(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, skip
 		left:     left(host),
 		renewed:  renewed(claim, host),
 		reserved: Reserved(claim),
-		skips:    skips,
+		skips:    skips && !host.Spec.DisablePowerOff,
 		parked:   IsParked(host),
 	}.progress()
 }

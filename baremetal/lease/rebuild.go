@@ -18,6 +18,7 @@ package lease
 
 import (
 	"fmt"
+	"unicode/utf8"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -31,7 +32,7 @@ const maxToken = 63
 // CheckRebuild returns an error for its author if the token of a claim cannot be
 // used. Such a token asks for nothing.
 func CheckRebuild(claim *bmov1alpha1.HostClaim) error {
-	if length := len(claim.Annotations[infrav1.RebuildAnnotation]); length > maxToken {
+	if utf8.RuneCountInString(claim.Annotations[infrav1.RebuildAnnotation]) > maxToken {
 		return fmt.Errorf("annotation %s is longer than %d characters and is ignored; write something short and new, such as a date",
 			infrav1.RebuildAnnotation, maxToken)
 	}

@@ -134,6 +134,26 @@ func TestCompareOfATokenAndWhatIsLeft(t *testing.T) {
 	}
 }
 
+// What must not be switched off would run on while it is parked.
+func TestHostThatMustNotBeSwitchedOffIsNotParked(t *testing.T) {
+	neverOff := func(h *bmov1alpha1.BareMetalHost) { h.Spec.DisablePowerOff = true }
+	tests := map[string]struct {
+		host []hostEdit
+		want Progress
+	}{
+		"another host":                    {[]hostEdit{running}, Parked},
+		"one that must stay on":           {[]hostEdit{running, neverOff}, Redo},
+		"one that was parked before that": {[]hostEdit{running, isParked, neverOff}, Redo},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := Compare(newClaim(reserved), newHost(tt.host...), true); got != tt.want {
+				t.Errorf("Compare() = %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
 func TestTokenIsNotedWhenTheHostIsTold(t *testing.T) {
 	image := &Payload{Image: &bmov1alpha1.Image{URL: imageURL}}
 	tests := map[string]struct {
@@ -267,7 +287,7 @@ func TestEmptyingWait(t *testing.T) {
 }
 
 func TestCheckRebuild(t *testing.T) {
-	if err := CheckRebuild(newClaim(rebuilds(strings.Repeat("x", 63)))); err != nil {
+	if err := CheckRebuild(newClaim(rebuilds(strings.Repeat("é", 63)))); err != nil {
 		t.Errorf("63 characters: %v", err)
 	}
 	if err := CheckRebuild(newClaim(rebuilds(strings.Repeat("x", 64)))); err == nil {

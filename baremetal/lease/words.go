@@ -81,6 +81,10 @@ var standstills = [...]struct {
 	{"it waits for its turn, as many hosts are worked on", func(h *bmov1alpha1.BareMetalHost) bool {
 		return h.Status.OperationalStatus == bmov1alpha1.OperationalStatusDelayed
 	}},
+	{"the server is off, and nothing is written to it before spec.poweredOn of the claim is true", func(h *bmov1alpha1.BareMetalHost) bool {
+		state := h.Status.Provisioning.State
+		return Told(h) && !h.Spec.Online && (state == bmov1alpha1.StateAvailable || state == bmov1alpha1.StateReady)
+	}},
 }
 
 // InError says that a host reports an error.

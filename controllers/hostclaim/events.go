@@ -144,7 +144,7 @@ func lost(c change) []notice {
 
 // refused tells the tenant what somebody must mend. Waiting for a free host is
 // nothing of the kind, nor is a request that is tried again; what a claim that goes
-// waits for, and what a revoked policy means, is told elsewhere.
+// waits for, what a revoked policy means, and that a host is wiped is told elsewhere.
 func refused(c change) []notice {
 	var all []notice
 	tell := func(kind, action string, told func(reason string) bool) {
@@ -158,7 +158,8 @@ func refused(c change) []notice {
 	tell(bmov1alpha1.SynchronizedCondition, "Synchronize", func(reason string) bool {
 		switch reason {
 		case infrav1.NotAssociatedReason, infrav1.PolicyRevokedReason,
-			bmov1alpha1.HostClaimDeletingReason, bmov1alpha1.BareMetalHostNotSynchronizedReason:
+			bmov1alpha1.HostClaimDeletingReason, bmov1alpha1.BareMetalHostNotSynchronizedReason,
+			infrav1.RebuildingReason, lease.HostDeprovisioningReason:
 			return false
 		default:
 			return true

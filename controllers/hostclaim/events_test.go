@@ -94,6 +94,16 @@ func TestTransitions(t *testing.T) {
 			before: conditions{synchronized: "False/ImageRefused"}, after: conditions{synchronized: "False/UserDataSecretSyncFailure"}, host: host,
 			want: warned("UserDataSecretSyncFailure", "Synchronize"),
 		},
+		"a rebuild, which has events of its own": {
+			before: conditions{synchronized: "True/ConfigurationSynced"}, after: conditions{synchronized: "False/Rebuilding"}, host: host,
+		},
+		"a host that is wiped for a reservation": {
+			before: conditions{synchronized: "True/ConfigurationSynced"}, after: conditions{synchronized: "False/HostDeprovisioning"}, host: host,
+		},
+		"a rebuild that a paused host holds up": {
+			before: conditions{synchronized: "False/Rebuilding"}, after: conditions{synchronized: "False/HostPaused"}, host: host,
+			want: warned("HostPaused", "Synchronize"),
+		},
 		"a secret that stays missing": {
 			before: conditions{synchronized: "False/UserDataSecretSyncFailure"}, after: conditions{synchronized: "False/UserDataSecretSyncFailure"}, host: host,
 		},

@@ -19,6 +19,7 @@ package hostclaim
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,6 +33,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
@@ -79,6 +81,31 @@ func TestHostIsToldOnlyWhatTheClaimSaysNow(t *testing.T) {
 	}
 }
 
+// TestHostIsParkedOnlyIfTheClaimIsStillReserved: a host that is parked by mistake
+// is wiped as soon as its claim, which asks for an image, is looked at again.
+func TestHostIsParkedOnlyIfTheClaimIsStillReserved(t *testing.T) {
+	reserved := newClaim(func(c *bmov1alpha1.HostClaim) {
+		c.Labels = map[string]string{infrav1.NodeReuseLabel: "workers"}
+		c.Annotations = map[string]string{infrav1.SkipCleaningAnnotation: "true"}
+	})
+	host := newHost(reserved.Namespace, running)
+	s := &scope{
+		claim: reserved, host: host, step: lease.Keep,
+		decision: policy.Evaluate(nil, policy.Namespace{Name: reserved.Namespace}, policy.OwnWithoutPolicy),
+	}
+	r := &Reconciler{Live: onlyClaim{claim: newClaim(withImage)}, Client: readOnly{}}
+	if out := r.synchronize(t.Context(), s); !errors.Is(out.Err(), progress.ErrStale) || s.host != host {
+		t.Errorf("synchronize() = %v, want it to be refused since the claim was adopted", out.Err())
+	}
+}
+
+// readOnly accepts no write and answers none.
+type readOnly struct{ client.Client }
+
+func (readOnly) Patch(context.Context, client.Object, client.Patch, ...client.PatchOption) error {
+	return errors.New("written")
+}
+
 func TestProvisionedWhileAHostServesAnotherTurn(t *testing.T) {
 	reserved := func(c *bmov1alpha1.HostClaim) { c.Labels = map[string]string{infrav1.NodeReuseLabel: "workers"} }
 	parked := func(h *bmov1alpha1.BareMetalHost) {
@@ -102,6 +129,40 @@ func TestProvisionedWhileAHostServesAnotherTurn(t *testing.T) {
 			status := statusOf(&tt.given, progress.Outcome{}, now)
 			if got := short(status)[bmov1alpha1.ProvisionedCondition]; got != tt.want {
 				t.Errorf("Provisioned %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestTokenThatIsTooLongIsNamedBesideAnImageThatIsIgnored(t *testing.T) {
+	claim := newClaim(func(c *bmov1alpha1.HostClaim) {
+		c.Spec.Image = &bmov1alpha1.Image{URL: "https://images.example.com/other.raw"}
+		c.Annotations = map[string]string{infrav1.RebuildAnnotation: strings.Repeat("x", 64)}
+	})
+	s := &scope{claim: claim, host: newHost("infra", running), step: lease.Keep}
+	if _, out := (&Reconciler{}).desired(t.Context(), s); out.Err() != nil || s.syncWait.Reason != infrav1.InvalidRebuildAnnotationReason {
+		t.Errorf("Synchronized has reason %s (%v)", s.syncWait.Reason, out.Err())
+	}
+}
+
+func TestServerThatIsOffSaysWhyNoImageIsWritten(t *testing.T) {
+	told := func(h *bmov1alpha1.BareMetalHost) { h.Spec.Image = &bmov1alpha1.Image{URL: imageURL} }
+	on := func(h *bmov1alpha1.BareMetalHost) { h.Spec.Online = true }
+	tests := map[string]struct {
+		host *bmov1alpha1.BareMetalHost
+		want bool
+	}{
+		"off":                     {newHost("infra", told), true},
+		"on":                      {newHost("infra", told, on), false},
+		"off and told nothing":    {newHost("infra"), false},
+		"off while it is written": {newHost("infra", told, inState(bmov1alpha1.StateProvisioning)), false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			status := statusOf(&scope{claim: newClaim(withImage), host: tt.host, step: lease.Keep}, progress.Outcome{}, now)
+			c := meta.FindStatusCondition(status.Conditions, bmov1alpha1.ProvisionedCondition)
+			if got := strings.Contains(c.Message, "poweredOn"); got != tt.want {
+				t.Errorf("Provisioned says %q", c.Message)
 			}
 		})
 	}

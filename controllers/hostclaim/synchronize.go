@@ -44,7 +44,7 @@ func (r *Reconciler) synchronize(ctx context.Context, s *scope) progress.Outcome
 		return out
 	}
 	told, tells := lease.Told(s.host), lease.Told(desired)
-	if told != tells {
+	if told != tells || lease.IsParked(s.host) != lease.IsParked(desired) {
 		if err := r.confirm(ctx, s); err != nil {
 			return out.And(s.unsynchronized(err))
 		}
@@ -86,6 +86,9 @@ func (r *Reconciler) payload(ctx context.Context, s *scope, stage lease.Progress
 	case lease.NothingAsked:
 		return &lease.Payload{}, progress.Outcome{}
 	case lease.Diverged:
+		if err := lease.CheckRebuild(s.claim); err != nil {
+			return nil, s.waitForSync(infrav1.InvalidRebuildAnnotationReason, err.Error())
+		}
 		return nil, s.waitForSync(infrav1.ImageChangeIgnoredReason,
 			"image or customDeploy were changed after the host had been told what to write; the host keeps what it has. "+
 				"Write any new text, such as a date, to annotation "+infrav1.RebuildAnnotation+" to have it wiped and written anew")
@@ -127,13 +130,18 @@ func (r *Reconciler) payloadGrant(ctx context.Context, s *scope, stage lease.Pro
 	return s.grant(), nil
 }
 
-// mayHave checks what the claim asks for against policy.
+// mayHave checks what the claim asks for against policy, and whether a host takes
+// it at all.
 func (s *scope) mayHave(grant policy.Grant) progress.Outcome {
 	if !grant.Admitted {
 		return s.waitForSync(infrav1.PolicyRevokedReason,
 			"no HostDeployPolicy admits this namespace to the host any more, so nothing new is written to it")
 	}
-	if err := grant.Permit(s.claim.Spec.Image, s.claim.Spec.CustomDeploy); err != nil {
+	err := grant.Permit(s.claim.Spec.Image, s.claim.Spec.CustomDeploy)
+	if err == nil {
+		err = lease.CheckPayload(s.claim)
+	}
+	if err != nil {
 		return s.waitForSync(infrav1.ImageRefusedReason, err.Error())
 	}
 	return progress.Outcome{}

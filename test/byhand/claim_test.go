@@ -32,9 +32,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/setup"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/hostsim/host/life"
 )
+
+const newerURL = "https://images.example.com/debian-14.raw"
 
 const userData = `#cloud-config
 hostname: build-1
@@ -144,6 +147,9 @@ func TestClaimByHand(t *testing.T) {
 	e.expect("server-1", bmov1alpha1.StateProvisioned, true)
 	e.g.Expect(e.server("server-1").Boots).To(gomega.Equal(2))
 
+	e.rebootOnce("build-1", "server-1")
+	e.writeAnew("build-1", "server-1")
+
 	// Given back, the server is wiped and free, and nothing is left of the tenant.
 	wipes := e.server("server-1").Disk.Wipes
 	e.ok(e.Delete(t.Context(), e.claim("build-1")))
@@ -156,6 +162,36 @@ func TestClaimByHand(t *testing.T) {
 	left := &corev1.SecretList{}
 	e.ok(e.List(t.Context(), left, client.InNamespace(e.infra)))
 	e.g.Expect(left.Items).To(gomega.BeEmpty())
+}
+
+// rebootOnce asks for a reboot, which must happen once, however often anybody looks.
+func (e *team) rebootOnce(name, host string) {
+	e.t.Helper()
+	boots := func() int { return e.server(host).Boots }
+	before := boots()
+	change(e.room, e.claim(name), func(c *bmov1alpha1.HostClaim) {
+		metav1.SetMetaDataAnnotation(&c.ObjectMeta, bmov1alpha1.RebootAnnotationPrefix, "")
+	})
+	e.g.Eventually(boots).Should(gomega.Equal(before + 1))
+	e.g.Eventually(func() map[string]string { return e.claim(name).Annotations }).ShouldNot(gomega.Or(
+		gomega.HaveKey(bmov1alpha1.RebootAnnotationPrefix), gomega.HaveKey(infrav1.RebootRequestAnnotation)))
+	e.g.Consistently(boots).Should(gomega.Equal(before + 1))
+	e.expect(host, bmov1alpha1.StateProvisioned, true)
+}
+
+// writeAnew asks for another image, which must come onto disks that were cleaned,
+// with the same user data.
+func (e *team) writeAnew(name, host string) {
+	e.t.Helper()
+	want := e.server(host).Disk
+	want.Image = newerURL
+	want.Wipes++
+	change(e.room, e.claim(name), func(c *bmov1alpha1.HostClaim) {
+		metav1.SetMetaDataAnnotation(&c.ObjectMeta, infrav1.RebuildAnnotation, "2026-01-31")
+		c.Spec.Image = &bmov1alpha1.Image{URL: newerURL, Checksum: "def456"}
+	})
+	e.g.Eventually(func() life.Disk { return e.server(host).Disk }).Should(gomega.Equal(want))
+	e.expectClaim(name, bmov1alpha1.ReadyCondition)
 }
 
 // power asks for a server to be on or off, and waits until the claim says so.

@@ -120,6 +120,11 @@ func TestRebuildGivesNoRunningServerUpForWhatCannotBeWritten(t *testing.T) {
 			func(c *bmov1alpha1.HostClaim) { c.Spec.Image.URL = otherImage },
 			"False/ImageRefused",
 		},
+		"an image that baremetal-operator refuses": {
+			func(c *bmov1alpha1.HostClaim) { c.Spec.Image.Checksum = "" },
+			func(c *bmov1alpha1.HostClaim) { c.Spec.Image.Checksum = "abc" },
+			"False/ImageRefused",
+		},
 		"a secret that does not exist": {
 			func(c *bmov1alpha1.HostClaim) { c.Spec.UserData.Name = "elsewhere" },
 			func(c *bmov1alpha1.HostClaim) { c.Spec.UserData.Name = "boot" },

@@ -228,6 +228,9 @@ func TestRulesForBoundClaims(t *testing.T) {
 		"another image with the old rebuild": {
 			given: both(running, annotation(rebuild, "1")), change: other, says: imageStays,
 		},
+		"another image with a rebuild that the manager ignores": {
+			given: running, change: both(other, annotation(rebuild, strings.Repeat("x", 64))), says: imageStays,
+		},
 		"another image with an empty rebuild": {given: running, change: both(other, annotation(rebuild, "")), says: imageStays},
 		"another image after policy refused the first": {
 			given: running, status: unsynchronized("ImageRefused"), change: other,
@@ -351,8 +354,12 @@ func TestManagerWritesItsMarks(t *testing.T) {
 	mark := annotation("hostclaim.metal3.io/reboot-request", "x")
 	w.g.Eventually(func() error { return change(w, manager, claim, mark) }).Should(gomega.Succeed())
 	unmark := func(c *bmov1alpha1.HostClaim) { delete(c.Annotations, "hostclaim.metal3.io/reboot-request") }
-	w.refused(change(w, mallory, claim, unmark), "leave it as it was")
+	w.refused(change(w, mallory, claim, annotation("hostclaim.metal3.io/reboot-request", "y")), "leave it as it was")
 	w.ok(change(w, manager, claim, unmark))
+
+	// Who takes one off, as a replace by an old manifest does, takes back a wish.
+	w.ok(change(w, manager, claim, mark))
+	w.ok(change(w, mallory, claim, unmark))
 }
 
 func TestRulesForPolicies(t *testing.T) {
