@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -42,9 +43,14 @@ func (r *Reconciler) allocate(ctx context.Context, s *scope) progress.Outcome {
 	var stale error
 	for {
 		known := len(s.known)
+		corrected := false
 		var failed error
 		for _, assignment := range dataindex.Allocate(s.key.Name, s.known, facts(claims)) {
 			claim := claims[assignment.Claim]
+			if mistaken, err := r.keepsReserved(ctx, s, claim, assignment); mistaken || err != nil {
+				corrected, failed = corrected || mistaken, errors.Join(failed, err)
+				continue
+			}
 			current, err := r.serve(withClaim(ctx, claim), s, claim, assignment)
 			if errors.Is(err, progress.ErrStale) {
 				delete(claims, assignment.Claim)
@@ -56,8 +62,9 @@ func (r *Reconciler) allocate(ctx context.Context, s *scope) progress.Outcome {
 				failed = errors.Join(failed, fmt.Errorf("claim %s: %w", claim.Name, err))
 			}
 		}
-		// A collision added an index that is not the claim's: once more without it.
-		if len(s.known) == known || failed != nil || !s.anyOpen(claims) {
+		// What is known was corrected, or a collision added an index that is not the
+		// claim's: once more with that.
+		if len(s.known) == known && !corrected || failed != nil || !s.anyOpen(claims) {
 			return progress.Failed(errors.Join(failed, stale))
 		}
 	}
@@ -120,7 +127,7 @@ func (r *Reconciler) serve(
 	err = r.Client.Create(ctx, desired, client.FieldOwner(infrav1.DataTemplateFieldOwner))
 	switch {
 	case apierrors.IsAlreadyExists(err):
-		return current, r.noteTaken(ctx, s, desired)
+		return current, r.noteTaken(ctx, s, a.Index)
 	case err != nil:
 		complaint := r.writeClaim(ctx, current, failed(fmt.Sprintf("Metal3Data %q cannot be created", desired.Name)))
 		return current, errors.Join(fmt.Errorf("create Metal3Data %s: %w", desired.Name, err), complaint)
@@ -131,18 +138,52 @@ func (r *Reconciler) serve(
 	return current, nil
 }
 
+// keepsReserved looks live at the index that a claim has reserved before the claim
+// gets another one. The cache of Metal3Data may be older than that of claims, and
+// still show the former holder: then the claim keeps its index, what is known is
+// corrected, and keepsReserved returns true.
+func (r *Reconciler) keepsReserved(ctx context.Context, s *scope, claim *infrav1.Metal3DataClaim, a dataindex.Assignment) (bool, error) {
+	ref := claim.Status.RenderedData
+	if a.Exists || ref == nil {
+		return false, nil
+	}
+	reserved, found := dataindex.Parse(s.key.Name, ref.Name)
+	if !found || reserved == a.Index {
+		return false, nil
+	}
+	holder, found, err := r.holder(ctx, s, reserved)
+	if err != nil || found && holder.Claim != claim.UID {
+		return false, err
+	}
+	s.known = slices.DeleteFunc(s.known, func(d dataindex.Data) bool { return d.Index == reserved })
+	if found {
+		s.known = append(s.known, holder)
+	}
+	return true, nil
+}
+
 // noteTaken reads live who holds an index that is not free after all: the claim
 // itself, when the cache is behind, or somebody else.
-func (r *Reconciler) noteTaken(ctx context.Context, s *scope, desired *infrav1.Metal3Data) error {
-	var holder infrav1.Metal3Data
-	err := r.Live.Get(ctx, client.ObjectKeyFromObject(desired), &holder)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("read Metal3Data %s: %w", desired.Name, err)
+func (r *Reconciler) noteTaken(ctx context.Context, s *scope, index int32) error {
+	taken, found, err := r.holder(ctx, s, index)
+	if !found {
+		taken = dataindex.Data{Index: index} // gone again; for this pass it counts as taken
 	}
-	taken := indexOf(&holder) // of nobody, should it be gone again: for this pass it counts as taken
-	taken.Index = *desired.Spec.Index
 	s.known = append(s.known, taken)
-	return nil
+	return err
+}
+
+// holder reads live who holds an index, if anybody does.
+func (r *Reconciler) holder(ctx context.Context, s *scope, index int32) (dataindex.Data, bool, error) {
+	name := dataindex.Name(s.key.Name, index)
+	var data infrav1.Metal3Data
+	err := r.Live.Get(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: name}, &data)
+	if client.IgnoreNotFound(err) != nil {
+		return dataindex.Data{}, false, fmt.Errorf("read Metal3Data %s: %w", name, err)
+	}
+	holder := indexOf(&data)
+	holder.Index = index
+	return holder, err == nil, nil
 }
 
 // ensureFinalizer makes sure that the claim does not go before its data does.

@@ -132,6 +132,9 @@ func (w *world) step() {
 // claim makes a claim of one of the clusters. Claims of one second are served in
 // the order of their names.
 func (w *world) claim() {
+	if len(history.Now[infrav1.Metal3DataClaim](w.History)) >= 5 {
+		return
+	}
 	w.made++
 	w.must(w.Client.Create(w.t.Context(), newClaim(func(c *infrav1.Metal3DataClaim) {
 		c.Namespace, c.Name, c.UID = w.Namespace, fmt.Sprintf("m-%03d", w.made), ""
