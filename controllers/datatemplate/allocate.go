@@ -20,7 +20,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -43,14 +42,9 @@ func (r *Reconciler) allocate(ctx context.Context, s *scope) progress.Outcome {
 	var stale error
 	for {
 		known := len(s.known)
-		corrected := false
 		var failed error
 		for _, assignment := range dataindex.Allocate(s.key.Name, s.known, facts(claims)) {
 			claim := claims[assignment.Claim]
-			if mistaken, err := r.keepsReserved(ctx, s, claim, assignment); mistaken || err != nil {
-				corrected, failed = corrected || mistaken, errors.Join(failed, err)
-				continue
-			}
 			current, err := r.serve(withClaim(ctx, claim), s, claim, assignment)
 			if errors.Is(err, progress.ErrStale) {
 				delete(claims, assignment.Claim)
@@ -62,9 +56,8 @@ func (r *Reconciler) allocate(ctx context.Context, s *scope) progress.Outcome {
 				failed = errors.Join(failed, fmt.Errorf("claim %s: %w", claim.Name, err))
 			}
 		}
-		// What is known was corrected, or a collision added an index that is not the
-		// claim's: once more with that.
-		if len(s.known) == known && !corrected || failed != nil || !s.anyOpen(claims) {
+		// A collision added an index that is not the claim's: once more without it.
+		if len(s.known) == known || failed != nil || !s.anyOpen(claims) {
 			return progress.Failed(errors.Join(failed, stale))
 		}
 	}
@@ -109,17 +102,25 @@ func facts(claims map[types.UID]*infrav1.Metal3DataClaim) []dataindex.Claim {
 }
 
 // serve writes the index into the claim and makes the Metal3Data. The claim is
-// written first and with its resourceVersion: whoever works from an old copy of
-// it fails there, before a second Metal3Data is made. It returns the claim as it
-// is afterwards.
+// written first and with its resourceVersion, even if that changes nothing: whoever
+// works from an old copy of it fails there, before a second Metal3Data is made. It
+// returns the claim as it is afterwards.
 func (r *Reconciler) serve(
 	ctx context.Context, s *scope, claim *infrav1.Metal3DataClaim, a dataindex.Assignment,
 ) (*infrav1.Metal3DataClaim, error) {
-	current, err := r.ensureFinalizer(ctx, claim)
-	if err == nil {
-		err = r.writeClaim(ctx, current, reserved(s.key, a))
+	if err := r.confirm(ctx, s, claim, a); err != nil {
+		return claim, err
 	}
-	if err != nil || a.Exists {
+	current, err := r.ensureFinalizer(ctx, claim)
+	switch {
+	case err != nil:
+		return current, err
+	case a.Exists:
+		return current, r.writeClaim(ctx, current, reserved(s.key, a))
+	}
+	before := current.DeepCopy()
+	reserved(s.key, a)(current)
+	if err := r.patchClaim(ctx, before, current); err != nil {
 		return current, err
 	}
 	desired := desiredData(s.key, current, a.Index)
@@ -138,28 +139,23 @@ func (r *Reconciler) serve(
 	return current, nil
 }
 
-// keepsReserved looks live at the index that a claim has reserved before the claim
-// gets another one. The cache of Metal3Data may be older than that of claims, and
-// still show the former holder: then the claim keeps its index, what is known is
-// corrected, and keepsReserved returns true.
-func (r *Reconciler) keepsReserved(ctx context.Context, s *scope, claim *infrav1.Metal3DataClaim, a dataindex.Assignment) (bool, error) {
+// confirm looks live at the index that a claim has reserved, before the claim gets
+// another one. The cache of Metal3Data may be older than that of claims: it may
+// still show a former holder, or not yet that the claim itself has the index.
+func (r *Reconciler) confirm(ctx context.Context, s *scope, claim *infrav1.Metal3DataClaim, a dataindex.Assignment) error {
 	ref := claim.Status.RenderedData
 	if a.Exists || ref == nil {
-		return false, nil
+		return nil
 	}
-	reserved, found := dataindex.Parse(s.key.Name, ref.Name)
-	if !found || reserved == a.Index {
-		return false, nil
+	reserved, parsed := dataindex.Parse(s.key.Name, ref.Name)
+	if !parsed || reserved == a.Index {
+		return nil
 	}
 	holder, found, err := r.holder(ctx, s, reserved)
-	if err != nil || found && holder.Claim != claim.UID {
-		return false, err
+	if err == nil && (!found || holder.Claim == claim.UID) {
+		err = progress.ErrStale
 	}
-	s.known = slices.DeleteFunc(s.known, func(d dataindex.Data) bool { return d.Index == reserved })
-	if found {
-		s.known = append(s.known, holder)
-	}
-	return true, nil
+	return err
 }
 
 // noteTaken reads live who holds an index that is not free after all: the claim
