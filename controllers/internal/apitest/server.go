@@ -32,6 +32,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	capipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
@@ -85,7 +86,8 @@ func (s *Server) start() error {
 	s.Config.QPS, s.Config.Burst = 500, 1000
 	scheme := runtime.NewScheme()
 	builder := runtime.NewSchemeBuilder(
-		corev1.AddToScheme, rbacv1.AddToScheme, clusterv1.AddToScheme, bmov1alpha1.AddToScheme, ipamv1alpha1.AddToScheme, infrav1.AddToScheme,
+		corev1.AddToScheme, rbacv1.AddToScheme, clusterv1.AddToScheme, capipamv1.AddToScheme,
+		bmov1alpha1.AddToScheme, ipamv1alpha1.AddToScheme, infrav1.AddToScheme,
 	)
 	if err := builder.AddToScheme(scheme); err != nil {
 		return err

@@ -20,6 +20,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -153,9 +154,5 @@ func (h *History) kind(gk schema.GroupKind) (*kind, bool) {
 // groupKind is the kind of an object, or of the objects of a list.
 func (h *History) groupKind(o runtime.Object) (schema.GroupKind, error) {
 	gvk, err := h.server.Client.GroupVersionKindFor(o)
-	gk := gvk.GroupKind()
-	if _, list := o.(client.ObjectList); list {
-		gk.Kind = gk.Kind[:max(0, len(gk.Kind)-len("List"))]
-	}
-	return gk, err
+	return schema.GroupKind{Group: gvk.Group, Kind: strings.TrimSuffix(gvk.Kind, "List")}, err
 }
