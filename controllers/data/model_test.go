@@ -65,7 +65,7 @@ func TestMain(m *testing.M) { os.Exit(server.Run(m)) }
 //
 // and in the end living machines have their addresses and nobody else has any.
 func TestAddressesWhateverTheCachesShow(t *testing.T) {
-	history.Play(t, 30, func(t *testing.T, random *rand.Rand) { newModel(t, random).play(100) })
+	history.Play(t, 50, func(t *testing.T, random *rand.Rand) { newModel(t, random).play(100) })
 }
 
 const poolFinalizer = "ipclaim.ipam.metal3.io"
@@ -206,16 +206,16 @@ func (w *model) play(steps int) {
 // step is one thing that happens.
 func (w *model) step() {
 	place := w.places[w.random.IntN(len(w.places))]
-	switch w.random.IntN(18) {
-	case 0:
+	switch w.random.IntN(20) {
+	case 0, 1:
 		w.begin(place)
-	case 1:
+	case 2:
 		w.end(place)
-	case 2, 3, 4:
+	case 3, 4, 5:
 		w.meddle()
-	case 5:
+	case 6:
 		w.collect()
-	case 6, 7, 8, 9, 10:
+	case 7, 8, 9, 10, 11:
 		w.addressManager()
 	default:
 		i := w.random.IntN(len(w.controllers))

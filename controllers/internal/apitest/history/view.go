@@ -37,11 +37,16 @@ type View struct {
 	history *History
 	// seen is the moment of each kind.
 	seen map[schema.GroupKind]int
+	// stalled are the kinds of which nothing is heard.
+	stalled map[schema.GroupKind]bool
 }
+
+// One time out of these a watch stalls, and one that stalls goes on.
+const stallIn, resumeIn = 30, 10
 
 // View returns a view that shows the oldest moment of all kinds.
 func (h *History) View() *View {
-	return &View{history: h, seen: map[schema.GroupKind]int{}}
+	return &View{history: h, seen: map[schema.GroupKind]int{}, stalled: map[schema.GroupKind]bool{}}
 }
 
 // Client reads from the view, by the indexes too, and writes to the API server
@@ -54,9 +59,20 @@ func (v *View) Client(
 	return v.history.server.NewClient(ctx, calls, indexes...)
 }
 
-// Advance lets the view see more of each kind than before, or not.
+// Advance lets the view see more of each kind than before, or not: each kind has
+// a watch of its own, which stalls at times.
 func (v *View) Advance(random *rand.Rand) {
 	for _, k := range v.history.kinds {
+		turn := stallIn
+		if v.stalled[k.GroupKind] {
+			turn = resumeIn
+		}
+		if random.IntN(turn) == 0 {
+			v.stalled[k.GroupKind] = !v.stalled[k.GroupKind]
+		}
+		if v.stalled[k.GroupKind] {
+			continue
+		}
 		ahead := len(k.moments) - v.seen[k.GroupKind]
 		if random.IntN(2) == 0 {
 			ahead = min(ahead, 4)
