@@ -65,7 +65,10 @@ func TestMain(m *testing.M) { os.Exit(server.Run(m)) }
 //
 // and in the end living machines have their addresses and nobody else has any.
 func TestAddressesWhateverTheCachesShow(t *testing.T) {
-	history.Play(t, 50, func(t *testing.T, random *rand.Rand) { newModel(t, random).play(100) })
+	history.Play(t, 50, func(t *testing.T, random *rand.Rand) {
+		t.Helper()
+		newModel(t, random).play(100)
+	})
 }
 
 const poolFinalizer = "ipclaim.ipam.metal3.io"
@@ -233,8 +236,10 @@ func (w *model) rest() {
 	for _, place := range w.places {
 		data, found := named[infrav1.Metal3Data](w, place.data)
 		switch {
-		case place.alive && (!found || len(place.configured) != 2):
-			w.t.Fatalf("%s lives and has %v: %+v", place.machine, place.configured, data)
+		case place.alive && !found:
+			w.t.Fatalf("%s lives and has no data", place.machine)
+		case place.alive && len(place.configured) != 2:
+			w.t.Fatalf("%s lives and has %v: %+v", place.machine, place.configured, data.Status)
 		case place.alive:
 			held += 2
 		}
