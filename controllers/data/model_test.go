@@ -65,7 +65,7 @@ func TestMain(m *testing.M) { os.Exit(server.Run(m)) }
 //
 // and in the end living machines have their addresses and nobody else has any.
 func TestAddressesWhateverTheCachesShow(t *testing.T) {
-	history.Play(t, 50, func(t *testing.T, random *rand.Rand) {
+	history.Play(t, 40, func(t *testing.T, random *rand.Rand) {
 		t.Helper()
 		newModel(t, random).play(100)
 	})

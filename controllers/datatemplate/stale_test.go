@@ -43,7 +43,7 @@ import (
 // nor does a claim change its index; and once the caches have caught up, every
 // claim has its data and no data is left over.
 func TestIndexesWhateverTheCachesShow(t *testing.T) {
-	history.Play(t, 40, func(t *testing.T, random *rand.Rand) {
+	history.Play(t, 30, func(t *testing.T, random *rand.Rand) {
 		t.Helper()
 		newWorld(t, random).play(50)
 	})
