@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
@@ -29,7 +30,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -38,63 +39,62 @@ import (
 	capipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostview"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/addressclaims"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apitest"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apitest/history"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 )
 
-// TestAddressesWhateverTheCacheShows lets machines come and go in two places of a
+var server apitest.Server
+
+func TestMain(m *testing.M) { os.Exit(server.Run(m)) }
+
+// TestAddressesWhateverTheCachesShow lets machines come and go in two places of a
 // template, while a pool gives addresses and takes them back, users delete claims,
-// writes are lost, and the controller sees claims and data as they were at some
-// earlier time. At no time
+// requests are lost, and two controllers, as at a change of leaders, see everything
+// as it was at some earlier time, or sleep before a write. At no time
 //
 //   - is an address given back that a living machine has been configured with,
 //   - have two living machines one address,
 //   - is a machine configured with an address that was claimed for another one;
 //
 // and in the end living machines have their addresses and nobody else has any.
-func TestAddressesWhateverTheCacheShows(t *testing.T) {
-	for seed := range uint64(40) {
-		w := newModel(t, rand.New(rand.NewPCG(seed, 3)))
-		w.name = fmt.Sprintf("seed %d", seed)
-		w.play(120)
-	}
+func TestAddressesWhateverTheCachesShow(t *testing.T) {
+	history.Play(t, 40, func(t *testing.T, random *rand.Rand) {
+		t.Helper()
+		newModel(t, random).play(100)
+	})
 }
 
-const (
-	tenant        = "tenant"
-	poolFinalizer = "ipclaim.ipam.metal3.io"
-)
+const poolFinalizer = "ipclaim.ipam.metal3.io"
 
-// model is the world around the controller. Its API server is a store in memory,
-// since thousands of passes are needed to meet the rare ones.
+// model is the world around the controllers.
 type model struct {
-	t      *testing.T
-	name   string
-	random *rand.Rand
-	store  client.Client
-	r      *Reconciler
+	*history.History
+
+	t        *testing.T
+	random   *rand.Rand
+	troubles *history.Troubles
+	// controllers are the two, and views is what each of them sees.
+	controllers []*Reconciler
+	views       []*history.View
+	// busy are the passes that are under way, by controller and place.
+	busy   map[string]bool
 	places []*place
-	// past is what there was, oldest first. The caches of data and of claims show
-	// a moment each.
-	past                 []moment
-	seenData, seenClaims int
 	// size is how many addresses the pool has, and given who has them, by claim UID.
 	size  int
 	given map[string]types.UID
-	uids  int
-	// calm says that nothing is lost any more, and that the cache is up to date.
-	calm bool
+	made  int
 }
 
 // place is an index of the template, with what is there now.
 type place struct {
+	index         int32
 	data, machine string
 	// uid is that of the Metal3Data; alive says that its machine lives.
 	uid   types.UID
@@ -103,256 +103,207 @@ type place struct {
 	configured []string
 }
 
-type moment struct {
-	data   map[string]infrav1.Metal3Data
-	claims []ipamv1alpha1.IPClaim
-}
-
 func newModel(t *testing.T, random *rand.Rand) *model {
 	t.Helper()
 	w := &model{
-		t: t, random: random, size: 2 + random.IntN(4), given: map[string]types.UID{},
-		places: []*place{{data: "nodes-0"}, {data: "nodes-1"}},
+		t: t, random: random, size: 2 + random.IntN(4), given: map[string]types.UID{}, busy: map[string]bool{},
+		places: []*place{{data: "nodes-0"}, {index: 1, data: "nodes-1"}},
+		History: history.New(t, &server, &infrav1.Metal3DataList{}, &infrav1.Metal3DataClaimList{}, &infrav1.Metal3DataTemplateList{},
+			&infrav1.Metal3MachineList{}, &clusterv1.MachineList{}, &clusterv1.ClusterList{}, &corev1.SecretList{},
+			&ipamv1alpha1.IPPoolList{}, &ipamv1alpha1.IPClaimList{}, &ipamv1alpha1.IPAddressList{}),
 	}
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, infrav1.AddToScheme, clusterv1.AddToScheme, ipamv1alpha1.AddToScheme, capipamv1.AddToScheme,
-	} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	template := &infrav1.Metal3DataTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "nodes"}}
+	w.troubles = &history.Troubles{Random: random, Meanwhile: w.step}
+	template := &infrav1.Metal3DataTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "nodes"}}
 	const spec = `
 networkData:
   links: {ethernets: [{id: e, type: phy, macAddress: {string: "52:54:00:00:00:01"}}]}
   networks: {ipv4: [{id: one, link: e, ipAddressFromIPPool: pool}, {id: two, link: e, ipAddressFromIPPool: pool}]}
 `
-	if err := yaml.UnmarshalStrict([]byte(spec), &template.Spec); err != nil {
-		t.Fatal(err)
+	w.must(yaml.UnmarshalStrict([]byte(spec), &template.Spec))
+	w.create(template)
+	w.create(&ipamv1alpha1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "pool"}})
+	byHost, byHostName := random.IntN(2) == 0, random.IntN(2) == 0
+	for range 2 {
+		w.controller(hosts{namespace: w.Namespace, byHost: byHost}, byHostName)
 	}
-	pool := &ipamv1alpha1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "pool", UID: "pool"}}
-	store := fake.NewClientBuilder().WithScheme(scheme).WithObjects(template, pool).
-		WithStatusSubresource(&infrav1.Metal3Data{}, &ipamv1alpha1.IPClaim{}, pool).Build()
-	w.store = store
-	metrics, err := NewMetrics(prometheus.NewRegistry())
-	if err != nil {
-		t.Fatal(err)
-	}
-	cache := interceptor.NewClient(store, w.calls())
-	w.r = &Reconciler{
-		Client: cache, Live: store, Hosts: hosts{byHost: random.IntN(2) == 0}, Secrets: secretwatch.New(nil),
-		Recorder: events.NewFakeRecorder(1000), Metrics: metrics, Clock: clock.RealClock{}, ClaimsByHostName: random.IntN(2) == 0,
-		addresses: addressclaims.API{Client: cache, Live: store, Kinds: installed{}},
-	}
-	w.look()
+	w.Noted = w.check
 	return w
 }
 
-// installed says that all kinds exist.
-type installed struct{}
+// controller adds a controller.
+func (w *model) controller(servers hosts, byHostName bool) {
+	indexes := []func(context.Context, client.FieldIndexer) error{SetupIndexes}
+	for _, kind := range addressclaims.Kinds(nil) {
+		if kind.Index != nil {
+			indexes = append(indexes, kind.Index)
+		}
+	}
+	metrics, err := NewMetrics(prometheus.NewRegistry())
+	w.must(err)
+	view, live := w.View(), w.Live(w.troubles)
+	cache, err := view.Client(w.t.Context(), w.troubles, indexes...)
+	w.must(err)
+	w.views = append(w.views, view)
+	w.controllers = append(w.controllers, &Reconciler{
+		Client: cache, Live: live, Hosts: servers, Secrets: secretwatch.New(nil), Metrics: metrics,
+		Recorder: events.NewFakeRecorder(1000), Clock: clock.RealClock{}, ClaimsByHostName: byHostName,
+		addresses: addressclaims.API{Client: cache, Live: live, Kinds: metal3Only{}},
+	})
+}
 
-func (installed) Available(context.Context, client.Object) (bool, error) { return true, nil }
+// metal3Only says that there is no other address management than that of Metal3.
+type metal3Only struct{}
+
+func (metal3Only) Available(_ context.Context, o client.Object) (bool, error) {
+	_, other := o.(*capipamv1.IPAddressClaim)
+	return !other, nil
+}
 
 // hosts give every machine a server: the same one for all of a place, if byHost
 // says so, or one of its own.
-type hosts struct{ byHost bool }
+type hosts struct {
+	namespace string
+	byHost    bool
+}
 
 func (h hosts) Host(_ context.Context, m *infrav1.Metal3Machine) (hostview.Host, bool, error) {
+	name := "server-of-" + m.Name
 	if h.byHost {
-		return hostview.Host{Name: "server-" + m.Labels["place"], Namespace: tenant}, true, nil
+		name = "server-" + m.Labels["place"]
 	}
-	return hostview.Host{Name: "server-of-" + m.Name, Namespace: tenant}, true, nil
-}
-
-// calls lets the controller read what the cache shows, and write what there is.
-func (w *model) calls() interceptor.Funcs {
-	return interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
-			switch o := o.(type) {
-			case *infrav1.Metal3Data:
-				return w.cachedData(key, o)
-			case *ipamv1alpha1.IPClaim:
-				return w.cachedClaim(key, o)
-			}
-			return c.Get(ctx, key, o, options...)
-		},
-		List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
-			claims, ok := list.(*ipamv1alpha1.IPClaimList)
-			if !ok {
-				return nil
-			}
-			selected := (&client.ListOptions{}).ApplyOptions(options).FieldSelector.Requirements()[0].Value
-			for _, claim := range w.past[w.seenClaims].claims {
-				if owner := metav1.GetControllerOf(&claim); owner != nil && owner.Name == selected {
-					claims.Items = append(claims.Items, *claim.DeepCopy())
-				}
-			}
-			return nil
-		},
-		Create: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.CreateOption) error {
-			o.SetUID(w.uid())
-			return w.write(func() error { return c.Create(ctx, o, options...) })
-		},
-		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, options ...client.PatchOption) error {
-			return w.write(func() error { return c.Patch(ctx, o, patch, options...) })
-		},
-		SubResourcePatch: func(
-			ctx context.Context, c client.Client, name string, o client.Object, patch client.Patch, options ...client.SubResourcePatchOption,
-		) error {
-			return w.write(func() error { return c.SubResource(name).Patch(ctx, o, patch, options...) })
-		},
-		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.DeleteOption) error {
-			found, _ := o.DeepCopyObject().(client.Object)
-			if err := c.Get(ctx, client.ObjectKeyFromObject(o), found); err != nil || found.GetUID() != o.GetUID() {
-				return err // the store knows no precondition on UIDs
-			}
-			return w.write(func() error { return c.Delete(ctx, o, options...) })
-		},
-	}
-}
-
-func (w *model) cachedData(key client.ObjectKey, into *infrav1.Metal3Data) error {
-	data, found := w.past[w.seenData].data[key.Name]
-	if !found {
-		return notFound(key)
-	}
-	data.DeepCopyInto(into)
-	return nil
-}
-
-func (w *model) cachedClaim(key client.ObjectKey, into *ipamv1alpha1.IPClaim) error {
-	for _, claim := range w.past[w.seenClaims].claims {
-		if claim.Name == key.Name {
-			claim.DeepCopyInto(into)
-			return nil
-		}
-	}
-	return notFound(key)
-}
-
-func notFound(key client.ObjectKey) error {
-	return apierrors.NewNotFound(ipamv1alpha1.GroupVersion.WithResource("any").GroupResource(), key.Name)
-}
-
-func (w *model) uid() types.UID {
-	w.uids++
-	return types.UID(fmt.Sprintf("uid-%d", w.uids))
-}
-
-// errLost is the error of a write that was lost, with the rest of its pass.
-var errLost = errors.New("lost")
-
-// write lets a write of the controller through, after which the cache may show
-// what there is, or loses it.
-func (w *model) write(call func() error) error {
-	if !w.calm && w.random.IntN(15) == 0 {
-		return errLost
-	}
-	err := call()
-	w.look()
-	return err
+	return hostview.Host{Name: name, Namespace: h.namespace}, true, nil
 }
 
 // play goes some steps, and then lets everything come to rest.
 func (w *model) play(steps int) {
 	for range steps {
-		place := w.places[w.random.IntN(len(w.places))]
-		switch w.random.IntN(18) {
-		case 0:
-			w.begin(place)
-		case 1:
-			w.end(place)
-		case 2, 3, 4, 5:
-			w.meddle()
-		case 6, 7, 8, 9, 10:
-			w.addressManager()
-		default:
-			w.pass(place)
-		}
-		w.look()
+		w.step()
 	}
+	*w.troubles = history.Troubles{}
 	for _, place := range w.places {
-		if data := (&infrav1.Metal3Data{}); !w.get(place.data, data) {
+		if data, found := named[infrav1.Metal3Data](w, place.data); !found {
 			w.bury(place)
 		} else if !data.DeletionTimestamp.IsZero() {
 			w.end(place)
 			w.end(place)
 		}
 	}
-	w.calm, w.size = true, 20
+	w.size = 20
 	for range 10 { // the longest way: a refused claim goes, and comes again
 		w.grow()
+		w.collect()
 		for _, place := range w.places {
-			w.pass(place)
-			w.addressManager()
-			w.look()
+			for i, view := range w.views {
+				view.CatchUp()
+				w.must(w.pass(i, place))
+			}
+			for range history.Now[ipamv1alpha1.IPClaim](w.History) {
+				w.addressManager()
+			}
 		}
 	}
+	w.Verify(w.t)
 	w.rest()
+}
+
+// step is one thing that happens.
+func (w *model) step() {
+	place := w.places[w.random.IntN(len(w.places))]
+	switch w.random.IntN(20) {
+	case 0, 1:
+		w.begin(place)
+	case 2:
+		w.end(place)
+	case 3, 4, 5:
+		w.meddle()
+	case 6:
+		w.collect()
+	case 7, 8, 9, 10, 11:
+		w.addressManager()
+	default:
+		i := w.random.IntN(len(w.controllers))
+		w.views[i].Advance(w.random)
+		err := w.pass(i, place)
+		if !errors.Is(err, history.ErrLost) && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && !apierrors.IsInvalid(err) {
+			w.must(err) // what is being deleted takes no finalizer any more: hence invalid
+		}
+	}
 }
 
 // rest checks what must hold once nothing happens any more.
 func (w *model) rest() {
 	held := 0
 	for _, place := range w.places {
-		data, found := w.past[len(w.past)-1].data[place.data]
+		data, found := named[infrav1.Metal3Data](w, place.data)
 		switch {
-		case place.alive && (!found || len(place.configured) != 2):
-			w.t.Fatalf("%s: %s lives and has %v: %+v", w.name, place.machine, place.configured, data.Status)
+		case place.alive && !found:
+			w.t.Fatalf("%s lives and has no data", place.machine)
+		case place.alive && len(place.configured) != 2:
+			w.t.Fatalf("%s lives and has %v: %+v", place.machine, place.configured, data.Status)
 		case place.alive:
 			held += 2
 		}
 	}
 	if len(w.given) != held {
-		w.t.Fatalf("%s: %d addresses are needed, and given are %v", w.name, held, w.given)
+		w.t.Fatalf("%d addresses are needed, and given are %v", held, w.given)
 	}
 }
 
 // begin makes a machine with its claim and its data, where there is none. The
 // machine may have the name of the one before.
 func (w *model) begin(p *place) {
-	if data := (&infrav1.Metal3Data{}); w.get(p.data, data) {
+	if _, found := named[infrav1.Metal3Data](w, p.data); found {
 		return
 	}
 	w.bury(p)
 	if p.machine == "" || w.random.IntN(2) == 0 {
-		p.machine = fmt.Sprintf("m-%d", w.uids)
+		w.made++
+		p.machine = fmt.Sprintf("m-%d", w.made)
 	}
-	meta := metav1.ObjectMeta{Namespace: tenant, Name: p.machine, Labels: map[string]string{"place": p.data}}
-	owned := func(kind, version string, by client.Object) metav1.ObjectMeta {
-		owner := *meta.DeepCopy()
-		owner.UID = w.uid()
-		owner.OwnerReferences = []metav1.OwnerReference{{APIVersion: version, Kind: kind, Name: by.GetName(), UID: by.GetUID(), Controller: ptr.To(true)}}
-		return owner
+	owned := func(kind string, version schema.GroupVersion, by client.Object) metav1.ObjectMeta {
+		return metav1.ObjectMeta{
+			Namespace: w.Namespace, Name: p.machine, Labels: map[string]string{"place": p.data},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: version.String(), Kind: kind, Name: by.GetName(), UID: by.GetUID(), Controller: ptr.To(true),
+			}},
+		}
 	}
-	machine := &clusterv1.Machine{ObjectMeta: *meta.DeepCopy()}
-	machine.UID = w.uid()
-	metal3Machine := &infrav1.Metal3Machine{ObjectMeta: owned("Machine", clusterv1.GroupVersion.String(), machine)}
-	claim := &infrav1.Metal3DataClaim{ObjectMeta: owned(machineKind, infrav1.GroupVersion.String(), metal3Machine)}
+	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: p.machine}}
+	w.create(machine)
+	metal3Machine := &infrav1.Metal3Machine{
+		ObjectMeta: owned("Machine", clusterv1.GroupVersion, machine),
+		Spec:       infrav1.Metal3MachineSpec{CustomDeploy: &infrav1.CustomDeploy{Method: "x"}},
+	}
+	w.create(metal3Machine)
+	claim := &infrav1.Metal3DataClaim{
+		ObjectMeta: owned(machineKind, infrav1.GroupVersion, metal3Machine),
+		Spec:       infrav1.Metal3DataClaimSpec{Template: &infrav1.Metal3ObjectRef{Name: "nodes"}},
+	}
+	w.create(claim)
 	data := &infrav1.Metal3Data{
-		ObjectMeta: owned(claimKind, infrav1.GroupVersion.String(), claim),
-		Spec:       infrav1.Metal3DataSpec{Template: &infrav1.Metal3ObjectRef{Name: "nodes"}, Claim: &infrav1.Metal3ObjectRef{Name: claim.Name}},
+		ObjectMeta: owned(claimKind, infrav1.GroupVersion, claim),
+		Spec: infrav1.Metal3DataSpec{
+			Index:    ptr.To(p.index),
+			Template: &infrav1.Metal3ObjectRef{Name: "nodes"}, Claim: &infrav1.Metal3ObjectRef{Name: claim.Name},
+		},
 	}
 	data.Name, data.Finalizers = p.data, []string{infrav1.DataClaimFinalizer}
 	data.OwnerReferences = append(data.OwnerReferences, metav1.OwnerReference{
 		APIVersion: infrav1.GroupVersion.String(), Kind: machineKind, Name: metal3Machine.Name, UID: metal3Machine.UID,
 	})
-	for _, o := range []client.Object{machine, metal3Machine, claim, data} {
-		w.must(w.store.Create(w.t.Context(), o))
-	}
+	w.create(data)
 	p.uid, p.alive, p.configured = data.UID, true, nil
 }
 
 // end goes one step of the end of a machine: its data is deleted, its claim goes,
 // and its data is let go.
 func (w *model) end(p *place) {
-	data := &infrav1.Metal3Data{}
+	data, found := named[infrav1.Metal3Data](w, p.data)
 	switch {
-	case !w.get(p.data, data):
-		w.bury(p) // the controller had not even seen it
+	case !found:
+		w.bury(p) // no controller had even seen it
 	case data.DeletionTimestamp.IsZero():
-		w.must(w.store.Delete(w.t.Context(), data))
+		w.remove(data)
 	case controllerutil.ContainsFinalizer(data, infrav1.DataClaimFinalizer):
 		w.dropFinalizer(data, infrav1.DataClaimFinalizer)
 	default:
@@ -363,54 +314,66 @@ func (w *model) end(p *place) {
 // bury removes a machine with its claim.
 func (w *model) bury(p *place) {
 	p.alive, p.configured = false, nil
-	for _, o := range []client.Object{&infrav1.Metal3DataClaim{}, &infrav1.Metal3Machine{}, &clusterv1.Machine{}} {
-		if p.machine != "" && w.get(p.machine, o) {
-			w.must(w.store.Delete(w.t.Context(), o))
-		}
+	if claim, found := named[infrav1.Metal3DataClaim](w, p.machine); found {
+		w.remove(claim)
+	}
+	if machine, found := named[infrav1.Metal3Machine](w, p.machine); found {
+		w.remove(machine)
+	}
+	if machine, found := named[clusterv1.Machine](w, p.machine); found {
+		w.remove(machine)
 	}
 }
 
 // meddle does what a user might: it deletes a claim on the pool or a rendered
 // secret, or makes the pool larger.
 func (w *model) meddle() {
-	claims := w.past[len(w.past)-1].claims
 	switch w.random.IntN(3) {
 	case 0:
 		w.size++
 		w.grow()
 	case 1:
-		secret := &corev1.Secret{}
-		if w.get(w.places[w.random.IntN(len(w.places))].machine+"-networkdata", secret) {
-			w.must(w.store.Delete(w.t.Context(), secret))
+		if secret, found := named[corev1.Secret](w, w.places[w.random.IntN(len(w.places))].machine+"-networkdata"); found {
+			w.remove(secret)
 		}
 	default:
-		if len(claims) > 0 {
-			w.must(client.IgnoreNotFound(w.store.Delete(w.t.Context(), &claims[w.random.IntN(len(claims))])))
+		if claims := history.Now[ipamv1alpha1.IPClaim](w.History); len(claims) > 0 {
+			w.remove(claims[w.random.IntN(len(claims))])
+		}
+	}
+}
+
+// collect does what the garbage collector does: what belonged to a Metal3Data that
+// is gone is deleted.
+func (w *model) collect() {
+	there := map[types.UID]bool{}
+	for _, data := range history.Now[infrav1.Metal3Data](w.History) {
+		there[data.UID] = true
+	}
+	for _, secret := range history.Now[corev1.Secret](w.History) {
+		if !there[metav1.GetControllerOf(secret).UID] {
+			w.remove(secret)
+		}
+	}
+	for _, claim := range history.Now[ipamv1alpha1.IPClaim](w.History) {
+		if !there[metav1.GetControllerOf(claim).UID] && claim.DeletionTimestamp.IsZero() {
+			w.remove(claim)
 		}
 	}
 }
 
 // grow makes the pool look different.
 func (w *model) grow() {
-	pool := &ipamv1alpha1.IPPool{}
-	w.get("pool", pool)
-	before := pool.DeepCopy()
-	pool.Generation++
-	w.must(w.store.Patch(w.t.Context(), pool, client.MergeFrom(before)))
+	pool, _ := named[ipamv1alpha1.IPPool](w, "pool")
+	after := pool.DeepCopy()
+	after.Spec.Pools = append(after.Spec.Pools, ipamv1alpha1.Pool{Prefix: 24})
+	w.must(w.Client.Patch(w.t.Context(), after, client.MergeFrom(pool)))
 }
 
-// addressManager looks at one claim, or at all when all is calm.
+// addressManager looks at one claim.
 func (w *model) addressManager() {
-	claims := w.past[len(w.past)-1].claims
-	w.random.Shuffle(len(claims), func(i, j int) { claims[i], claims[j] = claims[j], claims[i] })
-	for _, known := range claims {
-		claim := &ipamv1alpha1.IPClaim{}
-		if w.get(known.Name, claim) {
-			w.answer(claim)
-		}
-		if !w.calm {
-			return
-		}
+	if claims := history.Now[ipamv1alpha1.IPClaim](w.History); len(claims) > 0 {
+		w.answer(claims[w.random.IntN(len(claims))].DeepCopy())
 	}
 }
 
@@ -429,7 +392,7 @@ func (w *model) answer(claim *ipamv1alpha1.IPClaim) {
 	default:
 		before := claim.DeepCopy()
 		controllerutil.AddFinalizer(claim, poolFinalizer)
-		w.must(w.store.Patch(w.t.Context(), claim, client.MergeFrom(before)))
+		w.must(w.Client.Patch(w.t.Context(), claim, client.MergeFrom(before)))
 		before = claim.DeepCopy()
 		claim.Status.ErrorMessage = ptr.To("exhausted")
 		for i := range w.size {
@@ -441,60 +404,39 @@ func (w *model) answer(claim *ipamv1alpha1.IPClaim) {
 				break
 			}
 		}
-		w.must(w.store.Status().Patch(w.t.Context(), claim, client.MergeFrom(before)))
+		w.must(w.Client.Status().Patch(w.t.Context(), claim, client.MergeFrom(before)))
 	}
 }
 
 // address makes the object of an address, if there is none of an earlier time.
 func (w *model) address(address string) {
-	o := &ipamv1alpha1.IPAddress{
-		ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "pool-" + address},
+	if _, found := named[ipamv1alpha1.IPAddress](w, "pool-"+address); found {
+		return
+	}
+	w.create(&ipamv1alpha1.IPAddress{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "pool-" + address},
 		Spec:       ipamv1alpha1.IPAddressSpec{Address: ipamv1alpha1.IPAddressStr(address), Prefix: 24},
-	}
-	if err := w.store.Create(w.t.Context(), o); !apierrors.IsAlreadyExists(err) {
-		w.must(err)
-	}
+	})
 }
 
-// pass is one pass of the controller.
-func (w *model) pass(p *place) {
-	w.advance(&w.seenData)
-	w.advance(&w.seenClaims)
-	_, err := w.r.Reconcile(w.t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Namespace: tenant, Name: p.data}})
-	if err != nil && (w.calm || !errors.Is(err, errLost) && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err)) {
-		w.t.Fatalf("%s: %v", w.name, err)
+// pass is one pass of a controller, unless it is amid one of that place.
+func (w *model) pass(i int, p *place) error {
+	key := fmt.Sprintf("controller %d, %s", i, p.data)
+	if w.busy[key] {
+		return nil
 	}
+	w.t.Log(key)
+	w.busy[key] = true
+	defer delete(w.busy, key)
+	_, err := w.controllers[i].Reconcile(w.t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Namespace: w.Namespace, Name: p.data}})
+	return err
 }
 
-// advance lets a cache see more than before, or not; it does not go back.
-func (w *model) advance(seen *int) {
-	ahead := len(w.past) - *seen
-	switch {
-	case w.calm:
-		*seen = len(w.past) - 1
-	case w.random.IntN(2) == 0:
-		*seen += w.random.IntN(min(ahead, 4))
-	default:
-		*seen += w.random.IntN(ahead)
-	}
-}
-
-// look notes what there is, and checks what must hold at all times.
-func (w *model) look() {
-	var data infrav1.Metal3DataList
-	var claims ipamv1alpha1.IPClaimList
-	w.must(errors.Join(w.store.List(w.t.Context(), &data), w.store.List(w.t.Context(), &claims)))
-	now := moment{data: map[string]infrav1.Metal3Data{}, claims: claims.Items}
-	for _, one := range data.Items {
-		now.data[one.Name] = one
-	}
-	w.past = append(w.past, now)
-	if w.calm {
-		w.seenData, w.seenClaims = len(w.past)-1, len(w.past)-1
-	}
+// check checks what must hold at all times.
+func (w *model) check() {
 	owners := map[types.UID]types.UID{}
-	for _, claim := range claims.Items {
-		owners[claim.UID] = metav1.GetControllerOf(&claim).UID
+	for _, claim := range history.Now[ipamv1alpha1.IPClaim](w.History) {
+		owners[claim.UID] = metav1.GetControllerOf(claim).UID
 	}
 	for _, p := range w.places {
 		if p.alive && p.configured == nil {
@@ -502,7 +444,7 @@ func (w *model) look() {
 		}
 		for _, address := range p.configured {
 			if claim, given := w.given[address]; !given || owners[claim] != p.uid {
-				w.t.Fatalf("%s: %s (%s) has %s, which is given to %q of %q", w.name, p.machine, p.uid, address, claim, owners[claim])
+				w.t.Fatalf("%s (%s) has %s, which is given to %q of %q", p.machine, p.uid, address, claim, owners[claim])
 			}
 		}
 	}
@@ -510,8 +452,8 @@ func (w *model) look() {
 
 // rendered reads the addresses that a machine is configured with.
 func (w *model) rendered(p *place) []string {
-	secret := &corev1.Secret{}
-	if !w.get(p.machine+"-networkdata", secret) || metav1.GetControllerOf(secret).UID != p.uid {
+	secret, found := named[corev1.Secret](w, p.machine+"-networkdata")
+	if !found || metav1.GetControllerOf(secret).UID != p.uid {
 		return nil
 	}
 	var doc struct {
@@ -527,21 +469,32 @@ func (w *model) rendered(p *place) []string {
 	return addresses
 }
 
-func (w *model) get(name string, into client.Object) bool {
-	err := w.store.Get(w.t.Context(), types.NamespacedName{Namespace: tenant, Name: name}, into)
-	w.must(client.IgnoreNotFound(err))
-	return err == nil
+// named finds what has a name now. It must not be changed.
+func named[T any, PT interface {
+	*T
+	client.Object
+}](w *model, name string) (PT, bool) {
+	all := history.Now[T, PT](w.History)
+	at := slices.IndexFunc(all, func(o PT) bool { return o.GetName() == name })
+	if at < 0 {
+		return nil, false
+	}
+	return all[at], true
 }
 
+func (w *model) create(o client.Object) { w.must(w.Client.Create(w.t.Context(), o)) }
+
+func (w *model) remove(o client.Object) { w.must(w.Client.Delete(w.t.Context(), o)) }
+
 func (w *model) dropFinalizer(o client.Object, finalizer string) {
-	before, _ := o.DeepCopyObject().(client.Object)
-	controllerutil.RemoveFinalizer(o, finalizer)
-	w.must(w.store.Patch(w.t.Context(), o, client.MergeFrom(before)))
+	after, _ := o.DeepCopyObject().(client.Object)
+	controllerutil.RemoveFinalizer(after, finalizer)
+	w.must(w.Client.Patch(w.t.Context(), after, client.MergeFrom(o)))
 }
 
 func (w *model) must(err error) {
 	if err != nil {
 		w.t.Helper()
-		w.t.Fatalf("%s: %v", w.name, err)
+		w.t.Fatal(err)
 	}
 }

@@ -102,17 +102,25 @@ func facts(claims map[types.UID]*infrav1.Metal3DataClaim) []dataindex.Claim {
 }
 
 // serve writes the index into the claim and makes the Metal3Data. The claim is
-// written first and with its resourceVersion: whoever works from an old copy of
-// it fails there, before a second Metal3Data is made. It returns the claim as it
-// is afterwards.
+// written first and with its resourceVersion, even if that changes nothing: whoever
+// works from an old copy of it fails there, before a second Metal3Data is made. It
+// returns the claim as it is afterwards.
 func (r *Reconciler) serve(
 	ctx context.Context, s *scope, claim *infrav1.Metal3DataClaim, a dataindex.Assignment,
 ) (*infrav1.Metal3DataClaim, error) {
-	current, err := r.ensureFinalizer(ctx, claim)
-	if err == nil {
-		err = r.writeClaim(ctx, current, reserved(s.key, a))
+	if err := r.confirm(ctx, s, claim, a); err != nil {
+		return claim, err
 	}
-	if err != nil || a.Exists {
+	current, err := r.ensureFinalizer(ctx, claim)
+	switch {
+	case err != nil:
+		return current, err
+	case a.Exists:
+		return current, r.writeClaim(ctx, current, reserved(s.key, a))
+	}
+	before := current.DeepCopy()
+	reserved(s.key, a)(current)
+	if err := r.patchClaim(ctx, before, current); err != nil {
 		return current, err
 	}
 	desired := desiredData(s.key, current, a.Index)
@@ -120,7 +128,7 @@ func (r *Reconciler) serve(
 	err = r.Client.Create(ctx, desired, client.FieldOwner(infrav1.DataTemplateFieldOwner))
 	switch {
 	case apierrors.IsAlreadyExists(err):
-		return current, r.noteTaken(ctx, s, desired)
+		return current, r.noteTaken(ctx, s, a.Index)
 	case err != nil:
 		complaint := r.writeClaim(ctx, current, failed(fmt.Sprintf("Metal3Data %q cannot be created", desired.Name)))
 		return current, errors.Join(fmt.Errorf("create Metal3Data %s: %w", desired.Name, err), complaint)
@@ -131,18 +139,47 @@ func (r *Reconciler) serve(
 	return current, nil
 }
 
+// confirm looks live at the index that a claim has reserved, before the claim gets
+// another one. The cache of Metal3Data may be older than that of claims: it may
+// still show a former holder, or not yet that the claim itself has the index.
+func (r *Reconciler) confirm(ctx context.Context, s *scope, claim *infrav1.Metal3DataClaim, a dataindex.Assignment) error {
+	ref := claim.Status.RenderedData
+	if a.Exists || ref == nil {
+		return nil
+	}
+	reserved, parsed := dataindex.Parse(s.key.Name, ref.Name)
+	if !parsed || reserved == a.Index {
+		return nil
+	}
+	holder, found, err := r.holder(ctx, s, reserved)
+	if err == nil && (!found || holder.Claim == claim.UID) {
+		err = progress.ErrStale
+	}
+	return err
+}
+
 // noteTaken reads live who holds an index that is not free after all: the claim
 // itself, when the cache is behind, or somebody else.
-func (r *Reconciler) noteTaken(ctx context.Context, s *scope, desired *infrav1.Metal3Data) error {
-	var holder infrav1.Metal3Data
-	err := r.Live.Get(ctx, client.ObjectKeyFromObject(desired), &holder)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("read Metal3Data %s: %w", desired.Name, err)
+func (r *Reconciler) noteTaken(ctx context.Context, s *scope, index int32) error {
+	taken, found, err := r.holder(ctx, s, index)
+	if !found {
+		taken = dataindex.Data{Index: index} // gone again; for this pass it counts as taken
 	}
-	taken := indexOf(&holder) // of nobody, should it be gone again: for this pass it counts as taken
-	taken.Index = *desired.Spec.Index
 	s.known = append(s.known, taken)
-	return nil
+	return err
+}
+
+// holder reads live who holds an index, if anybody does.
+func (r *Reconciler) holder(ctx context.Context, s *scope, index int32) (dataindex.Data, bool, error) {
+	name := dataindex.Name(s.key.Name, index)
+	var data infrav1.Metal3Data
+	err := r.Live.Get(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: name}, &data)
+	if client.IgnoreNotFound(err) != nil {
+		return dataindex.Data{}, false, fmt.Errorf("read Metal3Data %s: %w", name, err)
+	}
+	holder := indexOf(&data)
+	holder.Index = index
+	return holder, err == nil, nil
 }
 
 // ensureFinalizer makes sure that the claim does not go before its data does.

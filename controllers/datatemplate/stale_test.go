@@ -17,7 +17,6 @@ limitations under the License.
 package datatemplate
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -31,223 +30,163 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apitest/history"
 )
 
 // TestIndexesWhateverTheCachesShow lets two controllers, as at a change of
 // leaders, work on one template of two clusters while claims come and go. Each
-// sees the claims and the data as they were at some earlier time. At no time do
-// two claims have one index, nor does a claim change its index; and once the
-// caches have caught up, every claim has its data and no data is left over.
+// sees template, claims and data as they were at some earlier time, and may sleep
+// before a write while the world goes on. At no time do two claims have one index,
+// nor does a claim change its index; and once the caches have caught up, every
+// claim has its data and no data is left over.
 func TestIndexesWhateverTheCachesShow(t *testing.T) {
-	for seed := range uint64(30) {
-		w := newWorld(t, rand.New(rand.NewPCG(seed, 11)))
-		w.name = fmt.Sprintf("seed %d", seed)
-		w.play(50)
-	}
+	history.Play(t, 30, func(t *testing.T, random *rand.Rand) {
+		t.Helper()
+		newWorld(t, random).play(50)
+	})
 }
 
-// world is a template, with all that was ever listed of it. Its API server is a
-// store in memory, since thousands of passes are needed to meet the rare ones.
+// world is a template, with all that was ever listed of it.
 type world struct {
-	t      *testing.T
-	name   string
-	random *rand.Rand
-	store  client.Client
-	// past holds what there was, oldest first.
-	past []moment
-	// controllers are the two, and seen is which moment each of them sees.
+	*history.History
+
+	t        *testing.T
+	random   *rand.Rand
+	troubles *history.Troubles
+	// controllers are the two, and views is what each of them sees.
 	controllers []*Reconciler
-	seen        []int
+	views       []*history.View
+	// busy is the controller that is amid a pass, or -1.
+	busy int
 	// given is the index of each claim that ever had one, by UID.
 	given map[types.UID]string
 	made  int
-	// calm says that no write fails any more.
-	calm bool
-}
-
-// errLost is the error of a write that was lost, with the rest of its pass.
-var errLost = errors.New("lost")
-
-type moment struct {
-	claims []infrav1.Metal3DataClaim
-	data   []infrav1.Metal3Data
 }
 
 func newWorld(t *testing.T, random *rand.Rand) *world {
 	t.Helper()
-	w := &world{t: t, random: random, seen: []int{0, 0}, given: map[types.UID]string{}}
-	template := &infrav1.Metal3DataTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "nodes"}}
-	store := fake.NewClientBuilder().WithScheme(server.Client.Scheme()).WithObjects(template).
-		WithStatusSubresource(template, &infrav1.Metal3DataClaim{}, &infrav1.Metal3Data{}).Build()
-	w.store = store
-	for i := range w.seen {
+	w := &world{
+		t: t, random: random, busy: -1, given: map[types.UID]string{},
+		History: history.New(t, &server, &infrav1.Metal3DataTemplateList{}, &infrav1.Metal3DataClaimList{}, &infrav1.Metal3DataList{}, &clusterv1.ClusterList{}),
+	}
+	w.troubles = &history.Troubles{Random: random, Meanwhile: w.step}
+	w.must(w.Client.Create(t.Context(), &infrav1.Metal3DataTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "nodes"}}))
+	for range 2 {
+		view := w.View()
+		cache, err := view.Client(t.Context(), w.troubles, SetupIndexes)
+		w.must(err)
+		w.views = append(w.views, view)
 		w.controllers = append(w.controllers, &Reconciler{
-			Client: interceptor.NewClient(store, w.calls(i)), Live: store,
-			Recorder: events.NewFakeRecorder(1000), Clock: clock.RealClock{},
+			Client: cache, Live: w.Live(w.troubles), Recorder: events.NewFakeRecorder(1000), Clock: clock.RealClock{},
 		})
 	}
-	w.look()
+	w.Noted = w.check
 	return w
-}
-
-// calls lets a controller list what it sees, and write what there is.
-func (w *world) calls(i int) interceptor.Funcs {
-	return interceptor.Funcs{
-		List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, _ ...client.ListOption) error {
-			now := w.past[w.seen[i]]
-			switch list := list.(type) {
-			case *infrav1.Metal3DataClaimList:
-				list.Items = (&infrav1.Metal3DataClaimList{Items: now.claims}).DeepCopy().Items
-			case *infrav1.Metal3DataList:
-				list.Items = (&infrav1.Metal3DataList{Items: now.data}).DeepCopy().Items
-			}
-			return nil
-		},
-		Create: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.CreateOption) error {
-			w.made++
-			o.SetUID(types.UID(fmt.Sprintf("uid-%d", w.made)))
-			return w.write(func() error { return c.Create(ctx, o, options...) })
-		},
-		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, options ...client.PatchOption) error {
-			return w.write(func() error { return c.Patch(ctx, o, patch, options...) })
-		},
-		SubResourcePatch: func(
-			ctx context.Context, c client.Client, name string, o client.Object, patch client.Patch, options ...client.SubResourcePatchOption,
-		) error {
-			return w.write(func() error { return c.SubResource(name).Patch(ctx, o, patch, options...) })
-		},
-		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.DeleteOption) error {
-			found, _ := o.DeepCopyObject().(client.Object)
-			if err := c.Get(ctx, client.ObjectKeyFromObject(o), found); err != nil || found.GetUID() != o.GetUID() {
-				return err // the store knows no precondition on UIDs
-			}
-			return w.write(func() error { return c.Delete(ctx, o, options...) })
-		},
-	}
-}
-
-// write lets a write through, after which the caches may show what there is, or
-// loses it.
-func (w *world) write(call func() error) error {
-	if !w.calm && w.random.IntN(12) == 0 {
-		return errLost
-	}
-	err := call()
-	if !w.calm {
-		w.look()
-	}
-	return err
 }
 
 // play goes some steps, and then lets the controllers come to rest.
 func (w *world) play(steps int) {
 	for range steps {
-		switch w.random.IntN(6) {
-		case 0, 1:
-			w.claim()
-		case 2:
-			w.release()
-		default:
-			w.pass(w.random.IntN(2), w.random.IntN(3) == 0)
-		}
-		w.look()
+		w.step()
 	}
-	w.calm = true
+	*w.troubles = history.Troubles{}
 	for range 8 { // a claim that goes takes four passes
-		w.pass(0, true)
-		w.pass(1, true)
+		for i, view := range w.views {
+			view.CatchUp()
+			w.must(w.pass(i))
+		}
 	}
-	end := w.look()
-	if len(end.data) != len(end.claims) {
-		w.t.Errorf(w.name+": %d claims have %d Metal3Data", len(end.claims), len(end.data))
+	w.Verify(w.t)
+	claims, data := history.Now[infrav1.Metal3DataClaim](w.History), history.Now[infrav1.Metal3Data](w.History)
+	if len(data) != len(claims) {
+		w.t.Errorf("%d claims have %d Metal3Data", len(claims), len(data))
 	}
-	for _, claim := range end.claims {
+	for _, claim := range claims {
 		ref := claim.Status.RenderedData
 		if ref == nil || w.given[claim.UID] != ref.Name {
-			w.t.Errorf(w.name+": claim %s has data %q, its status says %v", claim.Name, w.given[claim.UID], ref)
+			w.t.Errorf("claim %s has data %q, its status says %v", claim.Name, w.given[claim.UID], ref)
 		}
 	}
 }
 
-// claim makes a claim of one of the clusters.
-func (w *world) claim() {
-	w.made++
-	claim := newClaim(func(c *infrav1.Metal3DataClaim) {
-		c.Name, c.UID = fmt.Sprintf("m-%d", w.made), types.UID(fmt.Sprintf("uid-%d", w.made))
-		c.Labels = map[string]string{clusterv1.ClusterNameLabel: fmt.Sprintf("cluster-%d", w.random.IntN(2))}
-	})
-	if err := w.store.Create(w.t.Context(), claim); err != nil {
-		w.t.Fatal(err)
+// step is one thing that happens.
+func (w *world) step() {
+	switch w.random.IntN(6) {
+	case 0, 1:
+		w.claim()
+	case 2:
+		w.release()
+	default:
+		i := w.random.IntN(2)
+		w.views[i].Advance(w.random)
+		if w.random.IntN(3) == 0 {
+			w.views[i].CatchUp()
+		}
+		err := w.pass(i)
+		if !errors.Is(err, history.ErrLost) && !apierrors.IsConflict(err) {
+			w.must(err)
+		}
 	}
+}
+
+// claim makes a claim of one of the clusters. Claims of one second are served in
+// the order of their names.
+func (w *world) claim() {
+	if len(history.Now[infrav1.Metal3DataClaim](w.History)) >= 5 {
+		return
+	}
+	w.made++
+	w.must(w.Client.Create(w.t.Context(), newClaim(func(c *infrav1.Metal3DataClaim) {
+		c.Namespace, c.Name, c.UID = w.Namespace, fmt.Sprintf("m-%03d", w.made), ""
+		c.Labels = map[string]string{clusterv1.ClusterNameLabel: fmt.Sprintf("cluster-%d", w.random.IntN(2))}
+	})))
 }
 
 // release deletes a claim.
 func (w *world) release() {
-	now := w.past[len(w.past)-1]
-	if len(now.claims) == 0 {
-		return
-	}
-	err := w.store.Delete(w.t.Context(), &now.claims[w.random.IntN(len(now.claims))])
-	if client.IgnoreNotFound(err) != nil {
-		w.t.Fatal(err)
+	if claims := history.Now[infrav1.Metal3DataClaim](w.History); len(claims) > 0 {
+		w.must(w.Client.Delete(w.t.Context(), claims[w.random.IntN(len(claims))]))
 	}
 }
 
-// pass is one pass of a controller, which sees what was, or the present.
-func (w *world) pass(i int, present bool) {
-	ahead := len(w.past) - w.seen[i] // a cache does not go back
-	if w.random.IntN(2) == 0 {
-		ahead = min(ahead, 4)
+// pass is one pass of a controller, unless it is amid one.
+func (w *world) pass(i int) error {
+	if w.busy == i {
+		return nil
 	}
-	w.seen[i] += w.random.IntN(ahead)
-	if present {
-		w.look()
-		w.seen[i] = len(w.past) - 1
-	}
-	key := types.NamespacedName{Namespace: "tenant", Name: "nodes"}
-	_, err := w.controllers[i].Reconcile(w.t.Context(), ctrl.Request{NamespacedName: key})
-	if err != nil && !errors.Is(err, errLost) && !apierrors.IsConflict(err) {
-		w.t.Fatalf(w.name+": controller %d: %v", i, err)
-	}
+	w.t.Logf("controller %d", i)
+	before := w.busy
+	w.busy = i
+	_, err := w.controllers[i].Reconcile(w.t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Namespace: w.Namespace, Name: "nodes"}})
+	w.busy = before
+	return err
 }
 
-// look lists everything and checks what must hold at all times.
-func (w *world) look() moment {
-	var claims infrav1.Metal3DataClaimList
-	var data infrav1.Metal3DataList
-	err := errors.Join(
-		w.store.List(w.t.Context(), &claims),
-		w.store.List(w.t.Context(), &data))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	now := moment{claims: claims.Items, data: data.Items}
-	w.past = append(w.past, now)
-	for _, one := range now.data {
-		owner := metav1.GetControllerOf(&one)
+// check checks what must hold at all times.
+func (w *world) check() {
+	data := history.Now[infrav1.Metal3Data](w.History)
+	held := map[string]bool{}
+	for _, one := range data {
+		owner := metav1.GetControllerOf(one)
 		if before, found := w.given[owner.UID]; found && before != one.Name {
-			w.t.Fatalf(w.name+": claim %s had %s and has %s", owner.Name, before, one.Name)
+			w.t.Fatalf("claim %s had %s and has %s", owner.Name, before, one.Name)
 		}
 		w.given[owner.UID] = one.Name
+		held[one.Name] = one.DeletionTimestamp.IsZero() && controllerutil.ContainsFinalizer(one, infrav1.DataClaimFinalizer)
 	}
-	for _, claim := range now.claims {
-		if had := w.given[claim.UID]; had != "" && claim.DeletionTimestamp.IsZero() && !now.has(had) {
-			w.t.Fatalf(w.name+": claim %s lost %s while it lives", claim.Name, had)
+	for _, claim := range history.Now[infrav1.Metal3DataClaim](w.History) {
+		if had := w.given[claim.UID]; had != "" && claim.DeletionTimestamp.IsZero() && !held[had] {
+			w.t.Fatalf("claim %s lost %s while it lives", claim.Name, had)
 		}
 	}
-	return now
 }
 
-func (m moment) has(data string) bool {
-	for _, one := range m.data {
-		if one.Name == data && one.DeletionTimestamp.IsZero() && controllerutil.ContainsFinalizer(&one, infrav1.DataClaimFinalizer) {
-			return true
-		}
+func (w *world) must(err error) {
+	if client.IgnoreNotFound(err) != nil {
+		w.t.Helper()
+		w.t.Fatal(err)
 	}
-	return false
 }

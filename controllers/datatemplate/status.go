@@ -82,14 +82,19 @@ func failed(message string) answer {
 // suspended says that nothing is done for the claim now.
 func suspended(claim *infrav1.Metal3DataClaim) { setPaused(claim, true) }
 
-// writeClaim writes the status of a claim if it changes. The resourceVersion
-// makes a writer with an old copy fail; the copy is brought up to date.
+// writeClaim writes the status of a claim if it changes.
 func (r *Reconciler) writeClaim(ctx context.Context, claim *infrav1.Metal3DataClaim, change answer) error {
 	before := claim.DeepCopy()
 	change(claim)
 	if reflect.DeepEqual(before.Status, claim.Status) {
 		return nil
 	}
+	return r.patchClaim(ctx, before, claim)
+}
+
+// patchClaim writes the status of a claim. The resourceVersion makes a writer with
+// an old copy fail; the copy is brought up to date.
+func (r *Reconciler) patchClaim(ctx context.Context, before, claim *infrav1.Metal3DataClaim) error {
 	err := r.Client.Status().Patch(ctx, claim, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if err := staleOr(err); err != nil {
 		return fmt.Errorf("write status of Metal3DataClaim %s: %w", claim.Name, err)

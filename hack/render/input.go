@@ -20,6 +20,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	gojson "encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -67,6 +68,9 @@ func (o options) read() (*input, error) {
 	}
 	if err := machines.one(infrav1.GroupVersion.String(), "Metal3Machine", "", in.metal3Machine); err != nil {
 		return nil, err
+	}
+	if in.metal3Machine.Name == "" || in.metal3Machine.Namespace == "" {
+		return nil, fmt.Errorf("%s: the Metal3Machine needs metadata.name and metadata.namespace: set both", o.machine)
 	}
 	if err := in.readMachine(machines); err != nil {
 		return nil, err
@@ -206,17 +210,39 @@ func load(path string) (file, error) {
 		if errors.Is(err, io.EOF) {
 			return read, nil
 		}
-		one := item{path: path, text: doc}
 		if err == nil {
-			err = yaml.Unmarshal(doc, &one)
+			err = read.add(doc)
 		}
 		if err != nil {
 			return file{}, fmt.Errorf("%s: %w: correct the YAML", path, err)
 		}
+	}
+}
+
+// add adds a manifest, or those of a list as kubectl prints it.
+func (f *file) add(text []byte) error {
+	one := item{path: f.path, text: text}
+	if err := yaml.Unmarshal(text, &one); err != nil {
+		return err
+	}
+	if !strings.HasSuffix(one.Kind, "List") {
 		if one.Kind != "" {
-			read.items = append(read.items, one)
+			f.items = append(f.items, one)
+		}
+		return nil
+	}
+	var list struct {
+		Items []gojson.RawMessage `json:"items"`
+	}
+	if err := yaml.Unmarshal(text, &list); err != nil {
+		return err
+	}
+	for _, text := range list.Items {
+		if err := f.add(text); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // one reads the manifest of a kind, and of a name unless that is empty.
@@ -232,7 +258,10 @@ func (f file) one(version, kind, name string, into runtime.Object) error {
 	wanted := strings.TrimSpace(kind + " " + name)
 	switch len(found) {
 	case 0:
-		return fmt.Errorf("%s: there is no %s in it, only %v: name another file", f.path, wanted, others)
+		if len(others) == 0 {
+			return fmt.Errorf("%s: there is no manifest in it, and %s is wanted: name another file", f.path, wanted)
+		}
+		return fmt.Errorf("%s: there is no %s in it, only %s: name another file", f.path, wanted, strings.Join(others, ", "))
 	case 1:
 		return found[0].into(version, kind, into)
 	}

@@ -60,8 +60,11 @@ func run(args []string, out io.Writer) error {
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
+	if extra := fs.Args(); len(extra) > 0 {
+		return fmt.Errorf("%q belongs to no flag: name each file by its flag", extra[0])
+	}
 	for _, needed := range []string{"template", "hardware", "machine"} {
-		if !fs.Changed(needed) {
+		if fs.Lookup(needed).Value.String() == "" {
 			return fmt.Errorf("--%s is missing: name a file", needed)
 		}
 	}

@@ -42,6 +42,7 @@ func TestGolden(t *testing.T) {
 	tests := map[string][]string{
 		"placeholders":     files(),
 		"pools":            files("--pools=testdata/pools.yaml", "--index=3"),
+		"lists":            files("--pools=testdata/lists.yaml", "--index=3"),
 		"by-host-name":     files("--pools=testdata/pools.yaml", "--enable-bmh-name-based-preallocation"),
 		"inspected-host":   files("--hardware=testdata/inspected.yaml", "--machine="+machine(t, "hosts", "")),
 		"nothing-asked":    files("--machine=" + machine(t, "empty", "")),
@@ -100,6 +101,14 @@ func TestErrors(t *testing.T) {
 		"a file is missing on the command line": {
 			args: []string{"--template=x", "--machine=y"}, want: []string{"--hardware is missing: name a file"},
 		},
+		"a file without its flag": {
+			args: files("testdata/pools.yaml"), want: []string{`"testdata/pools.yaml" belongs to no flag: name each file by its flag`},
+		},
+		"a flag without a file": {args: files("--machine="), want: []string{"--machine is missing: name a file"}},
+		"an empty file":         {args: files("--hardware=" + os.DevNull), want: []string{"there is no manifest in it, and HardwareData is wanted"}},
+		"a machine without a namespace": {
+			args: files("--machine=testdata/no-namespace.yaml"), want: []string{"needs metadata.name and metadata.namespace: set both"},
+		},
 		"an index below zero": {args: files("--index=-1"), want: []string{"indexes start at 0"}},
 		"a file is not there": {args: files("--pools=testdata/none.yaml"), want: []string{"testdata/none.yaml"}},
 		"a template that cannot be rendered": {
@@ -137,7 +146,7 @@ func TestErrors(t *testing.T) {
 			args: files("--machine=testdata/no-template.yaml"), want: []string{"of Metal3DataTemplate in it", "name one in spec.dataTemplate"},
 		},
 		"the wrong file": {
-			args: files("--hardware=testdata/pools.yaml"), want: []string{`there is no HardwareData in it, only [IPPool "nodes"]`},
+			args: files("--hardware=testdata/pools.yaml"), want: []string{`there is no HardwareData in it, only IPPool "nodes": name another file`},
 		},
 		"pools of another kind": {
 			args: files("--pools=testdata/hardware.yaml"), want: []string{"HardwareData of metal3.io/v1alpha1 is not read: write it as IPPool"},

@@ -20,6 +20,7 @@ import (
 	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -33,6 +34,9 @@ func foreignKinds() []*apiextensionsv1.CustomResourceDefinition {
 		schemaless(clusterv1.GroupVersion.WithKind("Cluster"), "clusters"),
 		schemaless(clusterv1.GroupVersion.WithKind("Machine"), "machines"),
 		schemaless(bmov1alpha1.GroupVersion.WithKind("HardwareData"), "hardwaredata"),
+		schemaless(ipamv1alpha1.GroupVersion.WithKind("IPPool"), "ippools"),
+		schemaless(ipamv1alpha1.GroupVersion.WithKind("IPClaim"), "ipclaims"),
+		schemaless(ipamv1alpha1.GroupVersion.WithKind("IPAddress"), "ipaddresses"),
 	}
 }
 

@@ -24,6 +24,7 @@ import (
 	"testing"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,6 +32,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	capipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
@@ -83,7 +85,10 @@ func (s *Server) start() error {
 	}
 	s.Config.QPS, s.Config.Burst = 500, 1000
 	scheme := runtime.NewScheme()
-	builder := runtime.NewSchemeBuilder(corev1.AddToScheme, rbacv1.AddToScheme, clusterv1.AddToScheme, bmov1alpha1.AddToScheme, infrav1.AddToScheme)
+	builder := runtime.NewSchemeBuilder(
+		corev1.AddToScheme, rbacv1.AddToScheme, clusterv1.AddToScheme, capipamv1.AddToScheme,
+		bmov1alpha1.AddToScheme, ipamv1alpha1.AddToScheme, infrav1.AddToScheme,
+	)
 	if err := builder.AddToScheme(scheme); err != nil {
 		return err
 	}
