@@ -306,7 +306,7 @@ func (w *World) minded(p *pass, request store.Request) {
 	if reads && (request.Kind == store.Policies || request.Kind == store.Namespaces) && p.policyRead < 0 {
 		p.policyRead = w.log.Position()
 	}
-	if reads && request.Kind == store.Secrets && p.controller.name == "hostclaim" &&
+	if reads && request.Kind == store.Secrets && !request.Partial && p.controller.name == "hostclaim" &&
 		request.Key.Namespace != p.key.Namespace && !strings.HasPrefix(request.Key.Name, "hostclaim-") {
 		w.fail(Separate, "%s read secret %s", p, request.Key)
 	}

@@ -20,6 +20,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,9 +33,14 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/orphans"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/model/store"
 )
+
+// grace is how long the hosts of vanished claims are kept: short enough that it
+// ends within some schedules.
+const grace = 2 * time.Minute
 
 // manager is one process of the hostclaim manager. What it has in memory goes
 // with a crash.
@@ -51,7 +57,8 @@ type manager struct {
 	controllers []*controller
 	passes      []*pass
 
-	claims *hostclaim.Reconciler
+	claims  *hostclaim.Reconciler
+	orphans *orphans.Reconciler
 	// secrets are the namespaces whose Secrets it watches, and listing those
 	// whose watch has not begun.
 	secrets map[string]bool
@@ -79,7 +86,7 @@ func (m *manager) start() {
 	m.leads, m.workers = true, 1+w.choices.Intn(2)
 	m.secrets, m.listing, m.passes = map[string]bool{}, nil, nil
 	m.cache = store.NewCache(w.log, held)
-	m.controllers = []*controller{m.claimController()}
+	m.controllers = []*controller{m.claimController(), m.orphanController()}
 	for _, c := range m.controllers {
 		for _, s := range c.sources {
 			if err := s.Start(w.ctx, c.queue); err != nil {
@@ -129,6 +136,27 @@ func (m *manager) claimController() *controller {
 		watches: append([]hostclaim.Watch{own}, m.claims.Watches()...),
 		sources: []source.Source{m.claims.Pool.Source()},
 	}
+}
+
+// orphanController is the reconciler of hosts whose claim is gone.
+func (m *manager) orphanController() *controller {
+	w := m.world
+	m.orphans = &orphans.Reconciler{
+		Client:  client.WithFieldOwner(store.NewClient(w.backend, m.cache, gate), infrav1.HostClaimManagerFieldOwner),
+		Live:    store.NewClient(w.backend, nil, gate),
+		Secrets: secretWatch{m},
+		Events:  recorder{w},
+		Clock:   w.clock,
+		Grace:   grace,
+	}
+	if err := orphans.AddIndexes(w.ctx, m.cache); err != nil {
+		w.fail("start", "%v", err)
+	}
+	out := &controller{name: "orphanedhost", reconciler: m.orphans, queue: newQueue(w.clock)}
+	for _, watch := range m.orphans.Watches() {
+		out.watches = append(out.watches, hostclaim.Watch(watch))
+	}
+	return out
 }
 
 // crash ends all passes where they are.
@@ -228,6 +256,9 @@ func (m *manager) wake(keys []reconcile.Request) {
 
 func (m *manager) wakeForSecret(namespace, name string) {
 	m.wake(m.claims.SecretToClaims(m.world.ctx, namespace, name))
+	for _, key := range m.orphans.SecretToHosts(m.world.ctx, namespace, name) {
+		m.controllers[1].queue.Add(key)
+	}
 }
 
 // listSecrets begins the watches that were asked for.

@@ -76,16 +76,37 @@ func uidValues(object client.Object) []string {
 // SetupWithManager registers the watches that wake hosts; see the package for what
 // they are.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options, more ...source.Source) error {
-	build := ctrl.NewControllerManagedBy(mgr).
-		Named("orphanedhost").
-		For(&bmov1alpha1.BareMetalHost{}, builder.WithPredicates(ours())).
-		Watches(&bmov1alpha1.HostClaim{}, handler.EnqueueRequestsFromMapFunc(r.claimToHosts),
-			builder.WithPredicates(comesOrGoes())).
-		WithOptions(options)
+	build := ctrl.NewControllerManagedBy(mgr).Named("orphanedhost").WithOptions(options)
+	for i, w := range r.Watches() {
+		if i == 0 {
+			build = build.For(w.Object, builder.WithPredicates(w.Predicates...))
+		} else {
+			build = build.Watches(w.Object, w.Handler, builder.WithPredicates(w.Predicates...))
+		}
+	}
 	for _, s := range more {
 		build = build.WatchesRawSource(s)
 	}
 	return build.Complete(r)
+}
+
+// Watch is a kind in the cache of the manager, and how its events wake hosts.
+type Watch struct {
+	// Object is of the kind.
+	Object client.Object
+	// Handler says which hosts an event wakes.
+	Handler handler.EventHandler
+	// Predicates are the conditions for an event to be handled.
+	Predicates []predicate.Predicate
+}
+
+// Watches is the table of SetupWithManager, the hosts themselves first, for
+// whoever plays the events himself.
+func (r *Reconciler) Watches() []Watch {
+	return []Watch{
+		{&bmov1alpha1.BareMetalHost{}, &handler.EnqueueRequestForObject{}, []predicate.Predicate{ours()}},
+		{&bmov1alpha1.HostClaim{}, handler.EnqueueRequestsFromMapFunc(r.claimToHosts), []predicate.Predicate{comesOrGoes()}},
+	}
 }
 
 // ours lets hosts through that carry our marks, or did.
