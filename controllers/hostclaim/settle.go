@@ -34,8 +34,8 @@ import (
 // that did not come to a bind. It ends with s.step.
 func (r *Reconciler) settle(ctx context.Context, s *scope) progress.Outcome {
 	b := lease.Binding{Deleting: deleting(s.claim), Own: s.host != nil, Record: record(s.claim), Moved: len(s.moved) > 0}
-	// Without a host, marks are looked for where it matters, and live.
-	b.Marked = b.Own && len(s.marked) > 0
+	// The host of an intent is read live first, and its mark goes with the fence.
+	b.Marked = len(s.marked) > 0 && b.Record != lease.Intended
 	b.NobodyNamesUs = s.brandNew && b.Record == lease.Unrecorded
 	return r.walk(ctx, s, b)
 }

@@ -18,6 +18,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -92,16 +93,25 @@ func (w *World) claimGone(claim *store.Version) {
 	if host, found := w.hostNaming(claim.UID); found {
 		w.fail(NothingLeft, "claim %s is gone while host %s names it", claim.Key, host.Key)
 	}
-	if copied, found := w.copyFor(claim.UID); found {
+	if copied, found := w.overlookedCopy(claim.UID); found && w.writer.secretsRead >= 0 {
 		w.fail(NothingLeft, "claim %s is gone and secret %s is left of it", claim.Key, copied.Key)
 	}
 }
 
-// copyFor returns a Secret that was copied for a claim. One whose host goes away
-// goes with it.
-func (w *World) copyFor(claim types.UID) (*store.Version, bool) {
-	for _, v := range w.log.All(store.Secrets) {
-		if v.Labels()[infrav1.SecretClaimUIDLabel] == string(claim) && w.ownerStays(v) {
+// overlookedCopy returns a Secret that was copied for a claim, was there when the
+// writer looked for such, if it did, and still is. One whose host goes away goes
+// with it. What a pass creates late, because it stalled, is deleted later.
+func (w *World) overlookedCopy(claim types.UID) (*store.Version, bool) {
+	if w.writer == nil {
+		return nil, false
+	}
+	looked := w.writer.secretsRead
+	if looked < 0 {
+		looked = w.log.Position()
+	}
+	for _, v := range w.log.At(store.Secrets, looked) {
+		still := slices.ContainsFunc(w.log.All(store.Secrets), func(now *store.Version) bool { return now.UID == v.UID })
+		if v.Labels()[infrav1.SecretClaimUIDLabel] == string(claim) && still && w.ownerStays(v) {
 			return v, true
 		}
 	}
@@ -135,6 +145,7 @@ func (w *World) observeHost(e store.Event) {
 	}
 	switch {
 	case e.After == nil:
+		delete(w.machines, e.Before.UID)
 		if l := w.lives[before]; l != nil {
 			l.lost = true
 		}
@@ -267,7 +278,7 @@ func (w *World) freed(before *store.Version, claim types.UID) {
 			w.fail(Clean, "host %s was freed and %s", before.Key, fault.what)
 		}
 	}
-	if copied, found := w.copyFor(claim); found {
+	if copied, found := w.overlookedCopy(claim); found {
 		w.fail(Clean, "host %s was freed and secret %s is next to it", before.Key, copied.Key)
 	}
 	if v, exists := w.liveClaim(claim); exists && !v.Deleting() {
@@ -305,6 +316,9 @@ func (w *World) minded(p *pass, request store.Request) {
 	reads := !request.Cached && !request.Writes()
 	if reads && (request.Kind == store.Policies || request.Kind == store.Namespaces) && p.policyRead < 0 {
 		p.policyRead = w.log.Position()
+	}
+	if reads && request.Kind == store.Secrets && request.Verb == "list" {
+		p.secretsRead = w.log.Position()
 	}
 	if reads && request.Kind == store.Secrets && !request.Partial && p.controller.name == "hostclaim" &&
 		request.Key.Namespace != p.key.Namespace && !strings.HasPrefix(request.Key.Name, "hostclaim-") {

@@ -101,8 +101,20 @@ func (w *World) settle() bool {
 	case w.begin(), underway && w.goOn(), w.operate(), w.wakeDelayed(), w.collectGarbage():
 		return true
 	default:
-		return w.waitForDeadline()
+		return w.waitForDeadline() || w.releaseOrphan()
 	}
+}
+
+// releaseOrphan decides, as an administrator, about a host whose claim was made
+// again under its old name.
+func (w *World) releaseOrphan() bool {
+	v, found := w.pick(store.Hosts, func(v *store.Version) bool {
+		host := hostOf(v)
+		return annotated(host, infrav1.OrphanedSinceAnnotation) && !annotated(host, infrav1.ReleaseAnnotation)
+	})
+	return found && edit(w, adminName, v, "", func(h *bmov1alpha1.BareMetalHost) {
+		h.Annotations[infrav1.ReleaseAnnotation] = ""
+	})
 }
 
 // waitForDeadline passes the time until the first key comes back.
@@ -125,7 +137,7 @@ func (w *World) checkRest() {
 	}
 	for _, v := range w.log.All(store.Secrets) {
 		if l := w.lives[uidLabel(v)]; l != nil {
-			if _, exists := w.liveClaim(uidLabel(v)); !exists && !l.stripped {
+			if _, exists := w.liveClaim(uidLabel(v)); !exists {
 				w.fail(NothingLeft, "secret %s is left of claim %s/%s", v.Key, l.namespace, l.name)
 			}
 		}
@@ -140,7 +152,7 @@ func (w *World) checkHost(v *store.Version) {
 	host := hostOf(v)
 	if uid := consumer(v); uid != "" {
 		l := w.lives[uid]
-		if _, exists := w.liveClaim(uid); !exists && !l.stripped {
+		if _, exists := w.liveClaim(uid); !exists {
 			w.fail(NothingLeft, "host %s is booked for ever for claim %s/%s, which is gone", v.Key, l.namespace, l.name)
 		}
 		return
@@ -165,7 +177,7 @@ func (w *World) checkClaim(v *store.Version) {
 	switch {
 	case v.Deleting():
 		w.fail(NothingLeft, "claim %s is deleted and does not go", v.Key)
-	case l.keeps != "" && (!bound || host.UID != l.keeps) && !l.lost:
+	case w.machines[l.keeps] != nil && (!bound || host.UID != l.keeps):
 		w.fail(OneHost, "claim %s was moved with its host and does not have it", v.Key)
 	case bound:
 		w.checkBound(v, host)

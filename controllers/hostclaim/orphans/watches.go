@@ -19,8 +19,10 @@ package orphans
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,7 +40,7 @@ import (
 // The field indexes of the cache that the reconciler reads by.
 const (
 	// nameIndex finds hosts by namespace and name of the claim that they name, and
-	// strays by the UID of the claim that they were bound to.
+	// strays by the UIDs of the claims whose marks they carry.
 	nameIndex = "orphans.claim"
 	// claimUIDIndex finds claims by their UID.
 	claimUIDIndex = "orphans.uid"
@@ -62,8 +64,9 @@ func nameValues(object client.Object) []string {
 		return nil
 	case lease.ConsumerKey(host) != "":
 		return []string{host.Spec.ConsumerRef.Namespace + "/" + host.Spec.ConsumerRef.Name}
-	case orphan.Stray(host) && orphan.StrayClaim(host) != "":
-		return []string{string(orphan.StrayClaim(host))}
+	case orphan.Stray(host):
+		return slices.DeleteFunc([]string{string(orphan.StrayClaim(host)), string(orphan.Fencer(host))},
+			func(uid string) bool { return uid == "" })
 	default:
 		return nil
 	}
@@ -124,15 +127,25 @@ func ours() predicate.Predicate {
 }
 
 // comesOrGoes lets claims through that are created, deleted, or replaced while the
-// watch was broken.
+// watch was broken, and such whose status ceases to name a host.
 func comesOrGoes() predicate.Predicate {
+	recorded := func(object client.Object) *bmov1alpha1.ObjectReference {
+		if claim, ok := object.(*bmov1alpha1.HostClaim); ok {
+			return claim.Status.BareMetalHost
+		}
+		return nil
+	}
 	return predicate.Funcs{
-		UpdateFunc:  func(e event.UpdateEvent) bool { return e.ObjectOld.GetUID() != e.ObjectNew.GetUID() },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, after := recorded(e.ObjectOld), recorded(e.ObjectNew)
+			return e.ObjectOld.GetUID() != e.ObjectNew.GetUID() ||
+				(before != nil && !equality.Semantic.DeepEqual(before, after))
+		},
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	}
 }
 
-// claimToHosts wakes the hosts that name a claim, or were bound to it.
+// claimToHosts wakes the hosts that name a claim, or carry its marks.
 func (r *Reconciler) claimToHosts(ctx context.Context, object client.Object) []reconcile.Request {
 	var out []reconcile.Request
 	for _, value := range []string{object.GetNamespace() + "/" + object.GetName(), string(object.GetUID())} {
