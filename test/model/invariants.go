@@ -49,6 +49,7 @@ const (
 	NothingLeft    = "4 nothing is left behind"
 	NobodyForgot   = "4 nobody waits for what is there"
 	ComesToRest    = "4 everything comes to rest"
+	Once           = "3 what is asked for is done once"
 	Separate       = "5 tenants are kept apart"
 	StatusIsTrue   = "the status tells the truth at rest"
 	CleaningStored = "the cleaning mode comes back"
@@ -74,6 +75,7 @@ func (w *World) observe(e store.Event) {
 }
 
 func (w *World) observeClaim(e store.Event) {
+	w.observeWishes(e)
 	switch {
 	case e.Before == nil:
 		w.lives[e.After.UID] = &life{namespace: e.Key.Namespace, name: e.Key.Name}
@@ -149,7 +151,11 @@ func (w *World) observeHost(e store.Event) {
 		if l := w.lives[before]; l != nil {
 			l.lost = true
 		}
-	case before == after, w.restoring:
+	case w.restoring:
+	case before == after:
+		if e.Before != nil && after != "" && w.writer != nil {
+			w.observeWork(e)
+		}
 	case w.writer == nil:
 		w.fail("player", "a player has written a consumerRef")
 	case before == "":

@@ -196,6 +196,7 @@ func associated(claim *bmov1alpha1.HostClaim) metav1.Condition {
 
 // checkBound judges what a claim with a host says.
 func (w *World) checkBound(v, host *store.Version) {
+	w.checkWishes(v, host)
 	ref := claimOf(v).Status.BareMetalHost
 	if associated(claimOf(v)).Status != metav1.ConditionTrue {
 		w.fail(StatusIsTrue, "claim %s has a host and does not say so", v.Key)
