@@ -126,7 +126,7 @@ const (
 	SecretHostUIDLabel = "hostclaim.metal3.io/host-uid"
 
 	// SecretSourceAnnotation is on the same copies: <namespace>/<name> of the
-	// Secret that was copied.
+	// Secret that was copied, in the namespace of the claim.
 	SecretSourceAnnotation = "hostclaim.metal3.io/source"
 
 	// BareMetalSecretLabel is the label that baremetal-operator caches Secrets
