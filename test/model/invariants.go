@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/model/store"
 )
 
@@ -75,7 +76,8 @@ func (w *World) observe(e store.Event) {
 }
 
 func (w *World) observeClaim(e store.Event) {
-	w.observeWishes(e)
+	w.observeReboot(e)
+	w.observeEnd(e)
 	switch {
 	case e.Before == nil:
 		w.lives[e.After.UID] = &life{namespace: e.Key.Namespace, name: e.Key.Name}
@@ -147,15 +149,10 @@ func (w *World) observeHost(e store.Event) {
 	}
 	switch {
 	case e.After == nil:
-		delete(w.machines, e.Before.UID)
-		if l := w.lives[before]; l != nil {
-			l.lost = true
-		}
+		w.hostGone(e.Before)
 	case w.restoring:
 	case before == after:
-		if e.Before != nil && after != "" && w.writer != nil {
-			w.observeWork(e)
-		}
+		w.observeWork(e)
 	case w.writer == nil:
 		w.fail("player", "a player has written a consumerRef")
 	case before == "":
@@ -164,6 +161,14 @@ func (w *World) observeHost(e store.Event) {
 		w.freed(e.Before, before)
 	default:
 		w.passedOn(e)
+	}
+}
+
+// hostGone notes who has lost a host.
+func (w *World) hostGone(host *store.Version) {
+	delete(w.machines, host.UID)
+	if l := w.lives[consumer(host)]; l != nil {
+		l.lost = true
 	}
 }
 
@@ -319,15 +324,27 @@ func (w *World) mindText(where, namespace, text string) {
 
 // minded judges and notes what a pass is about to ask for.
 func (w *World) minded(p *pass, request store.Request) {
-	reads := !request.Cached && !request.Writes()
-	if reads && (request.Kind == store.Policies || request.Kind == store.Namespaces) && p.policyRead < 0 {
-		p.policyRead = w.log.Position()
+	if request.Cached || request.Writes() {
+		return
 	}
-	if reads && request.Kind == store.Secrets && request.Verb == "list" {
+	switch request.Kind {
+	case store.Policies, store.Namespaces:
+		if p.policyRead < 0 {
+			p.policyRead = w.log.Position()
+		}
+	case store.Secrets:
+		w.mindSecrets(p, request)
+	}
+}
+
+// mindSecrets judges a read of Secrets: those of others are read by their metadata
+// at most.
+func (w *World) mindSecrets(p *pass, request store.Request) {
+	if request.Verb == "list" {
 		p.secretsRead = w.log.Position()
 	}
-	if reads && request.Kind == store.Secrets && !request.Partial && p.controller.name == "hostclaim" &&
-		request.Key.Namespace != p.key.Namespace && !strings.HasPrefix(request.Key.Name, "hostclaim-") {
+	if !request.Partial && (p.controller.name != "hostclaim" ||
+		(request.Key.Namespace != p.key.Namespace && !lease.IsCopyName(request.Key.Name))) {
 		w.fail(Separate, "%s read secret %s", p, request.Key)
 	}
 }

@@ -82,13 +82,23 @@ func (w *World) mendAll() {
 
 // settle takes one step of the way to rest; false when there is none left.
 func (w *World) settle() bool {
-	underway := false
-	for _, m := range w.managers {
-		underway = underway || len(m.passes) > 0
-	}
+	underway := slices.ContainsFunc(w.managers, func(m *manager) bool { return len(m.passes) > 0 })
 	if underway && chance(w.choices, 2) {
 		return w.goOn()
 	}
+	if w.leaderSees() {
+		return true
+	}
+	switch {
+	case w.begin(), underway && w.goOn(), w.operate(), w.wakeDelayed(), w.collectGarbage():
+		return true
+	default:
+		return w.waitForDeadline() || w.releaseOrphan()
+	}
+}
+
+// leaderSees brings one kind in the cache of the leader to the present.
+func (w *World) leaderSees() bool {
 	for _, m := range w.managers {
 		for _, kind := range store.Kinds() {
 			if m.leads && m.behind(kind) {
@@ -97,12 +107,7 @@ func (w *World) settle() bool {
 			}
 		}
 	}
-	switch {
-	case w.begin(), underway && w.goOn(), w.operate(), w.wakeDelayed(), w.collectGarbage():
-		return true
-	default:
-		return w.waitForDeadline() || w.releaseOrphan()
-	}
+	return false
 }
 
 // releaseOrphan decides, as an administrator, about a host whose claim was made

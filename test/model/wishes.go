@@ -87,15 +87,21 @@ func requestID(v *store.Version) string {
 	return ""
 }
 
-// observeWishes judges what a manager does to a claim on its way.
-func (w *World) observeWishes(e store.Event) {
-	if id := requestID(e.After); id != "" && id != requestID(e.Before) && !w.restoring {
-		if w.accepted[id] {
-			w.fail(Once, "claim %s: reboot %s was accepted twice", e.Key, id)
-		}
-		w.accepted[id] = true
-		w.count("reboots accepted")
+// observeReboot notes that a manager took a one-shot reboot over.
+func (w *World) observeReboot(e store.Event) {
+	id := requestID(e.After)
+	if id == "" || id == requestID(e.Before) || w.restoring {
+		return
 	}
+	if w.accepted[id] {
+		w.fail(Once, "claim %s: reboot %s was accepted twice", e.Key, id)
+	}
+	w.accepted[id] = true
+	w.count("reboots accepted")
+}
+
+// observeEnd judges a manager that deletes a claim.
+func (w *World) observeEnd(e store.Event) {
 	if w.writer == nil || e.Before == nil || e.Before.Deleting() || (e.After != nil && !e.After.Deleting()) {
 		return
 	}
@@ -108,6 +114,9 @@ func (w *World) observeWishes(e store.Event) {
 
 // observeWork judges what a manager tells a host that stays with its claim.
 func (w *World) observeWork(e store.Event) {
+	if e.Before == nil || consumer(e.After) == "" || w.writer == nil {
+		return
+	}
 	before, after := hostOf(e.Before), hostOf(e.After)
 	if id := after.Annotations[infrav1.LastRebootAnnotation]; id != "" && id != before.Annotations[infrav1.LastRebootAnnotation] {
 		if !w.accepted[id] || w.passed[id] {

@@ -18,9 +18,9 @@ package secretwatch
 
 import (
 	"context"
-	"slices"
 	"errors"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
