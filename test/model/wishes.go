@@ -38,9 +38,21 @@ func annotate(claim *bmov1alpha1.HostClaim, key, value string) {
 	claim.Annotations[key] = value
 }
 
+// working picks a claim, mostly one whose host has something to run.
+func (w *World) working() (*store.Version, bool) {
+	v, found := w.claim(func(claim *bmov1alpha1.HostClaim) bool {
+		host, bound := w.hostNaming(claim.UID)
+		return live(claim) && bound && lease.Told(hostOf(host))
+	})
+	if found && !chance(w.choices, 4) {
+		return v, true
+	}
+	return w.claim(live)
+}
+
 // askForReboot asks for a reboot, once.
 func (w *World) askForReboot() bool {
-	v, found := w.claim(live)
+	v, found := w.working()
 	return found && edit(w, tenantName, v, "", func(claim *bmov1alpha1.HostClaim) {
 		annotate(claim, bmov1alpha1.RebootAnnotationPrefix, one(w.choices, []string{"", `{"mode":"hard"}`}))
 	})
@@ -48,7 +60,7 @@ func (w *World) askForReboot() bool {
 
 // askForRebuild asks for the server to be written anew.
 func (w *World) askForRebuild() bool {
-	v, found := w.claim(live)
+	v, found := w.working()
 	w.serial++
 	return found && edit(w, tenantName, v, "", func(claim *bmov1alpha1.HostClaim) {
 		annotate(claim, infrav1.RebuildAnnotation, fmt.Sprintf("take-%d", w.serial))
@@ -117,23 +129,33 @@ func (w *World) observeWork(e store.Event) {
 	if e.Before == nil || consumer(e.After) == "" || w.writer == nil {
 		return
 	}
-	before, after := hostOf(e.Before), hostOf(e.After)
-	if id := after.Annotations[infrav1.LastRebootAnnotation]; id != "" && id != before.Annotations[infrav1.LastRebootAnnotation] {
-		if !w.accepted[id] || w.passed[id] {
-			w.fail(Once, "host %s was given reboot %s, which was not accepted (%t) or given before (%t)",
-				e.Key, id, w.accepted[id], w.passed[id])
-		}
-		w.passed[id] = true
-		w.count("reboots passed")
-	}
+	w.observePassed(e)
 	claim, exists := w.liveClaim(consumer(e.After))
-	if !lease.Told(before) || lease.Told(after) || !exists || claim.Deleting() || w.lives[claim.UID].reserved {
+	if !exists || claim.Deleting() || w.lives[claim.UID].reserved {
+		return
+	}
+	before, after := hostOf(e.Before), hostOf(e.After)
+	if !lease.Told(before) || lease.Told(after) {
 		return
 	}
 	w.count("rebuilds")
 	if before.Annotations[infrav1.RebuildAnnotation] == after.Annotations[infrav1.RebuildAnnotation] {
 		w.fail(Once, "host %s was emptied and nobody had asked for a rebuild since the last", e.Key)
 	}
+}
+
+// observePassed notes that a host was given a one-shot reboot.
+func (w *World) observePassed(e store.Event) {
+	id := hostOf(e.After).Annotations[infrav1.LastRebootAnnotation]
+	if id == "" || id == hostOf(e.Before).Annotations[infrav1.LastRebootAnnotation] {
+		return
+	}
+	if !w.accepted[id] || w.passed[id] {
+		w.fail(Once, "host %s was given reboot %s, which was not accepted (%t) or given before (%t)",
+			e.Key, id, w.accepted[id], w.passed[id])
+	}
+	w.passed[id] = true
+	w.count("reboots passed")
 }
 
 // checkWishes judges at rest what a claim with a host has asked for.
