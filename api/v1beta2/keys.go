@@ -30,8 +30,8 @@ const (
 	// FenceAnnotation is on a BareMetalHost. The hostclaim manager bumps it
 	// before it drops an intent to bind that host, so that a writer that slept
 	// on the old intent loses a resourceVersion conflict. Its value is the UID
-	// and the resourceVersion of the claim. It is taken off again at once, and
-	// by the next pass if the manager died in between.
+	// and the resourceVersion of the claim. It is taken off again at once, by
+	// the next pass if the manager died in between, or when the intent is lost.
 	FenceAnnotation = "hostclaim.metal3.io/fence"
 
 	// BoundHostUIDAnnotation is on a bound BareMetalHost: the UID that the host
@@ -126,7 +126,7 @@ const (
 	SecretHostUIDLabel = "hostclaim.metal3.io/host-uid"
 
 	// SecretSourceAnnotation is on the same copies: <namespace>/<name> of the
-	// Secret that was copied.
+	// Secret that was copied, in the namespace of the claim.
 	SecretSourceAnnotation = "hostclaim.metal3.io/source"
 
 	// BareMetalSecretLabel is the label that baremetal-operator caches Secrets

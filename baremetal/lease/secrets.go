@@ -20,6 +20,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -43,6 +44,9 @@ const (
 
 // SecretKinds are all kinds, in the order in which they are looked at.
 var SecretKinds = [...]SecretKind{UserData, MetaData, NetworkData, OCIAuth}
+
+// copyPrefix starts the names of all copies.
+const copyPrefix = "hostclaim-"
 
 // fallbackKey is the key of bootstrap secrets of Cluster API.
 const fallbackKey = "value"
@@ -132,7 +136,24 @@ func EmptyNetworkData() Content {
 // depends on the claim's UID only, so that it is the same in every pass and
 // never that of another claim.
 func CopyName(claim types.UID, kind SecretKind) string {
-	return "hostclaim-" + string(kind) + "-" + shortHash(string(claim))
+	return copyPrefix + string(kind) + "-" + shortHash(string(claim))
+}
+
+// IsCopyName says that a secret may be a copy as far as its name tells.
+func IsCopyName(name string) bool {
+	for _, kind := range SecretKinds {
+		if strings.HasPrefix(name, copyPrefix+string(kind)+"-") {
+			return true
+		}
+	}
+	return false
+}
+
+// CopiedFrom is the namespace of the claim that a copy was made for; empty if the
+// copy does not tell.
+func CopiedFrom(secret metav1.Object) string {
+	namespace, _, _ := strings.Cut(secret.GetAnnotations()[infrav1.SecretSourceAnnotation], "/")
+	return namespace
 }
 
 // Copy returns the secret next to the host that carries content for a claim.

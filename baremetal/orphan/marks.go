@@ -17,6 +17,8 @@ limitations under the License.
 package orphan
 
 import (
+	"strings"
+
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -34,12 +36,12 @@ func Suspect(host *bmov1alpha1.BareMetalHost) bool {
 }
 
 // Stray says that a host names nobody and still carries marks of a bind, because
-// somebody else took its consumerRef away.
+// somebody else took its consumerRef away, or because whoever put them there died.
 func Stray(host *bmov1alpha1.BareMetalHost) bool {
 	if host.Spec.ConsumerRef != nil {
 		return false
 	}
-	return !MarkOnly(host) || StrayClaim(host) != ""
+	return !MarkOnly(host) || StrayClaim(host) != "" || Fencer(host) != ""
 }
 
 // MarkOnly says that a host carries nothing that it would have got with a
@@ -55,7 +57,7 @@ func MarkOnly(host *bmov1alpha1.BareMetalHost) bool {
 }
 
 // straying are the annotations of a bound host. The fence is none of them: it is
-// put on hosts that name nobody, and taken off by whoever put it there.
+// put on hosts that name nobody, see Fencer.
 var straying = [...]string{
 	infrav1.BoundHostUIDAnnotation, infrav1.FormerCleaningModeAnnotation, infrav1.OrphanedSinceAnnotation,
 }
@@ -64,6 +66,22 @@ var straying = [...]string{
 // nothing tells.
 func StrayClaim(host *bmov1alpha1.BareMetalHost) types.UID {
 	return types.UID(host.Labels[infrav1.ClaimUIDLabel])
+}
+
+// Fencer is the UID of the claim whose fence is on a host; empty if there is none.
+// A fence is taken off by the pass that has put it there, or by a later one that
+// finds the host in the status of the claim. It is a stray if the status does not
+// name the host any more.
+func Fencer(host *bmov1alpha1.BareMetalHost) types.UID {
+	uid, _, _ := strings.Cut(host.Annotations[infrav1.FenceAnnotation], "/")
+	return types.UID(uid)
+}
+
+// Unfenced returns a host without fence.
+func Unfenced(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
+	out := host.DeepCopy()
+	delete(out.Annotations, infrav1.FenceAnnotation)
+	return out
 }
 
 // Tidied returns a stray host without the marks. The administrator's cleaning

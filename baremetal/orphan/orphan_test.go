@@ -196,7 +196,7 @@ func TestSuspectAndStray(t *testing.T) {
 		"a host that another controller bound is none":      {host(cleared, without(infrav1.ClaimUIDLabel)), false, false},
 		"an old label does not make it one":                 {host(cleared, other), false, false},
 		"a free host is neither":                            {host(unnamed, cleared, without(infrav1.ClaimUIDLabel), without(infrav1.FormerCleaningModeAnnotation)), false, false},
-		"a fence alone makes no stray":                      {host(unnamed, cleared, without(infrav1.ClaimUIDLabel), without(infrav1.FormerCleaningModeAnnotation), annotate(infrav1.FenceAnnotation, "x")), false, false},
+		"a fence alone makes a stray":                       {host(unnamed, cleared, without(infrav1.ClaimUIDLabel), without(infrav1.FormerCleaningModeAnnotation), annotate(infrav1.FenceAnnotation, "x/1")), false, true},
 		"a host that names nobody any more is a stray":      {host(unnamed), false, true},
 		"so it is when only its cleaning mode is noted":     {host(unnamed, cleared, without(infrav1.ClaimUIDLabel)), false, true},
 		"so it is when only the label is left of its claim": {host(unnamed, without(infrav1.BoundHostUIDAnnotation), without(infrav1.FormerCleaningModeAnnotation)), false, true},
@@ -207,6 +207,19 @@ func TestSuspectAndStray(t *testing.T) {
 				t.Errorf("Suspect %t, Stray %t, want %t, %t", suspect, stray, tt.suspect, tt.stray)
 			}
 		})
+	}
+}
+
+func TestFence(t *testing.T) {
+	fenced := host(unnamed, annotate(infrav1.FenceAnnotation, "claim-uid/17"))
+	if got := Fencer(fenced); got != "claim-uid" {
+		t.Errorf("Fencer %q", got)
+	}
+	if got := Fencer(host()); got != "" {
+		t.Errorf("Fencer of a host without fence %q", got)
+	}
+	if diff := cmp.Diff(host(unnamed), Unfenced(fenced)); diff != "" {
+		t.Errorf("Unfenced (-want +got):\n%s", diff)
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -148,18 +149,22 @@ func (s *scope) waitForRelease(reason, message string) progress.Outcome {
 	return progress.Waiting(reason, message)
 }
 
-// releaseWatches stops watching the Secrets of a namespace without claims, and
-// without hosts of claims.
+// releaseWatches stops watching the Secrets of a namespace without claims, hosts
+// of claims, and policies that let claims have hosts there.
 func (r *Reconciler) releaseWatches(ctx context.Context, namespace string) error {
 	return r.Secrets.Release(namespace, func() (bool, error) {
-		for _, users := range []client.ListOption{
-			client.InNamespace(namespace), client.MatchingFields{HostNamespaceIndex: namespace},
+		for _, users := range []struct {
+			list  client.ObjectList
+			which client.ListOption
+		}{
+			{&bmov1alpha1.HostClaimList{}, client.InNamespace(namespace)},
+			{&bmov1alpha1.HostClaimList{}, client.MatchingFields{HostNamespaceIndex: namespace}},
+			{&bmov1alpha1.HostDeployPolicyList{}, client.InNamespace(namespace)},
 		} {
-			claims := &bmov1alpha1.HostClaimList{}
-			if err := r.Client.List(ctx, claims, users, client.Limit(1)); err != nil {
-				return false, fmt.Errorf("list claims that need Secrets of namespace %s: %w", namespace, err)
+			if err := r.Client.List(ctx, users.list, users.which, client.Limit(1)); err != nil {
+				return false, fmt.Errorf("list who needs Secrets of namespace %s: %w", namespace, err)
 			}
-			if len(claims.Items) > 0 {
+			if meta.LenList(users.list) > 0 {
 				return true, nil
 			}
 		}

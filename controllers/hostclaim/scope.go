@@ -46,7 +46,7 @@ type scope struct {
 	host *bmov1alpha1.BareMetalHost
 
 	// marked are the hosts that carry the claim's mark without naming it: from the
-	// cache as set by observe, live as set by settle.
+	// cache as set by observe, the recorded one left out, and live as set by settle.
 	marked []bmov1alpha1.BareMetalHost
 
 	// moved are the hosts that seem to have been moved with the claim, from the

@@ -224,6 +224,7 @@ func (r *Reconciler) deleteCopies(ctx context.Context, s *scope, namespace strin
 	sweeper, own := copies.Sweeper{Live: r.Live, Writer: r.Client}, namespace == s.claim.Namespace
 	var err error
 	if !own {
+		r.Secrets.Ensure(namespace) // what comes after the list is seen by the watch
 		err = sweeper.OfClaim(ctx, s.claim.UID, namespace)
 	}
 	if err == nil && host != nil {
@@ -235,7 +236,6 @@ func (r *Reconciler) deleteCopies(ctx context.Context, s *scope, namespace strin
 		// need not give rights on secrets.
 		return progress.Outcome{}
 	case apierrors.IsForbidden(err):
-		r.Secrets.Ensure(namespace)
 		return s.waitForRelease(infrav1.SecretsForbiddenReason, missingRight("delete", namespace, hostSecretsRole))
 	}
 	return progress.Failed(err)

@@ -19,6 +19,7 @@ package hostclaim
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -34,10 +35,18 @@ import (
 // that did not come to a bind. It ends with s.step.
 func (r *Reconciler) settle(ctx context.Context, s *scope) progress.Outcome {
 	b := lease.Binding{Deleting: deleting(s.claim), Own: s.host != nil, Record: record(s.claim), Moved: len(s.moved) > 0}
-	// Without a host, marks are looked for where it matters, and live.
-	b.Marked = b.Own && len(s.marked) > 0
+	s.marked = slices.DeleteFunc(s.marked, s.recorded)
+	b.Marked = len(s.marked) > 0
 	b.NobodyNamesUs = s.brandNew && b.Record == lease.Unrecorded
 	return r.walk(ctx, s, b)
+}
+
+// recorded says that the status names a host. It is read live before anything is
+// done about it: the mark of an intent goes with the fence, and that of a host that
+// was lost stays with the host as long as the claim.
+func (s *scope) recorded(host bmov1alpha1.BareMetalHost) bool {
+	ref := s.claim.Status.BareMetalHost
+	return ref != nil && ref.Namespace == host.Namespace && ref.Name == host.Name
 }
 
 // walk goes from step to step until the binding is settled.

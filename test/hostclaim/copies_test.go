@@ -24,7 +24,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
 )
 
 // pullSecret makes the pull secret of the tenant.
@@ -102,6 +105,39 @@ func TestCopiesOfFormerClaimsGoWithTheRelease(t *testing.T) {
 		t.Errorf("gone: stray copy %t, that of another host %t, a secret without our marks %t, want only the first",
 			gone(stray), gone(ofAnotherHost), gone(unmarked))
 	}
+}
+
+// A manager that stalled before it created a copy may go on when host and claim
+// are long gone.
+func TestCopyOfAClaimThatDoesNotExistIsDeleted(t *testing.T) {
+	w := newWorld(t).withRights()
+	w.policy(nil, w.tenant)
+	w.host("host-0", nil)
+	left := func(kind lease.SecretKind, claim types.UID) client.Object {
+		copied := lease.Copy(&bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Namespace: w.tenant, UID: claim}},
+			w.readHost("host-0"), kind, lease.EmptyNetworkData())
+		w.ok(w.Create(w.ctx, copied))
+		return copied
+	}
+	gone := func(copied client.Object) func() bool {
+		return func() bool {
+			return apierrors.IsNotFound(w.Get(w.ctx, client.ObjectKeyFromObject(copied), &corev1.Secret{}))
+		}
+	}
+	early := left(lease.UserData, "former")
+	w.manager()
+	w.g.Eventually(gone(early)).Should(gomega.BeTrue())
+
+	unbound := w.claim("machine", func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.InNamespace = "elsewhere" })
+	w.expect("machine", "Associated", "False/NoNamespaceAdmits")
+	kept := left(lease.MetaData, unbound.UID)
+	late := left(lease.UserData, "former")
+	w.g.Eventually(gone(late)).Should(gomega.BeTrue())
+	if gone(kept)() {
+		t.Error("the copy of a claim that exists was deleted")
+	}
+	w.ok(w.Delete(w.ctx, unbound))
+	w.g.Eventually(gone(kept)).Should(gomega.BeTrue())
 }
 
 // A tenant strips our finalizer of a claim that it holds by its own, and the

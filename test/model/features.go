@@ -42,6 +42,9 @@ const (
 	HostsHeld      Feature = "hosts paused, detached or inspected"
 	HostsReplaced  Feature = "hosts deleted and added"
 	CleaningEdited Feature = "cleaning switched off"
+	Reboots        Feature = "reboots asked for"
+	Rebuilds       Feature = "rebuilds asked for"
+	Reservations   Feature = "claims reserved"
 )
 
 // Features lists all features.
@@ -50,6 +53,7 @@ func Features() []Feature {
 		Lag, Stall, Conflicts, Refusals, LostAnswers, Crashes, TwoLeaders,
 		StatusWiped, Stripped, Moved, PolicyEdits, LabelEdits, SelectorEdits,
 		ClaimsPaused, ClaimsDeleted, SecretEdits, HostErrors, HostsHeld, HostsReplaced, CleaningEdited,
+		Reboots, Rebuilds, Reservations,
 	}
 }
 

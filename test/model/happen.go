@@ -54,6 +54,9 @@ func happenings() []happening {
 		{1, HostsHeld, (*World).holdHost},
 		{1, HostsReplaced, (*World).replaceHost},
 		{1, CleaningEdited, (*World).switchCleaning},
+		{3, Reboots, (*World).askForReboot},
+		{6, Rebuilds, (*World).askForRebuild},
+		{1, Reservations, (*World).reserve},
 		{1, Crashes, (*World).crash},
 		{2, TwoLeaders, (*World).secondLeader},
 	}

@@ -20,6 +20,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,9 +33,15 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/copies"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/orphans"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/model/store"
 )
+
+// grace is how long the hosts of vanished claims are kept: short enough that it
+// ends within some schedules.
+const grace = 2 * time.Minute
 
 // manager is one process of the hostclaim manager. What it has in memory goes
 // with a crash.
@@ -51,10 +58,12 @@ type manager struct {
 	controllers []*controller
 	passes      []*pass
 
-	claims *hostclaim.Reconciler
-	// secrets are the namespaces whose Secrets it watches, and listing those
-	// whose watch has not begun.
-	secrets map[string]bool
+	claims  *hostclaim.Reconciler
+	orphans *orphans.Reconciler
+	copies  *copies.Reconciler
+	// secrets are the names of the Secrets that it has seen in each namespace that
+	// it watches, and listing the namespaces whose watch has not begun.
+	secrets map[string]map[string]bool
 	listing []string
 }
 
@@ -77,9 +86,9 @@ func (m *manager) start() {
 	w := m.world
 	m.lives++
 	m.leads, m.workers = true, 1+w.choices.Intn(2)
-	m.secrets, m.listing, m.passes = map[string]bool{}, nil, nil
+	m.secrets, m.listing, m.passes = map[string]map[string]bool{}, nil, nil
 	m.cache = store.NewCache(w.log, held)
-	m.controllers = []*controller{m.claimController()}
+	m.controllers = []*controller{m.claimController(), m.orphanController(), m.copyController()}
 	for _, c := range m.controllers {
 		for _, s := range c.sources {
 			if err := s.Start(w.ctx, c.queue); err != nil {
@@ -131,6 +140,45 @@ func (m *manager) claimController() *controller {
 	}
 }
 
+// orphanController is the reconciler of hosts whose claim is gone.
+func (m *manager) orphanController() *controller {
+	w := m.world
+	m.orphans = &orphans.Reconciler{
+		Client:  client.WithFieldOwner(store.NewClient(w.backend, m.cache, gate), infrav1.HostClaimManagerFieldOwner),
+		Live:    store.NewClient(w.backend, nil, gate),
+		Secrets: secretWatch{m},
+		Events:  recorder{w},
+		Clock:   w.clock,
+		Grace:   grace,
+	}
+	if err := orphans.AddIndexes(w.ctx, m.cache); err != nil {
+		w.fail("start", "%v", err)
+	}
+	out := &controller{name: "orphanedhost", reconciler: m.orphans, queue: newQueue(w.clock)}
+	for _, watch := range m.orphans.Watches() {
+		out.watches = append(out.watches, hostclaim.Watch(watch))
+	}
+	return out
+}
+
+// copyController is the reconciler of copies whose claim is gone.
+func (m *manager) copyController() *controller {
+	w := m.world
+	m.copies = &copies.Reconciler{
+		Client:  client.WithFieldOwner(store.NewClient(w.backend, m.cache, gate), infrav1.HostClaimManagerFieldOwner),
+		Live:    store.NewClient(w.backend, nil, gate),
+		Secrets: secretWatch{m},
+	}
+	if err := copies.AddIndexes(w.ctx, m.cache); err != nil {
+		w.fail("start", "%v", err)
+	}
+	out := &controller{name: "copiedsecret", reconciler: m.copies, queue: newQueue(w.clock)}
+	for _, watch := range m.copies.Watches() {
+		out.watches = append(out.watches, hostclaim.Watch(watch))
+	}
+	return out
+}
+
 // crash ends all passes where they are.
 func (m *manager) crash() {
 	m.world.tracef("%s crashes with %d passes under way", m, len(m.passes))
@@ -153,7 +201,8 @@ func (m *manager) advance(kind store.Kind) {
 	m.world.tracef("%s sees %s %s", m, kind, versions(e))
 	switch kind {
 	case store.Secrets:
-		if m.secrets[e.Key.Namespace] {
+		if seen, watched := m.secrets[e.Key.Namespace]; watched {
+			seen[e.Key.Name] = e.After != nil
 			m.wakeForSecret(e.Key.Namespace, e.Key.Name)
 		}
 	case store.HardwareData:
@@ -228,6 +277,12 @@ func (m *manager) wake(keys []reconcile.Request) {
 
 func (m *manager) wakeForSecret(namespace, name string) {
 	m.wake(m.claims.SecretToClaims(m.world.ctx, namespace, name))
+	for _, key := range m.orphans.SecretToHosts(m.world.ctx, namespace, name) {
+		m.controllers[1].queue.Add(key)
+	}
+	for _, key := range m.copies.SecretToCopies(m.world.ctx, namespace, name) {
+		m.controllers[2].queue.Add(key)
+	}
 }
 
 // listSecrets begins the watches that were asked for.
@@ -236,6 +291,7 @@ func (m *manager) listSecrets() {
 		m.wakeForSecret(namespace, "")
 		for _, v := range m.world.log.All(store.Secrets) {
 			if v.Key.Namespace == namespace {
+				m.secrets[namespace][v.Key.Name] = true
 				m.wakeForSecret(namespace, v.Key.Name)
 			}
 		}
@@ -248,10 +304,22 @@ type secretWatch struct{ manager *manager }
 
 // Ensure watches the Secrets of a namespace from now on.
 func (s secretWatch) Ensure(namespace string) {
-	if !s.manager.secrets[namespace] {
-		s.manager.secrets[namespace] = true
+	if _, watched := s.manager.secrets[namespace]; !watched {
+		s.manager.secrets[namespace] = map[string]bool{}
 		s.manager.listing = append(s.manager.listing, namespace)
 	}
+}
+
+// Where tells the namespaces in which a Secret was seen.
+func (s secretWatch) Where(name string) []string {
+	var out []string
+	for namespace, seen := range s.manager.secrets {
+		if seen[name] {
+			out = append(out, namespace)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // Release watches them no more, unless somebody needs them.

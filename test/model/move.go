@@ -78,7 +78,8 @@ func (w *World) recreate(claim, host *store.Version) {
 	w.machines[newHost.UID] = server
 	w.report(newHost, hostOf(host).Status)
 	if newClaim, ok := w.create(store.Claims, bare(claim)); ok {
-		w.lives[newClaim.UID].keeps = newHost.UID
+		life := w.lives[newClaim.UID]
+		life.keeps, life.reserved = newHost.UID, w.lives[claim.UID].reserved
 	}
 }
 

@@ -39,6 +39,11 @@ func (w *World) operate() bool {
 			delete(h.Annotations, bmov1alpha1.InspectAnnotationPrefix)
 		})
 	}
+	if annotated(hostOf(v), bmov1alpha1.RebootAnnotationPrefix) {
+		return edit(w, operatorName, v, "", func(h *bmov1alpha1.BareMetalHost) {
+			delete(h.Annotations, bmov1alpha1.RebootAnnotationPrefix)
+		})
+	}
 	return edit(w, operatorName, v, "status", func(h *bmov1alpha1.BareMetalHost) { w.advanceHost(h) })
 }
 
@@ -53,7 +58,7 @@ func (w *World) operable(v *store.Version) bool {
 		return false
 	}
 	next, wanted := nextState(host)
-	return wanted || next != host.Status.Provisioning.State || host.Status.PoweredOn != host.Spec.Online
+	return wanted || annotated(host, bmov1alpha1.RebootAnnotationPrefix) || next != host.Status.Provisioning.State || host.Status.PoweredOn != host.Spec.Online
 }
 
 func annotated(host *bmov1alpha1.BareMetalHost, key string) bool {

@@ -65,15 +65,15 @@ type pass struct {
 	err    error
 
 	// policyRead is the position of its first live read of a namespace or policy
-	// since it last wrote a host; began is that of its start.
-	began, policyRead int
+	// since it last wrote a host, secretsRead that of its last list of Secrets.
+	policyRead, secretsRead int
 }
 
 type passKey struct{}
 
 // newPass makes a pass that has not begun.
 func newPass(m *manager, c *controller, key reconcile.Request) *pass {
-	p := &pass{manager: m, controller: c, key: key, began: m.world.log.Position(), policyRead: -1}
+	p := &pass{manager: m, controller: c, key: key, policyRead: -1, secretsRead: -1}
 	p.next, p.stop = iter.Pull(func(yield func(struct{}) bool) {
 		p.halt = func() bool { return yield(struct{}{}) }
 		p.result, p.err = c.reconciler.Reconcile(context.WithValue(m.world.ctx, passKey{}, p), key)

@@ -82,13 +82,23 @@ func (w *World) mendAll() {
 
 // settle takes one step of the way to rest; false when there is none left.
 func (w *World) settle() bool {
-	underway := false
-	for _, m := range w.managers {
-		underway = underway || len(m.passes) > 0
-	}
+	underway := slices.ContainsFunc(w.managers, func(m *manager) bool { return len(m.passes) > 0 })
 	if underway && chance(w.choices, 2) {
 		return w.goOn()
 	}
+	if w.leaderSees() {
+		return true
+	}
+	switch {
+	case w.begin(), underway && w.goOn(), w.operate(), w.wakeDelayed(), w.collectGarbage():
+		return true
+	default:
+		return w.waitForDeadline() || w.releaseOrphan()
+	}
+}
+
+// leaderSees brings one kind in the cache of the leader to the present.
+func (w *World) leaderSees() bool {
 	for _, m := range w.managers {
 		for _, kind := range store.Kinds() {
 			if m.leads && m.behind(kind) {
@@ -97,12 +107,19 @@ func (w *World) settle() bool {
 			}
 		}
 	}
-	switch {
-	case w.begin(), underway && w.goOn(), w.operate(), w.wakeDelayed(), w.collectGarbage():
-		return true
-	default:
-		return w.waitForDeadline()
-	}
+	return false
+}
+
+// releaseOrphan decides, as an administrator, about a host whose claim was made
+// again under its old name.
+func (w *World) releaseOrphan() bool {
+	v, found := w.pick(store.Hosts, func(v *store.Version) bool {
+		host := hostOf(v)
+		return annotated(host, infrav1.OrphanedSinceAnnotation) && !annotated(host, infrav1.ReleaseAnnotation)
+	})
+	return found && edit(w, adminName, v, "", func(h *bmov1alpha1.BareMetalHost) {
+		h.Annotations[infrav1.ReleaseAnnotation] = ""
+	})
 }
 
 // waitForDeadline passes the time until the first key comes back.
@@ -125,7 +142,7 @@ func (w *World) checkRest() {
 	}
 	for _, v := range w.log.All(store.Secrets) {
 		if l := w.lives[uidLabel(v)]; l != nil {
-			if _, exists := w.liveClaim(uidLabel(v)); !exists && !l.stripped {
+			if _, exists := w.liveClaim(uidLabel(v)); !exists {
 				w.fail(NothingLeft, "secret %s is left of claim %s/%s", v.Key, l.namespace, l.name)
 			}
 		}
@@ -140,7 +157,7 @@ func (w *World) checkHost(v *store.Version) {
 	host := hostOf(v)
 	if uid := consumer(v); uid != "" {
 		l := w.lives[uid]
-		if _, exists := w.liveClaim(uid); !exists && !l.stripped {
+		if _, exists := w.liveClaim(uid); !exists {
 			w.fail(NothingLeft, "host %s is booked for ever for claim %s/%s, which is gone", v.Key, l.namespace, l.name)
 		}
 		return
@@ -165,7 +182,7 @@ func (w *World) checkClaim(v *store.Version) {
 	switch {
 	case v.Deleting():
 		w.fail(NothingLeft, "claim %s is deleted and does not go", v.Key)
-	case l.keeps != "" && (!bound || host.UID != l.keeps) && !l.lost:
+	case w.machines[l.keeps] != nil && (!bound || host.UID != l.keeps):
 		w.fail(OneHost, "claim %s was moved with its host and does not have it", v.Key)
 	case bound:
 		w.checkBound(v, host)
@@ -184,6 +201,7 @@ func associated(claim *bmov1alpha1.HostClaim) metav1.Condition {
 
 // checkBound judges what a claim with a host says.
 func (w *World) checkBound(v, host *store.Version) {
+	w.checkWishes(v, host)
 	ref := claimOf(v).Status.BareMetalHost
 	if associated(claimOf(v)).Status != metav1.ConditionTrue {
 		w.fail(StatusIsTrue, "claim %s has a host and does not say so", v.Key)

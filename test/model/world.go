@@ -74,6 +74,9 @@ type World struct {
 	tenants, infra []string
 	lives          map[types.UID]*life
 	machines       map[types.UID]*machine
+	// accepted are the one-shot reboots that were taken over from a claim, passed
+	// those that a host was given.
+	accepted, passed map[string]bool
 	// restoring says that an administrator recreates objects, which no
 	// invariant judges.
 	restoring bool
@@ -87,6 +90,8 @@ type life struct {
 	// wiped, stripped and moved say what players did to it, lost that its host
 	// was deleted.
 	wiped, stripped, moved, lost bool
+	// reserved says that it was once kept for the next machine.
+	reserved bool
 	// pausedForMove says that it is to be moved next.
 	pausedForMove bool
 	// keeps is the host that was moved with it.
@@ -108,6 +113,7 @@ func Play(config Config, choices Choices) *World {
 		ctx:   ctrl.LoggerInto(context.Background(), logr.Discard()),
 		clock: &steady{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)},
 		lives: map[types.UID]*life{}, machines: map[types.UID]*machine{},
+		accepted: map[string]bool{}, passed: map[string]bool{},
 	}
 	w.log = store.NewLog(w.observe)
 	if config.Backend == nil {

@@ -18,14 +18,14 @@ limitations under the License.
 // for claims, and are they gone?
 //
 // Its inputs are the UID of a claim and the host, or the namespace, next to which
-// the copies are. It reads their metadata live, by label, and deletes them by UID.
-// It never touches a secret without our labels, writes none, and does not ask
-// whether the copies are still needed: the release of the host does, by a claim or
-// of an orphan.
+// the copies are, and what the watch on Secrets has seen. It reads their metadata
+// live and deletes them by UID. It never touches a secret without our labels, and
+// writes none.
 //
 // Copies of former claims are looked for at the release and not at the bind. They
 // can do no harm meanwhile: no host refers to a copy but by a locked patch, and its
 // name belongs to one claim. A bind would pay for two lists and still miss what a
 // manager writes late; the release happens once, takes all, and the host names its
-// claim until they are gone.
+// claim until they are gone. What comes later than that is deleted by the Reconciler,
+// see docs/adr/0002.
 package copies

@@ -20,10 +20,11 @@ limitations under the License.
 // It looks at the hosts that we bound, believes that a claim is gone only by a
 // live read, asks baremetal/orphan for the next step, and carries it out in the
 // way in which a claim is released. It never touches a host whose claim exists
-// with the UID that the host names, nor one that another controller bound.
+// with the UID that the host names, nor one that another controller bound. From a
+// host that names nobody it takes the marks and fences that nobody else will.
 //
 // A host is woken by itself while it carries our marks, by a HostClaim that is
-// created, deleted or replaced under the name (or UID) that the host knows, by
-// rights on the Secrets of its namespace when it waits for them, and by the end of
-// its grace. Nothing is polled.
+// created, deleted or replaced under the name (or UID) that the host knows, or whose
+// status ceases to name a host, by rights on the Secrets of its namespace when it
+// waits for them, and by the end of its grace. Nothing is polled.
 package orphans

@@ -158,10 +158,13 @@ func TestWhatWakesAHost(t *testing.T) {
 func TestIndexes(t *testing.T) {
 	stray := host("infra", "a")
 	stray.Labels = map[string]string{infrav1.ClaimUIDLabel: "claim-uid"}
+	fenced := host("infra", "a")
+	fenced.Annotations = map[string]string{infrav1.FenceAnnotation: "claim-uid/17"}
 	for name, tt := range map[string]struct {
 		object client.Object
 		want   []string
 	}{
+		"a fenced host by the claim":        {fenced, []string{"claim-uid"}},
 		"a bound host by its claim":         {bound(host("infra", "a")), []string{"tenant/machine"}},
 		"a stray by the UID of its claim":   {stray, []string{"claim-uid"}},
 		"a free host by nothing":            {host("infra", "a"), nil},

@@ -24,9 +24,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/klog/v2"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -69,6 +66,9 @@ func (r *Reconciler) release(ctx context.Context, host *bmov1alpha1.BareMetalHos
 // free removes what was copied next to a host at rest, then the name of the claim.
 func (r *Reconciler) free(ctx context.Context, host *bmov1alpha1.BareMetalHost) progress.Outcome {
 	sweeper, ref := copies.Sweeper{Live: r.Live, Writer: r.Client}, host.Spec.ConsumerRef
+	if ref.Namespace != host.Namespace {
+		r.Secrets.Ensure(host.Namespace) // what comes after the lists is seen by the watch
+	}
 	err := sweeper.OfClaim(ctx, ref.UID, host.Namespace)
 	if err == nil {
 		err = sweeper.NextTo(ctx, host)
@@ -77,7 +77,6 @@ func (r *Reconciler) free(ctx context.Context, host *bmov1alpha1.BareMetalHost) 
 	case apierrors.IsForbidden(err) && ref.Namespace == host.Namespace:
 		// Nothing was copied, and such an install needs no rights on secrets.
 	case apierrors.IsForbidden(err):
-		r.Secrets.Ensure(host.Namespace)
 		return r.waitForHost(host, lease.Wait{Reason: infrav1.SecretsForbiddenReason, Message: "The hostclaim manager may not delete " +
 			"secrets of this namespace; create a RoleBinding here of ClusterRole hostclaim-host-secrets to its service account"})
 	case err != nil:
@@ -100,52 +99,4 @@ func (r *Reconciler) waitForHost(host *bmov1alpha1.BareMetalHost, wait lease.Wai
 		r.note(host, orphan.Plan{Step: orphan.Release, Reason: wait.Reason, Message: wait.Message})
 	}
 	return progress.Waiting(wait.Reason, wait.Message)
-}
-
-// stray tidies a host that names nobody and still carries marks of a bind. A claim
-// whose status names the host may still be on its way there, or will notice the
-// loss; then the host is left to it.
-func (r *Reconciler) stray(ctx context.Context, host *bmov1alpha1.BareMetalHost) progress.Outcome {
-	uid := orphan.StrayClaim(host)
-	exists, left, err := r.strayClaim(ctx, host, uid)
-	if err != nil || left {
-		return progress.Failed(err)
-	}
-	if uid != "" && !exists {
-		sweeper := copies.Sweeper{Live: r.Live, Writer: r.Client}
-		if err := sweeper.OfClaim(ctx, uid, host.Namespace); err != nil && !apierrors.IsForbidden(err) {
-			return progress.Failed(err)
-		}
-	}
-	tidied := orphan.Tidied(host)
-	if equality.Semantic.DeepEqual(tidied, host) {
-		return progress.Outcome{}
-	}
-	ctrl.LoggerFrom(ctx).V(4).Info("Names nobody and has marks of a bind", "bareMetalHost", klog.KObj(host), "claimUID", uid)
-	return r.write(ctx, "tidy the host", host, tidied)
-}
-
-// strayClaim says whether a claim with a UID exists, and whether the host is left
-// to it: its status names the host, or nothing but the mark of a bind is there,
-// which the claim's own passes take off. A claim that the cache does not show yet
-// loses nothing by a host that does not name it: whoever is about to bind the host
-// loses to the write, and tries again.
-func (r *Reconciler) strayClaim(ctx context.Context, host *bmov1alpha1.BareMetalHost, uid types.UID) (exists, left bool, err error) {
-	if uid == "" {
-		return false, false, nil
-	}
-	known := &bmov1alpha1.HostClaimList{}
-	if err := r.Client.List(ctx, known, client.MatchingFields{claimUIDIndex: string(uid)}); err != nil || len(known.Items) == 0 {
-		return false, false, err
-	}
-	if orphan.MarkOnly(host) {
-		return true, true, nil
-	}
-	claim := &bmov1alpha1.HostClaim{}
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(&known.Items[0]), claim); err != nil {
-		return false, false, client.IgnoreNotFound(err)
-	}
-	ref := claim.Status.BareMetalHost
-	exists = claim.UID == uid
-	return exists, exists && ref != nil && ref.Namespace == host.Namespace && ref.Name == host.Name, nil
 }

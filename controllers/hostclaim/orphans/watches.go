@@ -19,8 +19,10 @@ package orphans
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,7 +40,7 @@ import (
 // The field indexes of the cache that the reconciler reads by.
 const (
 	// nameIndex finds hosts by namespace and name of the claim that they name, and
-	// strays by the UID of the claim that they were bound to.
+	// strays by the UIDs of the claims whose marks they carry.
 	nameIndex = "orphans.claim"
 	// claimUIDIndex finds claims by their UID.
 	claimUIDIndex = "orphans.uid"
@@ -62,8 +64,9 @@ func nameValues(object client.Object) []string {
 		return nil
 	case lease.ConsumerKey(host) != "":
 		return []string{host.Spec.ConsumerRef.Namespace + "/" + host.Spec.ConsumerRef.Name}
-	case orphan.Stray(host) && orphan.StrayClaim(host) != "":
-		return []string{string(orphan.StrayClaim(host))}
+	case orphan.Stray(host):
+		return slices.DeleteFunc([]string{string(orphan.StrayClaim(host)), string(orphan.Fencer(host))},
+			func(uid string) bool { return uid == "" })
 	default:
 		return nil
 	}
@@ -76,16 +79,37 @@ func uidValues(object client.Object) []string {
 // SetupWithManager registers the watches that wake hosts; see the package for what
 // they are.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options, more ...source.Source) error {
-	build := ctrl.NewControllerManagedBy(mgr).
-		Named("orphanedhost").
-		For(&bmov1alpha1.BareMetalHost{}, builder.WithPredicates(ours())).
-		Watches(&bmov1alpha1.HostClaim{}, handler.EnqueueRequestsFromMapFunc(r.claimToHosts),
-			builder.WithPredicates(comesOrGoes())).
-		WithOptions(options)
+	build := ctrl.NewControllerManagedBy(mgr).Named("orphanedhost").WithOptions(options)
+	for i, w := range r.Watches() {
+		if i == 0 {
+			build = build.For(w.Object, builder.WithPredicates(w.Predicates...))
+		} else {
+			build = build.Watches(w.Object, w.Handler, builder.WithPredicates(w.Predicates...))
+		}
+	}
 	for _, s := range more {
 		build = build.WatchesRawSource(s)
 	}
 	return build.Complete(r)
+}
+
+// Watch is a kind in the cache of the manager, and how its events wake hosts.
+type Watch struct {
+	// Object is of the kind.
+	Object client.Object
+	// Handler says which hosts an event wakes.
+	Handler handler.EventHandler
+	// Predicates are the conditions for an event to be handled.
+	Predicates []predicate.Predicate
+}
+
+// Watches is the table of SetupWithManager, the hosts themselves first, for
+// whoever plays the events himself.
+func (r *Reconciler) Watches() []Watch {
+	return []Watch{
+		{&bmov1alpha1.BareMetalHost{}, &handler.EnqueueRequestForObject{}, []predicate.Predicate{ours()}},
+		{&bmov1alpha1.HostClaim{}, handler.EnqueueRequestsFromMapFunc(r.claimToHosts), []predicate.Predicate{comesOrGoes()}},
+	}
 }
 
 // ours lets hosts through that carry our marks, or did.
@@ -103,15 +127,25 @@ func ours() predicate.Predicate {
 }
 
 // comesOrGoes lets claims through that are created, deleted, or replaced while the
-// watch was broken.
+// watch was broken, and such whose status ceases to name a host.
 func comesOrGoes() predicate.Predicate {
+	recorded := func(object client.Object) *bmov1alpha1.ObjectReference {
+		if claim, ok := object.(*bmov1alpha1.HostClaim); ok {
+			return claim.Status.BareMetalHost
+		}
+		return nil
+	}
 	return predicate.Funcs{
-		UpdateFunc:  func(e event.UpdateEvent) bool { return e.ObjectOld.GetUID() != e.ObjectNew.GetUID() },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, after := recorded(e.ObjectOld), recorded(e.ObjectNew)
+			return e.ObjectOld.GetUID() != e.ObjectNew.GetUID() ||
+				(before != nil && !equality.Semantic.DeepEqual(before, after))
+		},
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	}
 }
 
-// claimToHosts wakes the hosts that name a claim, or were bound to it.
+// claimToHosts wakes the hosts that name a claim, or carry its marks.
 func (r *Reconciler) claimToHosts(ctx context.Context, object client.Object) []reconcile.Request {
 	var out []reconcile.Request
 	for _, value := range []string{object.GetNamespace() + "/" + object.GetName(), string(object.GetUID())} {

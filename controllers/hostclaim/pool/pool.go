@@ -152,13 +152,17 @@ func (p *Pool) inLocked(w *waiter) iter.Seq[*bmov1alpha1.BareMetalHost] {
 }
 
 // keptFrom says that another claim comes first with a host: it tries to bind it,
-// or was woken for it and is older.
+// or was woken for it and is older. A claim that is kept from a host has no turn
+// with it now, whatever it had before, so it is asked again when the other one
+// does not take the host.
 func (p *Pool) keptFrom(w *waiter, host types.NamespacedName) bool {
-	if _, taken := p.taken[host]; taken {
-		return true
-	}
 	other, offered := p.waiting.offers[host]
-	return offered && order(other, w) < 0
+	_, taken := p.taken[host]
+	kept := taken || (offered && order(other, w) < 0)
+	if e, found := p.lookup(host); found && kept {
+		delete(e.declined, w.UID)
+	}
+	return kept
 }
 
 func (p *Pool) lookup(key types.NamespacedName) (*entry, bool) {

@@ -214,6 +214,18 @@ func TestFailingClaimsDoNotDriveEachOther(t *testing.T) {
 	expect(t, "woken after that", woken(), []string(nil))
 }
 
+func TestClaimThatFailedOnceIsAskedAgainForAHostThatItFoundTaken(t *testing.T) {
+	p, woken := newPool(t)
+	first, second := waiterFor(t, "first", 2), waiterFor(t, "second", 1)
+	p.Observe(host("a"))
+	expect(t, "a pass that binds nothing", pass(p, first), "a")
+	_, end := pick(p, second)
+	expect(t, "a pass while somebody else binds the host", pass(p, first), "")
+	woken()
+	end()
+	expect(t, "who is woken when the host is returned", woken(), []string{"first"})
+}
+
 func TestTakenHostIsOfferedToNobody(t *testing.T) {
 	p, woken := newPool(t)
 	p.Observe(host("a"))

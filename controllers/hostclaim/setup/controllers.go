@@ -31,6 +31,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/copies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/orphans"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
@@ -45,6 +46,9 @@ func AddControllers(ctx context.Context, mgr ctrl.Manager, o Options, registry p
 		return err
 	}
 	if err := orphans.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	if err := copies.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
 	recorder := mgr.GetEventRecorder(reporter)
@@ -65,7 +69,22 @@ func AddControllers(ctx context.Context, mgr ctrl.Manager, o Options, registry p
 	if err := addOrphans(mgr, o, secrets, registry); err != nil {
 		return fmt.Errorf("controller of orphaned hosts: %w", err)
 	}
+	if err := addCopies(mgr, o, secrets); err != nil {
+		return fmt.Errorf("controller of copied secrets: %w", err)
+	}
 	return addClaims(mgr, o, secrets, registry)
+}
+
+// addCopies adds the controller of copies whose claim does not exist any more.
+func addCopies(mgr ctrl.Manager, o Options, secrets *secretwatch.Watch) error {
+	reconciler := &copies.Reconciler{
+		Client:  client.WithFieldOwner(mgr.GetClient(), infrav1.HostClaimManagerFieldOwner),
+		Live:    mgr.GetAPIReader(),
+		Secrets: secrets,
+	}
+	return reconciler.SetupWithManager(mgr,
+		controller.Options{MaxConcurrentReconciles: o.Concurrency, RateLimiter: retry.Limiter()},
+		secrets.Source(reconciler.SecretToCopies))
 }
 
 // addOrphans adds the controller of hosts whose claim does not exist any more.

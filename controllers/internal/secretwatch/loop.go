@@ -18,6 +18,7 @@ package secretwatch
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -48,7 +49,9 @@ type loop struct {
 	// known maps the name of each Secret to the resourceVersion last seen, so
 	// that a new list tells what changed, disappeared included. It is nil before
 	// the first list, which cannot tell what disappeared just before it.
+	// Only the loop writes it; mu is for those who ask meanwhile.
 	known map[string]string
+	mu    sync.Mutex
 	// failed says that the last attempt failed and nobody was told yet that
 	// the namespace works again.
 	failed bool
@@ -105,7 +108,9 @@ func (l *loop) list(ctx context.Context) (string, error) {
 // compare reports each Secret that appeared, changed or disappeared.
 func (l *loop) compare(ctx context.Context, seen map[string]string) {
 	before := l.known
+	l.mu.Lock()
 	l.known = seen
+	l.mu.Unlock()
 	if l.failed || before == nil {
 		l.failed = false
 		l.notify(ctx, l.namespace, "")
@@ -152,10 +157,20 @@ func (l *loop) observe(ctx context.Context, event watch.Event) {
 	if err != nil || event.Type == watch.Bookmark {
 		return
 	}
+	l.mu.Lock()
 	if event.Type == watch.Deleted {
 		delete(l.known, object.GetName())
 	} else {
 		l.known[object.GetName()] = object.GetResourceVersion()
 	}
+	l.mu.Unlock()
 	l.notify(ctx, l.namespace, object.GetName())
+}
+
+// knows says that the loop has seen a Secret that is still there.
+func (l *loop) knows(name string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, found := l.known[name]
+	return found
 }

@@ -19,6 +19,7 @@ package secretwatch
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"k8s.io/client-go/metadata"
@@ -47,9 +48,15 @@ type Watch struct {
 
 	mu          sync.Mutex
 	running     context.Context // nil until Start
-	namespaces  map[string]context.CancelFunc
+	namespaces  map[string]watched
 	subscribers []subscriber
 	loops       sync.WaitGroup
+}
+
+// watched is one namespace; its loop is nil until Start.
+type watched struct {
+	cancel context.CancelFunc
+	loop   *loop
 }
 
 // subscriber is one started source: a controller's queue and how to fill it.
@@ -61,7 +68,7 @@ type subscriber struct {
 // New returns a Watch without namespaces. It does nothing before a manager
 // starts it.
 func New(client metadata.Interface) *Watch {
-	return &Watch{client: client, namespaces: map[string]context.CancelFunc{}}
+	return &Watch{client: client, namespaces: map[string]watched{}}
 }
 
 // NewForConfig is New with a client of its own for the API server of config.
@@ -82,7 +89,7 @@ func (w *Watch) Ensure(namespace string) {
 	if _, found := w.namespaces[namespace]; found {
 		return
 	}
-	w.namespaces[namespace] = func() {}
+	w.namespaces[namespace] = watched{cancel: func() {}}
 	if w.running != nil {
 		w.startLocked(namespace)
 	}
@@ -94,16 +101,31 @@ func (w *Watch) Ensure(namespace string) {
 func (w *Watch) Release(namespace string, needed func() (bool, error)) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	cancel, found := w.namespaces[namespace]
+	namespaced, found := w.namespaces[namespace]
 	if !found {
 		return nil
 	}
 	if still, err := needed(); err != nil || still {
 		return err
 	}
-	cancel()
+	namespaced.cancel()
 	delete(w.namespaces, namespace)
 	return nil
+}
+
+// Where returns the watched namespaces that have a Secret of a name, as far as the
+// watches have seen. Every Secret that they see later is handed to the subscribers.
+func (w *Watch) Where(name string) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []string
+	for namespace, n := range w.namespaces {
+		if n.loop != nil && n.loop.knows(name) {
+			out = append(out, namespace)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // Source returns an event source for builder.WatchesRawSource. Each controller
@@ -144,8 +166,8 @@ func (w *Watch) NeedLeaderElection() bool {
 // startLocked starts the loop of one namespace. The caller holds the lock.
 func (w *Watch) startLocked(namespace string) {
 	ctx, cancel := context.WithCancel(w.running)
-	w.namespaces[namespace] = cancel
 	l := newLoop(w.client, namespace, w.notify)
+	w.namespaces[namespace] = watched{cancel, l}
 	w.loops.Go(func() { l.run(ctx) })
 }
 

@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -115,6 +116,34 @@ func TestWatchReportsSecretsThatExistAppearAndGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, requests, tenant, "old")
+}
+
+func TestWatchKnowsWhereASecretIs(t *testing.T) {
+	tenant, other := server.Namespace(t), server.Namespace(t)
+	server.Create(t, secret(tenant, "seen"))
+	passing := secret(tenant, "passing")
+	w := New(newClient(t))
+	w.Ensure(tenant)
+	if got := w.Where("seen"); got != nil {
+		t.Errorf("before the start: %v", got)
+	}
+	requests := start(t, w)
+	w.Ensure(other)
+	expect(t, requests, other, "")
+	server.Create(t, passing)
+	for _, name := range []string{"seen", "passing"} {
+		expect(t, requests, tenant, name)
+		if got := w.Where(name); !slices.Equal(got, []string{tenant}) {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if err := server.Client.Delete(t.Context(), passing); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, requests, tenant, "passing")
+	if got := w.Where("passing"); got != nil {
+		t.Errorf("after it was deleted: %v", got)
+	}
 }
 
 // A Secret that is deleted after it was read and before the first list is in no

@@ -31,8 +31,9 @@ import (
 type Request struct {
 	// Verb is get, list, create, patch or delete.
 	Verb string
-	// Cached says that it is answered from the cache.
-	Cached bool
+	// Cached says that it is answered from the cache, Partial that only metadata
+	// is asked for.
+	Cached, Partial bool
 	// Kind and Key say what it is about; lists have at most a namespace.
 	Kind Kind
 	Key  client.ObjectKey
@@ -74,9 +75,9 @@ func NewClient(backend Backend, cache *Cache, gate Gate) *Client {
 
 // Get reads an object.
 func (c *Client) Get(ctx context.Context, key client.ObjectKey, out client.Object, _ ...client.GetOption) error {
-	kind, _ := KindOf(out)
+	kind, partial := KindOf(out)
 	cached := c.cached(kind)
-	return c.gate(ctx, Request{Verb: "get", Cached: cached, Kind: kind, Key: key}, func() error {
+	return c.gate(ctx, Request{Verb: "get", Cached: cached, Partial: partial, Kind: kind, Key: key}, func() error {
 		var v *Version
 		var err error
 		if cached {
@@ -103,7 +104,8 @@ func (c *Client) List(ctx context.Context, out client.ObjectList, options ...cli
 	o.ApplyOptions(options)
 	query := Query{Namespace: o.Namespace, Selector: o.LabelSelector, Limit: o.Limit, Continue: o.Continue}
 	request := Request{
-		Verb: "list", Cached: c.cached(kind), Kind: kind, Key: client.ObjectKey{Namespace: o.Namespace}, Body: narrowed(o),
+		Verb: "list", Cached: c.cached(kind), Partial: partial, Kind: kind,
+		Key: client.ObjectKey{Namespace: o.Namespace}, Body: narrowed(o),
 	}
 	return c.gate(ctx, request, func() error {
 		page, err := c.page(ctx, request, query, o)

@@ -1,0 +1,99 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package copies
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+)
+
+// Reconciler deletes copies whose claim does not exist any more. The release of a
+// host has deleted what was there; this is for a manager that stalled before it
+// created a copy, and went on when the host had been released.
+type Reconciler struct {
+	// Client reads claims from the cache, and deletes.
+	Client client.Client
+	// Live reads from the API server: what the cache does not show, and Secrets.
+	Live client.Reader
+	// Secrets sees the copies next to hosts.
+	Secrets SecretWatch
+}
+
+// SecretWatch is the part of secretwatch.Watch that the reconciler uses.
+type SecretWatch interface {
+	Ensure(namespace string)
+	Where(name string) []string
+}
+
+// Reconcile looks at one Secret that has the name of a copy. That it is needed is
+// believed from the cache, since the end of that looks at the copy again; that its
+// claim does not exist is believed only from the API server.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	secret := &metav1.PartialObjectMetadata{}
+	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	if err := r.Live.Get(ctx, req.NamespacedName, secret); err != nil {
+		if apierrors.IsForbidden(err) {
+			return ctrl.Result{}, nil // rights that come back show the Secret anew
+		}
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	uid := types.UID(secret.Labels[infrav1.SecretClaimUIDLabel])
+	if !isCopy(secret.ObjectMeta) || lease.CopyName(uid, lease.SecretKind(secret.Labels[infrav1.SecretKindLabel])) != req.Name {
+		return ctrl.Result{}, nil
+	}
+	if needed, err := r.needed(ctx, secret, uid); err != nil || needed {
+		return ctrl.Result{}, err
+	}
+	if err := r.Client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID}); client.IgnoreNotFound(err) != nil {
+		return ctrl.Result{}, fmt.Errorf("delete the copy of a claim that does not exist: %w", err)
+	}
+	ctrl.LoggerFrom(ctx).Info("Deleted the copy of a claim that does not exist", "secret", klog.KRef(req.Namespace, req.Name), "claimUID", uid)
+	return ctrl.Result{}, nil
+}
+
+// needed says that the claim of a copy exists, or that a host names it: who
+// releases that host deletes the copies.
+func (r *Reconciler) needed(ctx context.Context, secret *metav1.PartialObjectMetadata, uid types.UID) (bool, error) {
+	known := []client.ObjectList{&bmov1alpha1.HostClaimList{}, &bmov1alpha1.BareMetalHostList{}}
+	for _, list := range known {
+		if err := r.Client.List(ctx, list, client.MatchingFields{claimIndex: string(uid)}, client.UnsafeDisableDeepCopy); err != nil {
+			return false, fmt.Errorf("look for the claim of a copy: %w", err)
+		}
+		if meta.LenList(list) > 0 {
+			return true, nil
+		}
+	}
+	claims := &bmov1alpha1.HostClaimList{}
+	if err := r.Live.List(ctx, claims, client.InNamespace(lease.CopiedFrom(secret))); err != nil {
+		return false, fmt.Errorf("look for the claim of a copy: %w", err)
+	}
+	return slices.ContainsFunc(claims.Items, func(claim bmov1alpha1.HostClaim) bool { return claim.UID == uid }), nil
+}

@@ -1,0 +1,177 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package copies
+
+import (
+	"context"
+	"fmt"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+)
+
+// claimIndex finds claims by their UID and by the names of their copies, and hosts
+// by the UID of the claim that they name.
+const claimIndex = "copies.claim"
+
+// AddIndexes declares the field indexes. Call it before the cache starts.
+func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
+	for _, object := range []client.Object{&bmov1alpha1.HostClaim{}, &bmov1alpha1.BareMetalHost{}} {
+		if err := indexer.IndexField(ctx, object, claimIndex, claimValues); err != nil {
+			return fmt.Errorf("index %s: %w", claimIndex, err)
+		}
+	}
+	return nil
+}
+
+func claimValues(object client.Object) []string {
+	uid := claimOf(object)
+	switch _, named := object.(*bmov1alpha1.BareMetalHost); {
+	case uid == "":
+		return nil
+	case named:
+		return []string{string(uid)}
+	default:
+		return append(copyNames(uid), string(uid))
+	}
+}
+
+// claimOf is the UID of a claim, or of the one that a host names; empty for none.
+func claimOf(object client.Object) types.UID {
+	host, ok := object.(*bmov1alpha1.BareMetalHost)
+	switch {
+	case !ok:
+		return object.GetUID()
+	case lease.ConsumerKey(host) == "":
+		return ""
+	default:
+		return host.Spec.ConsumerRef.UID
+	}
+}
+
+// copyNames are the names of the copies of a claim; there are none for no claim.
+func copyNames(claim types.UID) []string {
+	if claim == "" {
+		return nil
+	}
+	var out []string
+	for _, kind := range lease.SecretKinds {
+		out = append(out, lease.CopyName(claim, kind))
+	}
+	return out
+}
+
+// SetupWithManager registers the watches that look at copies. The caller brings a
+// source for Secrets with SecretToCopies.
+//
+//	a Secret with the name of a copy   itself, unless the cache shows its claim
+//	a claim goes                       its copies that the watch has seen
+//	a host names its claim no more     the same
+//	a policy                           none: Secrets of its namespace are watched from
+//	                                   then on, as copies can be there
+//
+// A copy and the end of its claim are both seen, in one order or the other, and
+// whichever comes second finds that the two do not belong together.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options, more ...source.Source) error {
+	build := ctrl.NewControllerManagedBy(mgr).Named("copiedsecret").WithOptions(options)
+	for _, w := range r.Watches() {
+		build = build.Watches(w.Object, w.Handler, builder.WithPredicates(w.Predicates...))
+	}
+	for _, s := range more {
+		build = build.WatchesRawSource(s)
+	}
+	return build.Complete(r)
+}
+
+// Watch is a kind in the cache of the manager, and how its events concern copies.
+type Watch struct {
+	// Object is of the kind.
+	Object client.Object
+	// Handler says which copies an event concerns.
+	Handler handler.EventHandler
+	// Predicates are the conditions for an event to be handled.
+	Predicates []predicate.Predicate
+}
+
+// Watches is the table of SetupWithManager, for whoever plays the events himself.
+func (r *Reconciler) Watches() []Watch {
+	return []Watch{
+		{&bmov1alpha1.HostClaim{}, handler.EnqueueRequestsFromMapFunc(r.toCopies), []predicate.Predicate{ends()}},
+		{&bmov1alpha1.BareMetalHost{}, handler.EnqueueRequestsFromMapFunc(r.toCopies), []predicate.Predicate{ends()}},
+		{&bmov1alpha1.HostDeployPolicy{}, handler.EnqueueRequestsFromMapFunc(r.watchNamespace), nil},
+	}
+}
+
+// ends lets claims through that are deleted, or replaced while the watch was
+// broken, and hosts that cease to name their claim.
+func ends() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before := claimOf(e.ObjectOld)
+			return before != "" && before != claimOf(e.ObjectNew)
+		},
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}
+
+// toCopies returns the copies of a claim that the watch has seen.
+func (r *Reconciler) toCopies(_ context.Context, object client.Object) []reconcile.Request {
+	var out []reconcile.Request
+	for _, name := range copyNames(claimOf(object)) {
+		for _, namespace := range r.Secrets.Where(name) {
+			out = append(out, request(namespace, name))
+		}
+	}
+	return out
+}
+
+// watchNamespace watches the Secrets of a namespace whose hosts claims of others
+// may have.
+func (r *Reconciler) watchNamespace(_ context.Context, object client.Object) []reconcile.Request {
+	r.Secrets.Ensure(object.GetNamespace())
+	return nil
+}
+
+// SecretToCopies returns a Secret that has the name of a copy and whose claim the
+// cache does not show.
+func (r *Reconciler) SecretToCopies(ctx context.Context, namespace, name string) []reconcile.Request {
+	if !lease.IsCopyName(name) {
+		return nil
+	}
+	claims := &bmov1alpha1.HostClaimList{}
+	err := r.Client.List(ctx, claims, client.MatchingFields{claimIndex: name}, client.UnsafeDisableDeepCopy)
+	if err == nil && len(claims.Items) > 0 {
+		return nil
+	}
+	return []reconcile.Request{request(namespace, name)}
+}
+
+func request(namespace, name string) reconcile.Request {
+	return reconcile.Request{NamespacedName: client.ObjectKey{Namespace: namespace, Name: name}}
+}

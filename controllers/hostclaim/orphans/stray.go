@@ -1,0 +1,114 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package orphans
+
+import (
+	"context"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/orphan"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/copies"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+)
+
+// stray tidies a host that names nobody and still carries marks of a bind. A claim
+// whose status names the host may still be on its way there, or will notice the
+// loss; then the host is left to it. So is a fence, until the status of its claim
+// names the host no more: within one pass it is put on and taken off while the
+// intent is there.
+func (r *Reconciler) stray(ctx context.Context, host *bmov1alpha1.BareMetalHost) progress.Outcome {
+	if fencer := orphan.Fencer(host); fencer != "" {
+		if _, named, err := r.named(ctx, host, fencer); err != nil || named {
+			return progress.Failed(err)
+		}
+		return r.write(ctx, "take a fence off the host", host, orphan.Unfenced(host))
+	}
+	uid := orphan.StrayClaim(host)
+	exists, left, err := r.strayClaim(ctx, host, uid)
+	if err != nil || left {
+		return progress.Failed(err)
+	}
+	if uid != "" && !exists {
+		sweeper := copies.Sweeper{Live: r.Live, Writer: r.Client}
+		if err := sweeper.OfClaim(ctx, uid, host.Namespace); err != nil && !apierrors.IsForbidden(err) {
+			return progress.Failed(err)
+		}
+	}
+	tidied := orphan.Tidied(host)
+	if equality.Semantic.DeepEqual(tidied, host) {
+		return progress.Outcome{}
+	}
+	ctrl.LoggerFrom(ctx).V(4).Info("Names nobody and has marks of a bind", "bareMetalHost", klog.KObj(host), "claimUID", uid)
+	return r.write(ctx, "tidy the host", host, tidied)
+}
+
+// strayClaim says whether a claim with a UID exists, and whether the host is left
+// to it: its status names the host, or nothing but the mark of a bind is there,
+// which the claim's own passes take off. A claim that the cache does not show yet
+// loses nothing by a host that does not name it: whoever is about to bind the host
+// loses to the write, and tries again.
+func (r *Reconciler) strayClaim(ctx context.Context, host *bmov1alpha1.BareMetalHost, uid types.UID) (exists, left bool, err error) {
+	if uid == "" {
+		return false, false, nil
+	}
+	if known, found, err := r.claimByUID(ctx, uid); err != nil || (found && orphan.MarkOnly(host)) {
+		return known != nil, err == nil, err
+	}
+	return r.named(ctx, host, uid)
+}
+
+// named says whether a claim with a UID exists, and whether its status names a
+// host. The cache is enough to see that it does, since a status that ceases to
+// wakes the host.
+func (r *Reconciler) named(ctx context.Context, host *bmov1alpha1.BareMetalHost, uid types.UID) (exists, named bool, err error) {
+	known, found, err := r.claimByUID(ctx, uid)
+	if err != nil || !found {
+		return false, false, err
+	}
+	if names(known, host) {
+		return true, true, nil
+	}
+	claim := &bmov1alpha1.HostClaim{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(known), claim); err != nil {
+		return false, false, client.IgnoreNotFound(err)
+	}
+	exists = claim.UID == uid
+	return exists, exists && names(claim, host), nil
+}
+
+// names says that the status of a claim names a host.
+func names(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) bool {
+	ref := claim.Status.BareMetalHost
+	return ref != nil && ref.Namespace == host.Namespace && ref.Name == host.Name
+}
+
+// claimByUID reads a claim from the cache.
+func (r *Reconciler) claimByUID(ctx context.Context, uid types.UID) (claim *bmov1alpha1.HostClaim, found bool, err error) {
+	known := &bmov1alpha1.HostClaimList{}
+	err = r.Client.List(ctx, known, client.MatchingFields{claimUIDIndex: string(uid)}, client.UnsafeDisableDeepCopy)
+	if err != nil || len(known.Items) == 0 {
+		return nil, false, err
+	}
+	return &known.Items[0], true, nil
+}

@@ -1,0 +1,182 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package model
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/model/store"
+)
+
+// annotate sets an annotation of a claim.
+func annotate(claim *bmov1alpha1.HostClaim, key, value string) {
+	if claim.Annotations == nil {
+		claim.Annotations = map[string]string{}
+	}
+	claim.Annotations[key] = value
+}
+
+// working picks a claim, mostly one whose host has something to run.
+func (w *World) working() (*store.Version, bool) {
+	v, found := w.claim(func(claim *bmov1alpha1.HostClaim) bool {
+		host, bound := w.hostNaming(claim.UID)
+		return live(claim) && bound && lease.Told(hostOf(host))
+	})
+	if found && !chance(w.choices, 4) {
+		return v, true
+	}
+	return w.claim(live)
+}
+
+// askForReboot asks for a reboot, once.
+func (w *World) askForReboot() bool {
+	v, found := w.working()
+	return found && edit(w, tenantName, v, "", func(claim *bmov1alpha1.HostClaim) {
+		annotate(claim, bmov1alpha1.RebootAnnotationPrefix, one(w.choices, []string{"", `{"mode":"hard"}`}))
+	})
+}
+
+// askForRebuild asks for the server to be written anew.
+func (w *World) askForRebuild() bool {
+	v, found := w.working()
+	w.serial++
+	return found && edit(w, tenantName, v, "", func(claim *bmov1alpha1.HostClaim) {
+		annotate(claim, infrav1.RebuildAnnotation, fmt.Sprintf("take-%d", w.serial))
+	})
+}
+
+// reserve keeps a claim for the next machine, or lets that adopt it.
+func (w *World) reserve() bool {
+	v, found := w.claim(live)
+	if !found {
+		return false
+	}
+	w.lives[v.UID].reserved = true
+	return edit(w, tenantName, v, "", func(claim *bmov1alpha1.HostClaim) {
+		if claim.Labels[infrav1.NodeReuseLabel] != "" {
+			delete(claim.Labels, infrav1.NodeReuseLabel)
+			delete(claim.Annotations, infrav1.ReservedUntilAnnotation)
+			withImage(claim)
+			return
+		}
+		claim.Labels = map[string]string{infrav1.NodeReuseLabel: "group"}
+		claim.Spec.Image, claim.Spec.UserData, claim.Spec.NetworkData = nil, nil, nil
+		if chance(w.choices, 2) {
+			annotate(claim, infrav1.ReservedUntilAnnotation, w.clock.now.Add(2*time.Minute).Format(time.RFC3339))
+		}
+	})
+}
+
+// requestID is the one-shot reboot that is on its way from a claim; empty for none.
+func requestID(v *store.Version) string {
+	if v != nil {
+		if request := lease.ReadReboots(claimOf(v)).Request; request != nil {
+			return request.ID
+		}
+	}
+	return ""
+}
+
+// observeReboot notes that a manager took a one-shot reboot over.
+func (w *World) observeReboot(e store.Event) {
+	id := requestID(e.After)
+	if id == "" || id == requestID(e.Before) || w.restoring {
+		return
+	}
+	if w.accepted[id] {
+		w.fail(Once, "claim %s: reboot %s was accepted twice", e.Key, id)
+	}
+	w.accepted[id] = true
+	w.count("reboots accepted")
+}
+
+// observeEnd judges a manager that deletes a claim.
+func (w *World) observeEnd(e store.Event) {
+	if w.writer == nil || e.Before == nil || e.Before.Deleting() || (e.After != nil && !e.After.Deleting()) {
+		return
+	}
+	claim := claimOf(e.Before)
+	if until, known := lease.ReservedUntil(claim); !lease.Reserved(claim) || !known || w.clock.now.Before(until) {
+		w.fail(Once, "claim %s was deleted and its reservation had not ended", e.Key)
+	}
+	w.count("reservations ended")
+}
+
+// observeWork judges what a manager tells a host that stays with its claim.
+func (w *World) observeWork(e store.Event) {
+	if e.Before == nil || consumer(e.After) == "" || w.writer == nil {
+		return
+	}
+	w.observePassed(e)
+	claim, exists := w.liveClaim(consumer(e.After))
+	if !exists || claim.Deleting() || w.lives[claim.UID].reserved {
+		return
+	}
+	before, after := hostOf(e.Before), hostOf(e.After)
+	if !lease.Told(before) || lease.Told(after) {
+		return
+	}
+	w.count("rebuilds")
+	if before.Annotations[infrav1.RebuildAnnotation] == after.Annotations[infrav1.RebuildAnnotation] {
+		w.fail(Once, "host %s was emptied and nobody had asked for a rebuild since the last", e.Key)
+	}
+}
+
+// observePassed notes that a host was given a one-shot reboot.
+func (w *World) observePassed(e store.Event) {
+	id := hostOf(e.After).Annotations[infrav1.LastRebootAnnotation]
+	if id == "" || id == hostOf(e.Before).Annotations[infrav1.LastRebootAnnotation] {
+		return
+	}
+	if !w.accepted[id] || w.passed[id] {
+		w.fail(Once, "host %s was given reboot %s, which was not accepted (%t) or given before (%t)",
+			e.Key, id, w.accepted[id], w.passed[id])
+	}
+	w.passed[id] = true
+	w.count("reboots passed")
+}
+
+// checkWishes judges at rest what a claim with a host has asked for.
+func (w *World) checkWishes(v, hostVersion *store.Version) {
+	claim, host := claimOf(v), hostOf(hostVersion)
+	waiting := requestID(v)
+	for id := range w.accepted {
+		if strings.HasPrefix(id, string(v.UID)+"/") && id != waiting && !w.passed[id] {
+			w.fail(Once, "claim %s: reboot %s was accepted and lost", v.Key, id)
+		}
+	}
+	if !lease.Told(host) || host.Status.Provisioning.State != bmov1alpha1.StateProvisioned {
+		return
+	}
+	keys := []string{bmov1alpha1.RebootAnnotationPrefix, infrav1.RebootRequestAnnotation}
+	if slices.ContainsFunc(keys, func(key string) bool { _, found := claim.Annotations[key]; return found }) && !lease.IsParked(host) {
+		w.fail(Once, "claim %s waits for a reboot and its host %s is provisioned", v.Key, hostVersion.Key)
+	}
+	token := claim.Annotations[infrav1.RebuildAnnotation]
+	synchronized := meta.IsStatusConditionTrue(claim.Status.Conditions, bmov1alpha1.SynchronizedCondition)
+	if synchronized && token != "" && host.Annotations[infrav1.RebuildAnnotation] != token {
+		w.fail(Once, "claim %s waits for rebuild %s of host %s and says that all is done", v.Key, token, hostVersion.Key)
+	}
+}
