@@ -83,7 +83,7 @@ func Moved(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) bool {
 func Bind(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) *bmov1alpha1.BareMetalHost {
 	out := host.DeepCopy()
 	if !Moved(host, claim) {
-		withoutWork(out)
+		WithoutWork(out)
 		setAnnotation(out, infrav1.FormerCleaningModeAnnotation, string(host.Spec.AutomatedCleaningMode))
 	}
 	out.Spec.ConsumerRef = &corev1.ObjectReference{

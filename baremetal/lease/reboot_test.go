@@ -206,12 +206,12 @@ func TestReleaseTakesBackOurRebootsOnly(t *testing.T) {
 	foreign := map[string]string{oneShotKey + "/remediation": "", oneShotKey: `{"mode":"hard"}`}
 	host := newHost(running, annotated(oneShotKey+"/remediation", ""), annotated(infrav1.HeldRebootPrefix+"a", ""))
 	host = PassedReboot(host, Reboot{ID: "claim-uid/7"})
-	withoutWork(host)
+	WithoutWork(host)
 	if diff := cmp.Diff(map[string]string{oneShotKey + "/remediation": ""}, host.Annotations); diff != "" {
 		t.Errorf("ours (-want +got):\n%s", diff)
 	}
 	setAnnotation(host, oneShotKey, foreign[oneShotKey])
-	withoutWork(host)
+	WithoutWork(host)
 	if diff := cmp.Diff(foreign, host.Annotations); diff != "" {
 		t.Errorf("of others (-want +got):\n%s", diff)
 	}

@@ -47,7 +47,7 @@ const (
 // administrator had set as cleaning mode stays noted until Freed.
 func Cleared(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
 	out := host.DeepCopy()
-	withoutWork(out) // judges by the payload that is taken back next
+	WithoutWork(out) // judges by the payload that is taken back next
 	out.Spec.Image = nil
 	out.Spec.CustomDeploy = nil
 	out.Spec.UserData = nil

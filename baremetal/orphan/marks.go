@@ -92,6 +92,7 @@ func Tidied(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
 	delete(out.Labels, infrav1.ClaimUIDLabel)
 	delete(out.Annotations, infrav1.BoundHostUIDAnnotation)
 	delete(out.Annotations, infrav1.OrphanedSinceAnnotation)
+	lease.WithoutWork(out) // a held reboot would keep the server off for good
 	former, found := out.Annotations[infrav1.FormerCleaningModeAnnotation]
 	if !found {
 		return out

@@ -244,6 +244,10 @@ func TestTidied(t *testing.T) {
 			host(unnamed, since(lost)),
 			host(unnamed, without(infrav1.ClaimUIDLabel), without(infrav1.BoundHostUIDAnnotation)),
 		},
+		"takes off what the claim wanted done, reboots included": {
+			host(unnamed, since(lost), annotate(infrav1.HeldRebootPrefix+"x", ""), annotate(infrav1.ParkedAnnotation, ""), annotate(infrav1.RebuildAnnotation, "1")),
+			host(unnamed, without(infrav1.ClaimUIDLabel), without(infrav1.BoundHostUIDAnnotation)),
+		},
 		"keeps a cleaning mode that was chosen since": {
 			host(unnamed, idle, mode("other")), host(clean, mode("other")),
 		},
