@@ -128,15 +128,18 @@ func TestWatchKnowsWhereASecretIs(t *testing.T) {
 		t.Errorf("before the start: %v", got)
 	}
 	requests := start(t, w)
-	w.Ensure(other)
-	expect(t, requests, other, "")
-	server.Create(t, passing)
-	for _, name := range []string{"seen", "passing"} {
+	knows := func(name string) {
+		t.Helper()
 		expect(t, requests, tenant, name)
 		if got := w.Where(name); !slices.Equal(got, []string{tenant}) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
+	knows("seen")
+	w.Ensure(other)
+	expect(t, requests, other, "")
+	server.Create(t, passing)
+	knows("passing")
 	if err := server.Client.Delete(t.Context(), passing); err != nil {
 		t.Fatal(err)
 	}
