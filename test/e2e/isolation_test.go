@@ -133,7 +133,8 @@ func (p *play) managersAreConfined(t *testing.T) {
 			"write a secret of a tenant":     patch(secretOf(&corev1.SecretReference{Namespace: p.a.Namespace, Name: "a-kubeconfig"})),
 			"write a policy":                 patch(policyOf(p.pool.Namespace, "tenants")),
 			"delete a host":                  del(machine.Host),
-			"delete a claim":                 del(machine.Claim),
+			"delete all claims":              delAll(&bmov1alpha1.HostClaim{}, p.a.Namespace),
+			"make a claim":                   create(claimLike(machine.Claim)),
 		})
 	})
 }
@@ -168,6 +169,20 @@ func patch(object client.Object) deed {
 func del(object client.Object) deed {
 	return func(ctx context.Context, c client.Client) error {
 		return c.Delete(ctx, copied(object), client.DryRunAll)
+	}
+}
+
+func delAll(kind client.Object, namespace string) deed {
+	return func(ctx context.Context, c client.Client) error {
+		return c.DeleteAllOf(ctx, copied(kind), client.InNamespace(namespace), client.DryRunAll)
+	}
+}
+
+// claimLike is a new claim that asks for what another one asks for.
+func claimLike(claim *bmov1alpha1.HostClaim) *bmov1alpha1.HostClaim {
+	return &bmov1alpha1.HostClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: claim.Namespace, Name: claim.Name + "-too"},
+		Spec:       bmov1alpha1.HostClaimSpec{HostSelector: claim.Spec.HostSelector},
 	}
 }
 

@@ -173,6 +173,7 @@ func copyOf(m world.Machine, kind string, ref *corev1.SecretReference, data map[
 			Labels: map[string]string{
 				infrav1.SecretClaimUIDLabel:  string(m.Claim.UID),
 				infrav1.SecretKindLabel:      kind,
+				infrav1.SecretHostUIDLabel:   string(m.Host.UID),
 				infrav1.BareMetalSecretLabel: infrav1.BareMetalSecretLabelValue,
 			},
 			Annotations: map[string]string{},
