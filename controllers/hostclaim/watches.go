@@ -25,7 +25,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -35,6 +34,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/watching"
 )
 
 // SetupWithManager registers the watches that wake claims. There is no other
@@ -57,36 +57,15 @@ import (
 // manager; the caller brings sources for them, with SecretToClaims and
 // FactsToClaims.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options, more ...source.Source) error {
-	build := ctrl.NewControllerManagedBy(mgr).
-		Named("hostclaim").
-		For(&bmov1alpha1.HostClaim{}).
-		WatchesRawSource(r.Pool.Source()).
-		WithOptions(options)
-	for _, w := range r.Watches() {
-		build = build.Watches(w.Object, w.Handler, builder.WithPredicates(w.Predicates...))
-	}
-	for _, s := range more {
-		build = build.WatchesRawSource(s)
-	}
-	return build.Complete(r)
+	build := ctrl.NewControllerManagedBy(mgr).Named("hostclaim").For(&bmov1alpha1.HostClaim{}).WithOptions(options)
+	return watching.Complete(build, r.Watches(), append([]source.Source{r.Pool.Source()}, more...), r)
 }
 
-// Watch is a kind in the cache of the manager, besides the claims themselves, and
-// how its events wake claims.
-type Watch struct {
-	// Object is of the kind.
-	Object client.Object
-	// Handler says which claims an event wakes.
-	Handler handler.EventHandler
-	// Predicates are the conditions for an event to be handled.
-	Predicates []predicate.Predicate
-}
-
-// Watches is the table of SetupWithManager, for whoever plays the events himself.
-func (r *Reconciler) Watches() []Watch {
+// Watches is the table of SetupWithManager without the claims themselves, for whoever plays the events himself.
+func (r *Reconciler) Watches() []watching.Watch {
 	namespaces := &metav1.PartialObjectMetadata{}
 	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	return []Watch{
+	return []watching.Watch{
 		{Object: &bmov1alpha1.BareMetalHost{}, Handler: r.hostHandler()},
 		{Object: &bmov1alpha1.HostDeployPolicy{}, Handler: handler.EnqueueRequestsFromMapFunc(r.policyToClaims)},
 		{

@@ -36,6 +36,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/copies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/orphans"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/watching"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/model/store"
 )
 
@@ -72,7 +73,7 @@ type controller struct {
 	name       string
 	reconciler reconcile.Reconciler
 	queue      *queue
-	watches    []hostclaim.Watch
+	watches    []watching.Watch
 	sources    []source.Source
 }
 
@@ -132,10 +133,10 @@ func (m *manager) claimController() *controller {
 	if err := hostclaim.AddIndexes(w.ctx, m.cache); err != nil {
 		w.fail("start", "%v", err)
 	}
-	own := hostclaim.Watch{Object: &bmov1alpha1.HostClaim{}, Handler: &handler.EnqueueRequestForObject{}}
+	own := watching.Watch{Object: &bmov1alpha1.HostClaim{}, Handler: &handler.EnqueueRequestForObject{}}
 	return &controller{
 		name: "hostclaim", reconciler: m.claims, queue: newQueue(w.clock),
-		watches: append([]hostclaim.Watch{own}, m.claims.Watches()...),
+		watches: append([]watching.Watch{own}, m.claims.Watches()...),
 		sources: []source.Source{m.claims.Pool.Source()},
 	}
 }
@@ -154,11 +155,7 @@ func (m *manager) orphanController() *controller {
 	if err := orphans.AddIndexes(w.ctx, m.cache); err != nil {
 		w.fail("start", "%v", err)
 	}
-	out := &controller{name: "orphanedhost", reconciler: m.orphans, queue: newQueue(w.clock)}
-	for _, watch := range m.orphans.Watches() {
-		out.watches = append(out.watches, hostclaim.Watch(watch))
-	}
-	return out
+	return &controller{name: "orphanedhost", reconciler: m.orphans, queue: newQueue(w.clock), watches: m.orphans.Watches()}
 }
 
 // copyController is the reconciler of copies whose claim is gone.
@@ -172,11 +169,7 @@ func (m *manager) copyController() *controller {
 	if err := copies.AddIndexes(w.ctx, m.cache); err != nil {
 		w.fail("start", "%v", err)
 	}
-	out := &controller{name: "copiedsecret", reconciler: m.copies, queue: newQueue(w.clock)}
-	for _, watch := range m.copies.Watches() {
-		out.watches = append(out.watches, hostclaim.Watch(watch))
-	}
-	return out
+	return &controller{name: "copiedsecret", reconciler: m.copies, queue: newQueue(w.clock), watches: m.copies.Watches()}
 }
 
 // crash ends all passes where they are.
@@ -235,7 +228,7 @@ func (m *manager) deliver(kind store.Kind, before, after *store.Version) {
 }
 
 // handle passes one event to one handler.
-func handle(ctx context.Context, watch hostclaim.Watch, q *queue, before, after *store.Version) {
+func handle(ctx context.Context, watch watching.Watch, q *queue, before, after *store.Version) {
 	agreed := func(ask func(predicate.Predicate) bool) bool {
 		return !slices.ContainsFunc(watch.Predicates, func(p predicate.Predicate) bool { return !ask(p) })
 	}

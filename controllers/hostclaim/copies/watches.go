@@ -23,7 +23,6 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -33,6 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/watching"
 )
 
 // claimIndex finds claims by their UID and by the names of their copies, and hosts
@@ -99,31 +99,15 @@ func copyNames(claim types.UID) []string {
 // whichever comes second finds that the two do not belong together.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options, more ...source.Source) error {
 	build := ctrl.NewControllerManagedBy(mgr).Named("copiedsecret").WithOptions(options)
-	for _, w := range r.Watches() {
-		build = build.Watches(w.Object, w.Handler, builder.WithPredicates(w.Predicates...))
-	}
-	for _, s := range more {
-		build = build.WatchesRawSource(s)
-	}
-	return build.Complete(r)
-}
-
-// Watch is a kind in the cache of the manager, and how its events concern copies.
-type Watch struct {
-	// Object is of the kind.
-	Object client.Object
-	// Handler says which copies an event concerns.
-	Handler handler.EventHandler
-	// Predicates are the conditions for an event to be handled.
-	Predicates []predicate.Predicate
+	return watching.Complete(build, r.Watches(), more, r)
 }
 
 // Watches is the table of SetupWithManager, for whoever plays the events himself.
-func (r *Reconciler) Watches() []Watch {
-	return []Watch{
-		{&bmov1alpha1.HostClaim{}, handler.EnqueueRequestsFromMapFunc(r.toCopies), []predicate.Predicate{ends()}},
-		{&bmov1alpha1.BareMetalHost{}, handler.EnqueueRequestsFromMapFunc(r.toCopies), []predicate.Predicate{ends()}},
-		{&bmov1alpha1.HostDeployPolicy{}, handler.EnqueueRequestsFromMapFunc(r.watchNamespace), nil},
+func (r *Reconciler) Watches() []watching.Watch {
+	return []watching.Watch{
+		{Object: &bmov1alpha1.HostClaim{}, Handler: handler.EnqueueRequestsFromMapFunc(r.toCopies), Predicates: []predicate.Predicate{ends()}},
+		{Object: &bmov1alpha1.BareMetalHost{}, Handler: handler.EnqueueRequestsFromMapFunc(r.toCopies), Predicates: []predicate.Predicate{ends()}},
+		{Object: &bmov1alpha1.HostDeployPolicy{}, Handler: handler.EnqueueRequestsFromMapFunc(r.watchNamespace)},
 	}
 }
 

@@ -35,6 +35,7 @@ import (
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/orphan"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/watching"
 )
 
 // The field indexes of the cache that the reconciler reads by.
@@ -79,36 +80,21 @@ func uidValues(object client.Object) []string {
 // SetupWithManager registers the watches that wake hosts; see the package for what
 // they are.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options, more ...source.Source) error {
-	build := ctrl.NewControllerManagedBy(mgr).Named("orphanedhost").WithOptions(options)
-	for i, w := range r.Watches() {
-		if i == 0 {
-			build = build.For(w.Object, builder.WithPredicates(w.Predicates...))
-		} else {
-			build = build.Watches(w.Object, w.Handler, builder.WithPredicates(w.Predicates...))
-		}
-	}
-	for _, s := range more {
-		build = build.WatchesRawSource(s)
-	}
-	return build.Complete(r)
-}
-
-// Watch is a kind in the cache of the manager, and how its events wake hosts.
-type Watch struct {
-	// Object is of the kind.
-	Object client.Object
-	// Handler says which hosts an event wakes.
-	Handler handler.EventHandler
-	// Predicates are the conditions for an event to be handled.
-	Predicates []predicate.Predicate
+	watches := r.Watches()
+	own, others := watches[0], watches[1:]
+	build := ctrl.NewControllerManagedBy(mgr).
+		Named("orphanedhost").
+		For(own.Object, builder.WithPredicates(own.Predicates...)).
+		WithOptions(options)
+	return watching.Complete(build, others, more, r)
 }
 
 // Watches is the table of SetupWithManager, the hosts themselves first, for
 // whoever plays the events himself.
-func (r *Reconciler) Watches() []Watch {
-	return []Watch{
-		{&bmov1alpha1.BareMetalHost{}, &handler.EnqueueRequestForObject{}, []predicate.Predicate{ours()}},
-		{&bmov1alpha1.HostClaim{}, handler.EnqueueRequestsFromMapFunc(r.claimToHosts), []predicate.Predicate{comesOrGoes()}},
+func (r *Reconciler) Watches() []watching.Watch {
+	return []watching.Watch{
+		{Object: &bmov1alpha1.BareMetalHost{}, Handler: &handler.EnqueueRequestForObject{}, Predicates: []predicate.Predicate{ours()}},
+		{Object: &bmov1alpha1.HostClaim{}, Handler: handler.EnqueueRequestsFromMapFunc(r.claimToHosts), Predicates: []predicate.Predicate{comesOrGoes()}},
 	}
 }
 

@@ -1,0 +1,23 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package watching answers one question: how does a table of watches become part
+// of a controller of this manager?
+//
+// Its inputs are a controller under construction, the table and further sources of
+// events. It is a package of its own since the model test plays the same tables
+// without a manager. It decides nothing about what wakes whom.
+package watching
