@@ -12,6 +12,9 @@ MODULES := . api test hack/devcluster hack/tools
 
 CONTROLLER_GEN := $(CURDIR)/bin/tools/controller-gen
 GOLANGCI_LINT := $(CURDIR)/bin/tools/golangci-lint
+# A cache of this clone: golangci-lint repeats findings of other clones, with the
+# paths they had there, from one that clones share.
+export GOLANGCI_LINT_CACHE ?= $(CURDIR)/bin/cache/golangci-lint
 DEVCLUSTER := go -C hack/devcluster run .
 GO_TEST := $(CURDIR)/hack/gotest.sh
 
