@@ -190,6 +190,23 @@ const (
 	SharePreprovisioningNetworkDataAnnotation = "hostclaim.metal3.io/share-preprovisioning-network-data"
 )
 
+// Keys of machines whose claims live in another cluster (identityRef).
+const (
+	// OriginKey is an annotation of a Metal3Machine, a random UUID that stays with it in a move,
+	// and a label with the same value on its claim in another cluster and on all that is copied
+	// there for it. It, not the name, tells whose the claim is.
+	OriginKey = "hostclaim.metal3.io/origin"
+	// EffectiveIdentityAnnotation is on a Metal3Machine, written before the first write to the other
+	// cluster: the Secret and context in effect and where they led, as JSON.
+	EffectiveIdentityAnnotation = "hostclaim.metal3.io/effective-identity"
+	// ConfirmIdentityMoveAnnotation is set on a Metal3Machine by its owner, with the new server and
+	// namespace as "<server>/<namespace>", to say that the claim really has moved there.
+	ConfirmIdentityMoveAnnotation = "hostclaim.metal3.io/confirm-identity-move"
+	// AbandonClaimAnnotation is set on a Metal3Machine by its owner ("true") to let it go although
+	// its claim in another cluster cannot be deleted. The claim, and its host, stay behind.
+	AbandonClaimAnnotation = "hostclaim.metal3.io/abandon-claim"
+)
+
 // PoolStateAnnotation is on a metal3 IPClaim: a hash of what its IPPool looked
 // like when the claim was made. If the pool refuses the claim and looks different
 // later, the provider manager gives the claim back and makes a new one.
