@@ -25,9 +25,9 @@ import (
 // NameFacts are the facts about the secret with the metadata that gives a server
 // the name of its machine, for machines that get no other metadata.
 type NameFacts struct {
-	// Secret is the name of the secret; empty when nobody has looked for it.
+	// Secret is the name that the secret has, or would have.
 	Secret string
-	// Exists says that it is there, with metadata in it.
+	// Exists says that it is there, with metadata in it. False unless NeedsName.
 	Exists bool
 	// Reason and Message tell why it can neither be used nor written; empty when
 	// nothing is in the way.

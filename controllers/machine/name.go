@@ -43,12 +43,12 @@ import (
 // one is needed. As with rendered secrets, one that a user has put there is taken
 // as it is, and one of another owner is waited for to go.
 func (r *Reconciler) observeName(ctx context.Context, s *scope) progress.Outcome {
-	remote := s.observed.Machine.Identity != ""
-	s.observed.HostElsewhere = s.observed.Facts && (remote || s.host.Namespace != s.machine.Namespace)
+	name := provision.NameFacts{Secret: document.MetaDataSecret(s.machine.Name)}
+	s.observed.Name = name
+	s.observed.HostElsewhere = s.observed.Facts && s.nameFacts().HostElsewhere()
 	if !provision.NeedsName(s.observed) {
 		return progress.Outcome{}
 	}
-	name := provision.NameFacts{Secret: document.MetaDataSecret(s.machine.Name)}
 	secret := &corev1.Secret{}
 	err := r.Live.Get(ctx, client.ObjectKey{Namespace: s.machine.Namespace, Name: name.Secret}, secret)
 	switch {
@@ -107,12 +107,12 @@ func (r *Reconciler) applyName(ctx context.Context, s *scope) progress.Outcome {
 
 // nameFacts are what metadata without a template is made of.
 func (s *scope) nameFacts() facts.Facts {
-	return facts.Facts{
-		Namespace:     s.machine.Namespace,
-		Metal3Machine: facts.Object{Name: s.machine.Name},
+	return facts.New(facts.Sources{
+		Data:          &infrav1.Metal3Data{ObjectMeta: metav1.ObjectMeta{Namespace: s.machine.Namespace}},
+		Machine:       s.owner,
+		Metal3Machine: s.machine,
 		Host:          s.host,
-		RemoteHost:    s.observed.Machine.Identity != "",
-	}
+	})
 }
 
 // nameSecret is the secret, whole.
