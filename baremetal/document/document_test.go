@@ -67,15 +67,15 @@ func read(tb testing.TB, path string) []byte {
 // machine is one that the templates of the renderers fit.
 func machine() facts.Facts {
 	return facts.Facts{
-		Namespace:     "tenant",
-		Machine:       facts.Object{Name: "machine", Annotations: map[string]string{"pool": "four", "bond-mac": "52:54:00:00:00:01"}},
+		Namespace: "tenant",
+		Machine:   facts.Object{Name: "machine", Annotations: map[string]string{"pool": "four", "bond-mac": "52:54:00:00:00:01"}},
 		Metal3Machine: facts.Object{Name: "m3m", Annotations: map[string]string{
 			"mac": "52:54:00:00:00:0a", "asset": "7", "pool": "four", "pool6": "six",
 		}},
 		Host: hostview.Host{
 			Name: "server", Namespace: "tenant", BootMACAddress: "52:54:00:00:00:01",
 			Annotations: map[string]string{"vlan-mac": "52:54:00:00:07:01", "pool6": "six"},
-			NICs: []hostview.NIC{{Name: "eth0", MAC: "52:54:00:00:00:01"}, {Name: "eth1", MAC: "52:54:00:00:00:02"}},
+			NICs:        []hostview.NIC{{Name: "eth0", MAC: "52:54:00:00:00:01"}, {Name: "eth1", MAC: "52:54:00:00:00:02"}},
 		},
 	}
 }

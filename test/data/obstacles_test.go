@@ -181,3 +181,23 @@ func TestAnObjectAboveTheDataMayComeLate(t *testing.T) {
 	tn.patch(m, func() { m.OwnerReferences = owner })
 	tn.ready("nodes-7")
 }
+
+// TestDataWithoutATemplateCanGo shows that nothing of a template is needed to give
+// back what was taken because of it.
+func TestDataWithoutATemplateCanGo(t *testing.T) {
+	tn := newTenant(t)
+	tn.pool("pool")
+	tn.template("nodes", nodes)
+	m := tn.machine("m")
+	tn.bind(m)
+	claim := tn.claim(m, "nodes")
+	tn.ready("nodes-0")
+	template := &infrav1.Metal3DataTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: tn.namespace, Name: "nodes"}}
+	tn.g.Expect(tn.Delete(tn.ctx, template)).To(gomega.Succeed())
+	tn.patch(template, func() { template.Finalizers = nil })
+	tn.gone("nodes", template)
+	tn.release(claim)
+	tn.gone("m", claim)
+	tn.gone("nodes-0", &infrav1.Metal3Data{})
+	tn.gone("nodes-0-pool", &ipamv1alpha1.IPClaim{})
+}
