@@ -53,17 +53,27 @@ func reserved(template types.NamespacedName, a dataindex.Assignment) answer {
 	}
 }
 
-// repeated says of the claim what its Metal3Data says of itself, so that who looks
-// at the claim sees what is wrong with template, pools or host.
-func repeated(data *infrav1.Metal3Data) answer {
+// repeated says of a claim what its Metal3Data says of itself, so that who looks at
+// the claim sees what is wrong with template, pools or host. It is nil when there is
+// nothing new to say.
+func repeated(claim *infrav1.Metal3DataClaim, data *infrav1.Metal3Data) answer {
+	ready := conditions.Get(data, infrav1.ReadyCondition)
+	if ready == nil || ptr.Deref(claim.Status.RenderedData, infrav1.Metal3ObjectRef{}).Name != data.Name {
+		return nil
+	}
+	if said := conditions.Get(claim, infrav1.ReadyCondition); said != nil && sameWords(*said, *ready) &&
+		claim.Status.ErrorMessage == data.Status.ErrorMessage {
+		return nil
+	}
 	return func(claim *infrav1.Metal3DataClaim) {
-		ready := conditions.Get(data, infrav1.ReadyCondition)
-		if ready == nil || ptr.Deref(claim.Status.RenderedData, infrav1.Metal3ObjectRef{}).Name != data.Name {
-			return
-		}
 		claim.Status.ErrorMessage = data.Status.ErrorMessage
 		setReady(claim, ready.Status, ready.Reason, ready.Message)
 	}
+}
+
+// sameWords says whether two conditions say the same.
+func sameWords(a, b metav1.Condition) bool {
+	return a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message
 }
 
 // refused says why the claim gets nothing, and what its author can do.

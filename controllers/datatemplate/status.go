@@ -91,7 +91,9 @@ func (r *Reconciler) repeat(ctx context.Context, s *scope) progress.Outcome {
 		if !found || !claim.DeletionTimestamp.IsZero() || s.suspended(claim) {
 			continue
 		}
-		problems = errors.Join(problems, r.writeClaim(ctx, claim.DeepCopy(), repeated(data)))
+		if change := repeated(claim, data); change != nil {
+			problems = errors.Join(problems, r.writeClaim(ctx, claim.DeepCopy(), change))
+		}
 	}
 	return progress.Failed(problems)
 }

@@ -220,8 +220,13 @@ func TestAClaimRepeatsItsData(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			claim := newClaim(func(*infrav1.Metal3DataClaim) {})
 			reserved(template, dataindex.Assignment{Index: 1})(claim)
-			for range 2 {
-				repeated(tc.data)(claim)
+			for round := range 2 {
+				if change := repeated(claim, tc.data); change != nil {
+					change(claim)
+					if round > 0 {
+						t.Error("what has been said is said again")
+					}
+				}
 				reserved(template, dataindex.Assignment{Index: 1, Exists: true})(claim)
 			}
 			got := conditions.Get(claim, infrav1.ReadyCondition)

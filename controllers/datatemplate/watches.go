@@ -105,8 +105,7 @@ func saysElse(before, after client.Object) bool {
 		return true
 	}
 	a, b := conditions.Get(was, infrav1.ReadyCondition), conditions.Get(is, infrav1.ReadyCondition)
-	return was.Status.ErrorMessage != is.Status.ErrorMessage || (a == nil) != (b == nil) ||
-		a != nil && (a.Status != b.Status || a.Reason != b.Reason || a.Message != b.Message)
+	return was.Status.ErrorMessage != is.Status.ErrorMessage || (a == nil) != (b == nil) || a != nil && !sameWords(*a, *b)
 }
 
 // goes lets through objects that are gone.

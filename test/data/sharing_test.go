@@ -17,6 +17,7 @@ limitations under the License.
 package data_test
 
 import (
+	"fmt"
 	"testing"
 
 	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
@@ -122,4 +123,27 @@ func TestNewDataDoesNotAdoptADyingClaim(t *testing.T) {
 	tn.g.Expect(tn.get("nodes-0-pool", fresh)).To(gomega.Succeed())
 	tn.g.Expect(fresh.UID).NotTo(gomega.Equal(dying.UID))
 	tn.g.Expect(fresh.Status.Address).NotTo(gomega.BeNil())
+}
+
+// TestATemplateServesMoreMachinesThanItLists goes past the end of status.indexes,
+// which is for people only.
+func TestATemplateServesMoreMachinesThanItLists(t *testing.T) {
+	tn := newTenant(t)
+	tn.template("nodes", "metaData: {indexes: [{key: index}]}")
+	const listed, many = 512, 515
+	for i := range int32(many) {
+		tn.create(&infrav1.Metal3Data{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("nodes-%d", i)},
+			Spec: infrav1.Metal3DataSpec{
+				Index: ptr.To(i), Claim: &infrav1.Metal3ObjectRef{Name: fmt.Sprintf("m-%d", i)}, Template: &infrav1.Metal3ObjectRef{Name: "nodes"},
+			},
+		})
+	}
+	m := tn.machine("m")
+	tn.bind(m)
+	tn.claim(m, "nodes")
+	metaData, _ := tn.ready("nodes-515")
+	tn.g.Expect(metaData).To(gomega.HaveKeyWithValue("index", "515"))
+	template := &infrav1.Metal3DataTemplate{}
+	tn.eventually("nodes", template, func(g gomega.Gomega) { g.Expect(template.Status.Indexes).To(gomega.HaveLen(listed)) })
 }
