@@ -36,7 +36,7 @@ func Condition(object metav1.Object, pausedCluster string) metav1.Condition {
 		messages = append(messages, fmt.Sprintf("Cluster %q is paused, its spec.paused is true", pausedCluster))
 	}
 	if annotations.HasPaused(object) {
-		messages = append(messages, fmt.Sprintf("The object itself is paused, it has the annotation %s", clusterv1.PausedAnnotation))
+		messages = append(messages, "The object itself is paused, it has the annotation "+clusterv1.PausedAnnotation)
 	}
 	condition := metav1.Condition{Type: infrav1.PausedCondition, Status: metav1.ConditionFalse, Reason: infrav1.NotPausedReason}
 	if len(messages) > 0 {
