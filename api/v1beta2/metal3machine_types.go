@@ -188,7 +188,9 @@ type Metal3MachineSpec struct {
 	NetworkData *corev1.SecretReference `json:"networkData,omitempty"`
 
 	// automatedCleaningMode says what should happen to the disks of the host when the machine is
-	// deleted. It has no effect yet: hosts are always cleaned, since the next tenant may be another.
+	// deleted. metadata is what always happens. disabled is not heeded, as the condition
+	// HostClaimReady then says: a host that is given back is always cleaned, since its next tenant
+	// may be another.
 	// +optional
 	AutomatedCleaningMode CleaningMode `json:"automatedCleaningMode,omitempty"`
 

@@ -81,7 +81,8 @@ func SetupIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 // SetupWithManager starts the controller with everything that can wake it:
 //
 //	Metal3DataClaim   by the template that it names
-//	Metal3Data        by the template that it was made from, when it comes or goes
+//	Metal3Data        by the template that it was made from, when it comes, goes or
+//	                  says something else of itself
 //	Metal3Machine     by the claim of its name, when it is gone
 //	Cluster           by the claims of its machines, when it is paused or unpaused
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
@@ -92,7 +93,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 			predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter))).
 		Watches(&infrav1.Metal3DataClaim{}, handler.EnqueueRequestsFromMapFunc(toTemplate)).
 		Watches(&infrav1.Metal3Data{}, handler.EnqueueRequestsFromMapFunc(toTemplate),
-			builder.WithPredicates(comesOrGoes())).
+			builder.WithPredicates(answersChange())).
 		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(r.machineToTemplates),
 			builder.WithPredicates(goes())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.clusterToTemplates),

@@ -136,11 +136,16 @@ func (tn *tenant) pool(name string) {
 // machine makes a Machine and its Metal3Machine. The latter is paused, so that
 // this story and not the machine controller writes what belongs to it.
 func (tn *tenant) machine(name string) *infrav1.Metal3Machine {
-	labels := map[string]string{clusterv1.ClusterNameLabel: clusterName}
+	return tn.machineOf(clusterName, name)
+}
+
+// machineOf makes them for a Cluster.
+func (tn *tenant) machineOf(cluster, name string) *infrav1.Metal3Machine {
+	labels := map[string]string{clusterv1.ClusterNameLabel: cluster}
 	owner := &clusterv1.Machine{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
 		Spec: clusterv1.MachineSpec{
-			ClusterName:       clusterName,
+			ClusterName:       cluster,
 			Bootstrap:         clusterv1.Bootstrap{DataSecretName: ptr.To("bootstrap")},
 			InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupName, Kind: "Metal3Machine", Name: name},
 		},
@@ -159,8 +164,7 @@ func (tn *tenant) machine(name string) *infrav1.Metal3Machine {
 	return m
 }
 
-// bind plays the hostclaim manager: a server is bound to the machine and its
-// facts are published.
+// bind makes the HostClaim of a machine whose controller does not, and binds it.
 func (tn *tenant) bind(m *infrav1.Metal3Machine) {
 	claim := &bmov1alpha1.HostClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: m.Name},
@@ -169,7 +173,13 @@ func (tn *tenant) bind(m *infrav1.Metal3Machine) {
 		}},
 	}
 	tn.create(claim)
-	facts := m.Name + infrav1.HardwareDataSuffix
+	tn.publish(claim)
+}
+
+// publish plays the hostclaim manager for a claim: a server is bound to it, and its
+// facts are published.
+func (tn *tenant) publish(claim *bmov1alpha1.HostClaim) {
+	facts := claim.Name + infrav1.HardwareDataSuffix
 	tn.create(&bmov1alpha1.HardwareData{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: facts,
@@ -177,7 +187,7 @@ func (tn *tenant) bind(m *infrav1.Metal3Machine) {
 				APIVersion: bmov1alpha1.GroupVersion.String(), Kind: "HostClaim", Name: claim.Name, UID: claim.UID, Controller: ptr.To(true),
 			}},
 			Annotations: map[string]string{
-				infrav1.HostNameAnnotation: "server-of-" + m.Name, infrav1.HostNamespaceAnnotation: "infra", infrav1.HostUIDAnnotation: "1234",
+				infrav1.HostNameAnnotation: "server-of-" + claim.Name, infrav1.HostNamespaceAnnotation: "infra", infrav1.HostUIDAnnotation: "1234",
 			},
 		},
 		Spec: bmov1alpha1.HardwareDataSpec{HardwareDetails: &bmov1alpha1.HardwareDetails{
@@ -185,7 +195,7 @@ func (tn *tenant) bind(m *infrav1.Metal3Machine) {
 		}},
 	})
 	tn.status(claim, func() {
-		claim.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: "infra", Name: "server-of-" + m.Name}
+		claim.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: "infra", Name: "server-of-" + claim.Name}
 		claim.Status.HardwareData = &bmov1alpha1.ObjectReference{Namespace: tn.namespace, Name: facts}
 		meta.SetStatusCondition(&claim.Status.Conditions, metav1.Condition{
 			Type: bmov1alpha1.AssociatedCondition, Status: metav1.ConditionTrue, Reason: "BareMetalHostAssociated",
@@ -252,7 +262,7 @@ func (tn *tenant) rendered(owner *infrav1.Metal3Data, ref *corev1.SecretReferenc
 	secret := &corev1.Secret{}
 	tn.g.Expect(tn.get(ref.Name, secret)).To(gomega.Succeed())
 	tn.g.Expect(secret.Type).To(gomega.BeEquivalentTo(infrav1.RenderedSecretType))
-	tn.g.Expect(secret.Labels).To(gomega.HaveKeyWithValue(clusterv1.ClusterNameLabel, clusterName))
+	tn.g.Expect(secret.Labels).To(gomega.HaveKeyWithValue(clusterv1.ClusterNameLabel, owner.Labels[clusterv1.ClusterNameLabel]))
 	tn.g.Expect(metav1.IsControlledBy(secret, owner)).To(gomega.BeTrue())
 	var content map[string]any
 	tn.g.Expect(yaml.Unmarshal(secret.Data[key], &content)).To(gomega.Succeed())
