@@ -22,13 +22,15 @@ import (
 
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/test/bench/program"
 )
 
 // TestSmallRun checks that everything is measured; the numbers of so small a run
 // mean nothing.
 func TestSmallRun(t *testing.T) {
 	ctrl.SetLogger(klog.Background())
-	figures, err := measure(t.Context(), plans["small"], "")
+	figures, err := benchmark().Do(t.Context(), program.Options{Size: "small"})
 	if err != nil {
 		t.Fatal(err)
 	}
