@@ -132,17 +132,7 @@ func (b *bench) idleness(ctx context.Context) error {
 	if err := b.site.Quiet(ctx, b.quiet); err != nil {
 		return err
 	}
-	before, err := b.manager.Reconciles(ctx)
-	if err != nil {
-		return err
-	}
-	program.Say("idle for %s", b.idle)
-	if err := program.Wait(ctx, b.idle); err != nil {
-		return err
-	}
-	after, err := b.manager.Reconciles(ctx)
-	b.Figures.Expect(fmt.Sprintf("reconciles in %s with %d bound claims", b.idle, b.bound), after-before, "", 0)
-	return err
+	return b.WatchIdle(ctx, b.manager, b.idle, fmt.Sprintf("%d bound claims", b.bound))
 }
 
 // memory looks at the manager as it is, and at one that has just started.

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/test/bench/report"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/bench/site"
 )
 
 // InTurn measures one part after the other.
@@ -41,14 +42,29 @@ func Say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "%s "+format+"\n", append([]any{time.Now().Format(time.TimeOnly)}, args...)...)
 }
 
-// Wait lets some time pass.
-func Wait(ctx context.Context, period time.Duration) error {
+func wait(ctx context.Context, period time.Duration) error {
 	select {
 	case <-time.After(period):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// WatchIdle notes how many passes the controllers of a manager make while nothing
+// happens, of which there should be none.
+func (r *Run) WatchIdle(ctx context.Context, m *site.Manager, period time.Duration, with string) error {
+	before, err := m.Reconciles(ctx)
+	if err != nil {
+		return err
+	}
+	Say("idle for %s", period)
+	if err := wait(ctx, period); err != nil {
+		return err
+	}
+	after, err := m.Reconciles(ctx)
+	r.Figures.Expect(fmt.Sprintf("reconciles in %s with %s", period, with), after-before, "", 0)
+	return err
 }
 
 // AddRequests notes how many requests were made for each of something.
