@@ -17,6 +17,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -126,27 +127,24 @@ func (b *bench) addTimes(name string, lives []life) {
 
 // counts are counters at one time.
 type counts struct {
-	requests        map[string]float64
-	sent            float64
+	requests map[string]float64
+	// sent and cpu are of the manager, poolsCPU is of ip-address-manager.
+	sent          float64
+	cpu, poolsCPU time.Duration
+	// data and templates are passes of controllers.
 	data, templates float64
-	cpu             time.Duration
 }
 
-func (b *bench) count(ctx context.Context) (c counts, err error) {
-	if c.requests, err = b.site.Requests(ctx); err != nil {
-		return c, err
-	}
-	if c.sent, err = b.manager.Sent(ctx); err != nil {
-		return c, err
-	}
-	if c.data, err = b.manager.ReconcilesOf(ctx, "metal3data"); err != nil {
-		return c, err
-	}
-	if c.templates, err = b.manager.ReconcilesOf(ctx, "metal3datatemplate"); err != nil {
-		return c, err
-	}
-	c.cpu, err = b.manager.CPU()
-	return c, err
+func (b *bench) count(ctx context.Context) (counts, error) {
+	var c counts
+	var errs [6]error
+	c.requests, errs[0] = b.site.Requests(ctx)
+	c.sent, errs[1] = b.manager.Sent(ctx)
+	c.data, errs[2] = b.manager.ReconcilesOf(ctx, "metal3data")
+	c.templates, errs[3] = b.manager.ReconcilesOf(ctx, "metal3datatemplate")
+	c.cpu, errs[4] = b.manager.CPU()
+	c.poolsCPU, errs[5] = b.ipam.CPU()
+	return c, errors.Join(errs[:]...)
 }
 
 // addCost notes what was done for the crowd. The API server does not say who has
@@ -154,23 +152,27 @@ func (b *bench) count(ctx context.Context) (c counts, err error) {
 func (b *bench) addCost(ctx context.Context, before, after counts) error {
 	number := float64(b.machines())
 	requests, _, err := b.site.RequestsSince(ctx, before.requests, b.machines())
-	provider, pools, lists := map[string]float64{}, map[string]float64{}, 0.0
+	provider, pools, lists := map[string]float64{}, map[string]float64{}, map[string]float64{}
 	for name, made := range requests {
 		switch {
 		case strings.HasPrefix(name, "LIST "):
-			lists += made * number
+			lists[name] = made * number
 		case ofPools[strings.TrimSuffix(name, " (409)")]:
 			pools[name] = made
 		default:
 			provider[name] = made
 		}
 	}
-	b.Figures.Expect("  lists", lists, "", 0)
+	b.Figures.Expect("  lists", sum(lists), "", 0)
+	for name, made := range lists {
+		b.Figures.Add("    "+name, made, "")
+	}
 	program.AddRequests(b.Figures, "requests of the manager for each of them", provider, (after.sent-before.sent)/number)
 	program.AddRequests(b.Figures, "requests of ip-address-manager for each of them", pools, sum(pools))
 	b.Figures.Add("  passes of metal3data for each of them", (after.data-before.data)/number, "")
 	b.Figures.Add("  passes of metal3datatemplate", after.templates-before.templates, "")
 	b.Figures.Add("  processor time of the manager for each of them", 1000*(after.cpu-before.cpu).Seconds()/number, "ms")
+	b.Figures.Add("  processor time of ip-address-manager for each of them", 1000*(after.poolsCPU-before.poolsCPU).Seconds()/number, "ms")
 	return err
 }
 

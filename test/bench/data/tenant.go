@@ -40,15 +40,18 @@ const (
 	clusterName = "bench"
 	// secretsRole lets the manager keep secrets in a namespace.
 	secretsRole = "capm3-tenant-secrets"
+	// firstTemplate serves the machine that comes before the others.
+	firstTemplate = "first"
 	// poolAnnotation names the pool on the Metal3Machine.
 	poolAnnotation = "pool"
 
-	metaData = `
+	// nodes is a template up to where its last network gets its address from.
+	nodes = `
+metaData:
   indexes: [{key: index, prefix: node-}]
   fromHostInterfaces: [{key: mac, interface: ens1f0np0}]
   objectNames: [{key: machine, object: machine}]
-`
-	networkData = `
+networkData:
   links:
     ethernets: [{id: e0, type: phy, macAddress: {fromHostInterface: ens1f0np0}}]
     vlans: [{id: v200, vlanID: 200, vlanLink: e0, macAddress: {fromHostInterface: ens1f0np0}}]
@@ -84,7 +87,9 @@ func (tn *tenant) key(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: tn.namespace, Name: name}
 }
 
-// furnish makes everything but the claims for data.
+// furnish makes everything but the claims for data. One machine more gets data
+// without an address, so that the manager has begun to watch the secrets of the
+// namespace.
 func (tn *tenant) furnish(ctx context.Context, server *harness.Server) error {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: tn.namespace}}
 	if err := tn.Create(ctx, ns); err != nil {
@@ -99,8 +104,17 @@ func (tn *tenant) furnish(ctx context.Context, server *harness.Server) error {
 	if err != nil {
 		return err
 	}
-	tn.machines = make([]*infrav1.Metal3Machine, tn.plan.machines())
-	return site.InParallel(ctx, 0, len(tn.machines), tn.addMachine)
+	tn.machines = make([]*infrav1.Metal3Machine, tn.plan.machines()+1)
+	err = errors.Join(
+		site.InParallel(ctx, 0, len(tn.machines), tn.addMachine),
+		tn.addTemplate(ctx, firstTemplate, "metaData: {objectNames: [{key: machine, object: machine}]}"))
+	if err != nil {
+		return err
+	}
+	last := len(tn.machines) - 1
+	err = tn.Create(ctx, builder.DataClaim(tn.machines[last], firstTemplate))
+	tn.machines = tn.machines[:last]
+	return err
 }
 
 func poolName(n int) string { return fmt.Sprintf("pool-%d", n) }
@@ -132,18 +146,17 @@ func (tn *tenant) addPool(ctx context.Context, n int) error {
 	}
 	switch {
 	case !tn.shared:
-		return tn.addTemplate(ctx, tn.template(n), fmt.Sprintf(fromPool, pool.Name))
+		return tn.addTemplate(ctx, tn.template(n), nodes+fmt.Sprintf(fromPool, pool.Name))
 	case n == 0:
-		return tn.addTemplate(ctx, tn.template(n), fromAnnotation)
+		return tn.addTemplate(ctx, tn.template(n), nodes+fromAnnotation)
 	default:
 		return nil
 	}
 }
 
-func (tn *tenant) addTemplate(ctx context.Context, name, addresses string) error {
+func (tn *tenant) addTemplate(ctx context.Context, name, spec string) error {
 	template := &infrav1.Metal3DataTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: tn.namespace, Name: name}}
-	text := "metaData:" + metaData + "networkData:" + networkData + addresses
-	if err := yaml.UnmarshalStrict([]byte(text), &template.Spec); err != nil {
+	if err := yaml.UnmarshalStrict([]byte(spec), &template.Spec); err != nil {
 		return fmt.Errorf("template %s: %w", name, err)
 	}
 	return tn.Create(ctx, template)
