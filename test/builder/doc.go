@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 // Package builder makes the objects that surround a machine as those who own them
 // would: Cluster API, the provider manager and the hostclaim manager. Tests and
 // benchmarks create them to play these.

@@ -135,18 +135,28 @@ func (tn *tenant) pool(name string) {
 // machine makes a Machine and its Metal3Machine. The latter is paused, so that
 // this story and not the machine controller writes what belongs to it.
 func (tn *tenant) machine(name string) *infrav1.Metal3Machine {
-	owner := builder.Machine(tn.key(name), clusterName)
+	return tn.machineOf(clusterName, name)
+}
+
+// machineOf makes them for a Cluster.
+func (tn *tenant) machineOf(cluster, name string) *infrav1.Metal3Machine {
+	owner := builder.Machine(tn.key(name), cluster)
 	tn.create(owner)
 	m := builder.PausedMetal3Machine(owner)
 	tn.create(m)
 	return m
 }
 
-// bind plays the hostclaim manager: a server is bound to the machine and its
-// facts are published.
+// bind makes the HostClaim of a machine whose controller does not, and binds it.
 func (tn *tenant) bind(m *infrav1.Metal3Machine) {
 	claim := builder.HostClaim(m)
 	tn.create(claim)
+	tn.publish(claim)
+}
+
+// publish plays the hostclaim manager for a claim: a server is bound to it, and its
+// facts are published.
+func (tn *tenant) publish(claim *bmov1alpha1.HostClaim) {
 	tn.create(builder.Published(claim, &bmov1alpha1.HardwareDetails{NIC: []bmov1alpha1.NIC{{Name: "eth0", MAC: "52:54:00:00:00:01"}}}))
 	tn.status(claim, func() { builder.Bind(claim) })
 }

@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 // Command data measures how the provider manager makes the data of many machines
 // at once, beside a real ip-address-manager, and what it costs.
 //

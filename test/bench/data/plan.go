@@ -5,7 +5,7 @@ Licensed under the Apache License, Version 2.0 (the "License");
 you may not use this file except in compliance with the License.
 You may obtain a copy of the License at
 
-	http://www.apache.org/licenses/LICENSE-2.0
+    http://www.apache.org/licenses/LICENSE-2.0
 
 Unless required by applicable law or agreed to in writing, software
 distributed under the License is distributed on an "AS IS" BASIS,
@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 package main
 
 import "time"
@@ -34,8 +35,8 @@ type plan struct {
 
 // plans are what --size chooses from.
 var plans = map[string]plan{
-	"full":   {pools: 10, perPool: 100, renderings: "2s", idle: time.Minute, quiet: 2 * time.Second, patience: 10 * time.Minute},
-	"medium": {pools: 5, perPool: 50, renderings: "1s", idle: 10 * time.Second, quiet: time.Second, patience: 5 * time.Minute},
+	"full":   {pools: 10, perPool: 100, renderings: "1s", idle: time.Minute, quiet: 2 * time.Second, patience: 10 * time.Minute},
+	"medium": {pools: 5, perPool: 50, renderings: "300ms", idle: 10 * time.Second, quiet: time.Second, patience: 5 * time.Minute},
 	"small":  {pools: 2, perPool: 25, renderings: "20x", idle: time.Second, quiet: 300 * time.Millisecond, patience: 2 * time.Minute},
 }
 

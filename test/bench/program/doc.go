@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 // Package program is what the programs of all benchmarks do alike: they read their
 // command line, start an API server, let somebody measure on it, and print what
 // was measured.
