@@ -48,7 +48,11 @@ func (b *bench) crowd(ctx context.Context, shared bool) error {
 		name = fmt.Sprintf("%d Metal3Data from one template and %d pools", b.machines(), b.pools)
 	}
 	program.Say("making %d machines", b.machines())
-	if err := tn.furnish(ctx, b.Server); err != nil {
+	first, err := tn.furnish(ctx, b.Server)
+	if err != nil {
+		return err
+	}
+	if _, err := b.claims.Await(ctx, ready, first); err != nil {
 		return err
 	}
 	if err := b.site.Quiet(ctx, b.quiet); err != nil {

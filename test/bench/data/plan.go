@@ -37,7 +37,7 @@ type plan struct {
 var plans = map[string]plan{
 	"full":   {pools: 10, perPool: 100, renderings: "1s", idle: time.Minute, quiet: 2 * time.Second, patience: 10 * time.Minute},
 	"medium": {pools: 5, perPool: 50, renderings: "300ms", idle: 10 * time.Second, quiet: time.Second, patience: 5 * time.Minute},
-	"small":  {pools: 2, perPool: 25, renderings: "20x", idle: time.Second, quiet: 300 * time.Millisecond, patience: 2 * time.Minute},
+	"small":  {pools: 2, perPool: 25, renderings: "20x", idle: time.Second, quiet: time.Second, patience: 2 * time.Minute},
 }
 
 func (p plan) machines() int { return p.pools * p.perPool }

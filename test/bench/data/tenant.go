@@ -89,33 +89,29 @@ func (tn *tenant) key(name string) types.NamespacedName {
 }
 
 // furnish makes everything but the claims for data. One machine more gets data
-// without an address, so that the manager has begun to watch the secrets of the
-// namespace.
-func (tn *tenant) furnish(ctx context.Context, server *harness.Server) error {
+// without an address, so that the manager begins to watch the secrets of the
+// namespace; its claim is returned.
+func (tn *tenant) furnish(ctx context.Context, server *harness.Server) (types.NamespacedName, error) {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: tn.namespace}}
 	if err := tn.Create(ctx, ns); err != nil {
-		return err
+		return types.NamespacedName{}, err
 	}
 	err := errors.Join(
 		server.Bind(ctx, harness.ProviderAccount(), tn.namespace, secretsRole),
-		tn.Create(ctx, builder.Cluster(tn.key(clusterName))))
+		tn.Create(ctx, builder.Cluster(tn.key(clusterName))),
+		tn.addTemplate(ctx, firstTemplate, "metaData: {objectNames: [{key: machine, object: machine}]}"))
 	for n := range tn.pools {
 		err = errors.Join(err, tn.addPool(ctx, n))
 	}
+	last := tn.plan.machines()
+	tn.machines = make([]*infrav1.Metal3Machine, last+1)
+	err = errors.Join(err, site.InParallel(ctx, 0, last+1, tn.addMachine))
 	if err != nil {
-		return err
+		return types.NamespacedName{}, err
 	}
-	tn.machines = make([]*infrav1.Metal3Machine, tn.plan.machines()+1)
-	err = errors.Join(
-		site.InParallel(ctx, 0, len(tn.machines), tn.addMachine),
-		tn.addTemplate(ctx, firstTemplate, "metaData: {objectNames: [{key: machine, object: machine}]}"))
-	if err != nil {
-		return err
-	}
-	last := len(tn.machines) - 1
-	err = tn.Create(ctx, builder.DataClaim(tn.machines[last], firstTemplate))
+	first := builder.DataClaim(tn.machines[last], firstTemplate)
 	tn.machines = tn.machines[:last]
-	return err
+	return client.ObjectKeyFromObject(first), tn.Create(ctx, first)
 }
 
 func poolName(n int) string { return fmt.Sprintf("pool-%d", n) }
