@@ -39,8 +39,8 @@ import (
 
 const (
 	clusterName = "bench"
-	// secretsRole lets the manager keep secrets in a namespace.
-	secretsRole = "capm3-tenant-secrets"
+	// tenantRole lets the manager keep secrets in a namespace.
+	tenantRole = "capm3-tenant-secrets"
 	// firstTemplate serves the machine that comes before the others.
 	firstTemplate = "first"
 	// poolAnnotation names the pool on the Metal3Machine.
@@ -97,7 +97,7 @@ func (tn *tenant) furnish(ctx context.Context, server *harness.Server) (types.Na
 		return types.NamespacedName{}, err
 	}
 	err := errors.Join(
-		server.Bind(ctx, harness.ProviderAccount(), tn.namespace, secretsRole),
+		server.Bind(ctx, harness.ProviderAccount(), tn.namespace, tenantRole),
 		tn.Create(ctx, builder.Cluster(tn.key(clusterName))),
 		tn.addTemplate(ctx, firstTemplate, "metaData: {objectNames: [{key: machine, object: machine}]}"))
 	for n := range tn.pools {
