@@ -61,6 +61,8 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	// Clock tells the time.
 	Clock clock.PassiveClock
+	// AtOnce is how many claims on one template are served at a time; 0 means one.
+	AtOnce int
 	// WatchFilter restricts the controller to templates with this value of the
 	// label cluster.x-k8s.io/watch-filter; empty means all.
 	WatchFilter string
