@@ -78,7 +78,8 @@ func (s *Server) InstallConfig(ctx context.Context, folder string, w Webhooks) e
 func irrelevant(object *unstructured.Unstructured) bool {
 	return !slices.Contains([]string{
 		"Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding",
-		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration",
+		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
+		"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration",
 	}, object.GetKind())
 }
 
