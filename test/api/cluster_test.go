@@ -60,7 +60,7 @@ func TestClusterSpec(t *testing.T) {
 			spec: "controlPlaneEndpoint: {}", refused: []string{"controlPlaneEndpoint: Required value: host is empty"},
 		},
 		"a failure domain may have the name of any label": {spec: "failureDomains: [{name: Room_1.a}]"},
-		"a failure domain that no host could be labelled with is refused": {
+		"a failure domain that no host could be labeled with is refused": {
 			spec: "failureDomains: [{name: a1}, {name: Room 2}]",
 			refused: []string{
 				"failureDomains: Invalid value", "no host can have a label with the name of one of the failure domains",
@@ -125,7 +125,6 @@ func TestClusterSpec(t *testing.T) {
 			kind: "Metal3ClusterTemplate", spec: "template:\n  metadata: {labels: {a: no value}}\n  spec: {}",
 			refused: []string{`spec.template.metadata.labels: Invalid value: "no value"`, "must be an empty string or consist of alphanumeric characters"},
 		},
-		"a port of 0 gets the default, as with CAPM3": {kind: "Metal3Cluster", spec: "controlPlaneEndpoint: {host: h, port: 0}"},
 		"a port of 0 is refused in a template": {
 			kind: "Metal3ClusterTemplate", spec: template("controlPlaneEndpoint: {host: h, port: 0}"),
 			refused: []string{"controlPlaneEndpoint.port", "should be greater than or equal to 1"},

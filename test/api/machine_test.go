@@ -148,6 +148,10 @@ func TestMachineSpec(t *testing.T) {
 				"correct it, or leave it out to take any host",
 			},
 		},
+		"a requirement has at most 64 values": {
+			spec:    image + "hostSelector: {matchExpressions: [{key: a, operator: in, values: [" + values(65) + "]}]}",
+			refused: []string{"hostSelector.matchExpressions[0].values: Invalid value", "at most 64 are allowed", "correct it, or leave it out to take any host"},
+		},
 		"a selector has at most 64 requirements": {
 			spec:    image + "hostSelector:\n  matchLabels:" + labels(65),
 			refused: []string{"hostSelector: Invalid value", "it has 65 requirements", "at most 64 are allowed"},
@@ -213,7 +217,7 @@ func TestMachineSpec(t *testing.T) {
 			refused: []string{"automatedCleaningMode: Unsupported value: \"full\"", `"metadata", "disabled"`},
 		},
 		"a failure domain may be the value of any label": {spec: image + "failureDomain: Room_1.a"},
-		"a failure domain that no host could be labelled with is refused": {
+		"a failure domain that no host could be labeled with is refused": {
 			spec: image + "failureDomain: Room 1",
 			refused: []string{
 				`failureDomain: Invalid value: "Room 1": no host can have a label of this value`, "use at most 63 letters, digits, '-', '_' and '.'",
@@ -239,6 +243,15 @@ func labels(count int) string {
 		fmt.Fprintf(&list, "\n    l%d: x", i)
 	}
 	return list.String()
+}
+
+// values are so many values of a requirement.
+func values(count int) string {
+	list := make([]string, 0, count)
+	for i := range count {
+		list = append(list, fmt.Sprintf("v%d", i))
+	}
+	return strings.Join(list, ", ")
 }
 
 // References into other namespaces are refused in a machine. Nobody can tell for a
