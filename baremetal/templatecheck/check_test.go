@@ -31,6 +31,8 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/metadata"
 )
 
+const sameMAC = "another link is recognized by the same: give each interface a MAC address of its own"
+
 func TestProblems(t *testing.T) {
 	ethernets := []infrav1.NetworkDataLinkEthernet{{ID: "eth0"}, {ID: "eth1"}}
 	network := func(links infrav1.NetworkDataLink, networks infrav1.NetworkDataNetwork) infrav1.Metal3DataTemplateSpec {
@@ -167,15 +169,20 @@ func TestProblems(t *testing.T) {
 				Ethernets: []infrav1.NetworkDataLinkEthernet{
 					{ID: "eth0", MACAddress: &infrav1.NetworkLinkMAC{String: "52:54:00:00:00:0A"}},
 					{ID: "eth1", MACAddress: &infrav1.NetworkLinkMAC{String: "52-54-00-00-00-0a"}},
-					{ID: "eth2", MACAddress: &infrav1.NetworkLinkMAC{FromHostInterface: "eth2"}},
-					{ID: "eth3", MACAddress: &infrav1.NetworkLinkMAC{FromHostInterface: "eth3"}},
+					{ID: "eth2", MACAddress: &infrav1.NetworkLinkMAC{FromHostInterface: "lan"}},
+					{ID: "eth3", MACAddress: &infrav1.NetworkLinkMAC{FromHostInterface: "lan"}},
+					{ID: "eth4", MACAddress: &infrav1.NetworkLinkMAC{FromAnnotation: &infrav1.NetworkLinkMACFromAnnotation{Object: "machine", Annotation: "mac"}}},
+					{ID: "eth5", MACAddress: &infrav1.NetworkLinkMAC{FromAnnotation: &infrav1.NetworkLinkMACFromAnnotation{Object: "baremetalhost", Annotation: "mac"}}},
+					{ID: "eth6", MACAddress: &infrav1.NetworkLinkMAC{FromAnnotation: &infrav1.NetworkLinkMACFromAnnotation{Object: "machine", Annotation: "mac"}}},
 				},
 				Vlans: []infrav1.NetworkDataLinkVlan{
 					{ID: "vlan1", VlanLink: "eth0", MACAddress: &infrav1.NetworkLinkMAC{String: "52:54:00:00:00:0a"}},
 				},
 			}, infrav1.NetworkDataNetwork{}),
 			want: []string{
-				`spec.networkData.links.ethernets[1].macAddress.string: Duplicate value: "52:54:00:00:00:0a": another interface has this MAC address: give each one its own`,
+				`spec.networkData.links.ethernets[1].macAddress.string: Duplicate value: "52:54:00:00:00:0a": ` + sameMAC,
+				`spec.networkData.links.ethernets[3].macAddress.fromHostInterface: Duplicate value: "lan": ` + sameMAC,
+				`spec.networkData.links.ethernets[6].macAddress.fromAnnotation: Duplicate value: "mac of machine": ` + sameMAC,
 			},
 		},
 		"two addresses are not asked for by claims of one name": {

@@ -154,10 +154,7 @@ func (l links) devices() field.ErrorList {
 	var names, macs, members, tags []value
 	for i, e := range l.spec.Ethernets {
 		names = append(names, value{e.Name, l.at("ethernets", i, "name")})
-		if e.MACAddress != nil {
-			mac := strings.ToLower(strings.ReplaceAll(e.MACAddress.String, "-", ":"))
-			macs = append(macs, value{mac, l.at("ethernets", i, "macAddress").Child("string")})
-		}
+		macs = append(macs, mac(e.MACAddress, l.at("ethernets", i, "macAddress")))
 	}
 	for i, b := range l.spec.Bonds {
 		names = append(names, value{b.Name, l.at("bonds", i, "name")})
@@ -179,9 +176,26 @@ func (l links) devices() field.ErrorList {
 	}
 	return slices.Concat(problems,
 		once(names, "another link has this name: give each link one of its own, or none"),
-		once(macs, "another interface has this MAC address: give each one its own"),
+		once(macs, "another link is recognized by the same: give each interface a MAC address of its own"),
 		once(members, "the link is in a bond already: put it into one of them only"),
 		once(tags, "the VLAN is there already: put it on another link, or remove it"))
+}
+
+// mac is where an interface takes its MAC address from.
+func mac(source *infrav1.NetworkLinkMAC, path *field.Path) value {
+	switch {
+	case source == nil:
+		return value{path: path}
+	case source.String != "":
+		return value{strings.ToLower(strings.ReplaceAll(source.String, "-", ":")), path.Child("string")}
+	case source.FromHostInterface != "":
+		return value{source.FromHostInterface, path.Child("fromHostInterface")}
+	case source.FromAnnotation != nil:
+		a := source.FromAnnotation
+		return value{fmt.Sprintf("%s of %s", a.Annotation, a.Object), path.Child("fromAnnotation")}
+	default:
+		return value{path: path}
+	}
 }
 
 // fields are the options of a bond that have a field of their own, by their names

@@ -84,7 +84,7 @@ func TestLinksTogether(t *testing.T) {
 		"a MAC address stands for one interface": {
 			spec: "{links: {ethernets: [{type: phy, id: a, macAddress: {string: '52:54:00:00:00:0A'}}, " +
 				"{type: phy, id: c, macAddress: {string: 52-54-00-00-00-0a}}]}}",
-			refused: []string{`ethernets[1].macAddress.string: Duplicate value: "52:54:00:00:00:0a"`, "give each one its own"},
+			refused: []string{`ethernets[1].macAddress.string: Duplicate value: "52:54:00:00:00:0a"`, "give each interface a MAC address of its own"},
 		},
 	})
 }
