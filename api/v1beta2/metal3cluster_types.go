@@ -48,12 +48,12 @@ type Metal3ClusterSpec struct {
 
 	// failureDomains are the failure domains that machines may be spread over. A host belongs to
 	// the one that its label infrastructure.cluster.x-k8s.io/failure-domain names.
-	// +kubebuilder:validation:XValidation:rule="self.all(d, d.name.matches('^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",message="no host can have a label with the name of one of the failure domains: use at most 63 letters, digits, '-', '_' and '.', beginning and ending with a letter or digit"
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:XValidation:rule="self.all(d, d.name.matches('^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",message="no host can have a label with the name of one of the failure domains: use at most 63 letters, digits, '-', '_' and '.', beginning and ending with a letter or digit"
 	FailureDomains []clusterv1.FailureDomain `json:"failureDomains,omitempty"`
 
 	// identityRef gives access to the hosts of another cluster, for all machines that name no
