@@ -110,7 +110,8 @@ func TestProblems(t *testing.T) {
 				Ethernets: ethernets,
 				Bonds:     []infrav1.NetworkDataLinkBond{{ID: "bond0", BondLinks: []string{"eth0", "eth1"}}},
 				Vlans: []infrav1.NetworkDataLinkVlan{
-					{ID: "v1", VlanLink: "bond0", VlanID: ptr.To[int32](1)}, {ID: "v2", VlanLink: "bond0", VlanID: ptr.To[int32](2)},
+					{ID: "v1", VlanLink: "bond0", VlanID: ptr.To[int32](1)},
+					{ID: "v2", VlanLink: "bond0", VlanID: ptr.To[int32](2)},
 					{ID: "v3", VlanLink: "v1", VlanID: ptr.To[int32](2)},
 				},
 			}, infrav1.NetworkDataNetwork{}),
@@ -144,8 +145,10 @@ func TestProblems(t *testing.T) {
 			given: network(infrav1.NetworkDataLink{
 				Ethernets: ethernets,
 				Vlans: []infrav1.NetworkDataLinkVlan{
-					{ID: "v0", VlanLink: "eth0", VlanID: ptr.To[int32](4094)}, {ID: "v1", VlanLink: "eth1", VlanID: ptr.To[int32](4094)},
-					{ID: "v2", VlanLink: "eth0", VlanID: ptr.To[int32](4094)}, {ID: "v3", VlanLink: "eth0", VlanID: ptr.To[int32](4096)},
+					{ID: "v0", VlanLink: "eth0", VlanID: ptr.To[int32](4094)},
+					{ID: "v1", VlanLink: "eth1", VlanID: ptr.To[int32](4094)},
+					{ID: "v2", VlanLink: "eth0", VlanID: ptr.To[int32](4094)},
+					{ID: "v3", VlanLink: "eth0", VlanID: ptr.To[int32](4096)},
 				},
 			}, infrav1.NetworkDataNetwork{}),
 			want: []string{
@@ -187,7 +190,8 @@ func TestProblems(t *testing.T) {
 		},
 		"two addresses are not asked for by claims of one name": {
 			given: network(infrav1.NetworkDataLink{Ethernets: ethernets}, infrav1.NetworkDataNetwork{IPv4: []infrav1.NetworkDataIPv4{
-				{ID: "n1", Link: "eth0", IPAddressFromIPPool: "a"}, {ID: "b", Link: "eth1", IPAddressFromIPPool: "a"},
+				{ID: "n1", Link: "eth0", IPAddressFromIPPool: "a"},
+				{ID: "b", Link: "eth1", IPAddressFromIPPool: "a"},
 				{ID: "n2", Link: "eth1", IPAddressFromIPPool: "a-b"},
 			}}),
 			want: []string{`spec: Invalid value: "a-b": IPPool.ipam.metal3.io "a" for network "b" and IPPool.ipam.metal3.io "a-b" ` +
