@@ -124,8 +124,7 @@ func TestColumns(t *testing.T) {
 	namespace := server.Namespace(t, "columns", nil)
 	for kind := range crds {
 		t.Run(kind, func(t *testing.T) {
-			object := everyField(t, kind)
-			object.SetNamespace(namespace)
+			object := everyField(t, kind, namespace)
 			if _, err := store(t.Context(), object); err != nil {
 				t.Fatal(err)
 			}

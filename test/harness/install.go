@@ -116,7 +116,8 @@ func (s *Server) InstallManager(ctx context.Context, component string, w Webhook
 func irrelevant(object *unstructured.Unstructured) bool {
 	return !slices.Contains([]string{
 		"Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding",
-		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration",
+		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
+		"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration",
 	}, object.GetKind())
 }
 
