@@ -27,14 +27,15 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
 
-// effectiveIdentityAnnotation is written on a Metal3Machine before anything is
-// written to the cluster that holds the hosts.
-const effectiveIdentityAnnotation = "hostclaim.metal3.io/effective-identity"
-
 // machineValidator refuses machines that could never get a host, or would lose
 // sight of the one that they have.
 func machineValidator() validator[*infrav1.Metal3Machine] {
-	return validator[*infrav1.Metal3Machine]{kind: "Metal3Machine", problems: machineProblems}
+	return validator[*infrav1.Metal3Machine]{
+		kind: "Metal3Machine", problems: machineProblems,
+		warnings: func(c change[*infrav1.Metal3Machine]) []string {
+			return cleaningWarnings(c.after.Spec, field.NewPath("spec"))
+		},
+	}
 }
 
 func machineProblems(c change[*infrav1.Metal3Machine]) field.ErrorList {
@@ -83,7 +84,7 @@ func madeWith(identity *infrav1.IdentityReference) string {
 // and the provider ID stay with it in a move; the status is what a machine shows
 // whose claim is in its own namespace and has no host yet.
 func hasClaim(machine *infrav1.Metal3Machine) bool {
-	for _, key := range []string{effectiveIdentityAnnotation, infrav1.HostAnnotation} {
+	for _, key := range []string{infrav1.EffectiveIdentityAnnotation, infrav1.HostAnnotation} {
 		if machine.Annotations[key] != "" {
 			return true
 		}
@@ -92,4 +93,13 @@ func hasClaim(machine *infrav1.Metal3Machine) bool {
 		conditions.IsTrue(machine, infrav1.AssociateBareMetalHostCondition) ||
 		slices.Contains([]string{infrav1.HostClaimNotBoundReason, infrav1.HostLostReason},
 			conditions.GetReason(machine, infrav1.AssociateBareMetalHostCondition))
+}
+
+// cleaningWarnings tells of a cleaning mode that no claim on a host can ask for.
+func cleaningWarnings(spec infrav1.Metal3MachineSpec, path *field.Path) []string {
+	if spec.AutomatedCleaningMode != infrav1.CleaningModeDisabled {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s is %q, which is not heeded: the host is cleaned when the machine goes, since its next tenant may be another",
+		path.Child("automatedCleaningMode"), spec.AutomatedCleaningMode)}
 }

@@ -87,11 +87,13 @@ func fieldsOf(spec infrav1.Metal3MachineSpec) map[string]any {
 	return fields
 }
 
-// machineTemplateWarnings tells of references that only machines of one namespace
-// can use. Templates of a ClusterClass may serve another namespace than their own.
+// machineTemplateWarnings tells of what is not heeded, and of references that only
+// machines of one namespace can use. Templates of a ClusterClass may serve another
+// namespace than their own.
 func machineTemplateWarnings(c change[*infrav1.Metal3MachineTemplate]) []string {
-	var warnings []string
-	for _, r := range referencesOf(c.after.Spec.Template.Spec, field.NewPath("spec", "template", "spec")) {
+	path := field.NewPath("spec", "template", "spec")
+	warnings := cleaningWarnings(c.after.Spec.Template.Spec, path)
+	for _, r := range referencesOf(c.after.Spec.Template.Spec, path) {
 		if r.namespace != "" && r.namespace != c.after.Namespace {
 			warnings = append(warnings, fmt.Sprintf("%s is %q: machines of any other namespace, such as this one, are refused; leave it out",
 				r.path.Child("namespace"), r.namespace))

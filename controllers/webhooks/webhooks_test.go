@@ -173,19 +173,30 @@ func TestOldFaultsHoldNothingUp(t *testing.T) {
 	}
 }
 
-// A reference from a template into another namespace is worth a word, since machines
-// of this namespace would be refused.
+// What is not heeded is worth a word, and so is a reference from a template into another
+// namespace, since machines of this namespace would be refused.
 func TestWarningsOfMachineTemplates(t *testing.T) {
 	template := &infrav1.Metal3MachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant"}}
 	template.Spec.Template.Spec = infrav1.Metal3MachineSpec{
 		UserData:     &corev1.SecretReference{Name: "x", Namespace: "tenant"},
 		DataTemplate: &infrav1.Metal3ObjectRef{Name: "x", Namespace: "elsewhere"},
+
+		AutomatedCleaningMode: infrav1.CleaningModeDisabled,
 	}
 	got, err := machineTemplateValidator().ValidateCreate(t.Context(), template)
-	want := admission.Warnings{`spec.template.spec.dataTemplate.namespace is "elsewhere": ` +
-		"machines of any other namespace, such as this one, are refused; leave it out"}
+	const uncleaned = `is "disabled", which is not heeded: the host is cleaned when the machine goes, since its next tenant may be another`
+	want := admission.Warnings{
+		"spec.template.spec.automatedCleaningMode " + uncleaned,
+		`spec.template.spec.dataTemplate.namespace is "elsewhere": ` +
+			"machines of any other namespace, such as this one, are refused; leave it out",
+	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("error %v, warnings (-want +got):\n%s", err, diff)
+	}
+	machine := &infrav1.Metal3Machine{Spec: infrav1.Metal3MachineSpec{AutomatedCleaningMode: infrav1.CleaningModeDisabled}}
+	got, err = machineValidator().ValidateCreate(t.Context(), machine)
+	if diff := cmp.Diff(admission.Warnings{"spec.automatedCleaningMode " + uncleaned}, got); diff != "" || err != nil {
+		t.Errorf("error %v, warnings of a machine (-want +got):\n%s", err, diff)
 	}
 }
 
