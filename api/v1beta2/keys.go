@@ -200,6 +200,19 @@ const PoolStateAnnotation = "hostclaim.metal3.io/pool-state"
 // machine has the first address of the pool.
 const ClaimNetworkAnnotation = "hostclaim.metal3.io/network"
 
+// Annotations of a Metal3MachineTemplate, written by its author. They say what a
+// machine of the template will have, for scaling up from zero, and win over what the
+// provider manager sees of existing machines.
+const (
+	// CapacityAnnotation gives resources as name=quantity, separated by commas:
+	// cpu=32,memory=128Gi,nvidia.com/gpu=2.
+	CapacityAnnotation = "hostclaim.metal3.io/capacity"
+
+	// NodeInfoAnnotation gives architecture=, operatingSystem= or both, separated by
+	// a comma.
+	NodeInfoAnnotation = "hostclaim.metal3.io/node-info"
+)
+
 // Keys that come from CAPM3 and keep their names.
 const (
 	// HostAnnotation is on a Metal3Machine: <namespace>/<name> of the
