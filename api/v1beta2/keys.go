@@ -55,7 +55,8 @@ const (
 	OrphanedSinceAnnotation = "hostclaim.metal3.io/orphaned-since"
 
 	// SoftFailureDomainAnnotation is on a HostClaim. With the value "true" the
-	// claim's failureDomain is a preference; without it, it is a condition.
+	// claim's failureDomain is a preference; without it, it is a condition. On a
+	// Metal3Machine, it is what its claim gets.
 	SoftFailureDomainAnnotation = "hostclaim.metal3.io/soft-failure-domain"
 
 	// RebootRequestAnnotation is on a HostClaim: the one-shot reboot that is on
