@@ -18,8 +18,8 @@ limitations under the License.
 // Metal3MachineTemplate would make, so that the cluster autoscaler can decide before
 // there is one?
 //
-// It takes what the template's annotations say, what its machines have shown, and what
-// was promised before. Nothing is promised that a machine of the template did not have:
+// It takes what the template's annotations say, what its machines have shown, what was
+// promised before, and what templates promise that ask for the same servers. Nothing is promised that a machine of the template did not have:
 // of each resource the least counts, and a promise is not raised because a better server
 // came or a lesser one went. It reads no object, and knows neither claims nor hosts.
 package capacity

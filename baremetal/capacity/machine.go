@@ -17,6 +17,10 @@ limitations under the License.
 package capacity
 
 import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -75,4 +79,17 @@ func (m Machine) architecture() infrav1.Architecture {
 		}
 	}
 	return ""
+}
+
+// Servers identifies the servers that machines of this spec ask for: equal text, equal
+// question. Everything else of a machine has no say in which server it gets.
+func Servers(spec infrav1.Metal3MachineSpec) string {
+	question := infrav1.Metal3MachineSpec{
+		HostSelector: spec.HostSelector, FailureDomain: spec.FailureDomain, IdentityRef: spec.IdentityRef,
+	}
+	text, err := json.Marshal(question)
+	if err != nil {
+		return "" // a spec that came from JSON goes back to JSON
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(text))
 }

@@ -36,6 +36,9 @@ type Observed struct {
 	Promised Promise
 	// Machines are those that were made from the template and still exist.
 	Machines []Machine
+	// Siblings are the promises of other templates that ask for the same servers. They
+	// matter as long as this one promises nothing.
+	Siblings []Promise
 }
 
 // Promise is what a template promises of its machines.
@@ -58,6 +61,7 @@ type Promise struct {
 //	architecture and operating system          are what all machines agree on, or nothing
 //	machines without server, or being deleted  say nothing
 //	no machine that says anything              leaves what was promised
+//	nothing promised at all                    takes the least that siblings have observed
 func Next(o Observed) Promise {
 	given, err := Parse(o.Annotations)
 	if err != nil {
@@ -66,9 +70,13 @@ func Next(o Observed) Promise {
 		return next
 	}
 	machines := slices.DeleteFunc(slices.Clone(o.Machines), func(m Machine) bool { return m.Deleting })
+	former := o.Promised
+	if len(former.Capacity) == 0 && former.NodeInfo == nil {
+		former = inherited(o.Siblings)
+	}
 	next := Promise{
-		Capacity: capacityOf(given, o.Promised, machines),
-		NodeInfo: nodeInfoOf(given, o.Promised, machines),
+		Capacity: capacityOf(given, former, machines),
+		NodeInfo: nodeInfoOf(given, former, machines),
 	}
 	switch {
 	case given.Capacity != nil:
@@ -79,6 +87,26 @@ func Next(o Observed) Promise {
 		next.Reason, next.Message = infrav1.CapacityUnknownReason, unknown
 	}
 	return next
+}
+
+// inherited is what a template begins with that has had no machine: what its siblings
+// have observed. A rollout makes such a template, and the group may be at zero then.
+func inherited(siblings []Promise) Promise {
+	first := Promise{Capacity: corev1.ResourceList{}, Reason: infrav1.CapacityObservedReason}
+	var shown []Machine
+	for _, s := range siblings {
+		if s.Reason != infrav1.CapacityObservedReason {
+			continue
+		}
+		lower(first.Capacity, s.Capacity)
+		if s.NodeInfo != nil {
+			shown = append(shown, Machine{
+				Architecture: string(s.NodeInfo.Architecture), OperatingSystem: s.NodeInfo.OperatingSystem,
+			})
+		}
+	}
+	first.NodeInfo = nodeInfoOf(Given{}, Promise{}, shown)
+	return first
 }
 
 // capacityOf promises what is given and, of what servers tell, the least. What was

@@ -142,6 +142,30 @@ func TestNext(t *testing.T) {
 					`write it like "cpu=32,memory=128Gi", or remove it`,
 			},
 		},
+		"a new template begins with the least that its siblings have observed": {
+			given: Observed{Siblings: []Promise{
+				promised(observed, list("cpu", "32", "memory", "64Gi")), promised(observed, list("cpu", "16", "memory", "128Gi")),
+			}},
+			want: promised(observed, half),
+		},
+		"a better server of its own does not raise what a template has from its siblings": {
+			given: Observed{Siblings: []Promise{promised(observed, half)}, Machines: []Machine{server(32, 128)}},
+			want:  promised(observed, half),
+		},
+		"what was given to a sibling is no observation": {
+			given: Observed{Siblings: []Promise{promised(given, whole), {Reason: infrav1.CapacityUnknownReason}}}, want: unknownYet,
+		},
+		"siblings that contradict each other tell no architecture": {
+			given: Observed{Siblings: []Promise{
+				promised(observed, whole),
+				{Capacity: whole, Reason: observed, NodeInfo: &infrav1.NodeInfo{Architecture: infrav1.ArchitectureARM64}},
+			}},
+			want: Promise{Capacity: whole, Reason: observed},
+		},
+		"a template with a promise does not look at its siblings": {
+			given: Observed{Promised: promised(observed, whole), Siblings: []Promise{promised(observed, half)}},
+			want:  promised(observed, whole),
+		},
 		"node info alone does not make a promise of capacity": {
 			given: Observed{Annotations: annotated(infrav1.NodeInfoAnnotation, "operatingSystem=windows")},
 			want: Promise{
@@ -239,6 +263,38 @@ func TestTemplateOf(t *testing.T) {
 			}
 			if got != tc.want {
 				t.Errorf("template is %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestServers(t *testing.T) {
+	spec := func(change ...func(*infrav1.Metal3MachineSpec)) infrav1.Metal3MachineSpec {
+		s := infrav1.Metal3MachineSpec{
+			Image:        &infrav1.Image{URL: "http://images.example.com/a"},
+			HostSelector: &infrav1.HostSelector{MatchLabels: map[string]string{"size": "large", "rack": "r1"}},
+		}
+		for _, f := range change {
+			f(&s)
+		}
+		return s
+	}
+	tests := map[string]struct {
+		other infrav1.Metal3MachineSpec
+		same  bool
+	}{
+		"the same machine":      {spec(), true},
+		"another image":         {spec(func(s *infrav1.Metal3MachineSpec) { s.Image.URL = "http://images.example.com/b" }), true},
+		"another data template": {spec(func(s *infrav1.Metal3MachineSpec) { s.DataTemplate = &infrav1.Metal3ObjectRef{Name: "b"} }), true},
+		"another label":         {spec(func(s *infrav1.Metal3MachineSpec) { s.HostSelector.MatchLabels["size"] = "small" }), false},
+		"any server":            {spec(func(s *infrav1.Metal3MachineSpec) { s.HostSelector = nil }), false},
+		"another place":         {spec(func(s *infrav1.Metal3MachineSpec) { s.FailureDomain = "row-1" }), false},
+		"another cluster":       {spec(func(s *infrav1.Metal3MachineSpec) { s.IdentityRef = &infrav1.IdentityReference{Name: "remote"} }), false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := Servers(spec()) == Servers(tc.other); got != tc.same {
+				t.Errorf("the same servers: %v, want %v", got, tc.same)
 			}
 		})
 	}

@@ -33,6 +33,9 @@ const (
 	// ByCluster is the name of the field index on Metal3MachineTemplates by the names of
 	// the Clusters that own them.
 	ByCluster = "hostclaim.owningCluster"
+	// ByServers is the name of the field index on Metal3MachineTemplates by the servers
+	// that their machines ask for.
+	ByServers = "hostclaim.servers"
 )
 
 // SetupIndexes adds the field indexes that this controller reads by.
@@ -43,12 +46,22 @@ func SetupIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	if err := indexer.IndexField(ctx, &infrav1.Metal3MachineTemplate{}, ByCluster, clustersOf); err != nil {
 		return fmt.Errorf("index Metal3MachineTemplates by Cluster: %w", err)
 	}
+	if err := indexer.IndexField(ctx, &infrav1.Metal3MachineTemplate{}, ByServers, serversOf); err != nil {
+		return fmt.Errorf("index Metal3MachineTemplates by servers: %w", err)
+	}
 	return nil
 }
 
 func templateOf(machine client.Object) []string {
 	if name, ok := capacity.TemplateOf(machine.GetAnnotations()); ok {
 		return []string{name}
+	}
+	return nil
+}
+
+func serversOf(o client.Object) []string {
+	if template, ok := o.(*infrav1.Metal3MachineTemplate); ok {
+		return []string{capacity.Servers(template.Spec.Template.Spec)}
 	}
 	return nil
 }

@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -74,6 +75,9 @@ type scope struct {
 	paused bool
 	// machines are set by observe, and nil while paused: those made from the template.
 	machines []capacity.Machine
+	// siblings are set by observe while the template promises nothing: what others
+	// promise that ask for the same servers.
+	siblings []capacity.Promise
 }
 
 // Reconcile brings the status of one template in line with its annotations and machines.
@@ -130,7 +134,35 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) error {
 		problems = errors.Join(problems, err)
 		s.machines = append(s.machines, machine)
 	}
+	if promisesNothing(s.template) {
+		siblings, err := r.siblings(ctx, s.template)
+		problems = errors.Join(problems, err)
+		for _, sibling := range siblings {
+			s.siblings = append(s.siblings, promiseOf(sibling))
+		}
+	}
 	return problems
+}
+
+// siblings are the other templates whose machines ask for the same servers, in the same
+// Cluster: another one may have its servers elsewhere. They share memory with the cache.
+func (r *Reconciler) siblings(ctx context.Context, of *infrav1.Metal3MachineTemplate) ([]*infrav1.Metal3MachineTemplate, error) {
+	var list infrav1.Metal3MachineTemplateList
+	err := r.Client.List(ctx, &list, client.InNamespace(of.Namespace),
+		client.MatchingFields{ByServers: capacity.Servers(of.Spec.Template.Spec)}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, fmt.Errorf("list Metal3MachineTemplates for the same servers: %w", err)
+	}
+	clusters := clustersOf(of)
+	var siblings []*infrav1.Metal3MachineTemplate
+	for i := range list.Items {
+		other := &list.Items[i]
+		shared := slices.ContainsFunc(clustersOf(other), func(name string) bool { return slices.Contains(clusters, name) })
+		if shared && other.UID != of.UID {
+			siblings = append(siblings, other)
+		}
+	}
+	return siblings, nil
 }
 
 // machine reads what one machine has shown: of its server what is published, and what

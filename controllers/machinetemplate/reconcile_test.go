@@ -75,20 +75,14 @@ type cast struct {
 	clusters []*clusterv1.Cluster
 	machines []*infrav1.Metal3Machine
 	owners   []*clusterv1.Machine
+	siblings []*infrav1.Metal3MachineTemplate
 	hosts    hosts
 }
 
 // newCast has one machine with a server that became a Node.
 func newCast(change ...func(*cast)) *cast {
 	c := &cast{
-		template: &infrav1.Metal3MachineTemplate{
-			ObjectMeta: metav1.ObjectMeta{Name: name, OwnerReferences: []metav1.OwnerReference{
-				{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: "a", UID: "a-uid"},
-			}},
-			Spec: infrav1.Metal3MachineTemplateSpec{Template: infrav1.Metal3MachineTemplateResource{
-				Spec: infrav1.Metal3MachineSpec{CustomDeploy: &infrav1.CustomDeploy{Method: "x"}},
-			}},
-		},
+		template: templateIn("a", name),
 		clusters: []*clusterv1.Cluster{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}},
 		machines: []*infrav1.Metal3Machine{madeFrom(name, "m-1")},
 		owners: []*clusterv1.Machine{{
@@ -101,6 +95,35 @@ func newCast(change ...func(*cast)) *cast {
 		f(c)
 	}
 	return c
+}
+
+// templateIn is a template that a Cluster uses.
+func templateIn(cluster, template string) *infrav1.Metal3MachineTemplate {
+	return &infrav1.Metal3MachineTemplate{
+		ObjectMeta: metav1.ObjectMeta{Name: template, OwnerReferences: []metav1.OwnerReference{
+			{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: cluster, UID: "uid"},
+		}},
+		Spec: infrav1.Metal3MachineTemplateSpec{Template: infrav1.Metal3MachineTemplateResource{
+			Spec: infrav1.Metal3MachineSpec{CustomDeploy: &infrav1.CustomDeploy{Method: "x"}},
+		}},
+	}
+}
+
+// promising makes it one whose machines had such servers.
+func promising(template *infrav1.Metal3MachineTemplate) *infrav1.Metal3MachineTemplate {
+	template.Status = infrav1.Metal3MachineTemplateStatus{
+		Conditions: []metav1.Condition{{
+			Type: infrav1.ReadyCondition, Status: metav1.ConditionTrue, Reason: infrav1.CapacityObservedReason,
+			LastTransitionTime: metav1.Now(),
+		}},
+		Capacity: of("32", "128Gi"),
+		NodeInfo: &infrav1.NodeInfo{Architecture: infrav1.ArchitectureAMD64, OperatingSystem: "linux"},
+	}
+	return template
+}
+
+func of(cpus, memory string) corev1.ResourceList {
+	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpus), corev1.ResourceMemory: resource.MustParse(memory)}
 }
 
 // madeFrom is a Metal3Machine that Cluster API made from the template, for the Machine
@@ -145,6 +168,7 @@ func newWorld(t *testing.T, calls interceptor.Funcs, c *cast) *world {
 	create(w, c.clusters)
 	create(w, c.owners)
 	create(w, c.machines)
+	create(w, c.siblings)
 	create(w, []*infrav1.Metal3MachineTemplate{c.template})
 	return w
 }
@@ -178,9 +202,6 @@ func TestReconcile(t *testing.T) {
 	ready := func(reason string) metav1.Condition {
 		return metav1.Condition{Type: infrav1.ReadyCondition, Status: metav1.ConditionTrue, Reason: reason}
 	}
-	of := func(cpus, memory string) corev1.ResourceList {
-		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpus), corev1.ResourceMemory: resource.MustParse(memory)}
-	}
 	linux := &infrav1.NodeInfo{Architecture: infrav1.ArchitectureAMD64, OperatingSystem: "linux"}
 	observed := infrav1.Metal3MachineTemplateStatus{
 		Conditions: []metav1.Condition{ready(infrav1.CapacityObservedReason), active},
@@ -196,6 +217,23 @@ func TestReconcile(t *testing.T) {
 		"a template promises what the server and the Node of its machine show": {newCast(), observed},
 		"a template without machines says so": {
 			newCast(func(c *cast) { c.machines = nil }), unknown,
+		},
+		"a new template begins with what its sibling promises": {
+			newCast(func(c *cast) {
+				c.machines, c.siblings = nil, []*infrav1.Metal3MachineTemplate{promising(templateIn("a", "former"))}
+			}), observed,
+		},
+		"a template of another Cluster is no sibling": {
+			newCast(func(c *cast) {
+				c.machines, c.siblings = nil, []*infrav1.Metal3MachineTemplate{promising(templateIn("b", "former"))}
+			}), unknown,
+		},
+		"a template for other servers is no sibling": {
+			newCast(func(c *cast) {
+				former := promising(templateIn("a", "former"))
+				former.Spec.Template.Spec.FailureDomain = "row-1"
+				c.machines, c.siblings = nil, []*infrav1.Metal3MachineTemplate{former}
+			}), unknown,
 		},
 		"machines of other templates do not count": {
 			newCast(func(c *cast) { c.machines[0].Annotations[clusterv1.TemplateClonedFromNameAnnotation] = "others" }), unknown,

@@ -41,16 +41,26 @@ func report(s *scope) {
 	}
 	promise := capacity.Next(capacity.Observed{
 		Annotations: s.template.Annotations,
-		Promised: capacity.Promise{
-			Capacity: status.Capacity,
-			NodeInfo: status.NodeInfo,
-			Reason:   conditions.GetReason(s.template, infrav1.ReadyCondition),
-		},
-		Machines: s.machines,
+		Promised:    promiseOf(s.template),
+		Machines:    s.machines,
+		Siblings:    s.siblings,
 	})
 	status.Capacity, status.NodeInfo = promise.Capacity, promise.NodeInfo
 	setCondition(s.template, infrav1.ReadyCondition, promise.Reason != infrav1.InvalidCapacityAnnotationReason,
 		promise.Reason, promise.Message)
+}
+
+// promiseOf reads what a template promises.
+func promiseOf(template *infrav1.Metal3MachineTemplate) capacity.Promise {
+	return capacity.Promise{
+		Capacity: template.Status.Capacity,
+		NodeInfo: template.Status.NodeInfo,
+		Reason:   conditions.GetReason(template, infrav1.ReadyCondition),
+	}
+}
+
+func promisesNothing(template *infrav1.Metal3MachineTemplate) bool {
+	return len(template.Status.Capacity) == 0 && template.Status.NodeInfo == nil
 }
 
 func pauseReason(paused bool) string {

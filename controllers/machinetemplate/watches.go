@@ -44,6 +44,7 @@ const controllerName = "metal3machinetemplate"
 
 // SetupWithManager starts the controller with everything that can wake it:
 //
+//	its siblings    when they begin to promise something
 //	Metal3Machine   by the template that it was made from, when it comes or goes
 //	HostClaim       by its consumer, when it points at other facts
 //	HardwareData    by the consumer of the claim that owns it, when the hardware differs
@@ -56,6 +57,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Named(controllerName).
 		For(&infrav1.Metal3MachineTemplate{}, builder.WithPredicates(
 			predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter))).
+		Watches(&infrav1.Metal3MachineTemplate{}, mapped(r.toSiblings), builder.WithPredicates(whenever(differentReason))).
 		Watches(&infrav1.Metal3Machine{}, mapped(toTemplate), builder.WithPredicates(whenever(differentMachine))).
 		Watches(&bmov1alpha1.HostClaim{}, mapped(r.claimToTemplate), builder.WithPredicates(whenever(differentClaim))).
 		Watches(&bmov1alpha1.HardwareData{}, mapped(r.hardwareToTemplate), builder.WithPredicates(whenever(differentHardware))).
@@ -68,6 +70,26 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		return fmt.Errorf("set up controller %s: %w", controllerName, err)
 	}
 	return nil
+}
+
+// toSiblings maps a template to those of its siblings that wait for it.
+func (r *Reconciler) toSiblings(ctx context.Context, o client.Object) []ctrl.Request {
+	template, ok := o.(*infrav1.Metal3MachineTemplate)
+	if !ok || promisesNothing(template) {
+		return nil
+	}
+	siblings, err := r.siblings(ctx, template)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Templates for the same servers stay without capacity until they are woken")
+		return nil
+	}
+	var requests []ctrl.Request
+	for _, sibling := range siblings {
+		if promisesNothing(sibling) {
+			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(sibling)})
+		}
+	}
+	return requests
 }
 
 // toTemplate maps a Metal3Machine to the template that it was made from.
@@ -141,6 +163,10 @@ func whenever[T client.Object](different func(before, after T) bool) predicate.F
 		after, also := e.ObjectNew.(T)
 		return ok && also && different(before, after)
 	}}
+}
+
+func differentReason(before, after *infrav1.Metal3MachineTemplate) bool {
+	return promiseOf(before).Reason != promiseOf(after).Reason
 }
 
 func differentMachine(before, after *infrav1.Metal3Machine) bool {

@@ -34,9 +34,9 @@ import (
 const templateName = "workers"
 
 // machineTemplate creates a template as Cluster API knows it, owned by the Cluster.
-func (tn *tenant) machineTemplate(cluster *clusterv1.Cluster) {
+func (tn *tenant) machineTemplate(name string, cluster *clusterv1.Cluster) {
 	tn.create(&infrav1.Metal3MachineTemplate{
-		ObjectMeta: metav1.ObjectMeta{Name: templateName, OwnerReferences: []metav1.OwnerReference{
+		ObjectMeta: metav1.ObjectMeta{Name: name, OwnerReferences: []metav1.OwnerReference{
 			{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: cluster.Name, UID: cluster.UID},
 		}},
 		Spec: infrav1.Metal3MachineTemplateSpec{Template: infrav1.Metal3MachineTemplateResource{
@@ -57,14 +57,14 @@ func fromTemplate(m *infrav1.Metal3Machine) {
 }
 
 // promises waits until the template says that of a machine, for that reason.
-func (tn *tenant) promises(reason, cpus, memory string, info *infrav1.NodeInfo) {
+func (tn *tenant) promises(name, reason, cpus, memory string, info *infrav1.NodeInfo) {
 	template := &infrav1.Metal3MachineTemplate{}
-	tn.eventually(templateName, template, func(g gomega.Gomega) {
+	tn.eventually(name, template, func(g gomega.Gomega) {
 		g.Expect(template.Status.Conditions).To(gomega.ContainElement(gomega.And(
 			gomega.HaveField("Type", infrav1.ReadyCondition), gomega.HaveField("Reason", reason))))
 		capacity := map[corev1.ResourceName]string{}
-		for name, quantity := range template.Status.Capacity {
-			capacity[name] = quantity.String()
+		for resource, quantity := range template.Status.Capacity {
+			capacity[resource] = quantity.String()
 		}
 		want := map[corev1.ResourceName]string{}
 		if cpus != "" {
@@ -79,8 +79,9 @@ func (tn *tenant) promises(reason, cpus, memory string, info *infrav1.NodeInfo) 
 func TestTemplatesPromiseWhatTheirMachinesHad(t *testing.T) {
 	tn := newTenant(t)
 	cluster := tn.cluster()
-	tn.machineTemplate(cluster)
-	tn.promises(infrav1.CapacityUnknownReason, "", "", nil)
+	tn.machineTemplate(templateName, cluster)
+	tn.machineTemplate("waiting", cluster)
+	tn.promises(templateName, infrav1.CapacityUnknownReason, "", "", nil)
 
 	tn.secret(bootSecret, "value", "user data")
 	tn.machine(fromTemplate)
@@ -97,25 +98,26 @@ func TestTemplatesPromiseWhatTheirMachinesHad(t *testing.T) {
 	}
 	size(32, 65536)
 	amd64 := &infrav1.NodeInfo{Architecture: infrav1.ArchitectureAMD64}
-	tn.promises(infrav1.CapacityObservedReason, "32", "64Gi", amd64)
+	tn.promises(templateName, infrav1.CapacityObservedReason, "32", "64Gi", amd64)
+	tn.promises("waiting", infrav1.CapacityObservedReason, "32", "64Gi", amd64)
 
 	owner := &clusterv1.Machine{}
 	tn.status(machineName, owner, func() {
 		owner.Status.NodeInfo = &corev1.NodeSystemInfo{Architecture: "amd64", OperatingSystem: "linux"}
 	})
 	linux := &infrav1.NodeInfo{Architecture: infrav1.ArchitectureAMD64, OperatingSystem: "linux"}
-	tn.promises(infrav1.CapacityObservedReason, "32", "64Gi", linux)
+	tn.promises(templateName, infrav1.CapacityObservedReason, "32", "64Gi", linux)
 
 	template := &infrav1.Metal3MachineTemplate{}
 	annotate := func(text string) {
 		tn.patch(templateName, template, func() { template.Annotations = map[string]string{infrav1.CapacityAnnotation: text} })
 	}
 	annotate("cpu:16")
-	tn.promises(infrav1.InvalidCapacityAnnotationReason, "32", "64Gi", linux)
+	tn.promises(templateName, infrav1.InvalidCapacityAnnotationReason, "32", "64Gi", linux)
 	annotate("cpu=16")
-	tn.promises(infrav1.CapacityGivenReason, "16", "64Gi", linux)
+	tn.promises(templateName, infrav1.CapacityGivenReason, "16", "64Gi", linux)
 	tn.patch(templateName, template, func() { template.Annotations = nil })
-	tn.promises(infrav1.CapacityObservedReason, "32", "64Gi", linux)
+	tn.promises(templateName, infrav1.CapacityObservedReason, "32", "64Gi", linux)
 
 	// While the Cluster is paused, nothing is written; what has changed is seen later.
 	tn.patch(clusterName, cluster, func() { cluster.Spec.Paused = ptr.To(true) })
@@ -129,7 +131,7 @@ func TestTemplatesPromiseWhatTheirMachinesHad(t *testing.T) {
 		g.Expect(template.Status.Capacity.Cpu().Value()).To(gomega.BeEquivalentTo(32))
 	}).Should(gomega.Succeed())
 	tn.patch(clusterName, cluster, func() { cluster.Spec.Paused = ptr.To(false) })
-	tn.promises(infrav1.CapacityObservedReason, "8", "32Gi", linux)
+	tn.promises(templateName, infrav1.CapacityObservedReason, "8", "32Gi", linux)
 
 	tn.keepsPromise(func() {
 		m := &infrav1.Metal3Machine{ObjectMeta: metav1.ObjectMeta{Namespace: tn.namespace, Name: machineName}}
@@ -137,7 +139,11 @@ func TestTemplatesPromiseWhatTheirMachinesHad(t *testing.T) {
 		tn.release()
 		tn.g.Eventually(func() bool { return apierrors.IsNotFound(tn.get(machineName, m)) }).Should(gomega.BeTrue())
 	})
-	tn.promises(infrav1.CapacityObservedReason, "8", "32Gi", linux)
+	tn.promises(templateName, infrav1.CapacityObservedReason, "8", "32Gi", linux)
+
+	// The group is at zero now, and a rollout gives it a new template.
+	tn.machineTemplate("next", cluster)
+	tn.promises("next", infrav1.CapacityObservedReason, "8", "32Gi", linux)
 }
 
 // keepsPromise expects nothing at all to be written to the template during the step and
