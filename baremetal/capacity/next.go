@@ -17,6 +17,7 @@ limitations under the License.
 package capacity
 
 import (
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -126,9 +127,7 @@ func capacityOf(given Given, promised Promise, machines []Machine) corev1.Resour
 			list[name] = former
 		}
 	}
-	for name, quantity := range given.Capacity {
-		list[name] = quantity
-	}
+	maps.Copy(list, given.Capacity)
 	if len(list) == 0 {
 		return nil
 	}
