@@ -45,8 +45,8 @@ import (
 //	a host                             the claim that it names, or named
 //	a host becomes free                the first waiting claim that it suits, then
 //	                                   the next, see package pool
-//	a HostDeployPolicy                 those that wait, and those with a host in
-//	                                   its namespace
+//	a HostDeployPolicy                 those that wait, those of which a pass is under
+//	                                   way, and those with a host in its namespace
 //	the labels of a Namespace          its claims
 //	a Secret                           those that name it, or whose copy it is
 //	rights on Secrets of a namespace   its claims, and those with a host there
@@ -119,7 +119,8 @@ func enqueueConsumer(host *bmov1alpha1.BareMetalHost, queue requests) {
 }
 
 // policyToClaims wakes the claims that a policy may let in, and those that have
-// a host under it.
+// a host under it. A pass that is under way may have read the policies before, so
+// its claim is among the former even if it does not wait yet.
 func (r *Reconciler) policyToClaims(ctx context.Context, object client.Object) []reconcile.Request {
 	var out []reconcile.Request
 	for _, key := range r.Pool.Waiting() {

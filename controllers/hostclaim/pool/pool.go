@@ -37,7 +37,9 @@ type Pool struct {
 	// taken are the hosts that were picked, by the claims that try to bind them.
 	taken   map[types.NamespacedName]types.NamespacedName
 	waiting waitingList
-	wake    func(types.NamespacedName) // nil until the source has started
+	// passes are the claims of which a pass is under way.
+	passes map[types.NamespacedName]bool
+	wake   func(types.NamespacedName) // nil until the source has started
 }
 
 // shelf holds the free hosts of one namespace, sorted by name.
@@ -60,6 +62,7 @@ func New() *Pool {
 		free:    map[string]*shelf{},
 		taken:   map[types.NamespacedName]types.NamespacedName{},
 		waiting: newWaitingList(),
+		passes:  map[types.NamespacedName]bool{},
 	}
 }
 

@@ -362,6 +362,22 @@ func TestNothingIsMissedDuringAPass(t *testing.T) {
 	}
 }
 
+// A pass finds out what policies say before it enters the claim. A policy that
+// comes in between must find the claim, or it is never told of it.
+func TestClaimWhosePassIsUnderWayCountsAsWaiting(t *testing.T) {
+	p, _ := newPool(t)
+	old, young := waiterFor(t, "old", 2), waiterFor(t, "young", 1)
+	p.Enter(young)
+	end := p.Begin(old.Claim)
+	expect(t, "before the claim is entered", p.Waiting(), []types.NamespacedName{young.Claim, old.Claim})
+	p.Enter(old)
+	expect(t, "once it is entered", p.Waiting(), []types.NamespacedName{old.Claim, young.Claim})
+	p.Leave(old.Claim)
+	expect(t, "while the pass goes on without a wish", p.Waiting(), []types.NamespacedName{young.Claim, old.Claim})
+	end()
+	expect(t, "when the pass is over", p.Waiting(), []types.NamespacedName{young.Claim})
+}
+
 func TestNobodyIsWokenBeforeTheQueueIsThere(t *testing.T) {
 	p := New()
 	p.Enter(waiterFor(t, "claim", 0))
