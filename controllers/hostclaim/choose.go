@@ -34,6 +34,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selection"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
@@ -155,14 +156,14 @@ func (r *Reconciler) bind(ctx context.Context, s *scope, host *bmov1alpha1.BareM
 		return err
 	}
 	marked := lease.MarkedHost(host, s.claim)
-	if err := r.Client.Patch(ctx, marked, locked(host)); err != nil {
+	if err := r.Client.Patch(ctx, marked, apply.Locked(host)); err != nil {
 		return fmt.Errorf("mark the host: %w", err)
 	}
 	if err := r.holds(ctx, s, marked); err != nil {
 		return errors.Join(err, r.unmark(ctx, s, marked))
 	}
 	after := lease.Bind(marked, s.claim)
-	if err := r.Client.Patch(ctx, after, locked(marked)); err != nil {
+	if err := r.Client.Patch(ctx, after, apply.Locked(marked)); err != nil {
 		return fmt.Errorf("bind host: %w", err)
 	}
 	s.host, s.step, s.justBound = after, lease.Keep, true

@@ -30,6 +30,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selection"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
@@ -44,7 +45,7 @@ func (r *Reconciler) report(ctx context.Context, s *scope, out progress.Outcome)
 	before := s.claim.DeepCopy()
 	status.LastUpdated = &metav1.Time{Time: r.Clock.Now()}
 	s.claim.Status = status
-	if err := r.Client.Status().Patch(ctx, s.claim, locked(before)); err != nil {
+	if err := r.Client.Status().Patch(ctx, s.claim, apply.Locked(before)); err != nil {
 		return fmt.Errorf("write the status: %w", err)
 	}
 	r.announce(before.Status, s)

@@ -34,6 +34,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/watching"
 )
 
@@ -126,7 +127,7 @@ func (r *Reconciler) policyToClaims(ctx context.Context, object client.Object) [
 	for _, key := range r.Pool.Waiting() {
 		out = append(out, request(key))
 	}
-	return append(out, r.claims(ctx, client.MatchingFields{HostNamespaceIndex: object.GetNamespace()})...)
+	return append(out, r.claims(ctx, client.MatchingFields{index.ClaimsByHostNamespace: object.GetNamespace()})...)
 }
 
 // namespaceToClaims wakes the claims of a namespace whose labels changed.
@@ -137,7 +138,7 @@ func (r *Reconciler) namespaceToClaims(ctx context.Context, object client.Object
 // FactsToClaims wakes the claim that publishes, or would like to publish, the
 // facts of its host under the name of an object.
 func (r *Reconciler) FactsToClaims(ctx context.Context, object client.Object) []reconcile.Request {
-	return r.claims(ctx, client.InNamespace(object.GetNamespace()), client.MatchingFields{FactsIndex: object.GetName()})
+	return r.claims(ctx, client.InNamespace(object.GetNamespace()), client.MatchingFields{index.ClaimsByFacts: object.GetName()})
 }
 
 // SecretToClaims wakes the claims that a Secret concerns; with an empty name,
@@ -146,10 +147,10 @@ func (r *Reconciler) SecretToClaims(ctx context.Context, namespace, name string)
 	var out []reconcile.Request
 	if name == "" {
 		out = append(r.claims(ctx, client.InNamespace(namespace)),
-			r.claims(ctx, client.MatchingFields{HostNamespaceIndex: namespace})...)
+			r.claims(ctx, client.MatchingFields{index.ClaimsByHostNamespace: namespace})...)
 	} else {
-		out = append(r.claims(ctx, client.MatchingFields{SecretIndex: namespace + "/" + name}),
-			r.claims(ctx, client.MatchingFields{SecretIndex: name})...)
+		out = append(r.claims(ctx, client.MatchingFields{index.ClaimsBySecret: namespace + "/" + name}),
+			r.claims(ctx, client.MatchingFields{index.ClaimsBySecret: name})...)
 	}
 	for _, claim := range out {
 		r.rotations.forget(claim.NamespacedName)
