@@ -100,7 +100,7 @@ func (r *Reconciler) hostHandler() handler.EventHandler {
 			seen(e.ObjectNew, queue)
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue requests) {
-			r.Pool.Drop(client.ObjectKeyFromObject(e.Object))
+			r.Pool.Forget(client.ObjectKeyFromObject(e.Object))
 			r.Metrics.hostGone(client.ObjectKeyFromObject(e.Object))
 			if host, ok := e.Object.(*bmov1alpha1.BareMetalHost); ok {
 				enqueueConsumer(host, queue)

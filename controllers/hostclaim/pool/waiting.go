@@ -196,9 +196,9 @@ func (p *Pool) offerLocked(key types.NamespacedName) {
 	}
 }
 
-// suits says that a claim could use a host, as far as the pool knows.
+// suits says that a claim could use a free host, as far as the pool knows.
 func (w *waiter) suits(host *bmov1alpha1.BareMetalHost) bool {
-	return slices.Contains(w.Namespaces, host.Namespace) && selection.Fits(w.Criteria, host) == ""
+	return slices.Contains(w.Namespaces, host.Namespace) && selection.Suits(w.Criteria, host) == ""
 }
 
 func (l *waitingList) insert(w *waiter) {
