@@ -39,7 +39,12 @@ import (
 
 // choose selects a host for a claim without one and binds it.
 func (r *Reconciler) choose(ctx context.Context, s *scope) progress.Outcome {
-	if s.step != lease.Choose {
+	switch s.step {
+	case lease.Choose:
+	case lease.Rest:
+		return s.waitForHost(infrav1.ReservedReason,
+			"The claim is kept for the next machine, and has no host; it looks for one when a machine uses it")
+	default:
 		return progress.Outcome{}
 	}
 	if len(s.moved) > 0 {

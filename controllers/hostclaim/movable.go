@@ -34,7 +34,7 @@ import (
 // and lets go of one that has no such host any more. A lost host still counts:
 // in a move the claim would forget that it ever had one.
 func (r *Reconciler) guardMove(ctx context.Context, s *scope) progress.Outcome {
-	if s.step != lease.Keep && s.step != lease.Choose {
+	if s.step != lease.Keep && s.step != lease.Choose && s.step != lease.Rest {
 		return progress.Outcome{}
 	}
 	return progress.Failed(r.blockMove(ctx, s.claim, s.crossing()))

@@ -35,7 +35,10 @@ import (
 // settle finds out where the claim stands with its host, and kills an intent
 // that did not come to a bind. It ends with s.step.
 func (r *Reconciler) settle(ctx context.Context, s *scope) progress.Outcome {
-	b := lease.Binding{Deleting: deleting(s.claim), Own: s.host != nil, Record: record(s.claim), Moved: len(s.moved) > 0}
+	b := lease.Binding{
+		Deleting: deleting(s.claim), Reserved: lease.Reserved(s.claim),
+		Own: s.host != nil, Record: record(s.claim), Moved: len(s.moved) > 0,
+	}
 	s.marked = slices.DeleteFunc(s.marked, s.recorded)
 	b.Marked = len(s.marked) > 0
 	b.NobodyNamesUs = s.brandNew && b.Record == lease.Unrecorded

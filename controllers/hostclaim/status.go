@@ -82,7 +82,7 @@ func statusOf(s *scope, out progress.Outcome, now time.Time) bmov1alpha1.HostCla
 		status.PoweredOn = s.host.Status.PoweredOn
 	case s.step == lease.ReportLost:
 		status.PoweredOn = false
-	case s.step == lease.Choose && out.Err() == nil:
+	case (s.step == lease.Choose || s.step == lease.Rest) && out.Err() == nil:
 		status.BareMetalHost = nil
 		status.PoweredOn = false
 	}

@@ -214,6 +214,10 @@ func TestStatusOf(t *testing.T) {
 			given: scope{claim: newClaim(), step: lease.Choose, bindWait: progress.Wait{Reason: "NoBareMetalHost", Message: "1 host seen"}},
 			want:  unbound("NoBareMetalHost"),
 		},
+		"is kept for the next machine and has no host": {
+			given: scope{claim: newClaim(), step: lease.Rest, bindWait: progress.Wait{Reason: "Reserved", Message: "no host"}},
+			want:  unbound("Reserved"),
+		},
 		"keeps its intent when a bind failed on the way": {
 			given: scope{claim: newClaim(recorded(metav1.ConditionUnknown, "Binding", "")), step: lease.Choose},
 			out:   progress.Failed(errors.New("conflict")),
