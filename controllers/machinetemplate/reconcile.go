@@ -33,6 +33,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/capacity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostview"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
@@ -119,7 +120,7 @@ func (r *Reconciler) write(ctx context.Context, before, after *infrav1.Metal3Mac
 	if same(before.Status, after.Status) {
 		return nil
 	}
-	err := r.Client.Status().Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	err := r.Client.Status().Patch(ctx, after, apply.Locked(before))
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("write status of Metal3MachineTemplate: %w", err)
 	}
