@@ -112,8 +112,7 @@ func (a *Access) setServer(name string, cluster *clientcmdapi.Cluster) error {
 // says whether there is nothing in it but a host, a port and a path.
 func canonical(server string) (string, bool) {
 	parsed, err := url.Parse(server)
-	if err != nil || parsed.User != nil || parsed.RawQuery != "" || parsed.ForceQuery || parsed.Fragment != "" ||
-		!hostname(parsed.Hostname()) || strings.HasSuffix(parsed.Host, ":") || strings.Contains(parsed.Path, "//") || strings.Contains(parsed.Path, "..") {
+	if err != nil || !plain(parsed) {
 		return "", false
 	}
 	host := strings.ToLower(parsed.Hostname())
@@ -124,6 +123,14 @@ func canonical(server string) (string, bool) {
 		host = "[" + host + "]"
 	}
 	return (&url.URL{Scheme: "https", Host: host, Path: strings.TrimRight(parsed.Path, "/")}).String(), true
+}
+
+// plain says that a URL has no credentials, query or fragment, and that host and path
+// are what they seem to be.
+func plain(u *url.URL) bool {
+	return u.User == nil && u.RawQuery == "" && !u.ForceQuery && u.Fragment == "" &&
+		hostname(u.Hostname()) && !strings.HasSuffix(u.Host, ":") &&
+		!strings.Contains(u.Path, "//") && !strings.Contains(u.Path, "..")
 }
 
 // hostname says that a text is an address or a name in DNS.

@@ -155,26 +155,32 @@ func (c *connection) serve(ctx context.Context, target identity.Target) (time.Du
 }
 
 // guard looks at the connection whenever a request has failed or the token changes,
-// until there is a problem.
+// until there is a problem. A cluster whose requests fail although nothing is found
+// is not looked at all the time.
 func (c *connection) guard(ctx context.Context, target identity.Target) *identity.Problem {
+	var found trouble
+	var doubt bool
+	var rest <-chan time.Time
 	for {
-		rights := true
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-rest:
+			rest = nil
 		case <-c.renewed:
-		case trouble := <-c.wire.troubles:
-			if trouble.problem != nil {
-				return trouble.problem
+			found.forbidden, doubt, rest = true, true, nil
+		case next := <-c.wire.troubles:
+			if next.problem != nil {
+				return next.problem
 			}
-			rights = trouble.forbidden
+			found.forbidden, doubt = found.forbidden || next.forbidden, true
 		}
-		if problem := c.look(ctx, target, rights); problem != nil {
+		if !doubt || rest != nil {
+			continue
+		}
+		if problem := c.look(ctx, target, found.forbidden); problem != nil {
 			return problem
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(wait.Jitter(spacing, 0.5)):
-		}
+		found, doubt, rest = trouble{}, false, time.After(wait.Jitter(spacing, 0.5))
 	}
 }

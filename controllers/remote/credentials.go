@@ -71,24 +71,21 @@ func (r *Registry) startLocked(c *credentials) {
 	c.cancel = cancel
 	r.loops.Go(func() {
 		r.follow(ctx, c)
-		r.options.Secrets.Drop(c.ref.Namespace)
 		if err := r.options.Secrets.ReleaseTenant(context.WithoutCancel(ctx), r.options.Cached, c.ref.Namespace); err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "Watch of Secrets not ended", "namespace", c.ref.Namespace)
 		}
 	})
 }
 
-// site is what the users get now.
-func (c *credentials) site() (Site, error) {
+// state is what the users get now.
+func (c *credentials) state() state {
 	switch {
 	case c.problem != nil:
-		return Site{}, c.problem
+		return state{problem: c.problem}
 	case c.current == nil:
-		return Site{}, connecting()
-	case c.current.state.problem != nil:
-		return Site{}, c.current.state.problem
+		return state{}
 	default:
-		return c.current.state.site, nil
+		return c.current.state
 	}
 }
 
@@ -166,15 +163,16 @@ func (r *Registry) use(ctx context.Context, c *credentials, access *kubeconfig.A
 		r.mu.Unlock()
 		return
 	}
-	var users []User
-	if (c.problem == nil) != (problem == nil) || problem != nil && *c.problem != *problem {
-		users = slices.Collect(maps.Keys(c.users))
-	}
+	before := c.state()
 	c.problem = problem
 	if access == nil {
 		r.holdLocked(c, nil, nil)
 	} else {
 		r.leadLocked(c, *access)
+	}
+	var users []User
+	if !before.same(c.state()) {
+		users = slices.Collect(maps.Keys(c.users))
 	}
 	r.mu.Unlock()
 	r.wake(ctx, users)

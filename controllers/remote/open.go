@@ -25,7 +25,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/flowcontrol"
@@ -112,11 +111,14 @@ func (c *connection) await(ctx context.Context, target identity.Target, filled <
 // newCache returns a cache of what belongs to claims of ours in one namespace, which
 // wakes those whom a change concerns.
 func (c *connection) newCache(ctx context.Context, config *rest.Config, namespace string) (cache.Cache, error) {
-	ours, err := labels.NewRequirement(infrav1.OriginKey, selection.Exists, nil)
+	ours, err := labels.Parse(infrav1.OriginKey)
 	if err != nil {
 		return nil, err
 	}
-	of := cache.ByObject{Label: labels.NewSelector().Add(*ours)}
+	published, err := labels.Parse(infrav1.ClaimUIDLabel)
+	if err != nil {
+		return nil, err
+	}
 	secrets := &metav1.PartialObjectMetadata{}
 	secrets.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 	held, err := cache.New(config, cache.Options{
@@ -126,8 +128,9 @@ func (c *connection) newCache(ctx context.Context, config *rest.Config, namespac
 		DefaultWatchErrorHandler:    func(context.Context, *toolscache.Reflector, error) {}, // the wire has seen it
 		ReaderFailOnMissingInformer: true,
 		ByObject: map[client.Object]cache.ByObject{
-			&bmov1alpha1.HostClaim{}: of, secrets: of,
-			&bmov1alpha1.HardwareData{}: {Transform: stripForeign},
+			&bmov1alpha1.HostClaim{}:    {Label: ours},
+			secrets:                     {Label: ours},
+			&bmov1alpha1.HardwareData{}: {Label: published}, // hosts may be in the same namespace, with their own
 		},
 	})
 	if err != nil {
@@ -192,24 +195,6 @@ func originOfOwner(ctx context.Context, claims client.Reader, o client.Object) s
 		}
 	}
 	return ""
-}
-
-// stripForeign drops the details of HardwareData that no claim owns: those of
-// baremetal-operator, for hosts in the same namespace.
-func stripForeign(o any) (any, error) {
-	data, ok := o.(*bmov1alpha1.HardwareData)
-	if !ok {
-		return o, nil
-	}
-	data.ManagedFields = nil
-	for _, owner := range data.OwnerReferences {
-		if owner.Kind == hostclaim.Kind {
-			return data, nil
-		}
-	}
-	data.Spec = bmov1alpha1.HardwareDataSpec{}
-	data.Annotations, data.Labels = nil, nil
-	return data, nil
 }
 
 // halfCached reads from the cache what is in it, and all else from the server.

@@ -171,8 +171,8 @@ func (w *wire) answered(err error) *identity.Problem {
 	}
 }
 
-// problem says what it means that a request got no answer.
-func (w *wire) problem(err error, expired bool) error {
+// failure says what it means that a request got no answer, or not all of it.
+func (w *wire) failure(err error, expired bool) error {
 	var timeout net.Error
 	if expired || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) ||
 		errors.As(err, &timeout) && timeout.Timeout() {
@@ -232,5 +232,7 @@ func timedOut(err error) *identity.Problem {
 // errMissing is the answer no to the question whether there is a right.
 var errMissing = errors.New("the right is missing")
 
-// errTooLarge is an answer that is not read to its end.
-var errTooLarge = fmt.Errorf("the answer is larger than %d bytes", maxAnswer)
+// tooLarge is an answer that is not read to its end.
+func (w *wire) tooLarge() error {
+	return &failure{problem: unreachable(w.server, fmt.Sprintf("an answer of it is larger than %d bytes", w.maxAnswer))}
+}

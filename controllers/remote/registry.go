@@ -77,6 +77,8 @@ type Options struct {
 	Rate process.Rate
 	// RequestTimeout bounds each request. Optional.
 	RequestTimeout time.Duration
+	// MaxAnswer bounds how many bytes of one answer are read. Optional.
+	MaxAnswer int64
 	// Denied are addresses that are never connected to, whatever name led there. See
 	// LocalAddresses. Optional.
 	Denied []netip.Prefix
@@ -138,6 +140,9 @@ func (o *Options) setDefaults() {
 	if o.RequestTimeout == 0 {
 		o.RequestTimeout = 10 * time.Second
 	}
+	if o.MaxAnswer == 0 {
+		o.MaxAnswer = 64 << 20
+	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
@@ -180,7 +185,14 @@ func (r *Registry) Site(_ context.Context, user User, ref identity.Ref) (Site, e
 		m.credentials.users[user] = struct{}{}
 		r.leaveLocked(user, before)
 	}
-	return m.credentials.site()
+	switch s := m.credentials.state(); {
+	case s.problem != nil:
+		return Site{}, s.problem
+	case s.pending():
+		return Site{}, connecting()
+	default:
+		return s.site, nil
+	}
 }
 
 // Release forgets a user. The connection of the last one is closed.
@@ -240,6 +252,7 @@ func (r *Registry) leaveLocked(user User, c *credentials) {
 		return
 	}
 	delete(r.credentials, c.ref)
+	r.options.Secrets.Drop(c.ref.Namespace)
 	c.cancel()
 	r.holdLocked(c, nil, nil)
 }

@@ -18,11 +18,9 @@ package remote
 
 import (
 	"context"
-	"io"
 	"net"
 	"net/http"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,9 +29,6 @@ import (
 )
 
 const (
-	// maxAnswer bounds what is read of one answer, after decompression. Events of a
-	// watch are bounded by client-go, at 16 MiB each.
-	maxAnswer = 64 << 20
 	// maxHeader bounds the headers of an answer.
 	maxHeader = 64 << 10
 	// maxWatch bounds a watch that does not say how long it wants to be.
@@ -56,6 +51,7 @@ type wire struct {
 	server    string
 	agent     string
 	timeout   time.Duration
+	maxAnswer int64
 	metrics   *measurements
 	certified bool // there is a client certificate
 
@@ -86,7 +82,7 @@ func newWire(access kubeconfig.Access, o Options, m *measurements) *wire {
 			IdleConnTimeout:        90 * time.Second,
 			MaxResponseHeaderBytes: maxHeader,
 		},
-		server: access.Server, agent: o.UserAgent, timeout: o.RequestTimeout, metrics: m,
+		server: access.Server, agent: o.UserAgent, timeout: o.RequestTimeout, maxAnswer: o.MaxAnswer, metrics: m,
 		certified: len(access.ClientCertificate) > 0,
 		lanes:     make(chan struct{}, lanes), troubles: make(chan trouble, 1),
 	}
@@ -107,25 +103,34 @@ func (w *wire) close() {
 // for the cache; and for the users, who share the lanes.
 
 func (w *wire) forLooks() *http.Client {
-	return httpClient(w.send)
+	return httpClient(func(request *http.Request) (*http.Response, error) { return w.send(request, nil) })
 }
 
 func (w *wire) forCache() *http.Client {
-	return httpClient(w.observed)
+	return httpClient(func(request *http.Request) (*http.Response, error) {
+		response, err := w.send(request, w.report)
+		if err == nil && response.StatusCode == http.StatusNotFound {
+			w.report(trouble{}) // the kind is gone
+		}
+		return response, err
+	})
 }
 
 func (w *wire) forUsers() *http.Client {
 	return httpClient(func(request *http.Request) (*http.Response, error) {
-		free, err := w.enter(request.Context())
+		leave, err := w.enter(request.Context())
 		if err != nil {
+			if request.Body != nil {
+				_ = request.Body.Close() // a RoundTripper does, and nobody else
+			}
 			return nil, err
 		}
-		response, err := w.observed(request)
+		response, err := w.send(request, w.report)
 		if err != nil {
-			free()
+			leave()
 			return nil, err
 		}
-		response.Body = &body{ReadCloser: response.Body, done: free, left: maxAnswer}
+		response.Body = &closing{ReadCloser: response.Body, then: leave}
 		return response, nil
 	})
 }
@@ -160,21 +165,6 @@ func (w *wire) enter(ctx context.Context) (free func(), err error) {
 	}
 }
 
-// observed sends a request and reports what went wrong with it.
-func (w *wire) observed(request *http.Request) (*http.Response, error) {
-	response, err := w.send(request)
-	switch {
-	case request.Context().Err() != nil: // whoever asked has lost interest
-	case err != nil:
-		w.report(trouble{problem: timedOut(err)})
-	case response.StatusCode == http.StatusForbidden:
-		w.report(trouble{forbidden: true})
-	case response.StatusCode == http.StatusUnauthorized, response.StatusCode >= http.StatusInternalServerError:
-		w.report(trouble{})
-	}
-	return response, err
-}
-
 // forget takes back what was reported before.
 func (w *wire) forget() {
 	select {
@@ -190,13 +180,14 @@ func (w *wire) report(t trouble) {
 	}
 }
 
-// send sends a request with the credentials, in bounded time. An error is an
-// identity.Problem, unless whoever asked has given up.
-func (w *wire) send(request *http.Request) (*http.Response, error) {
+// send sends a request with the credentials, in bounded time, and reports what went
+// wrong with it to whoever is to know. An error wraps an identity.Problem, unless
+// whoever asked has given up.
+func (w *wire) send(request *http.Request, report func(trouble)) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(request.Context())
 	headers, whole := w.limits(request)
-	expired := &atomic.Bool{}
-	timer := time.AfterFunc(headers, func() { expired.Store(true); cancel() })
+	answer := &answer{wire: w, request: request, report: report, cancel: cancel, left: w.maxAnswer}
+	answer.timer = time.AfterFunc(headers, answer.expire)
 	out := request.Clone(ctx)
 	out.Header.Set("User-Agent", w.agent)
 	out.Header.Del("Authorization")
@@ -206,21 +197,26 @@ func (w *wire) send(request *http.Request) (*http.Response, error) {
 	response, err := w.transport.RoundTrip(out)
 	w.metrics.sent(response)
 	if err != nil {
-		timer.Stop()
-		cancel()
-		if request.Context().Err() != nil {
-			return nil, request.Context().Err()
-		}
-		return nil, w.problem(err, expired.Load())
+		answer.end()
+		return nil, answer.failed(err)
 	}
-	timer.Reset(whole)
-	// client-go would wait as long as the other side says, and ask again.
+	answer.timer.Reset(whole)
+	answer.ReadCloser, response.Body = response.Body, answer
+	// client-go would wait for as long as the other side says, and ask again.
 	response.Header.Del("Retry-After")
-	response.Body = &body{
-		ReadCloser: response.Body, left: allowance(request),
-		done: func() { timer.Stop(); cancel() },
+	if report != nil {
+		reportStatus(response.StatusCode, report)
 	}
 	return response, nil
+}
+
+func reportStatus(code int, report func(trouble)) {
+	switch {
+	case code == http.StatusForbidden:
+		report(trouble{forbidden: true})
+	case code == http.StatusUnauthorized, code >= http.StatusInternalServerError:
+		report(trouble{})
+	}
 }
 
 // limits says how long the headers of an answer and the whole of it may take.
@@ -239,43 +235,4 @@ func (w *wire) limits(request *http.Request) (headers, whole time.Duration) {
 // watches says that the answer to a request has no end of its own.
 func watches(request *http.Request) bool {
 	return request.URL.Query().Get("watch") != ""
-}
-
-// allowance says how many bytes of an answer are read.
-func allowance(request *http.Request) int64 {
-	if watches(request) {
-		return -1
-	}
-	return maxAnswer
-}
-
-// body is the body of an answer, with a limit.
-type body struct {
-	io.ReadCloser
-
-	left int64 // negative means no limit
-	done func()
-	once sync.Once
-}
-
-// Read reads up to the limit and fails there.
-func (b *body) Read(p []byte) (int, error) {
-	if b.left == 0 {
-		return 0, errTooLarge
-	}
-	if b.left > 0 && int64(len(p)) > b.left {
-		p = p[:b.left]
-	}
-	n, err := b.ReadCloser.Read(p)
-	if b.left > 0 {
-		b.left -= int64(n)
-	}
-	return n, err
-}
-
-// Close ends the answer.
-func (b *body) Close() error {
-	err := b.ReadCloser.Close()
-	b.once.Do(b.done)
-	return err
 }
