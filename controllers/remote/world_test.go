@@ -31,6 +31,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/workqueue"
@@ -74,18 +75,15 @@ type world struct {
 // newWorld starts a registry that reads Secrets as the administrator.
 func newWorld(t *testing.T, change ...func(*remote.Options)) *world {
 	t.Helper()
-	secrets, err := secretwatch.NewForConfig(server.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
 	w := &world{tenant: server.Namespace(t), woken: make(chan types.NamespacedName, 1000), values: prometheus.NewRegistry()}
 	options := remote.Options{
-		Live: server.Client, Cached: server.Client, Secrets: secrets, Metrics: w.values, UserAgent: "test",
+		Live: server.Client, Cached: server.Client, Secrets: secretsFor(t, server.Config), Metrics: w.values, UserAgent: "test",
 		RequestTimeout: 2 * time.Second,
 	}
 	for _, c := range change {
 		c(&options)
 	}
+	var err error
 	if w.Registry, err = remote.New(options); err != nil {
 		t.Fatal(err)
 	}
@@ -98,9 +96,44 @@ func newWorld(t *testing.T, change ...func(*remote.Options)) *world {
 	if err := source.Start(t.Context(), queue); err != nil {
 		t.Fatal(err)
 	}
-	run(t, secrets.Start)
+	run(t, options.Secrets.Start)
 	run(t, w.Start)
 	return w
+}
+
+func secretsFor(t *testing.T, config *rest.Config) *secretwatch.Watch {
+	t.Helper()
+	secrets, err := secretwatch.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secrets
+}
+
+// asUser has the registry read Secrets as somebody who has no rights yet.
+func asUser(t *testing.T, name string) func(*remote.Options) {
+	t.Helper()
+	config := rest.CopyConfig(server.Config)
+	config.Impersonate.UserName = name
+	live, err := client.New(config, client.Options{Scheme: server.Client.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(o *remote.Options) { o.Live, o.Secrets = live, secretsFor(t, config) }
+}
+
+// permitSecrets gives somebody the rights of the provider on the Secrets of the tenant.
+func (w *world) permitSecrets(t *testing.T, user string) {
+	t.Helper()
+	named := metav1.ObjectMeta{Namespace: w.tenant, Name: "secrets"}
+	server.Create(t,
+		&rbacv1.Role{ObjectMeta: named, Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list", "watch"}},
+		}},
+		&rbacv1.RoleBinding{
+			ObjectMeta: named, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: named.Name},
+			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+		})
 }
 
 // run keeps something going until the test ends.
