@@ -160,18 +160,22 @@ func (c *connection) listen(ctx context.Context, held cache.Cache, kind client.O
 	if err != nil {
 		return err
 	}
-	tell := func(object any) {
+	of := func(object any) string {
 		if gone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
 			object = gone.Obj
 		}
 		if o, ok := object.(client.Object); ok {
-			c.registry.changed(ctx, c, origin(o))
+			return origin(o)
 		}
+		return ""
 	}
+	tell := func(object any) { c.registry.changed(ctx, c, of(object)) }
 	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 		AddFunc: tell, DeleteFunc: tell,
 		UpdateFunc: func(before, after any) {
-			tell(before)
+			if of(before) != of(after) {
+				tell(before)
+			}
 			tell(after)
 		},
 	})

@@ -17,38 +17,219 @@ limitations under the License.
 package remote_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/remote"
 )
 
-func TestSite(t *testing.T) {
-	w, h := newWorld(t), newHosts(t, rules())
-	w.secret(t, "infra", h.kubeconfig(t, h.token(t, "bound")))
-	user := w.machine("m-0")
-	w.Bind(user, "origin-0")
-	site := w.site(t, user, w.ref("infra"))
+// hardware is what is published for a claim.
+func (h hosts) hardware(claim *bmov1alpha1.HostClaim) *bmov1alpha1.HardwareData {
+	return &bmov1alpha1.HardwareData{ObjectMeta: metav1.ObjectMeta{
+		Namespace: h.namespace, Name: claim.Name + infrav1.HardwareDataSuffix,
+		Labels: map[string]string{infrav1.ClaimUIDLabel: string(claim.UID)},
+		OwnerReferences: []metav1.OwnerReference{
+			{APIVersion: bmov1alpha1.GroupVersion.String(), Kind: "HostClaim", Name: claim.Name, UID: claim.UID},
+		},
+	}}
+}
 
-	server.Create(t, h.claim("m-0", "origin-0"), h.claim("other", ""))
-	found := wait(t, w, func() ([]string, bool) {
+func (h hosts) copied(name, origin string) *corev1.Secret {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: h.namespace, Name: name}, Data: map[string][]byte{"value": []byte("x")}}
+	if origin != "" {
+		secret.Labels = map[string]string{infrav1.OriginKey: origin}
+	}
+	return secret
+}
+
+func TestSiteReads(t *testing.T) {
+	w, h := newWorld(t), newHosts(t, rules())
+	first, other := h.claim("m-0", "origin-0"), h.claim("other", "")
+	server.Create(t, first, other, h.claim("m-1", "origin-1"), h.copied("ours", "origin-0"), h.copied("other", ""))
+	foreign := &bmov1alpha1.HardwareData{ObjectMeta: metav1.ObjectMeta{Namespace: h.namespace, Name: "host"}}
+	server.Create(t, h.hardware(first), foreign)
+	w.secret(t, "infra", h.kubeconfig(t, h.token(t, "bound")))
+	site := w.site(t, w.machine("m-0"), w.ref("infra"))
+
+	t.Run("its target", func(t *testing.T) {
+		got := site.Target
+		if got.CAHash == "" {
+			t.Error("the authority is not named")
+		}
+		got.CAHash = ""
+		if diff := cmp.Diff(identity.Target{Server: strings.TrimRight(server.Config.Host, "/"), Namespace: h.namespace}, got); diff != "" {
+			t.Error(diff)
+		}
+	})
+	t.Run("claims by origin", func(t *testing.T) {
 		var claims bmov1alpha1.HostClaimList
 		if err := site.Client.List(t.Context(), &claims, client.MatchingFields{remote.OriginIndex: "origin-0"}); err != nil {
 			t.Fatal(err)
 		}
-		var names []string
-		for _, c := range claims.Items {
-			names = append(names, c.Name)
+		if len(claims.Items) != 1 || claims.Items[0].Name != "m-0" {
+			t.Errorf("found %v", claims.Items)
 		}
-		return names, len(names) > 0
 	})
-	if diff := cmp.Diff([]string{"m-0"}, found); diff != "" {
+	t.Run("only claims with an origin", func(t *testing.T) {
+		var claims bmov1alpha1.HostClaimList
+		if err := site.Client.List(t.Context(), &claims); err != nil {
+			t.Fatal(err)
+		}
+		if len(claims.Items) != 2 {
+			t.Errorf("found %d claims", len(claims.Items))
+		}
+		if err := site.Client.Get(t.Context(), client.ObjectKeyFromObject(other), other.DeepCopy()); !apierrors.IsNotFound(err) {
+			t.Errorf("the other claim is in the cache: %v", err)
+		}
+		if err := site.Live.Get(t.Context(), client.ObjectKeyFromObject(other), other.DeepCopy()); err != nil {
+			t.Errorf("the other claim is not read live: %v", err)
+		}
+	})
+	t.Run("only published facts", func(t *testing.T) {
+		var facts bmov1alpha1.HardwareDataList
+		if err := site.Client.List(t.Context(), &facts); err != nil {
+			t.Fatal(err)
+		}
+		if len(facts.Items) != 1 || facts.Items[0].Name != "m-0-hostclaim" {
+			t.Errorf("found %v", facts.Items)
+		}
+	})
+	t.Run("of Secrets only metadata from the cache", func(t *testing.T) {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+		if err := site.Client.List(t.Context(), list); err != nil {
+			t.Fatal(err)
+		}
+		if len(list.Items) != 1 || list.Items[0].Name != "ours" {
+			t.Errorf("found %v", list.Items)
+		}
+		secret := &corev1.Secret{}
+		if err := site.Client.Get(t.Context(), client.ObjectKey{Namespace: h.namespace, Name: "other"}, secret); err != nil || len(secret.Data) == 0 {
+			t.Errorf("a whole Secret is not read live: %v", err)
+		}
+	})
+	t.Run("nothing of other namespaces", func(t *testing.T) {
+		elsewhere := h.claim("m-2", "origin-2")
+		elsewhere.Namespace = w.tenant
+		if err := site.Client.Create(t.Context(), elsewhere); err == nil {
+			t.Error("a claim was written to another namespace")
+		}
+	})
+}
+
+func TestChangesWakeTheUserOfTheOrigin(t *testing.T) {
+	w, h := newWorld(t), newHosts(t, rules())
+	w.secret(t, "infra", h.kubeconfig(t, h.token(t, "bound")))
+	w.secret(t, "elsewhere", newHosts(t, rules()).kubeconfig(t, "t"))
+	claim := h.claim("m-0", "origin-0")
+	server.Create(t, claim, h.claim("m-1", "origin-1"))
+	for _, name := range []string{"m-0", "m-1", "no-origin"} {
+		w.site(t, w.machine(name), w.ref("infra"))
+	}
+	w.Bind(w.machine("m-0"), "origin-0")
+	w.Bind(w.machine("m-1"), "forgotten")
+	w.Bind(w.machine("m-1"), "origin-1")
+	// Somebody with the same origin, but not in that cluster.
+	w.Bind(w.machine("elsewhere"), "origin-0")
+	w.problem(t, w.machine("elsewhere"), w.ref("elsewhere"), infrav1.IdentityUnauthorizedReason)
+
+	hardware, copied := h.hardware(claim), h.copied("ours", "origin-0")
+	for _, step := range []struct {
+		name string
+		do   func() error
+	}{
+		{"the claim changes", func() error {
+			before := claim.DeepCopy()
+			claim.Annotations = map[string]string{"a": "b"}
+			return server.Client.Patch(t.Context(), claim, client.MergeFrom(before))
+		}},
+		{"facts are published", func() error { return server.Client.Create(t.Context(), hardware) }},
+		{"a Secret is copied", func() error { return server.Client.Create(t.Context(), copied) }},
+		{"the facts go", func() error { return server.Client.Delete(t.Context(), hardware) }},
+		{"the Secret goes", func() error { return server.Client.Delete(t.Context(), copied) }},
+		{"the claim goes", func() error { return server.Client.Delete(t.Context(), claim) }},
+	} {
+		w.forget()
+		if err := step.do(); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-w.woken; got.Name != "m-0" {
+			t.Errorf("%s: %s was woken", step.name, got.Name)
+		}
+	}
+	w.forget()
+	w.Release(w.machine("m-1"))
+	server.Create(t, h.claim("late-1", "origin-1"), h.claim("late-0", "origin-0"))
+	if got := <-w.woken; got.Name != "m-0" {
+		t.Errorf("%s was woken, which had gone", got.Name)
+	}
+}
+
+func TestUsersShareConnections(t *testing.T) {
+	w, h, f := newWorld(t), newHosts(t, rules()), newFront(t)
+	one, other := h.token(t, "one"), h.token(t, "other")
+	w.secret(t, "a", h.kubeconfig(t, one, f.leads))
+	w.secret(t, "b", h.kubeconfig(t, one, f.leads))
+	w.secret(t, "c", h.kubeconfig(t, other, f.leads))
+	each := map[string]int{"hostclaims": 1, "hardwaredata": 1, "secrets": 1}
+	twice := map[string]int{"hostclaims": 2, "hardwaredata": 2, "secrets": 2}
+	g := gomega.NewWithT(t)
+
+	users := map[string]remote.User{}
+	for name, secret := range map[string]string{"a1": "a", "a2": "a", "b1": "b", "c1": "c"} {
+		users[name] = w.machine(name)
+		w.site(t, users[name], w.ref(secret))
+	}
+	g.Eventually(f.watches).Should(gomega.Equal(twice))
+	if diff := cmp.Diff(map[string]float64{"Connected": 2}, w.gauge(t, "capm3_remote_connections")); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(h.namespace, site.Target.Namespace); diff != "" {
+	if diff := cmp.Diff(map[string]float64{machineKind: 4}, w.gauge(t, "capm3_remote_users")); diff != "" {
 		t.Error(diff)
+	}
+
+	w.Release(users["c1"])
+	g.Eventually(f.watches).Should(gomega.Equal(each), "the connection of the last user is closed")
+	w.Release(users["a1"])
+	w.Release(users["a2"])
+	w.site(t, users["b1"], w.ref("b"))
+	if diff := cmp.Diff(each, f.watches()); diff != "" {
+		t.Errorf("b still uses it: %s", diff)
+	}
+	// A user that goes over to other credentials leaves the former ones.
+	w.site(t, users["b1"], w.ref("c"))
+	g.Eventually(f.watches).Should(gomega.Equal(each))
+	w.Release(users["b1"])
+	w.Release(users["b1"])
+	g.Eventually(f.watches).Should(gomega.BeEmpty())
+	if diff := cmp.Diff(map[string]float64{}, w.gauge(t, "capm3_remote_connections")); diff != "" {
+		t.Error(diff)
+	}
+	for _, asked := range f.requests() {
+		if asked.agent != "test" {
+			t.Fatalf("asked as %q", asked.agent)
+		}
+	}
+}
+
+// Whoever joins a connection that is there already is woken too.
+func TestSecondSecretOfAReadyConnection(t *testing.T) {
+	w, h := newWorld(t), newHosts(t, rules())
+	token := h.token(t, "bound")
+	w.secret(t, "a", h.kubeconfig(t, token))
+	w.secret(t, "b", h.kubeconfig(t, token))
+	a := w.site(t, w.machine("a"), w.ref("a"))
+	if b := w.site(t, w.machine("b"), w.ref("b")); a.Client != b.Client {
+		t.Error("they have two connections")
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
@@ -58,6 +59,7 @@ const (
 var server apitest.Server
 
 func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
 	gomega.SetDefaultEventuallyTimeout(patience)
 	gomega.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
 	os.Exit(server.Run(m))
@@ -200,6 +202,36 @@ func wait[T any](t *testing.T, w *world, try func() (T, bool)) T {
 	}
 }
 
+// forget takes back what the controller was woken for so far.
+func (w *world) forget() {
+	for {
+		select {
+		case <-w.woken:
+		default:
+			return
+		}
+	}
+}
+
+// gauge gives the values of a metric with one label, by that label.
+func (w *world) gauge(t *testing.T, name string) map[string]float64 {
+	t.Helper()
+	families, err := w.values.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]float64{}
+	for _, family := range families {
+		if family.GetName() != name {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			out[m.GetLabel()[0].GetValue()] = m.GetGauge().GetValue() + m.GetCounter().GetValue()
+		}
+	}
+	return out
+}
+
 // hosts is a namespace of the other cluster with a service account in it.
 type hosts struct {
 	namespace string
@@ -229,6 +261,19 @@ func newHosts(t *testing.T, rules []rbacv1.PolicyRule) hosts {
 			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: named.Name}},
 		})
 	return h
+}
+
+type rule = rbacv1.PolicyRule
+
+// setRules changes what the account may do.
+func (h hosts) setRules(t *testing.T, rules []rule) {
+	t.Helper()
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: h.namespace, Name: "tenant"}}
+	before := role.DeepCopy()
+	role.Rules = rules
+	if err := server.Client.Patch(t.Context(), role, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // token is a new token of the account, which the server forgets with the Secret of
