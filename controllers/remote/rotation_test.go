@@ -17,9 +17,8 @@ limitations under the License.
 package remote_test
 
 import (
-	"crypto"
+	"crypto/ecdsa"
 	"crypto/rand"
-	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
@@ -204,7 +203,7 @@ func expiring(t *testing.T, token string, end time.Time) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, ok := parsed.(*rsa.PrivateKey)
+	key, ok := parsed.(*ecdsa.PrivateKey)
 	if !ok {
 		t.Fatalf("tokens are signed by a %T", parsed)
 	}
@@ -224,10 +223,11 @@ func expiring(t *testing.T, token string, end time.Time) string {
 	}
 	signed := parts[0] + "." + base64.RawURLEncoding.EncodeToString(payload)
 	sum := sha256.Sum256([]byte(signed))
-	signature, err := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, sum[:])
+	r, second, err := ecdsa.Sign(rand.Reader, key, sum[:])
 	if err != nil {
 		t.Fatal(err)
 	}
+	signature := slices.Concat(r.FillBytes(make([]byte, 32)), second.FillBytes(make([]byte, 32)))
 	return signed + "." + base64.RawURLEncoding.EncodeToString(signature)
 }
 
