@@ -40,20 +40,20 @@ import (
 // pair is a certificate and its key in PEM.
 type pair struct{ certificate, key []byte }
 
-func newPair(t testing.TB, name string) pair {
-	t.Helper()
+func newPair(tb testing.TB, name string) pair {
+	tb.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour)}
 	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	private, err := x509.MarshalECPrivateKey(key)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return pair{
 		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}),

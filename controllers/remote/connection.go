@@ -25,6 +25,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/kubeconfig"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/wire"
 )
 
 const (
@@ -78,7 +79,7 @@ type connection struct {
 	holders map[*credentials]struct{}
 
 	registry *Registry
-	wire     *wire
+	wire     *wire.Wire
 	renewed  chan struct{} // has an entry when the token is another one
 	cancel   context.CancelFunc
 }
@@ -88,7 +89,7 @@ func (r *Registry) connectLocked(access kubeconfig.Access) *connection {
 	ctx, cancel := context.WithCancel(r.running)
 	c := &connection{
 		access: access, holders: map[*credentials]struct{}{},
-		registry: r, wire: newWire(access, r.options, r.metrics),
+		registry: r, wire: wire.New(access, r.options.limits(), r.options.UserAgent, r.metrics.sent),
 		renewed: make(chan struct{}, 1), cancel: cancel,
 	}
 	r.connections[access.Key()] = c
@@ -100,7 +101,7 @@ func (r *Registry) connectLocked(access kubeconfig.Access) *connection {
 // next request carries it; the watches go on. The caller holds Registry.mu.
 func (c *connection) renew(access kubeconfig.Access) {
 	c.access = access
-	c.wire.authorize(access.Authorization())
+	c.wire.Authorize(access.Authorization())
 	nudge(c.renewed)
 }
 
@@ -111,7 +112,7 @@ func (c *connection) renew(access kubeconfig.Access) {
 // While there is a problem, nothing but the looks reaches the cluster. The pauses grow
 // as long as the connection does not hold, and a new token ends them.
 func (c *connection) run(ctx context.Context, target identity.Target) {
-	defer c.wire.close()
+	defer c.wire.Close()
 	delay := newDelay()
 	for {
 		held, problem := c.serve(ctx, target)
@@ -158,7 +159,7 @@ func (c *connection) serve(ctx context.Context, target identity.Target) (time.Du
 // until there is a problem. A cluster whose requests fail although nothing is found
 // is not looked at all the time.
 func (c *connection) guard(ctx context.Context, target identity.Target) *identity.Problem {
-	var found trouble
+	var found wire.Trouble
 	var doubt bool
 	var rest <-chan time.Time
 	for {
@@ -168,19 +169,19 @@ func (c *connection) guard(ctx context.Context, target identity.Target) *identit
 		case <-rest:
 			rest = nil
 		case <-c.renewed:
-			found.forbidden, doubt, rest = true, true, nil
-		case next := <-c.wire.troubles:
-			if next.problem != nil {
-				return next.problem
-			}
-			found.forbidden, doubt = found.forbidden || next.forbidden, true
+			found.Forbidden, doubt, rest = true, true, nil
+		case <-c.wire.Troubled():
+			found, doubt = found.And(c.wire.Take()), true
+		}
+		if found.Problem != nil {
+			return found.Problem
 		}
 		if !doubt || rest != nil {
 			continue
 		}
-		if problem := c.look(ctx, target, found.forbidden); problem != nil {
+		if problem := c.look(ctx, target, found.Forbidden); problem != nil {
 			return problem
 		}
-		found, doubt, rest = trouble{}, false, time.After(wait.Jitter(spacing, 0.5))
+		found, doubt, rest = wire.Trouble{}, false, time.After(wait.Jitter(spacing, 0.5))
 	}
 }

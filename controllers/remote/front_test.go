@@ -18,6 +18,7 @@ package remote_test
 
 import (
 	"encoding/pem"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -118,11 +119,7 @@ func (f *front) count(resource string, n int) {
 func (f *front) watches() map[string]int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	out := map[string]int{}
-	for resource, n := range f.open {
-		out[resource] = n
-	}
-	return out
+	return maps.Clone(f.open)
 }
 
 // requests returns what was asked since the last call.

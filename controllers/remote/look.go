@@ -31,6 +31,9 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 )
 
+// askers is how many questions about rights are under way at a time.
+const askers = 4
+
 // right is one verb on one resource.
 type right struct {
 	group, resource, verb string
@@ -62,7 +65,7 @@ func (c *connection) look(ctx context.Context, target identity.Target, withRight
 		return problem
 	}
 	asker, err := client.New(c.lookConfig(), client.Options{
-		HTTPClient: c.wire.forLooks(), Scheme: c.registry.kinds.scheme, Mapper: c.registry.kinds.mapper,
+		HTTPClient: c.wire.ForLooks(), Scheme: c.registry.kinds.scheme, Mapper: c.registry.kinds.mapper,
 	})
 	if err != nil {
 		return internal(err)
@@ -70,8 +73,13 @@ func (c *connection) look(ctx context.Context, target identity.Target, withRight
 	all := rights()
 	answers := make([]error, len(all))
 	var asked sync.WaitGroup
+	turn := make(chan struct{}, askers)
 	for i := range all {
-		asked.Go(func() { answers[i] = c.ask(ctx, asker, target.Namespace, all[i]) })
+		turn <- struct{}{}
+		asked.Go(func() {
+			answers[i] = c.ask(ctx, asker, target.Namespace, all[i])
+			<-turn
+		})
 	}
 	asked.Wait()
 	var missing []right
@@ -81,7 +89,7 @@ func (c *connection) look(ctx context.Context, target identity.Target, withRight
 			missing = append(missing, all[i])
 		case apierrors.IsForbidden(err): // whoever may not ask finds out by trying
 		case err != nil:
-			return c.wire.answered(err)
+			return c.wire.Meaning(err)
 		}
 	}
 	if len(missing) > 0 {
@@ -108,14 +116,14 @@ func (c *connection) ask(ctx context.Context, asker client.Client, namespace str
 
 // lookConfig is for the few requests of looks, which users must not hold up.
 func (c *connection) lookConfig() *rest.Config {
-	return &rest.Config{Host: c.wire.server, QPS: -1, WarningHandler: rest.NoWarnings{}}
+	return &rest.Config{Host: c.wire.Server(), QPS: -1, WarningHandler: rest.NoWarnings{}}
 }
 
 // lookForKinds asks which kinds the cluster serves.
 func (c *connection) lookForKinds(ctx context.Context, target identity.Target) *identity.Problem {
 	config := c.lookConfig()
 	config.NegotiatedSerializer = serializer.NewCodecFactory(c.registry.kinds.scheme).WithoutConversion()
-	asker, err := rest.UnversionedRESTClientForConfigAndClient(config, c.wire.forLooks())
+	asker, err := rest.UnversionedRESTClientForConfigAndClient(config, c.wire.ForLooks())
 	if err != nil {
 		return internal(err)
 	}
@@ -127,7 +135,7 @@ func (c *connection) lookForKinds(ctx context.Context, target identity.Target) *
 	case apierrors.IsForbidden(err): // whoever may not ask finds out by trying
 		return nil
 	case err != nil:
-		return c.wire.answered(err)
+		return c.wire.Meaning(err)
 	}
 	for _, needed := range []string{"hostclaims", "hardwaredata"} {
 		if !serves(served, needed) {

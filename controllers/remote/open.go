@@ -35,6 +35,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/claimreader"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/wire"
 )
 
 // opened is what a connection has while it holds.
@@ -55,7 +56,7 @@ func (c *connection) open(ctx context.Context, target identity.Target) (*opened,
 	o := &opened{}
 	config := c.config()
 	live, err := client.New(config, client.Options{
-		HTTPClient: c.wire.forUsers(), Scheme: c.registry.kinds.scheme, Mapper: c.registry.kinds.mapper,
+		HTTPClient: c.wire.ForUsers(), Scheme: c.registry.kinds.scheme, Mapper: c.registry.kinds.mapper,
 	})
 	if err != nil {
 		return o, internal(err)
@@ -64,7 +65,7 @@ func (c *connection) open(ctx context.Context, target identity.Target) (*opened,
 	if err != nil {
 		return o, internal(err)
 	}
-	c.wire.forget()
+	c.wire.Forget()
 	filled := make(chan bool, 1)
 	o.running.Go(func() { _ = held.Start(ctx) }) // it ends with the context
 	o.running.Go(func() { filled <- held.WaitForCacheSync(ctx) })
@@ -81,7 +82,7 @@ func (c *connection) open(ctx context.Context, target identity.Target) (*opened,
 func (c *connection) config() *rest.Config {
 	rate := c.registry.options.Rate
 	return &rest.Config{
-		Host:           c.wire.server,
+		Host:           c.wire.Server(),
 		RateLimiter:    flowcontrol.NewTokenBucketRateLimiter(rate.QPS, rate.Burst),
 		WarningHandler: rest.NoWarnings{}, // they would write into our log
 	}
@@ -89,19 +90,20 @@ func (c *connection) config() *rest.Config {
 
 // await waits for the cache. A request that fails meanwhile is followed up.
 func (c *connection) await(ctx context.Context, target identity.Target, filled <-chan bool) *identity.Problem {
-	ctx, cancel := context.WithTimeout(ctx, patience*c.wire.timeout)
+	ctx, cancel := context.WithTimeout(ctx, wire.Patience*c.registry.options.RequestTimeout)
 	defer cancel()
 	for {
 		select {
 		case <-filled:
 			return nil
 		case <-ctx.Done():
-			return silent(target.Server)
-		case trouble := <-c.wire.troubles:
-			if trouble.problem != nil {
-				return trouble.problem
+			return c.wire.Silent()
+		case <-c.wire.Troubled():
+			trouble := c.wire.Take()
+			if trouble.Problem != nil {
+				return trouble.Problem
 			}
-			if problem := c.look(ctx, target, trouble.forbidden); problem != nil {
+			if problem := c.look(ctx, target, trouble.Forbidden); problem != nil {
 				return problem
 			}
 		}
@@ -122,7 +124,7 @@ func (c *connection) newCache(ctx context.Context, config *rest.Config, namespac
 	secrets := &metav1.PartialObjectMetadata{}
 	secrets.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 	held, err := cache.New(config, cache.Options{
-		HTTPClient: c.wire.forCache(), Scheme: c.registry.kinds.scheme, Mapper: c.registry.kinds.mapper,
+		HTTPClient: c.wire.ForCache(), Scheme: c.registry.kinds.scheme, Mapper: c.registry.kinds.mapper,
 		DefaultNamespaces:           map[string]cache.Config{namespace: {}},
 		DefaultTransform:            cache.TransformStripManagedFields(),
 		DefaultWatchErrorHandler:    func(context.Context, *toolscache.Reflector, error) {}, // the wire has seen it

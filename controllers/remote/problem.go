@@ -17,18 +17,10 @@ limitations under the License.
 package remote
 
 import (
-	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
-	"os"
 	"slices"
 	"strings"
-	"syscall"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
@@ -42,18 +34,6 @@ const (
 	contextNotFound   = infrav1.IdentityContextNotFoundReason
 	invalidKubeconfig = infrav1.InvalidKubeconfigReason
 )
-
-// failure is a request that got no answer.
-type failure struct {
-	problem *identity.Problem
-	timeout bool
-}
-
-// Error is the message of the problem.
-func (f *failure) Error() string { return f.problem.Message }
-
-// Unwrap is the problem.
-func (f *failure) Unwrap() error { return f.problem }
 
 func connecting() *identity.Problem {
 	return &identity.Problem{
@@ -87,29 +67,6 @@ func secretForbidden(ref identity.Ref) *identity.Problem {
 		Reason: infrav1.IdentityForbiddenReason,
 		Message: fmt.Sprintf("The provider may not get secrets in namespace %q: create a RoleBinding in that namespace "+
 			"from its service account to the ClusterRole capm3-tenant-secrets", ref.Namespace),
-	}
-}
-
-func unreachable(server, why string) *identity.Problem {
-	return &identity.Problem{
-		Reason:  infrav1.IdentityUnreachableReason,
-		Message: fmt.Sprintf("The API server %s cannot be used: %s", server, why),
-	}
-}
-
-func silent(server string) *identity.Problem {
-	return unreachable(server, "it does not answer in time; check that it runs, and the way to it")
-}
-
-func slow(server string) *identity.Problem {
-	return unreachable(server, "it answers too slowly; other requests are still under way")
-}
-
-func unauthorized(server string) *identity.Problem {
-	return &identity.Problem{
-		Reason: infrav1.IdentityUnauthorizedReason,
-		Message: fmt.Sprintf("The API server %s does not accept the credentials: they may be expired or revoked; "+
-			"put a kubeconfig with valid ones into the Secret", server),
 	}
 }
 
@@ -154,85 +111,5 @@ func internal(err error) *identity.Problem {
 	return &identity.Problem{Reason: infrav1.IdentityUnreachableReason, Message: "The connection cannot be made: " + err.Error()}
 }
 
-// answered says what an error of a look means.
-func (w *wire) answered(err error) *identity.Problem {
-	var problem *identity.Problem
-	var status apierrors.APIStatus
-	switch {
-	case errors.As(err, &problem):
-		return problem
-	case apierrors.IsUnauthorized(err):
-		return unauthorized(w.server)
-	case errors.As(err, &status):
-		return unreachable(w.server, fmt.Sprintf("it answers with status %d; check that it is an API server of Kubernetes, "+
-			"and in order", status.Status().Code))
-	default:
-		return unreachable(w.server, "it answers with something that is no answer of an API server of Kubernetes")
-	}
-}
-
-// failure says what it means that a request got no answer, or not all of it.
-func (w *wire) failure(err error, expired bool) error {
-	var timeout net.Error
-	if expired || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) ||
-		errors.As(err, &timeout) && timeout.Timeout() {
-		return &failure{problem: silent(w.server), timeout: true}
-	}
-	var alert tls.AlertError
-	if errors.As(err, &alert) && w.certified {
-		return &failure{problem: unauthorized(w.server)}
-	}
-	return &failure{problem: unreachable(w.server, why(err))}
-}
-
-// why names the cause of a failed connection, by the type of the error.
-func why(err error) string {
-	var (
-		name      *net.DNSError
-		authority x509.UnknownAuthorityError
-		host      x509.HostnameError
-		invalid   x509.CertificateInvalidError
-		tlsError  *tls.CertificateVerificationError
-		record    tls.RecordHeaderError
-		alert     tls.AlertError
-	)
-	switch {
-	case errors.Is(err, errDenied):
-		return "its address is one that this manager never connects to; ask whoever runs the manager"
-	case errors.As(err, &name):
-		return "its name cannot be resolved; check clusters[].cluster.server in the kubeconfig"
-	case errors.As(err, &authority):
-		return "its certificate is signed by nobody who is trusted; check certificate-authority-data in the kubeconfig"
-	case errors.As(err, &host):
-		return "its certificate is for another name; check server and tls-server-name in the kubeconfig"
-	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return "its certificate is expired, or not valid yet"
-	case errors.As(err, &tlsError), errors.As(err, &invalid):
-		return "its certificate is not valid"
-	case errors.As(err, &record), errors.As(err, &alert):
-		return "it does not speak TLS as it should; check the port in the kubeconfig"
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "it refuses connections; check that it runs, and the port in the kubeconfig"
-	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
-		return "there is no way to it from this manager; check networks and firewalls"
-	default:
-		return "the connection broke off; check that it runs, and the way to it"
-	}
-}
-
-// timedOut is the problem of a request that got no answer in time; nil for others.
-func timedOut(err error) *identity.Problem {
-	var f *failure
-	if errors.As(err, &f) && f.timeout {
-		return f.problem
-	}
-	return nil
-}
-
 // errMissing is the answer no to the question whether there is a right.
 var errMissing = errors.New("the right is missing")
-
-// tooLarge is an answer that is not read to its end.
-func (w *wire) tooLarge() error {
-	return &failure{problem: unreachable(w.server, fmt.Sprintf("an answer of it is larger than %d bytes", w.maxAnswer))}
-}

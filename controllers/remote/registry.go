@@ -32,6 +32,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/process"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/wire"
 )
 
 // OriginIndex is the name of the field index on the claims of a Site by the value of
@@ -146,6 +147,10 @@ func (o *Options) setDefaults() {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
+}
+
+func (o *Options) limits() wire.Limits {
+	return wire.Limits{Request: o.RequestTimeout, Answer: o.MaxAnswer, Denied: o.Denied}
 }
 
 // Start keeps the connections until ctx ends.

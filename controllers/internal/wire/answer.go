@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package remote
+package wire
 
 import (
 	"context"
@@ -30,9 +30,9 @@ import (
 type answer struct {
 	io.ReadCloser
 
-	wire    *wire
+	wire    *Wire
 	request *http.Request
-	report  func(trouble) // nil if nobody is to know of failures
+	report  func(Trouble) // nil if nobody is to know of failures
 	cancel  context.CancelFunc
 	timer   *time.Timer
 	expired atomic.Bool
@@ -81,11 +81,15 @@ func (a *answer) failed(err error) error {
 	if given := a.request.Context().Err(); given != nil {
 		return given
 	}
-	failure := a.wire.failure(err, a.expired.Load())
-	if a.report != nil && (a.ReadCloser == nil || !watches(a.request)) {
-		a.report(trouble{problem: timedOut(failure)})
+	f := a.wire.failed(err, a.expired.Load())
+	if refused := a.ReadCloser == nil; a.report != nil && (refused || !watches(a.request)) {
+		t := Trouble{}
+		if f.timeout {
+			t.Problem = f.problem
+		}
+		a.report(t)
 	}
-	return failure
+	return f
 }
 
 // closing does something more when an answer is closed.
