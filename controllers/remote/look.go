@@ -131,16 +131,17 @@ func (c *connection) lookForKinds(ctx context.Context, target identity.Target) *
 	err = asker.Get().AbsPath("/apis/" + bmov1alpha1.GroupVersion.String()).Do(ctx).Into(served)
 	switch {
 	case apierrors.IsNotFound(err):
-		return kindMissing(target, "hostclaims")
+		return kindMissing(target, "hostclaims", "the hostclaim manager")
 	case apierrors.IsForbidden(err): // whoever may not ask finds out by trying
 		return nil
 	case err != nil:
 		return c.wire.Meaning(err)
 	}
-	for _, needed := range []string{"hostclaims", "hardwaredata"} {
-		if !serves(served, needed) {
-			return kindMissing(target, needed)
-		}
+	switch {
+	case !serves(served, "hostclaims"):
+		return kindMissing(target, "hostclaims", "the hostclaim manager")
+	case !serves(served, "hardwaredata"):
+		return kindMissing(target, "hardwaredata", "baremetal-operator")
 	}
 	return nil
 }

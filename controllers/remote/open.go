@@ -106,6 +106,9 @@ func (c *connection) await(ctx context.Context, target identity.Target, filled <
 			if problem := c.look(ctx, target, trouble.Forbidden); problem != nil {
 				return problem
 			}
+			if trouble.Forbidden {
+				return rightUnknown(target)
+			}
 		}
 	}
 }

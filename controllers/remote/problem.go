@@ -70,11 +70,11 @@ func secretForbidden(ref identity.Ref) *identity.Problem {
 	}
 }
 
-func kindMissing(target identity.Target, resource string) *identity.Problem {
+func kindMissing(target identity.Target, resource, bringer string) *identity.Problem {
 	return &identity.Problem{
 		Reason: infrav1.HostClaimAPIMissingReason,
-		Message: fmt.Sprintf("The API server %s does not serve %s: install the hostclaim manager there, "+
-			"or name the cluster that has it", target.Server, resourceName(resource)),
+		Message: fmt.Sprintf("The API server %s does not serve %s: install %s there, or name the cluster that has it",
+			target.Server, resourceName(resource), bringer),
 	}
 }
 
@@ -96,6 +96,15 @@ func rightsMissing(target identity.Target, missing []right) *identity.Problem {
 		Reason: infrav1.IdentityForbiddenReason,
 		Message: fmt.Sprintf("The credentials may not %s in namespace %q of %s: have a Role there that permits it bound to their user",
 			strings.Join(resources, "; "), target.Namespace, target.Server),
+	}
+}
+
+// rightUnknown is a refusal of which nobody says the right that is missing.
+func rightUnknown(target identity.Target) *identity.Problem {
+	return &identity.Problem{
+		Reason: infrav1.IdentityForbiddenReason,
+		Message: fmt.Sprintf("The credentials may not list or watch hostclaims.metal3.io, hardwaredata.metal3.io or secrets in namespace %q of %s, "+
+			"and may not ask for their rights: have a Role there that permits it bound to their user", target.Namespace, target.Server),
 	}
 }
 

@@ -147,6 +147,32 @@ func TestProblemsOfClusters(t *testing.T) {
 			message: "The API server URL does not serve hostclaims.metal3.io: install the hostclaim manager there, " +
 				"or name the cluster that has it",
 		},
+		"HardwareData are not served": {
+			act: func(w http.ResponseWriter, r *http.Request) bool {
+				if strings.HasSuffix(r.URL.Path, "/metal3.io/v1alpha1") {
+					w.Header().Set("Content-Type", "application/json")
+					_, _ = w.Write([]byte(`{"kind": "APIResourceList", "apiVersion": "v1", "resources": [{"name": "hostclaims"}]}`))
+					return true
+				}
+				return false
+			},
+			reason: infrav1.HostClaimAPIMissingReason,
+			message: "The API server URL does not serve hardwaredata.metal3.io: install baremetal-operator there, " +
+				"or name the cluster that has it",
+		},
+		"a right is missing, and nobody may ask which": {
+			rules: []rbacv1.PolicyRule{},
+			act: func(w http.ResponseWriter, r *http.Request) bool {
+				if strings.HasSuffix(r.URL.Path, "/selfsubjectaccessreviews") {
+					http.Error(w, "s3cret", http.StatusForbidden)
+					return true
+				}
+				return false
+			},
+			reason: infrav1.IdentityForbiddenReason,
+			message: "The credentials may not list or watch hostclaims.metal3.io, hardwaredata.metal3.io or secrets in namespace \"HOSTS\" of URL, " +
+				"and may not ask for their rights: have a Role there that permits it bound to their user",
+		},
 		"it is no API server": {
 			act: func(w http.ResponseWriter, _ *http.Request) bool {
 				_, _ = w.Write([]byte("<html>s3cret\nReady</html>"))

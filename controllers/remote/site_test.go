@@ -233,3 +233,34 @@ func TestSecondSecretOfAReadyConnection(t *testing.T) {
 		t.Error("they have two connections")
 	}
 }
+
+// The watch of Secrets in a namespace of tenants ends with its last user, where nothing
+// else needs it. Users of other kinds keep it, and do not wake the controller of machines.
+func TestTheWatchOfSecretsEndsWithTheLastUser(t *testing.T) {
+	secrets := secretsFor(t, server.Config)
+	w := newWorld(t, func(o *remote.Options) { o.Secrets = secrets })
+	h := newHosts(t, rules())
+	w.secret(t, "infra", h.kubeconfig(t, h.token(t, "bound")))
+	machine, cluster := w.machine("m"), w.machine("c")
+	cluster.Kind = "Metal3Cluster"
+	w.Bind(machine, "o")
+	w.Bind(cluster, "o")
+	if _, err := w.Site(t.Context(), cluster, w.ref("infra")); err == nil {
+		t.Fatal("it is connected at once")
+	}
+	w.site(t, machine, w.ref("infra"))
+	server.Create(t, h.claim("m", "o"))
+	if got := <-w.woken; got.Name != "m" {
+		t.Errorf("%s was woken", got.Name)
+	}
+	g := gomega.NewWithT(t)
+	watched := func() []string { return secrets.Where("infra") }
+	g.Eventually(watched).Should(gomega.Equal([]string{w.tenant}))
+	w.Release(machine)
+	if err := secrets.ReleaseTenant(t.Context(), server.Client, w.tenant); err != nil {
+		t.Fatal(err)
+	}
+	g.Expect(watched()).To(gomega.Equal([]string{w.tenant}), "the cluster needs it still")
+	w.Release(cluster)
+	g.Eventually(watched).Should(gomega.BeEmpty())
+}

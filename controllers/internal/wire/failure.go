@@ -67,6 +67,8 @@ func (w *Wire) Meaning(err error) *identity.Problem {
 	switch {
 	case errors.As(err, &problem):
 		return problem
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return w.Silent()
 	case apierrors.IsUnauthorized(err):
 		return w.unauthorized()
 	case errors.As(err, &status):
