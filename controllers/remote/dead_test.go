@@ -28,7 +28,6 @@ import (
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	"github.com/onsi/gomega"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -117,9 +116,9 @@ func TestTheDeadHoldNobodyUp(t *testing.T) {
 	})
 	// Watches that are dropped are as good as slow ones: changes arrive all the same.
 	late := w.site(t, w.machine("dropping-0"), w.ref("dropping"))
-	gomega.NewWithT(t).Eventually(func() error {
-		return late.Client.Get(t.Context(), client.ObjectKeyFromObject(claim), &bmov1alpha1.HostClaim{})
-	}).Should(gomega.Succeed())
+	eventually(t, "changes arrive although watches are dropped", func() bool {
+		return late.Client.Get(t.Context(), client.ObjectKeyFromObject(claim), &bmov1alpha1.HostClaim{}) == nil
+	})
 	w.problem(t, w.machine("refusing-0"), w.ref("refusing"), infrav1.IdentityUnreachableReason)
 	// The silent one has seen one connection, and no crowd.
 	if n := len(accepted); n > 0 {
@@ -173,7 +172,7 @@ func TestLostAndFound(t *testing.T) {
 	f.on(abort)
 	f.CloseClientConnections()
 	w.problem(t, user, w.ref("infra"), infrav1.IdentityUnreachableReason)
-	gomega.NewWithT(t).Eventually(f.watches).Should(gomega.BeEmpty(), "nothing but looks reaches a lost cluster")
+	eventually(t, "nothing but looks reaches a lost cluster", func() bool { return len(f.watches()) == 0 })
 	server.Create(t, h.claim("m", "o"))
 	f.on(nil)
 	after := w.site(t, user, w.ref("infra"))

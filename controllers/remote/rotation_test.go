@@ -24,6 +24,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -32,13 +33,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 )
 
 func TestAnotherTokenKeepsTheWatches(t *testing.T) {
@@ -48,15 +50,15 @@ func TestAnotherTokenKeepsTheWatches(t *testing.T) {
 	user := w.machine("m")
 	w.Bind(user, "o")
 	before := w.site(t, user, w.ref("infra"))
-	gomega.NewWithT(t).Eventually(f.watches).Should(gomega.HaveLen(3))
+	eventually(t, "three kinds are watched", func() bool { return len(f.watches()) == 3 })
 	f.requests()
 
 	w.secret(t, "infra", h.kubeconfig(t, fresh, f.leads))
 	var later []asked
-	gomega.NewWithT(t).Eventually(func() []asked {
+	eventually(t, "the new token is tried at once", func() bool {
 		later = append(later, f.requests()...)
-		return later
-	}).Should(gomega.ContainElement(asked{"GET", "v1alpha1", "Bearer " + fresh, "test"}), "the new token is tried at once")
+		return slices.Contains(later, asked{"GET", "v1alpha1", "Bearer " + fresh, "test"})
+	})
 	after := w.site(t, user, w.ref("infra"))
 	if before.Client != after.Client {
 		t.Error("the connection is another one")
@@ -133,7 +135,7 @@ func TestTheOldConnectionServesUntilTheNewOneIsReady(t *testing.T) {
 		}
 		return true, err == nil && site.Target.Server == next.URL
 	})
-	gomega.NewWithT(t).Eventually(f.watches).Should(gomega.BeEmpty(), "the old connection is closed")
+	eventually(t, "the old connection is closed", func() bool { return len(f.watches()) == 0 })
 }
 
 // A kubeconfig that leads nowhere is told of, although the former one would still do.
@@ -167,9 +169,9 @@ func TestRevokedToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The API server remembers for ten seconds that it knows a token.
-	gomega.NewWithT(t).Eventually(func() error {
-		return site.Live.List(t.Context(), &bmov1alpha1.HostClaimList{})
-	}).ShouldNot(gomega.Succeed())
+	eventually(t, "the API server forgets the token", func() bool {
+		return site.Live.List(t.Context(), &bmov1alpha1.HostClaimList{}) != nil
+	})
 	w.problem(t, user, w.ref("infra"), infrav1.IdentityUnauthorizedReason)
 	w.secret(t, "infra", h.kubeconfig(t, h.token(t, "second")))
 	w.site(t, user, w.ref("infra"))
@@ -183,9 +185,9 @@ func TestExpiredToken(t *testing.T) {
 	w.secret(t, "infra", h.kubeconfig(t, expiring(t, h.token(t, "bound"), time.Now().Add(10*time.Second-time.Minute))))
 	user := w.machine("m")
 	site := w.site(t, user, w.ref("infra"))
-	gomega.NewWithT(t).Eventually(func() error {
-		return site.Live.List(t.Context(), &bmov1alpha1.HostClaimList{})
-	}).ShouldNot(gomega.Succeed())
+	eventually(t, "the API server forgets the token", func() bool {
+		return site.Live.List(t.Context(), &bmov1alpha1.HostClaimList{}) != nil
+	})
 	w.problem(t, user, w.ref("infra"), infrav1.IdentityUnauthorizedReason)
 	w.secret(t, "infra", h.kubeconfig(t, h.token(t, "second")))
 	w.site(t, user, w.ref("infra"))
@@ -240,7 +242,10 @@ func TestLostRight(t *testing.T) {
 	user := w.machine("m")
 	site := w.site(t, user, w.ref("infra"))
 	h.setRules(t, slices.DeleteFunc(rules(), func(r rule) bool { return r.Resources[0] == "hostclaims" }))
-	gomega.NewWithT(t).Eventually(func() error { return site.Client.Create(t.Context(), h.claim("m", "o")) }).ShouldNot(gomega.Succeed())
+	eventually(t, "the right is gone", func() bool {
+		err := site.Client.Create(t.Context(), h.claim("m", "o"))
+		return apierrors.IsForbidden(err) || errors.As(err, new(*identity.Problem))
+	})
 	got := w.problem(t, user, w.ref("infra"), infrav1.IdentityForbiddenReason)
 	want := "The credentials may not get, list, watch, create, patch, delete hostclaims.metal3.io in namespace \"" + h.namespace + "\" of " +
 		site.Target.Server + ": have a Role there that permits it bound to their user"

@@ -17,12 +17,13 @@ limitations under the License.
 package remote_test
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -183,14 +184,13 @@ func TestUsersShareConnections(t *testing.T) {
 	w.secret(t, "c", h.kubeconfig(t, other, f.leads))
 	each := map[string]int{"hostclaims": 1, "hardwaredata": 1, "secrets": 1}
 	twice := map[string]int{"hostclaims": 2, "hardwaredata": 2, "secrets": 2}
-	g := gomega.NewWithT(t)
 
 	users := map[string]remote.User{}
 	for name, secret := range map[string]string{"a1": "a", "a2": "a", "b1": "b", "c1": "c"} {
 		users[name] = w.machine(name)
 		w.site(t, users[name], w.ref(secret))
 	}
-	g.Eventually(f.watches).Should(gomega.Equal(twice))
+	eventually(t, "there are two connections", func() bool { return maps.Equal(f.watches(), twice) })
 	if diff := cmp.Diff(map[string]float64{"Connected": 2}, w.gauge(t, "capm3_remote_connections")); diff != "" {
 		t.Error(diff)
 	}
@@ -199,7 +199,7 @@ func TestUsersShareConnections(t *testing.T) {
 	}
 
 	w.Release(users["c1"])
-	g.Eventually(f.watches).Should(gomega.Equal(each), "the connection of the last user is closed")
+	eventually(t, "the connection of the last user is closed", func() bool { return maps.Equal(f.watches(), each) })
 	w.Release(users["a1"])
 	w.Release(users["a2"])
 	w.site(t, users["b1"], w.ref("b"))
@@ -208,10 +208,10 @@ func TestUsersShareConnections(t *testing.T) {
 	}
 	// A user that goes over to other credentials leaves the former ones.
 	w.site(t, users["b1"], w.ref("c"))
-	g.Eventually(f.watches).Should(gomega.Equal(each))
+	eventually(t, "one connection is left", func() bool { return maps.Equal(f.watches(), each) })
 	w.Release(users["b1"])
 	w.Release(users["b1"])
-	g.Eventually(f.watches).Should(gomega.BeEmpty())
+	eventually(t, "no connection is left", func() bool { return len(f.watches()) == 0 })
 	if diff := cmp.Diff(map[string]float64{}, w.gauge(t, "capm3_remote_connections")); diff != "" {
 		t.Error(diff)
 	}
@@ -253,14 +253,15 @@ func TestTheWatchOfSecretsEndsWithTheLastUser(t *testing.T) {
 	if got := <-w.woken; got.Name != "m" {
 		t.Errorf("%s was woken", got.Name)
 	}
-	g := gomega.NewWithT(t)
 	watched := func() []string { return secrets.Where("infra") }
-	g.Eventually(watched).Should(gomega.Equal([]string{w.tenant}))
+	eventually(t, "Secrets of the tenant are watched", func() bool { return slices.Equal(watched(), []string{w.tenant}) })
 	w.Release(machine)
 	if err := secrets.ReleaseTenant(t.Context(), server.Client, w.tenant); err != nil {
 		t.Fatal(err)
 	}
-	g.Expect(watched()).To(gomega.Equal([]string{w.tenant}), "the cluster needs it still")
+	if !slices.Equal(watched(), []string{w.tenant}) {
+		t.Error("the cluster needs the watch still")
+	}
 	w.Release(cluster)
-	g.Eventually(watched).Should(gomega.BeEmpty())
+	eventually(t, "Secrets of the tenant are not watched any more", func() bool { return len(watched()) == 0 })
 }

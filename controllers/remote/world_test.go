@@ -23,9 +23,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	"github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -36,6 +34,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -59,9 +58,7 @@ const (
 var server apitest.Server
 
 func TestMain(m *testing.M) {
-	ctrl.SetLogger(logr.Discard())
-	gomega.SetDefaultEventuallyTimeout(patience)
-	gomega.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
+	ctrl.SetLogger(klog.Background())
 	os.Exit(server.Run(m))
 }
 
@@ -230,6 +227,21 @@ func (w *world) gauge(t *testing.T, name string) map[string]float64 {
 		}
 	}
 	return out
+}
+
+// eventually waits for what nobody is woken for.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	late := time.After(patience)
+	for !ok() {
+		select {
+		case <-again.C:
+		case <-late:
+			t.Fatalf("it does not come about that %s", what)
+		}
+	}
 }
 
 // hosts is a namespace of the other cluster with a service account in it.
