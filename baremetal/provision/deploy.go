@@ -36,7 +36,7 @@ func wantsData(o Observed, p *Plan) bool {
 		ready = infrav1.Metal3DataSecretsReadyReason
 	}
 	if d := o.Claim.Deployment; d != nil {
-		p.Secrets = Secrets{UserData: d.UserData, MetaData: d.MetaData, NetworkData: d.NetworkData}
+		p.Secrets = ownSecrets(o, *d)
 		p.achieve(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.AssociateMetal3MachineMetaDataSuccessReason)
 		p.achieve(infrav1.Metal3DataReadyCondition, ready)
 		return false
@@ -52,6 +52,26 @@ func wantsData(o Observed, p *Plan) bool {
 	p.Secrets.MetaData = firstName(spec.MetaData, o.Data.MetaData)
 	p.Secrets.NetworkData = firstName(spec.NetworkData, o.Data.NetworkData)
 	return false
+}
+
+// ownSecrets are the machine's own secrets behind those that the claim names. Next
+// to a claim in another cluster lie copies; what the copies were made of follows
+// from the spec, as long as it is there.
+func ownSecrets(o Observed, d hostclaim.Deployment) Secrets {
+	if o.Elsewhere == nil {
+		return Secrets{UserData: d.UserData, MetaData: d.MetaData, NetworkData: d.NetworkData}
+	}
+	source := func(copied, name string) string {
+		if copied == "" {
+			return ""
+		}
+		return name
+	}
+	return Secrets{
+		UserData:    source(d.UserData, o.Machine.Bootstrap.Secret),
+		MetaData:    source(d.MetaData, firstName(o.Machine.Spec.MetaData, o.Data.MetaData)),
+		NetworkData: source(d.NetworkData, firstName(o.Machine.Spec.NetworkData, o.Data.NetworkData)),
+	}
 }
 
 // wantsTemplate asks for the Metal3DataClaim, if the machine has a template.
@@ -95,13 +115,19 @@ func wantsTemplate(o Observed, p *Plan) bool {
 // deploysImage puts image, secrets and power on the claim in one write, and
 // waits until the host runs them.
 func deploysImage(o Observed, p *Plan) bool {
+	named := p.Secrets
+	if o.Elsewhere != nil {
+		copies := hostclaim.Copies(named.UserData, named.MetaData, named.NetworkData)
+		p.Copies = copies[:]
+		named = Secrets{copies[0].Name(p.Claim.Name), copies[1].Name(p.Claim.Name), copies[2].Name(p.Claim.Name)}
+	}
 	if !o.started() {
 		p.Claim.Deployment = &hostclaim.Deployment{
 			Image:        hostclaim.ImageOf(o.Machine.Spec.Image),
 			CustomDeploy: hostclaim.CustomDeployOf(o.Machine.Spec.CustomDeploy),
-			UserData:     p.Secrets.UserData,
-			MetaData:     p.Secrets.MetaData,
-			NetworkData:  p.Secrets.NetworkData,
+			UserData:     named.UserData,
+			MetaData:     named.MetaData,
+			NetworkData:  named.NetworkData,
 		}
 		p.Claim.PoweredOn = true
 	}
