@@ -100,7 +100,8 @@ func (s *scope) writeCopy(ctx context.Context, c hostclaim.Copy, value []byte) p
 	ctrl.LoggerFrom(ctx).Info("Updating a copied Secret", "Secret", klog.KObj(desired))
 	before := &corev1.Secret{TypeMeta: desired.TypeMeta, ObjectMeta: current.ObjectMeta}
 	after := before.DeepCopy()
-	after.Annotations[infrav1.ContentHashAnnotation], after.Data = desired.Annotations[infrav1.ContentHashAnnotation], desired.Data
+	metav1.SetMetaDataAnnotation(&after.ObjectMeta, infrav1.ContentHashAnnotation, desired.Annotations[infrav1.ContentHashAnnotation])
+	after.Data = desired.Data
 	err = s.site.client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if err != nil {
 		return s.copyFailed(c, err)

@@ -26,6 +26,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -39,6 +40,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodematch"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provision"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apitest"
@@ -47,6 +49,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/clusterindex"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/workload"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/remote"
 )
 
 var server apitest.Server
@@ -163,7 +166,7 @@ func newWorld(t *testing.T, calls interceptor.Funcs, c *cast) *world {
 		t.Fatal(err)
 	}
 	w := &world{t: t, cast: c, namespace: server.Namespace(t), Reconciler: &Reconciler{
-		Client: reader, Live: reader, Claims: claimreader.Reader{Client: reader}, Nodes: &nodes{readErr: workload.ErrNotConnected},
+		Client: reader, Live: reader, Claims: claimreader.Reader{Client: reader}, Local: served(true), Remote: &connections{}, Nodes: &nodes{readErr: workload.ErrNotConnected},
 		Secrets: secretwatch.New(nil), Recorder: events.NewFakeRecorder(100), Metrics: metrics,
 		Clock: clocktesting.NewFakePassiveClock(noon.Time),
 	}}
@@ -249,6 +252,35 @@ func (w *world) settle() (*infrav1.Metal3Machine, error) {
 // through returns a client whose requests take the calls first.
 func (w *world) through(calls interceptor.Funcs) client.WithWatch {
 	return interceptor.NewClient(w.Client.(client.WithWatch), calls) //nolint:forcetypeassert // see newWorld
+}
+
+// served says whether the cluster serves claims.
+type served bool
+
+func (s served) Available(context.Context) (bool, error) { return bool(s), nil }
+
+func (s served) Started() bool { return bool(s) }
+
+// connections are connections to other clusters whose answer is given.
+type connections struct {
+	site  remote.Site
+	err   error
+	asked []identity.Ref
+	bound string
+	freed int
+}
+
+func (c *connections) Site(_ context.Context, _ remote.User, ref identity.Ref) (remote.Site, error) {
+	c.asked = append(c.asked, ref)
+	return c.site, c.err
+}
+
+func (c *connections) Bind(_ remote.User, origin string) { c.bound = origin }
+
+func (c *connections) Release(remote.User) { c.freed++ }
+
+func (c *connections) Source(string, func(context.Context, types.NamespacedName) []ctrl.Request) source.Source {
+	return nil
 }
 
 // nodes is a workload cluster whose answers are given.

@@ -184,7 +184,7 @@ func TestNeededKinds(t *testing.T) {
 		}
 	}
 	err = preflight.RequireKinds(meta.NewDefaultRESTMapper(nil), neededKinds()...)
-	for _, want := range []string{"hostclaims.metal3.io", "hardwaredata.metal3.io", "machines.cluster.x-k8s.io", "install the hostclaim manager"} {
+	for _, want := range []string{"metal3machines.infrastructure.cluster.x-k8s.io", "machines.cluster.x-k8s.io", "install the provider"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %q", err, want)
 		}
