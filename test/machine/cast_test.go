@@ -116,7 +116,8 @@ func (tn *tenant) bind() (hostUID string) {
 	tn.patch(tn.claim, claim, func() { controllerutil.AddFinalizer(claim, infrav1.HostClaimFinalizer) })
 	tn.create(&bmov1alpha1.HardwareData{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: tn.claim + infrav1.HardwareDataSuffix,
+			Name:   tn.claim + infrav1.HardwareDataSuffix,
+			Labels: map[string]string{infrav1.ClaimUIDLabel: string(claim.UID)},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: bmov1alpha1.GroupVersion.String(), Kind: "HostClaim", Name: claim.Name, UID: claim.UID, Controller: ptr.To(true),
 			}},

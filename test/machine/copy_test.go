@@ -20,6 +20,7 @@ import (
 	"testing"
 
 	"github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,7 +39,7 @@ func TestRemoteTakeover(t *testing.T) {
 	tn.eventually(machineName, m, func(g gomega.Gomega) {
 		g.Expect(m.UID).NotTo(gomega.Equal(claim.Spec.ConsumerRef.UID))
 		g.Expect(conditionOf(m, "IdentityReady")).To(gomega.Equal("True/Connected"))
-		g.Expect(tn.recorded(m)).To(gomega.HaveKeyWithValue("uid", string(moved)))
+		g.Expect(tn.recorded(m).UID).To(gomega.Equal(moved))
 		g.Expect(ptr.Deref(m.Status.Initialization.Provisioned, false)).To(gomega.BeTrue())
 	})
 	now := s.claimedHere()
@@ -83,7 +84,7 @@ func TestRemoteClone(t *testing.T) {
 	tn.g.Eventually(s.claims).Should(gomega.HaveLen(2))
 	tn.eventually("twin", twin, func(g gomega.Gomega) {
 		g.Expect(twin.Annotations[infrav1.OriginKey]).NotTo(gomega.Equal(m.Annotations[infrav1.OriginKey]))
-		g.Expect(tn.recorded(twin)).To(gomega.HaveKeyWithValue("machine", tn.namespace+"/twin"))
+		g.Expect(tn.recorded(twin).Machine).To(gomega.Equal(tn.namespace + "/twin"))
 	})
 	tn.g.Expect(tn.Delete(tn.ctx, twin)).To(gomega.Succeed())
 	tn.gone("twin", twin)
@@ -92,7 +93,7 @@ func TestRemoteClone(t *testing.T) {
 
 // move replaces the machine by one of another UID and without a status, while the
 // Cluster is paused. It returns the new UID.
-func (tn *tenant) move(m *infrav1.Metal3Machine) string {
+func (tn *tenant) move(m *infrav1.Metal3Machine) types.UID {
 	c := &clusterv1.Cluster{}
 	tn.patch(clusterName, c, func() { c.Spec.Paused = ptr.To(true) })
 	tn.eventually(machineName, m, func(g gomega.Gomega) { g.Expect(conditionOf(m, "Paused")).To(gomega.Equal("True/Paused")) })
@@ -103,7 +104,7 @@ func (tn *tenant) move(m *infrav1.Metal3Machine) string {
 	tn.patchAway(m)
 	tn.create(again)
 	tn.patch(clusterName, c, func() { c.Spec.Paused = nil })
-	return string(again.UID)
+	return again.UID
 }
 
 // patchAway takes finalizers off until the object is gone, as clusterctl does.

@@ -17,7 +17,7 @@ limitations under the License.
 package machine
 
 import (
-	"encoding/json"
+	"testing"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/gomega"
@@ -30,9 +30,10 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"testing"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
@@ -135,9 +136,11 @@ func (tn *tenant) identity(want string, parts ...string) *infrav1.Metal3Machine 
 }
 
 // recorded reads what the machine says about the place of its claim.
-func (tn *tenant) recorded(m *infrav1.Metal3Machine) map[string]any {
-	record := map[string]any{}
-	tn.g.Expect(json.Unmarshal([]byte(m.Annotations[infrav1.EffectiveIdentityAnnotation]), &record)).To(gomega.Succeed())
+func (tn *tenant) recorded(m *infrav1.Metal3Machine) identity.Record {
+	owner := hostclaim.Owner{Namespace: m.Namespace, Name: m.Name, UID: m.UID}
+	record, found, problem := identity.Read(owner, m.Annotations)
+	tn.g.Expect(problem).To(gomega.BeNil())
+	tn.g.Expect(found).To(gomega.BeTrue())
 	return record
 }
 

@@ -94,12 +94,12 @@ func TestIdentityMoved(t *testing.T) {
 
 	other.give(tn)
 	tn.identity("False/IdentityMoved")
-	confirm(hosts.Config.Host + "/" + other.namespace)
+	confirm(tn.recorded(m).Server + "/" + other.namespace)
 	tn.identity("True/Connected")
 	moved := other.claimedHere()
 	tn.g.Expect(moved.Name).To(gomega.Equal(claim.Name))
 	tn.g.Expect(tn.get(machineName, m)).To(gomega.Succeed())
-	tn.g.Expect(tn.recorded(m)).To(gomega.HaveKeyWithValue("namespace", other.namespace))
+	tn.g.Expect(tn.recorded(m).Namespace).To(gomega.Equal(other.namespace))
 	tn.g.Expect(m.Annotations[infrav1.OriginKey]).To(gomega.Equal(claim.Labels[infrav1.OriginKey]))
 }
 

@@ -51,7 +51,7 @@ func TestRemoteLife(t *testing.T) {
 	tn.g.Expect(claim.Spec.ConsumerRef).To(gomega.Equal(&corev1.ObjectReference{
 		APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Machine", Name: machineName, UID: m.UID,
 	}))
-	tn.g.Expect(tn.recorded(m)).To(gomega.HaveKeyWithValue("namespace", s.namespace))
+	tn.g.Expect(tn.recorded(m).Namespace).To(gomega.Equal(s.namespace))
 	tn.noLocalClaim()
 
 	hostUID := s.bind()
