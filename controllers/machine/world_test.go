@@ -150,12 +150,19 @@ type world struct {
 	*cast
 
 	t         *testing.T
+	server    *apitest.Server
 	namespace string
 }
 
 // newWorld creates the cast in a namespace of its own. The calls replace the
 // requests of the controller.
 func newWorld(t *testing.T, calls interceptor.Funcs, c *cast) *world {
+	t.Helper()
+	return newWorldIn(t, &server, server.Namespace(t), calls, c)
+}
+
+// newWorldIn creates the cast in a namespace of an API server.
+func newWorldIn(t *testing.T, server *apitest.Server, namespace string, calls interceptor.Funcs, c *cast) *world {
 	t.Helper()
 	reader, err := server.NewClient(t.Context(), calls, claimreader.SetupIndexes, clusterindex.Setup, SetupIndexes)
 	if err != nil {
@@ -165,7 +172,7 @@ func newWorld(t *testing.T, calls interceptor.Funcs, c *cast) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, cast: c, namespace: server.Namespace(t), Reconciler: &Reconciler{
+	w := &world{t: t, cast: c, server: server, namespace: namespace, Reconciler: &Reconciler{
 		Client: reader, Live: reader, Claims: claimreader.Reader{Client: reader}, Local: served(true), Remote: &connections{}, Nodes: &nodes{readErr: workload.ErrNotConnected},
 		Secrets: secretwatch.New(nil), Recorder: events.NewFakeRecorder(100), Metrics: metrics,
 		Clock: clocktesting.NewFakePassiveClock(noon.Time),
@@ -208,7 +215,7 @@ func (w *world) create(objects ...client.Object) {
 	w.t.Helper()
 	for _, o := range objects {
 		o.SetNamespace(w.namespace)
-		server.Create(w.t, o)
+		w.server.Create(w.t, o)
 	}
 }
 
@@ -216,19 +223,19 @@ func (w *world) create(objects ...client.Object) {
 func (w *world) applyFirst(claim *bmov1alpha1.HostClaim) {
 	w.t.Helper()
 	claim.Namespace, claim.Spec.ConsumerRef.Namespace, claim.Spec.ConsumerRef.UID = w.namespace, w.namespace, w.machine.UID
-	if err := apply.Object(w.t.Context(), server.Client, claim, infrav1.MachineFieldOwner); err != nil {
+	if err := apply.Object(w.t.Context(), w.server.Client, claim, infrav1.MachineFieldOwner); err != nil {
 		w.t.Fatal(err)
 	}
 	wanted := claim.DeepCopy()
 	w.get(claim)
-	server.SetStatus(w.t, claim, wanted)
+	w.server.SetStatus(w.t, claim, wanted)
 }
 
 // get reads an object anew.
 func (w *world) get(o client.Object) {
 	w.t.Helper()
 	key := client.ObjectKey{Namespace: w.namespace, Name: o.GetName()}
-	if err := server.Client.Get(w.t.Context(), key, o); err != nil {
+	if err := w.server.Client.Get(w.t.Context(), key, o); err != nil {
 		w.t.Fatalf("get %T %s: %v", o, o.GetName(), err)
 	}
 }
@@ -243,7 +250,7 @@ func (w *world) settle() (*infrav1.Metal3Machine, error) {
 		_, err = w.Reconcile(w.t.Context(), request(w.namespace, "m-1"))
 	}
 	m := &infrav1.Metal3Machine{}
-	if get := server.Client.Get(w.t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "m-1"}, m); get != nil {
+	if get := w.server.Client.Get(w.t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "m-1"}, m); get != nil {
 		return nil, err
 	}
 	return m, err
