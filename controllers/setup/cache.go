@@ -36,10 +36,7 @@ const userAgent = "cluster-api-provider-metal3-manager"
 func CacheOptions(o Options) cache.Options {
 	options := cache.Options{
 		SyncPeriod:       &o.SyncPeriod,
-		DefaultTransform: cache.TransformStripManagedFields(),
-		ByObject: map[client.Object]cache.ByObject{
-			&bmov1alpha1.HardwareData{}: {Transform: stripForeignHardware},
-		},
+		DefaultTransform: trim,
 	}
 	if o.Namespace != "" {
 		options.DefaultNamespaces = map[string]cache.Config{o.Namespace: {}}
@@ -77,20 +74,26 @@ func clusterCacheOptions(o Options, secrets client.Reader) clustercache.Options 
 	}
 }
 
+// trim drops what nobody reads. It is one function for all kinds, since the cache
+// would look for kinds that are named in its options before the manager starts, and
+// HardwareData need not be there.
+func trim(o any) (any, error) {
+	if data, ok := o.(*bmov1alpha1.HardwareData); ok {
+		return stripForeignHardware(data), nil
+	}
+	return cache.TransformStripManagedFields()(o)
+}
+
 // stripForeignHardware drops the details of HardwareData that no claim owns:
 // those of baremetal-operator, of which there is one for every server.
-func stripForeignHardware(o any) (any, error) {
-	data, ok := o.(*bmov1alpha1.HardwareData)
-	if !ok {
-		return o, nil
-	}
+func stripForeignHardware(data *bmov1alpha1.HardwareData) *bmov1alpha1.HardwareData {
 	data.ManagedFields = nil
 	for _, owner := range data.OwnerReferences {
 		if owner.Kind == hostclaim.Kind {
-			return data, nil
+			return data
 		}
 	}
 	data.Spec = bmov1alpha1.HardwareDataSpec{}
 	data.Annotations, data.Labels = nil, nil
-	return data, nil
+	return data
 }

@@ -111,7 +111,7 @@ func TestRunRefusesWrongOptions(t *testing.T) {
 	}
 }
 
-func TestStripForeignHardware(t *testing.T) {
+func TestTrim(t *testing.T) {
 	data := func(owner string) *bmov1alpha1.HardwareData {
 		return &bmov1alpha1.HardwareData{
 			ObjectMeta: metav1.ObjectMeta{
@@ -128,7 +128,7 @@ func TestStripForeignHardware(t *testing.T) {
 	for _, tc := range []struct{ given, want any }{
 		{data("HostClaim"), published}, {data("BareMetalHost"), foreign}, {"tombstone", "tombstone"},
 	} {
-		got, err := stripForeignHardware(tc.given)
+		got, err := trim(tc.given)
 		if err != nil {
 			t.Fatal(err)
 		}
