@@ -34,10 +34,9 @@ const userAgent = "cluster-api-provider-metal3-manager"
 // CacheOptions says what the cache of the management cluster holds. Secrets are
 // in no cache: see ClientOptions.
 func CacheOptions(o Options) cache.Options {
-	options := cache.Options{
-		SyncPeriod:       &o.SyncPeriod,
-		DefaultTransform: trim,
-	}
+	// Not ByObject, which asks the API server about a kind before the manager starts:
+	// a cluster without hosts does not know HardwareData.
+	options := cache.Options{SyncPeriod: &o.SyncPeriod, DefaultTransform: stripForeignHardware}
 	if o.Namespace != "" {
 		options.DefaultNamespaces = map[string]cache.Config{o.Namespace: {}}
 	}
@@ -74,26 +73,21 @@ func clusterCacheOptions(o Options, secrets client.Reader) clustercache.Options 
 	}
 }
 
-// trim drops what nobody reads. It is one function for all kinds, since the cache
-// would look for kinds that are named in its options before the manager starts, and
-// HardwareData need not be there.
-func trim(o any) (any, error) {
-	if data, ok := o.(*bmov1alpha1.HardwareData); ok {
-		return stripForeignHardware(data), nil
+// stripForeignHardware drops the managed fields of everything, and the details of
+// HardwareData that no claim owns: those of baremetal-operator, of which there is
+// one for every server.
+func stripForeignHardware(o any) (any, error) {
+	o, err := cache.TransformStripManagedFields()(o)
+	data, ok := o.(*bmov1alpha1.HardwareData)
+	if err != nil || !ok {
+		return o, err
 	}
-	return cache.TransformStripManagedFields()(o)
-}
-
-// stripForeignHardware drops the details of HardwareData that no claim owns:
-// those of baremetal-operator, of which there is one for every server.
-func stripForeignHardware(data *bmov1alpha1.HardwareData) *bmov1alpha1.HardwareData {
-	data.ManagedFields = nil
 	for _, owner := range data.OwnerReferences {
 		if owner.Kind == hostclaim.Kind {
-			return data
+			return data, nil
 		}
 	}
 	data.Spec = bmov1alpha1.HardwareDataSpec{}
 	data.Annotations, data.Labels = nil, nil
-	return data
+	return data, nil
 }
