@@ -211,8 +211,8 @@ type Metal3MachineSpec struct {
 // Metal3MachineStatus is what the provider reports about a Metal3Machine.
 type Metal3MachineStatus struct {
 	// conditions are the current observations about the object: AssociateBareMetalHost,
-	// HostClaimReady, AssociateMetal3MachineMetaData, Metal3DataReady, KubernetesNodeReady, Ready
-	// and Paused.
+	// HostClaimReady, AssociateMetal3MachineMetaData, Metal3DataReady, KubernetesNodeReady,
+	// IdentityReady, Ready and Paused.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
