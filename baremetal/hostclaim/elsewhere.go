@@ -14,7 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package identity answers: which cluster holds the claim of a machine, and by
 package hostclaim
 
 import (

@@ -103,8 +103,10 @@ func TestNextElsewhere(t *testing.T) {
 	})
 	t.Run("a name that is taken is the one that was wanted", func(t *testing.T) {
 		p := Next(observe(elsewhere, func(o *Observed) { o.NameTaken = true }))
-		want := []Wait{{"AssociateBareMetalHost", "HostClaimNameTaken",
-			"HostClaim \"" + name + "\" belongs to something else: delete it, or give the Machine another name"}}
+		want := []Wait{{
+			"AssociateBareMetalHost", "HostClaimNameTaken",
+			"HostClaim \"" + name + "\" belongs to something else: delete it, or give the Machine another name",
+		}}
 		if diff := cmp.Diff(want, p.Waits); diff != "" {
 			t.Errorf("waits (-want +got):\n%s", diff)
 		}

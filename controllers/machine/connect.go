@@ -86,7 +86,6 @@ func (r *Reconciler) connect(ctx context.Context, s *scope) progress.Outcome {
 	case problem != nil:
 		return s.disconnected(*problem)
 	case s.paused && found:
-		s.identity = nil
 		return progress.Outcome{} // nothing is written there meanwhile
 	case found:
 		return r.connectElsewhere(ctx, s, &record, record.Ref(s.machine.Namespace))
@@ -173,31 +172,36 @@ func (r *Reconciler) connectElsewhere(ctx context.Context, s *scope, record *ide
 		return s.failed(infrav1.IdentityReadyCondition, infrav1.IdentityUnreachableReason,
 			fmt.Sprintf("The cluster that Secret %q leads to cannot be used", ref.Secret), err)
 	}
-	at := &site{client: there.Client, live: there.Live}
 	if record == nil {
 		fresh := identity.NewRecord(s.identified(), ref, there.Target, string(uuid.NewUUID()))
-		at.claims.Record = &fresh
-	} else {
-		followed, problem := record.Follow(there.Target, s.machine.Annotations[infrav1.ConfirmIdentityMoveAnnotation])
-		if problem != nil {
-			return s.disconnected(*problem)
-		}
-		at.claims.Record, at.recorded = &followed, true
-		if followed != *record {
-			if err := r.writeRecord(ctx, s, followed); err != nil {
-				return s.failed(infrav1.IdentityReadyCondition, infrav1.IdentityConnectingReason, "The machine cannot be written", err)
-			}
-		}
-		r.Remote.Bind(user, record.Origin)
+		s.reach(there, &fresh, false)
+		return progress.Outcome{}
 	}
-	at.claims.Client, at.claims.Namespace = there.Client, there.Target.Namespace
-	s.site = at
-	s.observed.Elsewhere = &hostclaim.Elsewhere{Namespace: there.Target.Namespace, Origin: at.claims.Record.Origin}
-	answer := identity.Resolve(s.machine.Namespace, record, s.wishes(false))
-	s.identity = &metav1.Condition{
-		Status: metav1.ConditionTrue, Reason: infrav1.IdentityConnectedReason, Message: answer.Note,
+	followed, problem := record.Follow(there.Target, s.machine.Annotations[infrav1.ConfirmIdentityMoveAnnotation])
+	if problem != nil {
+		return s.disconnected(*problem)
 	}
+	if followed != *record {
+		if err := r.writeRecord(ctx, s, followed); err != nil {
+			return s.failed(infrav1.IdentityReadyCondition, infrav1.IdentityConnectingReason, "The machine cannot be written", err)
+		}
+	}
+	r.Remote.Bind(user, record.Origin)
+	s.reach(there, &followed, true)
+	s.identity.Message = identity.Resolve(s.machine.Namespace, record, s.wishes(false)).Note
 	return progress.Outcome{}
+}
+
+// reach notes that the cluster of the claim can be used.
+func (s *scope) reach(there remote.Site, record *identity.Record, recorded bool) {
+	s.site = &site{
+		claims:   claimreader.Site{Client: there.Client, Namespace: there.Target.Namespace, Record: record},
+		client:   there.Client,
+		live:     there.Live,
+		recorded: recorded,
+	}
+	s.observed.Elsewhere = &hostclaim.Elsewhere{Namespace: there.Target.Namespace, Origin: record.Origin}
+	s.identity = &metav1.Condition{Status: metav1.ConditionTrue, Reason: infrav1.IdentityConnectedReason}
 }
 
 // disconnected says why the cluster of the claim cannot be used now. Its

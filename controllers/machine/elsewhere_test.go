@@ -108,6 +108,7 @@ type runs func()
 func (r runs) Run() int { r(); return 0 }
 
 func twoManagementClusters(t *testing.T, second, hosts *apitest.Server) {
+	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "equal"}}
 	there := hosts.Namespace(t)
 	worlds := map[string]*world{}

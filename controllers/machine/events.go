@@ -46,6 +46,12 @@ func transitions(before, after *infrav1.Metal3Machine) []transition {
 	if provisioned(after) && !provisioned(before) {
 		all = append(all, transition{corev1.EventTypeNormal, "Provisioned", "Provision", "Provisioned with provider ID " + after.Spec.ProviderID})
 	}
+	return append(all, troubles(before, after)...)
+}
+
+// troubles are the transitions that the owner of the machine may have to act on.
+func troubles(before, after *infrav1.Metal3Machine) []transition {
+	var all []transition
 	if c, became := becameFalse(before, after, infrav1.AssociateBareMetalHostCondition); became {
 		switch c.Reason {
 		case infrav1.HostLostReason, infrav1.HostClaimNameTakenReason, infrav1.BootstrapSecretNotFoundReason,

@@ -74,7 +74,7 @@ func TestRemoteClone(t *testing.T) {
 	tn.g.Expect(tn.get(machineName, m)).To(gomega.Succeed())
 	owner := &clusterv1.Machine{}
 	tn.g.Expect(tn.get(machineName, owner)).To(gomega.Succeed())
-	owner.ObjectMeta.Name, owner.ResourceVersion, owner.UID = "twin", "", ""
+	owner.Name, owner.ResourceVersion, owner.UID = "twin", "", ""
 	owner.Spec.InfrastructureRef.Name = "twin"
 	twin := m.DeepCopy()
 	twin.Name, twin.ResourceVersion, twin.UID = "twin", "", ""

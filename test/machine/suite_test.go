@@ -58,7 +58,7 @@ func TestMain(m *testing.M) {
 // beside runs the tests with the cluster of the tenants beside that of the hosts.
 type beside struct{ tests *testing.M }
 
-func (b beside) Run() int { return server.Run(managed{b.tests}) }
+func (b beside) Run() int { return server.Run(managed(b)) }
 
 // managed runs the tests beside one manager, which has the rights of its
 // service account and no others.

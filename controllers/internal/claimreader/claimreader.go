@@ -120,7 +120,7 @@ func (r Reader) siteOf(ctx context.Context, machine *infrav1.Metal3Machine) (Sit
 	record, elsewhere, problem := identity.Read(OwnerOf(machine), machine.Annotations)
 	switch {
 	case problem != nil:
-		return Site{}, false, nil
+		return Site{}, false, nil //nolint:nilerr // the machine says so itself
 	case !elsewhere && r.Local != nil:
 		known, err := r.Local.Available(ctx)
 		return r.Own(machine), known, err
@@ -129,18 +129,30 @@ func (r Reader) siteOf(ctx context.Context, machine *infrav1.Metal3Machine) (Sit
 	case r.Remote == nil:
 		return Site{}, false, nil
 	}
+	there, connected, err := r.connect(ctx, machine, record.Ref(machine.Namespace))
+	if err != nil || !connected {
+		return Site{}, false, err
+	}
+	_, moved := record.Follow(there.Target, machine.Annotations[infrav1.ConfirmIdentityMoveAnnotation])
+	return Site{Client: there.Client, Namespace: there.Target.Namespace, Record: &record}, moved == nil, nil
+}
+
+// connect asks for the connection of the machine, and whether there is one.
+func (r Reader) connect(ctx context.Context, machine *infrav1.Metal3Machine, ref identity.Ref) (remote.Site, bool, error) {
 	user := UserOf(machine)
-	site, err := r.Remote.Site(ctx, user, record.Ref(machine.Namespace))
-	if err := r.releaseGone(ctx, machine, user); err != nil {
-		return Site{}, false, err
+	there, err := r.Remote.Site(ctx, user, ref)
+	if gone := r.releaseGone(ctx, machine, user); gone != nil {
+		return remote.Site{}, false, gone
 	}
-	if errors.As(err, &problem) {
-		return Site{}, false, nil
+	var problem *identity.Problem
+	switch {
+	case err == nil:
+		return there, true, nil
+	case errors.As(err, &problem):
+		return remote.Site{}, false, nil
+	default:
+		return remote.Site{}, false, fmt.Errorf("connect by Secret %s: %w", ref.Secret, err)
 	}
-	if _, moved := record.Follow(site.Target, machine.Annotations[infrav1.ConfirmIdentityMoveAnnotation]); err != nil || moved != nil {
-		return Site{}, false, err
-	}
-	return Site{Client: site.Client, Namespace: site.Target.Namespace, Record: &record}, true, nil
 }
 
 // releaseGone gives the connection up again if the machine has gone meanwhile.
