@@ -52,13 +52,13 @@ func (r *Reconciler) copySecrets(ctx context.Context, s *scope) progress.Outcome
 	return all
 }
 
-// copySecret sees to one copy. A source that is gone after the claim was given its
-// copy changes nothing.
+// copySecret sees to one copy. A source that is gone, or may not be read any more,
+// after the claim was given its copy changes nothing: the server has it.
 func (r *Reconciler) copySecret(ctx context.Context, s *scope, c hostclaim.Copy) progress.Outcome {
 	source := &corev1.Secret{}
 	err := r.Live.Get(ctx, client.ObjectKey{Namespace: s.machine.Namespace, Name: c.Source}, source)
 	switch {
-	case apierrors.IsNotFound(err) && s.observed.Claim.Deployment != nil:
+	case s.observed.Claim.Deployment != nil && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err)):
 		return progress.Outcome{}
 	case apierrors.IsNotFound(err):
 		return s.uncopied(infrav1.SecretNotCopiedReason, fmt.Sprintf(

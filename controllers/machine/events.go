@@ -82,17 +82,22 @@ func becameFalse(before, after *infrav1.Metal3Machine, conditionType string) (*m
 
 // abandonment tells where a claim was left behind.
 func abandonment(machine string, record identity.Record) transition {
-	return transition{corev1.EventTypeWarning, "ClaimAbandoned", "Release", fmt.Sprintf(
-		"HostClaim %q in namespace %q of %s was left behind with its server, which may still run: "+
-			"whoever can reach that cluster has to delete it", hostclaim.NameElsewhere(machine, record.Origin), record.Namespace, record.Server)}
+	what := "The HostClaim of this machine in another cluster, if there is one,"
+	if record.Origin != "" {
+		what = fmt.Sprintf("HostClaim %q in namespace %q of %s", hostclaim.NameElsewhere(machine, record.Origin), record.Namespace, record.Server)
+	}
+	return transition{
+		corev1.EventTypeWarning, "ClaimAbandoned", "Release",
+		what + " was left behind with its server, which may still run: whoever can reach that cluster has to delete it",
+	}
 }
 
 // announce emits events and metrics for what happened in this pass, after it
 // has been written.
 func (r *Reconciler) announce(s *scope) {
 	happened := transitions(s.before, s.machine)
-	if s.abandoned != nil && released(s.machine) {
-		happened = append(happened, abandonment(s.machine.Name, *s.abandoned))
+	if s.abandoned != nil && released(s.machine) { // and not given back
+		happened = []transition{abandonment(s.machine.Name, *s.abandoned)}
 	}
 	for _, t := range happened {
 		r.Recorder.Eventf(s.machine, nil, t.kind, t.reason, t.action, "%s", t.note)
