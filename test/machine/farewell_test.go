@@ -71,8 +71,10 @@ func TestRemoteDeletion(t *testing.T) {
 			tn, s, _ := remoteClaim(t)
 			s.bind()
 			tc.trouble(tn, s)
-			m := tn.identity("False/" + tc.reason)
+			m := &infrav1.Metal3Machine{}
+			tn.g.Expect(tn.get(machineName, m)).To(gomega.Succeed())
 			tn.g.Expect(tn.Delete(tn.ctx, m)).To(gomega.Succeed())
+			tn.identity("False/" + tc.reason)
 			tn.waits("HostClaimReady", "DeletionFailed", infrav1.AbandonClaimAnnotation)
 			tn.waits("Ready", "Deleting", infrav1.AbandonClaimAnnotation)
 			tc.mend(tn, s)
