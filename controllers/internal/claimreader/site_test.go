@@ -134,8 +134,8 @@ func hostOf(t *testing.T) (*infrav1.Metal3Machine, Reader, *sites) {
 	target := identity.Target{Server: "https://hosts.example", Namespace: there}
 	record := identity.NewRecord(OwnerOf(m), identity.Ref{Secret: "hosts"}, target, "o-1")
 	m.Annotations = record.Annotations()
-	publish(t, here, "m-1", "near", m, "")
-	publish(t, there, hostclaim.NameElsewhere("m-1", "o-1"), "far", m, "o-1")
+	publish(t, client.ObjectKey{Namespace: here, Name: "m-1"}, "near", m, "")
+	publish(t, client.ObjectKey{Namespace: there, Name: hostclaim.NameElsewhere("m-1", "o-1")}, "far", m, "o-1")
 	reader, err := server.NewClient(t.Context(), interceptor.Funcs{}, SetupIndexes, func(ctx context.Context, indexer client.FieldIndexer) error {
 		return indexer.IndexField(ctx, &bmov1alpha1.HostClaim{}, remote.OriginIndex, func(o client.Object) []string {
 			return []string{o.GetLabels()[infrav1.OriginKey]}
@@ -149,8 +149,9 @@ func hostOf(t *testing.T) (*infrav1.Metal3Machine, Reader, *sites) {
 }
 
 // publish makes a claim of the machine that has a host, and the facts of that.
-func publish(t *testing.T, namespace, name, hostUID string, m *infrav1.Metal3Machine, origin string) {
+func publish(t *testing.T, key client.ObjectKey, hostUID string, m *infrav1.Metal3Machine, origin string) {
 	t.Helper()
+	namespace, name := key.Namespace, key.Name
 	claim := bound(func(c *bmov1alpha1.HostClaim) {
 		c.ObjectMeta = metav1.ObjectMeta{Namespace: namespace, Name: name}
 		if origin != "" {
