@@ -23,6 +23,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -47,7 +48,8 @@ type Remote interface {
 
 // connect finds out whether the credentials of identityRef lead to hosts. Machines
 // have connections of their own: this one tells the author of the reference, before
-// the first machine needs it.
+// the first machine needs it. While it is being made after a start of the manager,
+// what was known before stands.
 func (r *Reconciler) connect(ctx context.Context, s *scope) error {
 	user := remote.User{Kind: kind, NamespacedName: client.ObjectKeyFromObject(s.infra)}
 	ref := s.infra.Spec.IdentityRef
@@ -58,6 +60,8 @@ func (r *Reconciler) connect(ctx context.Context, s *scope) error {
 	_, err := r.Remote.Site(ctx, user, identity.Of(s.infra.Namespace, ref))
 	var problem *identity.Problem
 	switch {
+	case errors.As(err, &problem) && problem.Reason == infrav1.IdentityConnectingReason && conditions.Has(s.infra, infrav1.IdentityReadyCondition):
+		s.identity = conditions.Get(s.infra, infrav1.IdentityReadyCondition).DeepCopy()
 	case errors.As(err, &problem):
 		s.identity = &metav1.Condition{Status: metav1.ConditionFalse, Reason: problem.Reason, Message: problem.Message}
 	case err != nil:

@@ -287,6 +287,10 @@ func TestMachineToInfra(t *testing.T) {
 // connection is given up.
 func TestReconcileIdentity(t *testing.T) {
 	named := func(c *cast) { c.infra.Spec.IdentityRef = &infrav1.IdentityReference{Name: "hosts", Context: "x"} }
+	connecting := &identity.Problem{Reason: infrav1.IdentityConnectingReason, Message: "m"}
+	known := func(c *cast) {
+		c.infra.Status.Conditions = []metav1.Condition{{Type: "IdentityReady", Status: "True", Reason: "Connected", LastTransitionTime: noon}}
+	}
 	tests := map[string]struct {
 		given   *cast
 		answer  error
@@ -294,10 +298,12 @@ func TestReconcileIdentity(t *testing.T) {
 		asked   bool
 		wantErr bool
 	}{
-		"a connection is ready":                           {given: newCast(named), want: "True/Connected", asked: true},
-		"a problem is told":                               {given: newCast(named), answer: &identity.Problem{Reason: "Unreachable", Message: "m"}, want: "False/Unreachable", asked: true},
-		"another error is tried again":                    {given: newCast(named), answer: errBroken, asked: true, wantErr: true},
-		"without a reference nothing is asked or claimed": {given: newCast()},
+		"a connection is ready": {given: newCast(named), want: "True/Connected", asked: true},
+		"a problem is told":     {given: newCast(named), answer: &identity.Problem{Reason: "Unreachable", Message: "m"}, want: "False/Unreachable", asked: true},
+		"a connection that is made for the first time is told": {given: newCast(named), answer: connecting, want: "False/Connecting", asked: true},
+		"what was known stands while it is made again":         {given: newCast(named, known), answer: connecting, want: "True/Connected", asked: true},
+		"another error is tried again":                         {given: newCast(named), answer: errBroken, asked: true, wantErr: true},
+		"without a reference nothing is asked or claimed":      {given: newCast()},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -24,6 +24,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -205,9 +206,13 @@ func (s *scope) reach(there remote.Site, record *identity.Record, recorded bool)
 }
 
 // disconnected says why the cluster of the claim cannot be used now. Its
-// connection, or a change of the machine, wakes us.
+// connection, or a change of the machine, wakes us. While it is being connected
+// after a start of the manager, what was known before stands.
 func (s *scope) disconnected(p identity.Problem) progress.Outcome {
 	s.unreachable = &p
 	s.identity = &metav1.Condition{Status: metav1.ConditionFalse, Reason: p.Reason, Message: p.Message}
+	if known := conditions.Get(s.machine, infrav1.IdentityReadyCondition); known != nil && p.Reason == infrav1.IdentityConnectingReason {
+		s.identity = known.DeepCopy()
+	}
 	return progress.Waiting(p.Reason, p.Message)
 }

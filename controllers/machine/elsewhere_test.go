@@ -237,6 +237,17 @@ func TestElsewhereProblems(t *testing.T) {
 			answer:    &identity.Problem{Reason: "Unreachable", Message: "nobody answers"},
 			condition: "Ready/False/NotReady", message: "nobody answers",
 		},
+		"a first connection is waited for": {
+			answer:    &identity.Problem{Reason: "Connecting", Message: "m"},
+			condition: "IdentityReady/False/Connecting",
+		},
+		"what was known stands while the connection is made again": {
+			answer: &identity.Problem{Reason: "Connecting", Message: "m"},
+			change: func(c *cast) {
+				c.machine.Status.Conditions = []metav1.Condition{{Type: "IdentityReady", Status: "True", Reason: "Connected", LastTransitionTime: noon}}
+			},
+			condition: "IdentityReady/True/Connected",
+		},
 		"another error is tried again": {
 			answer: errBroken, condition: "IdentityReady/False/Unreachable", message: `"hosts"`, wantErr: true,
 		},
@@ -415,12 +426,18 @@ func TestAbandonment(t *testing.T) {
 	w, _ := beyond(t, interceptor.Funcs{})
 	w.begin()
 	w.get(w.machine)
-	metav1.SetMetaDataAnnotation(&w.machine.ObjectMeta, infrav1.AbandonClaimAnnotation, "true")
-	abandon := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"`+infrav1.AbandonClaimAnnotation+`":"true"}}}`))
+	abandon := client.RawPatch("application/merge-patch+json", []byte(
+		`{"metadata":{"annotations":{"`+infrav1.AbandonClaimAnnotation+`":"true","`+infrav1.HostAnnotation+`":"infra/h"}}}`))
 	if err := errors.Join(server.Client.Patch(t.Context(), w.machine, abandon), server.Client.Delete(t.Context(), w.machine)); err != nil {
 		t.Fatal(err)
 	}
-	w.Remote.(*connections).err = &identity.Problem{Reason: "Unreachable", Message: "nobody answers"} //nolint:forcetypeassert // see beyond
+	there := w.Remote.(*connections) //nolint:forcetypeassert // see beyond
+	there.err = &identity.Problem{Reason: "Connecting", Message: "m"}
+	m, err := w.settle()
+	if err != nil || m == nil || meta.FindStatusCondition(m.Status.Conditions, "HostClaimReady") != nil {
+		t.Fatalf("before anybody knows whether the claim can be deleted, the machine is %v, error %v", m, err)
+	}
+	there.err = &identity.Problem{Reason: "Unreachable", Message: "nobody answers"}
 	recorder := events.NewFakeRecorder(10)
 	w.Recorder = recorder
 	if m, err := w.settle(); m != nil || err != nil {
@@ -430,6 +447,9 @@ func TestAbandonment(t *testing.T) {
 	var said []string
 	for e := range recorder.Events {
 		said = append(said, e)
+	}
+	if strings.Contains(strings.Join(said, "\n"), "Released") {
+		t.Errorf("events %v say that the host was given back", said)
 	}
 	for _, part := range []string{"Warning ClaimAbandoned", "m-1-", "https://hosts.example"} {
 		if !strings.Contains(strings.Join(said, "\n"), part) {

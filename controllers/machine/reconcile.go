@@ -109,7 +109,7 @@ func (r *Reconciler) phasesWithoutClaim(s *scope) []phase {
 	switch {
 	case s.claimless:
 		return released
-	case s.abandoning():
+	case s.abandoning() && s.unreachable.Reason != infrav1.IdentityConnectingReason:
 		return append([]phase{r.abandonClaim}, released...)
 	default:
 		return []phase{r.holdElsewhere}

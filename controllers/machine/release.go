@@ -70,11 +70,12 @@ func (r *Reconciler) confirmNoData(ctx context.Context, s *scope) progress.Outco
 // holdElsewhere says that the machine stays because its claim in another cluster
 // cannot be released now, and what its owner can do about it.
 func (r *Reconciler) holdElsewhere(_ context.Context, s *scope) progress.Outcome {
-	message := "The HostClaim in another cluster cannot be released: " + s.unreachable.Message
-	if s.unreachable.Reason != infrav1.IdentityConnectingReason {
-		message += ". To let the machine go without it, and leave claim and server behind, set annotation " +
-			infrav1.AbandonClaimAnnotation + " to \"true\""
+	if s.unreachable.Reason == infrav1.IdentityConnectingReason {
+		return progress.Outcome{} // connect has said so
 	}
+	message := "The HostClaim in another cluster cannot be released: " + s.unreachable.Message +
+		". To let the machine go without it, and leave claim and server behind, set annotation " +
+		infrav1.AbandonClaimAnnotation + " to \"true\""
 	s.problems = append(s.problems, provision.Wait{
 		Condition: infrav1.HostClaimReadyCondition, Reason: infrav1.DeletionFailedReason, Message: message,
 	})
