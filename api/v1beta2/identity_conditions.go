@@ -48,4 +48,7 @@ const (
 	// IdentityMovedReason says that the kubeconfig now leads to another API server or namespace than
 	// the one in which the claim of the machine was made.
 	IdentityMovedReason = "IdentityMoved"
+	// InvalidEffectiveIdentityReason says that what the provider has recorded on the machine about the
+	// cluster of its claim was changed, so that it cannot be understood.
+	InvalidEffectiveIdentityReason = "InvalidEffectiveIdentity"
 )

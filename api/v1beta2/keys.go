@@ -200,6 +200,9 @@ const (
 	// EffectiveIdentityAnnotation is on a Metal3Machine, written before the first write to the other
 	// cluster: the Secret and context in effect and where they led, as JSON.
 	EffectiveIdentityAnnotation = "hostclaim.metal3.io/effective-identity"
+	// ContentHashAnnotation is on a Secret that the provider manager copied next to a claim in another
+	// cluster: a hash of the content, by which a change is noticed without the copy being read.
+	ContentHashAnnotation = "hostclaim.metal3.io/content-hash"
 	// ConfirmIdentityMoveAnnotation is set on a Metal3Machine by its owner, with the new server and
 	// namespace as "<server>/<namespace>", to say that the claim really has moved there.
 	ConfirmIdentityMoveAnnotation = "hostclaim.metal3.io/confirm-identity-move"

@@ -65,7 +65,7 @@ type Metal3ClusterSpec struct {
 // Metal3ClusterStatus is what the provider reports about a Metal3Cluster.
 type Metal3ClusterStatus struct {
 	// conditions are the current observations about the object: BaremetalInfrastructureReady,
-	// Ready and Paused.
+	// IdentityReady, Ready and Paused.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -49,9 +49,9 @@ const (
 	// HostClaimNameTakenReason says that a HostClaim of the name that the machine's claim would get
 	// belongs to something else.
 	HostClaimNameTakenReason = "HostClaimNameTaken"
-	// IdentityRefNotSupportedReason says that the machine asks for a host of another cluster, which
-	// this version cannot do yet.
-	IdentityRefNotSupportedReason = "IdentityRefNotSupported"
+	// HostClaimTakenOverReason says that the HostClaim in another cluster belongs to a copy of the
+	// machine, in another management cluster, that was made while this one lives.
+	HostClaimTakenOverReason = "HostClaimTakenOver"
 	// BareMetalHostPauseAnnotationSetFailedReason says that the claim could not be paused with its Cluster.
 	BareMetalHostPauseAnnotationSetFailedReason = "BareMetalHostPauseAnnotationSetFailed"
 	// BareMetalHostPauseAnnotationRemoveFailedReason says that the claim could not be unpaused with its Cluster.
@@ -90,6 +90,9 @@ const (
 	Metal3DataSecretsReadyReason = "Metal3DataSecretsReady"
 	// SecretsSetExternallyReason says that no data template is used: what secrets there are, the user made.
 	SecretsSetExternallyReason = "SecretsSetExternally"
+	// SecretNotCopiedReason says that a secret of the machine cannot be copied next to the HostClaim in
+	// another cluster; the message says which, and why.
+	SecretNotCopiedReason = "SecretNotCopied"
 	// WaitingForMetal3DataReason says that the Metal3Data of the machine is not ready yet.
 	WaitingForMetal3DataReason = "WaitingForMetal3Data"
 )
@@ -215,8 +218,8 @@ type Metal3MachineSpec struct {
 // Metal3MachineStatus is what the provider reports about a Metal3Machine.
 type Metal3MachineStatus struct {
 	// conditions are the current observations about the object: AssociateBareMetalHost,
-	// HostClaimReady, AssociateMetal3MachineMetaData, Metal3DataReady, KubernetesNodeReady, Ready
-	// and Paused.
+	// HostClaimReady, AssociateMetal3MachineMetaData, Metal3DataReady, KubernetesNodeReady,
+	// IdentityReady, Ready and Paused.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

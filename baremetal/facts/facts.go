@@ -22,7 +22,9 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostview"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 )
 
 // Facts is everything that a template may refer to.
@@ -37,7 +39,8 @@ type Facts struct {
 	// Host is the server behind the machine.
 	Host hostview.Host
 	// RemoteHost says that the server is registered in another cluster, where
-	// namespaces mean something else.
+	// namespaces mean something else. The record of where the claim was made says
+	// so, not what an identityRef asks for now.
 	RemoteHost bool
 	// Addresses are the answers of the pools.
 	Addresses map[Lease]Address
@@ -60,8 +63,16 @@ func New(from Sources) Facts {
 		Machine:       object(from.Machine),
 		Metal3Machine: object(from.Metal3Machine),
 		Host:          from.Host,
-		RemoteHost:    from.Metal3Machine.Spec.IdentityRef != nil,
+		RemoteHost:    remote(from.Metal3Machine),
 	}
+}
+
+// remote takes a record that cannot be read for one: names of servers are then
+// not trusted to be unique.
+func remote(machine *infrav1.Metal3Machine) bool {
+	owner := hostclaim.Owner{Namespace: machine.Namespace, Name: machine.Name, UID: machine.UID}
+	_, found, problem := identity.Read(owner, machine.Annotations)
+	return found || problem != nil
 }
 
 func object(o metav1.Object) Object {

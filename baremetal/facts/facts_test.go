@@ -22,9 +22,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostview"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 )
 
 func given() Facts {
@@ -173,5 +177,36 @@ func TestHostElsewhere(t *testing.T) {
 	f.RemoteHost = true
 	if !f.HostElsewhere() {
 		t.Error("a host of another cluster is not elsewhere")
+	}
+}
+
+// TestRemoteHost shows that the record of where the claim was made counts, not what
+// is asked for now.
+func TestRemoteHost(t *testing.T) {
+	owner := hostclaim.Owner{Namespace: "tenant", Name: "m-1", UID: "uid-1"}
+	record := identity.NewRecord(owner, identity.Ref{Secret: "hosts"}, identity.Target{Server: "https://x", Namespace: "a"}, "o-1")
+	copied := record
+	copied.Machine = "tenant/m-2"
+	wished := &infrav1.IdentityReference{Name: "hosts"}
+	for name, tc := range map[string]struct {
+		annotations map[string]string
+		wished      *infrav1.IdentityReference
+		want        bool
+	}{
+		"a machine without a record has its host at home": {},
+		"a wish alone changes nothing":                    {wished: wished},
+		"a record tells, whoever wished":                  {annotations: record.Annotations(), want: true},
+		"the record of another machine does not":          {annotations: copied.Annotations()},
+		"a record that cannot be read is believed":        {annotations: map[string]string{infrav1.EffectiveIdentityAnnotation: "?"}, want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			machine := &infrav1.Metal3Machine{ObjectMeta: metav1.ObjectMeta{
+				Namespace: owner.Namespace, Name: owner.Name, UID: owner.UID, Annotations: tc.annotations,
+			}, Spec: infrav1.Metal3MachineSpec{IdentityRef: tc.wished}}
+			got := New(Sources{Data: &infrav1.Metal3Data{}, Machine: &clusterv1.Machine{}, Metal3Machine: machine})
+			if got.RemoteHost != tc.want {
+				t.Errorf("remote host is %v", got.RemoteHost)
+			}
+		})
 	}
 }

@@ -32,10 +32,14 @@ import (
 
 // Wanted is everything that the claim of a machine depends on.
 type Wanted struct {
-	// Name of the claim: that of the claim the machine already has, else Name(machine).
+	// Name of the claim: that of the claim the machine already has, else Name(machine),
+	// or NameElsewhere.
 	Name string
 	// Owner is the machine that the claim is for.
 	Owner Owner
+	// Elsewhere says where the claim lives if that is another cluster; nil means
+	// the machine's own namespace.
+	Elsewhere *Elsewhere
 	// ClusterName is the Cluster that the machine belongs to.
 	ClusterName string
 	// Selector narrows down the hosts; nil means any host.
@@ -64,13 +68,8 @@ type Deployment struct {
 // Desired returns the claim as the machine wants it, whole.
 func Desired(w Wanted) *bmov1alpha1.HostClaim {
 	claim := &bmov1alpha1.HostClaim{
-		TypeMeta: metav1.TypeMeta{APIVersion: bmov1alpha1.GroupVersion.String(), Kind: Kind},
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace:       w.Owner.Namespace,
-			Name:            w.Name,
-			Labels:          map[string]string{clusterv1.ClusterNameLabel: w.ClusterName},
-			OwnerReferences: []metav1.OwnerReference{w.Owner.reference()},
-		},
+		TypeMeta:   metav1.TypeMeta{APIVersion: bmov1alpha1.GroupVersion.String(), Kind: Kind},
+		ObjectMeta: w.metadata(),
 		Spec: bmov1alpha1.HostClaimSpec{
 			PoweredOn:     w.PoweredOn,
 			HostSelector:  selector(w.Selector),
@@ -84,11 +83,32 @@ func Desired(w Wanted) *bmov1alpha1.HostClaim {
 	if d := w.Deployment; d != nil {
 		claim.Spec.Image = d.Image
 		claim.Spec.CustomDeploy = d.CustomDeploy
-		claim.Spec.UserData = secret(w.Owner.Namespace, d.UserData)
-		claim.Spec.MetaData = secret(w.Owner.Namespace, d.MetaData)
-		claim.Spec.NetworkData = secret(w.Owner.Namespace, d.NetworkData)
+		claim.Spec.UserData = secret(claim.Namespace, d.UserData)
+		claim.Spec.MetaData = secret(claim.Namespace, d.MetaData)
+		claim.Spec.NetworkData = secret(claim.Namespace, d.NetworkData)
+	}
+	if w.Elsewhere != nil {
+		// The namespace of the machine means something else there.
+		claim.Spec.ConsumerRef.Namespace = ""
 	}
 	return claim
+}
+
+// metadata ties the claim to its machine: by owner reference in the machine's own
+// namespace, by origin elsewhere, where the machine does not exist.
+func (w Wanted) metadata() metav1.ObjectMeta {
+	m := metav1.ObjectMeta{
+		Namespace: w.Owner.Namespace,
+		Name:      w.Name,
+		Labels:    map[string]string{clusterv1.ClusterNameLabel: w.ClusterName},
+	}
+	if w.Elsewhere == nil {
+		m.OwnerReferences = []metav1.OwnerReference{w.Owner.reference()}
+		return m
+	}
+	m.Namespace = w.Elsewhere.Namespace
+	m.Labels[infrav1.OriginKey] = w.Elsewhere.Origin
+	return m
 }
 
 // KeepChoice gives desired what the current claim cannot change any more. A claim

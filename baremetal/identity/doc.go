@@ -16,6 +16,11 @@ limitations under the License.
 
 // Package identity answers: which cluster holds the claim of a machine, and by
 // which credentials is it reached. Its inputs are the identityRefs of machine and
-// cluster and what was recorded on the machine before the first remote write. It
-// reads no Secret and opens no connection.
+// cluster, what was recorded on the machine before the first remote write, and
+// where the credentials lead now.
+//
+// The record wins over both references, and holds the origin: a random UUID by
+// which the claim is found again, whatever the names of clusters, namespaces and
+// machines. The package reads no Secret, opens no connection and makes no random
+// number.
 package identity

@@ -38,7 +38,7 @@ type Target struct {
 
 // Problem says why a cluster cannot be used now. It is an error that holds
 // nothing of a credential.
-type Problem struct {
+type Problem struct { //nolint:errname // a condition says it, and only then it is an error
 	// Reason of the condition IdentityReady.
 	Reason string
 	// Message for the owner of the identityRef: what is wrong and what to do.

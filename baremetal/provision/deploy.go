@@ -32,7 +32,7 @@ import (
 func wantsData(o Observed, p *Plan) bool {
 	spec := o.Machine.Spec
 	if d := o.Claim.Deployment; d != nil {
-		p.Secrets = Secrets{UserData: d.UserData, MetaData: d.MetaData, NetworkData: d.NetworkData}
+		p.Secrets = ownSecrets(o, *d)
 		p.achieve(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.AssociateMetal3MachineMetaDataSuccessReason)
 		p.achieve(infrav1.Metal3DataReadyCondition, whoseSecrets(spec, p.Secrets))
 		return false
@@ -51,6 +51,30 @@ func wantsData(o Observed, p *Plan) bool {
 	}
 	p.achieve(infrav1.Metal3DataReadyCondition, whoseSecrets(spec, p.Secrets))
 	return false
+}
+
+// ownSecrets are the machine's own secrets behind those that the claim names. Next
+// to a claim in another cluster lie copies; what the copies were made of follows
+// from the spec, as long as it is there.
+func ownSecrets(o Observed, d hostclaim.Deployment) Secrets {
+	if o.Elsewhere == nil {
+		return Secrets{UserData: d.UserData, MetaData: d.MetaData, NetworkData: d.NetworkData}
+	}
+	rendered := o.Data.MetaData
+	if !usesTemplate(o.Machine.Spec) {
+		rendered = o.Name.Secret
+	}
+	source := func(copied, name string) string {
+		if copied == "" {
+			return ""
+		}
+		return name
+	}
+	return Secrets{
+		UserData:    source(d.UserData, o.Machine.Bootstrap.Secret),
+		MetaData:    source(d.MetaData, firstName(o.Machine.Spec.MetaData, rendered)),
+		NetworkData: source(d.NetworkData, firstName(o.Machine.Spec.NetworkData, o.Data.NetworkData)),
+	}
 }
 
 // whoseSecrets is the reason that says whether any of the secrets is ours.
@@ -102,13 +126,19 @@ func wantsTemplate(o Observed, p *Plan) bool {
 // deploysImage puts image, secrets and power on the claim in one write, and
 // waits until the host runs them.
 func deploysImage(o Observed, p *Plan) bool {
+	named := p.Secrets
+	if o.Elsewhere != nil {
+		copies := hostclaim.Copies(named.UserData, named.MetaData, named.NetworkData)
+		p.Copies = copies[:]
+		named = Secrets{copies[0].Name(p.Claim.Name), copies[1].Name(p.Claim.Name), copies[2].Name(p.Claim.Name)}
+	}
 	if !o.started() {
 		p.Claim.Deployment = &hostclaim.Deployment{
 			Image:        hostclaim.ImageOf(o.Machine.Spec.Image),
 			CustomDeploy: hostclaim.CustomDeployOf(o.Machine.Spec.CustomDeploy),
-			UserData:     p.Secrets.UserData,
-			MetaData:     p.Secrets.MetaData,
-			NetworkData:  p.Secrets.NetworkData,
+			UserData:     named.UserData,
+			MetaData:     named.MetaData,
+			NetworkData:  named.NetworkData,
 		}
 		p.Claim.PoweredOn = true
 	}

@@ -28,9 +28,15 @@ type Observed struct {
 	Machine MachineFacts
 	// Claim is the HostClaim of the machine.
 	Claim hostclaim.State
+	// Elsewhere says where the claim lives, or will live, if that is another
+	// cluster; nil means the machine's own namespace.
+	Elsewhere *hostclaim.Elsewhere
 	// NameTaken says that there is no claim of the machine, but somebody
 	// else's of the name that it would get.
 	NameTaken bool
+	// TakenOver says that the machine had a claim in another cluster, which a
+	// copy of the machine has now.
+	TakenOver bool
 	// Facts says that the hardware facts of the bound host have been published.
 	Facts bool
 	// HostUID is the UID of the bound host; empty without Facts.
@@ -64,9 +70,6 @@ type MachineFacts struct {
 	InfraMissing bool
 	// ClusterReady says that the infrastructure of the Cluster is provisioned.
 	ClusterReady bool
-	// Identity names the kubeconfig secret of a remote cluster that should hold
-	// the claim; empty means this cluster.
-	Identity string
 	// Bootstrap is the secret with the user data.
 	Bootstrap BootstrapFacts
 	// CloudProvider says that somebody else sets the provider IDs of Nodes.
@@ -93,6 +96,9 @@ type DataFacts struct {
 	ClaimExists bool
 	// ClaimHeld says that the claim carries our finalizer, or is not deleted yet.
 	ClaimHeld bool
+	// Elsewhere says where the claim lives, or will live, if that is another
+	// cluster; nil means the machine's own namespace.
+	Elsewhere *hostclaim.Elsewhere
 	// NameTaken says that a Metal3DataClaim of that name belongs to something else.
 	NameTaken bool
 	// Name is the name of the Metal3Data; empty until the claim is answered.

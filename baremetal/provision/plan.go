@@ -41,6 +41,9 @@ type Plan struct {
 	Provisioned bool
 	// Secrets are the secrets that the server gets, as far as they are known.
 	Secrets Secrets
+	// Copies are the secrets that must lie next to the claim in another cluster
+	// before the claim is applied; empty in the machine's own namespace.
+	Copies []hostclaim.Copy
 	// Achieved are the conditions that hold, with their reasons.
 	Achieved []Achievement
 	// Waits tells why we are not finished, most important first.
@@ -99,7 +102,7 @@ func Next(o Observed) Plan {
 		Provisioned: o.Machine.Provisioned,
 	}
 	for _, step := range []rule{
-		supported, needsCluster, needsBootstrap, wantsClaim, needsFacts, wantsData, deploysImage, joinsCluster,
+		needsCluster, needsBootstrap, wantsClaim, needsFacts, wantsData, deploysImage, joinsCluster,
 	} {
 		if step(o, &p) {
 			break
@@ -114,17 +117,6 @@ func (p *Plan) wait(condition, reason, message string) {
 
 func (p *Plan) achieve(condition, reason string) {
 	p.Achieved = append(p.Achieved, Achievement{Condition: condition, Reason: reason})
-}
-
-// supported refuses what a later version will do, rather than binding a server
-// of the wrong cluster.
-func supported(o Observed, p *Plan) bool {
-	if o.Machine.Identity == "" {
-		return false
-	}
-	p.wait(infrav1.AssociateBareMetalHostCondition, infrav1.IdentityRefNotSupportedReason, fmt.Sprintf(
-		"identityRef %q is not supported yet by this version: remove it to use the hosts of this cluster", o.Machine.Identity))
-	return true
 }
 
 // needsCluster waits for the infrastructure of the Cluster, whatever kind it has.
@@ -211,13 +203,16 @@ func claimLost(o Observed, p *Plan) bool {
 	case o.Claim.Deleting:
 		p.wait(condition, infrav1.HostClaimNotBoundReason, fmt.Sprintf(
 			"HostClaim %q is being deleted; a new one will follow", o.Claim.Name))
+	case o.TakenOver:
+		p.wait(condition, infrav1.HostClaimTakenOverReason,
+			"The HostClaim of this machine belongs to a copy of it in another management cluster: delete the copy that is not needed; "+
+				"if that is the other one, set spec.consumerRef.uid of the HostClaim to the UID of this Metal3Machine first")
 	case o.Claim.Phase == hostclaim.Absent && o.established():
 		p.wait(condition, infrav1.HostLostReason,
 			"The HostClaim of this machine was deleted, and with it the host was given back: the Machine must be replaced")
 	case o.Claim.Phase == hostclaim.Absent && o.NameTaken:
 		p.wait(condition, infrav1.HostClaimNameTakenReason, fmt.Sprintf(
-			"HostClaim %q belongs to something else: delete it, or give the Machine another name",
-			hostclaim.Name(o.Machine.Owner.Name)))
+			"HostClaim %q belongs to something else: delete it, or give the Machine another name", newName(o)))
 	default:
 		return false
 	}
@@ -230,6 +225,7 @@ func wanted(o Observed) *hostclaim.Wanted {
 	w := &hostclaim.Wanted{
 		Name:          o.Claim.Name,
 		Owner:         o.Machine.Owner,
+		Elsewhere:     o.Elsewhere,
 		ClusterName:   o.Machine.ClusterName,
 		Selector:      o.Machine.Spec.HostSelector,
 		FailureDomain: o.Machine.FailureDomain,
@@ -239,12 +235,20 @@ func wanted(o Observed) *hostclaim.Wanted {
 		SoftFailureDomain: o.Machine.SoftFailureDomain,
 	}
 	if w.Name == "" {
-		w.Name = hostclaim.Name(o.Machine.Owner.Name)
+		w.Name = newName(o)
 	}
 	if w.FailureDomain == "" {
 		w.FailureDomain = o.Machine.Spec.FailureDomain
 	}
 	return w
+}
+
+// newName is the name that the claim would get if it were made now.
+func newName(o Observed) string {
+	if o.Elsewhere != nil {
+		return hostclaim.NameElsewhere(o.Machine.Owner.Name, o.Elsewhere.Origin)
+	}
+	return hostclaim.Name(o.Machine.Owner.Name)
 }
 
 // needsFacts waits until the facts of the host are known, from which templates

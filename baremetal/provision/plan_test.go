@@ -110,10 +110,6 @@ func TestNextBeforeBind(t *testing.T) {
 		given Observed
 		want  Plan
 	}{
-		"refuses the hosts of another cluster rather than taking one of this one": {
-			given: observe(func(o *Observed) { o.Machine.Identity = "remote" }),
-			want:  stuck("IdentityRefNotSupported", `identityRef "remote" is not supported yet by this version: remove it to use the hosts of this cluster`),
-		},
 		"waits for the infrastructure of the Cluster": {
 			given: observe(func(o *Observed) { o.Machine.ClusterReady = false }),
 			want:  stuck("WaitingForClusterInfrastructureReady", `Waiting for the infrastructure of Cluster "a" to be provisioned`),

@@ -18,6 +18,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,6 +40,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/clusterindex"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/remote"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3clusters,verbs=get;list;watch;patch
@@ -53,6 +55,8 @@ type Reconciler struct {
 	Client client.Client
 	// Recorder emits events.
 	Recorder events.EventRecorder
+	// Remote are the connections to the clusters that hold the hosts.
+	Remote Remote
 	// Clock tells the time.
 	Clock clock.PassiveClock
 	// WatchFilter restricts the controller to objects with this value of the
@@ -72,6 +76,9 @@ type scope struct {
 	// machines is set by observeMachines while the object is being deleted:
 	// whether the Cluster still has any.
 	machines bool
+	// identity is set by connect, for the condition IdentityReady; nil means that
+	// there is no identityRef.
+	identity *metav1.Condition
 }
 
 // Reconcile brings one Metal3Cluster in line with its Cluster.
@@ -91,7 +98,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	s.before = s.infra.DeepCopy()
-	if err := r.observeMachines(ctx, s); err != nil {
+	if err := errors.Join(r.observeMachines(ctx, s), r.connect(ctx, s)); err != nil {
 		return ctrl.Result{}, err
 	}
 	report(s, metav1.NewTime(r.Clock.Now()))
@@ -130,6 +137,9 @@ func dropFinalizer(ctx context.Context, s *scope) {
 func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*scope, bool, error) {
 	s := &scope{infra: &infrav1.Metal3Cluster{}}
 	if err := r.Client.Get(ctx, key, s.infra); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			r.Remote.Release(remote.User{Kind: kind, NamespacedName: key})
+		}
 		return nil, false, client.IgnoreNotFound(err)
 	}
 	if annotations.IsExternallyManaged(s.infra) ||

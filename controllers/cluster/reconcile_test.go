@@ -20,19 +20,25 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apitest"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/clusterindex"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/remote"
 )
 
 var server apitest.Server
@@ -73,6 +79,24 @@ func newCast(change ...func(*cast)) *cast {
 	return c
 }
 
+// connections are connections to other clusters whose answer is given.
+type connections struct {
+	answer error
+	asked  []identity.Ref
+	freed  int
+}
+
+func (c *connections) Site(_ context.Context, _ remote.User, ref identity.Ref) (remote.Site, error) {
+	c.asked = append(c.asked, ref)
+	return remote.Site{}, c.answer
+}
+
+func (c *connections) Release(remote.User) { c.freed++ }
+
+func (c *connections) Source(string, func(context.Context, types.NamespacedName) []ctrl.Request) source.Source {
+	return nil
+}
+
 func deleted(c *cast) {
 	c.infra.DeletionTimestamp = &noon
 	c.infra.Finalizers = []string{infrav1.ClusterFinalizer}
@@ -99,7 +123,7 @@ func newWorld(t *testing.T, calls interceptor.Funcs, c *cast) *world {
 	w := &world{
 		t: t, key: client.ObjectKey{Namespace: server.Namespace(t), Name: "a-infra"},
 		Reconciler: &Reconciler{
-			Client: reader, Recorder: events.NewFakeRecorder(100), Clock: clocktesting.NewFakePassiveClock(noon.Time),
+			Client: reader, Recorder: events.NewFakeRecorder(100), Remote: &connections{}, Clock: clocktesting.NewFakePassiveClock(noon.Time),
 		},
 	}
 	if c.cluster != nil {
@@ -257,4 +281,60 @@ func TestMachineToInfra(t *testing.T) {
 	if got := newWorld(t, broken, newCast(ownerless)).machineToInfra(t.Context(), machineOf("a")); got != nil {
 		t.Errorf("a machine of nothing wakes %v", got)
 	}
+}
+
+// TestReconcileIdentity shows what the condition IdentityReady says, and when the
+// connection is given up.
+func TestReconcileIdentity(t *testing.T) {
+	named := func(c *cast) { c.infra.Spec.IdentityRef = &infrav1.IdentityReference{Name: "hosts", Context: "x"} }
+	connecting := &identity.Problem{Reason: infrav1.IdentityConnectingReason, Message: "m"}
+	known := func(c *cast) {
+		c.infra.Status.Conditions = []metav1.Condition{{Type: "IdentityReady", Status: "True", Reason: "Connected", LastTransitionTime: noon}}
+	}
+	tests := map[string]struct {
+		given   *cast
+		answer  error
+		want    string // status/reason; empty for none
+		asked   bool
+		wantErr bool
+	}{
+		"a connection is ready": {given: newCast(named), want: "True/Connected", asked: true},
+		"a problem is told":     {given: newCast(named), answer: &identity.Problem{Reason: "Unreachable", Message: "m"}, want: "False/Unreachable", asked: true},
+		"a connection that is made for the first time is told": {given: newCast(named), answer: connecting, want: "False/Connecting", asked: true},
+		"what was known stands while it is made again":         {given: newCast(named, known), answer: connecting, want: "True/Connected", asked: true},
+		"another error is tried again":                         {given: newCast(named), answer: errBroken, asked: true, wantErr: true},
+		"without a reference nothing is asked or claimed":      {given: newCast()},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, interceptor.Funcs{}, tc.given)
+			c := &connections{answer: tc.answer}
+			w.Remote = c
+			infra, err := w.settle()
+			if (err != nil) != tc.wantErr {
+				t.Fatalf("error is %v", err)
+			}
+			got := ""
+			if is := meta.FindStatusCondition(infra.Status.Conditions, "IdentityReady"); is != nil {
+				got = string(is.Status) + "/" + is.Reason
+			}
+			if got != tc.want {
+				t.Errorf("condition is %q, want %q", got, tc.want)
+			}
+			if ref := (identity.Ref{Namespace: w.key.Namespace, Secret: "hosts", Context: "x"}); tc.asked != slices.Contains(c.asked, ref) {
+				t.Errorf("asked for %v", c.asked)
+			}
+			if tc.asked == (c.freed > 0) {
+				t.Errorf("given up %d times", c.freed)
+			}
+		})
+	}
+	t.Run("a connection ends with its object", func(t *testing.T) {
+		w := newWorld(t, interceptor.Funcs{}, newCast(func(c *cast) { c.infra = nil }))
+		c := &connections{}
+		w.Remote = c
+		if infra, err := w.settle(); infra != nil || err != nil || c.freed == 0 {
+			t.Errorf("object %v, error %v, given up %d times", infra, err, c.freed)
+		}
+	})
 }

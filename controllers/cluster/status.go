@@ -17,7 +17,6 @@ limitations under the License.
 package cluster
 
 import (
-	"fmt"
 	"reflect"
 	"slices"
 
@@ -32,7 +31,7 @@ import (
 
 // ownedConditions are the conditions that this controller alone writes.
 func ownedConditions() []string {
-	return []string{infrav1.BaremetalInfrastructureReadyCondition, infrav1.ReadyCondition, infrav1.PausedCondition}
+	return []string{infrav1.BaremetalInfrastructureReadyCondition, infrav1.IdentityReadyCondition, infrav1.ReadyCondition, infrav1.PausedCondition}
 }
 
 // report brings the status in line with the facts. It is pure: the same scope
@@ -50,6 +49,7 @@ func report(s *scope, now metav1.Time) {
 	if ready {
 		s.infra.Status.Initialization.Provisioned = ptr.To(true)
 	}
+	reportIdentity(s)
 	conditions.Set(s.infra, summary(s, condition))
 	reportFormer(s.infra)
 	if !sameStatus(s.before, s.infra) {
@@ -63,10 +63,6 @@ func infrastructure(s *scope) (ready bool, reason, message string) {
 		return false, infrav1.WaitingForClusterOwnerReason,
 			"Waiting for Cluster API to make a Cluster the owner of this Metal3Cluster"
 	}
-	if ref := s.infra.Spec.IdentityRef; ref != nil {
-		return false, infrav1.IdentityRefNotSupportedReason, fmt.Sprintf(
-			"identityRef %q is not supported yet by this version: remove it to use the hosts of this cluster", ref.Name)
-	}
 	plan := endpoint.Next(endpoint.Observed{
 		Infrastructure: s.infra.Spec.ControlPlaneEndpoint,
 		Cluster:        s.owner.Spec.ControlPlaneEndpoint,
@@ -75,6 +71,19 @@ func infrastructure(s *scope) (ready bool, reason, message string) {
 		return false, infrav1.WaitingForControlPlaneEndpointReason, plan.Message
 	}
 	return true, infrav1.BaremetalInfrastructureReadyReason, plan.Message
+}
+
+// reportIdentity tells about the cluster that holds the hosts. It does not hold up
+// the infrastructure, nor take it back: nothing of that is there but hosts, and
+// machines say themselves what they wait for.
+func reportIdentity(s *scope) {
+	if s.identity == nil {
+		conditions.Delete(s.infra, infrav1.IdentityReadyCondition)
+		return
+	}
+	condition := *s.identity
+	condition.Type = infrav1.IdentityReadyCondition
+	conditions.Set(s.infra, condition)
 }
 
 // summary is the Ready condition. An object that is being deleted is not ready.
@@ -88,6 +97,8 @@ func summary(s *scope, infrastructure metav1.Condition) metav1.Condition {
 		}
 	case infrastructure.Status != metav1.ConditionTrue:
 		ready.Reason, ready.Message = infrav1.NotReadyReason, infrastructure.Message
+	case s.identity != nil && s.identity.Status != metav1.ConditionTrue:
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, infrav1.NotReadyReason, s.identity.Message
 	}
 	return ready
 }
@@ -107,15 +118,14 @@ func sameStatus(before, after *infrav1.Metal3Cluster) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// announce emits an event when machines may come, and when they may not
-// although they should.
+// announce emits an event when machines may come, and when the cluster that holds
+// their hosts cannot be used.
 func (r *Reconciler) announce(s *scope) {
 	if ptr.Deref(s.infra.Status.Initialization.Provisioned, false) && !ptr.Deref(s.before.Status.Initialization.Provisioned, false) {
 		r.Recorder.Eventf(s.infra, nil, corev1.EventTypeNormal, "Provisioned", "Provision", "Machines may be created")
 	}
-	was := conditions.Get(s.before, infrav1.BaremetalInfrastructureReadyCondition)
-	is := conditions.Get(s.infra, infrav1.BaremetalInfrastructureReadyCondition)
-	if is.Reason == infrav1.IdentityRefNotSupportedReason && (was == nil || was.Reason != is.Reason) {
-		r.Recorder.Eventf(s.infra, nil, corev1.EventTypeWarning, is.Reason, "Provision", "%s", is.Message)
+	was, is := conditions.GetReason(s.before, infrav1.IdentityReadyCondition), s.identity
+	if is != nil && is.Status == metav1.ConditionFalse && is.Reason != infrav1.IdentityConnectingReason && is.Reason != was {
+		r.Recorder.Eventf(s.infra, nil, corev1.EventTypeWarning, is.Reason, "Connect", "%s", is.Message)
 	}
 }

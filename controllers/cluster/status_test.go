@@ -44,8 +44,9 @@ func given(change func(*scope)) *scope {
 	return s
 }
 
+const noEndpoint = "No control plane endpoint yet: set spec.controlPlaneEndpoint, or let the control plane provider set the endpoint of the Cluster"
+
 func TestReport(t *testing.T) {
-	const noEndpoint = "No control plane endpoint yet: set spec.controlPlaneEndpoint, or let the control plane provider set the endpoint of the Cluster"
 	endpoint := infrav1.APIEndpoint{Host: "192.0.2.1", Port: 6443}
 	known := metav1.Condition{Status: "True", Reason: "Ready", Message: "The control plane endpoint is given by the Metal3Cluster"}
 	tests := map[string]struct {
@@ -87,21 +88,43 @@ func TestReport(t *testing.T) {
 					metav1.Condition{Status: "False", Reason: "NotReady", Message: noEndpoint}),
 			},
 		},
-		"refuses the hosts of another cluster": {
+		"is provisioned though the cluster with the hosts cannot be used, and not ready": {
 			given: given(func(s *scope) {
 				s.infra.Spec.ControlPlaneEndpoint = endpoint
-				s.infra.Spec.IdentityRef = &infrav1.IdentityReference{Name: "remote"}
+				s.identity = &metav1.Condition{Status: "False", Reason: "Unauthorized", Message: "no"}
 			}),
-			want: infrav1.Metal3ClusterStatus{LastUpdated: &noon, Conditions: both(
-				metav1.Condition{
-					Status: "False", Reason: "IdentityRefNotSupported",
-					Message: `identityRef "remote" is not supported yet by this version: remove it to use the hosts of this cluster`,
-				},
-				metav1.Condition{
-					Status: "False", Reason: "NotReady",
-					Message: `identityRef "remote" is not supported yet by this version: remove it to use the hosts of this cluster`,
-				})},
+			want: infrav1.Metal3ClusterStatus{
+				LastUpdated:    &noon,
+				Initialization: infrav1.Metal3ClusterInitializationStatus{Provisioned: ptr.To(true)},
+				Conditions: append(both(known, metav1.Condition{Status: "False", Reason: "NotReady", Message: "no"}),
+					metav1.Condition{Type: "IdentityReady", Status: "False", Reason: "Unauthorized", Message: "no"}),
+			},
+			wantEvents: 2,
+		},
+		"says that the cluster with the hosts can be used": {
+			given: given(func(s *scope) {
+				s.infra.Spec.ControlPlaneEndpoint = endpoint
+				s.identity = &metav1.Condition{Status: "True", Reason: "Connected"}
+			}),
+			want: infrav1.Metal3ClusterStatus{
+				LastUpdated:    &noon,
+				Initialization: infrav1.Metal3ClusterInitializationStatus{Provisioned: ptr.To(true)},
+				Conditions: append(both(known, metav1.Condition{Status: "True", Reason: "Ready"}),
+					metav1.Condition{Type: "IdentityReady", Status: "True", Reason: "Connected"}),
+			},
 			wantEvents: 1,
+		},
+		"forgets the cluster with the hosts when none is named any more": {
+			given: given(func(s *scope) {
+				s.infra.Spec.ControlPlaneEndpoint = endpoint
+				s.infra.Status.Initialization.Provisioned = ptr.To(true)
+				s.infra.Status.Conditions = []metav1.Condition{{Type: "IdentityReady", Status: "True", Reason: "Connected"}}
+			}),
+			want: infrav1.Metal3ClusterStatus{
+				LastUpdated:    &noon,
+				Initialization: infrav1.Metal3ClusterInitializationStatus{Provisioned: ptr.To(true)},
+				Conditions:     both(known, metav1.Condition{Status: "True", Reason: "Ready"}),
+			},
 		},
 		"is not ready while it is being deleted": {
 			given: given(func(s *scope) {
@@ -165,12 +188,11 @@ func TestClusterToInfra(t *testing.T) {
 
 // TestReportFormer shows what clients of v1beta1 see.
 func TestReportFormer(t *testing.T) {
-	s := given(func(s *scope) { s.infra.Spec.IdentityRef = &infrav1.IdentityReference{Name: "remote"} })
+	s := given(func(*scope) {})
 	report(s, noon)
-	const message = `identityRef "remote" is not supported yet by this version: remove it to use the hosts of this cluster`
 	want := clusterv1.Conditions{
-		{Type: "Ready", Status: "False", Severity: "Info", Reason: "NotReady", Message: message},
-		{Type: "BaremetalInfrastructureReady", Status: "False", Severity: "Error", Reason: "IdentityRefNotSupported", Message: message},
+		{Type: "Ready", Status: "False", Severity: "Info", Reason: "NotReady", Message: noEndpoint},
+		{Type: "BaremetalInfrastructureReady", Status: "False", Severity: "Info", Reason: "WaitingForControlPlaneEndpoint", Message: noEndpoint},
 	}
 	noTimes := cmpopts.IgnoreFields(clusterv1.Condition{}, "LastTransitionTime")
 	if diff := cmp.Diff(want, s.infra.GetV1Beta1Conditions(), noTimes); diff != "" {

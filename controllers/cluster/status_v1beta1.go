@@ -29,9 +29,8 @@ func formerRules() []formerconditions.Rule {
 		Type: clusterv1.ReadyV1Beta1Condition,
 		From: []string{infrav1.ReadyCondition},
 	}, {
-		Type:   infrav1.BaremetalInfrastructureReadyCondition,
-		From:   []string{infrav1.BaremetalInfrastructureReadyCondition},
-		Errors: []string{infrav1.IdentityRefNotSupportedReason},
+		Type: infrav1.BaremetalInfrastructureReadyCondition,
+		From: []string{infrav1.BaremetalInfrastructureReadyCondition},
 	}}
 }
 

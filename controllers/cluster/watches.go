@@ -20,6 +20,7 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -37,7 +38,8 @@ import (
 const controllerName = "metal3cluster"
 
 // SetupWithManager starts the controller. Its Cluster wakes it, for the owner
-// reference, the pause and the endpoint, and so do machines that go away.
+// reference, the pause and the endpoint, and so do machines that go away and the
+// connection to the cluster that holds the hosts.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options) error {
 	filter := predicates.ResourceHasFilterLabel(mgr.GetScheme(), mgr.GetLogger(), r.WatchFilter)
 	gone := builder.WithPredicates(predicate.Funcs{
@@ -51,12 +53,18 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Optio
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(clusterToInfra)).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.machineToInfra), gone).
 		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(r.machineToInfra), gone).
+		WatchesRawSource(r.Remote.Source(kind, self)).
 		WithOptions(options).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("controller %s: %w", controllerName, err)
 	}
 	return nil
+}
+
+// self is a Metal3Cluster as a user of connections.
+func self(_ context.Context, infra types.NamespacedName) []ctrl.Request {
+	return []ctrl.Request{{NamespacedName: infra}}
 }
 
 // clusterToInfra maps a Cluster to its Metal3Cluster.

@@ -20,7 +20,7 @@ import (
 	"context"
 	"fmt"
 
-	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -30,11 +30,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostview"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/addressclaims"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/latekind"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/localclaims"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 )
 
@@ -60,6 +62,18 @@ type HostReader interface {
 	Host(ctx context.Context, machine *infrav1.Metal3Machine) (hostview.Host, bool, error)
 }
 
+// LocalKinds are HostClaim and HardwareData of this cluster, if it has them.
+type LocalKinds interface {
+	// Watch wakes a controller for their events, once they exist.
+	Watch(ctx context.Context, c controller.Controller, claims, hardware localclaims.Events) error
+}
+
+// Remote are the connections to other clusters, of which HostReader makes use.
+type Remote interface {
+	// Source wakes a controller for users of a kind.
+	Source(kind string, mapUser func(ctx context.Context, user types.NamespacedName) []ctrl.Request) source.Source
+}
+
 // Reconciler reconciles Metal3Datas. Client to Clock are needed.
 type Reconciler struct {
 	// Client reads from the cache and writes.
@@ -69,6 +83,10 @@ type Reconciler struct {
 	Live client.Reader
 	// Hosts finds the facts of servers.
 	Hosts HostReader
+	// Local are the kinds that Hosts reads in this cluster.
+	Local LocalKinds
+	// Remote wakes the controller for hosts of other clusters.
+	Remote Remote
 	// Secrets wakes the controller when a secret changes.
 	Secrets *secretwatch.Watch
 	// Recorder emits events.
@@ -92,7 +110,8 @@ type Reconciler struct {
 //
 //	Metal3DataTemplate, Metal3DataClaim    by reference
 //	Metal3Machine, Machine                 by owner, when labels or annotations change
-//	HostClaim, HardwareData                by the machine that they serve
+//	HostClaim, HardwareData                by the machine that they serve, once these kinds exist
+//	connections to other clusters          by the machine that uses them, or whose claim or facts change there
 //	IPClaim, IPAddressClaim                by owner, once these kinds exist
 //	IPPool, deleted claims                 those that wait for an address
 //	CRDs of the IPAM kinds                 those that wait for them
@@ -107,14 +126,19 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&infrav1.Metal3DataClaim{}, handler.EnqueueRequestsFromMapFunc(r.claimToData), builder.WithPredicates(comesOrGoes())).
 		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(r.metal3MachineToData), builder.WithPredicates(namesChange())).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.machineToData), builder.WithPredicates(namesChange())).
-		Watches(&bmov1alpha1.HostClaim{}, handler.EnqueueRequestsFromMapFunc(r.hostClaimToData)).
-		Watches(&bmov1alpha1.HardwareData{}, handler.EnqueueRequestsFromMapFunc(r.hardwareToData)).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.clusterToData),
 			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
 		Watches(latekind.CRD(), latekind.OnCRD(r.waitingForAPI), builder.WithPredicates(latekind.OneOf(addressclaims.CRDs()...))).
 		WatchesRawSource(r.Secrets.Source(r.secretToData)).
+		WatchesRawSource(r.Remote.Source(machineKind, r.userToData)).
 		WithOptions(options).
 		Build(r)
+	if err != nil {
+		return fmt.Errorf("set up controller %s: %w", controllerName, err)
+	}
+	err = r.Local.Watch(ctx, c,
+		localclaims.Events{Handler: handler.EnqueueRequestsFromMapFunc(r.hostClaimToData)},
+		localclaims.Events{Handler: handler.EnqueueRequestsFromMapFunc(r.hardwareToData)})
 	if err != nil {
 		return fmt.Errorf("set up controller %s: %w", controllerName, err)
 	}

@@ -98,6 +98,11 @@ func (r *Reconciler) hardwareToData(ctx context.Context, o client.Object) []ctrl
 	return requests
 }
 
+// userToData maps a machine whose host is in another cluster.
+func (r *Reconciler) userToData(ctx context.Context, machine types.NamespacedName) []ctrl.Request {
+	return r.wake(ctx, by(machine.Namespace, byMachine, machine.Name)...)
+}
+
 // waitingForAddress are those of the namespace whose pool is missing or has not
 // given an address. One that comes to wait right now, and has not said so yet, is
 // woken by its own report.

@@ -41,8 +41,10 @@ func (r *Reconciler) guardMove(ctx context.Context, s *scope) progress.Outcome {
 }
 
 // blockMove puts the annotation on the claim that clusterctl waits for to go, or
-// takes it off. One that somebody else put there stays.
+// takes it off. One that somebody else put there stays. The claim of a machine in
+// another cluster moves with nothing, and is found from wherever the machine is.
 func (r *Reconciler) blockMove(ctx context.Context, claim *bmov1alpha1.HostClaim, block bool) error {
+	block = block && claim.Labels[infrav1.OriginKey] == ""
 	value, found := claim.Annotations[infrav1.BlockMoveAnnotation]
 	before := claim.DeepCopy()
 	switch {
@@ -60,9 +62,9 @@ func (r *Reconciler) blockMove(ctx context.Context, claim *bmov1alpha1.HostClaim
 }
 
 // movableOf is the condition Movable; unknown for a claim without a host in
-// another namespace.
-func movableOf(namespace string, host *bmov1alpha1.ObjectReference) (metav1.Condition, bool) {
-	if host == nil || host.Namespace == namespace {
+// another namespace, and for that of a machine in another cluster.
+func movableOf(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.ObjectReference) (metav1.Condition, bool) {
+	if host == nil || host.Namespace == claim.Namespace || claim.Labels[infrav1.OriginKey] != "" {
 		return metav1.Condition{}, false
 	}
 	return metav1.Condition{
@@ -75,8 +77,8 @@ func movableOf(namespace string, host *bmov1alpha1.ObjectReference) (metav1.Cond
 }
 
 // setMovable sets the condition Movable, or removes it.
-func setMovable(status *bmov1alpha1.HostClaimStatus, namespace string, set func(metav1.Condition)) {
-	if movable, known := movableOf(namespace, status.BareMetalHost); known {
+func setMovable(status *bmov1alpha1.HostClaimStatus, claim *bmov1alpha1.HostClaim, set func(metav1.Condition)) {
+	if movable, known := movableOf(claim, status.BareMetalHost); known {
 		set(movable)
 	} else {
 		meta.RemoveStatusCondition(&status.Conditions, infrav1.MovableCondition)

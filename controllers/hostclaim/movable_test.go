@@ -30,13 +30,15 @@ import (
 func TestMovable(t *testing.T) {
 	elsewhere := recorded(metav1.ConditionTrue, "x", "")
 	unmovable := func(c *bmov1alpha1.HostClaim) {
-		setMovable(&c.Status, c.Namespace, func(m metav1.Condition) { c.Status.Conditions = append(c.Status.Conditions, m) })
+		setMovable(&c.Status, c, func(m metav1.Condition) { c.Status.Conditions = append(c.Status.Conditions, m) })
 	}
+	ofOrigin := func(c *bmov1alpha1.HostClaim) { metav1.SetMetaDataLabel(&c.ObjectMeta, infrav1.OriginKey, "o-1") }
 	tests := map[string]struct {
 		given scope
 		want  string // empty for absent
 	}{
 		"a claim with a host in another namespace":       {scope{claim: newClaim(), step: lease.Keep, host: newHost("infra")}, "False/HostInOtherNamespace"},
+		"a claim of a machine in another cluster":        {scope{claim: newClaim(unmovable, ofOrigin), step: lease.Keep, host: newHost("infra")}, ""},
 		"a claim that lost such a host":                  {scope{claim: newClaim(elsewhere), step: lease.ReportLost}, "False/HostInOtherNamespace"},
 		"a claim that goes with such a host":             {scope{claim: newClaim(elsewhere, going), step: lease.Release, host: newHost("infra")}, "False/HostInOtherNamespace"},
 		"a claim that has found none":                    {scope{claim: newClaim(elsewhere, unmovable), step: lease.Choose}, ""},

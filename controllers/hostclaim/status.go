@@ -80,7 +80,7 @@ func statusOf(s *scope, out progress.Outcome, now time.Time) bmov1alpha1.HostCla
 	if s.host == nil {
 		meta.RemoveStatusCondition(&status.Conditions, infrav1.AdmittedCondition)
 	}
-	setMovable(&status, s.claim.Namespace, set)
+	setMovable(&status, s.claim, set)
 	if !deleting(s.claim) {
 		status.HardwareData = s.hardware
 	}

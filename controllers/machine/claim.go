@@ -18,13 +18,13 @@ package machine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/klog/v2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim"
@@ -32,10 +32,13 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
+// errNameTaken is the error of a pass that found a foreign claim in its way.
+var errNameTaken = errors.New("the name of the HostClaim is taken")
+
 // observeClaim reads the machine's claim from the cache. A missing claim is a
 // fact, not an error.
 func (r *Reconciler) observeClaim(ctx context.Context, s *scope) progress.Outcome {
-	claim, found, err := r.Claims.ClaimOf(ctx, s.machine)
+	claim, found, err := s.site.claims.ClaimOf(ctx, s.machine)
 	if err != nil {
 		return s.failed(infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostFailedReason,
 			"The HostClaim of the machine cannot be read", err)
@@ -48,9 +51,10 @@ func (r *Reconciler) observeClaim(ctx context.Context, s *scope) progress.Outcom
 }
 
 // pauseClaim keeps the hostclaim manager off the claim while the Cluster is
-// paused, so that a move finds claim and host as they are.
+// paused, so that a move finds claim and host as they are. A claim in another
+// cluster is not moved.
 func (r *Reconciler) pauseClaim(ctx context.Context, s *scope) progress.Outcome {
-	if !s.clusterPaused() {
+	if !s.clusterPaused() || s.site.elsewhere() {
 		return progress.Outcome{}
 	}
 	if err := r.repause(ctx, s, true); err != nil {
@@ -62,6 +66,9 @@ func (r *Reconciler) pauseClaim(ctx context.Context, s *scope) progress.Outcome 
 
 // unpauseClaim takes back what pauseClaim did.
 func (r *Reconciler) unpauseClaim(ctx context.Context, s *scope) progress.Outcome {
+	if s.site.elsewhere() {
+		return progress.Outcome{}
+	}
 	if err := r.repause(ctx, s, false); err != nil {
 		return s.failed(infrav1.AssociateBareMetalHostCondition, infrav1.BareMetalHostPauseAnnotationRemoveFailedReason,
 			"The HostClaim of the machine cannot be unpaused", err)
@@ -96,20 +103,41 @@ func (r *Reconciler) repause(ctx context.Context, s *scope, pause bool) error {
 	return nil
 }
 
+// confirmElsewhere looks past the cache for a claim in another cluster that the
+// cache does not show. The machine and that cluster are seen through two caches:
+// a claim may seem to be a rival's that was only just taken over, and one that has
+// lost its label is in no cache.
+func (r *Reconciler) confirmElsewhere(ctx context.Context, s *scope) progress.Outcome {
+	if s.claim != nil || !s.site.elsewhere() || !s.site.recorded {
+		return progress.Outcome{}
+	}
+	claim, rival, err := s.site.findLive(ctx, s.machine)
+	if err != nil {
+		return s.failed(infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostFailedReason,
+			"The HostClaim of the machine cannot be read", err)
+	}
+	s.observed.TakenOver = rival && claim == nil
+	if claim != nil {
+		s.claim = claim
+		s.observed.Claim = hostclaim.Read(claim)
+	}
+	return progress.Outcome{}
+}
+
 // observeHost reads what is published of the bound host, and whether a claim of
 // the wanted name belongs to somebody else.
 func (r *Reconciler) observeHost(ctx context.Context, s *scope) progress.Outcome {
 	const condition, reason = infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostFailedReason
 	s.observed.Machine = s.facts()
 	if s.claim == nil {
-		taken, err := r.Claims.NameTaken(ctx, s.machine)
+		taken, err := s.site.claims.NameTaken(ctx, s.machine)
 		if err != nil {
 			return s.failed(condition, reason, "The HostClaim of the machine cannot be read", err)
 		}
 		s.observed.NameTaken = taken
 		return progress.Outcome{}
 	}
-	host, found, err := r.Claims.HostOf(ctx, s.claim)
+	host, found, err := s.site.claims.HostOf(ctx, s.claim)
 	if err != nil {
 		return s.failed(condition, reason, "The hardware facts of the host cannot be read", err)
 	}
@@ -125,6 +153,9 @@ func (r *Reconciler) applyClaim(ctx context.Context, s *scope) progress.Outcome 
 	if s.plan.Claim == nil {
 		return progress.Outcome{}
 	}
+	if done, out := r.keepRecord(ctx, s); !done {
+		return out
+	}
 	desired := hostclaim.Desired(*s.plan.Claim)
 	if s.claim != nil {
 		hostclaim.KeepChoice(desired, s.claim)
@@ -135,30 +166,29 @@ func (r *Reconciler) applyClaim(ctx context.Context, s *scope) progress.Outcome 
 		// from the old one, and never take back what the cache does not show yet:
 		// image, secrets and power.
 		desired.UID, desired.ResourceVersion = s.claim.UID, s.claim.ResourceVersion
-	} else if _, found, err := r.readLive(ctx, s, desired.Name); err != nil || found {
+	} else if claim, found, err := s.site.readLive(ctx, desired.Name); err != nil || found {
 		// Somebody else's claim, or our own that the cache does not show yet and
 		// on which nothing of this plan is based: its event wakes us.
-		return s.claimProblem(err)
+		return s.inTheWay(claim, err)
 	}
 	ctrl.LoggerFrom(ctx).Info("Applying HostClaim", "HostClaim", klog.KObj(desired),
 		"deployed", s.plan.Claim.Deployment != nil)
-	if err := apply.Object(ctx, r.Client, desired, infrav1.MachineFieldOwner); err != nil {
+	if err := apply.Object(ctx, s.site.client, desired, infrav1.MachineFieldOwner); err != nil {
 		return s.claimProblem(fmt.Errorf("apply HostClaim %s: %w", desired.Name, err))
 	}
 	return progress.Outcome{}
 }
 
-// readLive reads a claim past the cache.
-func (r *Reconciler) readLive(ctx context.Context, s *scope, name string) (*bmov1alpha1.HostClaim, bool, error) {
-	claim := &bmov1alpha1.HostClaim{}
-	key := client.ObjectKey{Namespace: s.machine.Namespace, Name: name}
-	if err := r.Live.Get(ctx, key, claim); err != nil {
-		if client.IgnoreNotFound(err) == nil {
-			return nil, false, nil
-		}
-		return nil, false, fmt.Errorf("read HostClaim %s: %w", key, err)
+// inTheWay is what becomes of a claim whose name is taken although the cache does
+// not show it. In another cluster the cache shows claims with an origin only, so
+// that no event tells when a foreign one goes: we come back.
+func (s *scope) inTheWay(claim *bmov1alpha1.HostClaim, err error) progress.Outcome {
+	if err != nil || !s.site.elsewhere() || claim.Labels[infrav1.OriginKey] != "" {
+		return s.claimProblem(err)
 	}
-	return claim, true, nil
+	return s.failed(infrav1.AssociateBareMetalHostCondition, infrav1.HostClaimNameTakenReason, fmt.Sprintf(
+		"HostClaim %q in namespace %q of the other cluster belongs to something else: delete it", claim.Name, claim.Namespace),
+		errNameTaken)
 }
 
 // claimProblem is what becomes of a claim that could not be written; a nil

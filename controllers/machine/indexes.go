@@ -19,7 +19,9 @@ package machine
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,9 +29,10 @@ import (
 )
 
 const (
-	// UserDataIndex is the name of the field index on Metal3Machines by the name
-	// of the secret in spec.userData.
-	UserDataIndex = "spec.userData.name"
+	// SecretIndex is the name of the field index on Metal3Machines by the names of
+	// the secrets whose content they need: that in spec.userData, and, where copies
+	// are kept next to a claim in another cluster, all that the server gets.
+	SecretIndex = "hostclaim.secret"
 	// BootstrapIndex is the name of the field index on Machines by the name of
 	// their bootstrap secret.
 	BootstrapIndex = "spec.bootstrap.dataSecretName"
@@ -43,7 +46,7 @@ func SetupIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 		field   string
 		extract client.IndexerFunc
 	}{
-		{&infrav1.Metal3Machine{}, UserDataIndex, byUserData},
+		{&infrav1.Metal3Machine{}, SecretIndex, bySecret},
 		{&clusterv1.Machine{}, BootstrapIndex, byBootstrapSecret},
 	} {
 		if err := indexer.IndexField(ctx, index.object, index.field, index.extract); err != nil {
@@ -53,12 +56,23 @@ func SetupIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-func byUserData(o client.Object) []string {
+func bySecret(o client.Object) []string {
 	machine, ok := o.(*infrav1.Metal3Machine)
-	if !ok || machine.Spec.UserData == nil {
+	if !ok {
 		return nil
 	}
-	return nonEmpty(machine.Spec.UserData.Name)
+	refs := []*corev1.SecretReference{machine.Spec.UserData}
+	if machine.Annotations[infrav1.EffectiveIdentityAnnotation] != "" {
+		refs = append(refs, machine.Spec.MetaData, machine.Spec.NetworkData,
+			machine.Status.UserData, machine.Status.MetaData, machine.Status.NetworkData)
+	}
+	var names []string
+	for _, ref := range refs {
+		if ref != nil && ref.Name != "" && !slices.Contains(names, ref.Name) {
+			names = append(names, ref.Name)
+		}
+	}
+	return names
 }
 
 func byBootstrapSecret(o client.Object) []string {

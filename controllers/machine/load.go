@@ -28,6 +28,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/remote"
 )
 
 // load reads the machine and what stands above it. Only a machine that is gone,
@@ -39,6 +41,7 @@ func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*scope
 		if client.IgnoreNotFound(err) != nil {
 			return nil, false, fmt.Errorf("read Metal3Machine: %w", err)
 		}
+		r.Remote.Release(remote.User{Kind: hostclaim.MachineKind, NamespacedName: key})
 		return nil, false, r.Secrets.ReleaseTenant(ctx, r.Client, key.Namespace)
 	}
 	if r.WatchFilter != "" && !labels.HasWatchLabel(s.machine, r.WatchFilter) {

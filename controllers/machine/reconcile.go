@@ -63,7 +63,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	s.before = s.machine.DeepCopy()
-	out := r.run(ctx, s, r.phases(s)...)
+	out := r.connect(ctx, s)
+	if out.Err() == nil {
+		out = out.And(r.run(ctx, s, r.phases(s)...))
+	}
 	report(s, metav1.NewTime(r.Clock.Now()))
 	err = helper.Patch(ctx, s.machine, patch.WithOwnedConditions{Conditions: ownedConditions()},
 		patch.WithOwnedV1Beta1Conditions{Conditions: formerConditions()})
@@ -76,8 +79,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // phases lists the steps of this pass in order.
 func (r *Reconciler) phases(s *scope) []phase {
 	switch {
+	case s.paused && s.site == nil:
+		return nil
 	case s.paused:
 		return []phase{r.observeClaim, r.pauseClaim}
+	case !s.machine.DeletionTimestamp.IsZero() && s.site == nil:
+		return r.phasesWithoutClaim(s)
 	case !s.machine.DeletionTimestamp.IsZero():
 		return []phase{
 			r.observeClaim, r.unpauseClaim, r.observeData, r.confirmNoClaim, r.confirmNoData,
@@ -85,11 +92,27 @@ func (r *Reconciler) phases(s *scope) []phase {
 		}
 	case s.owner == nil || s.cluster == nil:
 		return []phase{r.waitForOwners}
+	case s.site == nil:
+		return nil // connect has said why
 	default:
 		return []phase{
-			r.observeClaim, r.unpauseClaim, r.observeHost, r.observeBootstrap, r.observeData, r.observeName, r.observeNode,
-			r.decide, r.applyClaim, r.applyData, r.applyName, r.applyNode,
+			r.observeClaim, r.unpauseClaim, r.confirmElsewhere, r.observeHost, r.observeBootstrap, r.observeData, r.observeName, r.observeNode,
+			r.decide, r.applyName, r.copySecrets, r.applyClaim, r.applyData, r.applyNode,
 		}
+	}
+}
+
+// phasesWithoutClaim are those of a machine that is being deleted and whose claim
+// cannot be reached, or never was.
+func (r *Reconciler) phasesWithoutClaim(s *scope) []phase {
+	released := []phase{r.observeData, r.confirmNoData, r.decideRelease, r.releaseData, r.dropFinalizer}
+	switch {
+	case s.claimless:
+		return released
+	case s.abandoning() && s.unreachable.Reason != infrav1.IdentityConnectingReason:
+		return append([]phase{r.abandonClaim}, released...)
+	default:
+		return []phase{r.holdElsewhere}
 	}
 }
 

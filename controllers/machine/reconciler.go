@@ -42,6 +42,7 @@ import (
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;machines,verbs=get;list;watch
 // +kubebuilder:rbac:groups=metal3.io,resources=hostclaims,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=metal3.io,resources=hardwaredata,verbs=get;list;watch
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
 // +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch
 
 // Nodes are the Nodes of workload clusters, as far as machines need them.
@@ -64,8 +65,12 @@ type Reconciler struct {
 	// Live reads what must not come from a cache: Secrets, and claims before
 	// it is concluded that there is none.
 	Live client.Reader
-	// Claims finds the claim of a machine and the facts of its host.
+	// Claims finds the claim of a machine and the facts of its host in this cluster.
 	Claims claimreader.Reader
+	// Local says whether this cluster serves claims.
+	Local LocalKinds
+	// Remote are the connections to the clusters that hold the hosts of others.
+	Remote Remote
 	// Nodes finds Nodes in workload clusters.
 	Nodes Nodes
 	// Secrets wakes the controller when a Secret changes.

@@ -27,6 +27,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provision"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
@@ -37,12 +38,11 @@ func (r *Reconciler) confirmNoClaim(ctx context.Context, s *scope) progress.Outc
 	if s.claim != nil {
 		return progress.Outcome{}
 	}
-	claim, found, err := r.readLive(ctx, s, hostclaim.Name(s.machine.Name))
+	claim, _, err := s.site.findLive(ctx, s.machine)
 	if err != nil {
 		return s.failed(infrav1.HostClaimReadyCondition, infrav1.DeletionFailedReason, "The HostClaim of the machine cannot be read", err)
 	}
-	owner := hostclaim.Owner{Namespace: s.machine.Namespace, Name: s.machine.Name, UID: s.machine.UID}
-	if found && hostclaim.BelongsTo(claim, owner) {
+	if claim != nil {
 		s.claim = claim
 		s.observed.Claim = hostclaim.Read(claim)
 	}
@@ -67,6 +67,36 @@ func (r *Reconciler) confirmNoData(ctx context.Context, s *scope) progress.Outco
 	return progress.Outcome{}
 }
 
+// holdElsewhere says that the machine stays because its claim in another cluster
+// cannot be released now, and what its owner can do about it.
+func (r *Reconciler) holdElsewhere(_ context.Context, s *scope) progress.Outcome {
+	if s.unreachable.Reason == infrav1.IdentityConnectingReason {
+		return progress.Outcome{} // connect has said so
+	}
+	message := "The HostClaim in another cluster cannot be released: " + s.unreachable.Message +
+		". To let the machine go without it, and leave claim and server behind, set annotation " +
+		infrav1.AbandonClaimAnnotation + " to \"true\""
+	s.problems = append(s.problems, provision.Wait{
+		Condition: infrav1.HostClaimReadyCondition, Reason: infrav1.DeletionFailedReason, Message: message,
+	})
+	return progress.Waiting(infrav1.DeletionFailedReason, message)
+}
+
+// abandonClaim notes that the machine goes without its claim in another cluster,
+// as its owner wants it.
+func (r *Reconciler) abandonClaim(ctx context.Context, s *scope) progress.Outcome {
+	record, _, _ := identity.Read(s.identified(), s.machine.Annotations)
+	s.abandoned = &record
+	ctrl.LoggerFrom(ctx).Info("Abandoning the HostClaim", "server", record.Server, "namespace", record.Namespace,
+		"HostClaim", hostclaim.NameElsewhere(s.machine.Name, record.Origin))
+	return progress.Outcome{}
+}
+
+// abandoning says that the owner of the machine has given its claim up.
+func (s *scope) abandoning() bool {
+	return s.machine.Annotations[infrav1.AbandonClaimAnnotation] == "true"
+}
+
 // decideRelease lets the planner decide. No IO.
 func (r *Reconciler) decideRelease(_ context.Context, s *scope) progress.Outcome {
 	release := provision.Release(s.observed)
@@ -80,7 +110,7 @@ func (r *Reconciler) releaseClaim(ctx context.Context, s *scope) progress.Outcom
 		return progress.Outcome{}
 	}
 	ctrl.LoggerFrom(ctx).Info("Deleting HostClaim", "HostClaim", klog.KObj(s.claim))
-	if err := client.IgnoreNotFound(r.Client.Delete(ctx, s.claim, client.Preconditions{UID: &s.claim.UID})); err != nil {
+	if err := client.IgnoreNotFound(s.site.client.Delete(ctx, s.claim, client.Preconditions{UID: &s.claim.UID})); err != nil {
 		return s.failed(infrav1.HostClaimReadyCondition, infrav1.DeletionFailedReason, "The HostClaim of the machine cannot be deleted", err)
 	}
 	return progress.Outcome{}

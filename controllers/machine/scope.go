@@ -18,6 +18,7 @@ package machine
 
 import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,7 +26,9 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostview"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provision"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/claimreader"
 )
 
 // scope holds what one pass knows about one machine. It holds facts only.
@@ -49,6 +52,20 @@ type scope struct {
 	// of our kind, or none yet.
 	infra *infrav1.Metal3Cluster
 
+	// site is set by connect; nil means that the claim cannot be reached now, or
+	// that there can be none.
+	site *site
+	// claimless is set by connect: this cluster serves no claims, and the machine
+	// has none elsewhere.
+	claimless bool
+	// unreachable is set by connect; nil means that nothing is known against the
+	// cluster of the claim.
+	unreachable *identity.Problem
+	// identity is set by connect, for the condition IdentityReady; nil means that
+	// no identityRef is in effect.
+	identity *metav1.Condition
+	// abandoned is set by abandonClaim; nil means that no claim was left behind.
+	abandoned *identity.Record
 	// claim is set by observeClaim; nil means that the machine has none.
 	claim *bmov1alpha1.HostClaim
 	// host is set by observeHost; its zero value means that nothing is published.
@@ -82,17 +99,12 @@ func (s *scope) clusterPaused() bool {
 // facts are the facts about the machine that need no reading.
 func (s *scope) facts() provision.MachineFacts {
 	return provision.MachineFacts{
-		Owner: hostclaim.Owner{
-			Namespace: s.machine.Namespace,
-			Name:      s.machine.Name,
-			UID:       s.machine.UID,
-		},
+		Owner:         s.identified(),
 		ClusterName:   s.cluster.Name,
 		InfraMissing:  s.infraMissing,
 		Spec:          *s.machine.Spec.DeepCopy(),
 		FailureDomain: s.owner.Spec.FailureDomain,
 		ClusterReady:  ptr.Deref(s.cluster.Status.Initialization.InfrastructureProvisioned, false),
-		Identity:      s.identity(),
 		CloudProvider: s.infra != nil && ptr.Deref(s.infra.Spec.CloudProviderEnabled, false),
 		Provisioned:   ptr.Deref(s.machine.Status.Initialization.Provisioned, false),
 
@@ -100,15 +112,7 @@ func (s *scope) facts() provision.MachineFacts {
 	}
 }
 
-// identity names the secret of the effective identityRef: the machine's own
-// wins over that of the Metal3Cluster.
-func (s *scope) identity() string {
-	switch {
-	case s.machine.Spec.IdentityRef != nil:
-		return s.machine.Spec.IdentityRef.Name
-	case s.infra != nil && s.infra.Spec.IdentityRef != nil:
-		return s.infra.Spec.IdentityRef.Name
-	default:
-		return ""
-	}
+// identified says who the machine is.
+func (s *scope) identified() hostclaim.Owner {
+	return claimreader.OwnerOf(s.machine)
 }

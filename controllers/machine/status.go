@@ -33,6 +33,7 @@ import (
 
 // summarized are the conditions that Ready sums up.
 var summarized = [...]string{
+	infrav1.IdentityReadyCondition,
 	infrav1.AssociateBareMetalHostCondition,
 	infrav1.AssociateMetal3MachineMetaDataCondition,
 	infrav1.Metal3DataReadyCondition,
@@ -49,6 +50,7 @@ func ownedConditions() []string {
 // the facts and the plan. It is pure: the same scope gives the same machine,
 // but for the time at which a change is noted.
 func report(s *scope, now metav1.Time) {
+	reportIdentity(s)
 	reportConditions(s)
 	if s.plan != nil {
 		reportPlan(s.machine, *s.plan)
@@ -70,7 +72,7 @@ func reportConditions(s *scope) {
 	switch {
 	case s.plan != nil:
 		for _, t := range ownedConditions() {
-			if t != infrav1.PausedCondition && t != infrav1.ReadyCondition && !mentioned(t, *s.plan) {
+			if !reportedApart(t) && !mentioned(t, *s.plan) {
 				conditions.Delete(s.machine, t)
 			}
 		}
@@ -87,6 +89,27 @@ func reportConditions(s *scope) {
 		set(s.machine, w.Condition, metav1.ConditionFalse, w.Reason, w.Message)
 	}
 	summarize(s.machine)
+}
+
+// reportIdentity tells about the cluster of the claim. While the machine is paused
+// nobody looks there.
+func reportIdentity(s *scope) {
+	switch {
+	case s.identity != nil:
+		set(s.machine, infrav1.IdentityReadyCondition, s.identity.Status, s.identity.Reason, s.identity.Message)
+	case !s.paused && conditions.Has(s.machine, infrav1.IdentityReadyCondition):
+		conditions.Delete(s.machine, infrav1.IdentityReadyCondition)
+	}
+}
+
+// reportedApart says that a condition does not come from the plan.
+func reportedApart(conditionType string) bool {
+	switch conditionType {
+	case infrav1.IdentityReadyCondition, infrav1.PausedCondition, infrav1.ReadyCondition:
+		return true
+	default:
+		return false
+	}
 }
 
 // note is what a condition adds although it holds: a wish that is not heeded.

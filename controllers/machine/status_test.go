@@ -260,6 +260,9 @@ func TestTransitions(t *testing.T) {
 		"a machine that never had a host goes": {before: held(""), after: leaving("")},
 		"a host is not given back yet":         {before: held("infra/h"), after: held("infra/h")},
 		"two Nodes fit":                        {before: nothing, after: is("KubernetesNodeReady", "NodeAmbiguous"), want: []transition{{"Warning", "NodeAmbiguous", "FindNode", "m"}}},
+		"the other cluster is lost":            {before: nothing, after: is("IdentityReady", "Unreachable"), want: []transition{{"Warning", "Unreachable", "Connect", "m"}}},
+		"the other cluster is lost otherwise":  {before: is("IdentityReady", "Unreachable"), after: is("IdentityReady", "Unauthorized"), want: []transition{{"Warning", "Unauthorized", "Connect", "m"}}},
+		"the other cluster is not reached yet": {before: nothing, after: is("IdentityReady", "Connecting")},
 		"no Node fits yet":                     {before: nothing, after: is("KubernetesNodeReady", "WaitingForNode")},
 	}
 	for name, tc := range tests {
@@ -269,6 +272,40 @@ func TestTransitions(t *testing.T) {
 			tc.after(after)
 			if diff := cmp.Diff(tc.want, transitions(before, after), cmp.AllowUnexported(transition{})); diff != "" {
 				t.Errorf("transitions (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestReportIdentity shows when the condition about the other cluster is there.
+func TestReportIdentity(t *testing.T) {
+	connected := &metav1.Condition{Status: metav1.ConditionTrue, Reason: "Connected"}
+	lost := &metav1.Condition{Status: metav1.ConditionFalse, Reason: "Unreachable", Message: "m"}
+	for name, tc := range map[string]struct {
+		before, given *metav1.Condition
+		paused        bool
+		want          string
+	}{
+		"a machine with its host at home has none":       {},
+		"a machine that lost its reference has it taken": {before: lost},
+		"a connection is told":                           {given: connected, want: "True/Connected"},
+		"a lost one is told":                             {before: connected, given: lost, want: "False/Unreachable"},
+		"while paused, what was known stays":             {before: lost, paused: true, want: "False/Unreachable"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &infrav1.Metal3Machine{}
+			if tc.before != nil {
+				set(m, infrav1.IdentityReadyCondition, tc.before.Status, tc.before.Reason, tc.before.Message)
+			}
+			report(&scope{machine: m, before: m.DeepCopy(), identity: tc.given, paused: tc.paused}, noon)
+			got := ""
+			for _, c := range m.Status.Conditions {
+				if c.Type == infrav1.IdentityReadyCondition {
+					got = string(c.Status) + "/" + c.Reason
+				}
+			}
+			if got != tc.want {
+				t.Errorf("condition is %q, want %q", got, tc.want)
 			}
 		})
 	}

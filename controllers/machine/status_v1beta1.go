@@ -42,7 +42,7 @@ func formerRules() []formerconditions.Rule {
 		},
 		Errors: []string{
 			infrav1.AssociateBareMetalHostFailedReason, infrav1.HostLostReason, infrav1.HostClaimNameTakenReason,
-			infrav1.InvalidConfigurationReason, infrav1.IdentityRefNotSupportedReason, infrav1.SecretsForbiddenReason,
+			infrav1.InvalidConfigurationReason, infrav1.HostClaimTakenOverReason, infrav1.HostClaimAPIMissingReason, infrav1.SecretsForbiddenReason,
 			infrav1.BareMetalHostPauseAnnotationSetFailedReason, infrav1.BareMetalHostPauseAnnotationRemoveFailedReason,
 		},
 	}, {

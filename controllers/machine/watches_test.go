@@ -59,7 +59,13 @@ func TestWatches(t *testing.T) {
 	other := newCast().machine
 	other.Name, other.Labels = "m-9", nil
 	facts.OwnerReferences[0].UID = "u"
-	w.create(facts, second, other)
+	far := newCast().machine
+	far.Name, far.Labels = "m-3", map[string]string{clusterv1.ClusterNameLabel: "far"}
+	far.Annotations = map[string]string{infrav1.EffectiveIdentityAnnotation: "{}"}
+	far.Spec.MetaData = &corev1.SecretReference{Name: "meta"}
+	far.Status.UserData, far.Status.NetworkData = &corev1.SecretReference{Name: "far-boot"}, &corev1.SecretReference{Name: "net"}
+	second.Spec.MetaData = &corev1.SecretReference{Name: "meta"}
+	w.create(facts, second, other, far)
 	renamed := w.claim.DeepCopy()
 	renamed.Name = "reserved-7"
 
@@ -70,7 +76,7 @@ func TestWatches(t *testing.T) {
 		}
 		return n
 	}
-	cluster := client.ObjectKey{Namespace: w.namespace, Name: "a"}
+	cluster, farCluster := client.ObjectKey{Namespace: w.namespace, Name: "a"}, client.ObjectKey{Namespace: w.namespace, Name: "far"}
 	ctx := t.Context()
 	one, both := []string{"m-1"}, []string{"m-1", "m-2"}
 	tests := map[string]struct {
@@ -100,9 +106,14 @@ func TestWatches(t *testing.T) {
 		"a Metal3Cluster wakes the machines of its Cluster": {w.infraToMachines(ctx, &infrav1.Metal3Cluster{ObjectMeta: owned("Cluster", "a")}), both},
 		"a bootstrap secret wakes its machine":              {w.secretToMachines(ctx, w.namespace, "boot"), one},
 		"user data of a machine wakes it":                   {w.secretToMachines(ctx, w.namespace, "own"), []string{"m-2"}},
+		"a source of copies elsewhere wakes its machine":    {w.secretToMachines(ctx, w.namespace, "meta"), []string{"m-3"}},
+		"a rendered source of copies does too":              {w.secretToMachines(ctx, w.namespace, "net"), []string{"m-3"}},
+		"a bootstrap secret that was copied does too":       {w.secretToMachines(ctx, w.namespace, "far-boot"), []string{"m-3"}},
+		"a connection wakes the machine that uses it":       {self(ctx, client.ObjectKey{Namespace: w.namespace, Name: "m-3"}), []string{"m-3"}},
+		"a Node on a host elsewhere wakes those with such":  {w.nodeToMachines(ctx, farCluster, node("", "far-uid")), []string{"m-3"}},
 		"metadata wakes the machine whose name it has":      {w.secretToMachines(ctx, w.namespace, "m-1-metadata"), one},
 		"another secret wakes nobody":                       {w.secretToMachines(ctx, w.namespace, "other"), nil},
-		"new rights in a namespace wake all its machines":   {w.secretToMachines(ctx, w.namespace, ""), append(both, "m-9")},
+		"new rights in a namespace wake all its machines":   {w.secretToMachines(ctx, w.namespace, ""), append(both, "m-3", "m-9")},
 		"a Node wakes the machine that it names":            {w.nodeToMachines(ctx, cluster, node("metal3://"+w.namespace+"/h/m-7", "")), []string{"m-7"}},
 		"a Node wakes the machine on its host":              {w.nodeToMachines(ctx, cluster, node("", "host-uid")), one},
 		"a Node on an unknown host wakes nobody":            {w.nodeToMachines(ctx, cluster, node("", "elsewhere")), nil},
@@ -115,5 +126,19 @@ func TestWatches(t *testing.T) {
 				t.Errorf("woken (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestNodesWithoutKinds shows that a Node wakes machines whose hosts are elsewhere in
+// a cluster that knows no hosts.
+func TestNodesWithoutKinds(t *testing.T) {
+	w := newWorld(t, interceptor.Funcs{}, newCast(func(c *cast) {
+		c.machine.Annotations = map[string]string{infrav1.EffectiveIdentityAnnotation: "{}"}
+	}))
+	w.Local = served(false)
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{infrav1.NodeUUIDLabel: "uid"}}}
+	got := names(w.namespace, w.nodeToMachines(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "a"}, node))
+	if diff := cmp.Diff([]string{"m-1"}, got); diff != "" {
+		t.Errorf("woken (-want +got):\n%s", diff)
 	}
 }

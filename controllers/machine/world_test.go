@@ -26,6 +26,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -39,6 +40,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodematch"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provision"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apitest"
@@ -47,6 +49,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/clusterindex"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/workload"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/remote"
 )
 
 var server apitest.Server
@@ -147,12 +150,19 @@ type world struct {
 	*cast
 
 	t         *testing.T
+	server    *apitest.Server
 	namespace string
 }
 
 // newWorld creates the cast in a namespace of its own. The calls replace the
 // requests of the controller.
 func newWorld(t *testing.T, calls interceptor.Funcs, c *cast) *world {
+	t.Helper()
+	return newWorldIn(t, &server, server.Namespace(t), calls, c)
+}
+
+// newWorldIn creates the cast in a namespace of an API server.
+func newWorldIn(t *testing.T, server *apitest.Server, namespace string, calls interceptor.Funcs, c *cast) *world {
 	t.Helper()
 	reader, err := server.NewClient(t.Context(), calls, claimreader.SetupIndexes, clusterindex.Setup, SetupIndexes)
 	if err != nil {
@@ -162,8 +172,8 @@ func newWorld(t *testing.T, calls interceptor.Funcs, c *cast) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, cast: c, namespace: server.Namespace(t), Reconciler: &Reconciler{
-		Client: reader, Live: reader, Claims: claimreader.Reader{Client: reader}, Nodes: &nodes{readErr: workload.ErrNotConnected},
+	w := &world{t: t, cast: c, server: server, namespace: namespace, Reconciler: &Reconciler{
+		Client: reader, Live: reader, Claims: claimreader.Reader{Client: reader}, Local: served(true), Remote: &connections{}, Nodes: &nodes{readErr: workload.ErrNotConnected},
 		Secrets: secretwatch.New(nil), Recorder: events.NewFakeRecorder(100), Metrics: metrics,
 		Clock: clocktesting.NewFakePassiveClock(noon.Time),
 	}}
@@ -205,7 +215,7 @@ func (w *world) create(objects ...client.Object) {
 	w.t.Helper()
 	for _, o := range objects {
 		o.SetNamespace(w.namespace)
-		server.Create(w.t, o)
+		w.server.Create(w.t, o)
 	}
 }
 
@@ -213,19 +223,19 @@ func (w *world) create(objects ...client.Object) {
 func (w *world) applyFirst(claim *bmov1alpha1.HostClaim) {
 	w.t.Helper()
 	claim.Namespace, claim.Spec.ConsumerRef.Namespace, claim.Spec.ConsumerRef.UID = w.namespace, w.namespace, w.machine.UID
-	if err := apply.Object(w.t.Context(), server.Client, claim, infrav1.MachineFieldOwner); err != nil {
+	if err := apply.Object(w.t.Context(), w.server.Client, claim, infrav1.MachineFieldOwner); err != nil {
 		w.t.Fatal(err)
 	}
 	wanted := claim.DeepCopy()
 	w.get(claim)
-	server.SetStatus(w.t, claim, wanted)
+	w.server.SetStatus(w.t, claim, wanted)
 }
 
 // get reads an object anew.
 func (w *world) get(o client.Object) {
 	w.t.Helper()
 	key := client.ObjectKey{Namespace: w.namespace, Name: o.GetName()}
-	if err := server.Client.Get(w.t.Context(), key, o); err != nil {
+	if err := w.server.Client.Get(w.t.Context(), key, o); err != nil {
 		w.t.Fatalf("get %T %s: %v", o, o.GetName(), err)
 	}
 }
@@ -240,7 +250,7 @@ func (w *world) settle() (*infrav1.Metal3Machine, error) {
 		_, err = w.Reconcile(w.t.Context(), request(w.namespace, "m-1"))
 	}
 	m := &infrav1.Metal3Machine{}
-	if get := server.Client.Get(w.t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "m-1"}, m); get != nil {
+	if get := w.server.Client.Get(w.t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "m-1"}, m); get != nil {
 		return nil, err
 	}
 	return m, err
@@ -249,6 +259,35 @@ func (w *world) settle() (*infrav1.Metal3Machine, error) {
 // through returns a client whose requests take the calls first.
 func (w *world) through(calls interceptor.Funcs) client.WithWatch {
 	return interceptor.NewClient(w.Client.(client.WithWatch), calls) //nolint:forcetypeassert // see newWorld
+}
+
+// served says whether the cluster serves claims.
+type served bool
+
+func (s served) Available(context.Context) (bool, error) { return bool(s), nil }
+
+func (s served) Started() bool { return bool(s) }
+
+// connections are connections to other clusters whose answer is given.
+type connections struct {
+	site  remote.Site
+	err   error
+	asked []identity.Ref
+	bound string
+	freed int
+}
+
+func (c *connections) Site(_ context.Context, _ remote.User, ref identity.Ref) (remote.Site, error) {
+	c.asked = append(c.asked, ref)
+	return c.site, c.err
+}
+
+func (c *connections) Bind(_ remote.User, origin string) { c.bound = origin }
+
+func (c *connections) Release(remote.User) { c.freed++ }
+
+func (c *connections) Source(string, func(context.Context, types.NamespacedName) []ctrl.Request) source.Source {
+	return nil
 }
 
 // nodes is a workload cluster whose answers are given.

@@ -29,11 +29,13 @@ import (
 	"sigs.k8s.io/cluster-api/util/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/capacity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostview"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/localclaims"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
@@ -50,12 +52,20 @@ type Hosts interface {
 	Host(ctx context.Context, machine *infrav1.Metal3Machine) (hostview.Host, bool, error)
 }
 
+// LocalKinds are HostClaim and HardwareData of this cluster.
+type LocalKinds interface {
+	// Watch wakes a controller for their events, once they exist.
+	Watch(ctx context.Context, c controller.Controller, claims, hardware localclaims.Events) error
+}
+
 // Reconciler reconciles Metal3MachineTemplates. All fields but WatchFilter are needed.
 type Reconciler struct {
 	// Client reads from the cache and writes.
 	Client client.Client
 	// Hosts finds host facts.
 	Hosts Hosts
+	// Local are the kinds that Hosts reads in this cluster, if it has them.
+	Local LocalKinds
 	// Recorder emits events.
 	Recorder events.EventRecorder
 	// Clock tells the time.

@@ -37,6 +37,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostview"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/localclaims"
 )
 
 // controllerName names the controller in logs, metrics and events.
@@ -46,26 +47,29 @@ const controllerName = "metal3machinetemplate"
 //
 //	its siblings    when they begin to promise something
 //	Metal3Machine   by the template that it was made from, when it comes or goes
-//	HostClaim       by its consumer, when it points at other facts
-//	HardwareData    by the consumer of the claim that owns it, when the hardware differs
+//	HostClaim       by its consumer, when it points at other facts, once the kind exists
+//	HardwareData    by the consumer of the claim that owns it, when the hardware differs, once the kind exists
 //	Machine         by its Metal3Machine, when its Node is another kind of Node
 //	Cluster         by the templates that it owns, when it is paused or unpaused
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	log := ctrl.LoggerFrom(ctx)
 	mapped := handler.EnqueueRequestsFromMapFunc
-	err := ctrl.NewControllerManagedBy(mgr).
+	c, err := ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
 		For(&infrav1.Metal3MachineTemplate{}, builder.WithPredicates(
 			predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter))).
 		Watches(&infrav1.Metal3MachineTemplate{}, mapped(r.toSiblings), builder.WithPredicates(whenever(differentReason))).
 		Watches(&infrav1.Metal3Machine{}, mapped(toTemplate), builder.WithPredicates(whenever(differentMachine))).
-		Watches(&bmov1alpha1.HostClaim{}, mapped(r.claimToTemplate), builder.WithPredicates(whenever(differentClaim))).
-		Watches(&bmov1alpha1.HardwareData{}, mapped(r.hardwareToTemplate), builder.WithPredicates(whenever(differentHardware))).
 		Watches(&clusterv1.Machine{}, mapped(r.machineToTemplate), builder.WithPredicates(whenever(differentNode))).
 		Watches(&clusterv1.Cluster{}, mapped(r.clusterToTemplates),
 			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
 		WithOptions(options).
-		Complete(r)
+		Build(r)
+	if err == nil {
+		err = r.Local.Watch(ctx, c,
+			localclaims.Events{Handler: mapped(r.claimToTemplate), Predicates: []predicate.Predicate{whenever(differentClaim)}},
+			localclaims.Events{Handler: mapped(r.hardwareToTemplate), Predicates: []predicate.Predicate{whenever(differentHardware)}})
+	}
 	if err != nil {
 		return fmt.Errorf("set up controller %s: %w", controllerName, err)
 	}

@@ -18,7 +18,6 @@ package remote
 
 import (
 	"context"
-	"errors"
 	"sync"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -34,7 +33,6 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/claimreader"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/wire"
 )
 
@@ -153,10 +151,8 @@ func (c *connection) newCache(ctx context.Context, config *rest.Config, namespac
 			return nil, err
 		}
 	}
-	return held, errors.Join(
-		held.IndexField(ctx, &bmov1alpha1.HostClaim{}, OriginIndex, func(o client.Object) []string { return []string{labelOf(o)} }),
-		claimreader.SetupIndexes(ctx, held),
-	)
+	return held, held.IndexField(ctx, &bmov1alpha1.HostClaim{}, OriginIndex,
+		func(o client.Object) []string { return []string{labelOf(o)} })
 }
 
 // listen has users woken by the changes of a kind.

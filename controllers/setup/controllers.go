@@ -33,11 +33,13 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/datatemplate"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/claimreader"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/clusterindex"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/localclaims"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/workload"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/machine"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/machinetemplate"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/remote"
 )
 
 // reporter is the name under which events are emitted.
@@ -48,6 +50,8 @@ type shared struct {
 	mgr     ctrl.Manager
 	options Options
 	claims  claimreader.Reader
+	local   *localclaims.Kinds
+	remote  *remote.Registry
 	secrets *secretwatch.Watch
 	nodes   workload.Nodes
 	clock   clock.PassiveClock
@@ -84,7 +88,6 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, o Options) error {
 func addIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	for _, add := range []func(context.Context, client.FieldIndexer) error{
 		clusterindex.Setup,
-		claimreader.SetupIndexes,
 		machine.SetupIndexes,
 		machinetemplate.SetupIndexes,
 		datatemplate.SetupIndexes,
@@ -113,14 +116,39 @@ func newShared(ctx context.Context, mgr ctrl.Manager, o Options) (*shared, error
 	if err := mgr.Add(closing(connections)); err != nil {
 		return nil, fmt.Errorf("add the end of connections to workload clusters: %w", err)
 	}
+	elsewhere, err := newRemote(mgr, secrets)
+	if err != nil {
+		return nil, err
+	}
+	local := localclaims.New(mgr)
 	return &shared{
 		mgr:     mgr,
 		options: o,
-		claims:  claimreader.Reader{Client: mgr.GetClient()},
+		claims:  claimreader.Reader{Client: mgr.GetClient(), Local: local, Remote: elsewhere},
+		local:   local,
+		remote:  elsewhere,
 		secrets: secrets,
 		nodes:   workload.Nodes{Cache: connections},
 		clock:   clock.RealClock{},
 	}, nil
+}
+
+// newRemote makes the connections to the clusters that hold hosts of identityRefs.
+func newRemote(mgr ctrl.Manager, secrets *secretwatch.Watch) (*remote.Registry, error) {
+	registry, err := remote.New(remote.Options{
+		Live:      mgr.GetAPIReader(),
+		Cached:    mgr.GetClient(),
+		Secrets:   secrets,
+		Metrics:   metrics.Registry,
+		UserAgent: userAgent,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("set up connections to other clusters: %w", err)
+	}
+	if err := mgr.Add(registry); err != nil {
+		return nil, fmt.Errorf("add the connections to other clusters: %w", err)
+	}
+	return registry, nil
 }
 
 // closing ends the connections to workload clusters with the manager, instead of
@@ -139,12 +167,13 @@ func addCluster(_ context.Context, s *shared, options controller.Options) error 
 	return (&cluster.Reconciler{
 		Client:      s.mgr.GetClient(),
 		Recorder:    s.mgr.GetEventRecorder(reporter),
+		Remote:      s.remote,
 		Clock:       s.clock,
 		WatchFilter: s.options.WatchFilter,
 	}).SetupWithManager(s.mgr, options)
 }
 
-func addMachine(_ context.Context, s *shared, options controller.Options) error {
+func addMachine(ctx context.Context, s *shared, options controller.Options) error {
 	measurements, err := machine.NewMetrics(metrics.Registry)
 	if err != nil {
 		return err
@@ -153,19 +182,22 @@ func addMachine(_ context.Context, s *shared, options controller.Options) error 
 		Client:      s.mgr.GetClient(),
 		Live:        s.mgr.GetAPIReader(),
 		Claims:      s.claims,
+		Local:       s.local,
+		Remote:      s.remote,
 		Nodes:       s.nodes,
 		Secrets:     s.secrets,
 		Recorder:    s.mgr.GetEventRecorder(reporter),
 		Metrics:     measurements,
 		Clock:       s.clock,
 		WatchFilter: s.options.WatchFilter,
-	}).SetupWithManager(s.mgr, options)
+	}).SetupWithManager(ctx, s.mgr, s.local, options)
 }
 
 func addMachineTemplate(ctx context.Context, s *shared, options controller.Options) error {
 	return (&machinetemplate.Reconciler{
 		Client:      s.mgr.GetClient(),
 		Hosts:       s.claims,
+		Local:       s.local,
 		Recorder:    s.mgr.GetEventRecorder(reporter),
 		Clock:       s.clock,
 		WatchFilter: s.options.WatchFilter,
@@ -196,6 +228,8 @@ func newData(s *shared, measurements *data.Metrics) *data.Reconciler {
 		Client:           s.mgr.GetClient(),
 		Live:             s.mgr.GetAPIReader(),
 		Hosts:            s.claims,
+		Local:            s.local,
+		Remote:           s.remote,
 		Secrets:          s.secrets,
 		Recorder:         s.mgr.GetEventRecorder(reporter),
 		Metrics:          measurements,

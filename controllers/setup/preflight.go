@@ -17,7 +17,6 @@ limitations under the License.
 package setup
 
 import (
-	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -27,14 +26,13 @@ import (
 
 // What to do about a missing CRD, by who brings it.
 const (
-	fromProvider  = "install the provider (clusterctl init --infrastructure metal3, or kustomize build config/default)"
-	fromHostclaim = "install the hostclaim manager (kustomize build config/hostclaim/default)"
-	fromOperator  = "install baremetal-operator of release 0.13 or later, or its CRDs"
-	fromCore      = "install Cluster API of release 1.14 or later (clusterctl init)"
+	fromProvider = "install the provider (clusterctl init --infrastructure metal3, or kustomize build config/default)"
+	fromCore     = "install Cluster API of release 1.14 or later (clusterctl init)"
 )
 
 // neededKinds are the kinds that the manager cannot do without. Those of address
-// management may come later.
+// management may come later, and so may HostClaim and HardwareData, which a cluster
+// needs only for machines whose hosts it holds itself.
 func neededKinds() []preflight.Need {
 	need := func(remedy string, version schema.GroupVersion, kind, plural string) preflight.Need {
 		return preflight.Need{Kind: version.WithKind(kind), CRD: plural + "." + version.Group, Remedy: remedy}
@@ -48,7 +46,5 @@ func neededKinds() []preflight.Need {
 		need(fromProvider, infrav1.GroupVersion, "Metal3DataTemplate", "metal3datatemplates"),
 		need(fromProvider, infrav1.GroupVersion, "Metal3DataClaim", "metal3dataclaims"),
 		need(fromProvider, infrav1.GroupVersion, "Metal3Data", "metal3datas"),
-		need(fromHostclaim, bmov1alpha1.GroupVersion, "HostClaim", "hostclaims"),
-		need(fromOperator, bmov1alpha1.GroupVersion, "HardwareData", "hardwaredata"),
 	}
 }

@@ -154,8 +154,17 @@ func TestDataOptions(t *testing.T) {
 }
 
 func TestCacheOptions(t *testing.T) {
-	if o := CacheOptions(parse(t)); o.DefaultNamespaces != nil {
+	o := CacheOptions(parse(t))
+	if o.DefaultNamespaces != nil {
 		t.Errorf("namespaces are %v", o.DefaultNamespaces)
+	}
+	// The cache could not be made in a cluster that does not know the kind.
+	for kind := range o.ByObject {
+		t.Errorf("%T has options of its own", kind)
+	}
+	host := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}}}}
+	if _, err := o.DefaultTransform(host); err != nil || host.ManagedFields != nil {
+		t.Errorf("managed fields are kept (%v)", err)
 	}
 	if o := CacheOptions(parse(t, "--namespace=tenant-a")); len(o.DefaultNamespaces) != 1 {
 		t.Errorf("namespaces are %v", o.DefaultNamespaces)
@@ -184,7 +193,7 @@ func TestNeededKinds(t *testing.T) {
 		}
 	}
 	err = preflight.RequireKinds(meta.NewDefaultRESTMapper(nil), neededKinds()...)
-	for _, want := range []string{"hostclaims.metal3.io", "hardwaredata.metal3.io", "machines.cluster.x-k8s.io", "install the hostclaim manager"} {
+	for _, want := range []string{"metal3machines.infrastructure.cluster.x-k8s.io", "machines.cluster.x-k8s.io", "install the provider"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %q", err, want)
 		}

@@ -69,7 +69,7 @@ func TestManagersWaitForTheirCRDs(t *testing.T) {
 	ready := map[string]func(context.Context) error{}
 	for program, parts := range map[string][]string{
 		components.ProviderManager: {
-			"CRD hostclaims.metal3.io", "install the hostclaim manager", "CRD clusters.cluster.x-k8s.io", "install Cluster API",
+			"CRD metal3machines.infrastructure.cluster.x-k8s.io", "install the provider", "CRD clusters.cluster.x-k8s.io", "install Cluster API",
 		},
 		components.HostClaimManager: {
 			"CRD hostclaims.metal3.io", "config/hostclaim/crd", "CRD baremetalhosts.metal3.io", "install baremetal-operator",

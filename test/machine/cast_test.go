@@ -113,10 +113,11 @@ func (tn *tenant) kubeconfig() {
 func (tn *tenant) bind() (hostUID string) {
 	hostUID = "uid-of-" + tn.namespace
 	claim := &bmov1alpha1.HostClaim{}
-	tn.patch(machineName, claim, func() { controllerutil.AddFinalizer(claim, infrav1.HostClaimFinalizer) })
+	tn.patch(tn.claim, claim, func() { controllerutil.AddFinalizer(claim, infrav1.HostClaimFinalizer) })
 	tn.create(&bmov1alpha1.HardwareData{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: machineName + infrav1.HardwareDataSuffix,
+			Name:   tn.claim + infrav1.HardwareDataSuffix,
+			Labels: map[string]string{infrav1.ClaimUIDLabel: string(claim.UID)},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: bmov1alpha1.GroupVersion.String(), Kind: "HostClaim", Name: claim.Name, UID: claim.UID, Controller: ptr.To(true),
 			}},
@@ -133,7 +134,7 @@ func (tn *tenant) bind() (hostUID string) {
 	})
 	tn.claimStatus(func(c *bmov1alpha1.HostClaim) {
 		c.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: "infra", Name: hostName}
-		c.Status.HardwareData = &bmov1alpha1.ObjectReference{Namespace: tn.namespace, Name: machineName + infrav1.HardwareDataSuffix}
+		c.Status.HardwareData = &bmov1alpha1.ObjectReference{Namespace: tn.namespace, Name: tn.claim + infrav1.HardwareDataSuffix}
 	}, metav1.Condition{Type: "Associated", Status: metav1.ConditionTrue, Reason: "BareMetalHostAssociated"})
 	return hostUID
 }
@@ -141,7 +142,7 @@ func (tn *tenant) bind() (hostUID string) {
 // provision plays the hostclaim manager once the image has been asked for.
 func (tn *tenant) provision() {
 	claim := &bmov1alpha1.HostClaim{}
-	tn.eventually(machineName, claim, func(g gomega.Gomega) { g.Expect(claim.Spec.Image).NotTo(gomega.BeNil()) })
+	tn.eventually(tn.claim, claim, func(g gomega.Gomega) { g.Expect(claim.Spec.Image).NotTo(gomega.BeNil()) })
 	tn.claimStatus(func(*bmov1alpha1.HostClaim) {},
 		metav1.Condition{Type: "Synchronized", Status: metav1.ConditionTrue, Reason: "ConfigurationSynced"},
 		metav1.Condition{Type: "Provisioned", Status: metav1.ConditionTrue, Reason: "Provisioned"})
@@ -150,7 +151,7 @@ func (tn *tenant) provision() {
 // claimStatus writes the status of the machine's claim.
 func (tn *tenant) claimStatus(change func(*bmov1alpha1.HostClaim), conditions ...metav1.Condition) {
 	claim := &bmov1alpha1.HostClaim{}
-	tn.status(machineName, claim, func() {
+	tn.status(tn.claim, claim, func() {
 		change(claim)
 		for _, c := range conditions {
 			c.ObservedGeneration = claim.Generation
@@ -162,8 +163,8 @@ func (tn *tenant) claimStatus(change func(*bmov1alpha1.HostClaim), conditions ..
 // release plays the hostclaim manager: the host has been wiped.
 func (tn *tenant) release() {
 	claim := &bmov1alpha1.HostClaim{}
-	tn.eventually(machineName, claim, func(g gomega.Gomega) { g.Expect(claim.DeletionTimestamp).NotTo(gomega.BeNil()) })
-	tn.patch(machineName, claim, func() { controllerutil.RemoveFinalizer(claim, infrav1.HostClaimFinalizer) })
+	tn.eventually(tn.claim, claim, func(g gomega.Gomega) { g.Expect(claim.DeletionTimestamp).NotTo(gomega.BeNil()) })
+	tn.patch(tn.claim, claim, func() { controllerutil.RemoveFinalizer(claim, infrav1.HostClaimFinalizer) })
 }
 
 // waits expects a condition of the machine to be False for the reason, with a
@@ -184,7 +185,7 @@ func (tn *tenant) waits(conditionType, reason string, parts ...string) {
 // claimed expects the machine to have its claim.
 func (tn *tenant) claimed() *bmov1alpha1.HostClaim {
 	claim := &bmov1alpha1.HostClaim{}
-	tn.eventually(machineName, claim, func(gomega.Gomega) {})
+	tn.eventually(tn.claim, claim, func(gomega.Gomega) {})
 	return claim
 }
 

@@ -106,19 +106,3 @@ func TestClusterExternallyManaged(t *testing.T) {
 	tn.g.Expect(infra.Finalizers).To(gomega.BeEmpty())
 	tn.g.Expect(infra.Status.Conditions).To(gomega.BeEmpty())
 }
-
-// TestClusterIdentity shows that neither the Metal3Cluster nor its machines take
-// hosts of this cluster when those of another one are asked for.
-func TestClusterIdentity(t *testing.T) {
-	tn := newTenant(t)
-	tn.secret(bootSecret, "value", "#cloud-config")
-	tn.infrastructure(func(c *infrav1.Metal3Cluster) {
-		c.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: "192.0.2.1", Port: 6443}
-		c.Spec.IdentityRef = &infrav1.IdentityReference{Name: "remote"}
-	})
-	tn.machine()
-	infra := tn.ready(metav1.ConditionFalse, "NotReady")
-	tn.g.Expect(meta.FindStatusCondition(infra.Status.Conditions, "BaremetalInfrastructureReady").Reason).To(
-		gomega.Equal("IdentityRefNotSupported"))
-	tn.waits("AssociateBareMetalHost", "IdentityRefNotSupported", "remote")
-}

@@ -339,16 +339,6 @@ func TestPausedCluster(t *testing.T) {
 	tn.eventually(machineName, m, func(g gomega.Gomega) { g.Expect(conditionOf(m, "Paused")).To(gomega.Equal("False/NotPaused")) })
 }
 
-// TestIdentityRef shows that a machine for another cluster's hosts takes none here.
-func TestIdentityRef(t *testing.T) {
-	tn := newTenant(t)
-	tn.secret(bootSecret, "value", "#cloud-config")
-	tn.cluster()
-	tn.machine(func(m *infrav1.Metal3Machine) { m.Spec.IdentityRef = &infrav1.IdentityReference{Name: "remote"} })
-	tn.waits("AssociateBareMetalHost", "IdentityRefNotSupported", "remote", "not supported yet")
-	tn.g.Expect(apierrors.IsNotFound(tn.get(machineName, &bmov1alpha1.HostClaim{}))).To(gomega.BeTrue())
-}
-
 // conditionOf returns status and reason of a condition.
 func conditionOf(m *infrav1.Metal3Machine, conditionType string) string {
 	for _, c := range m.Status.Conditions {

@@ -69,7 +69,7 @@ func TestRights(t *testing.T) {
 // machine goes on by itself once it is there.
 func TestSecretsForbidden(t *testing.T) {
 	t.Parallel()
-	tn := &tenant{Client: server.Client, g: gomega.NewWithT(t), ctx: t.Context(), namespace: server.Namespace(t, "tenant", nil)}
+	tn := &tenant{Client: server.Client, g: gomega.NewWithT(t), ctx: t.Context(), namespace: server.Namespace(t, "tenant", nil), claim: machineName}
 	tn.secret(bootSecret, "value", "#cloud-config")
 	tn.cluster()
 	tn.machine()

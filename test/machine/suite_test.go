@@ -45,13 +45,20 @@ const (
 	connecting = 60 * time.Second
 )
 
-var server harness.Server
+// server is the cluster of the tenants, and hosts one that holds hosts for some of
+// them.
+var server, hosts harness.Server
 
 func TestMain(m *testing.M) {
 	gomega.SetDefaultEventuallyTimeout(patience)
 	gomega.SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
-	os.Exit(server.Run(managed{m}))
+	os.Exit(hosts.Run(beside{m}))
 }
+
+// beside runs the tests with the cluster of the tenants beside that of the hosts.
+type beside struct{ tests *testing.M }
+
+func (b beside) Run() int { return server.Run(managed(b)) }
 
 // managed runs the tests beside one manager, which has the rights of its
 // service account and no others.
@@ -103,6 +110,8 @@ type tenant struct {
 	g         *gomega.WithT
 	ctx       context.Context
 	namespace string
+	// claim is the name of the machine's claim, where it is in this namespace.
+	claim string
 }
 
 // newTenant makes a namespace whose secrets the manager may use.
@@ -111,7 +120,7 @@ func newTenant(t *testing.T) *tenant {
 	t.Parallel()
 	tn := &tenant{
 		Client: server.Client, g: gomega.NewWithT(t), ctx: t.Context(),
-		namespace: server.Namespace(t, "tenant", nil),
+		namespace: server.Namespace(t, "tenant", nil), claim: machineName,
 	}
 	tn.g.Expect(server.Bind(tn.ctx, harness.ProviderAccount(), tn.namespace, secretsRole)).To(gomega.Succeed())
 	return tn

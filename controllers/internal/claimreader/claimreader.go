@@ -19,6 +19,7 @@ package claimreader
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -30,6 +31,8 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostview"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/remote"
 )
 
 // ConsumerUIDIndex is the name of the field index on HostClaims by the UID of
@@ -66,73 +69,107 @@ func indexHostUID(o client.Object) []string {
 	return nil
 }
 
-// Reader finds claims and host facts. Its client must be a cache with the
-// indexes of SetupIndexes.
+// Reader finds claims and host facts of machines, wherever they are.
 type Reader struct {
-	// Client reads from the cache.
+	// Client reads from the cache of the manager's own cluster, with the indexes
+	// of SetupIndexes.
 	Client client.Reader
+	// Local says whether that cluster serves claims; nil means that it does.
+	Local Kinds
+	// Remote finds the connections to other clusters; nil where no machine has its
+	// claim elsewhere.
+	Remote Sites
 }
 
-// ClaimOf returns the claim whose consumer the machine is, and whether there is
-// one. Its name does not matter.
-func (r Reader) ClaimOf(ctx context.Context, machine *infrav1.Metal3Machine) (*bmov1alpha1.HostClaim, bool, error) {
-	var claims bmov1alpha1.HostClaimList
-	err := r.Client.List(ctx, &claims, client.InNamespace(machine.Namespace),
-		client.MatchingFields{ConsumerUIDIndex: string(machine.UID)})
-	if err != nil {
-		return nil, false, fmt.Errorf("list HostClaims of consumer %s: %w", machine.UID, err)
-	}
-	if len(claims.Items) > 0 {
-		return &claims.Items[oldest(claims.Items)], true, nil
-	}
-	// A claim that was moved together with its machine names the UID that the
-	// machine had before.
-	claim, found, err := r.named(ctx, machine)
-	if err != nil || !found || !hostclaim.BelongsTo(claim, ownerOf(machine)) {
-		return nil, false, err
-	}
-	return claim, true, nil
+// Kinds says whether a cluster serves claims and facts.
+type Kinds interface {
+	// Available says so, and that they may be read from the cache.
+	Available(ctx context.Context) (bool, error)
 }
 
-// NameTaken says whether a claim of the name that the machine's new claim would
-// get belongs to something else.
-func (r Reader) NameTaken(ctx context.Context, machine *infrav1.Metal3Machine) (bool, error) {
-	claim, found, err := r.named(ctx, machine)
-	if err != nil || !found {
-		return false, err
-	}
-	return !hostclaim.BelongsTo(claim, ownerOf(machine)), nil
+// Sites are the connections to other clusters.
+type Sites interface {
+	// Site is the connection of a user, or an *identity.Problem.
+	Site(ctx context.Context, user remote.User, ref identity.Ref) (remote.Site, error)
+	// Release gives the connection of a user up.
+	Release(user remote.User)
+}
+
+// Own is the machine's own namespace, whether its claim is there or not.
+func (r Reader) Own(machine *infrav1.Metal3Machine) Site {
+	return Site{Client: r.Client, Namespace: machine.Namespace}
 }
 
 // Host returns what is published of the host behind the machine's claim, and
-// whether anything is.
+// whether anything is. While another cluster cannot be reached, nothing is: the
+// machine says so, and whoever watches its connection is woken.
 func (r Reader) Host(ctx context.Context, machine *infrav1.Metal3Machine) (hostview.Host, bool, error) {
-	claim, found, err := r.ClaimOf(ctx, machine)
+	site, found, err := r.siteOf(ctx, machine)
 	if err != nil || !found {
 		return hostview.Host{}, false, err
 	}
-	return r.HostOf(ctx, claim)
+	claim, found, err := site.ClaimOf(ctx, machine)
+	if err != nil || !found {
+		return hostview.Host{}, false, err
+	}
+	return site.HostOf(ctx, claim)
 }
 
-// HostOf returns what is published of the host behind the claim, and whether
-// anything is. A HardwareData that the claim points at but does not own, or of
-// another namespace, is none: somebody else may have written it.
-func (r Reader) HostOf(ctx context.Context, claim *bmov1alpha1.HostClaim) (hostview.Host, bool, error) {
-	key, published := factsOf(claim)
-	if !published {
-		return hostview.Host{}, false, nil
+// siteOf is where the claim of the machine is, if it can be read now.
+func (r Reader) siteOf(ctx context.Context, machine *infrav1.Metal3Machine) (Site, bool, error) {
+	record, elsewhere, problem := identity.Read(OwnerOf(machine), machine.Annotations)
+	switch {
+	case problem != nil:
+		return Site{}, false, nil //nolint:nilerr // the machine says so itself
+	case !elsewhere && r.Local != nil:
+		known, err := r.Local.Available(ctx)
+		return r.Own(machine), known, err
+	case !elsewhere:
+		return r.Own(machine), true, nil
+	case r.Remote == nil:
+		return Site{}, false, nil
 	}
-	var data bmov1alpha1.HardwareData
-	if err := r.Client.Get(ctx, key, &data); err != nil {
-		if apierrors.IsNotFound(err) {
-			return hostview.Host{}, false, nil
-		}
-		return hostview.Host{}, false, fmt.Errorf("read HardwareData %s: %w", key, err)
+	there, connected, err := r.connect(ctx, machine, record.Ref(machine.Namespace))
+	if err != nil || !connected {
+		return Site{}, false, err
 	}
-	if !ownedBy(&data, claim) {
-		return hostview.Host{}, false, nil
+	_, moved := record.Follow(there.Target, machine.Annotations[infrav1.ConfirmIdentityMoveAnnotation])
+	return Site{Client: there.Client, Namespace: there.Target.Namespace, Record: &record}, moved == nil, nil
+}
+
+// connect asks for the connection of the machine, and whether there is one.
+func (r Reader) connect(ctx context.Context, machine *infrav1.Metal3Machine, ref identity.Ref) (remote.Site, bool, error) {
+	user := UserOf(machine)
+	there, err := r.Remote.Site(ctx, user, ref)
+	if gone := r.releaseGone(ctx, machine, user); gone != nil {
+		return remote.Site{}, false, gone
 	}
-	return hostview.FromHardwareData(&data), true, nil
+	var problem *identity.Problem
+	switch {
+	case err == nil:
+		return there, true, nil
+	case errors.As(err, &problem):
+		return remote.Site{}, false, nil
+	default:
+		return remote.Site{}, false, fmt.Errorf("connect by Secret %s: %w", ref.Secret, err)
+	}
+}
+
+// releaseGone gives the connection up again if the machine has gone meanwhile.
+// The machine controller does so when it sees that, and may have been there before
+// we asked for the connection.
+func (r Reader) releaseGone(ctx context.Context, machine *infrav1.Metal3Machine, user remote.User) error {
+	err := r.Client.Get(ctx, client.ObjectKeyFromObject(machine), &infrav1.Metal3Machine{})
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	r.Remote.Release(user)
+	return nil
+}
+
+// UserOf is the machine as a user of connections.
+func UserOf(machine *infrav1.Metal3Machine) remote.User {
+	return remote.User{Kind: hostclaim.MachineKind, NamespacedName: client.ObjectKeyFromObject(machine)}
 }
 
 // factsOf says which HardwareData the claim points at, and whether it does. One
@@ -143,19 +180,6 @@ func factsOf(claim *bmov1alpha1.HostClaim) (types.NamespacedName, bool) {
 		return types.NamespacedName{}, false
 	}
 	return types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, true
-}
-
-// named reads the claim of the name that a new claim of the machine would get.
-func (r Reader) named(ctx context.Context, machine *infrav1.Metal3Machine) (*bmov1alpha1.HostClaim, bool, error) {
-	var claim bmov1alpha1.HostClaim
-	key := types.NamespacedName{Namespace: machine.Namespace, Name: hostclaim.Name(machine.Name)}
-	if err := r.Client.Get(ctx, key, &claim); err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil, false, nil
-		}
-		return nil, false, fmt.Errorf("read HostClaim %s: %w", key, err)
-	}
-	return &claim, true, nil
 }
 
 // oldest is the index of the oldest claim, by name among equals. A machine has
@@ -170,10 +194,6 @@ func oldest(claims []bmov1alpha1.HostClaim) int {
 		}
 	}
 	return first
-}
-
-func ownerOf(machine *infrav1.Metal3Machine) hostclaim.Owner {
-	return hostclaim.Owner{Namespace: machine.Namespace, Name: machine.Name, UID: machine.UID}
 }
 
 func ownedBy(o client.Object, claim *bmov1alpha1.HostClaim) bool {

@@ -1,0 +1,76 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package identity
+
+import (
+	"fmt"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+// Wishes is what is asked for, and what a machine without a record has already.
+type Wishes struct {
+	// Machine and Cluster are the identityRefs of Metal3Machine and Metal3Cluster;
+	// nil where there is none.
+	Machine, Cluster *infrav1.IdentityReference
+	// Settled says that the machine has a claim in its own namespace, or has
+	// become a server that came from one. It keeps that.
+	Settled bool
+}
+
+// Answer says where the claim of a machine lives.
+type Answer struct {
+	// Remote says that it lives in another cluster.
+	Remote bool
+	// Ref are the credentials for that cluster.
+	Ref Ref
+	// Note tells that something else is asked for now than is in effect; empty
+	// when it is the same.
+	Note string
+}
+
+// Resolve decides which credentials are in effect for a machine of the namespace.
+// What was recorded wins, then the machine's own reference, then that of its
+// Metal3Cluster. The record is nil when there is none.
+func Resolve(namespace string, record *Record, w Wishes) Answer {
+	wished := w.Machine
+	if wished == nil {
+		wished = w.Cluster
+	}
+	switch {
+	case record != nil:
+		return Answer{Remote: true, Ref: record.Ref(namespace), Note: kept(*record, wished)}
+	case wished == nil || w.Settled:
+		return Answer{}
+	default:
+		return Answer{Remote: true, Ref: Of(namespace, wished)}
+	}
+}
+
+// Of is the reference that an object of the namespace gives.
+func Of(namespace string, ref *infrav1.IdentityReference) Ref {
+	return Ref{Namespace: namespace, Secret: ref.Name, Context: ref.Context}
+}
+
+// kept says that the record differs from what is asked for now.
+func kept(r Record, wished *infrav1.IdentityReference) string {
+	if wished != nil && wished.Name == r.Secret && wished.Context == r.Context {
+		return ""
+	}
+	return fmt.Sprintf("This machine keeps Secret %q, by which its HostClaim was made; "+
+		"another identityRef counts for new machines only", r.Secret)
+}

@@ -1,0 +1,182 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package machine
+
+import (
+	"testing"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+// remoteClaim is a machine of a Cluster that has asked for a host elsewhere.
+func remoteClaim(t *testing.T, change ...func(*infrav1.Metal3Machine)) (*tenant, *site, *bmov1alpha1.HostClaim) {
+	t.Helper()
+	tn := newTenant(t)
+	s := newSite(t, tn)
+	s.give(tn)
+	tn.secret(bootSecret, "value", "#cloud-config")
+	tn.cluster()
+	tn.machine(append(change, elsewhere)...)
+	claim := s.claimedHere()
+	tn.identity("True/Connected")
+	return tn, s, claim
+}
+
+// TestIdentityProblems shows a machine and a Metal3Cluster through the troubles of
+// their credentials. The machine takes no host of its own cluster meanwhile.
+func TestIdentityProblems(t *testing.T) {
+	tn := newTenant(t)
+	s := newSite(t, tn)
+	tn.secret(bootSecret, "value", "#cloud-config")
+	tn.infrastructure(func(c *infrav1.Metal3Cluster) {
+		c.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: "192.0.2.1", Port: 6443}
+		c.Spec.IdentityRef = &infrav1.IdentityReference{Name: kubeconfigSecret}
+	})
+	tn.machine()
+	m := tn.identity("False/SecretNotFound", kubeconfigSecret)
+	tn.g.Expect(conditionOf(m, "Ready")).To(gomega.HavePrefix("False"))
+	infra := tn.ready(metav1.ConditionFalse, "NotReady")
+	tn.g.Expect(infra.Status.Initialization.Provisioned).To(gomega.Equal(ptr.To(true)))
+	s.give(tn, func(c *clientcmdapi.Config) {
+		c.AuthInfos["u"] = &clientcmdapi.AuthInfo{Exec: &clientcmdapi.ExecConfig{
+			Command: "true", APIVersion: "client.authentication.k8s.io/v1", InteractiveMode: "Never",
+		}}
+	})
+	tn.identity("False/ForbiddenKubeconfigFeature")
+	s.give(tn, func(c *clientcmdapi.Config) { c.AuthInfos["u"].Token = "wrong" })
+	tn.identity("False/Unauthorized")
+	tn.noLocalClaim()
+	tn.g.Expect(s.claims()).To(gomega.BeEmpty())
+	s.give(tn)
+	tn.identity("True/Connected")
+	tn.ready(metav1.ConditionTrue, "Ready")
+	s.claimedHere()
+}
+
+// TestIdentityMoved shows that a kubeconfig which leads elsewhere all of a sudden is
+// not followed before its owner says that it is meant.
+func TestIdentityMoved(t *testing.T) {
+	tn, s, claim := remoteClaim(t)
+	other := newSite(t, tn)
+	other.give(tn)
+	m := tn.identity("False/IdentityMoved", s.namespace, other.namespace, infrav1.ConfirmIdentityMoveAnnotation)
+	tn.g.Expect(other.claims()).To(gomega.BeEmpty())
+	confirm := func(place string) {
+		tn.patch(machineName, m, func() { metav1.SetMetaDataAnnotation(&m.ObjectMeta, infrav1.ConfirmIdentityMoveAnnotation, place) })
+	}
+	confirm("true")
+	tn.identity("False/IdentityMoved")
+	s.give(tn)
+	tn.identity("True/Connected")
+	tn.g.Expect(s.claimedHere().UID).To(gomega.Equal(claim.UID))
+
+	other.give(tn)
+	tn.identity("False/IdentityMoved")
+	confirm(tn.recorded(m).Server + "/" + other.namespace)
+	tn.identity("True/Connected")
+	moved := other.claimedHere()
+	tn.g.Expect(moved.Name).To(gomega.Equal(claim.Name))
+	tn.g.Expect(tn.get(machineName, m)).To(gomega.Succeed())
+	tn.g.Expect(tn.recorded(m).Namespace).To(gomega.Equal(other.namespace))
+	tn.g.Expect(m.Annotations[infrav1.OriginKey]).To(gomega.Equal(claim.Labels[infrav1.OriginKey]))
+}
+
+// TestIdentityKept shows that a machine keeps the credentials, or the home, that it
+// began with, whatever its Metal3Cluster says later.
+func TestIdentityKept(t *testing.T) {
+	t.Run("in another cluster", func(t *testing.T) {
+		tn := newTenant(t)
+		s := newSite(t, tn)
+		s.give(tn)
+		tn.secret(bootSecret, "value", "#cloud-config")
+		infra := &infrav1.Metal3Cluster{}
+		tn.infrastructure(func(c *infrav1.Metal3Cluster) {
+			c.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: "192.0.2.1", Port: 6443}
+			c.Spec.IdentityRef = &infrav1.IdentityReference{Name: kubeconfigSecret}
+		})
+		tn.machine()
+		s.claimedHere()
+		tn.g.Expect(tn.get(clusterName, infra)).To(gomega.Succeed())
+		tn.g.Expect(tn.Delete(tn.ctx, infra)).To(gomega.Succeed())
+		tn.patch(clusterName, infra, func() { infra.Finalizers = nil })
+		tn.gone(clusterName, infra)
+		m := tn.identity("True/Connected", kubeconfigSecret)
+		s.bind()
+		s.provision()
+		tn.provisioned()
+		tn.g.Expect(tn.Delete(tn.ctx, m)).To(gomega.Succeed())
+		s.release()
+		tn.gone(machineName, m)
+	})
+	t.Run("in its own cluster", func(t *testing.T) {
+		tn := newTenant(t)
+		s := newSite(t, tn)
+		s.give(tn)
+		tn.secret(bootSecret, "value", "#cloud-config")
+		infra := &infrav1.Metal3Cluster{}
+		tn.infrastructure(func(c *infrav1.Metal3Cluster) {
+			c.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: "192.0.2.1", Port: 6443}
+		})
+		tn.machine()
+		tn.claimed()
+		tn.patch(clusterName, infra, func() { infra.Spec.IdentityRef = &infrav1.IdentityReference{Name: kubeconfigSecret} })
+		tn.eventually(clusterName, infra, func(g gomega.Gomega) {
+			g.Expect(conditionStatus(infra.Status.Conditions, "IdentityReady")).To(gomega.Equal("True/Connected"))
+		})
+		tn.bind()
+		tn.provision()
+		m := tn.provisioned()
+		tn.g.Expect(conditionOf(m, "IdentityReady")).To(gomega.BeEmpty())
+		tn.g.Expect(s.claims()).To(gomega.BeEmpty())
+	})
+}
+
+// TestIdentityPaused shows that nothing is written elsewhere while the Cluster is
+// paused, not even a pause.
+func TestIdentityPaused(t *testing.T) {
+	tn, s, claim := remoteClaim(t)
+	c := &clusterv1.Cluster{}
+	tn.patch(clusterName, c, func() { c.Spec.Paused = ptr.To(true) })
+	m := &infrav1.Metal3Machine{}
+	tn.eventually(machineName, m, func(g gomega.Gomega) { g.Expect(conditionOf(m, "Paused")).To(gomega.Equal("True/Paused")) })
+	s.bind()
+	secret := &corev1.Secret{}
+	tn.g.Consistently(func() error { return s.get(s.claim+"-userdata", secret) }, "500ms").ShouldNot(gomega.Succeed())
+	now := s.claimedHere()
+	tn.g.Expect(now.Annotations).NotTo(gomega.HaveKey(clusterv1.PausedAnnotation))
+	tn.g.Expect(now.Spec).To(gomega.Equal(claim.Spec))
+	tn.patch(clusterName, c, func() { c.Spec.Paused = nil })
+	s.provision()
+	tn.provisioned()
+}
+
+func conditionStatus(all []metav1.Condition, conditionType string) string {
+	for _, c := range all {
+		if c.Type == conditionType {
+			return string(c.Status) + "/" + c.Reason
+		}
+	}
+	return ""
+}
