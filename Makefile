@@ -35,7 +35,7 @@ BENCH ?= bind
 SIZE ?= full
 E2E_FLAGS ?= -count=1 -timeout 60m -v
 # Packages of module test that need an API server, and those that need a whole dev cluster.
-API_TESTS := api bench byhand data hostclaim machine model/served rbac tenant
+API_TESTS := api bench byhand data hostclaim machine model/served onboard rbac tenant
 SERVED := /test/($(subst $(eval ) ,|,$(API_TESTS))|e2e)(/|$$)
 
 IMAGE_PREFIX ?= localhost
