@@ -79,6 +79,10 @@ clean: ## Remove what was built; the components of the dev cluster and the tools
 demo: ## Build what is needed, start a cluster, play the story of the README
 	$(DEVCLUSTER) demo
 
+.PHONY: demo-remote
+demo-remote: ## The same with two clusters: hosts in one, a tenant in the other
+	$(DEVCLUSTER) demo --remote
+
 .PHONY: demo-down
 demo-down: dev-down ## Stop the demo
 
