@@ -77,13 +77,7 @@ func leftOf(t *testing.T, namespace string) (left []string) {
 		&ipamv1alpha1.IPClaimList{}, &ipamv1alpha1.IPAddressList{},
 	} {
 		must(t, lab.admin.List(t.Context(), list, client.InNamespace(namespace)))
-		must(t, meta.EachListItem(list, func(object runtime.Object) error {
-			named, err := meta.Accessor(object)
-			if err == nil {
-				left = append(left, fmt.Sprintf("%T %s", object, named.GetName()))
-			}
-			return err
-		}))
+		left = append(left, names(t, list)...)
 	}
 	var secrets corev1.SecretList
 	must(t, lab.admin.List(t.Context(), &secrets, client.InNamespace(namespace)))
@@ -91,6 +85,19 @@ func leftOf(t *testing.T, namespace string) (left []string) {
 		left = append(left, "secret "+secret.Name)
 	}
 	return left
+}
+
+// names lists kind and name of every object of a list.
+func names(t *testing.T, list client.ObjectList) (out []string) {
+	t.Helper()
+	must(t, meta.EachListItem(list, func(object runtime.Object) error {
+		named, err := meta.Accessor(object)
+		if err == nil {
+			out = append(out, fmt.Sprintf("%T %s", object, named.GetName()))
+		}
+		return err
+	}))
+	return out
 }
 
 // leftNextToHosts lists the secrets that were copied for the claims.

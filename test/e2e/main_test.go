@@ -163,7 +163,8 @@ func (l *laboratory) stop(code int) int {
 		}
 		// A test that was interrupted has not ended its own cluster.
 		_, err := process.End(l.bare())
-		if err = errors.Join(err, l.Group.Stop()); err != nil {
+		err = errors.Join(err, stack.Down(stack.HostsDir(l.dir), console.New(os.Stderr)), l.Group.Stop())
+		if err != nil {
 			code = complain(err)
 		}
 		l.clear(code == 0)
