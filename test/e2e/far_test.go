@@ -47,13 +47,27 @@ import (
 type far struct {
 	*actor
 
+	// t is the test whose chapters these are.
+	t *testing.T
+
+	// home is where its machines are: the dev cluster of this package, until they are
+	// moved to another.
+	home  home
 	hosts *stack.Stack
-	// world sees the machines here and the claims and hosts there.
-	world      *world.World
+
 	admin      client.Client // of the cluster with the hosts
 	history    *history      // of the same
 	pool       story.Pool
 	onboarding story.Onboarding
+}
+
+// home is a dev cluster with machines whose hosts are elsewhere.
+type home struct {
+	*stack.Stack
+
+	admin client.Client
+	// world sees the machines here and the claims and hosts there.
+	world *world.World
 }
 
 // TestServersInAnotherCluster plays the life of a cluster whose servers are found
@@ -71,6 +85,7 @@ func TestServersInAnotherCluster(t *testing.T) {
 	t.Run("each machine is a Node and says which server it is", f.machinesAreNodes)
 	founds(t.Run("a revoked credential is named, and a new one is enough", f.credentialIsRenewed))
 	t.Run("a kubeconfig that would run a program is refused until it is mended", f.kubeconfigIsMended)
+	founds(t.Run("clusterctl moves the cluster, and it keeps its servers", f.moves))
 	t.Run("a deleted cluster leaves nothing behind on either side", f.clusterGoes)
 	for _, violation := range f.history.violations() {
 		t.Error("invariant broken:", violation)
@@ -95,6 +110,7 @@ func newFar(t *testing.T) *far {
 	ports, err := cluster.FreePorts(1)
 	must(t, err)
 	f := &far{
+		t:     t,
 		hosts: hosts,
 		pool:  story.Pool{Namespace: "infra", Servers: 3, Tenants: []string{"blue"}},
 		onboarding: story.Onboarding{
@@ -107,12 +123,21 @@ func newFar(t *testing.T) *far {
 	must(t, err)
 	f.history, err = record(t.Context(), hosts.Admin, lab.admin.Scheme())
 	must(t, err)
-	f.world, err = world.OpenPair(t.Context(), lab.Admin, hosts.Admin)
-	must(t, err)
+	f.home = f.at(t, lab.Stack)
 	must(t, f.pool.Register(t.Context(), f.admin))
-	must(t, f.pool.WaitAvailable(impatient(t), f.world, quiet))
+	must(t, f.pool.WaitAvailable(impatient(t), f.home.world, quiet))
 	f.onboard(t)
 	return f
+}
+
+// at looks at the tenant in a dev cluster.
+func (f *far) at(t *testing.T, s *stack.Stack) home {
+	t.Helper()
+	admin, err := client.New(s.Admin, client.Options{Scheme: lab.admin.Scheme()})
+	must(t, err)
+	w, err := world.OpenPair(t.Context(), s.Admin, f.hosts.Admin)
+	must(t, err)
+	return home{s, admin, w}
 }
 
 // onboard lets the tenant in, or renews its credential.
@@ -125,13 +150,13 @@ func (f *far) onboard(t *testing.T) {
 
 func (f *far) comesUp(t *testing.T) {
 	must(t, f.cluster.Create(t.Context(), lab.Repo, f.Tenant))
-	f.runs(t)
+	f.runsIn(t, f.home.world)
 }
 
 // servers lists the machines with their claims and hosts; each must have both.
 func (f *far) servers(t *testing.T) []world.Machine {
 	t.Helper()
-	machines, err := f.world.Machines(t.Context(), f.Namespace)
+	machines, err := f.home.world.Machines(t.Context(), f.Namespace)
 	must(t, err)
 	for _, m := range machines {
 		if m.Metal3 == nil || m.Claim == nil || m.Host == nil {
@@ -213,7 +238,7 @@ func (f *far) conditionsHold(t *testing.T, m world.Machine) {
 	t.Helper()
 	eventually(t, m.Name()+" has all conditions", func(g gomega.Gomega) {
 		metal3 := &infrav1.Metal3Machine{}
-		g.Expect(lab.world.Get(t.Context(), client.ObjectKeyFromObject(m.Metal3), metal3)).To(gomega.Succeed())
+		g.Expect(f.home.world.Get(t.Context(), client.ObjectKeyFromObject(m.Metal3), metal3)).To(gomega.Succeed())
 		g.Expect(statuses(metal3.Status.Conditions)).To(gomega.Equal(map[string]metav1.ConditionStatus{
 			infrav1.IdentityReadyCondition:                  metav1.ConditionTrue,
 			infrav1.AssociateBareMetalHostCondition:         metav1.ConditionTrue,
@@ -233,9 +258,9 @@ func (f *far) identityIs(t *testing.T, status metav1.ConditionStatus, reason str
 	want := metav1.Condition{Type: infrav1.IdentityReadyCondition, Status: status, Reason: reason}
 	eventually(t, "cluster and machines say "+reason, func(g gomega.Gomega) {
 		whole := &infrav1.Metal3Cluster{}
-		g.Expect(lab.admin.Get(t.Context(), client.ObjectKey{Namespace: f.Namespace, Name: f.cluster.Name}, whole)).To(gomega.Succeed())
+		g.Expect(f.home.admin.Get(t.Context(), client.ObjectKey{Namespace: f.Namespace, Name: f.cluster.Name}, whole)).To(gomega.Succeed())
 		says(g, whole.Status.Conditions, want, parts...)
-		machines, err := lab.world.Machines(t.Context(), f.Namespace)
+		machines, err := f.home.world.Machines(t.Context(), f.Namespace)
 		g.Expect(err).NotTo(gomega.HaveOccurred())
 		for _, m := range machines {
 			g.Expect(m.Metal3).NotTo(gomega.BeNil(), m.Name())
@@ -256,7 +281,7 @@ func (f *far) credentialIsRenewed(t *testing.T) {
 	})
 	f.scale(t, f.cluster.Workers+1)
 	eventually(t, "the new machine says so", func(g gomega.Gomega) {
-		machines, err := f.world.Machines(t.Context(), f.Namespace)
+		machines, err := f.home.world.Machines(t.Context(), f.Namespace)
 		g.Expect(err).NotTo(gomega.HaveOccurred())
 		refused := 0
 		for _, m := range machines {
@@ -270,7 +295,7 @@ func (f *far) credentialIsRenewed(t *testing.T) {
 		g.Expect(refused).To(gomega.Equal(1), "machines that wait for credentials")
 	})
 	f.onboard(t)
-	f.runs(t)
+	f.runsIn(t, f.home.world)
 	f.identityIs(t, metav1.ConditionTrue, infrav1.IdentityConnectedReason)
 }
 
@@ -315,7 +340,7 @@ func (f *far) kubeconfigIsMended(t *testing.T) {
 func (f *far) clusterGoes(t *testing.T) {
 	must(t, f.Client.Delete(t.Context(), &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: f.cluster.Name}}))
 	eventually(t, "nothing of the cluster is left", func(g gomega.Gomega) {
-		g.Expect(leftOf(t, f.Namespace)).To(gomega.Equal([]string{"secret " + f.onboarding.Secret}))
+		g.Expect(leftOf(t, f.home.admin, f.Namespace)).To(gomega.Equal([]string{"secret " + f.onboarding.Secret}))
 	})
 	eventually(t, "nothing of it is left beside the hosts", func(g gomega.Gomega) {
 		for _, list := range []client.ObjectList{&bmov1alpha1.HostClaimList{}, &bmov1alpha1.HardwareDataList{}, &corev1.SecretList{}} {
