@@ -34,9 +34,13 @@ const userAgent = "cluster-api-provider-metal3-manager"
 // CacheOptions says what the cache of the management cluster holds. Secrets are
 // in no cache: see ClientOptions.
 func CacheOptions(o Options) cache.Options {
-	// Not ByObject, which asks the API server about a kind before the manager starts:
-	// a cluster without hosts does not know HardwareData.
-	options := cache.Options{SyncPeriod: &o.SyncPeriod, DefaultTransform: stripForeignHardware}
+	options := cache.Options{
+		SyncPeriod:       &o.SyncPeriod,
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&bmov1alpha1.HardwareData{}: {Transform: stripForeignHardware},
+		},
+	}
 	if o.Namespace != "" {
 		options.DefaultNamespaces = map[string]cache.Config{o.Namespace: {}}
 	}
@@ -73,15 +77,14 @@ func clusterCacheOptions(o Options, secrets client.Reader) clustercache.Options 
 	}
 }
 
-// stripForeignHardware drops the managed fields of everything, and the details of
-// HardwareData that no claim owns: those of baremetal-operator, of which there is
-// one for every server.
+// stripForeignHardware drops the details of HardwareData that no claim owns:
+// those of baremetal-operator, of which there is one for every server.
 func stripForeignHardware(o any) (any, error) {
-	o, err := cache.TransformStripManagedFields()(o)
 	data, ok := o.(*bmov1alpha1.HardwareData)
-	if err != nil || !ok {
-		return o, err
+	if !ok {
+		return o, nil
 	}
+	data.ManagedFields = nil
 	for _, owner := range data.OwnerReferences {
 		if owner.Kind == hostclaim.Kind {
 			return data, nil

@@ -154,17 +154,8 @@ func TestDataOptions(t *testing.T) {
 }
 
 func TestCacheOptions(t *testing.T) {
-	o := CacheOptions(parse(t))
-	if o.DefaultNamespaces != nil {
+	if o := CacheOptions(parse(t)); o.DefaultNamespaces != nil {
 		t.Errorf("namespaces are %v", o.DefaultNamespaces)
-	}
-	// The cache could not be made in a cluster that does not know the kind.
-	for kind := range o.ByObject {
-		t.Errorf("%T has options of its own", kind)
-	}
-	host := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}}}}
-	if _, err := o.DefaultTransform(host); err != nil || host.ManagedFields != nil {
-		t.Errorf("managed fields are kept (%v)", err)
 	}
 	if o := CacheOptions(parse(t, "--namespace=tenant-a")); len(o.DefaultNamespaces) != 1 {
 		t.Errorf("namespaces are %v", o.DefaultNamespaces)
