@@ -23,8 +23,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/cluster"
@@ -46,6 +50,9 @@ type bond struct {
 func (f *far) moves(t *testing.T) {
 	before, frees := f.bonds(t), f.history.releases()
 	next := f.nextHome(t)
+	for _, s := range []*stack.Stack{f.home.Stack, next.Stack} {
+		asInstalledByClusterctl(t, s)
+	}
 	tenant, err := story.OwnerOf(t.Context(), next.admin, next.Cluster, f.Namespace)
 	must(t, err)
 	f.clusterctl(t, "move", "--namespace", f.Namespace, "--to-kubeconfig", cluster.AdminKubeconfig(next.Dir))
@@ -84,6 +91,23 @@ func (f *far) nextHome(t *testing.T) home {
 		}
 	})
 	return f.at(f.t, s)
+}
+
+// asInstalledByClusterctl puts the label on the CRDs of providers that clusterctl
+// puts there when it installs them. It moves no other kinds.
+func asInstalledByClusterctl(t *testing.T, s *stack.Stack) {
+	t.Helper()
+	c := definitions(t, s.Admin)
+	var crds apiextensionsv1.CustomResourceDefinitionList
+	must(t, c.List(t.Context(), &crds, client.HasLabels{clusterv1.ProviderNameLabel}))
+	if len(crds.Items) == 0 {
+		t.Fatal("no CRD belongs to a provider")
+	}
+	for _, crd := range crds.Items {
+		before := crd.DeepCopy()
+		crd.Labels[clusterctlv1.ClusterctlLabel] = ""
+		must(t, c.Patch(t.Context(), &crd, client.MergeFrom(before)))
+	}
 }
 
 // clusterctl runs the program as the administrator of the former home. It must not
