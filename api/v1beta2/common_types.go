@@ -58,6 +58,7 @@ const (
 
 // APIEndpoint is the address under which the API server of a workload cluster is reached.
 // +kubebuilder:validation:MinProperties=1
+// +kubebuilder:validation:XValidation:rule="has(self.host)",message="host is empty: set it to a DNS name or an IP address, or remove controlPlaneEndpoint if something else sets it",reason=FieldValueRequired
 type APIEndpoint struct {
 	// host is the DNS name or IP address of the API server.
 	// +optional
@@ -90,6 +91,7 @@ type IdentityReference struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="no secret can have this name: use lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit"
 	Name string `json:"name,omitempty"`
 
 	// context is the context of the kubeconfig to use instead of its current context.
@@ -135,10 +137,14 @@ type HostSelector struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="no namespace can have this name: use lower-case letters, digits and '-', beginning and ending with a letter or digit"
 	InNamespace string `json:"inNamespace,omitempty"`
 }
 
 // HostSelectorRequirement is one condition on one label of a host.
+// +kubebuilder:validation:XValidation:rule="!(self.operator.lowerAscii() in ['exists', '!', 'doesnotexist']) || !has(self.values) || size(self.values) == 0",message="operators Exists, DoesNotExist and ! compare with nothing: remove the values"
+// +kubebuilder:validation:XValidation:rule="!(self.operator.lowerAscii() in ['in', 'notin']) || (has(self.values) && size(self.values) > 0)",message="operators In and NotIn compare with a list: set values to at least one"
+// +kubebuilder:validation:XValidation:rule="!(self.operator.lowerAscii() in ['=', '==', '!=', 'gt', 'lt']) || (has(self.values) && size(self.values) == 1)",message="operators =, ==, !=, Gt and Lt compare with one value: set values to exactly one"
 type HostSelectorRequirement struct {
 	// key is the key of the label.
 	// +required

@@ -53,6 +53,7 @@ type Metal3ClusterSpec struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:XValidation:rule="self.all(d, d.name.matches('^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",message="no host can have a label with the name of one of the failure domains: use at most 63 letters, digits, '-', '_' and '.', beginning and ending with a letter or digit"
 	FailureDomains []clusterv1.FailureDomain `json:"failureDomains,omitempty"`
 
 	// identityRef gives access to the hosts of another cluster, for all machines that name no

@@ -18,12 +18,16 @@ package v1beta2
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Reasons of the Ready condition of Metal3DataClaim.
+// Reasons of the Ready condition of Metal3DataClaim. Once there is a Metal3Data for the claim, status,
+// reason and message are those of its Ready condition.
 const (
-	// DataAssignedReason says that an index has been assigned and the Metal3Data exists.
+	// DataAssignedReason is the reason of the event that tells that an index has been assigned and the
+	// Metal3Data made.
 	DataAssignedReason = "DataAssigned"
 	// TemplateForbiddenReason says that the claim names a template of another namespace, which is not allowed.
 	TemplateForbiddenReason = "TemplateForbidden"
+	// TemplatePausedReason says that the template is paused, so that it takes no new claims.
+	TemplatePausedReason = "TemplatePaused"
 )
 
 // Metal3DataClaimSpec says which template data is wanted from.
@@ -63,7 +67,7 @@ type Metal3DataClaimStatus struct {
 // +kubebuilder:printcolumn:name="Template",type="string",JSONPath=".spec.template.name",description="Template that data is wanted from"
 // +kubebuilder:printcolumn:name="Data",type="string",JSONPath=".status.renderedData.name",description="Metal3Data that answers the claim"
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].status",description="Summary of the conditions"
-// +kubebuilder:printcolumn:name="Reason",type="string",priority=1,JSONPath=".status.conditions[?(@.type==\"Ready\")].reason",description="Reason of the summary"
+// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].reason",description="Reason of the summary"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 
 // Metal3DataClaim asks for data of one machine.

@@ -169,6 +169,7 @@ type Metal3MachineSpec struct {
 	// userData names the secret with the user data for the first boot. It is used instead of the
 	// bootstrap data of the Machine.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="has(self.name) && size(self.name) > 0",message="name is empty: set it to the name of a secret of the same namespace, or remove userData",reason=FieldValueRequired
 	UserData *corev1.SecretReference `json:"userData,omitempty"`
 
 	// hostSelector narrows down which hosts may answer the machine.
@@ -177,18 +178,23 @@ type Metal3MachineSpec struct {
 
 	// dataTemplate names the Metal3DataTemplate that metaData and networkData are rendered from.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="has(self.name)",message="name is empty: set it to the name of a Metal3DataTemplate of the same namespace, or remove dataTemplate",reason=FieldValueRequired
 	DataTemplate *Metal3ObjectRef `json:"dataTemplate,omitempty"`
 
 	// metaData names a secret with ready-made metadata, used instead of rendered metadata.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="has(self.name) && size(self.name) > 0",message="name is empty: set it to the name of a secret of the same namespace, or remove metaData",reason=FieldValueRequired
 	MetaData *corev1.SecretReference `json:"metaData,omitempty"`
 
 	// networkData names a secret with ready-made network data, used instead of rendered network data.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="has(self.name) && size(self.name) > 0",message="name is empty: set it to the name of a secret of the same namespace, or remove networkData",reason=FieldValueRequired
 	NetworkData *corev1.SecretReference `json:"networkData,omitempty"`
 
 	// automatedCleaningMode says what should happen to the disks of the host when the machine is
-	// deleted. It has no effect yet: hosts are always cleaned, since the next tenant may be another.
+	// deleted. metadata is what always happens. disabled is not heeded, as the condition
+	// HostClaimReady then says: a host that is given back is always cleaned, since its next tenant
+	// may be another.
 	// +optional
 	AutomatedCleaningMode CleaningMode `json:"automatedCleaningMode,omitempty"`
 
@@ -197,6 +203,7 @@ type Metal3MachineSpec struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$')",message="no host can have a label of this value: use at most 63 letters, digits, '-', '_' and '.', beginning and ending with a letter or digit"
 	FailureDomain string `json:"failureDomain,omitempty"`
 
 	// identityRef gives access to the hosts of another cluster. It wins over the identityRef of the

@@ -274,11 +274,13 @@ type NetworkDataLinkVlan struct {
 
 // NetworkLinkMAC tells where a MAC address comes from. The first one set counts: string, fromHostInterface,
 // fromAnnotation.
+// +kubebuilder:validation:XValidation:rule="has(self.string) || has(self.fromHostInterface) || has(self.fromAnnotation)",message="no MAC address is named: set string, fromHostInterface or fromAnnotation"
 type NetworkLinkMAC struct {
 	// string is the MAC address itself.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}$')",message="not a MAC address: write six pairs of hex digits, such as 52:54:00:12:34:56"
 	String string `json:"string,omitempty"`
 
 	// fromHostInterface is the name of a network interface of the host, as its inspection found it.
@@ -367,7 +369,8 @@ type NetworkDataIPv4 struct {
 	// ipAddressFromIPPool is the name of an IPPool of group ipam.metal3.io.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	IPAddressFromIPPool string `json:"ipAddressFromIPPool,omitempty"`
 
 	// fromPoolRef names the pool with its kind and group.
@@ -427,7 +430,8 @@ type NetworkDataIPv6 struct {
 	// ipAddressFromIPPool is the name of an IPPool of group ipam.metal3.io.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	IPAddressFromIPPool string `json:"ipAddressFromIPPool,omitempty"`
 
 	// fromPoolRef names the pool with its kind and group.
@@ -491,6 +495,7 @@ type NetworkDataRoutev4 struct {
 
 // NetworkGatewayv4 tells where the address of a router comes from. The first one set counts: string,
 // fromPoolAnnotation, fromPoolRef, fromIPPool.
+// +kubebuilder:validation:XValidation:rule="has(self.string) || has(self.fromPoolAnnotation) || has(self.fromPoolRef) || has(self.fromIPPool)",message="no gateway is named: set string, fromPoolRef, fromIPPool or fromPoolAnnotation"
 type NetworkGatewayv4 struct {
 	// string is the address itself.
 	// +optional
@@ -499,7 +504,8 @@ type NetworkGatewayv4 struct {
 	// fromIPPool is the name of an IPPool of group ipam.metal3.io whose gateway is used.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	FromIPPool string `json:"fromIPPool,omitempty"`
 
 	// fromPoolRef names the pool whose gateway is used, with its kind and group.
@@ -523,7 +529,8 @@ type NetworkDataServicev4 struct {
 	// dnsFromIPPool is the name of an IPPool of group ipam.metal3.io whose DNS servers are added.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	DNSFromIPPool string `json:"dnsFromIPPool,omitempty"`
 }
 
@@ -550,6 +557,7 @@ type NetworkDataRoutev6 struct {
 
 // NetworkGatewayv6 tells where the address of a router comes from. The first one set counts: string,
 // fromPoolAnnotation, fromPoolRef, fromIPPool.
+// +kubebuilder:validation:XValidation:rule="has(self.string) || has(self.fromPoolAnnotation) || has(self.fromPoolRef) || has(self.fromIPPool)",message="no gateway is named: set string, fromPoolRef, fromIPPool or fromPoolAnnotation"
 type NetworkGatewayv6 struct {
 	// string is the address itself.
 	// +optional
@@ -558,7 +566,8 @@ type NetworkGatewayv6 struct {
 	// fromIPPool is the name of an IPPool of group ipam.metal3.io whose gateway is used.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	FromIPPool string `json:"fromIPPool,omitempty"`
 
 	// fromPoolRef names the pool whose gateway is used, with its kind and group.
@@ -582,7 +591,8 @@ type NetworkDataServicev6 struct {
 	// dnsFromIPPool is the name of an IPPool of group ipam.metal3.io whose DNS servers are added.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	DNSFromIPPool string `json:"dnsFromIPPool,omitempty"`
 }
 
@@ -598,6 +608,7 @@ type NetworkDataService struct {
 	// dnsFromIPPool is the name of an IPPool of group ipam.metal3.io whose DNS servers are added.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	DNSFromIPPool string `json:"dnsFromIPPool,omitempty"`
 }

@@ -131,6 +131,18 @@ func TestAllocateProperties(t *testing.T) {
 	}
 }
 
+func TestThereIsNoLastIndex(t *testing.T) {
+	const many = 20000
+	claims := make([]Claim, many)
+	for i := range claims {
+		claims[i] = claim(strconv.Itoa(i), i, "")
+	}
+	got := Allocate("t", nil, claims)
+	if last := got[many-1]; last != (Assignment{Claim: claims[many-1].UID, Index: many - 1}) {
+		t.Errorf("the last of %d claims got %+v", many, last)
+	}
+}
+
 func reserved(claims []Claim, a Assignment) bool {
 	return slices.ContainsFunc(claims, func(c Claim) bool { return c.UID == a.Claim && c.Rendered == Name("t", a.Index) })
 }

@@ -37,12 +37,17 @@ type Document struct {
 func Wanted(spec infrav1.Metal3DataTemplateSpec, machine string) []Document {
 	var wanted []Document
 	if spec.MetaData != nil {
-		wanted = append(wanted, Document{Key: metadata.SecretKey, Secret: machine + "-metadata"})
+		wanted = append(wanted, Document{Key: metadata.SecretKey, Secret: MetaDataSecret(machine)})
 	}
 	if spec.NetworkData != nil {
 		wanted = append(wanted, Document{Key: networkdata.SecretKey, Secret: machine + "-networkdata"})
 	}
 	return wanted
+}
+
+// MetaDataSecret is the name of the secret with the metadata of a Metal3Machine.
+func MetaDataSecret(machine string) string {
+	return machine + "-metadata"
 }
 
 // Render returns what the document with a key holds.

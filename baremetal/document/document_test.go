@@ -20,6 +20,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -45,6 +46,15 @@ func whole(tb testing.TB) (spec infrav1.Metal3DataTemplateSpec, metaData, networ
 	return spec, metaData, networkData
 }
 
+func paths(tb testing.TB, pattern string) []string {
+	tb.Helper()
+	found, err := filepath.Glob(pattern)
+	if err != nil || len(found) == 0 {
+		tb.Fatalf("no %s: %v", pattern, err)
+	}
+	return found
+}
+
 func read(tb testing.TB, path string) []byte {
 	tb.Helper()
 	text, err := os.ReadFile(path)
@@ -57,12 +67,15 @@ func read(tb testing.TB, path string) []byte {
 // machine is one that the templates of the renderers fit.
 func machine() facts.Facts {
 	return facts.Facts{
-		Namespace:     "tenant",
-		Machine:       facts.Object{Name: "machine", Annotations: map[string]string{"pool": "four"}},
-		Metal3Machine: facts.Object{Name: "m3m", Annotations: map[string]string{"mac": "52:54:00:00:00:0a", "asset": "7"}},
+		Namespace: "tenant",
+		Machine:   facts.Object{Name: "machine", Annotations: map[string]string{"pool": "four", "bond-mac": "52:54:00:00:00:01"}},
+		Metal3Machine: facts.Object{Name: "m3m", Annotations: map[string]string{
+			"mac": "52:54:00:00:00:0a", "asset": "7", "pool": "four", "pool6": "six",
+		}},
 		Host: hostview.Host{
 			Name: "server", Namespace: "tenant", BootMACAddress: "52:54:00:00:00:01",
-			NICs: []hostview.NIC{{Name: "eth0", MAC: "52:54:00:00:00:01"}, {Name: "eth1", MAC: "52:54:00:00:00:02"}},
+			Annotations: map[string]string{"vlan-mac": "52:54:00:00:07:01", "pool6": "six"},
+			NICs:        []hostview.NIC{{Name: "eth0", MAC: "52:54:00:00:00:01"}, {Name: "eth1", MAC: "52:54:00:00:00:02"}},
 		},
 	}
 }
@@ -107,10 +120,12 @@ func TestWanted(t *testing.T) {
 // repeats, the same each time, and no address is missed that was not asked for.
 func FuzzRender(f *testing.F) {
 	_, metaData, networkData := whole(f)
-	for _, path := range []string{"minimal", "one-pool", "dual-stack", "empty"} {
-		f.Add(metaData, read(f, "../networkdata/testdata/"+path+".yaml"))
+	for _, path := range paths(f, "../networkdata/testdata/*.yaml") {
+		f.Add(metaData, read(f, path))
 	}
-	f.Add(metaData, networkData)
+	for _, path := range paths(f, "../metadata/testdata/*.yaml") {
+		f.Add(read(f, path), networkData)
+	}
 	f.Add([]byte(`strings: [{key: "a: b", value: "- *x\n# y"}, {key: "yes", value: "0x1"}]`), []byte(`{}`))
 	f.Fuzz(func(t *testing.T, metaData, networkData []byte) {
 		spec := infrav1.Metal3DataTemplateSpec{MetaData: &infrav1.MetaData{}, NetworkData: &infrav1.NetworkData{}}

@@ -39,17 +39,21 @@ var update = flag.Bool("update", false, "write the golden files")
 func known() facts.Facts {
 	return facts.Facts{
 		Namespace: "tenant",
-		Machine:   facts.Object{Name: "machine", Annotations: map[string]string{"pool": "four", "empty": ""}},
+		Machine: facts.Object{Name: "machine", Annotations: map[string]string{
+			"pool": "four", "empty": "", "bond-mac": "52:54:00:00:00:01",
+		}},
 		Metal3Machine: facts.Object{
-			Name: "m3m", Annotations: map[string]string{"mac": "52-54-00-00-00-0a", "bad": "52:54:00"},
+			Name: "m3m", Annotations: map[string]string{"mac": "52-54-00-00-00-0a", "bad": "52:54:00", "pool": "four", "pool6": "six"},
 		},
 		Host: hostview.Host{
-			Name: "server", NICs: []hostview.NIC{{Name: "eth0", MAC: "52:54:00:00:00:01"}, {Name: "eth1", MAC: "52:54:00:00:00:02"}},
+			Name: "server", Annotations: map[string]string{"vlan-mac": "52:54:00:00:07:01", "pool6": "six"}, NICs: []hostview.NIC{{Name: "eth0", MAC: "52:54:00:00:00:01"}, {Name: "eth1", MAC: "52:54:00:00:00:02"}},
 		},
 		Addresses: map[facts.Lease]facts.Address{
 			{Pool: "four"}:                     {Address: "192.0.2.10", Prefix: 24, Gateway: "192.0.2.1", DNSServers: []string{"192.0.2.53"}},
 			{Pool: "four", Network: "storage"}: {Address: "192.0.2.138", Prefix: 25, Gateway: "192.0.2.129", DNSServers: []string{"192.0.2.153"}},
 			{Pool: "six"}:                      {Address: "2001:db8::10", Prefix: 64, Gateway: "2001:db8::1"},
+			{Pool: "six", Network: "second6"}:  {Address: "2001:db8:0:1::10", Prefix: 64, Gateway: "2001:db8:0:1::1"},
+			{Pool: "other4"}:                   {Address: "203.0.113.10", Prefix: 26, Gateway: "203.0.113.1"},
 			{Pool: "blunt"}:                    {Address: "192.0.2.10"},
 		},
 	}

@@ -31,14 +31,10 @@ import (
 // secret that the spec names is used instead of a rendered one.
 func wantsData(o Observed, p *Plan) bool {
 	spec := o.Machine.Spec
-	ready := infrav1.SecretsSetExternallyReason
-	if usesTemplate(spec) {
-		ready = infrav1.Metal3DataSecretsReadyReason
-	}
 	if d := o.Claim.Deployment; d != nil {
 		p.Secrets = Secrets{UserData: d.UserData, MetaData: d.MetaData, NetworkData: d.NetworkData}
 		p.achieve(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.AssociateMetal3MachineMetaDataSuccessReason)
-		p.achieve(infrav1.Metal3DataReadyCondition, ready)
+		p.achieve(infrav1.Metal3DataReadyCondition, whoseSecrets(spec, p.Secrets))
 		return false
 	}
 	if foreign := foreignSecret(o.Machine.Owner.Namespace, spec.MetaData, spec.NetworkData); foreign != "" {
@@ -48,10 +44,21 @@ func wantsData(o Observed, p *Plan) bool {
 	if waits := wantsTemplate(o, p); waits {
 		return true
 	}
-	p.achieve(infrav1.Metal3DataReadyCondition, ready)
 	p.Secrets.MetaData = firstName(spec.MetaData, o.Data.MetaData)
 	p.Secrets.NetworkData = firstName(spec.NetworkData, o.Data.NetworkData)
+	if waits := namesServer(o, p); waits {
+		return true
+	}
+	p.achieve(infrav1.Metal3DataReadyCondition, whoseSecrets(spec, p.Secrets))
 	return false
+}
+
+// whoseSecrets is the reason that says whether any of the secrets is ours.
+func whoseSecrets(spec infrav1.Metal3MachineSpec, secrets Secrets) string {
+	if usesTemplate(spec) || secrets.MetaData != firstName(spec.MetaData, "") {
+		return infrav1.Metal3DataSecretsReadyReason
+	}
+	return infrav1.SecretsSetExternallyReason
 }
 
 // wantsTemplate asks for the Metal3DataClaim, if the machine has a template.

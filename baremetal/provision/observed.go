@@ -35,8 +35,13 @@ type Observed struct {
 	Facts bool
 	// HostUID is the UID of the bound host; empty without Facts.
 	HostUID string
+	// HostElsewhere says that the bound host is registered in another namespace or
+	// another cluster than the machine. False without Facts.
+	HostElsewhere bool
 	// Data is the metadata and network data of the machine.
 	Data DataFacts
+	// Name is the secret that names the server, where NeedsName says so.
+	Name NameFacts
 	// Node is the Node of the machine.
 	Node nodematch.Result
 }

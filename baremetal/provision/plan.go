@@ -31,6 +31,8 @@ type Plan struct {
 	Claim *hostclaim.Wanted
 	// Data asks for a Metal3DataClaim.
 	Data *DataRequest
+	// Name asks for the secret that names the server.
+	Name *NameRequest
 	// ProviderID is the value for spec.providerID, empty until known.
 	ProviderID string
 	// NodePatch is what the Node lacks.

@@ -25,6 +25,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/finalizers"
@@ -144,11 +145,16 @@ type scope struct {
 
 // paused says whether nothing may be done now.
 func (s *scope) paused() bool {
-	cluster := s.cluster
-	if cluster == nil {
-		cluster = &clusterv1.Cluster{}
+	return annotations.HasPaused(s.data) || s.pausedCluster() != ""
+}
+
+// pausedCluster is the name of the Cluster that pauses the Metal3Data; empty if it
+// does not.
+func (s *scope) pausedCluster() string {
+	if s.cluster == nil || !ptr.Deref(s.cluster.Spec.Paused, false) {
+		return ""
 	}
-	return annotations.IsPaused(cluster, s.data)
+	return s.cluster.Name
 }
 
 // owner returns the reference to the owner of a kind.

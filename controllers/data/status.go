@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
 )
 
 const (
@@ -37,13 +38,10 @@ const (
 // report computes the status from what the pass found. It is pure: the same
 // scope gives the same status, but for the time at which a change is noted.
 func report(s *scope) {
-	paused := metav1.Condition{Type: infrav1.PausedCondition, Status: metav1.ConditionFalse, Reason: infrav1.NotPausedReason}
+	conditions.Set(s.data, pausing.Condition(s.data, s.pausedCluster()))
 	if s.paused() {
-		paused.Status, paused.Reason = metav1.ConditionTrue, infrav1.PausedReason
-		conditions.Set(s.data, paused)
 		return
 	}
-	conditions.Set(s.data, paused)
 	ready := readiness(s)
 	conditions.Set(s.data, ready)
 	s.data.Status.Ready = ptr.To(ready.Status == metav1.ConditionTrue)

@@ -99,10 +99,12 @@ func TestReport(t *testing.T) {
 		},
 		"a pause is shown, and nothing else is touched": {
 			status:  infrav1.Metal3DataStatus{Ready: ptr.To(true)},
-			cluster: &clusterv1.Cluster{Spec: clusterv1.ClusterSpec{Paused: ptr.To(true)}},
+			cluster: &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: clusterv1.ClusterSpec{Paused: ptr.To(true)}},
 			want: infrav1.Metal3DataStatus{
-				Ready:      ptr.To(true),
-				Conditions: []metav1.Condition{condition(infrav1.PausedCondition, metav1.ConditionTrue, infrav1.PausedReason, "")},
+				Ready: ptr.To(true),
+				Conditions: []metav1.Condition{condition(
+					infrav1.PausedCondition, metav1.ConditionTrue, infrav1.PausedReason, `Cluster "a" is paused, its spec.paused is true`,
+				)},
 			},
 		},
 	}

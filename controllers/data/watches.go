@@ -30,6 +30,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/datatemplate"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/clusterindex"
 )
 
 // wake lists the Metal3Datas that the options select. Mappers cannot fail; an
@@ -125,7 +126,7 @@ func (r *Reconciler) secretToData(ctx context.Context, namespace, name string) [
 }
 
 func (r *Reconciler) clusterToData(ctx context.Context, o client.Object) []ctrl.Request {
-	return r.wake(ctx, client.InNamespace(o.GetNamespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: o.GetName()})
+	return r.wake(ctx, by(o.GetNamespace(), clusterindex.Field, o.GetName())...)
 }
 
 // comesOrGoes lets through objects that are made or deleted; a Metal3Data waits

@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -43,17 +44,16 @@ func (r *Reconciler) allocate(ctx context.Context, s *scope) progress.Outcome {
 	for {
 		known := len(s.known)
 		var failed error
-		for _, assignment := range dataindex.Allocate(s.key.Name, s.known, facts(claims)) {
-			claim := claims[assignment.Claim]
-			current, err := r.serve(withClaim(ctx, claim), s, claim, assignment)
-			if errors.Is(err, progress.ErrStale) {
-				delete(claims, assignment.Claim)
+		for _, done := range r.serveAll(ctx, s, claims, dataindex.Allocate(s.key.Name, s.known, facts(claims))) {
+			s.known = append(s.known, done.taken...)
+			if errors.Is(done.err, progress.ErrStale) {
+				delete(claims, done.claim.UID)
 				stale = progress.ErrStale
 				continue
 			}
-			claims[assignment.Claim] = current
-			if err != nil {
-				failed = errors.Join(failed, fmt.Errorf("claim %s: %w", claim.Name, err))
+			claims[done.claim.UID] = done.claim
+			if done.err != nil {
+				failed = errors.Join(failed, fmt.Errorf("claim %s: %w", done.claim.Name, done.err))
 			}
 		}
 		// A collision added an index that is not the claim's: once more without it.
@@ -101,42 +101,73 @@ func facts(claims map[types.UID]*infrav1.Metal3DataClaim) []dataindex.Claim {
 	return all
 }
 
+// served is what became of one assignment.
+type served struct {
+	// claim is as it is afterwards.
+	claim *infrav1.Metal3DataClaim
+	// taken are indexes of which was learned that they are in use: that of the claim
+	// itself, or one that somebody else has.
+	taken []dataindex.Data
+	err   error
+}
+
+// serveAll carries out assignments, some at a time: no two of them concern the same
+// claim or the same index.
+func (r *Reconciler) serveAll(
+	ctx context.Context, s *scope, claims map[types.UID]*infrav1.Metal3DataClaim, assignments []dataindex.Assignment,
+) []served {
+	all := make([]served, len(assignments))
+	var group errgroup.Group
+	group.SetLimit(max(r.AtOnce, 1))
+	for i, assignment := range assignments {
+		claim := claims[assignment.Claim]
+		group.Go(func() error {
+			all[i] = r.serve(withClaim(ctx, claim), s, claim, assignment)
+			return nil // one that fails does not stop the others
+		})
+	}
+	_ = group.Wait()
+	return all
+}
+
 // serve writes the index into the claim and makes the Metal3Data. The claim is
 // written first and with its resourceVersion, even if that changes nothing: whoever
-// works from an old copy of it fails there, before a second Metal3Data is made. It
-// returns the claim as it is afterwards.
-func (r *Reconciler) serve(
-	ctx context.Context, s *scope, claim *infrav1.Metal3DataClaim, a dataindex.Assignment,
-) (*infrav1.Metal3DataClaim, error) {
+// works from an old copy of it fails there, before a second Metal3Data is made.
+func (r *Reconciler) serve(ctx context.Context, s *scope, claim *infrav1.Metal3DataClaim, a dataindex.Assignment) served {
 	if err := r.confirm(ctx, s, claim, a); err != nil {
-		return claim, err
+		return served{claim: claim, err: err}
 	}
 	current, err := r.ensureFinalizer(ctx, claim)
 	switch {
 	case err != nil:
-		return current, err
+		return served{claim: current, err: err}
 	case a.Exists:
-		return current, r.writeClaim(ctx, current, reserved(s.key, a))
+		return served{claim: current, err: r.writeClaim(ctx, current, reserved(s.key, a))}
 	}
 	before := current.DeepCopy()
 	reserved(s.key, a)(current)
 	if err := r.patchClaim(ctx, before, current); err != nil {
-		return current, err
+		return served{claim: current, err: err}
 	}
-	desired := desiredData(s.key, current, a.Index)
+	taken, err := r.makeData(ctx, s, current, a.Index)
+	return served{claim: current, taken: taken, err: err}
+}
+
+// makeData makes the Metal3Data of a claim, and returns who has its index then.
+func (r *Reconciler) makeData(ctx context.Context, s *scope, claim *infrav1.Metal3DataClaim, index int32) ([]dataindex.Data, error) {
+	desired := desiredData(s.key, claim, index)
 	ctrl.LoggerFrom(ctx).Info("Creating Metal3Data", "Metal3Data", klog.KObj(desired))
-	err = r.Client.Create(ctx, desired, client.FieldOwner(infrav1.DataTemplateFieldOwner))
+	err := r.Client.Create(ctx, desired, client.FieldOwner(infrav1.DataTemplateFieldOwner))
 	switch {
 	case apierrors.IsAlreadyExists(err):
-		return current, r.noteTaken(ctx, s, a.Index)
+		return r.whoHas(ctx, s, index)
 	case err != nil:
-		complaint := r.writeClaim(ctx, current, failed(fmt.Sprintf("Metal3Data %q cannot be created", desired.Name)))
-		return current, errors.Join(fmt.Errorf("create Metal3Data %s: %w", desired.Name, err), complaint)
+		complaint := r.writeClaim(ctx, claim, failed(fmt.Sprintf("Metal3Data %q cannot be created", desired.Name)))
+		return nil, errors.Join(fmt.Errorf("create Metal3Data %s: %w", desired.Name, err), complaint)
 	}
-	s.known = append(s.known, dataindex.Data{Index: a.Index, Claim: claim.UID})
-	r.Recorder.Eventf(current, desired, corev1.EventTypeNormal, infrav1.DataAssignedReason, "Assign",
-		"Index %d of Metal3DataTemplate %s", a.Index, s.key.Name)
-	return current, nil
+	r.Recorder.Eventf(claim, desired, corev1.EventTypeNormal, infrav1.DataAssignedReason, "Assign",
+		"Index %d of Metal3DataTemplate %s", index, s.key.Name)
+	return []dataindex.Data{{Index: index, Claim: claim.UID}}, nil
 }
 
 // confirm looks live at the index that a claim has reserved, before the claim gets
@@ -158,15 +189,14 @@ func (r *Reconciler) confirm(ctx context.Context, s *scope, claim *infrav1.Metal
 	return err
 }
 
-// noteTaken reads live who holds an index that is not free after all: the claim
+// whoHas reads live who holds an index that is not free after all: the claim
 // itself, when the cache is behind, or somebody else.
-func (r *Reconciler) noteTaken(ctx context.Context, s *scope, index int32) error {
+func (r *Reconciler) whoHas(ctx context.Context, s *scope, index int32) ([]dataindex.Data, error) {
 	taken, found, err := r.holder(ctx, s, index)
 	if !found {
 		taken = dataindex.Data{Index: index} // gone again; for this pass it counts as taken
 	}
-	s.known = append(s.known, taken)
-	return err
+	return []dataindex.Data{taken}, err
 }
 
 // holder reads live who holds an index, if anybody does.

@@ -56,11 +56,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 func (r *Reconciler) phases(s *scope) []phase {
 	switch {
 	case s.paused():
-		return []phase{r.reportTemplate}
+		return []phase{r.refuse, r.reportTemplate}
 	case s.template == nil:
-		return []phase{r.releaseClaims, r.releaseOrphans, r.refuse}
+		return []phase{r.releaseClaims, r.releaseOrphans, r.refuse, r.repeat}
 	default:
-		return []phase{r.releaseClaims, r.releaseOrphans, r.allocate, r.refuse, r.reportTemplate, r.dropFinalizer}
+		return []phase{r.releaseClaims, r.releaseOrphans, r.allocate, r.refuse, r.repeat, r.reportTemplate, r.dropFinalizer}
 	}
 }
 

@@ -61,6 +61,8 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	// Clock tells the time.
 	Clock clock.PassiveClock
+	// AtOnce is how many claims on one template are served at a time; 0 means one.
+	AtOnce int
 	// WatchFilter restricts the controller to templates with this value of the
 	// label cluster.x-k8s.io/watch-filter; empty means all.
 	WatchFilter string
@@ -81,7 +83,8 @@ func SetupIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 // SetupWithManager starts the controller with everything that can wake it:
 //
 //	Metal3DataClaim   by the template that it names
-//	Metal3Data        by the template that it was made from, when it comes or goes
+//	Metal3Data        by the template that it was made from, when it comes, goes or
+//	                  says something else of itself
 //	Metal3Machine     by the claim of its name, when it is gone
 //	Cluster           by the claims of its machines, when it is paused or unpaused
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
@@ -92,7 +95,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 			predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter))).
 		Watches(&infrav1.Metal3DataClaim{}, handler.EnqueueRequestsFromMapFunc(toTemplate)).
 		Watches(&infrav1.Metal3Data{}, handler.EnqueueRequestsFromMapFunc(toTemplate),
-			builder.WithPredicates(comesOrGoes())).
+			builder.WithPredicates(answersChange())).
 		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(r.machineToTemplates),
 			builder.WithPredicates(goes())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.clusterToTemplates),

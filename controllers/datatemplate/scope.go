@@ -61,7 +61,16 @@ func (s *scope) paused() bool {
 // suspended says whether a claim or a Metal3Data, or the Cluster that it belongs
 // to, is paused.
 func (s *scope) suspended(object client.Object) bool {
-	return annotations.HasPaused(object) || s.pausedClusters[object.GetLabels()[clusterv1.ClusterNameLabel]]
+	return annotations.HasPaused(object) || s.pausedCluster(object) != ""
+}
+
+// pausedCluster is the name of the Cluster that pauses a claim or a Metal3Data;
+// empty if it does not.
+func (s *scope) pausedCluster(object client.Object) string {
+	if name := object.GetLabels()[clusterv1.ClusterNameLabel]; s.pausedClusters[name] {
+		return name
+	}
+	return ""
 }
 
 // load reads the template, the claims on it and what was made from it. It finds

@@ -31,8 +31,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/dataindex"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/ippool"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
@@ -43,44 +43,6 @@ const (
 	// maxMessage bounds status.errorMessage, and what is said about a template.
 	maxMessage = 512
 )
-
-// answer changes the status of a claim.
-type answer func(claim *infrav1.Metal3DataClaim)
-
-// reserved gives the claim an index. It is called ready for that, unless an
-// earlier attempt to make the Metal3Data failed: then only exists lifts the
-// complaint, or each attempt would change the status twice and cause the next.
-func reserved(template types.NamespacedName, a dataindex.Assignment) answer {
-	return func(claim *infrav1.Metal3DataClaim) {
-		claim.Status.RenderedData = &infrav1.Metal3ObjectRef{
-			Namespace: template.Namespace, Name: dataindex.Name(template.Name, a.Index),
-		}
-		claim.Status.ErrorMessage = ""
-		if a.Exists || conditions.GetReason(claim, infrav1.ReadyCondition) != infrav1.NotReadyReason {
-			setReady(claim, metav1.ConditionTrue, infrav1.DataAssignedReason, "")
-		}
-		setPaused(claim, false)
-	}
-}
-
-// refused says why the claim gets nothing, and what its author can do.
-func refused(reason, message string) answer {
-	return func(claim *infrav1.Metal3DataClaim) {
-		claim.Status.ErrorMessage = cut(message)
-		setReady(claim, metav1.ConditionFalse, reason, message)
-		setPaused(claim, false)
-	}
-}
-
-// failed says that the claim was not served for a reason that may pass by itself.
-func failed(message string) answer {
-	return func(claim *infrav1.Metal3DataClaim) {
-		setReady(claim, metav1.ConditionFalse, infrav1.NotReadyReason, message)
-	}
-}
-
-// suspended says that nothing is done for the claim now.
-func suspended(claim *infrav1.Metal3DataClaim) { setPaused(claim, true) }
 
 // writeClaim writes the status of a claim if it changes.
 func (r *Reconciler) writeClaim(ctx context.Context, claim *infrav1.Metal3DataClaim, change answer) error {
@@ -114,29 +76,26 @@ func (r *Reconciler) refuse(ctx context.Context, s *scope) progress.Outcome {
 	return progress.Failed(problems)
 }
 
-// refusal is what such a claim is told; nil for a claim that is served.
-func refusal(s *scope, claim *infrav1.Metal3DataClaim) answer {
-	switch {
-	case s.suspended(claim):
-		return suspended
-	case !claim.DeletionTimestamp.IsZero():
-		return nil
-	case forbidden(claim):
-		return refused(infrav1.TemplateForbiddenReason, fmt.Sprintf(
-			"Metal3DataTemplate %q is in namespace %q: make a claim on a template of namespace %q",
-			claim.Spec.Template.Name, claim.Spec.Template.Namespace, claim.Namespace))
-	case s.template == nil && claim.Status.RenderedData == nil:
-		return refused(infrav1.TemplateNotFoundReason, fmt.Sprintf(
-			"Metal3DataTemplate %q does not exist in namespace %q: create it", s.key.Name, s.key.Namespace))
-	default:
-		return nil
+// repeat tells the claims that have their Metal3Data what it says of itself.
+func (r *Reconciler) repeat(ctx context.Context, s *scope) progress.Outcome {
+	answers := map[types.UID]*infrav1.Metal3Data{}
+	for i := range s.data {
+		if owner := metav1.GetControllerOfNoCopy(&s.data[i]); owner != nil && owner.Kind == claimKind {
+			answers[owner.UID] = &s.data[i]
+		}
 	}
-}
-
-// forbidden says whether the claim names a template of another namespace.
-func forbidden(claim *infrav1.Metal3DataClaim) bool {
-	ref := claim.Spec.Template
-	return ref != nil && ref.Namespace != "" && ref.Namespace != claim.Namespace
+	var problems error
+	for i := range s.claims {
+		claim := &s.claims[i]
+		data, found := answers[claim.UID]
+		if !found || !claim.DeletionTimestamp.IsZero() || s.suspended(claim) {
+			continue
+		}
+		if change := repeated(claim, data); change != nil {
+			problems = errors.Join(problems, r.writeClaim(ctx, claim.DeepCopy(), change))
+		}
+	}
+	return progress.Failed(problems)
 }
 
 // reportTemplate writes the status of the template if it changes.
@@ -156,7 +115,7 @@ func (r *Reconciler) reportTemplate(ctx context.Context, s *scope) progress.Outc
 
 // describe computes conditions and indexes of the template from the facts.
 func describe(s *scope) {
-	setPaused(s.template, s.paused())
+	conditions.Set(s.template, pausing.Condition(s.template, ""))
 	if s.paused() {
 		return
 	}
@@ -187,14 +146,6 @@ func indexes(data []infrav1.Metal3Data) []infrav1.DataIndex {
 
 func setReady(object conditions.Setter, status metav1.ConditionStatus, reason, message string) {
 	conditions.Set(object, metav1.Condition{Type: infrav1.ReadyCondition, Status: status, Reason: reason, Message: message})
-}
-
-func setPaused(object conditions.Setter, paused bool) {
-	status, reason := metav1.ConditionFalse, infrav1.NotPausedReason
-	if paused {
-		status, reason = metav1.ConditionTrue, infrav1.PausedReason
-	}
-	conditions.Set(object, metav1.Condition{Type: infrav1.PausedCondition, Status: status, Reason: reason})
 }
 
 // cut keeps a message within the limit of the API, on a character boundary.

@@ -32,6 +32,7 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/dataindex"
@@ -83,7 +84,9 @@ func TestRefusal(t *testing.T) {
 	running := metav1.Condition{Type: "Paused", Status: metav1.ConditionFalse, Reason: infrav1.NotPausedReason}
 	const forbiddenTemplate = `Metal3DataTemplate "nodes" is in namespace "other": make a claim on a template of namespace "tenant"`
 	const missing = `Metal3DataTemplate "nodes" does not exist in namespace "tenant": create it`
+	const standing = `Metal3DataTemplate "nodes" is paused: remove its annotation cluster.x-k8s.io/paused`
 	deleted := metav1.Now()
+	pausedTemplate := &infrav1.Metal3DataTemplate{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{clusterv1.PausedAnnotation: ""}}}
 	tests := map[string]struct {
 		template *infrav1.Metal3DataTemplate
 		paused   bool
@@ -113,8 +116,20 @@ func TestRefusal(t *testing.T) {
 			paused:   true,
 			claim:    newClaim(func(*infrav1.Metal3DataClaim) {}),
 			want: infrav1.Metal3DataClaimStatus{Conditions: []metav1.Condition{
-				{Type: "Paused", Status: metav1.ConditionTrue, Reason: infrav1.PausedReason},
+				{Type: "Paused", Status: metav1.ConditionTrue, Reason: infrav1.PausedReason, Message: `Cluster "a" is paused, its spec.paused is true`},
 			}},
+		},
+		"a claim on a paused template": {
+			template: pausedTemplate,
+			claim:    newClaim(func(*infrav1.Metal3DataClaim) {}),
+			want: infrav1.Metal3DataClaimStatus{
+				ErrorMessage: standing, Conditions: []metav1.Condition{running, ready(infrav1.TemplatePausedReason, standing)},
+			},
+		},
+		"a claim that has its data is told nothing of a pause of the template": {
+			template: pausedTemplate,
+			claim:    newClaim(func(c *infrav1.Metal3DataClaim) { c.Status.RenderedData = &infrav1.Metal3ObjectRef{Name: "nodes-0"} }),
+			want:     infrav1.Metal3DataClaimStatus{RenderedData: &infrav1.Metal3ObjectRef{Name: "nodes-0"}},
 		},
 		"a deleted claim is told nothing": {
 			claim: newClaim(func(c *infrav1.Metal3DataClaim) { c.DeletionTimestamp = &deleted }),
@@ -143,8 +158,8 @@ func TestAComplaintStaysUntilTheDataExists(t *testing.T) {
 	template := types.NamespacedName{Namespace: "tenant", Name: "nodes"}
 	claim := newClaim(func(*infrav1.Metal3DataClaim) {})
 	reserved(template, dataindex.Assignment{Index: 1})(claim)
-	if claim.Status.RenderedData.Name != "nodes-1" || !conditions.IsTrue(claim, infrav1.ReadyCondition) {
-		t.Errorf("a new claim is not ready: %+v", claim.Status)
+	if claim.Status.RenderedData.Name != "nodes-1" || conditions.GetReason(claim, infrav1.ReadyCondition) != infrav1.WaitingForMetal3DataReason {
+		t.Errorf("a new claim does not wait for its data: %+v", claim.Status)
 	}
 	failed("no quota")(claim)
 	complained := claim.DeepCopy()
@@ -156,6 +171,92 @@ func TestAComplaintStaysUntilTheDataExists(t *testing.T) {
 	reserved(template, dataindex.Assignment{Index: 1, Exists: true})(claim)
 	if diff := cmp.Diff(complained.Status, claim.Status); diff == "" {
 		t.Error("success does not lift the complaint")
+	}
+}
+
+// What a Metal3Data says of itself is what its claim says, and another look at
+// the index changes nothing of that.
+func TestAClaimRepeatsItsData(t *testing.T) {
+	template := types.NamespacedName{Namespace: "tenant", Name: "nodes"}
+	data := func(errorMessage string, ready ...metav1.Condition) *infrav1.Metal3Data {
+		return &infrav1.Metal3Data{
+			ObjectMeta: metav1.ObjectMeta{Name: "nodes-1"},
+			Status:     infrav1.Metal3DataStatus{ErrorMessage: errorMessage, Conditions: ready},
+		}
+	}
+	ready := func(status metav1.ConditionStatus, reason, message string) metav1.Condition {
+		return metav1.Condition{Type: "Ready", Status: status, Reason: reason, Message: message}
+	}
+	tests := map[string]struct {
+		data      *infrav1.Metal3Data
+		want      metav1.Condition
+		wantError string
+	}{
+		"one that has said nothing is waited for": {
+			data: data(""), want: ready(metav1.ConditionFalse, "WaitingForMetal3Data", `Waiting for Metal3Data "nodes-1" to be rendered`),
+		},
+		"one that waits": {
+			data: data("", ready(metav1.ConditionFalse, "WaitingForAddresses", "waits")),
+			want: ready(metav1.ConditionFalse, "WaitingForAddresses", "waits"),
+		},
+		"one with an error": {
+			data: data("no pool", ready(metav1.ConditionFalse, "PoolNotFound", "no pool")),
+			want: ready(metav1.ConditionFalse, "PoolNotFound", "no pool"), wantError: "no pool",
+		},
+		"one that is ready": {
+			data: data("", ready(metav1.ConditionTrue, "SecretsReady", "")),
+			want: ready(metav1.ConditionTrue, "SecretsReady", ""),
+		},
+		"one of another claim says nothing about this one": {
+			data: func() *infrav1.Metal3Data {
+				d := data("no", ready(metav1.ConditionTrue, "SecretsReady", ""))
+				d.Name = "nodes-2"
+				return d
+			}(),
+			want: ready(metav1.ConditionFalse, "WaitingForMetal3Data", `Waiting for Metal3Data "nodes-1" to be rendered`),
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			claim := newClaim(func(*infrav1.Metal3DataClaim) {})
+			reserved(template, dataindex.Assignment{Index: 1})(claim)
+			for round := range 2 {
+				if change := repeated(claim, tc.data); change != nil {
+					change(claim)
+					if round > 0 {
+						t.Error("what has been said is said again")
+					}
+				}
+				reserved(template, dataindex.Assignment{Index: 1, Exists: true})(claim)
+			}
+			got := conditions.Get(claim, infrav1.ReadyCondition)
+			if diff := cmp.Diff(&tc.want, got, anyTime); diff != "" || claim.Status.ErrorMessage != tc.wantError {
+				t.Errorf("error message %q, Ready (-want +got):\n%s", claim.Status.ErrorMessage, diff)
+			}
+		})
+	}
+}
+
+func TestAnswersChange(t *testing.T) {
+	said := func(reason string) *infrav1.Metal3Data {
+		return &infrav1.Metal3Data{Status: infrav1.Metal3DataStatus{Conditions: []metav1.Condition{{Type: "Ready", Reason: reason}}}}
+	}
+	tests := map[string]struct {
+		before, after *infrav1.Metal3Data
+		want          bool
+	}{
+		"the same again":          {before: said("a"), after: said("a")},
+		"the names of secrets":    {before: said("a"), after: &infrav1.Metal3Data{Status: said("a").Status, Spec: infrav1.Metal3DataSpec{Index: ptr.To[int32](1)}}},
+		"another reason":          {before: said("a"), after: said("b"), want: true},
+		"the first word":          {before: &infrav1.Metal3Data{}, after: said("a"), want: true},
+		"a finalizer that is off": {before: &infrav1.Metal3Data{ObjectMeta: metav1.ObjectMeta{Finalizers: []string{"f"}}}, after: &infrav1.Metal3Data{}, want: true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := answersChange().Update(event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}); got != tc.want {
+				t.Errorf("lets through: %v, want %v", got, tc.want)
+			}
+		})
 	}
 }
 

@@ -21,13 +21,14 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/clusterindex"
 )
 
 // templateOf is the index function of ByTemplate.
@@ -70,7 +71,7 @@ func (r *Reconciler) machineToTemplates(ctx context.Context, machine client.Obje
 func (r *Reconciler) clusterToTemplates(ctx context.Context, cluster client.Object) []ctrl.Request {
 	var claims infrav1.Metal3DataClaimList
 	err := r.Client.List(ctx, &claims, client.InNamespace(cluster.GetNamespace()),
-		client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.GetName()})
+		client.MatchingFields{clusterindex.Field: cluster.GetName()}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Claims of a Cluster cannot be listed, its pause is noticed late")
 		return nil
@@ -85,15 +86,26 @@ func (r *Reconciler) clusterToTemplates(ctx context.Context, cluster client.Obje
 	return slices.Compact(requests)
 }
 
-// comesOrGoes lets through what matters to the allocation of indexes, and not
-// the progress of rendering.
-func comesOrGoes() predicate.Funcs {
+// answersChange lets through what matters to the allocation of indexes, and what
+// a Metal3Data says of itself: its claim repeats that.
+func answersChange() predicate.Funcs {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			return !slices.Equal(e.ObjectOld.GetFinalizers(), e.ObjectNew.GetFinalizers()) ||
-				!e.ObjectOld.GetDeletionTimestamp().Equal(e.ObjectNew.GetDeletionTimestamp())
+				!e.ObjectOld.GetDeletionTimestamp().Equal(e.ObjectNew.GetDeletionTimestamp()) ||
+				saysElse(e.ObjectOld, e.ObjectNew)
 		},
 	}
+}
+
+func saysElse(before, after client.Object) bool {
+	was, ok := before.(*infrav1.Metal3Data)
+	is, both := after.(*infrav1.Metal3Data)
+	if !ok || !both {
+		return true
+	}
+	a, b := conditions.Get(was, infrav1.ReadyCondition), conditions.Get(is, infrav1.ReadyCondition)
+	return was.Status.ErrorMessage != is.Status.ErrorMessage || (a == nil) != (b == nil) || a != nil && !sameWords(*a, *b)
 }
 
 // goes lets through objects that are gone.

@@ -87,8 +87,8 @@ func (r *Reconciler) phases(s *scope) []phase {
 		return []phase{r.waitForOwners}
 	default:
 		return []phase{
-			r.observeClaim, r.unpauseClaim, r.observeHost, r.observeBootstrap, r.observeData, r.observeNode,
-			r.decide, r.applyClaim, r.applyData, r.applyNode,
+			r.observeClaim, r.unpauseClaim, r.observeHost, r.observeBootstrap, r.observeData, r.observeName, r.observeNode,
+			r.decide, r.applyClaim, r.applyData, r.applyName, r.applyNode,
 		}
 	}
 }

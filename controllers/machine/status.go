@@ -75,7 +75,7 @@ func reportConditions(s *scope) {
 			}
 		}
 		for _, a := range s.plan.Achieved {
-			set(s.machine, a.Condition, metav1.ConditionTrue, a.Reason, "")
+			set(s.machine, a.Condition, metav1.ConditionTrue, a.Reason, note(s.machine, a.Condition))
 		}
 		waits = append(s.plan.Waits[:len(s.plan.Waits):len(s.plan.Waits)], s.problems...)
 	case s.paused:
@@ -87,6 +87,14 @@ func reportConditions(s *scope) {
 		set(s.machine, w.Condition, metav1.ConditionFalse, w.Reason, w.Message)
 	}
 	summarize(s.machine)
+}
+
+// note is what a condition adds although it holds: a wish that is not heeded.
+func note(machine *infrav1.Metal3Machine, conditionType string) string {
+	if conditionType != infrav1.HostClaimReadyCondition || machine.Spec.AutomatedCleaningMode != infrav1.CleaningModeDisabled {
+		return ""
+	}
+	return "spec.automatedCleaningMode disabled is not heeded: the host is cleaned when the machine goes, since its next tenant may be another"
 }
 
 // forgetPauseFailure drops what an earlier pass said about the pause. What the

@@ -59,6 +59,7 @@ func TestReport(t *testing.T) {
 		condition("AssociateBareMetalHost", "False", "HostClaimNotBound", "8 hosts seen: 8 in use"),
 		condition("Ready", "False", "NotReady", "* AssociateBareMetalHost: 8 hosts seen: 8 in use"),
 	}
+	const cleaned = "spec.automatedCleaningMode disabled is not heeded: the host is cleaned when the machine goes, since its next tenant may be another"
 	tests := map[string]struct {
 		given *scope
 		want  infrav1.Metal3Machine
@@ -116,6 +117,22 @@ func TestReport(t *testing.T) {
 					NetworkData:   &corev1.SecretReference{Namespace: "tenant-a", Name: "net"},
 					RenderedData:  &infrav1.Metal3ObjectRef{Namespace: "tenant-a", Name: "template-0"},
 					LastUpdated:   &noon,
+				},
+			},
+		},
+		"a wish about cleaning that is not heeded is not passed over in silence": {
+			given: started(func(s *scope) {
+				s.machine.Spec.AutomatedCleaningMode = infrav1.CleaningModeDisabled
+				s.plan = &provision.Plan{Achieved: []provision.Achievement{{Condition: "HostClaimReady", Reason: "Provisioned"}}}
+			}),
+			want: infrav1.Metal3Machine{
+				Spec: infrav1.Metal3MachineSpec{AutomatedCleaningMode: infrav1.CleaningModeDisabled},
+				Status: infrav1.Metal3MachineStatus{
+					Conditions: []metav1.Condition{
+						condition("HostClaimReady", "True", "Provisioned", cleaned),
+						condition("Ready", "True", "Ready", "* HostClaimReady: "+cleaned),
+					},
+					LastUpdated: &noon,
 				},
 			},
 		},

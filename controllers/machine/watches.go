@@ -49,7 +49,7 @@ const controllerName = "metal3machine"
 //	Metal3DataClaim   by owner, or by the name that is in the way
 //	Metal3Data   by owner
 //	Machine, Cluster, Metal3Cluster   by reference and by label
-//	Secret   by the name that Machine or Metal3Machine give
+//	Secret   by the name that Machine or Metal3Machine give, or that is made from theirs
 //	Node, connection of the workload cluster   by provider ID, host UID or label
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options) error {
 	machineToInfra := util.MachineToInfrastructureMapFunc(infrav1.GroupVersion.WithKind(hostclaim.MachineKind))
@@ -145,13 +145,14 @@ func (r *Reconciler) infraToMachines(ctx context.Context, o client.Object) []ctr
 	return r.machines(ctx, client.InNamespace(o.GetNamespace()), client.MatchingFields{clusterindex.Field: name})
 }
 
-// secretToMachines maps a Secret to the machines that get it as user data. No
-// name stands for all secrets of the namespace.
+// secretToMachines maps a Secret to the machines that get it as user data, and to
+// the one whose server it names. No name stands for all secrets of the namespace.
 func (r *Reconciler) secretToMachines(ctx context.Context, namespace, name string) []ctrl.Request {
 	if name == "" {
 		return r.machines(ctx, client.InNamespace(namespace))
 	}
 	requests := r.machines(ctx, client.InNamespace(namespace), client.MatchingFields{UserDataIndex: name})
+	requests = append(requests, nameSecretToMachines(namespace, name)...)
 	var owners clusterv1.MachineList
 	if err := r.Client.List(ctx, &owners, client.InNamespace(namespace), client.MatchingFields{BootstrapIndex: name}); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Machines of a bootstrap secret not found", "secret", name)

@@ -100,6 +100,7 @@ func TestWatches(t *testing.T) {
 		"a Metal3Cluster wakes the machines of its Cluster": {w.infraToMachines(ctx, &infrav1.Metal3Cluster{ObjectMeta: owned("Cluster", "a")}), both},
 		"a bootstrap secret wakes its machine":              {w.secretToMachines(ctx, w.namespace, "boot"), one},
 		"user data of a machine wakes it":                   {w.secretToMachines(ctx, w.namespace, "own"), []string{"m-2"}},
+		"metadata wakes the machine whose name it has":      {w.secretToMachines(ctx, w.namespace, "m-1-metadata"), one},
 		"another secret wakes nobody":                       {w.secretToMachines(ctx, w.namespace, "other"), nil},
 		"new rights in a namespace wake all its machines":   {w.secretToMachines(ctx, w.namespace, ""), append(both, "m-9")},
 		"a Node wakes the machine that it names":            {w.nodeToMachines(ctx, cluster, node("metal3://"+w.namespace+"/h/m-7", "")), []string{"m-7"}},

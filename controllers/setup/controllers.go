@@ -165,6 +165,7 @@ func addDataTemplate(ctx context.Context, s *shared, options controller.Options)
 		Live:        s.mgr.GetAPIReader(),
 		Recorder:    s.mgr.GetEventRecorder(reporter),
 		Clock:       s.clock,
+		AtOnce:      options.MaxConcurrentReconciles,
 		WatchFilter: s.options.WatchFilter,
 	}).SetupWithManager(ctx, s.mgr, options)
 }

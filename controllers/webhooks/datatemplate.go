@@ -17,50 +17,29 @@ limitations under the License.
 package webhooks
 
 import (
-	"context"
 	"reflect"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/templatecheck"
 )
 
-// DataTemplate validates Metal3DataTemplates.
-type DataTemplate struct{}
-
-// ValidateCreate refuses a template that could be rendered for no machine.
-func (DataTemplate) ValidateCreate(_ context.Context, template *infrav1.Metal3DataTemplate) (admission.Warnings, error) {
-	return warnings(template.Spec), refuse(template)
-}
-
-// ValidateUpdate does the same, unless nothing of it has changed or the template
-// is on its way out: a finalizer must come off whatever the rules are by then.
-func (DataTemplate) ValidateUpdate(_ context.Context, old, template *infrav1.Metal3DataTemplate) (admission.Warnings, error) {
-	if !template.DeletionTimestamp.IsZero() || reflect.DeepEqual(old.Spec, template.Spec) {
-		return nil, nil
+// dataTemplateValidator refuses templates that could be rendered for no machine.
+func dataTemplateValidator() validator[*infrav1.Metal3DataTemplate] {
+	return validator[*infrav1.Metal3DataTemplate]{
+		kind: "Metal3DataTemplate",
+		problems: func(c change[*infrav1.Metal3DataTemplate]) field.ErrorList {
+			if !c.created && reflect.DeepEqual(c.before.Spec, c.after.Spec) {
+				return nil
+			}
+			return templatecheck.Problems(c.after.Spec, field.NewPath("spec"))
+		},
+		warnings: func(c change[*infrav1.Metal3DataTemplate]) []string {
+			if !c.created && reflect.DeepEqual(c.before.Spec, c.after.Spec) {
+				return nil
+			}
+			return templatecheck.Warnings(c.after.Spec, field.NewPath("spec"))
+		},
 	}
-	return warnings(template.Spec), refuse(template)
-}
-
-// ValidateDelete allows every deletion; the finalizer sees to the rest.
-func (DataTemplate) ValidateDelete(context.Context, *infrav1.Metal3DataTemplate) (admission.Warnings, error) {
-	return nil, nil
-}
-
-func warnings(spec infrav1.Metal3DataTemplateSpec) admission.Warnings {
-	if ptr.Deref(spec.ClusterName, "") == "" { //nolint:staticcheck // the warning is about its use
-		return nil
-	}
-	return admission.Warnings{"spec.clusterName is not used any more: leave it out"}
-}
-
-func refuse(template *infrav1.Metal3DataTemplate) error {
-	problems := templateProblems(template.Spec, field.NewPath("spec"))
-	if len(problems) == 0 {
-		return nil
-	}
-	return apierrors.NewInvalid(infrav1.GroupVersion.WithKind("Metal3DataTemplate").GroupKind(), template.Name, problems)
 }

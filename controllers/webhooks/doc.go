@@ -16,6 +16,8 @@ limitations under the License.
 
 // Package webhooks holds the admission webhooks of the provider manager. There
 // is one only where CEL cannot see what it takes: a default that depends on
-// another field, and references between lists of a data template. Decisions are
-// pure functions of the spec; nothing is read from the API server.
+// another field, references between lists, the namespace and the annotations of
+// an object, maps of any size, and whether a request is only a rehearsal.
+// Decisions are pure functions of an object before and after; nothing is read
+// from the API server. docs/reference/validation.md has all rules.
 package webhooks

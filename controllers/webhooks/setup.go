@@ -17,9 +17,11 @@ limitations under the License.
 package webhooks
 
 import (
+	"errors"
 	"fmt"
 
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
@@ -27,11 +29,21 @@ import (
 // SetupWithManager registers all webhooks under the paths that
 // config/webhook names.
 func SetupWithManager(mgr ctrl.Manager) error {
-	if err := ctrl.NewWebhookManagedBy(mgr, &infrav1.Metal3Cluster{}).WithDefaulter(Cluster{}).Complete(); err != nil {
-		return fmt.Errorf("webhook of Metal3Cluster: %w", err)
+	err := ctrl.NewWebhookManagedBy(mgr, &infrav1.Metal3Cluster{}).WithDefaulter(Cluster{}).Complete()
+	if err != nil {
+		err = fmt.Errorf("webhook of Metal3Cluster: %w", err)
 	}
-	if err := ctrl.NewWebhookManagedBy(mgr, &infrav1.Metal3DataTemplate{}).WithValidator(DataTemplate{}).Complete(); err != nil {
-		return fmt.Errorf("webhook of Metal3DataTemplate: %w", err)
+	return errors.Join(err,
+		validate(mgr, &infrav1.Metal3ClusterTemplate{}, clusterTemplateValidator()),
+		validate(mgr, &infrav1.Metal3Machine{}, machineValidator()),
+		validate(mgr, &infrav1.Metal3MachineTemplate{}, machineTemplateValidator()),
+		validate(mgr, &infrav1.Metal3DataTemplate{}, dataTemplateValidator()),
+		validate(mgr, &infrav1.Metal3DataClaim{}, dataClaimValidator()))
+}
+
+func validate[T client.Object](mgr ctrl.Manager, object T, v validator[T]) error {
+	if err := ctrl.NewWebhookManagedBy(mgr, object).WithValidator(v).Complete(); err != nil {
+		return fmt.Errorf("webhook of %s: %w", v.kind, err)
 	}
 	return nil
 }

@@ -21,10 +21,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/conversion"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -63,110 +67,6 @@ func TestDefaultCluster(t *testing.T) {
 	}
 }
 
-func TestTemplateProblems(t *testing.T) {
-	ethernets := []infrav1.NetworkDataLinkEthernet{{ID: "eth0"}, {ID: "eth1"}}
-	network := func(links infrav1.NetworkDataLink, networks infrav1.NetworkDataNetwork) infrav1.Metal3DataTemplateSpec {
-		return infrav1.Metal3DataTemplateSpec{NetworkData: &infrav1.NetworkData{Links: &links, Networks: &networks}}
-	}
-	tests := map[string]struct {
-		given infrav1.Metal3DataTemplateSpec
-		want  []string
-	}{
-		"nothing is wrong with nothing": {},
-		"nothing is wrong with empty network data": {
-			given: infrav1.Metal3DataTemplateSpec{NetworkData: &infrav1.NetworkData{}},
-		},
-		"networks on links, bonds and VLANs are fine": {
-			given: network(infrav1.NetworkDataLink{
-				Ethernets: ethernets,
-				Bonds:     []infrav1.NetworkDataLinkBond{{ID: "bond0", BondLinks: []string{"eth0", "eth1"}}},
-				Vlans:     []infrav1.NetworkDataLinkVlan{{ID: "vlan1", VlanLink: "bond0"}},
-			}, infrav1.NetworkDataNetwork{
-				IPv4:      []infrav1.NetworkDataIPv4{{ID: "a", Link: "vlan1", IPAddressFromIPPool: "pool"}},
-				IPv6:      []infrav1.NetworkDataIPv6{{ID: "b", Link: "vlan1", IPAddressFromIPPool: "pool"}},
-				IPv4DHCP:  []infrav1.NetworkDataIPv4DHCP{{ID: "c", Link: "eth0"}},
-				IPv6DHCP:  []infrav1.NetworkDataIPv6DHCP{{ID: "d", Link: "eth0"}},
-				IPv6SLAAC: []infrav1.NetworkDataIPv6DHCP{{ID: "e", Link: "bond0"}},
-			}),
-		},
-		"a network needs a link that exists": {
-			given: network(infrav1.NetworkDataLink{Ethernets: ethernets}, infrav1.NetworkDataNetwork{
-				IPv4DHCP: []infrav1.NetworkDataIPv4DHCP{{ID: "a", Link: "eth9"}},
-			}),
-			want: []string{`spec.networkData.networks.ipv4DHCP[0].link: Not found: "eth9": no link has this id; there are: eth0, eth1`},
-		},
-		"a network needs a link even if there is none": {
-			given: infrav1.Metal3DataTemplateSpec{NetworkData: &infrav1.NetworkData{Networks: &infrav1.NetworkDataNetwork{
-				IPv6: []infrav1.NetworkDataIPv6{{ID: "a", Link: "eth0"}},
-			}}},
-			want: []string{`spec.networkData.networks.ipv6[0].link: Not found: "eth0": no link has this id; there are: none`},
-		},
-		"bonds and VLANs need links that exist": {
-			given: network(infrav1.NetworkDataLink{
-				Ethernets: ethernets,
-				Bonds:     []infrav1.NetworkDataLinkBond{{ID: "bond0", BondLinks: []string{"eth0", "eth7"}}},
-				Vlans:     []infrav1.NetworkDataLinkVlan{{ID: "vlan1", VlanLink: "bond9"}},
-			}, infrav1.NetworkDataNetwork{}),
-			want: []string{
-				`spec.networkData.links.bonds[0].bondLinks[1]: Not found: "eth7": no link has this id; there are: eth0, eth1, bond0, vlan1`,
-				`spec.networkData.links.vlans[0].vlanLink: Not found: "bond9": no link has this id; there are: eth0, eth1, bond0, vlan1`,
-			},
-		},
-		"ids are unique over all kinds of links, and of networks": {
-			given: network(infrav1.NetworkDataLink{
-				Ethernets: ethernets,
-				Vlans:     []infrav1.NetworkDataLinkVlan{{ID: "eth1", VlanLink: "eth0"}},
-			}, infrav1.NetworkDataNetwork{
-				IPv4DHCP: []infrav1.NetworkDataIPv4DHCP{{ID: "n", Link: "eth0"}},
-				IPv6DHCP: []infrav1.NetworkDataIPv6DHCP{{ID: "n", Link: "eth0"}},
-			}),
-			want: []string{
-				`spec.networkData.links.vlans[0].id: Duplicate value: "eth1"`,
-				`spec.networkData.networks.ipv6DHCP[0].id: Duplicate value: "n"`,
-			},
-		},
-		"no link rests on itself": {
-			given: network(infrav1.NetworkDataLink{
-				Bonds: []infrav1.NetworkDataLinkBond{{ID: "bond0", BondLinks: []string{"vlan1"}}},
-				Vlans: []infrav1.NetworkDataLinkVlan{{ID: "vlan1", VlanLink: "bond0"}},
-			}, infrav1.NetworkDataNetwork{}),
-			want: []string{
-				`spec.networkData.links.bonds[0].bondLinks[0]: Invalid value: "vlan1": this link rests on itself`,
-				`spec.networkData.links.vlans[0].vlanLink: Invalid value: "bond0": this link rests on itself`,
-			},
-		},
-		"one name stands for one pool": {
-			given: infrav1.Metal3DataTemplateSpec{
-				MetaData: &infrav1.MetaData{IPAddressesFromPool: []infrav1.FromPool{{Key: "ip", Name: "pool"}}},
-				NetworkData: &infrav1.NetworkData{
-					Links: &infrav1.NetworkDataLink{Ethernets: ethernets},
-					Networks: &infrav1.NetworkDataNetwork{IPv4: []infrav1.NetworkDataIPv4{{
-						ID: "a", Link: "eth0", FromPoolRef: &infrav1.IPPoolReference{Name: "pool", Kind: "InClusterIPPool", APIGroup: "ipam.cluster.x-k8s.io"},
-					}}},
-				},
-			},
-			want: []string{`spec: Invalid value: "pool": the name stands for two pools, IPPool.ipam.metal3.io "pool" and ` +
-				`InClusterIPPool.ipam.cluster.x-k8s.io "pool": give one of them another name`},
-		},
-		"a pool that an annotation names is nobody's problem yet": {
-			given: network(infrav1.NetworkDataLink{Ethernets: ethernets}, infrav1.NetworkDataNetwork{IPv4: []infrav1.NetworkDataIPv4{{
-				ID: "a", Link: "eth0", FromPoolAnnotation: &infrav1.FromPoolAnnotation{Object: "machine", Annotation: "pool"},
-			}}}),
-		},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			var got []string
-			for _, problem := range templateProblems(tc.given, field.NewPath("spec")) {
-				got = append(got, problem.Error())
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("problems (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
 func TestDataTemplate(t *testing.T) {
 	good := &infrav1.Metal3DataTemplate{Spec: infrav1.Metal3DataTemplateSpec{ClusterName: ptr.To("a")}}
 	bad := &infrav1.Metal3DataTemplate{Spec: infrav1.Metal3DataTemplateSpec{NetworkData: &infrav1.NetworkData{
@@ -185,13 +85,12 @@ func TestDataTemplate(t *testing.T) {
 		"one that was bad before may get a label":                       {old: bad, template: bad},
 		"one that is being deleted may lose its finalizer, however bad": {old: good, template: dying},
 	}
+	v := dataTemplateValidator()
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			validate := func() (admission.Warnings, error) { return DataTemplate{}.ValidateCreate(t.Context(), tc.template) }
+			validate := func() (admission.Warnings, error) { return v.ValidateCreate(t.Context(), tc.template) }
 			if tc.old != nil {
-				validate = func() (admission.Warnings, error) {
-					return DataTemplate{}.ValidateUpdate(t.Context(), tc.old, tc.template)
-				}
+				validate = func() (admission.Warnings, error) { return v.ValidateUpdate(t.Context(), tc.old, tc.template) }
 			}
 			warnings, err := validate()
 			if apierrors.IsInvalid(err) != tc.refused {
@@ -202,7 +101,126 @@ func TestDataTemplate(t *testing.T) {
 			}
 		})
 	}
-	if _, err := (DataTemplate{}).ValidateDelete(t.Context(), bad); err != nil {
+	if _, err := v.ValidateDelete(t.Context(), bad); err != nil {
 		t.Errorf("deletion is refused: %v", err)
+	}
+}
+
+// What was stored before a rule existed holds up no change of something else. What
+// the rules say of new objects and of changes is in test/api.
+func TestOldFaultsHoldNothingUp(t *testing.T) {
+	elsewhere := &infrav1.Metal3ObjectRef{Name: "x", Namespace: "elsewhere"}
+	spec := infrav1.Metal3MachineSpec{
+		DataTemplate: elsewhere, UserData: &corev1.SecretReference{Name: "x", Namespace: "elsewhere"},
+		HostSelector: &infrav1.HostSelector{MatchLabels: map[string]string{"no key": ""}},
+	}
+	broken := clusterv1.ObjectMeta{Labels: map[string]string{"no key": ""}}
+	machine := &infrav1.Metal3Machine{Spec: spec}
+	provided := machine.DeepCopy()
+	provided.Spec.ProviderID = "metal3://a/b/c"
+	template := &infrav1.Metal3MachineTemplate{Spec: infrav1.Metal3MachineTemplateSpec{
+		Template: infrav1.Metal3MachineTemplateResource{ObjectMeta: broken, Spec: spec},
+	}}
+	reused := template.DeepCopy()
+	reused.Spec.NodeReuse = ptr.To(true)
+	clusters := &infrav1.Metal3ClusterTemplate{Spec: infrav1.Metal3ClusterTemplateSpec{
+		Template: infrav1.Metal3ClusterTemplateResource{ObjectMeta: broken},
+	}}
+	moved := clusters.DeepCopy()
+	moved.Spec.Template.Spec.ControlPlaneEndpoint.Host = "h"
+	claim := &infrav1.Metal3DataClaim{Spec: infrav1.Metal3DataClaimSpec{Template: elsewhere}}
+	tests := map[string]struct {
+		created, changed func() (admission.Warnings, error)
+	}{
+		"a machine gets its provider ID": {
+			created: func() (admission.Warnings, error) { return machineValidator().ValidateCreate(t.Context(), machine) },
+			changed: func() (admission.Warnings, error) {
+				return machineValidator().ValidateUpdate(t.Context(), machine, provided)
+			},
+		},
+		"a template of machines has node reuse switched on": {
+			created: func() (admission.Warnings, error) {
+				return machineTemplateValidator().ValidateCreate(t.Context(), template)
+			},
+			changed: func() (admission.Warnings, error) {
+				return machineTemplateValidator().ValidateUpdate(t.Context(), template, reused)
+			},
+		},
+		"a template of clusters gets an endpoint": {
+			created: func() (admission.Warnings, error) {
+				return clusterTemplateValidator().ValidateCreate(t.Context(), clusters)
+			},
+			changed: func() (admission.Warnings, error) {
+				return clusterTemplateValidator().ValidateUpdate(t.Context(), clusters, moved)
+			},
+		},
+		"a claim gets a finalizer": {
+			created: func() (admission.Warnings, error) { return dataClaimValidator().ValidateCreate(t.Context(), claim) },
+			changed: func() (admission.Warnings, error) {
+				return dataClaimValidator().ValidateUpdate(t.Context(), claim, claim)
+			},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if _, err := tc.created(); !apierrors.IsInvalid(err) {
+				t.Errorf("a new one is answered with %v, want it refused", err)
+			}
+			if _, err := tc.changed(); err != nil {
+				t.Errorf("the change is refused: %v", err)
+			}
+		})
+	}
+}
+
+// What is not heeded is worth a word, and so is a reference from a template into another
+// namespace, since machines of this namespace would be refused.
+func TestWarningsOfMachineTemplates(t *testing.T) {
+	template := &infrav1.Metal3MachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant"}}
+	template.Spec.Template.Spec = infrav1.Metal3MachineSpec{
+		UserData:     &corev1.SecretReference{Name: "x", Namespace: "tenant"},
+		DataTemplate: &infrav1.Metal3ObjectRef{Name: "x", Namespace: "elsewhere"},
+
+		AutomatedCleaningMode: infrav1.CleaningModeDisabled,
+	}
+	got, err := machineTemplateValidator().ValidateCreate(t.Context(), template)
+	const uncleaned = `is "disabled", which is not heeded: the host is cleaned when the machine goes, since its next tenant may be another`
+	want := admission.Warnings{
+		"spec.template.spec.automatedCleaningMode " + uncleaned,
+		`spec.template.spec.dataTemplate.namespace is "elsewhere": ` +
+			"machines of any other namespace, such as this one, are refused; leave it out",
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("error %v, warnings (-want +got):\n%s", err, diff)
+	}
+	machine := &infrav1.Metal3Machine{Spec: infrav1.Metal3MachineSpec{AutomatedCleaningMode: infrav1.CleaningModeDisabled}}
+	got, err = machineValidator().ValidateCreate(t.Context(), machine)
+	if diff := cmp.Diff(admission.Warnings{"spec.automatedCleaningMode " + uncleaned}, got); diff != "" || err != nil {
+		t.Errorf("error %v, warnings of a machine (-want +got):\n%s", err, diff)
+	}
+}
+
+// Every kind of v1beta2 is what other versions convert to.
+func TestHubs(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := infrav1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	hubs := 0
+	for kind := range scheme.KnownTypes(infrav1.GroupVersion) {
+		object, err := scheme.New(infrav1.GroupVersion.WithKind(kind))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, isOurs := object.(client.Object)
+		if _, isHub := object.(conversion.Hub); isHub != isOurs {
+			t.Errorf("%s is a hub: %t", kind, isHub)
+		}
+		if isOurs {
+			hubs++
+		}
+	}
+	if hubs != 9 {
+		t.Errorf("%d kinds are hubs, want 9", hubs)
 	}
 }

@@ -20,7 +20,8 @@ limitations under the License.
 //	go run ./hack/render --template f.yaml --hardware hd.yaml --machine m.yaml
 //
 // It reads the template, the HardwareData of a host and a Metal3Machine from
-// files, checks the template against its CRD, and prints which addresses would be
+// files, checks the template as the API server and the webhook of the manager
+// would, and prints its warnings, which addresses would be
 // asked for and both documents, as the controller would render them. Addresses
 // come from the pools in --pools, or are placeholders from the ranges that are
 // reserved for documentation. It needs no cluster and talks to none.

@@ -33,6 +33,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/yaml"
@@ -42,6 +43,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/facts"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostview"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/ippool"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/templatecheck"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/crdschema"
 )
 
@@ -86,28 +88,33 @@ func (o options) read() (*input, error) {
 	if err := templates.one(infrav1.GroupVersion.String(), "Metal3DataTemplate", wanted, in.template); err != nil {
 		return nil, err
 	}
-	if err := checkTemplate(templates, in.template.Name); err != nil {
+	if err := checkTemplate(templates, in.template); err != nil {
 		return nil, err
 	}
 	return in, errors.Join(in.readHost(o.hardware), in.readPools(o.pools))
 }
 
-// checkTemplate says why an API server would not take a template.
-func checkTemplate(from file, name string) error {
+// checkTemplate says why an API server would not take a template, by its schema or
+// by the webhook of the manager.
+func checkTemplate(from file, template *infrav1.Metal3DataTemplate) error {
 	schema, err := crdschema.Load("metal3datatemplates")
 	if err != nil {
 		return err
 	}
 	for _, i := range from.items {
 		var object map[string]any
-		if i.Kind != "Metal3DataTemplate" || i.Metadata.Name != name {
+		if i.Kind != "Metal3DataTemplate" || i.Metadata.Name != template.Name {
 			continue
 		}
 		if err := yaml.Unmarshal(i.text, &object); err != nil {
 			return err
 		}
-		if err := schema.Check(context.Background(), object).ToAggregate(); err != nil {
-			return fmt.Errorf("%s: the API server would not take Metal3DataTemplate %q: %w", from.path, name, err)
+		problems := schema.Check(context.Background(), object)
+		if len(problems) == 0 {
+			problems = templatecheck.Problems(template.Spec, field.NewPath("spec"))
+		}
+		if err := problems.ToAggregate(); err != nil {
+			return fmt.Errorf("%s: the API server would not take Metal3DataTemplate %q: %w", from.path, template.Name, err)
 		}
 	}
 	return nil

@@ -23,10 +23,12 @@ import (
 	"os"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/document"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/ippool"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/templatecheck"
 )
 
 func main() {
@@ -99,6 +101,9 @@ func preview(in *input, out io.Writer) error {
 	}
 	if problems != nil {
 		return cannotRender(in.template, problems)
+	}
+	for _, warning := range templatecheck.Warnings(spec, field.NewPath("spec")) {
+		fmt.Fprintf(out, "# Warning: %s\n", warning)
 	}
 	printAnswers(out, answers)
 	for _, doc := range wanted {

@@ -45,6 +45,7 @@ func TestGolden(t *testing.T) {
 		"lists":            files("--pools=testdata/lists.yaml", "--index=3"),
 		"by-host-name":     files("--pools=testdata/pools.yaml", "--enable-bmh-name-based-preallocation"),
 		"inspected-host":   files("--hardware=testdata/inspected.yaml", "--machine="+machine(t, "hosts", "")),
+		"warnings":         files("--machine=" + machine(t, "hidden", "")),
 		"nothing-asked":    files("--machine=" + machine(t, "empty", "")),
 		"machine-of-owner": files("--machine="+machine(t, "owner", ownerOf), "--template=testdata/owner.yaml"),
 	}
@@ -115,7 +116,7 @@ func TestErrors(t *testing.T) {
 			args: files("--machine=" + machine(t, "wrong", "")),
 			want: []string{
 				`Metal3DataTemplate "wrong" cannot be rendered`, `metaData.fromHostInterfaces[mac]: the host has no network interface "eth7"`,
-				`networkData.networks.ipv4DHCP[dhcp].link: there is no link with the id "nic0": add it`,
+				`networkData.links.ethernets[nic0]: the host has no network interface "eth8"`,
 			},
 		},
 		"an annotation that names no pool": {
@@ -135,6 +136,13 @@ func TestErrors(t *testing.T) {
 		"a template that breaks a rule": {
 			args: files("--machine=" + machine(t, "no-pool", "")),
 			want: []string{"no address pool is named: set fromPoolRef, ipAddressFromIPPool or fromPoolAnnotation"},
+		},
+		"a template that the webhook would not let pass": {
+			args: files("--machine=" + machine(t, "no-link", "")),
+			want: []string{
+				`the API server would not take Metal3DataTemplate "no-link"`,
+				`spec.networkData.networks.ipv4DHCP[0].link: Not found: "nic0": no link has this id: add it`,
+			},
 		},
 		"a template of an older version": {
 			args: files("--machine=" + machine(t, "old", "")), want: []string{"v1beta1 is not read: write it as Metal3DataTemplate of", "v1beta2"},

@@ -32,12 +32,13 @@ func TestApplyingATemplateAgainChangesNothing(t *testing.T) {
 		topology = client.FieldOwner("capi-topology")
 		machine  = "template: {spec: {image: {url: 'http://i/1', checksum: a}}}"
 		network  = `networkData:
-  links: {ethernets: [{type: phy, id: a, macAddress: {fromHostInterface: eth0}}], bonds: [{id: b, bondMode: 802.3ad, parameters: [{name: miimon, value: 100}]}]}
+  links: {ethernets: [{type: phy, id: a, macAddress: {fromHostInterface: eth0}}], bonds: [{id: b, bondMode: 802.3ad, bondLinks: [a], parameters: [{name: miimon, value: 100}]}]}
   networks: {ipv4: [{id: n1, link: a, fromPoolRef: {name: p}, routes: [{network: 0.0.0.0, gateway: {fromPoolRef: {name: p}}}]}]}
 metaData: {indexes: [{key: k}], ipAddressesFromPool: [{key: k, name: p}]}`
 	)
+	namespace := server.Namespace(t, "apply", nil)
 	full := func(kind string) *unstructured.Unstructured {
-		object := everyField(t, kind)
+		object := everyField(t, kind, namespace)
 		delete(object.Object, "status")
 		return object
 	}
@@ -55,7 +56,6 @@ metaData: {indexes: [{key: k}], ipAddressesFromPool: [{key: k, name: p}]}`
 		"a Metal3DataTemplate with defaults":          named(newObject(t, "Metal3DataTemplate", network)),
 		"a Metal3RemediationTemplate with defaults":   named(newObject(t, "Metal3RemediationTemplate", "template: {spec: {strategy: {}}}")),
 	}
-	namespace := server.Namespace(t, "apply", nil)
 	for name, manifest := range tests {
 		t.Run(name, func(t *testing.T) {
 			manifest.SetNamespace(namespace)

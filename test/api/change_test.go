@@ -17,8 +17,15 @@ limitations under the License.
 package api_test
 
 import (
+	"fmt"
 	"testing"
 )
+
+// bonded is network data with a bond whose links are looked at so often.
+func bonded(miimon int) string {
+	return fmt.Sprintf("{links: {ethernets: [{type: phy, id: a, macAddress: {fromHostInterface: eth0}}], "+
+		"bonds: [{id: b, bondMode: 802.3ad, bondLinks: [a], parameters: [{name: miimon, value: %d}]}]}}", miimon)
+}
 
 // TestChanges applies an object and then applies it again in another form.
 func TestChanges(t *testing.T) {
@@ -59,8 +66,8 @@ func TestChanges(t *testing.T) {
 		},
 		"the parameters of a bond stay": {
 			kind: "Metal3DataTemplate", name: "f",
-			before:  "networkData: {links: {bonds: [{id: b, bondMode: 802.3ad, parameters: [{name: miimon, value: 100}]}]}}",
-			after:   "networkData: {links: {bonds: [{id: b, bondMode: 802.3ad, parameters: [{name: miimon, value: 200}]}]}}",
+			before:  "networkData: " + bonded(100),
+			after:   "networkData: " + bonded(200),
 			refused: []string{"networkData cannot be changed", newTemplate},
 		},
 		"data is not taken from a template with its spec": {
@@ -117,9 +124,19 @@ func TestChanges(t *testing.T) {
 			kind: "Metal3Machine", name: "a",
 			before: "image: {url: 'http://i/1', checksum: a}", after: "image: {url: 'http://i/2', checksum: b}",
 		},
-		"a template of machines may change, as with CAPM3": {
-			kind: "Metal3MachineTemplate", name: "a",
-			before: "template: {spec: {image: {url: 'http://i/1', checksum: a}}}", after: "template: {spec: {image: {url: 'http://i/2', checksum: b}}}",
+		"a template of clusters may change": {
+			kind: "Metal3ClusterTemplate", name: "a",
+			before: "template: {spec: {controlPlaneEndpoint: {host: a}}}", after: "template: {spec: {controlPlaneEndpoint: {host: b}}}",
+		},
+		"a reference of a machine is not turned to another namespace": {
+			kind: "Metal3Machine", name: "c",
+			before: "customDeploy: {method: m}\nuserData: {name: a}", after: "customDeploy: {method: m}\nuserData: {name: a, namespace: elsewhere}",
+			refused: []string{`spec.userData.namespace: Invalid value: "elsewhere": only secrets of the same namespace`},
+		},
+		"a selector is checked when it changes": {
+			kind: "Metal3Machine", name: "d",
+			before: "customDeploy: {method: m}", after: "customDeploy: {method: m}\nhostSelector: {matchLabels: {rack: a b}}",
+			refused: []string{"spec.hostSelector.matchLabels: Invalid value", `"a b"`},
 		},
 		"a change is checked like a new object": {
 			kind: "Metal3Machine", name: "b",

@@ -43,12 +43,29 @@ func TestClusterSpec(t *testing.T) {
 			refused: []string{"controlPlaneEndpoint.port", "should be less than or equal to 65535"},
 		},
 		"a port is at least 1": {
-			spec:    "controlPlaneEndpoint: {host: h, port: 0}",
+			spec:    "controlPlaneEndpoint: {host: h, port: -1}",
 			refused: []string{"controlPlaneEndpoint.port", "should be greater than or equal to 1"},
 		},
 		"an empty host is refused": {
 			spec:    "controlPlaneEndpoint: {host: '', port: 6443}",
 			refused: []string{"controlPlaneEndpoint.host", "should be at least 1 chars long"},
+		},
+		"a port alone is no endpoint": {
+			spec: "controlPlaneEndpoint: {port: 6443}",
+			refused: []string{
+				"controlPlaneEndpoint: Required value: host is empty", "set it to a DNS name or an IP address, or remove controlPlaneEndpoint",
+			},
+		},
+		"an empty endpoint is none": {
+			spec: "controlPlaneEndpoint: {}", refused: []string{"controlPlaneEndpoint: Required value: host is empty"},
+		},
+		"a failure domain may have the name of any label": {spec: "failureDomains: [{name: Room_1.a}]"},
+		"a failure domain that no host could be labeled with is refused": {
+			spec: "failureDomains: [{name: a1}, {name: Room 2}]",
+			refused: []string{
+				"failureDomains: Invalid value", "no host can have a label with the name of one of the failure domains",
+				"use at most 63 letters, digits, '-', '_' and '.'",
+			},
 		},
 		"a hundred failure domains are the most": {spec: domains(100)},
 		"more than a hundred failure domains are refused": {
@@ -68,6 +85,29 @@ func TestClusterSpec(t *testing.T) {
 			spec:    "identityRef: {context: tenant-a}",
 			refused: []string{"identityRef.name: Required value"},
 		},
+		"the secret of an identity may be any": {spec: "identityRef: {name: infra.kubeconfig-2}"},
+		"a context may have the name that a cloud gives it": {
+			spec: "identityRef: {name: k, context: 'arn:aws:eks:eu-west-1:1234:cluster/infra'}",
+		},
+		"an identity whose secret cannot exist is refused": {
+			spec: "identityRef: {name: Infra_Kubeconfig}",
+			refused: []string{
+				`identityRef.name: Invalid value: "Infra_Kubeconfig": no secret can have this name`,
+				"use lower-case letters, digits, '-' and '.'",
+			},
+		},
+		"an empty name of a secret is refused": {
+			spec: "identityRef: {name: ''}", refused: []string{"identityRef.name", "should be at least 1 chars long"},
+		},
+		"an empty context is refused": {
+			spec: "identityRef: {name: k, context: ''}", refused: []string{"identityRef.context", "should be at least 1 chars long"},
+		},
+		"a context has at most 253 letters": {
+			spec: "identityRef: {name: k, context: " + strings.Repeat("c", 254) + "}", refused: []string{"identityRef.context: Too long"},
+		},
+		"the namespace of an identity cannot be chosen": {
+			spec: "identityRef: {name: k, namespace: elsewhere}", refused: []string{"unknown field", "identityRef.namespace"},
+		},
 		"the field of v1beta1 for the cloud provider is refused by strict clients": {
 			spec:    "noCloudProvider: true",
 			refused: []string{"unknown field", "noCloudProvider"},
@@ -80,6 +120,14 @@ func TestClusterSpec(t *testing.T) {
 		"labels and annotations go to the clusters": {
 			kind: "Metal3ClusterTemplate",
 			spec: "template:\n  metadata: {labels: {a: b}, annotations: {c: d}}\n  spec: {}",
+		},
+		"a label that no cluster could have is refused": {
+			kind: "Metal3ClusterTemplate", spec: "template:\n  metadata: {labels: {a: no value}}\n  spec: {}",
+			refused: []string{`spec.template.metadata.labels: Invalid value: "no value"`, "must be an empty string or consist of alphanumeric characters"},
+		},
+		"a port of 0 is refused in a template": {
+			kind: "Metal3ClusterTemplate", spec: template("controlPlaneEndpoint: {host: h, port: 0}"),
+			refused: []string{"controlPlaneEndpoint.port", "should be greater than or equal to 1"},
 		},
 	}
 	for name, test := range tests {

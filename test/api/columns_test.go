@@ -69,13 +69,19 @@ func TestColumns(t *testing.T) {
 			age,
 		},
 		"Metal3MachineTemplate": {name("every"), age},
-		"Metal3DataTemplate":    {name("every"), {Name: "Cluster", Value: "blue"}, {Name: "Ready", Value: "True"}, age},
+		"Metal3DataTemplate": {
+			name("every"),
+			{Name: "Cluster", Value: "blue"},
+			{Name: "Ready", Value: "True"},
+			{Name: "Reason", Value: "Ready", Wide: true},
+			age,
+		},
 		"Metal3DataClaim": {
 			name("every"),
 			{Name: "Template", Value: "nodes"},
 			{Name: "Data", Value: "nodes-3"},
 			{Name: "Ready", Value: "True"},
-			{Name: "Reason", Value: "Ready", Wide: true},
+			{Name: "Reason", Value: "Ready"},
 			age,
 		},
 		"Metal3Data": {
@@ -118,8 +124,7 @@ func TestColumns(t *testing.T) {
 	namespace := server.Namespace(t, "columns", nil)
 	for kind := range crds {
 		t.Run(kind, func(t *testing.T) {
-			object := everyField(t, kind)
-			object.SetNamespace(namespace)
+			object := everyField(t, kind, namespace)
 			if _, err := store(t.Context(), object); err != nil {
 				t.Fatal(err)
 			}

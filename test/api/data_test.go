@@ -21,8 +21,15 @@ import "testing"
 func TestDataClaim(t *testing.T) {
 	const empty = "template.name is empty: set it to the name of a Metal3DataTemplate of the same namespace"
 	checkExamples(t, map[string]example{
-		"a claim names a template":                    {kind: "Metal3DataClaim", spec: "template: {name: nodes}"},
-		"a claim may repeat its namespace":            {kind: "Metal3DataClaim", spec: "template: {name: nodes, namespace: default}"},
+		"a claim names a template":         {kind: "Metal3DataClaim", spec: "template: {name: nodes}"},
+		"a claim may repeat its namespace": {kind: "Metal3DataClaim", spec: "template: {name: nodes, namespace: '${NAMESPACE}'}"},
+		"a claim on a template of another namespace is refused": {
+			kind: "Metal3DataClaim", spec: "template: {name: nodes, namespace: elsewhere}",
+			refused: []string{
+				`spec.template.namespace: Invalid value: "elsewhere": only templates of the same namespace`,
+				"remove the field, and name one that is there",
+			},
+		},
 		"a claim without a spec is refused":           {kind: "Metal3DataClaim", refused: []string{"spec: Required value"}},
 		"a claim without a template is refused":       {kind: "Metal3DataClaim", spec: "{}", refused: []string{empty}},
 		"a claim with a nameless template is refused": {kind: "Metal3DataClaim", spec: "template: {namespace: default}", refused: []string{empty}},

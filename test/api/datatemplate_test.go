@@ -94,6 +94,24 @@ func TestMetaDataEntries(t *testing.T) {
 			refused:  []string{"fromAnnotations[0].object: Unsupported value: \"node\"", objects},
 		},
 		"an address needs a pool": {metaData: "{ipAddressesFromPool: [{key: k}]}", refused: []string{"ipAddressesFromPool[0].name: Required value"}},
+		"a pool that cannot exist is refused": {
+			metaData: "{gatewaysFromPool: [{key: k, name: My_Pool}]}",
+			refused:  []string{`gatewaysFromPool[0].name: Invalid value: "My_Pool"`, "should match '^[a-z0-9]"},
+		},
+		"a kind of pool that cannot exist is refused": {
+			metaData: "{gatewaysFromPool: [{key: k, name: p, kind: ip pool}]}",
+			refused:  []string{`gatewaysFromPool[0].kind: Invalid value: "ip pool"`, "should match '^[a-zA-Z]"},
+		},
+		"a group of pools that cannot exist is refused": {
+			metaData: "{gatewaysFromPool: [{key: k, name: p, apiGroup: ipam/v1}]}",
+			refused:  []string{`gatewaysFromPool[0].apiGroup: Invalid value: "ipam/v1"`, "should match '^[a-z0-9]"},
+		},
+		"one name may not stand for two pools": {
+			metaData: "{ipAddressesFromPool: [{key: a, name: pool}], gatewaysFromPool: [{key: b, name: pool, kind: InClusterIPPool, apiGroup: ipam.cluster.x-k8s.io}]}",
+			refused: []string{
+				`spec: Invalid value: "pool": the name stands for two pools`, `InClusterIPPool.ipam.cluster.x-k8s.io "pool"`, "give one of them another name",
+			},
+		},
 		"the list of v1beta1 for addresses is unknown": {
 			metaData: "{ipAddressesFromIPPool: [{key: k, name: pool}]}",
 			refused:  []string{"unknown field", "metaData.ipAddressesFromIPPool"},

@@ -18,6 +18,6 @@ limitations under the License.
 //
 // It asks: which manifests does the server take, what does it answer to those
 // that it refuses, which changes does it let through, does every field come back
-// as it was sent, and what does kubectl show? The CRDs are the finished ones of
-// config/, and no manager and no webhook runs.
+// as it was sent, and what does kubectl show? The CRDs and the webhooks are the
+// finished ones of config/; no controller runs.
 package api

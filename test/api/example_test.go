@@ -41,7 +41,8 @@ type example struct {
 	kind string
 	// name of the object; "example" where it does not matter.
 	name string
-	// spec is YAML; empty for an object without a spec.
+	// spec is YAML; empty for an object without a spec. ${NAMESPACE} stands for the
+	// namespace that the object is in.
 	spec string
 	// refused is what the answer must contain; none for an object that is taken.
 	refused []string
@@ -53,7 +54,7 @@ func checkExamples(t *testing.T, examples map[string]example) {
 	namespace := server.Namespace(t, "examples", nil)
 	for name, e := range examples {
 		t.Run(name, func(t *testing.T) {
-			object := newObject(t, e.kind, e.spec)
+			object := newObject(t, e.kind, in(namespace, e.spec))
 			object.SetNamespace(namespace)
 			object.SetName("example")
 			if e.name != "" {
@@ -63,6 +64,11 @@ func checkExamples(t *testing.T, examples map[string]example) {
 			checkAnswer(t, err, e.refused)
 		})
 	}
+}
+
+// in puts the name of a namespace into YAML that speaks of it.
+func in(namespace, text string) string {
+	return strings.ReplaceAll(text, "${NAMESPACE}", namespace)
 }
 
 func checkAnswer(t *testing.T, err error, refused []string) {
@@ -113,16 +119,19 @@ func kindOf(t *testing.T, kind string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{}
 }
 
-// readObjects reads the objects of a file of testdata.
-func readObjects(t *testing.T, file string) []*unstructured.Unstructured {
+// readObjects reads the objects of a file of testdata, as they are in a namespace.
+func readObjects(t *testing.T, file, namespace string) []*unstructured.Unstructured {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", file))
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects, err := manifests.Process(text, nil)
+	objects, err := manifests.Process(text, manifests.Variables{"NAMESPACE": namespace})
 	if err != nil {
 		t.Fatalf("%s: %v", file, err)
+	}
+	for _, object := range objects {
+		object.SetNamespace(namespace)
 	}
 	return objects
 }

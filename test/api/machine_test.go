@@ -17,6 +17,7 @@ limitations under the License.
 package api_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -113,6 +114,48 @@ func TestMachineSpec(t *testing.T) {
 			spec:    image + "hostSelector: {matchExpressions: [{key: a, values: [x]}]}",
 			refused: []string{"hostSelector.matchExpressions[0].operator: Required value"},
 		},
+		"a list to compare with must not be empty": {
+			spec:    image + "hostSelector: {matchExpressions: [{key: a, operator: In}]}",
+			refused: []string{"hostSelector.matchExpressions[0]", "operators In and NotIn compare with a list: set values to at least one"},
+		},
+		"an operator that compares with one value refuses two": {
+			spec:    image + "hostSelector: {matchExpressions: [{key: a, operator: '=', values: [x, z]}]}",
+			refused: []string{"hostSelector.matchExpressions[0]", "operators =, ==, !=, Gt and Lt compare with one value: set values to exactly one"},
+		},
+		"an operator that compares with one value refuses none": {
+			spec:    image + "hostSelector: {matchExpressions: [{key: a, operator: '!='}]}",
+			refused: []string{"hostSelector.matchExpressions[0]", "set values to exactly one"},
+		},
+		"an operator that compares with nothing refuses a value": {
+			spec:    image + "hostSelector: {matchExpressions: [{key: a, operator: DoesNotExist, values: [x]}]}",
+			refused: []string{"hostSelector.matchExpressions[0]", "operators Exists, DoesNotExist and ! compare with nothing: remove the values"},
+		},
+		"a number is compared with a number": {
+			spec:    image + "hostSelector: {matchExpressions: [{key: a, operator: gt, values: [many]}]}",
+			refused: []string{"hostSelector.matchExpressions[0]: Invalid value", `"many"`, "the value must be an integer", "correct it, or leave it out to take any host"},
+		},
+		"labels with prefixes and without a value are fine": {spec: image + "hostSelector: {matchLabels: {site.example.com/rack: A_1.b, spare: ''}}"},
+		"a label that no host can have is refused by its key": {
+			spec: image + "hostSelector: {matchLabels: {'no key': x}}",
+			refused: []string{
+				"hostSelector.matchLabels: Invalid value", `"no key": name part must consist of alphanumeric characters`, "correct it, or leave it out to take any host",
+			},
+		},
+		"a label that no host can have is refused by its value": {
+			spec: image + "hostSelector: {matchLabels: {rack: a b}}",
+			refused: []string{
+				"hostSelector.matchLabels: Invalid value", `"a b": a valid label must be an empty string or consist of alphanumeric characters`,
+				"correct it, or leave it out to take any host",
+			},
+		},
+		"a requirement has at most 64 values": {
+			spec:    image + "hostSelector: {matchExpressions: [{key: a, operator: in, values: [" + values(65) + "]}]}",
+			refused: []string{"hostSelector.matchExpressions[0].values: Invalid value", "at most 64 are allowed", "correct it, or leave it out to take any host"},
+		},
+		"a selector has at most 64 requirements": {
+			spec:    image + "hostSelector:\n  matchLabels:" + labels(65),
+			refused: []string{"hostSelector: Invalid value", "it has 65 requirements", "at most 64 are allowed"},
+		},
 		"two requirements on one label are refused": {
 			spec:    image + "hostSelector: {matchExpressions: [{key: a, operator: exists}, {key: a, operator: '!=', values: [x]}]}",
 			refused: []string{"hostSelector.matchExpressions[1]: Duplicate value", `"key":"a"`},
@@ -123,6 +166,47 @@ func TestMachineSpec(t *testing.T) {
 			refused: []string{"hostSelector.inNamespace: Too long"},
 		},
 
+		"a namespace that cannot exist is refused": {
+			spec:    image + "hostSelector: {inNamespace: Infra_1}",
+			refused: []string{`hostSelector.inNamespace: Invalid value: "Infra_1": no namespace can have this name`, "use lower-case letters, digits and '-'"},
+		},
+
+		"the secret of userData may be named with its namespace": {spec: image + "userData: {name: s, namespace: '${NAMESPACE}'}"},
+		"userData without a name is refused": {
+			spec:    image + "userData: {namespace: '${NAMESPACE}'}",
+			refused: []string{"userData: Required value: name is empty: set it to the name of a secret of the same namespace, or remove userData"},
+		},
+		"the secret of metaData may be named with its namespace": {spec: image + "metaData: {name: s, namespace: '${NAMESPACE}'}"},
+		"metaData without a name is refused": {
+			spec:    image + "metaData: {namespace: '${NAMESPACE}'}",
+			refused: []string{"metaData: Required value: name is empty: set it to the name of a secret of the same namespace, or remove metaData"},
+		},
+		"the secret of networkData may be named with its namespace": {spec: image + "networkData: {name: s, namespace: '${NAMESPACE}'}"},
+		"networkData without a name is refused": {
+			spec:    image + "networkData: {namespace: '${NAMESPACE}'}",
+			refused: []string{"networkData: Required value: name is empty: set it to the name of a secret of the same namespace, or remove networkData"},
+		},
+		"a data template may be named with its namespace": {spec: image + "dataTemplate: {name: nodes, namespace: '${NAMESPACE}'}"},
+		"a data template without a name is refused": {
+			spec: image + "dataTemplate: {namespace: '${NAMESPACE}'}",
+			refused: []string{
+				"dataTemplate: Required value: name is empty: set it to the name of a Metal3DataTemplate of the same namespace, or remove dataTemplate",
+			},
+		},
+
+		"an identity whose secret cannot exist is refused": {
+			spec: image + "identityRef: {name: Infra_Kubeconfig}",
+			refused: []string{
+				`identityRef.name: Invalid value: "Infra_Kubeconfig": no secret can have this name`, "use lower-case letters, digits, '-' and '.'",
+			},
+		},
+		"an empty context is refused": {
+			spec: image + "identityRef: {name: k, context: ''}", refused: []string{"identityRef.context", "should be at least 1 chars long"},
+		},
+		"a context has at most 253 letters": {
+			spec:    image + "identityRef: {name: k, context: " + strings.Repeat("c", 254) + "}",
+			refused: []string{"identityRef.context: Too long"},
+		},
 		"an identity may name a context": {spec: image + "identityRef: {name: infra-kubeconfig, context: tenant-a}"},
 		"an identity needs the name of a secret": {
 			spec:    image + "identityRef: {context: tenant-a}",
@@ -131,6 +215,13 @@ func TestMachineSpec(t *testing.T) {
 		"an unknown cleaning mode is refused with the known ones": {
 			spec:    image + "automatedCleaningMode: full",
 			refused: []string{"automatedCleaningMode: Unsupported value: \"full\"", `"metadata", "disabled"`},
+		},
+		"a failure domain may be the value of any label": {spec: image + "failureDomain: Room_1.a"},
+		"a failure domain that no host could be labeled with is refused": {
+			spec: image + "failureDomain: Room 1",
+			refused: []string{
+				`failureDomain: Invalid value: "Room 1": no host can have a label of this value`, "use at most 63 letters, digits, '-', '_' and '.'",
+			},
 		},
 		"an empty failure domain is refused": {
 			spec:    image + "failureDomain: ''",
@@ -145,12 +236,55 @@ func TestMachineSpec(t *testing.T) {
 	checkExamples(t, examples)
 }
 
+// labels are so many entries of a map of labels.
+func labels(count int) string {
+	var list strings.Builder
+	for i := range count {
+		fmt.Fprintf(&list, "\n    l%d: x", i)
+	}
+	return list.String()
+}
+
+// values are so many values of a requirement.
+func values(count int) string {
+	list := make([]string, 0, count)
+	for i := range count {
+		list = append(list, fmt.Sprintf("v%d", i))
+	}
+	return strings.Join(list, ", ")
+}
+
+// References into other namespaces are refused in a machine. Nobody can tell for a
+// template: that of a ClusterClass may serve another namespace than its own.
+func TestForeignReferences(t *testing.T) {
+	const remedy = "remove the field, and name one that is there"
+	examples := map[string]example{}
+	for field, what := range map[string]string{"userData": "secrets", "metaData": "secrets", "networkData": "secrets", "dataTemplate": "templates"} {
+		spec := fmt.Sprintf("customDeploy: {method: m}\n%s: {name: x, namespace: elsewhere}", field)
+		examples[field+" of another namespace is refused"] = example{
+			kind: "Metal3Machine", spec: spec, refused: []string{
+				fmt.Sprintf(`spec.%s.namespace: Invalid value: "elsewhere": only %s of the same namespace`, field, what), remedy,
+			},
+		}
+		examples[field+" of another namespace is taken in a template"] = example{kind: "Metal3MachineTemplate", spec: template(spec)}
+	}
+	checkExamples(t, examples)
+}
+
 func TestMachineTemplate(t *testing.T) {
 	const machine = "customDeploy: {method: m}"
 	checkExamples(t, map[string]example{
 		"labels and annotations go to the machines": {
 			kind: "Metal3MachineTemplate",
 			spec: "nodeReuse: true\ntemplate:\n  metadata: {labels: {a: b}, annotations: {c: d}}\n  spec: {" + machine + "}",
+		},
+		"a label that no machine could have is refused": {
+			kind: "Metal3MachineTemplate", spec: "template:\n  metadata: {labels: {a: no value}}\n  spec: {" + machine + "}",
+			refused: []string{`spec.template.metadata.labels: Invalid value: "no value"`, "must be an empty string or consist of alphanumeric characters"},
+		},
+		"an annotation that no machine could have is refused": {
+			kind: "Metal3MachineTemplate", spec: "template:\n  metadata: {annotations: {no key: x}}\n  spec: {" + machine + "}",
+			refused: []string{`spec.template.metadata.annotations: Invalid value: "no key"`, "name part must consist of alphanumeric characters"},
 		},
 		"a Metal3Machine needs a spec":              {kind: "Metal3Machine", refused: []string{"spec: Required value"}},
 		"a template needs a spec":                   {kind: "Metal3MachineTemplate", refused: []string{"spec: Required value"}},

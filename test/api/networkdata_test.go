@@ -32,8 +32,17 @@ func checkNetworkData(t *testing.T, tests map[string]example) {
 	checkExamples(t, tests)
 }
 
+// onLinks puts networks on two interfaces, a and b.
+func onLinks(networks string) string {
+	const links = "ethernets: [{type: phy, id: a, macAddress: {fromHostInterface: eth0}}, {type: phy, id: b, macAddress: {fromHostInterface: eth1}}]"
+	return "{links: {" + links + "}, networks: " + networks + "}"
+}
+
 func TestLinks(t *testing.T) {
-	const nic = "{type: phy, id: a, macAddress: {fromHostInterface: eth0}}"
+	const (
+		nic  = "{type: phy, id: a, macAddress: {fromHostInterface: eth0}}"
+		nics = "ethernets: [" + nic + ", {type: phy, id: c, macAddress: {fromHostInterface: eth1}}], "
+	)
 	checkNetworkData(t, map[string]example{
 		"no network data is fine": {spec: "{}"},
 		"a MAC address may be written down, taken from the host or from an annotation": {spec: `{links: {ethernets: [
@@ -42,6 +51,19 @@ func TestLinks(t *testing.T) {
   {type: ovs, id: c, macAddress: {fromAnnotation: {object: baremetalhost, annotation: mac}}}]}}`},
 		"an interface needs a MAC address, since it is recognized by it": {
 			spec: "{links: {ethernets: [{type: phy, id: a}]}}", refused: []string{"ethernets[0].macAddress: Required value"},
+		},
+		"a MAC address that is none is refused": {
+			spec: "{links: {ethernets: [{type: phy, id: a, macAddress: {string: '52:54:00'}}]}}",
+			refused: []string{
+				`ethernets[0].macAddress.string: Invalid value: "52:54:00": not a MAC address`, "write six pairs of hex digits, such as 52:54:00:12:34:56",
+			},
+		},
+		"a MAC address may be written with hyphens": {
+			spec: "{links: {ethernets: [{type: phy, id: a, macAddress: {string: 52-54-00-AA-BB-01}}]}}",
+		},
+		"a MAC address needs a source": {
+			spec:    "{links: {ethernets: [{type: phy, id: a, macAddress: {}}]}}",
+			refused: []string{"ethernets[0].macAddress: Invalid value", "no MAC address is named: set string, fromHostInterface or fromAnnotation"},
 		},
 		"an interface needs a type": {
 			spec: "{links: {ethernets: [{id: a, macAddress: {string: x}}]}}", refused: []string{"ethernets[0].type: Required value"},
@@ -78,9 +100,9 @@ func TestLinks(t *testing.T) {
 			refused: []string{"ethernets[0].mtu", "should be less than or equal to 9000"},
 		},
 
-		"a bond needs neither MAC address nor parameters": {spec: "{links: {bonds: [{id: b, bondMode: 802.3ad, bondLinks: [a, c]}]}}"},
+		"a bond needs neither MAC address nor parameters": {spec: "{links: {" + nics + "bonds: [{id: b, bondMode: 802.3ad, bondLinks: [a, c]}]}}"},
 		"the parameters of a bond are numbers, strings and booleans": {
-			spec: "{links: {bonds: [{id: b, bondMode: active-backup, parameters: [{name: miimon, value: 100}, {name: primary, value: eth0}, {name: all_slaves_active, value: true}, {name: none}]}]}}",
+			spec: "{links: {" + nics + "bonds: [{id: b, bondMode: active-backup, bondLinks: [a, c], parameters: [{name: miimon, value: 100}, {name: primary, value: eth0}, {name: all_slaves_active, value: true}, {name: none}]}]}}",
 		},
 		"a bond needs a mode": {spec: "{links: {bonds: [{id: b}]}}", refused: []string{"bonds[0].bondMode: Required value"}},
 		"an unknown bond mode is refused with the known ones": {
@@ -100,8 +122,8 @@ func TestLinks(t *testing.T) {
 			refused: []string{"bonds[0].parameters[1]: Duplicate value", `"name":"miimon"`},
 		},
 
-		"one VLAN may be on two links": {spec: "{links: {vlans: [{id: v1, vlanID: 7, vlanLink: a}, {id: v2, vlanID: 7, vlanLink: b}]}}"},
-		"a VLAN may be untagged":       {spec: "{links: {vlans: [{id: v, vlanID: 0, vlanLink: a}]}}"},
+		"one VLAN may be on two links": {spec: "{links: {" + nics + "vlans: [{id: v1, vlanID: 7, vlanLink: a}, {id: v2, vlanID: 7, vlanLink: c}]}}"},
+		"a VLAN may be untagged":       {spec: "{links: {" + nics + "vlans: [{id: v, vlanID: 0, vlanLink: a}]}}"},
 		"a VLAN needs an ID":           {spec: "{links: {vlans: [{id: v, vlanLink: a}]}}", refused: []string{"vlans[0].vlanID: Required value"}},
 		"a VLAN needs a link":          {spec: "{links: {vlans: [{id: v, vlanID: 7}]}}", refused: []string{"vlans[0].vlanLink: Required value"}},
 		"a VLAN ID has a limit": {
@@ -123,7 +145,7 @@ func TestNetworks(t *testing.T) {
 		if strings.HasSuffix(list, "DHCP") || strings.HasSuffix(list, "SLAAC") {
 			pool = ""
 		}
-		network := func(fields string) string { return fmt.Sprintf("{networks: {%s: [{%s%s}]}}", list, fields, pool) }
+		network := func(fields string) string { return onLinks(fmt.Sprintf("{%s: [{%s%s}]}", list, fields, pool)) }
 		path := "spec.networkData.networks." + list + "[0]"
 		tests[list+" takes id and link"] = example{spec: network("id: n1, link: a")}
 		tests[list+" needs an id"] = example{spec: network("link: a"), refused: []string{path + ".id: Required value"}}
@@ -133,9 +155,7 @@ func TestNetworks(t *testing.T) {
 		}
 	}
 	for _, list := range []string{"ipv4", "ipv6"} {
-		network := func(fields string) string {
-			return fmt.Sprintf("{networks: {%s: [{id: n1, link: a, %s}]}}", list, fields)
-		}
+		network := func(fields string) string { return onLinks(fmt.Sprintf("{%s: [{id: n1, link: a, %s}]}", list, fields)) }
 		path := "spec.networkData.networks." + list + "[0]"
 		tests[list+" takes a pool by reference"] = example{spec: network("fromPoolRef: {name: pool}")}
 		tests[list+" takes a pool of another kind and group"] = example{
@@ -146,16 +166,19 @@ func TestNetworks(t *testing.T) {
 			spec: network("ipAddressFromIPPool: p, fromPoolRef: {name: p}, fromPoolAnnotation: {object: machine, annotation: p}"),
 		}
 		tests[list+" needs a pool"] = example{
-			spec: fmt.Sprintf("{networks: {%s: [{id: n1, link: a}]}}", list), refused: []string{path, noPool},
+			spec: onLinks(fmt.Sprintf("{%s: [{id: n1, link: a}]}", list)), refused: []string{path, noPool},
 		}
 		tests[list+" needs the name of a referenced pool"] = example{
 			spec: network("fromPoolRef: {kind: IPPool}"), refused: []string{path + ".fromPoolRef.name: Required value"},
+		}
+		tests[list+" refuses a named pool that cannot exist"] = example{
+			spec: network("ipAddressFromIPPool: My_Pool"), refused: []string{path + `.ipAddressFromIPPool: Invalid value: "My_Pool"`, "should match '^[a-z0-9]"},
 		}
 		tests[list+" refuses a pool whose name cannot exist"] = example{
 			spec: network("fromPoolRef: {name: My_Pool}"), refused: []string{path + ".fromPoolRef.name", "should match"},
 		}
 		tests[list+" refuses two networks of one id"] = example{
-			spec:    fmt.Sprintf("{networks: {%s: [{id: n1, link: a, ipAddressFromIPPool: p}, {id: n1, link: b, ipAddressFromIPPool: p}]}}", list),
+			spec:    onLinks(fmt.Sprintf("{%s: [{id: n1, link: a, ipAddressFromIPPool: p}, {id: n1, link: b, ipAddressFromIPPool: p}]}", list)),
 			refused: []string{list + "[1]: Duplicate value", `"id":"n1"`},
 		}
 	}
@@ -180,7 +203,7 @@ func TestRoutes(t *testing.T) {
 				pool = ", ipAddressFromIPPool: pool"
 			}
 			routes := func(items string) string {
-				return fmt.Sprintf("{networks: {%s: [{id: n1, link: a%s, routes: [%s]}]}}", list, pool, items)
+				return onLinks(fmt.Sprintf("{%s: [{id: n1, link: a%s, routes: [%s]}]}", list, pool, items))
 			}
 			add := func(name, items string, refused ...string) {
 				tests[list+" "+name] = example{spec: routes(items), refused: refused}
@@ -196,6 +219,13 @@ func TestRoutes(t *testing.T) {
 				fmt.Sprintf("{network: '%[1]s', prefix: 24, gateway: {string: '%[2]s'}}, {network: '%[1]s', prefix: 25, gateway: {string: '%[2]s'}}", family.network, family.gateway))
 			add("takes the DNS servers of a route",
 				fmt.Sprintf("{network: '%s', gateway: {string: '%[2]s'}, services: {dns: ['%[2]s'], dnsFromIPPool: pool}}", family.any, family.gateway))
+			add("refuses a route with an empty gateway", fmt.Sprintf("{network: '%s', gateway: {}}", family.any),
+				path+".gateway: Invalid value", "no gateway is named: set string, fromPoolRef, fromIPPool or fromPoolAnnotation")
+			add("refuses the gateway of a pool that cannot exist", fmt.Sprintf("{network: '%s', gateway: {fromIPPool: My_Pool}}", family.any),
+				path+`.gateway.fromIPPool: Invalid value: "My_Pool"`, "should match '^[a-z0-9]")
+			add("refuses the DNS servers of a pool that cannot exist",
+				fmt.Sprintf("{network: '%s', gateway: {string: '%s'}, services: {dnsFromIPPool: My_Pool}}", family.any, family.gateway),
+				path+`.services.dnsFromIPPool: Invalid value: "My_Pool"`, "should match '^[a-z0-9]")
 			add("refuses a route without a network", fmt.Sprintf("{gateway: {string: '%s'}}", family.gateway), path+".network: Required value")
 			add("refuses a route without a gateway", fmt.Sprintf("{network: '%s'}", family.any), path+".gateway: Required value")
 			add("refuses a network of the other family",
@@ -219,6 +249,9 @@ func TestServices(t *testing.T) {
 		"a DNS server is an address": {
 			spec:    "{services: {dns: [dns.example.com]}}",
 			refused: []string{"services.dns[0]", "not an IP address: write an IPv4 address such as 192.0.2.1 or an IPv6 address such as 2001:db8::1"},
+		},
+		"a pool that cannot exist is refused": {
+			spec: "{services: {dnsFromIPPool: My_Pool}}", refused: []string{`services.dnsFromIPPool: Invalid value: "My_Pool"`, "should match '^[a-z0-9]"},
 		},
 		"a DNS server is listed once": {
 			spec: "{services: {dns: [192.0.2.53, 192.0.2.53]}}", refused: []string{"services.dns[1]: Duplicate value"},

@@ -33,9 +33,9 @@ import (
 )
 
 // everyField reads the object of a kind that has every field set.
-func everyField(t *testing.T, kind string) *unstructured.Unstructured {
+func everyField(t *testing.T, kind, namespace string) *unstructured.Unstructured {
 	t.Helper()
-	for _, object := range readObjects(t, "every-field.yaml") {
+	for _, object := range readObjects(t, "every-field.yaml", namespace) {
 		if object.GetKind() == kind {
 			return object
 		}
@@ -68,8 +68,7 @@ func TestEveryFieldIsStored(t *testing.T) {
 	namespace := server.Namespace(t, "every", nil)
 	for kind := range crds {
 		t.Run(kind, func(t *testing.T) {
-			sent := everyField(t, kind)
-			sent.SetNamespace(namespace)
+			sent := everyField(t, kind, namespace)
 			for _, path := range unsetInSchema(schemaOf(t, kind), sent.Object) {
 				t.Errorf("testdata/every-field.yaml does not set %s", path)
 			}
@@ -92,8 +91,7 @@ func TestEveryFieldIsInTheGoTypes(t *testing.T) {
 	namespace := server.Namespace(t, "types", nil)
 	for kind := range crds {
 		t.Run(kind, func(t *testing.T) {
-			sent := everyField(t, kind)
-			sent.SetNamespace(namespace)
+			sent := everyField(t, kind, namespace)
 			typed := toGo(t, sent)
 			for _, path := range unsetInGo(reflect.TypeOf(typed).Elem(), []reflect.Value{reflect.ValueOf(typed).Elem()}, kind) {
 				t.Errorf("%s is set in no object", path)

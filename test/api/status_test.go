@@ -80,16 +80,14 @@ func TestStatus(t *testing.T) {
 	}
 	namespace := server.Namespace(t, "status", nil)
 	for kind := range crds {
-		object := everyField(t, kind)
-		object.SetNamespace(namespace)
+		object := everyField(t, kind, namespace)
 		if err := server.Client.Create(t.Context(), object); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			object := everyField(t, test.kind)
-			object.SetNamespace(namespace)
+			object := everyField(t, test.kind, namespace)
 			patch, err := yaml.YAMLToJSON([]byte("status:\n" + indented(2, test.status)))
 			if err != nil {
 				t.Fatal(err)

@@ -46,17 +46,30 @@ func TestMain(m *testing.M) {
 	os.Exit(server.Run(finished{m}))
 }
 
-// finished runs the tests on the CRDs of config/. Those of HostClaim and
-// HostDeployPolicy go over the ones of baremetal-operator, as in a cluster where
-// both are installed.
+// finished runs the tests on the CRDs and webhooks of config/. The CRDs of
+// HostClaim and HostDeployPolicy go over the ones of baremetal-operator, as in a
+// cluster where both are installed.
 type finished struct{ tests *testing.M }
 
 func (f finished) Run() int {
-	if err := install(context.Background()); err != nil {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	if err := install(ctx); err != nil {
 		fmt.Fprintf(os.Stderr, "install the CRDs: %v\n", err)
 		return 1
 	}
-	return f.tests.Run()
+	ended, err := serveWebhooks(ctx)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "serve the webhooks: %v\n", err)
+		return 1
+	}
+	code := f.tests.Run()
+	stop()
+	if err := <-ended; err != nil {
+		fmt.Fprintf(os.Stderr, "webhooks: %v\n", err)
+		return 1
+	}
+	return code
 }
 
 func install(ctx context.Context) error {

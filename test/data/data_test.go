@@ -390,10 +390,9 @@ func TestClustersThatShareATemplateDoNotPauseEachOther(t *testing.T) {
 		}},
 	})
 	tn.template("nodes", "metaData: {indexes: [{key: index}]}")
-	first, second := tn.machine("first"), tn.machine("second")
+	first, second := tn.machineOf("b", "first"), tn.machine("second")
 	tn.bind(first)
 	tn.bind(second)
-	first.Labels = map[string]string{clusterv1.ClusterNameLabel: "b"}
 	paused := tn.claim(first, "nodes")
 	tn.eventually("first", paused, func(g gomega.Gomega) {
 		g.Expect(meta.IsStatusConditionTrue(paused.Status.Conditions, infrav1.PausedCondition)).To(gomega.BeTrue())

@@ -156,3 +156,48 @@ func TestAClaimIsNotHeldByAMachineThatVanished(t *testing.T) {
 		tn.gone("nodes-0-pool", &ipamv1alpha1.IPClaim{})
 	}
 }
+
+// TestAnObjectAboveTheDataMayComeLate starts at a Metal3Data that somebody made by
+// hand, before anything that it is for.
+func TestAnObjectAboveTheDataMayComeLate(t *testing.T) {
+	tn := newTenant(t)
+	m := tn.machine("m")
+	owner := m.OwnerReferences
+	tn.patch(m, func() { m.OwnerReferences = nil })
+	tn.bind(m)
+	data := &infrav1.Metal3Data{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "nodes-7", Labels: m.Labels,
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Machine", Name: m.Name, UID: m.UID,
+			}},
+		},
+		Spec: infrav1.Metal3DataSpec{Index: ptr.To[int32](7), Template: &infrav1.Metal3ObjectRef{Name: "nodes"}},
+	}
+	tn.create(data)
+	tn.waits("nodes-7", infrav1.TemplateNotFoundReason, `"nodes"`, "create it")
+	tn.template("nodes", "metaData: {fromLabels: [{key: role, object: machine, label: role}]}")
+	tn.waits("nodes-7", infrav1.OwnerNotFoundReason, `Metal3Machine "m" has no Machine`)
+	tn.patch(m, func() { m.OwnerReferences = owner })
+	tn.ready("nodes-7")
+}
+
+// TestDataWithoutATemplateCanGo shows that nothing of a template is needed to give
+// back what was taken because of it.
+func TestDataWithoutATemplateCanGo(t *testing.T) {
+	tn := newTenant(t)
+	tn.pool("pool")
+	tn.template("nodes", nodes)
+	m := tn.machine("m")
+	tn.bind(m)
+	claim := tn.claim(m, "nodes")
+	tn.ready("nodes-0")
+	template := &infrav1.Metal3DataTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: tn.namespace, Name: "nodes"}}
+	tn.g.Expect(tn.Delete(tn.ctx, template)).To(gomega.Succeed())
+	tn.patch(template, func() { template.Finalizers = nil })
+	tn.gone("nodes", template)
+	tn.release(claim)
+	tn.gone("m", claim)
+	tn.gone("nodes-0", &infrav1.Metal3Data{})
+	tn.gone("nodes-0-pool", &ipamv1alpha1.IPClaim{})
+}

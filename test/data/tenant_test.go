@@ -26,13 +26,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/builder"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
@@ -68,12 +68,7 @@ func newNamespace(t *testing.T) *tenant {
 		Client: server.Client, g: gomega.NewWithT(t), ctx: t.Context(),
 		namespace: server.Namespace(t, "data", nil),
 	}
-	tn.create(&clusterv1.Cluster{
-		ObjectMeta: metav1.ObjectMeta{Name: clusterName},
-		Spec: clusterv1.ClusterSpec{InfrastructureRef: clusterv1.ContractVersionedObjectReference{
-			APIGroup: infrav1.GroupName, Kind: "Metal3Cluster", Name: clusterName,
-		}},
-	})
+	tn.create(builder.Cluster(tn.key(clusterName)))
 	return tn
 }
 
@@ -88,8 +83,12 @@ func (tn *tenant) create(objects ...client.Object) {
 	}
 }
 
+func (tn *tenant) key(name string) client.ObjectKey {
+	return client.ObjectKey{Namespace: tn.namespace, Name: name}
+}
+
 func (tn *tenant) get(name string, into client.Object) error {
-	return tn.Get(tn.ctx, client.ObjectKey{Namespace: tn.namespace, Name: name}, into)
+	return tn.Get(tn.ctx, tn.key(name), into)
 }
 
 // eventually reads the object until the check holds.
@@ -136,74 +135,35 @@ func (tn *tenant) pool(name string) {
 // machine makes a Machine and its Metal3Machine. The latter is paused, so that
 // this story and not the machine controller writes what belongs to it.
 func (tn *tenant) machine(name string) *infrav1.Metal3Machine {
-	labels := map[string]string{clusterv1.ClusterNameLabel: clusterName}
-	owner := &clusterv1.Machine{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
-		Spec: clusterv1.MachineSpec{
-			ClusterName:       clusterName,
-			Bootstrap:         clusterv1.Bootstrap{DataSecretName: ptr.To("bootstrap")},
-			InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupName, Kind: "Metal3Machine", Name: name},
-		},
-	}
+	return tn.machineOf(clusterName, name)
+}
+
+// machineOf makes them for a Cluster.
+func (tn *tenant) machineOf(cluster, name string) *infrav1.Metal3Machine {
+	owner := builder.Machine(tn.key(name), cluster)
 	tn.create(owner)
-	m := &infrav1.Metal3Machine{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: name, Labels: labels, Annotations: map[string]string{clusterv1.PausedAnnotation: ""},
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: owner.Name, UID: owner.UID, Controller: ptr.To(true),
-			}},
-		},
-		Spec: infrav1.Metal3MachineSpec{CustomDeploy: &infrav1.CustomDeploy{Method: "install"}},
-	}
+	m := builder.PausedMetal3Machine(owner)
 	tn.create(m)
 	return m
 }
 
-// bind plays the hostclaim manager: a server is bound to the machine and its
-// facts are published.
+// bind makes the HostClaim of a machine whose controller does not, and binds it.
 func (tn *tenant) bind(m *infrav1.Metal3Machine) {
-	claim := &bmov1alpha1.HostClaim{
-		ObjectMeta: metav1.ObjectMeta{Name: m.Name},
-		Spec: bmov1alpha1.HostClaimSpec{ConsumerRef: &corev1.ObjectReference{
-			APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Machine", Namespace: m.Namespace, Name: m.Name, UID: m.UID,
-		}},
-	}
+	claim := builder.HostClaim(m)
 	tn.create(claim)
-	facts := m.Name + infrav1.HardwareDataSuffix
-	tn.create(&bmov1alpha1.HardwareData{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: facts,
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: bmov1alpha1.GroupVersion.String(), Kind: "HostClaim", Name: claim.Name, UID: claim.UID, Controller: ptr.To(true),
-			}},
-			Annotations: map[string]string{
-				infrav1.HostNameAnnotation: "server-of-" + m.Name, infrav1.HostNamespaceAnnotation: "infra", infrav1.HostUIDAnnotation: "1234",
-			},
-		},
-		Spec: bmov1alpha1.HardwareDataSpec{HardwareDetails: &bmov1alpha1.HardwareDetails{
-			NIC: []bmov1alpha1.NIC{{Name: "eth0", MAC: "52:54:00:00:00:01"}},
-		}},
-	})
-	tn.status(claim, func() {
-		claim.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: "infra", Name: "server-of-" + m.Name}
-		claim.Status.HardwareData = &bmov1alpha1.ObjectReference{Namespace: tn.namespace, Name: facts}
-		meta.SetStatusCondition(&claim.Status.Conditions, metav1.Condition{
-			Type: bmov1alpha1.AssociatedCondition, Status: metav1.ConditionTrue, Reason: "BareMetalHostAssociated",
-		})
-	})
+	tn.publish(claim)
+}
+
+// publish plays the hostclaim manager for a claim: a server is bound to it, and its
+// facts are published.
+func (tn *tenant) publish(claim *bmov1alpha1.HostClaim) {
+	tn.create(builder.Published(claim, &bmov1alpha1.HardwareDetails{NIC: []bmov1alpha1.NIC{{Name: "eth0", MAC: "52:54:00:00:00:01"}}}))
+	tn.status(claim, func() { builder.Bind(claim) })
 }
 
 // claim makes the Metal3DataClaim of a machine, as the machine controller does.
 func (tn *tenant) claim(m *infrav1.Metal3Machine, template string) *infrav1.Metal3DataClaim {
-	claim := &infrav1.Metal3DataClaim{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: m.Name, Labels: m.Labels, Finalizers: []string{infrav1.MachineFinalizer},
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Machine", Name: m.Name, UID: m.UID, Controller: ptr.To(true),
-			}},
-		},
-		Spec: infrav1.Metal3DataClaimSpec{Template: &infrav1.Metal3ObjectRef{Name: template}},
-	}
+	claim := builder.DataClaim(m, template)
 	tn.create(claim)
 	return claim
 }
@@ -252,7 +212,7 @@ func (tn *tenant) rendered(owner *infrav1.Metal3Data, ref *corev1.SecretReferenc
 	secret := &corev1.Secret{}
 	tn.g.Expect(tn.get(ref.Name, secret)).To(gomega.Succeed())
 	tn.g.Expect(secret.Type).To(gomega.BeEquivalentTo(infrav1.RenderedSecretType))
-	tn.g.Expect(secret.Labels).To(gomega.HaveKeyWithValue(clusterv1.ClusterNameLabel, clusterName))
+	tn.g.Expect(secret.Labels).To(gomega.HaveKeyWithValue(clusterv1.ClusterNameLabel, owner.Labels[clusterv1.ClusterNameLabel]))
 	tn.g.Expect(metav1.IsControlledBy(secret, owner)).To(gomega.BeTrue())
 	var content map[string]any
 	tn.g.Expect(yaml.Unmarshal(secret.Data[key], &content)).To(gomega.Succeed())

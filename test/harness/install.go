@@ -19,6 +19,7 @@ package harness
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manager"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manifests"
 )
 
@@ -73,12 +75,49 @@ func (s *Server) InstallConfig(ctx context.Context, folder string, w Webhooks) e
 	return manifests.Apply(ctx, s.Client, objects)
 }
 
+// InstallManager installs the account, the roles and the webhooks, which it is to
+// serve at w, of a manager that others wrote. It returns whom the API server knows
+// the manager by. The CRDs are there already.
+func (s *Server) InstallManager(ctx context.Context, component string, w Webhooks) (user string, err error) {
+	rows, err := manager.Parse(component)
+	if err != nil {
+		return "", err
+	}
+	found, err := components.Lookup(component)
+	if err != nil {
+		return "", err
+	}
+	repo, err := components.FindRepo(".")
+	if err != nil {
+		return "", err
+	}
+	source, err := repo.Source(ctx, found[0])
+	if err != nil {
+		return "", err
+	}
+	objects, err := manifests.Render(filepath.Join(source, rows[0].Kustomization), rows[0].Variables)
+	if err != nil {
+		return "", err
+	}
+	workload, objects, err := manifests.Split(objects)
+	if err != nil {
+		return "", err
+	}
+	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "CustomResourceDefinition" })
+	if err := manifests.UseURLs(objects, w.endpoint); err != nil {
+		return "", err
+	}
+	account := Account{Namespace: workload.Namespace, Name: workload.ServiceAccount}
+	return account.User(), manifests.Apply(ctx, s.Client, objects)
+}
+
 // irrelevant says that an object of config/ means nothing to an API server without
 // Pods: it says neither who may do what nor what is admitted.
 func irrelevant(object *unstructured.Unstructured) bool {
 	return !slices.Contains([]string{
 		"Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding",
-		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration",
+		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
+		"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration",
 	}, object.GetKind())
 }
 

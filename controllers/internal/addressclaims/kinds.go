@@ -19,8 +19,10 @@ package addressclaims
 import (
 	"context"
 	"fmt"
+	"reflect"
 
 	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -66,18 +68,37 @@ func Kinds(waiting handler.MapFunc) []latekind.Kind {
 	}
 }
 
-// onClaim wakes the owner of a claim. A claim that goes may have been in the way
-// of another one of its name, so all that wait for an address look again.
+// onClaim wakes the owner of a claim that says anything new. A claim that goes may
+// have been in the way of another one of its name, so all that wait for an address
+// look again.
 func onClaim(waiting handler.MapFunc) handler.EventHandler {
 	owner, others := handler.EnqueueRequestsFromMapFunc(toOwner), handler.EnqueueRequestsFromMapFunc(waiting)
 	return handler.Funcs{
 		CreateFunc: owner.Create,
-		UpdateFunc: owner.Update,
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			if saysMore(e) {
+				owner.Update(ctx, e, queue)
+			}
+		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 			owner.Delete(ctx, e, queue)
 			others.Delete(ctx, e, queue)
 		},
 	}
+}
+
+// saysMore says whether more has changed than who holds the claim: its provider does
+// that first, in a write of its own.
+func saysMore(e event.UpdateEvent) bool {
+	said := func(o client.Object) any {
+		copied := o.DeepCopyObject()
+		if accessor, err := meta.Accessor(copied); err == nil {
+			accessor.SetFinalizers(nil)
+			accessor.SetResourceVersion("")
+		}
+		return copied
+	}
+	return !reflect.DeepEqual(said(e.ObjectOld), said(e.ObjectNew))
 }
 
 // stateChanges lets through pools that come or go, and those that may have an

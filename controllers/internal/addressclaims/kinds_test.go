@@ -22,6 +22,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -36,7 +37,7 @@ func request(name string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "tenant", Name: name}}
 }
 
-func claim(owners ...metav1.OwnerReference) client.Object {
+func claim(owners ...metav1.OwnerReference) *ipamv1alpha1.IPClaim {
 	return &ipamv1alpha1.IPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "server-pool", OwnerReferences: owners}}
 }
 
@@ -49,11 +50,17 @@ func TestOnClaim(t *testing.T) {
 			h.Create(ctx, event.CreateEvent{Object: o}, q)
 		}
 	}
-	updated := func(o client.Object) func(context.Context, handler.EventHandler, queue) {
+	updated := func(o *ipamv1alpha1.IPClaim, change func(*ipamv1alpha1.IPClaim)) func(context.Context, handler.EventHandler, queue) {
 		return func(ctx context.Context, h handler.EventHandler, q queue) {
-			h.Update(ctx, event.UpdateEvent{ObjectOld: o, ObjectNew: o}, q)
+			after := o.DeepCopy()
+			after.ResourceVersion += "0"
+			change(after)
+			h.Update(ctx, event.UpdateEvent{ObjectOld: o, ObjectNew: after}, q)
 		}
 	}
+	answer := func(c *ipamv1alpha1.IPClaim) { c.Status.Address = &corev1.ObjectReference{Name: "pool-10-0-0-1"} }
+	hold := func(c *ipamv1alpha1.IPClaim) { c.Finalizers = append(c.Finalizers, "provider") }
+	dying := func(c *ipamv1alpha1.IPClaim) { c.DeletionTimestamp = ptr.To(metav1.Now()) }
 	deleted := func(o client.Object) func(context.Context, handler.EventHandler, queue) {
 		return func(ctx context.Context, h handler.EventHandler, q queue) {
 			h.Delete(ctx, event.DeleteEvent{Object: o}, q)
@@ -64,9 +71,11 @@ func TestOnClaim(t *testing.T) {
 		want    []reconcile.Request
 	}{
 		"a claim that comes wakes its owner":                          {created(owned), []reconcile.Request{request("nodes-0")}},
-		"a claim that is answered wakes its owner":                    {updated(owned), []reconcile.Request{request("nodes-0")}},
+		"a claim that is answered wakes its owner":                    {updated(owned, answer), []reconcile.Request{request("nodes-0")}},
+		"a claim that somebody deletes wakes its owner":               {updated(owned, dying), []reconcile.Request{request("nodes-0")}},
+		"a claim that its provider takes hold of wakes nobody":        {updated(owned, hold), nil},
 		"a claim that goes wakes its owner and those that wait":       {deleted(owned), []reconcile.Request{request("nodes-0"), request("waiting")}},
-		"the claim of a user wakes nobody while it stays":             {updated(claim()), nil},
+		"the claim of a user wakes nobody while it stays":             {updated(claim(), answer), nil},
 		"the claim of a user wakes those that wait when it goes away": {deleted(claim()), []reconcile.Request{request("waiting")}},
 	}
 	for name, tc := range tests {

@@ -35,6 +35,11 @@ import (
 type Client struct {
 	client.WithWatch
 
+	// IndexedOnly refuses lists that go by no index: a reconciler that scans a
+	// namespace costs the more the more there is. Only whether there is anything
+	// at all may be asked for, with a limit of one.
+	IndexedOnly bool
+
 	indexes map[string]client.IndexerFunc
 }
 
@@ -65,7 +70,10 @@ func (c *Client) IndexField(_ context.Context, o client.Object, field string, ex
 // List lists what the options select, by indexes too.
 func (c *Client) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	o := (&client.ListOptions{}).ApplyOptions(options)
-	if o.FieldSelector == nil {
+	switch {
+	case o.FieldSelector == nil && c.IndexedOnly && o.Limit != 1:
+		return fmt.Errorf("list of %T without an index: select by client.MatchingFields", list)
+	case o.FieldSelector == nil:
 		return c.WithWatch.List(ctx, list, o)
 	}
 	wanted := o.FieldSelector.Requirements()

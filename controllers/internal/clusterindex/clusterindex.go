@@ -14,9 +14,9 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package clusterindex answers one question: which machines belong to a
-// Cluster? It indexes Machines by what their spec says and Metal3Machines by
-// their label, under one name, so that nobody has to scan a namespace.
+// Package clusterindex answers one question: which machines, and which data of
+// theirs, belong to a Cluster? It indexes Machines by what their spec says and our
+// own kinds by their label, under one name, so that nobody has to scan a namespace.
 package clusterindex
 
 import (
@@ -29,8 +29,8 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
 
-// Field is the name of the index, on Machines as on Metal3Machines. Its value
-// is the name of the Cluster; list within its namespace.
+// Field is the name of the index, on Machines as on Metal3Machines, Metal3DataClaims
+// and Metal3Datas. Its value is the name of the Cluster; list within its namespace.
 const Field = "hostclaim.clusterName"
 
 // Setup adds the indexes.
@@ -38,8 +38,10 @@ func Setup(ctx context.Context, indexer client.FieldIndexer) error {
 	if err := indexer.IndexField(ctx, &clusterv1.Machine{}, Field, ofMachine); err != nil {
 		return fmt.Errorf("index Machines by Cluster: %w", err)
 	}
-	if err := indexer.IndexField(ctx, &infrav1.Metal3Machine{}, Field, ofMetal3Machine); err != nil {
-		return fmt.Errorf("index Metal3Machines by Cluster: %w", err)
+	for _, kind := range []client.Object{&infrav1.Metal3Machine{}, &infrav1.Metal3DataClaim{}, &infrav1.Metal3Data{}} {
+		if err := indexer.IndexField(ctx, kind, Field, byLabel); err != nil {
+			return fmt.Errorf("index %T by Cluster: %w", kind, err)
+		}
 	}
 	return nil
 }
@@ -51,7 +53,7 @@ func ofMachine(o client.Object) []string {
 	return nil
 }
 
-func ofMetal3Machine(o client.Object) []string {
+func byLabel(o client.Object) []string {
 	if name := o.GetLabels()[clusterv1.ClusterNameLabel]; name != "" {
 		return []string{name}
 	}

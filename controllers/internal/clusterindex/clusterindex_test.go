@@ -31,8 +31,8 @@ func TestIndexes(t *testing.T) {
 	tests := map[string]struct{ got, want []string }{
 		"a Machine by its spec":         {ofMachine(&clusterv1.Machine{Spec: clusterv1.MachineSpec{ClusterName: "a"}}), []string{"a"}},
 		"a Machine not by its label":    {ofMachine(&clusterv1.Machine{ObjectMeta: labeled}), nil},
-		"a Metal3Machine by its label":  {ofMetal3Machine(&infrav1.Metal3Machine{ObjectMeta: labeled}), []string{"a"}},
-		"a Metal3Machine of no Cluster": {ofMetal3Machine(&infrav1.Metal3Machine{}), nil},
+		"a Metal3Machine by its label":  {byLabel(&infrav1.Metal3Machine{ObjectMeta: labeled}), []string{"a"}},
+		"a Metal3Machine of no Cluster": {byLabel(&infrav1.Metal3Machine{}), nil},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

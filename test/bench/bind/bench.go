@@ -17,14 +17,15 @@ limitations under the License.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/test/bench/report"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/bench/bind/room"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/bench/program"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/bench/site"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
@@ -32,46 +33,41 @@ import (
 // bench is one run.
 type bench struct {
 	plan
-	program string
-	args    []string
-	report  *report.Report
-	err     error
+	*program.Run
 
-	site    *site.Site
+	program site.Program
+	site    *room.Room
 	manager *site.Manager
-	folder  string
 	// hosts is how many there are, bound how many of them have a claim.
 	hosts, bound int
 }
 
-func (b *bench) run(ctx context.Context, server *harness.Server) (err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	if b.folder, err = os.MkdirTemp("", "bench-bind-"); err != nil {
-		return err
+func measure(ctx context.Context, run *program.Run) (err error) {
+	b := &bench{plan: plans[run.Size], Run: run}
+	b.idle = cmp.Or(run.Idle, b.idle)
+	b.program = site.Program{
+		Name: "hostclaim-manager", Path: run.Manager, User: harness.HostClaimAccount().User(),
+		Args: append([]string{"--webhook-port=0"}, run.ManagerArgs...),
 	}
-	if b.program == "" {
-		if b.program, err = site.BuildManager(ctx, b.folder); err != nil {
+	if run.Manager == "" {
+		if b.program.Path, err = site.Build(ctx, run.Folder, b.program.Name, "./cmd/hostclaim-manager"); err != nil {
 			return err
 		}
 	}
-	if b.site, err = site.Open(ctx, server); err != nil {
+	if b.site, err = room.Open(ctx, run.Server); err != nil {
 		return err
 	}
 	if err := b.startManager(ctx); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.manager.Stop()) }()
-	if err := b.measureAll(ctx); err != nil {
-		return fmt.Errorf("%w (log of the manager: %s)", err, b.folder)
-	}
-	return os.RemoveAll(b.folder)
+	return b.measureAll(ctx)
 }
 
 func (b *bench) startManager(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, b.patience)
 	defer cancel()
-	started, err := b.site.StartManager(ctx, b.program, b.folder, b.args...)
+	started, err := b.site.StartManager(ctx, b.program, b.Folder)
 	if err == nil {
 		b.manager = started
 	}
@@ -85,7 +81,7 @@ func (b *bench) measureAll(ctx context.Context) error {
 	last := len(b.pools) - 1
 	for i, size := range b.pools {
 		if i == last {
-			if err := inTurn(ctx, b.crowd, b.idleness); err != nil {
+			if err := program.InTurn(ctx, b.crowd, b.idleness); err != nil {
 				return err
 			}
 		}
@@ -95,18 +91,9 @@ func (b *bench) measureAll(ctx context.Context) error {
 		}
 		cost = append(cost, median)
 	}
-	b.report.Expect(fmt.Sprintf("cost of a bind, worst pool over best, %d to %d hosts", b.pools[0], b.pools[last]),
+	b.Figures.Expect(fmt.Sprintf("cost of a bind, worst pool over best, %d to %d hosts", b.pools[0], b.pools[last]),
 		slices.Max(cost)/slices.Min(cost), "times", 1.5)
-	return inTurn(ctx, b.lateOneByOne, b.lateTogether, b.memory)
-}
-
-func inTurn(ctx context.Context, parts ...func(context.Context) error) error {
-	for _, part := range parts {
-		if err := part(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
+	return program.InTurn(ctx, b.lateOneByOne, b.lateTogether, b.memory)
 }
 
 // grow adds hosts until there are so many, and waits until everybody knows them.
@@ -115,25 +102,7 @@ func (b *bench) grow(ctx context.Context, size int) error {
 	if err := b.site.AddHosts(ctx, b.hosts, size); err != nil {
 		return err
 	}
-	b.say("%d hosts made in %s", max(size-b.hosts, 0), time.Since(begun).Round(time.Millisecond))
+	program.Say("%d hosts made in %s", max(size-b.hosts, 0), time.Since(begun).Round(time.Millisecond))
 	b.hosts = max(size, b.hosts)
 	return b.site.Quiet(ctx, b.quiet)
-}
-
-// say tells whoever waits how far it is.
-func (b *bench) say(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "%s "+format+"\n", append([]any{time.Now().Format(time.TimeOnly)}, args...)...)
-}
-
-// requests returns what has been asked for since a count, per bind.
-func (b *bench) requests(ctx context.Context, before map[string]float64, binds int) (map[string]float64, float64, error) {
-	after, err := b.site.Requests(ctx)
-	each, sum := map[string]float64{}, 0.0
-	for name, count := range after {
-		if made := (count - before[name]) / float64(binds); made > 0 {
-			each[name] = made
-			sum += made
-		}
-	}
-	return each, sum, err
 }

@@ -24,8 +24,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/test/bench/bind/room"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/bench/report"
-	"github.com/metal3-io/cluster-api-provider-metal3/test/bench/site"
 )
 
 // lateOneByOne lets hosts become free under waiting claims at a steady pace. Of the
@@ -39,19 +39,19 @@ func (b *bench) lateOneByOne(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	each, _, err := b.requests(ctx, before, b.late)
+	each, _, err := b.site.RequestsSince(ctx, before, b.late)
 	name := fmt.Sprintf("host becomes available among %d until it is claimed", b.hosts)
-	b.report.Add(name+", median", 1000*seconds(report.Quantile(took, 0.5)), "ms")
-	b.report.Expect(name+", p99", 1000*seconds(report.Quantile(took, 0.99)), "ms", 1000)
-	b.report.Add("    LIST baremetalhosts", each["LIST baremetalhosts"], "")
+	b.Figures.Add(name+", median", 1000*seconds(report.Quantile(took, 0.5)), "ms")
+	b.Figures.Expect(name+", p99", 1000*seconds(report.Quantile(took, 0.99)), "ms", 1000)
+	b.Figures.Add("    LIST baremetalhosts", each["LIST baremetalhosts"], "")
 	return err
 }
 
 // lateTogether lets as many hosts become free as fast as hostsim can.
 func (b *bench) lateTogether(ctx context.Context) error {
 	took, err := b.lateHosts(ctx, "together", 0)
-	b.report.Add(fmt.Sprintf("  the same with %d at once, median", b.late), 1000*seconds(report.Quantile(took, 0.5)), "ms")
-	b.report.Add(fmt.Sprintf("  the same with %d at once, p99", b.late), 1000*seconds(report.Quantile(took, 0.99)), "ms")
+	b.Figures.Add(fmt.Sprintf("  the same with %d at once, median", b.late), 1000*seconds(report.Quantile(took, 0.5)), "ms")
+	b.Figures.Add(fmt.Sprintf("  the same with %d at once, p99", b.late), 1000*seconds(report.Quantile(took, 0.99)), "ms")
 	return err
 }
 
@@ -60,12 +60,12 @@ func (b *bench) lateTogether(ctx context.Context) error {
 func (b *bench) lateHosts(ctx context.Context, name string, every time.Duration) ([]time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.patience)
 	defer cancel()
-	labels := map[string]string{site.LateLabel: name}
+	labels := map[string]string{room.LateLabel: name}
 	claims, _, err := b.site.AddClaims(ctx, name, b.late, labels)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := b.site.Claims.Await(ctx, site.Explained, claims...); err != nil {
+	if _, err := b.site.Claims.Await(ctx, room.Explained, claims...); err != nil {
 		return nil, err
 	}
 	if err := b.site.Quiet(ctx, b.quiet); err != nil {
@@ -73,7 +73,7 @@ func (b *bench) lateHosts(ctx context.Context, name string, every time.Duration)
 	}
 	hosts := make([]types.NamespacedName, b.late)
 	for n := range b.late {
-		host := site.NewHost(fmt.Sprintf("late-%s-%05d", name, n), labels)
+		host := room.NewHost(fmt.Sprintf("late-%s-%05d", name, n), labels)
 		hosts[n] = client.ObjectKeyFromObject(host)
 		if err := b.site.Create(ctx, host); err != nil {
 			return nil, err
@@ -82,13 +82,13 @@ func (b *bench) lateHosts(ctx context.Context, name string, every time.Duration)
 			<-time.After(every)
 		}
 	}
-	if _, err := b.site.Hosts.Await(ctx, site.Claimed, hosts...); err != nil {
+	if _, err := b.site.Hosts.Await(ctx, room.Claimed, hosts...); err != nil {
 		return nil, err
 	}
 	b.bound += b.late
 	took := make([]time.Duration, b.late)
 	for n, host := range hosts {
-		took[n] = b.site.Hosts.At(site.Claimed, host).Sub(b.site.Hosts.At(site.Available, host))
+		took[n] = b.site.Hosts.At(room.Claimed, host).Sub(b.site.Hosts.At(room.Available, host))
 	}
 	return took, nil
 }

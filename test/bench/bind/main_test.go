@@ -16,33 +16,19 @@ limitations under the License.
 
 package main
 
-import (
-	"strings"
-	"testing"
-
-	"k8s.io/klog/v2"
-	ctrl "sigs.k8s.io/controller-runtime"
-)
+import "testing"
 
 // TestSmallRun checks that everything is measured; the numbers of so small a run
 // mean nothing.
 func TestSmallRun(t *testing.T) {
-	ctrl.SetLogger(klog.Background())
-	figures, err := measure(t.Context(), plans["small"], "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]bool{}
-	for _, figure := range figures.Figures {
-		got[strings.TrimSpace(figure.Name)] = figure.Value > 0
-	}
+	got := benchmark().Small(t)
 	for _, name := range []string{
 		"one bind, 10 hosts, median", "one bind, 60 hosts, requests", "10 claims on 20 hosts, until all are bound",
 		"PATCH baremetalhosts", "one claim told why it has no host, 60 hosts, median",
 		"host becomes available among 60 until it is claimed, p99", "the same with 3 at once, p99",
 		"memory of the manager, 66 hosts, 22 bound", "after a restart",
 	} {
-		if !got[name] {
+		if got[name] <= 0 {
 			t.Errorf("no figure for %q", name)
 		}
 	}

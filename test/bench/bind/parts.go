@@ -19,12 +19,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/test/bench/bind/room"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/bench/program"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/bench/report"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/bench/site"
 )
@@ -45,7 +45,7 @@ func (b *bench) oneByOne(ctx context.Context, size int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	binds, err := b.sequence(ctx, fmt.Sprintf("one-%d", size), b.sequential, site.Bound, nil)
+	binds, err := b.sequence(ctx, fmt.Sprintf("one-%d", size), b.sequential, room.Bound, nil)
 	if err != nil {
 		return 0, err
 	}
@@ -53,7 +53,7 @@ func (b *bench) oneByOne(ctx context.Context, size int) (float64, error) {
 	if err := b.site.Quiet(ctx, b.quiet); err != nil {
 		return 0, err
 	}
-	_, each, err := b.requests(ctx, before, b.sequential)
+	_, each, err := b.site.RequestsSince(ctx, before, b.sequential)
 	if err != nil {
 		return 0, err
 	}
@@ -61,16 +61,16 @@ func (b *bench) oneByOne(ctx context.Context, size int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	told, err := b.sequence(ctx, fmt.Sprintf("none-%d", size), b.explained, site.Explained, map[string]string{"rack": "nowhere"})
+	told, err := b.sequence(ctx, fmt.Sprintf("none-%d", size), b.explained, room.Explained, map[string]string{"rack": "nowhere"})
 	if err != nil {
 		return 0, err
 	}
 	median := seconds(report.Quantile(binds, 0.5))
-	b.report.Add(fmt.Sprintf("one bind, %d hosts, median", size), 1000*median, "ms")
-	b.report.Add(fmt.Sprintf("one bind, %d hosts, p99", size), 1000*seconds(report.Quantile(binds, 0.99)), "ms")
-	b.report.Add(fmt.Sprintf("one bind, %d hosts, processor time of the manager", size), 1000*seconds(busy-cpu)/float64(b.sequential), "ms")
-	b.report.Add(fmt.Sprintf("one bind, %d hosts, requests", size), each, "")
-	b.report.Add(fmt.Sprintf("one claim told why it has no host, %d hosts, median", size), 1000*seconds(report.Quantile(told, 0.5)), "ms")
+	b.Figures.Add(fmt.Sprintf("one bind, %d hosts, median", size), 1000*median, "ms")
+	b.Figures.Add(fmt.Sprintf("one bind, %d hosts, p99", size), 1000*seconds(report.Quantile(binds, 0.99)), "ms")
+	b.Figures.Add(fmt.Sprintf("one bind, %d hosts, processor time of the manager", size), 1000*seconds(busy-cpu)/float64(b.sequential), "ms")
+	b.Figures.Add(fmt.Sprintf("one bind, %d hosts, requests", size), each, "")
+	b.Figures.Add(fmt.Sprintf("one claim told why it has no host, %d hosts, median", size), 1000*seconds(report.Quantile(told, 0.5)), "ms")
 	return median, nil
 }
 
@@ -79,7 +79,7 @@ func (b *bench) oneByOne(ctx context.Context, size int) (float64, error) {
 func (b *bench) sequence(ctx context.Context, prefix string, count int, mark site.Mark, labels map[string]string) ([]time.Duration, error) {
 	var took []time.Duration
 	for n := range count {
-		claim := site.NewClaim(prefix, n, labels)
+		claim := room.NewClaim(prefix, n, labels)
 		begun := time.Now()
 		if err := b.site.Create(ctx, claim); err != nil {
 			return nil, err
@@ -89,7 +89,7 @@ func (b *bench) sequence(ctx context.Context, prefix string, count int, mark sit
 			return nil, err
 		}
 		took = append(took, at.Sub(begun))
-		if mark == site.Explained {
+		if mark == room.Explained {
 			if err := b.site.Delete(ctx, claim); err != nil {
 				return nil, err
 			}
@@ -113,20 +113,17 @@ func (b *bench) crowd(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	last, err := b.site.Claims.Await(ctx, site.Bound, claims...)
+	last, err := b.site.Claims.Await(ctx, room.Bound, claims...)
 	if err != nil {
 		return err
 	}
 	b.bound += b.crowdClaims
-	b.report.Expect(fmt.Sprintf("%d claims on %d hosts, until all are bound", b.crowdClaims, b.crowdHosts), seconds(last.Sub(begun)), "s", 60)
+	b.Figures.Expect(fmt.Sprintf("%d claims on %d hosts, until all are bound", b.crowdClaims, b.crowdHosts), seconds(last.Sub(begun)), "s", 60)
 	if err := b.site.Quiet(ctx, b.quiet); err != nil {
 		return err
 	}
-	each, sum, err := b.requests(ctx, before, b.crowdClaims)
-	b.report.Add("  requests for each of them", sum, "")
-	for _, name := range slices.Sorted(maps.Keys(each)) {
-		b.report.Add("    "+name, each[name], "")
-	}
+	each, sum, err := b.site.RequestsSince(ctx, before, b.crowdClaims)
+	program.AddRequests(b.Figures, "requests for each of them", each, sum)
 	return err
 }
 
@@ -135,19 +132,7 @@ func (b *bench) idleness(ctx context.Context) error {
 	if err := b.site.Quiet(ctx, b.quiet); err != nil {
 		return err
 	}
-	before, err := b.manager.Reconciles(ctx)
-	if err != nil {
-		return err
-	}
-	b.say("idle for %s", b.idle)
-	select {
-	case <-time.After(b.idle):
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	after, err := b.manager.Reconciles(ctx)
-	b.report.Expect(fmt.Sprintf("reconciles in %s with %d bound claims", b.idle, b.bound), after-before, "", 0)
-	return err
+	return b.WatchIdle(ctx, b.manager, b.idle, fmt.Sprintf("%d bound claims", b.bound))
 }
 
 // memory looks at the manager as it is, and at one that has just started.
@@ -161,8 +146,8 @@ func (b *bench) memory(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.report.Expect(name, now, "MiB", 250)
-	b.report.Add("  at most until then", peak, "MiB")
+	b.Figures.Expect(name, now, "MiB", 250)
+	b.Figures.Add("  at most until then", peak, "MiB")
 	if err := b.manager.Stop(); err != nil {
 		return err
 	}
@@ -173,8 +158,8 @@ func (b *bench) memory(ctx context.Context) error {
 		return err
 	}
 	now, peak, err = b.manager.Memory()
-	b.report.Expect("  after a restart", now, "MiB", 250)
-	b.report.Add("  at most during the restart", peak, "MiB")
+	b.Figures.Expect("  after a restart", now, "MiB", 250)
+	b.Figures.Add("  at most during the restart", peak, "MiB")
 	return err
 }
 

@@ -16,11 +16,7 @@ limitations under the License.
 
 package main
 
-import (
-	"os"
-	"strings"
-	"time"
-)
+import "time"
 
 // plan says how much of everything is measured.
 type plan struct {
@@ -56,18 +52,4 @@ var plans = map[string]plan{
 		pools: []int{10, 60}, sequential: 3, explained: 2, crowdHosts: 20, crowdClaims: 10,
 		late: 3, lateEvery: 10 * time.Millisecond, idle: time.Second, quiet: 200 * time.Millisecond, patience: time.Minute,
 	},
-}
-
-// cpuModel is what the machine says of its processor.
-func cpuModel() string {
-	text, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return "unknown processor"
-	}
-	for line := range strings.Lines(string(text)) {
-		if name, value, found := strings.Cut(line, ":"); found && strings.TrimSpace(name) == "model name" {
-			return strings.TrimSpace(value)
-		}
-	}
-	return "unknown processor"
 }

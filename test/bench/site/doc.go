@@ -14,10 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package site is what a benchmark measures on: a real API server with hosts and
-// tenants, the hostclaim manager as a process of its own, and clocks on both.
+// Package site is what a benchmark measures on: a real API server, managers as
+// processes of their own, and clocks and counters on both.
 //
-// Hosts are made as they are after their inspection, about 8 KiB each with their
-// HardwareData, and played by hostsim from then on. What a figure means is not
-// known here.
+// It makes no objects, and what a figure means is not known here.
 package site

@@ -36,51 +36,63 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
-	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
-// Manager is a hostclaim manager in a process of its own.
+// Program is a manager that can be started. It must have the flags that managers
+// of Cluster API have.
+type Program struct {
+	// Name is that of its files.
+	Name string
+	// Path is the program itself.
+	Path string
+	// User is whom the API server knows it by.
+	User string
+	// Args come after those that say where it works and how it is watched.
+	Args []string
+}
+
+// Manager is a manager in a process of its own.
 type Manager struct {
 	command     *exec.Cmd
 	diagnostics string
 	ended       chan error
 }
 
-// BuildManager compiles the hostclaim manager of this repository into a folder.
-func BuildManager(ctx context.Context, folder string) (string, error) {
+// Build compiles a program of this repository into a folder.
+func Build(ctx context.Context, folder, name, pkg string) (string, error) {
 	repo, err := components.FindRepo(".")
 	if err != nil {
 		return "", err
 	}
-	program := filepath.Join(folder, "hostclaim-manager")
-	build := exec.CommandContext(ctx, "go", "build", "-C", repo.Path(), "-o", program, "./cmd/hostclaim-manager")
+	program := filepath.Join(folder, name)
+	build := exec.CommandContext(ctx, "go", "build", "-C", repo.Path(), "-o", program, pkg)
 	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the hostclaim manager: %w\n%s", err, out)
+		return "", fmt.Errorf("build %s: %w\n%s", name, err, out)
 	}
 	return program, nil
 }
 
-// StartManager runs a program as the hostclaim manager, under its own account, and
-// returns when it is ready. Logs and kubeconfig go to the folder.
-func (s *Site) StartManager(ctx context.Context, program, folder string, args ...string) (*Manager, error) {
-	kubeconfig := filepath.Join(folder, "kubeconfig")
-	if err := s.writeKubeconfig(kubeconfig); err != nil {
+// StartManager runs a program and returns when its controllers are at work. Its
+// log and its kubeconfig go to the folder.
+func (s *Site) StartManager(ctx context.Context, p Program, folder string) (*Manager, error) {
+	kubeconfig := filepath.Join(folder, p.Name+".kubeconfig")
+	if err := s.writeKubeconfig(kubeconfig, p.User); err != nil {
 		return nil, err
 	}
 	health, diagnostics, err := freeAddresses(ctx)
 	if err != nil {
 		return nil, err
 	}
-	log, err := os.Create(filepath.Join(folder, "manager.log"))
+	log, err := os.Create(filepath.Join(folder, p.Name+".log"))
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = log.Close() }()
 	m := &Manager{diagnostics: diagnostics, ended: make(chan error, 1)}
-	m.command = exec.Command(program, append([]string{
-		"--kubeconfig=" + kubeconfig, "--webhook-port=0", "--health-addr=" + health,
+	m.command = exec.Command(p.Path, append([]string{
+		"--kubeconfig=" + kubeconfig, "--health-addr=" + health,
 		"--diagnostics-address=" + diagnostics, "--insecure-diagnostics",
-	}, args...)...)
+	}, p.Args...)...)
 	m.command.Stdout, m.command.Stderr = log, log
 	if err := m.command.Start(); err != nil {
 		return nil, err
@@ -112,10 +124,28 @@ func (m *Manager) url() string { return "http://" + m.diagnostics + "/metrics" }
 
 // Reconciles is how many passes all controllers of the manager have made.
 func (m *Manager) Reconciles(ctx context.Context) (float64, error) {
-	samples, err := scrape(ctx, http.DefaultClient, m.url(), "controller_runtime_reconcile_total")
+	return m.sum(ctx, "controller_runtime_reconcile_total", func(map[string]string) bool { return true })
+}
+
+// ReconcilesOf is how many passes one controller has made.
+func (m *Manager) ReconcilesOf(ctx context.Context, controller string) (float64, error) {
+	return m.sum(ctx, "controller_runtime_reconcile_total",
+		func(labels map[string]string) bool { return labels["controller"] == controller })
+}
+
+// Sent is how many requests the manager has sent to the API server and had
+// answered, those that open watches among them.
+func (m *Manager) Sent(ctx context.Context) (float64, error) {
+	return m.sum(ctx, "rest_client_requests_total", func(map[string]string) bool { return true })
+}
+
+func (m *Manager) sum(ctx context.Context, metric string, wanted func(labels map[string]string) bool) (float64, error) {
+	samples, err := scrape(ctx, http.DefaultClient, m.url(), metric)
 	var sum float64
 	for _, sample := range samples {
-		sum += sample.Value
+		if wanted(sample.Labels) {
+			sum += sample.Value
+		}
 	}
 	return sum, err
 }
@@ -171,8 +201,8 @@ func (m *Manager) Stop() error {
 	return <-m.ended
 }
 
-// writeKubeconfig lets whoever has it act as the manager's account.
-func (s *Site) writeKubeconfig(path string) error {
+// writeKubeconfig lets whoever has it act as the user.
+func (s *Site) writeKubeconfig(path, user string) error {
 	config := s.Server.Config
 	base, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
@@ -182,7 +212,7 @@ func (s *Site) writeKubeconfig(path string) error {
 	return clientcmd.WriteToFile(clientcmdapi.Config{
 		Clusters: map[string]*clientcmdapi.Cluster{name: {Server: base.String(), CertificateAuthorityData: config.CAData}},
 		AuthInfos: map[string]*clientcmdapi.AuthInfo{name: {
-			ClientCertificateData: config.CertData, ClientKeyData: config.KeyData, Impersonate: harness.HostClaimAccount().User(),
+			ClientCertificateData: config.CertData, ClientKeyData: config.KeyData, Impersonate: user,
 		}},
 		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name}},
 		CurrentContext: name,

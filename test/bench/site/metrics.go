@@ -24,6 +24,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/client-go/rest"
 )
@@ -76,25 +77,58 @@ func scrape(ctx context.Context, c *http.Client, url, name string) ([]Sample, er
 
 // Requests counts the requests that the API server has answered by verb, resource
 // and what became of them: "PATCH hostclaims/status", "GET secrets (403)". Watches
-// and what is not of Metal3, its secrets and its namespaces are left out, and so are
-// the requests by which this process makes claims, and hostsim writes status.
+// are left out, and so is what does not count.
 func (s *Site) Requests(ctx context.Context) (map[string]float64, error) {
 	samples, err := s.answered(ctx)
 	out := map[string]float64{}
 	for _, sample := range samples {
-		if name := requestName(sample.Labels); name != "" && !ours[strings.TrimSuffix(name, " (409)")] {
+		if name := s.requestName(sample.Labels); name != "" && !s.ours[strings.TrimSuffix(name, " (409)")] {
 			out[name] += sample.Value
 		}
 	}
 	return out, err
 }
 
-// total is how many requests of whomever were answered that Requests could count.
+// RequestsSince is what Requests has grown by, for each of so many things that were
+// done meanwhile, and the sum of that.
+func (s *Site) RequestsSince(ctx context.Context, before map[string]float64, done int) (map[string]float64, float64, error) {
+	after, err := s.Requests(ctx)
+	each, sum := map[string]float64{}, 0.0
+	for name, count := range after {
+		if made := (count - before[name]) / float64(done); made > 0 {
+			each[name] = made
+			sum += made
+		}
+	}
+	return each, sum, err
+}
+
+// Quiet returns when nobody has asked the API server for anything that counts, or
+// that the benchmark asks for itself, for some time.
+func (s *Site) Quiet(ctx context.Context, period time.Duration) error {
+	tick := time.NewTicker(period)
+	defer tick.Stop()
+	for before := -1.0; ; {
+		now, err := s.total(ctx)
+		if err != nil || now == before {
+			return err
+		}
+		before = now
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// total is how many requests of whomever were answered that concern the counted
+// resources.
 func (s *Site) total(ctx context.Context) (float64, error) {
 	samples, err := s.answered(ctx)
 	var sum float64
 	for _, sample := range samples {
-		if requestName(sample.Labels) != "" {
+		if s.requestName(sample.Labels) != "" {
 			sum += sample.Value
 		}
 	}
@@ -113,18 +147,9 @@ func (s *Site) answered(ctx context.Context) ([]Sample, error) {
 	return scrape(ctx, c, base.JoinPath("metrics").String(), "apiserver_request_total")
 }
 
-// counted are the resources whose requests are the business of claims.
-var counted = map[string]bool{
-	"hostclaims": true, "baremetalhosts": true, "hostdeploypolicies": true, "hardwaredata": true,
-	"secrets": true, "namespaces": true, "events": true,
-}
-
-// ours are the requests of the benchmark itself.
-var ours = map[string]bool{"POST hostclaims": true, "DELETE hostclaims": true, "PATCH baremetalhosts/status": true}
-
-func requestName(labels map[string]string) string {
+func (s *Site) requestName(labels map[string]string) string {
 	resource := labels["resource"]
-	if !counted[resource] || labels["verb"] == "WATCH" {
+	if !s.counted[resource] || labels["verb"] == "WATCH" {
 		return ""
 	}
 	if sub := labels["subresource"]; sub != "" {

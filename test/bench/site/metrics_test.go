@@ -55,9 +55,10 @@ func TestRequestName(t *testing.T) {
 		"leaves out what others do":     {map[string]string{"verb": "GET", "resource": "leases", "code": "200"}, ""},
 		"leaves out what has no object": {map[string]string{"verb": "GET", "code": "200"}, ""},
 	}
+	site := &Site{counted: set([]string{"secrets", "hostclaims"})}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := requestName(tc.labels); got != tc.want {
+			if got := site.requestName(tc.labels); got != tc.want {
 				t.Errorf("requestName() = %q, want %q", got, tc.want)
 			}
 		})

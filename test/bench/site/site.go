@@ -18,98 +18,93 @@ package site
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"time"
 
-	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
-	"github.com/metal3-io/cluster-api-provider-metal3/test/hostsim/host"
 )
 
-const (
-	// Infra is the namespace of all hosts.
-	Infra = "bench-infra"
-	// tenants is how many namespaces the claims are spread over.
-	tenants = 10
-)
+// writers is how many requests are under way at a time when much is made at once.
+const writers = 16
 
-// Site is one cluster. Its client is not limited.
+// Site is one cluster. Its client is the administrator's and is not limited.
 type Site struct {
 	client.WithWatch
 	Server *harness.Server
-	// Claims and Hosts note when something was first seen.
-	Claims, Hosts *Timeline
+
+	counted, ours map[string]bool
 }
 
-// Open prepares the cluster of the server: namespaces, a policy that admits every
-// tenant, the rights of the manager, and hostsim. It ends with ctx.
-func Open(ctx context.Context, server *harness.Server) (*Site, error) {
+// Counting says which requests count.
+type Counting struct {
+	// Resources are those whose requests are the business of the benchmark.
+	Resources []string
+	// Ours are the requests by which the benchmark itself makes objects or plays
+	// somebody: "POST hostclaims". They show that something happens, and no more.
+	Ours []string
+}
+
+// Open is the way into the cluster of the server.
+func Open(server *harness.Server, counting Counting) (*Site, error) {
 	config := rest.CopyConfig(server.Config)
 	config.QPS = -1
 	c, err := client.NewWithWatch(config, client.Options{Scheme: server.Scheme})
 	if err != nil {
 		return nil, err
 	}
-	s := &Site{WithWatch: c, Server: server, Claims: newTimeline(), Hosts: newTimeline()}
-	if err := errors.Join(s.furnish(ctx), s.startHostsim(ctx, config)); err != nil {
-		return nil, err
-	}
-	return s, s.watch(ctx)
+	return &Site{WithWatch: c, Server: server, counted: set(counting.Resources), ours: set(counting.Ours)}, nil
 }
 
-// Tenant is the namespace of the n-th claim.
-func Tenant(n int) string {
-	return fmt.Sprintf("bench-tenant-%d", n%tenants)
+func set(names []string) map[string]bool {
+	out := map[string]bool{}
+	for _, name := range names {
+		out[name] = true
+	}
+	return out
 }
 
-func (s *Site) furnish(ctx context.Context) error {
-	account := harness.HostClaimAccount()
-	if err := s.Server.InstallRoles(ctx, account); err != nil {
-		return fmt.Errorf("install the roles: %w", err)
+// InParallel calls a function for each number from the first to before the last,
+// for several at a time.
+func InParallel(ctx context.Context, first, last int, do func(context.Context, int) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(writers)
+	for n := first; n < last; n++ {
+		group.Go(func() error { return do(ctx, n) })
 	}
-	rights := map[string]string{Infra: "hostclaim-host-secrets"}
-	var names []string
-	for n := range tenants {
-		names = append(names, Tenant(n))
-		rights[Tenant(n)] = "hostclaim-source-secrets"
-	}
-	for namespace, role := range rights {
-		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
-		if err := errors.Join(s.Create(ctx, ns), s.Server.Bind(ctx, account, namespace, role)); err != nil {
-			return err
-		}
-	}
-	return s.Create(ctx, &bmov1alpha1.HostDeployPolicy{
-		ObjectMeta: metav1.ObjectMeta{Namespace: Infra, Name: "tenants"},
-		Spec:       bmov1alpha1.HostDeployPolicySpec{HostClaimNamespaces: &bmov1alpha1.HostClaimNamespaces{Names: names}},
-	})
+	return group.Wait()
 }
 
-// startHostsim plays the hosts in this process, without delays.
-func (s *Site) startHostsim(ctx context.Context, config *rest.Config) error {
-	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme: s.Server.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
-	})
+// Follow shows every change of a kind to a function until ctx ends. A benchmark
+// makes its objects after that, so nothing is listed.
+func (s *Site) Follow(ctx context.Context, list client.ObjectList, see func(object any, now time.Time), options ...client.ListOption) error {
+	stream, err := s.Watch(ctx, list, options...)
 	if err != nil {
-		return err
+		return fmt.Errorf("watch %T: %w", list, err)
 	}
-	if err := host.New(nil).SetupWithManager(mgr); err != nil {
-		return err
-	}
-	go func() {
-		if err := mgr.Start(ctx); err != nil {
-			ctrl.Log.Error(err, "hostsim has ended")
-		}
-	}()
-	if !mgr.GetCache().WaitForCacheSync(ctx) {
-		return errors.New("hostsim does not see the hosts")
-	}
+	go s.follow(ctx, stream, see, func() (watch.Interface, error) { return s.Watch(ctx, list, options...) })
 	return nil
+}
+
+// follow reads a stream. One that breaks is opened again from now on; what passed
+// meanwhile is seen with the object's next change.
+func (s *Site) follow(ctx context.Context, stream watch.Interface, see func(any, time.Time), again func() (watch.Interface, error)) {
+	for {
+		for event := range stream.ResultChan() {
+			see(event.Object, time.Now())
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		var err error
+		if stream, err = again(); err != nil {
+			ctrl.Log.Error(err, "A watch of the benchmark has broken")
+			return
+		}
+	}
 }

@@ -34,11 +34,13 @@ type Timeline struct {
 	grown chan struct{} // closed and replaced when a mark is added
 }
 
-func newTimeline() *Timeline {
+// NewTimeline returns one without marks.
+func NewTimeline() *Timeline {
 	return &Timeline{marks: map[Mark]map[types.NamespacedName]time.Time{}, grown: make(chan struct{})}
 }
 
-func (t *Timeline) note(mark Mark, object types.NamespacedName, at time.Time) {
+// Note keeps the time of a mark, unless the object has it already.
+func (t *Timeline) Note(mark Mark, object types.NamespacedName, at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.marks[mark] == nil {

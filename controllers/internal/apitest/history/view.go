@@ -49,14 +49,19 @@ func (h *History) View() *View {
 	return &View{history: h, seen: map[schema.GroupKind]int{}, stalled: map[schema.GroupKind]bool{}}
 }
 
-// Client reads from the view, by the indexes too, and writes to the API server
+// Client reads from the view, lists by an index only, and writes to the API server
 // unless troubles prevent that.
 func (v *View) Client(
 	ctx context.Context, troubles *Troubles, indexes ...func(context.Context, client.FieldIndexer) error,
 ) (*apitest.Client, error) {
 	calls := v.history.writes(troubles)
 	calls.Get, calls.List = v.get, v.list
-	return v.history.server.NewClient(ctx, calls, indexes...)
+	c, err := v.history.server.NewClient(ctx, calls, indexes...)
+	if err != nil {
+		return nil, err
+	}
+	c.IndexedOnly = true
+	return c, nil
 }
 
 // Advance lets the view see more of each kind than before, or not: each kind has

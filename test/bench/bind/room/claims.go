@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package site
+package room
 
 import (
 	"context"
@@ -25,6 +25,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/test/bench/site"
 )
 
 // NewClaim is a claim for a host with the labels; it asks for no image and no
@@ -38,32 +40,13 @@ func NewClaim(prefix string, n int, labels map[string]string) *bmov1alpha1.HostC
 
 // AddClaims makes claims as fast as the API server takes them, and returns their
 // names and the moment before the first one.
-func (s *Site) AddClaims(ctx context.Context, prefix string, count int, labels map[string]string) ([]types.NamespacedName, time.Time, error) {
+func (r *Room) AddClaims(ctx context.Context, prefix string, count int, labels map[string]string) ([]types.NamespacedName, time.Time, error) {
 	keys := make([]types.NamespacedName, count)
 	begun := time.Now()
-	err := inParallel(ctx, 0, count, func(ctx context.Context, n int) error {
+	err := site.InParallel(ctx, 0, count, func(ctx context.Context, n int) error {
 		claim := NewClaim(prefix, n, labels)
 		keys[n] = client.ObjectKeyFromObject(claim)
-		return s.Create(ctx, claim)
+		return r.Create(ctx, claim)
 	})
 	return keys, begun, err
-}
-
-// Quiet returns when nobody has asked the API server for anything that counts for
-// some time.
-func (s *Site) Quiet(ctx context.Context, period time.Duration) error {
-	tick := time.NewTicker(period)
-	defer tick.Stop()
-	for before := -1.0; ; {
-		now, err := s.total(ctx)
-		if err != nil || now == before {
-			return err
-		}
-		before = now
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
 }

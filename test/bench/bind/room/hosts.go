@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package site
+package room
 
 import (
 	"context"
@@ -23,29 +23,17 @@ import (
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/test/bench/site"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/hostsim/host/life"
 )
 
-// writers is how many requests are under way at a time when much is made at once.
-const writers = 16
-
 // AddHosts makes free hosts, those from the first number to before the last.
-func (s *Site) AddHosts(ctx context.Context, first, last int) error {
-	return inParallel(ctx, first, last, func(ctx context.Context, n int) error { return s.addHost(ctx, n) })
-}
-
-func inParallel(ctx context.Context, first, last int, do func(context.Context, int) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(writers)
-	for n := first; n < last; n++ {
-		group.Go(func() error { return do(ctx, n) })
-	}
-	return group.Wait()
+func (r *Room) AddHosts(ctx context.Context, first, last int) error {
+	return site.InParallel(ctx, first, last, func(ctx context.Context, n int) error { return r.addHost(ctx, n) })
 }
 
 // NewHost is a host that nobody has looked at yet.
@@ -61,11 +49,11 @@ func NewHost(name string, labels map[string]string) *bmov1alpha1.BareMetalHost {
 
 // addHost makes a host, its status and its HardwareData as hostsim would, without
 // the writes in between: until the host is ready, its registration takes long.
-func (s *Site) addHost(ctx context.Context, n int) error {
+func (r *Room) addHost(ctx context.Context, n int) error {
 	host := NewHost(fmt.Sprintf("host-%05d", n), map[string]string{"rack": fmt.Sprintf("rack-%03d", n/40)})
 	host.Finalizers = []string{bmov1alpha1.BareMetalHostFinalizer}
 	host.Annotations = map[string]string{life.DelayAnnotation: string(life.Registration) + "=1h"}
-	if err := s.Create(ctx, host); err != nil {
+	if err := r.Create(ctx, host); err != nil {
 		return err
 	}
 	status := settled(host)
@@ -73,14 +61,14 @@ func (s *Site) addHost(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Status().Patch(ctx, host, client.RawPatch(types.MergePatchType, text)); err != nil {
+	if err := r.Status().Patch(ctx, host, client.RawPatch(types.MergePatchType, text)); err != nil {
 		return err
 	}
 	data := &bmov1alpha1.HardwareData{
 		ObjectMeta: metav1.ObjectMeta{Namespace: host.Namespace, Name: host.Name},
 		Spec:       bmov1alpha1.HardwareDataSpec{HardwareDetails: status.HardwareDetails},
 	}
-	return s.Create(ctx, data)
+	return r.Create(ctx, data)
 }
 
 // settled is the status of a new host when it has come to rest.

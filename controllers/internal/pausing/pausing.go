@@ -1,0 +1,47 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package pausing
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+// Condition returns the condition Paused of an object. The name is that of the
+// paused Cluster that the object belongs to; empty if its Cluster is not paused,
+// or if it has none.
+func Condition(object metav1.Object, pausedCluster string) metav1.Condition {
+	var messages []string
+	if pausedCluster != "" {
+		messages = append(messages, fmt.Sprintf("Cluster %q is paused, its spec.paused is true", pausedCluster))
+	}
+	if annotations.HasPaused(object) {
+		messages = append(messages, "The object itself is paused, it has the annotation "+clusterv1.PausedAnnotation)
+	}
+	condition := metav1.Condition{Type: infrav1.PausedCondition, Status: metav1.ConditionFalse, Reason: infrav1.NotPausedReason}
+	if len(messages) > 0 {
+		condition.Status, condition.Reason = metav1.ConditionTrue, infrav1.PausedReason
+		condition.Message = strings.Join(messages, "; ")
+	}
+	return condition
+}

@@ -1,0 +1,60 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package pausing
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+func TestCondition(t *testing.T) {
+	const byItself = "The object itself is paused, it has the annotation cluster.x-k8s.io/paused"
+	tests := map[string]struct {
+		annotations map[string]string
+		cluster     string
+		want        metav1.Condition
+	}{
+		"nothing holds the object back": {
+			want: metav1.Condition{Type: "Paused", Status: "False", Reason: "NotPaused"},
+		},
+		"its Cluster does": {
+			cluster: "a",
+			want:    metav1.Condition{Type: "Paused", Status: "True", Reason: "Paused", Message: `Cluster "a" is paused, its spec.paused is true`},
+		},
+		"its annotation does, whatever the value": {
+			annotations: map[string]string{clusterv1.PausedAnnotation: "false"},
+			want:        metav1.Condition{Type: "Paused", Status: "True", Reason: "Paused", Message: byItself},
+		},
+		"both do, and both are named": {
+			annotations: map[string]string{clusterv1.PausedAnnotation: ""}, cluster: "a",
+			want: metav1.Condition{
+				Type: "Paused", Status: "True", Reason: "Paused", Message: `Cluster "a" is paused, its spec.paused is true; ` + byItself,
+			},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := Condition(&metav1.ObjectMeta{Annotations: tc.annotations}, tc.cluster)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("condition (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

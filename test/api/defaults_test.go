@@ -1,0 +1,141 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package api_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// TestDefaults compares what is sent with what the server makes of it.
+func TestDefaults(t *testing.T) {
+	tests := map[string]struct{ kind, spec, want string }{
+		"a host gets the usual port, and no cloud provider is expected": {
+			kind: "Metal3Cluster", spec: "controlPlaneEndpoint: {host: h}",
+			want: "cloudProviderEnabled: false\ncontrolPlaneEndpoint: {host: h, port: 6443}",
+		},
+		"a port of 0 becomes the usual one, as with CAPM3": {
+			kind: "Metal3Cluster", spec: "cloudProviderEnabled: true\ncontrolPlaneEndpoint: {host: h, port: 0}",
+			want: "cloudProviderEnabled: true\ncontrolPlaneEndpoint: {host: h, port: 6443}",
+		},
+		"an endpoint that somebody else sets stays empty": {kind: "Metal3Cluster", want: "cloudProviderEnabled: false"},
+		"a template of clusters says nothing of a cloud provider": {
+			kind: "Metal3ClusterTemplate", spec: "template: {spec: {controlPlaneEndpoint: {host: h}}}",
+			want: "template: {spec: {controlPlaneEndpoint: {host: h, port: 6443}}}",
+		},
+		"nodes are not reused": {
+			kind: "Metal3MachineTemplate", spec: "template: {spec: {customDeploy: {method: m}}}",
+			want: "nodeReuse: false\ntemplate: {spec: {customDeploy: {method: m}}}",
+		},
+		"a machine stays as it is": {
+			kind: "Metal3Machine", spec: "customDeploy: {method: m}", want: "customDeploy: {method: m}",
+		},
+		"an index counts in steps of 1, and a pool is an IPPool of metal3": {
+			kind: "Metal3DataTemplate", spec: "metaData: {indexes: [{key: k}], gatewaysFromPool: [{key: g, name: p}]}",
+			want: "metaData: {indexes: [{key: k, step: 1}], gatewaysFromPool: [{key: g, name: p, kind: IPPool, apiGroup: ipam.metal3.io}]}",
+		},
+		"a link has the MTU of Ethernet": {
+			kind: "Metal3DataTemplate", spec: "networkData: {links: {ethernets: [{type: phy, id: a, macAddress: {fromHostInterface: e}}]}}",
+			want: "networkData: {links: {ethernets: [{type: phy, id: a, mtu: 1500, macAddress: {fromHostInterface: e}}]}}",
+		},
+		"a remediation without a strategy stays as it is": {kind: "Metal3Remediation", spec: "{}", want: "{}"},
+		"a strategy is to reboot once, and to wait 10 minutes": {
+			kind: "Metal3RemediationTemplate", spec: "template: {spec: {strategy: {}}}",
+			want: "template: {spec: {strategy: {type: Reboot, retryLimit: 1, timeoutSeconds: 600}}}",
+		},
+	}
+	namespace := server.Namespace(t, "defaults", nil)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			object := newObject(t, test.kind, test.spec)
+			object.SetNamespace(namespace)
+			object.SetName("example")
+			if err := server.Client.Create(t.Context(), object, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict)); err != nil {
+				t.Fatal(err)
+			}
+			want := newObject(t, test.kind, test.want)
+			if diff := cmp.Diff(inJSON(t, want.Object["spec"]), inJSON(t, object.Object["spec"])); diff != "" {
+				t.Errorf("spec (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// inJSON makes numbers that YAML and the server read differently the same.
+func inJSON(t *testing.T, value any) string {
+	t.Helper()
+	text, err := json.MarshalIndent(value, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// listener hears the warnings of an API server.
+type listener struct{ heard []string }
+
+// HandleWarningHeader notes a warning.
+func (l *listener) HandleWarningHeader(_ int, _, text string) {
+	l.heard = append(l.heard, text)
+}
+
+// TestWarnings sends what is taken, but worth a word.
+func TestWarnings(t *testing.T) {
+	tests := map[string]struct {
+		kind, spec string
+		want       []string
+	}{
+		"a template without a fault is taken without a word": {kind: "Metal3DataTemplate", spec: "metaData: {namespaces: [{key: k}]}"},
+		"the cluster name of old templates is out of use": {
+			kind: "Metal3DataTemplate", spec: "clusterName: old", want: []string{"spec.clusterName is not used any more: leave it out"},
+		},
+		"a key of two lists counts once": {
+			kind: "Metal3DataTemplate", spec: "metaData: {strings: [{key: k, value: x}], namespaces: [{key: k}]}",
+			want: []string{`spec.metaData: key "k" is in strings and namespaces: only strings counts`},
+		},
+		"a template of machines that only serves another namespace": {
+			kind: "Metal3MachineTemplate", spec: "template: {spec: {customDeploy: {method: m}, userData: {name: x, namespace: elsewhere}}}",
+			want: []string{`spec.template.spec.userData.namespace is "elsewhere": machines of any other namespace, such as this one, are refused; leave it out`},
+		},
+	}
+	namespace := server.Namespace(t, "warnings", nil)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			ear := &listener{}
+			config := rest.CopyConfig(server.Config)
+			config.WarningHandler = ear
+			c, err := client.New(config, client.Options{Scheme: server.Scheme})
+			if err != nil {
+				t.Fatal(err)
+			}
+			object := newObject(t, test.kind, test.spec)
+			object.SetNamespace(namespace)
+			object.SetName("example")
+			if err := c.Create(t.Context(), object, client.DryRunAll); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, ear.heard); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

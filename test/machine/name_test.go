@@ -1,0 +1,124 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package machine
+
+import (
+	"testing"
+
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+const nameSecret = machineName + "-metadata"
+
+// TestServerFromElsewhereIsNamedAfterItsMachine has a machine without a data template,
+// whose server is registered in another namespace: the server boots with the name
+// of the machine.
+func TestServerFromElsewhereIsNamedAfterItsMachine(t *testing.T) {
+	tn := newTenant(t)
+	tn.secret(bootSecret, "value", "#cloud-config")
+	tn.cluster()
+	tn.machine()
+	tn.claimed()
+	tn.bind()
+	tn.provision()
+	m := tn.provisioned()
+	want := &corev1.SecretReference{Namespace: tn.namespace, Name: nameSecret}
+	tn.g.Expect(tn.claimed().Spec.MetaData).To(gomega.Equal(want))
+	tn.g.Expect(m.Status.MetaData).To(gomega.Equal(want))
+	tn.g.Expect(conditionOf(m, "Metal3DataReady")).To(gomega.Equal("True/Metal3DataSecretsReady"))
+
+	secret := &corev1.Secret{}
+	tn.g.Expect(tn.get(nameSecret, secret)).To(gomega.Succeed())
+	tn.g.Expect(metav1.IsControlledBy(secret, m)).To(gomega.BeTrue())
+	var values map[string]string
+	tn.g.Expect(yaml.UnmarshalStrict(secret.Data["metaData"], &values)).To(gomega.Succeed())
+	tn.g.Expect(values).To(gomega.Equal(map[string]string{
+		"name": machineName, "local-hostname": machineName, "local_hostname": machineName,
+		"metal3-namespace": tn.namespace, "providerid": tn.namespace + "/" + hostName + "/" + machineName,
+	}))
+}
+
+// TestTemplateWithoutMetadataDoesNotNameTheServer is the same with a template that
+// renders network data only.
+func TestTemplateWithoutMetadataDoesNotNameTheServer(t *testing.T) {
+	tn := newTenant(t)
+	tn.secret(bootSecret, "value", "#cloud-config")
+	tn.cluster()
+	tn.machine(func(m *infrav1.Metal3Machine) { m.Spec.DataTemplate = &infrav1.Metal3ObjectRef{Name: "template"} })
+	tn.create(&infrav1.Metal3DataTemplate{
+		ObjectMeta: metav1.ObjectMeta{Name: "template"},
+		Spec:       infrav1.Metal3DataTemplateSpec{NetworkData: &infrav1.NetworkData{}},
+	})
+	tn.claimed()
+	tn.bind()
+	tn.provision()
+	spec := tn.claimed().Spec
+	tn.g.Expect([]string{spec.MetaData.Name, spec.NetworkData.Name}).To(gomega.Equal([]string{nameSecret, machineName + "-networkdata"}))
+}
+
+// TestSecretOfTheNameIsInTheWay shows what happens to secrets of that name which
+// somebody else has written, and that their end, or the key in them, is enough.
+func TestSecretOfTheNameIsInTheWay(t *testing.T) {
+	for name, tc := range map[string]struct {
+		owner []metav1.OwnerReference
+		says  string
+		mend  func(tn *tenant, secret *corev1.Secret)
+		want  string
+	}{
+		"of a former machine": {
+			owner: []metav1.OwnerReference{{
+				APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Machine", Name: machineName, UID: "former", Controller: ptr.To(true),
+			}},
+			says: "must be deleted",
+			mend: func(tn *tenant, secret *corev1.Secret) { tn.g.Expect(tn.Delete(tn.ctx, secret)).To(gomega.Succeed()) },
+			want: "local-hostname: " + machineName,
+		},
+		"of a user": {
+			says: `no key "metaData"`,
+			mend: func(tn *tenant, secret *corev1.Secret) {
+				tn.patch(nameSecret, secret, func() { secret.Data["metaData"] = []byte("name: mine\n") })
+			},
+			want: "name: mine",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tn := newTenant(t)
+			tn.secret(bootSecret, "value", "#cloud-config")
+			secret := &corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{Name: nameSecret, OwnerReferences: tc.owner}, Data: map[string][]byte{"other": []byte("x")},
+			}
+			tn.create(secret)
+			tn.cluster()
+			tn.machine()
+			tn.claimed()
+			tn.bind()
+			tn.waits("Metal3DataReady", "SecretNameTaken", nameSecret, tc.says)
+			tc.mend(tn, secret)
+			tn.provision()
+			used := &corev1.Secret{}
+			tn.g.Expect(tn.get(nameSecret, used)).To(gomega.Succeed())
+			tn.g.Expect(string(used.Data["metaData"])).To(gomega.ContainSubstring(tc.want))
+			tn.g.Expect(tn.claimed().Spec.MetaData.Name).To(gomega.Equal(nameSecret))
+		})
+	}
+}
