@@ -96,9 +96,6 @@ dev-down: ## Stop the dev cluster
 
 ## Test
 
-# What make test plays is the same each time; make test-model without SEED draws one.
-test: SEED ?= 12
-
 .PHONY: test
 test: test-unit test-model test-api test-e2e ## Run all tests
 

@@ -27,6 +27,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
+	"k8s.io/utils/ptr"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -181,21 +182,77 @@ func TestTemplatesHoldAWholeCluster(t *testing.T) {
 	}
 }
 
-// TestTopologySuitsTheClass checks that the cluster names the class and sets its
-// variables, no more and no less.
+// TestTopologySuitsTheClass checks that the cluster names the class and sets exactly
+// those of its variables that must be set.
 func TestTopologySuitsTheClass(t *testing.T) {
 	cluster := load(t, topology, required())["Cluster/blue"].(*clusterv1.Cluster).Spec.Topology
 	clusterClass := load(t, class, nil)["ClusterClass/"+cluster.ClassRef.Name].(*clusterv1.ClusterClass)
 
-	var known, set []string
+	var needed, set []string
 	for _, v := range clusterClass.Spec.Variables {
-		known = append(known, v.Name)
+		if ptr.Deref(v.Required, false) {
+			needed = append(needed, v.Name)
+		}
 	}
 	for _, v := range cluster.Variables {
 		set = append(set, v.Name)
 	}
-	if diff := cmp.Diff(known, set); diff != "" {
-		t.Errorf("variables of the class and of the cluster (-class +cluster):\n%s", diff)
+	if diff := cmp.Diff(needed, set); diff != "" {
+		t.Errorf("variables that the class needs and that the cluster sets (-class +cluster):\n%s", diff)
+	}
+	for _, workers := range cluster.Workers.MachineDeployments {
+		if !slices.ContainsFunc(clusterClass.Spec.Workers.MachineDeployments, func(c clusterv1.MachineDeploymentClass) bool {
+			return c.Class == workers.Class
+		}) {
+			t.Errorf("the class has no workers of class %q", workers.Class)
+		}
+	}
+}
+
+// classWith loads the class with everything in its file.
+func classWith(t *testing.T) (clusterv1.ClusterClassSpec, map[string]any) {
+	t.Helper()
+	objects := load(t, class, nil)
+	return objects["ClusterClass/metal3"].(*clusterv1.ClusterClass).Spec, objects
+}
+
+func TestReferencesOfTheClassMeet(t *testing.T) {
+	spec, objects := classWith(t)
+	references := []clusterv1.ClusterClassTemplateReference{
+		spec.Infrastructure.TemplateRef, spec.ControlPlane.TemplateRef, spec.ControlPlane.MachineInfrastructure.TemplateRef,
+	}
+	for _, c := range spec.Workers.MachineDeployments {
+		references = append(references, c.Bootstrap.TemplateRef, c.Infrastructure.TemplateRef)
+	}
+	for _, ref := range references {
+		if objects[ref.Kind+"/"+ref.Name] == nil {
+			t.Errorf("no %s %s in the file of the class", ref.Kind, ref.Name)
+		}
+	}
+}
+
+// TestEachVariableOfTheClassHasAnEffect compares the variables with what patches take.
+func TestEachVariableOfTheClassHasAnEffect(t *testing.T) {
+	spec, _ := classWith(t)
+	known, taken := map[string]bool{}, map[string]bool{}
+	for _, v := range spec.Variables {
+		known[v.Name] = true
+	}
+	inTemplate := regexp.MustCompile(`{{ \.(\w+) }}`)
+	for _, patch := range spec.Patches {
+		for _, d := range patch.Definitions {
+			for _, json := range d.JSONPatches {
+				if json.ValueFrom.Variable != "" {
+					taken[json.ValueFrom.Variable] = true
+				}
+				for _, match := range inTemplate.FindAllStringSubmatch(json.ValueFrom.Template, -1) {
+					taken[match[1]] = true
+				}
+			}
+		}
+	}
+	if diff := cmp.Diff(known, taken); diff != "" {
+		t.Errorf("variables of the class and those that patches take (-class +patches):\n%s", diff)
 	}
 }
 

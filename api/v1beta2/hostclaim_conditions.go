@@ -98,7 +98,7 @@ const (
 )
 
 // ReservedReason is the reason of Provisioned False for a claim that is kept for
-// the next machine.
+// the next machine, and of Associated False for one that has no host to keep.
 const ReservedReason = "Reserved"
 
 // Reasons of the condition HardwareDataPublished, beside

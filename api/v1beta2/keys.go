@@ -55,7 +55,8 @@ const (
 	OrphanedSinceAnnotation = "hostclaim.metal3.io/orphaned-since"
 
 	// SoftFailureDomainAnnotation is on a HostClaim. With the value "true" the
-	// claim's failureDomain is a preference; without it, it is a condition.
+	// claim's failureDomain is a preference; without it, it is a condition. On a
+	// Metal3Machine, it is what its claim gets.
 	SoftFailureDomainAnnotation = "hostclaim.metal3.io/soft-failure-domain"
 
 	// RebootRequestAnnotation is on a HostClaim: the one-shot reboot that is on
@@ -222,6 +223,19 @@ const PoolStateAnnotation = "hostclaim.metal3.io/pool-state"
 // of the data template that the address is for, if another network of the same
 // machine has the first address of the pool.
 const ClaimNetworkAnnotation = "hostclaim.metal3.io/network"
+
+// Annotations of a Metal3MachineTemplate, written by its author. They say what a
+// machine of the template will have, for scaling up from zero, and win over what the
+// provider manager sees of existing machines.
+const (
+	// CapacityAnnotation gives resources as name=quantity, separated by commas:
+	// cpu=32,memory=128Gi,nvidia.com/gpu=2.
+	CapacityAnnotation = "hostclaim.metal3.io/capacity"
+
+	// NodeInfoAnnotation gives architecture=, operatingSystem= or both, separated by
+	// a comma.
+	NodeInfoAnnotation = "hostclaim.metal3.io/node-info"
+)
 
 // Keys that come from CAPM3 and keep their names.
 const (

@@ -22,6 +22,20 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
+// Reasons of the condition Ready of a Metal3MachineTemplate. A template is ready unless its
+// author has to correct something; the reason tells where status.capacity comes from.
+const (
+	// CapacityGivenReason says that annotations of the template give the capacity, or a part of it.
+	CapacityGivenReason = "CapacityGiven"
+	// CapacityObservedReason says that the capacity is the least that a machine of the template had.
+	CapacityObservedReason = "CapacityObserved"
+	// CapacityUnknownReason says that there is no capacity, since no machine of the template had a server.
+	CapacityUnknownReason = "CapacityUnknown"
+	// InvalidCapacityAnnotationReason says that an annotation that gives capacity or node info cannot
+	// be understood.
+	InvalidCapacityAnnotationReason = "InvalidCapacityAnnotation"
+)
+
 // Metal3MachineTemplateSpec describes the Metal3Machines that are made from a template.
 type Metal3MachineTemplateSpec struct {
 	// template is the Metal3Machine to be made.
@@ -49,6 +63,13 @@ type Metal3MachineTemplateResource struct {
 // Metal3MachineTemplateStatus is what the provider reports about the machines of a template. The
 // cluster autoscaler uses it to scale a machine set up from zero.
 type Metal3MachineTemplateStatus struct {
+	// conditions are the current observations about the object: Ready and Paused.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
 	// capacity are the resources that a machine of this template offers.
 	// +optional
 	Capacity corev1.ResourceList `json:"capacity,omitempty"`
@@ -119,4 +140,14 @@ type Metal3MachineTemplateList struct {
 
 	// items are the Metal3MachineTemplates of the list.
 	Items []Metal3MachineTemplate `json:"items"`
+}
+
+// GetConditions returns the conditions of the object.
+func (t *Metal3MachineTemplate) GetConditions() []metav1.Condition {
+	return t.Status.Conditions
+}
+
+// SetConditions replaces the conditions of the object.
+func (t *Metal3MachineTemplate) SetConditions(conditions []metav1.Condition) {
+	t.Status.Conditions = conditions
 }

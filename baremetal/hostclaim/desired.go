@@ -42,6 +42,8 @@ type Wanted struct {
 	Selector *infrav1.HostSelector
 	// FailureDomain that the host must belong to; empty means any.
 	FailureDomain string
+	// SoftFailureDomain makes the failure domain a preference.
+	SoftFailureDomain bool
 	// Deployment is what is to run on the host; nil until its data is ready.
 	Deployment *Deployment
 	// PoweredOn is the power state that the host should have.
@@ -75,6 +77,9 @@ func Desired(w Wanted) *bmov1alpha1.HostClaim {
 			ConsumerRef:   w.Owner.consumer(),
 			FailureDomain: w.FailureDomain,
 		},
+	}
+	if w.SoftFailureDomain {
+		claim.Annotations = map[string]string{infrav1.SoftFailureDomainAnnotation: "true"}
 	}
 	if d := w.Deployment; d != nil {
 		claim.Spec.Image = d.Image
@@ -158,10 +163,8 @@ func secret(namespace, name string) *corev1.SecretReference {
 // UpToDate says whether applying desired would change nothing in current that
 // the machine has a say in.
 func UpToDate(current, desired *bmov1alpha1.HostClaim) bool {
-	for key, value := range desired.Labels {
-		if current.Labels[key] != value {
-			return false
-		}
+	if !holds(current.Labels, desired.Labels) || !holds(current.Annotations, desired.Annotations) {
+		return false
 	}
 	for _, owner := range desired.OwnerReferences {
 		if !slices.ContainsFunc(current.OwnerReferences, func(r metav1.OwnerReference) bool {
@@ -171,4 +174,14 @@ func UpToDate(current, desired *bmov1alpha1.HostClaim) bool {
 		}
 	}
 	return equalSpecs(current.Spec, desired.Spec)
+}
+
+// holds says whether all that is wanted is there.
+func holds(current, wanted map[string]string) bool {
+	for key, value := range wanted {
+		if current[key] != value {
+			return false
+		}
+	}
+	return true
 }

@@ -96,6 +96,13 @@ func TestDesired(t *testing.T) {
 				}
 			}),
 		},
+		"prefers a failure domain where the machine does not insist on it": {
+			given: Wanted{Name: "a-cp-1", Owner: owner, ClusterName: "a", FailureDomain: "row-1", SoftFailureDomain: true},
+			want: bare(func(c *bmov1alpha1.HostClaim) {
+				c.Spec.FailureDomain = "row-1"
+				c.Annotations = map[string]string{"hostclaim.metal3.io/soft-failure-domain": "true"}
+			}),
+		},
 		"asks for image, secrets and power together": {
 			given: Wanted{Name: "a-cp-1", Owner: owner, ClusterName: "a", PoweredOn: true, Deployment: &Deployment{
 				Image:    ImageOf(&infrav1.Image{URL: "http://x/i", Checksum: ptr.To("abc"), ChecksumType: "sha256", DiskFormat: "qcow2"}),
@@ -203,7 +210,7 @@ func TestConsumerUID(t *testing.T) {
 }
 
 func TestUpToDate(t *testing.T) {
-	desired := Desired(Wanted{Name: "a-cp-1", Owner: owner, ClusterName: "a", Selector: &infrav1.HostSelector{
+	desired := Desired(Wanted{Name: "a-cp-1", Owner: owner, ClusterName: "a", SoftFailureDomain: true, Selector: &infrav1.HostSelector{
 		MatchExpressions: []infrav1.HostSelectorRequirement{{Key: "gpu", Operator: "exists"}},
 	}})
 	tests := map[string]struct {
@@ -212,7 +219,7 @@ func TestUpToDate(t *testing.T) {
 	}{
 		"as it was written": {change: func(*bmov1alpha1.HostClaim) {}, want: true},
 		"with more labels, owners and a status": {change: func(c *bmov1alpha1.HostClaim) {
-			c.Labels["more"] = "yes"
+			c.Labels["more"], c.Annotations["more"] = "yes", "yes"
 			c.OwnerReferences = append(c.OwnerReferences, metav1.OwnerReference{UID: "other"})
 			c.Status.PoweredOn = true
 		}, want: true},
@@ -220,10 +227,11 @@ func TestUpToDate(t *testing.T) {
 			c.Spec.HostSelector.MatchExpressions[0].Values = nil
 			c.Spec.HostSelector.MatchLabels = map[string]string{}
 		}, want: true},
-		"not with another label":    {change: func(c *bmov1alpha1.HostClaim) { c.Labels["cluster.x-k8s.io/cluster-name"] = "b" }},
-		"not without its owner":     {change: func(c *bmov1alpha1.HostClaim) { c.OwnerReferences = nil }},
-		"not with another consumer": {change: func(c *bmov1alpha1.HostClaim) { c.Spec.ConsumerRef.UID = "x" }},
-		"not with another selector": {change: func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.MatchExpressions = nil }},
+		"not with another label":         {change: func(c *bmov1alpha1.HostClaim) { c.Labels["cluster.x-k8s.io/cluster-name"] = "b" }},
+		"not with a hard failure domain": {change: func(c *bmov1alpha1.HostClaim) { c.Annotations = nil }},
+		"not without its owner":          {change: func(c *bmov1alpha1.HostClaim) { c.OwnerReferences = nil }},
+		"not with another consumer":      {change: func(c *bmov1alpha1.HostClaim) { c.Spec.ConsumerRef.UID = "x" }},
+		"not with another selector":      {change: func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.MatchExpressions = nil }},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

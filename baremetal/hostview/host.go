@@ -50,6 +50,11 @@ type Host struct {
 	// NICs are the network interfaces that the inspection found, in its order.
 	// A dual-stack interface is there twice, once for each address.
 	NICs []NIC
+	// CPUs and MemoryMebibytes are how much the inspection found; 0 when unknown.
+	CPUs            int
+	MemoryMebibytes int
+	// Architecture of the CPUs in the words of the inspection, such as x86_64.
+	Architecture string
 }
 
 // NIC is one network interface with at most one address.
@@ -79,6 +84,8 @@ func FromHardwareData(data *bmov1alpha1.HardwareData) Host {
 		return host
 	}
 	host.Hostname = details.Hostname
+	host.CPUs, host.Architecture = details.CPU.Count, details.CPU.Arch
+	host.MemoryMebibytes = details.RAMMebibytes
 	for _, nic := range details.NIC {
 		host.NICs = append(host.NICs, NIC{Name: nic.Name, MAC: nic.MAC, IP: nic.IP})
 	}

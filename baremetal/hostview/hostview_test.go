@@ -49,8 +49,8 @@ func TestFromHardwareData(t *testing.T) {
 					},
 				},
 				Spec: bmov1alpha1.HardwareDataSpec{HardwareDetails: &bmov1alpha1.HardwareDetails{
-					Hostname: "server-1.example.com",
-					NIC:      []bmov1alpha1.NIC{{Name: "eth0", MAC: "52:54:00:00:00:01", IP: "192.0.2.10"}},
+					Hostname: "server-1.example.com", RAMMebibytes: 65536, CPU: bmov1alpha1.CPU{Count: 32, Arch: "x86_64"},
+					NIC: []bmov1alpha1.NIC{{Name: "eth0", MAC: "52:54:00:00:00:01", IP: "192.0.2.10"}},
 				}},
 			},
 			want: Host{
@@ -59,6 +59,7 @@ func TestFromHardwareData(t *testing.T) {
 				Labels:      map[string]string{"rack": "a1"},
 				Annotations: map[string]string{"example.com/asset": "42"},
 				NICs:        []NIC{{Name: "eth0", MAC: "52:54:00:00:00:01", IP: "192.0.2.10"}},
+				CPUs:        32, MemoryMebibytes: 65536, Architecture: "x86_64",
 			},
 		},
 		"a host without inspection results still has its name": {

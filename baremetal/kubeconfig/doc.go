@@ -14,13 +14,14 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package kubeconfig answers one question: may a manager use a kubeconfig that
-// somebody else wrote?
+// Package kubeconfig answers two questions: may a manager use a kubeconfig that
+// somebody else wrote, and where does a context of it lead?
 //
-// Tenants write kubeconfigs: those of their workload clusters today, those of
-// remote hosts later. client-go does whatever a kubeconfig asks for: it reads
+// Tenants write kubeconfigs: those of their workload clusters and those of clusters
+// with hosts for them. client-go does whatever a kubeconfig asks for: it reads
 // files of the process, its own service-account token among them, and sends
 // them to a server that the kubeconfig names; it runs programs. Only what is
-// embedded is therefore accepted. The package parses and decides; it connects to
-// nothing and reads no file.
+// embedded is therefore accepted, and of that an Access holds all that a connection
+// may be made of. The package parses and decides; it connects to nothing and reads
+// no file.
 package kubeconfig

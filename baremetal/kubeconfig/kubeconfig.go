@@ -17,7 +17,6 @@ limitations under the License.
 package kubeconfig
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -47,28 +46,34 @@ func (e *ForbiddenError) Error() string {
 
 // Check returns nil for a kubeconfig in which everything is embedded. All users
 // and clusters of it must be so, whether its current context uses them or not.
-// A ForbiddenError says what must not be in it; any other error, that it cannot
-// be parsed.
+// A ForbiddenError says what must not be in it; an InvalidError, that it cannot be
+// parsed.
 func Check(data []byte) error {
+	_, err := load(data)
+	return err
+}
+
+// load parses a kubeconfig that Check accepts.
+func load(data []byte) (*clientcmdapi.Config, error) {
 	if len(data) > MaxSize {
-		return &ForbiddenError{Field: "its size", Remedy: fmt.Sprintf("at most %d bytes are read", MaxSize)}
+		return nil, &ForbiddenError{Field: "its size", Remedy: fmt.Sprintf("at most %d bytes are read", MaxSize)}
 	}
 	config, err := clientcmd.Load(data)
 	if err != nil {
 		// The parser quotes what it read, which may be a credential.
-		return errors.New("it is no valid kubeconfig: write one as kubectl config view --raw shows it")
+		return nil, &InvalidError{Problem: "it cannot be parsed", Remedy: "write one as kubectl config view --raw shows it"}
 	}
 	for _, name := range slices.Sorted(maps.Keys(config.AuthInfos)) {
 		if err := checkUser(name, config.AuthInfos[name]); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(config.Clusters)) {
 		if err := checkCluster(name, config.Clusters[name]); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return config, nil
 }
 
 // checkUser refuses whatever makes client-go read a file, run a program or act
@@ -88,7 +93,7 @@ func checkUser(name string, user *clientcmdapi.AuthInfo) error {
 			len(user.ImpersonateGroups) > 0 || len(user.ImpersonateUserExtra) > 0},
 	} {
 		if field.set {
-			return &ForbiddenError{Field: fmt.Sprintf("users[%s].%s", name, field.name), Remedy: field.remedy}
+			return &ForbiddenError{Field: fmt.Sprintf("users[%s].%s", inBrackets(name), field.name), Remedy: field.remedy}
 		}
 	}
 	return nil
@@ -98,14 +103,14 @@ func checkUser(name string, user *clientcmdapi.AuthInfo) error {
 func checkCluster(name string, cluster *clientcmdapi.Cluster) error {
 	if cluster.CertificateAuthority != "" {
 		return &ForbiddenError{
-			Field:  fmt.Sprintf("clusters[%s].certificate-authority", name),
+			Field:  fmt.Sprintf("clusters[%s].certificate-authority", inBrackets(name)),
 			Remedy: "embed its content as certificate-authority-data",
 		}
 	}
 	// A server without a scheme is taken for http by client-go.
 	server, err := url.Parse(cluster.Server)
 	if err != nil || !strings.EqualFold(server.Scheme, "https") {
-		return &ForbiddenError{Field: fmt.Sprintf("clusters[%s].server", name), Remedy: "give a URL that starts with https://"}
+		return &ForbiddenError{Field: fmt.Sprintf("clusters[%s].server", inBrackets(name)), Remedy: "give a URL that starts with https://"}
 	}
 	return nil
 }

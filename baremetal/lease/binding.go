@@ -54,6 +54,8 @@ const (
 type Binding struct {
 	// Deleting says that the claim has a deletionTimestamp.
 	Deleting bool
+	// Reserved says that the claim is kept for the next machine.
+	Reserved bool
 	// Own says that a host names the claim: namespace, name and UID.
 	Own bool
 	// Record is what the claim's status says.
@@ -94,6 +96,9 @@ const (
 	DropIntent Step = "DropIntent"
 	// ReportLost means that the host is gone and that nothing replaces it.
 	ReportLost Step = "ReportLost"
+	// Rest means that the claim is reserved and has no host: there is nothing to keep,
+	// and nobody to look for a host for.
+	Rest Step = "Rest"
 	// Choose asks for a host that the claim could have.
 	Choose Step = "Choose"
 	// Take asks for that host to be bound.
@@ -108,7 +113,7 @@ const (
 const MaxSteps = 7
 
 // Next returns the next step. Each step adds a fact to Binding, so that asking
-// again ends in Keep, Release, ReportLost, Choose, Take or Finish.
+// again ends in Keep, Release, ReportLost, Rest, Choose, Take or Finish.
 //
 // A mark is an intent whose record in the status may be lost. It is taken off
 // before anything is concluded, but never holds up a release.
@@ -132,9 +137,12 @@ func Next(b Binding) Step {
 // withoutHost is for a claim that has no host as far as we know. Before it is
 // bound anew or let go, that is made sure of, and never concluded from a cache.
 // While there is nothing to bind it to, nothing depends on it, so a claim that
-// waits costs no live list in every pass.
+// waits costs no live list in every pass. A reserved one binds nothing but the host
+// that was moved with it.
 func withoutHost(b Binding) Step {
 	switch {
+	case b.Reserved && !b.Deleting && !b.Moved:
+		return Rest
 	case !b.Deleting && !b.Candidate:
 		return Choose
 	case !b.NobodyNamesUs:

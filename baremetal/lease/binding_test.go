@@ -36,6 +36,12 @@ func TestNext(t *testing.T) {
 		"looks for its host there before it takes another":         {Binding{Candidate: true}, ListOwn},
 		"looks there before it goes, too":                          {Binding{Deleting: true}, ListOwn},
 		"takes a host when nobody names it":                        {Binding{NobodyNamesUs: true, Candidate: true}, Take},
+		"looks for no host while it is reserved":                   {Binding{Reserved: true}, Rest},
+		"keeps its host while it is reserved":                      {Binding{Reserved: true, Own: true, Record: Bound}, Keep},
+		"kills an intent before it rests":                          {Binding{Reserved: true, Record: Intended}, ReadRecorded},
+		"takes marks off before it rests":                          {Binding{Reserved: true, Marked: true}, Unmark},
+		"gets the host back that was moved with it all the same":   {Binding{Reserved: true, Moved: true}, Choose},
+		"looks for its host before a reservation goes":             {Binding{Reserved: true, Deleting: true}, ListOwn},
 		"keeps its host whatever else it could have":               {Binding{Own: true, Candidate: true}, Keep},
 		"never takes a host over an intent":                        {Binding{Record: Intended, NobodyNamesUs: true, Candidate: true}, ReadRecorded},
 		"goes when nobody names it":                                {Binding{NobodyNamesUs: true, Deleting: true}, Finish},
@@ -87,18 +93,19 @@ func TestNextSettles(t *testing.T) {
 				for _, marked := range []bool{false, true} {
 					for _, moved := range []bool{false, true} {
 						for _, record := range []Record{Unrecorded, Intended, Bound, Lost} {
-							starts++
-							settle(t, nil, Binding{
-								Deleting: deleting, Own: own, Candidate: candidate, Marked: marked, Moved: moved, Record: record,
-							})
+							starts += 2
+							b := Binding{Deleting: deleting, Own: own, Candidate: candidate, Marked: marked, Moved: moved, Record: record}
+							settle(t, nil, b)
+							b.Reserved = true
+							settle(t, nil, b)
 						}
 					}
 				}
 			}
 		}
 	}
-	if starts != 128 {
-		t.Errorf("%d starts, want 128", starts)
+	if starts != 256 {
+		t.Errorf("%d starts, want 256", starts)
 	}
 }
 
@@ -131,9 +138,11 @@ func borneOut(b Binding, step Step) bool {
 	case ReportLost:
 		return !b.Own && !b.Deleting && (b.Record == Bound || b.Record == Lost)
 	case Choose:
-		return !b.Own && !b.Deleting && !b.Candidate && b.Record != Intended
+		return !b.Own && !b.Deleting && !b.Candidate && b.Record != Intended && (!b.Reserved || b.Moved)
+	case Rest:
+		return !b.Own && !b.Deleting && b.Record == Unrecorded && b.Reserved && !b.Moved
 	case Take:
-		return sure && !b.Deleting && b.Candidate
+		return sure && !b.Deleting && b.Candidate && (!b.Reserved || b.Moved)
 	case Finish:
 		return sure && b.Deleting
 	default:

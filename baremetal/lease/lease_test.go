@@ -546,6 +546,14 @@ func TestCopy(t *testing.T) {
 	for _, kind := range SecretKinds {
 		seen[CopyName("claim-uid", kind)], seen[CopyName("other-uid", kind)] = true, true
 	}
+	for _, name := range append(CopyNames("claim-uid"), CopyNames("other-uid")...) {
+		if !seen[name] {
+			t.Errorf("%s is no copy of any kind", name)
+		}
+	}
+	if CopyNames("") != nil {
+		t.Error("no claim has copies")
+	}
 	if len(seen) != 2*len(SecretKinds) {
 		t.Errorf("names of copies meet: %v", seen)
 	}

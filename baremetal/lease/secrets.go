@@ -132,6 +132,19 @@ func EmptyNetworkData() Content {
 	return Content{Type: corev1.SecretTypeOpaque, Data: map[string][]byte{dataKeys[NetworkData]: {}}}
 }
 
+// CopyNames are the names of the copies of a claim's secrets, of every kind; there
+// are none for no claim.
+func CopyNames(claim types.UID) []string {
+	if claim == "" {
+		return nil
+	}
+	var out []string
+	for _, kind := range SecretKinds {
+		out = append(out, CopyName(claim, kind))
+	}
+	return out
+}
+
 // CopyName is the name of the copy of a claim's secret next to its host. It
 // depends on the claim's UID only, so that it is the same in every pass and
 // never that of another claim.

@@ -57,6 +57,8 @@ type MachineFacts struct {
 	Spec infrav1.Metal3MachineSpec
 	// FailureDomain that Cluster API has chosen; empty means none.
 	FailureDomain string
+	// SoftFailureDomain says that it is a preference only.
+	SoftFailureDomain bool
 	// InfraMissing says that the Cluster names a Metal3Cluster that does not
 	// exist. Without it, nobody knows where the machine's hosts are.
 	InfraMissing bool

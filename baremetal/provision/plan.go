@@ -235,6 +235,8 @@ func wanted(o Observed) *hostclaim.Wanted {
 		FailureDomain: o.Machine.FailureDomain,
 		Deployment:    o.Claim.Deployment,
 		PoweredOn:     o.Claim.PoweredOn,
+
+		SoftFailureDomain: o.Machine.SoftFailureDomain,
 	}
 	if w.Name == "" {
 		w.Name = hostclaim.Name(o.Machine.Owner.Name)

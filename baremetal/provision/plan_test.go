@@ -139,6 +139,16 @@ func TestNextBeforeBind(t *testing.T) {
 			given: observe(func(o *Observed) { o.Machine.Bootstrap = BootstrapFacts{Secret: "boot", Invalid: "other namespace"} }),
 			want:  stuck("InvalidConfiguration", "other namespace"),
 		},
+		"claims a host that is better, but need not be, in the failure domain": {
+			given: observe(func(o *Observed) { o.Machine.FailureDomain, o.Machine.SoftFailureDomain = "row-1", true }),
+			want: Plan{
+				Claim: &hostclaim.Wanted{
+					Name: "m-1", Owner: owner, ClusterName: "a", FailureDomain: "row-1", SoftFailureDomain: true,
+				},
+				Secrets: Secrets{UserData: "boot"},
+				Waits:   []Wait{{"AssociateBareMetalHost", "HostClaimNotBound", "Waiting for the hostclaim manager to look at the HostClaim"}},
+			},
+		},
 		"claims a host without image": {
 			given: observe(func(o *Observed) { o.Machine.FailureDomain = "row-1"; o.Machine.Spec.FailureDomain = "row-2" }),
 			want: Plan{

@@ -18,12 +18,19 @@ package selection
 
 import (
 	"fmt"
-	"iter"
 	"regexp"
 	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 )
+
+// Crowd is the hosts that a claim could look at.
+type Crowd struct {
+	// Unfree counts those that no claim can have, by what Free says of them.
+	Unfree map[Misfit]int
+	// Free are the others.
+	Free []*bmov1alpha1.BareMetalHost
+}
 
 // Explain says in one sentence why none of the hosts answers a claim:
 //
@@ -33,15 +40,18 @@ import (
 // Hosts are counted, never named, since they may be of another namespace. A
 // host that does fit counts as in use: another claim is about to be bound to it,
 // and if that fails, the host is offered again.
-func Explain(c Criteria, hosts iter.Seq[*bmov1alpha1.BareMetalHost]) string {
-	counts, total := map[Misfit]int{}, 0
-	for host := range hosts {
-		misfit := Fits(c, host)
+func Explain(c Criteria, crowd Crowd) string {
+	counts, total := map[Misfit]int{}, len(crowd.Free)
+	for misfit, n := range crowd.Unfree {
+		counts[misfit] += n
+		total += n
+	}
+	for _, host := range crowd.Free {
+		misfit := Suits(c, host)
 		if misfit == "" {
 			misfit = InUse
 		}
 		counts[misfit]++
-		total++
 	}
 	if total == 0 {
 		return noHosts(c)

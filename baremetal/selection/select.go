@@ -75,11 +75,17 @@ func Fits(c Criteria, host *bmov1alpha1.BareMetalHost) Misfit {
 	if misfit := Free(host); misfit != "" {
 		return misfit
 	}
+	return Suits(c, host)
+}
+
+// Suits is the part of Fits that depends on the claim: why a host that is free does
+// not answer it; empty when it does.
+func Suits(c Criteria, host *bmov1alpha1.BareMetalHost) Misfit {
 	if c.inNamespace != "" && host.Namespace != c.inNamespace {
 		return Misfit("outside namespace " + c.inNamespace)
 	}
-	for _, r := range c.requirements {
-		if !r.parsed.Matches(labels.Set(host.Labels)) {
+	for i := range c.requirements { // a copy of each would be made for every host
+		if r := &c.requirements[i]; !r.parsed.Matches(labels.Set(host.Labels)) {
 			return Misfit(r.lack)
 		}
 	}

@@ -373,6 +373,28 @@ func TestSelectReadsNoFurtherThanItMust(t *testing.T) {
 	}
 }
 
+// crowd sorts hosts into those that are free and the others.
+func crowd(hosts []*bmov1alpha1.BareMetalHost) Crowd {
+	out := Crowd{Unfree: map[Misfit]int{}}
+	for _, host := range hosts {
+		if misfit := Free(host); misfit != "" {
+			out.Unfree[misfit]++
+		} else {
+			out.Free = append(out.Free, host)
+		}
+	}
+	return out
+}
+
+// A pool has thousands of hosts, and every claim that waits goes through them.
+func TestNoMemoryIsTakenForEachHost(t *testing.T) {
+	c := criteria(t, wantsLabel("rack", "a1"), wantsLabel("size", "large"))
+	host := newHost("a", label("rack", "a1"))
+	if allocations := testing.AllocsPerRun(100, func() { Fits(c, host) }); allocations > 0 {
+		t.Errorf("%.0f pieces of memory for one host", allocations)
+	}
+}
+
 func TestExplain(t *testing.T) {
 	many := func(n int, edits ...edit) []*bmov1alpha1.BareMetalHost {
 		var out []*bmov1alpha1.BareMetalHost
@@ -401,7 +423,7 @@ func TestExplain(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := Explain(criteria(t, tt.claim...), slices.Values(tt.hosts)); got != tt.want {
+			if got := Explain(criteria(t, tt.claim...), crowd(tt.hosts)); got != tt.want {
 				t.Errorf("Explain() = %q, want %q", got, tt.want)
 			}
 		})

@@ -34,6 +34,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
@@ -111,7 +112,7 @@ func (r *Reconciler) write(ctx context.Context, s *scope) error {
 	report(s)
 	after := s.data.DeepCopy()
 	if !reflect.DeepEqual(s.before.Spec, after.Spec) {
-		lock := client.MergeFromWithOptions(s.before, client.MergeFromWithOptimisticLock{})
+		lock := apply.Locked(s.before)
 		if err := r.Client.Patch(ctx, s.data, lock); err != nil {
 			return fmt.Errorf("write Metal3Data: %w", err)
 		}

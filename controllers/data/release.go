@@ -28,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
@@ -112,6 +113,6 @@ func (r *Reconciler) dropFinalizer(ctx context.Context, s *scope) progress.Outco
 		return progress.Outcome{}
 	}
 	s.gone = true
-	err := r.Client.Patch(ctx, s.data, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	err := r.Client.Patch(ctx, s.data, apply.Locked(before))
 	return progress.Failed(client.IgnoreNotFound(err))
 }

@@ -32,6 +32,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/dataindex"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
@@ -219,7 +220,7 @@ func (r *Reconciler) ensureFinalizer(ctx context.Context, claim *infrav1.Metal3D
 	if !controllerutil.AddFinalizer(current, infrav1.DataClaimFinalizer) {
 		return current, nil
 	}
-	err := r.Client.Patch(ctx, current, client.MergeFromWithOptions(claim, client.MergeFromWithOptimisticLock{}))
+	err := r.Client.Patch(ctx, current, apply.Locked(claim))
 	return current, staleOr(err)
 }
 

@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
@@ -90,7 +91,7 @@ func (r *Reconciler) removeFinalizers(ctx context.Context, object client.Object,
 	if !removed {
 		return nil
 	}
-	err := r.Client.Patch(ctx, object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	err := r.Client.Patch(ctx, object, apply.Locked(before))
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("remove finalizers of %s: %w", object.GetName(), err)
 	}

@@ -28,10 +28,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/cluster-api/util/conditions"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/ippool"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
@@ -57,7 +57,7 @@ func (r *Reconciler) writeClaim(ctx context.Context, claim *infrav1.Metal3DataCl
 // patchClaim writes the status of a claim. The resourceVersion makes a writer with
 // an old copy fail; the copy is brought up to date.
 func (r *Reconciler) patchClaim(ctx context.Context, before, claim *infrav1.Metal3DataClaim) error {
-	err := r.Client.Status().Patch(ctx, claim, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	err := r.Client.Status().Patch(ctx, claim, apply.Locked(before))
 	if err := staleOr(err); err != nil {
 		return fmt.Errorf("write status of Metal3DataClaim %s: %w", claim.Name, err)
 	}
@@ -106,7 +106,7 @@ func (r *Reconciler) reportTemplate(ctx context.Context, s *scope) progress.Outc
 		return progress.Outcome{}
 	}
 	s.template.Status.LastUpdated = ptr.To(metav1.NewTime(r.Clock.Now()))
-	err := r.Client.Status().Patch(ctx, s.template, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	err := r.Client.Status().Patch(ctx, s.template, apply.Locked(before))
 	if err := staleOr(err); err != nil {
 		return progress.Failed(fmt.Errorf("write status of Metal3DataTemplate: %w", err))
 	}

@@ -20,7 +20,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
@@ -34,12 +33,18 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selection"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
 // choose selects a host for a claim without one and binds it.
 func (r *Reconciler) choose(ctx context.Context, s *scope) progress.Outcome {
-	if s.step != lease.Choose {
+	switch s.step {
+	case lease.Choose:
+	case lease.Rest:
+		return s.waitForHost(infrav1.ReservedReason,
+			"The claim is kept for the next machine, and has no host; it looks for one when a machine uses it")
+	default:
 		return progress.Outcome{}
 	}
 	if len(s.moved) > 0 {
@@ -60,7 +65,7 @@ func (r *Reconciler) choose(ctx context.Context, s *scope) progress.Outcome {
 	case err != nil:
 		return progress.Failed(err)
 	case !found:
-		return r.explain(ctx, s, criteria, namespaces)
+		return r.explain(s, criteria, namespaces)
 	}
 	return r.take(ctx, s, host)
 }
@@ -129,10 +134,10 @@ func (r *Reconciler) candidate(ctx context.Context, claim *bmov1alpha1.HostClaim
 		if err == nil && selection.Fits(criteria, host) == "" {
 			return host, true, nil
 		}
-		r.Pool.Drop(key)
-		if err == nil {
-			r.Pool.Observe(host) // it may suit another claim
+		if err != nil {
+			host = nil
 		}
+		r.Pool.Correct(key, host) // it may suit another claim
 	}
 }
 
@@ -155,18 +160,18 @@ func (r *Reconciler) bind(ctx context.Context, s *scope, host *bmov1alpha1.BareM
 		return err
 	}
 	marked := lease.MarkedHost(host, s.claim)
-	if err := r.Client.Patch(ctx, marked, locked(host)); err != nil {
+	if err := r.Client.Patch(ctx, marked, apply.Locked(host)); err != nil {
 		return fmt.Errorf("mark the host: %w", err)
 	}
 	if err := r.holds(ctx, s, marked); err != nil {
 		return errors.Join(err, r.unmark(ctx, s, marked))
 	}
 	after := lease.Bind(marked, s.claim)
-	if err := r.Client.Patch(ctx, after, locked(marked)); err != nil {
+	if err := r.Client.Patch(ctx, after, apply.Locked(marked)); err != nil {
 		return fmt.Errorf("bind host: %w", err)
 	}
 	s.host, s.step, s.justBound = after, lease.Keep, true
-	r.Pool.Drop(client.ObjectKeyFromObject(host))
+	r.Pool.Bound(client.ObjectKeyFromObject(host))
 	r.Pool.Leave(keyOf(s.claim))
 	ctrl.LoggerFrom(ctx).Info("Bound", "bareMetalHost", klog.KObj(host))
 	r.Metrics.bound(r.Clock.Since(s.claim.CreationTimestamp.Time))
@@ -214,44 +219,23 @@ func (r *Reconciler) permitted(ctx context.Context, s *scope, host *bmov1alpha1.
 	return nil
 }
 
-// explain counts the hosts that the claim could have had, by reason.
-func (r *Reconciler) explain(ctx context.Context, s *scope, criteria selection.Criteria, namespaces []string) progress.Outcome {
-	seen := make([]bmov1alpha1.BareMetalHostList, len(namespaces))
-	for i, namespace := range namespaces {
-		if err := r.Client.List(ctx, &seen[i], client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-			return progress.Failed(fmt.Errorf("list hosts to explain: %w", err))
-		}
-	}
-	reason, message := bmov1alpha1.NoBareMetalHostReason, selection.Explain(criteria, all(seen))
+// explain counts the hosts that the claim could have had, by reason. It copies no
+// host: a claim that a host has become free for waits behind those that are explained.
+func (r *Reconciler) explain(s *scope, criteria selection.Criteria, namespaces []string) progress.Outcome {
+	crowd := r.Pool.Crowd(namespaces)
+	reason, message := bmov1alpha1.NoBareMetalHostReason, selection.Explain(criteria, crowd)
 	if others := slices.DeleteFunc(slices.Clone(namespaces), s.own); len(others) == 0 && criteria.InNamespace() == "" {
 		message += "; " + noNamespace(s.claim.Namespace, criteria, s.decision)
-		if none(seen) {
+		if len(crowd.Free)+len(crowd.Unfree) == 0 {
 			reason = infrav1.NoNamespaceAdmitsReason
 		}
 	}
 	return s.waitForHost(reason, message)
 }
 
-// none says that there is no host in any of the lists.
-func none(lists []bmov1alpha1.BareMetalHostList) bool {
-	return !slices.ContainsFunc(lists, func(l bmov1alpha1.BareMetalHostList) bool { return len(l.Items) > 0 })
-}
-
 // own says that a namespace is the claim's.
 func (s *scope) own(namespace string) bool {
 	return namespace == s.claim.Namespace
-}
-
-func all(lists []bmov1alpha1.BareMetalHostList) iter.Seq[*bmov1alpha1.BareMetalHost] {
-	return func(yield func(*bmov1alpha1.BareMetalHost) bool) {
-		for i := range lists {
-			for j := range lists[i].Items {
-				if !yield(&lists[i].Items[j]) {
-					return
-				}
-			}
-		}
-	}
 }
 
 // waitForHost notes why the claim has no host.

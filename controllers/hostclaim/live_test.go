@@ -27,7 +27,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
 )
 
@@ -100,6 +102,35 @@ func TestSecretsOfARunningClaimAreReadWhenOneHasChanged(t *testing.T) {
 		if rotated != step.rotated || (l.count > before) != step.reads {
 			t.Errorf("%s: rotated %t after %d reads, want %t, reads %t", step.when, rotated, l.count-before, step.rotated, step.reads)
 		}
+	}
+}
+
+// A claim that is kept for the next machine keeps a host, and takes none: nobody is
+// there to use it.
+func TestReservedClaimWithoutAHostLooksForNone(t *testing.T) {
+	for name, tt := range map[string]struct {
+		edit   func(*bmov1alpha1.HostClaim)
+		reason string
+		reads  int
+	}{
+		"while nobody uses it": {func(*bmov1alpha1.HostClaim) {}, "Reserved", 0},
+		"and looks when a machine uses it": {
+			func(c *bmov1alpha1.HostClaim) { c.Spec.ConsumerRef = &corev1.ObjectReference{Name: "machine"} }, "NoNamespaceAdmits", 1,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, free := &live{}, newHost("tenant")
+			free.Status.Provisioning.State = bmov1alpha1.StateAvailable
+			r := &Reconciler{Live: l, Pool: pool.New()}
+			r.Pool.Observe(free)
+			claim := newClaim(func(c *bmov1alpha1.HostClaim) { c.Labels = map[string]string{infrav1.NodeReuseLabel: "group"} }, tt.edit)
+			s := &scope{claim: claim}
+			s.decision = policy.Evaluate(nil, policy.Namespace{Name: "tenant"}, policy.OwnWithoutPolicy)
+			out := r.settle(t.Context(), s).And(r.choose(t.Context(), s))
+			if out.Err() != nil || s.bindWait.Reason != tt.reason || l.count != tt.reads {
+				t.Errorf("%q after %d reads, %v; want %q after %d", s.bindWait.Reason, l.count, out.Err(), tt.reason, tt.reads)
+			}
+		})
 	}
 }
 

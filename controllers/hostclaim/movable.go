@@ -26,6 +26,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
@@ -33,7 +34,7 @@ import (
 // and lets go of one that has no such host any more. A lost host still counts:
 // in a move the claim would forget that it ever had one.
 func (r *Reconciler) guardMove(ctx context.Context, s *scope) progress.Outcome {
-	if s.step != lease.Keep && s.step != lease.Choose {
+	if s.step != lease.Keep && s.step != lease.Choose && s.step != lease.Rest {
 		return progress.Outcome{}
 	}
 	return progress.Failed(r.blockMove(ctx, s.claim, s.crossing()))
@@ -52,7 +53,7 @@ func (r *Reconciler) blockMove(ctx context.Context, claim *bmov1alpha1.HostClaim
 	default:
 		return nil
 	}
-	if err := r.Client.Patch(ctx, claim, locked(before)); err != nil {
+	if err := r.Client.Patch(ctx, claim, apply.Locked(before)); err != nil {
 		return fmt.Errorf("say whether the claim can be moved: %w", err)
 	}
 	return nil

@@ -30,6 +30,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
 )
 
 // pageSize bounds the answers of a live list.
@@ -54,15 +55,15 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) error {
 
 // observeHosts finds the hosts that have to do with the claim.
 func (r *Reconciler) observeHosts(ctx context.Context, s *scope) error {
-	own, err := r.hostsBy(ctx, ConsumerIndex, lease.ClaimKey(s.claim))
+	own, err := r.hostsBy(ctx, index.HostsByConsumer, lease.ClaimKey(s.claim))
 	if err != nil {
 		return err
 	}
 	s.host = ownHost(s.claim, own)
-	if s.marked, err = r.hostsBy(ctx, MarkIndex, string(s.claim.UID)); err != nil || s.host != nil {
+	if s.marked, err = r.hostsBy(ctx, index.HostsByMark, string(s.claim.UID)); err != nil || s.host != nil {
 		return err
 	}
-	s.moved, err = r.hostsBy(ctx, MovedIndex, keyOf(s.claim).String())
+	s.moved, err = r.hostsBy(ctx, index.HostsByMovedClaim, keyOf(s.claim).String())
 	return err
 }
 

@@ -27,6 +27,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
@@ -158,7 +159,7 @@ func (r *Reconciler) updateHardwareData(ctx context.Context, s *scope, desired *
 	if equality.Semantic.DeepEqual(updated, current) {
 		return progress.Outcome{}
 	}
-	if err := r.Client.Patch(ctx, updated, locked(current)); err != nil {
+	if err := r.Client.Patch(ctx, updated, apply.Locked(current)); err != nil {
 		return progress.Failed(fmt.Errorf("update HardwareData: %w", err))
 	}
 	return progress.Outcome{}

@@ -56,9 +56,6 @@ func TestForeignHardwareDataIsWaitedForAndNoError(t *testing.T) {
 	if s.hardware != nil {
 		t.Errorf("points at the foreign object %v", s.hardware)
 	}
-	if diff := cmp.Diff([]string{"machine-hostclaim"}, factsValues(&bmov1alpha1.HostClaim{ObjectMeta: s.claim.ObjectMeta})); diff != "" {
-		t.Errorf("index (-want +got):\n%s", diff)
-	}
 }
 
 // cachedFacts shows published facts as the cache holds them.

@@ -28,6 +28,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
@@ -111,7 +112,7 @@ func (r *Reconciler) writeHost(ctx context.Context, s *scope, desired *bmov1alph
 	if equality.Semantic.DeepEqual(desired, s.host) {
 		return nil
 	}
-	if err := r.Client.Patch(ctx, desired, locked(s.host)); err != nil {
+	if err := r.Client.Patch(ctx, desired, apply.Locked(s.host)); err != nil {
 		return err
 	}
 	ctrl.LoggerFrom(ctx).Info("Wrote the reboots of the host", "bareMetalHost", klog.KObj(desired))
@@ -121,7 +122,7 @@ func (r *Reconciler) writeHost(ctx context.Context, s *scope, desired *bmov1alph
 
 // writeClaim writes annotations of the claim.
 func (r *Reconciler) writeClaim(ctx context.Context, s *scope, desired *bmov1alpha1.HostClaim) error {
-	if err := r.Client.Patch(ctx, desired, locked(s.claim)); err != nil {
+	if err := r.Client.Patch(ctx, desired, apply.Locked(s.claim)); err != nil {
 		return fmt.Errorf("write the annotations of the claim: %w", err)
 	}
 	s.claim = desired

@@ -32,6 +32,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
@@ -154,7 +155,7 @@ func (r *Reconciler) ensureFinalizer(ctx context.Context, s *scope) error {
 	if !controllerutil.AddFinalizer(s.claim, infrav1.HostClaimFinalizer) {
 		return nil
 	}
-	if err := r.Client.Patch(ctx, s.claim, locked(before)); err != nil {
+	if err := r.Client.Patch(ctx, s.claim, apply.Locked(before)); err != nil {
 		if apierrors.IsNotFound(err) {
 			return fmt.Errorf("the claim has gone: %w", progress.ErrStale)
 		}
@@ -179,10 +180,4 @@ func handsOff(claim *bmov1alpha1.HostClaim) bool {
 
 func deleting(claim *bmov1alpha1.HostClaim) bool {
 	return !claim.DeletionTimestamp.IsZero()
-}
-
-// locked is a merge patch that fails if the object has changed since it was
-// read. It carries only what differs, so fields that we do not know survive.
-func locked(before client.Object) client.Patch {
-	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 }

@@ -31,6 +31,8 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
@@ -45,7 +47,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) progress.Outcome {
 		return progress.Outcome{}
 	}
 	if cleared := lease.Cleared(s.host); !equality.Semantic.DeepEqual(cleared, s.host) {
-		if err := r.Client.Patch(ctx, cleared, locked(s.host)); err != nil {
+		if err := r.Client.Patch(ctx, cleared, apply.Locked(s.host)); err != nil {
 			return progress.Failed(fmt.Errorf("clear the host: %w", err))
 		}
 		ctrl.LoggerFrom(ctx).Info("Took back what the claim had put on the host", "bareMetalHost", klog.KObj(cleared))
@@ -78,7 +80,7 @@ func (r *Reconciler) free(ctx context.Context, s *scope) progress.Outcome {
 		return progress.Failed(fmt.Errorf("withdraw HardwareData: %w", err))
 	}
 	freed := lease.Freed(host)
-	if err := r.Client.Patch(ctx, freed, locked(host)); err != nil {
+	if err := r.Client.Patch(ctx, freed, apply.Locked(host)); err != nil {
 		return progress.Failed(fmt.Errorf("free the host: %w", err))
 	}
 	ctrl.LoggerFrom(ctx).Info("Released", "bareMetalHost", klog.KObj(freed))
@@ -136,7 +138,7 @@ func (r *Reconciler) dropFinalizer(ctx context.Context, s *scope) error {
 	if !controllerutil.RemoveFinalizer(live, infrav1.HostClaimFinalizer) {
 		return nil
 	}
-	if err := r.Client.Patch(ctx, live, locked(before)); err != nil {
+	if err := r.Client.Patch(ctx, live, apply.Locked(before)); err != nil {
 		s.finished = apierrors.IsNotFound(err)
 		return client.IgnoreNotFound(err)
 	}
@@ -158,7 +160,7 @@ func (r *Reconciler) releaseWatches(ctx context.Context, namespace string) error
 			which client.ListOption
 		}{
 			{&bmov1alpha1.HostClaimList{}, client.InNamespace(namespace)},
-			{&bmov1alpha1.HostClaimList{}, client.MatchingFields{HostNamespaceIndex: namespace}},
+			{&bmov1alpha1.HostClaimList{}, client.MatchingFields{index.ClaimsByHostNamespace: namespace}},
 			{&bmov1alpha1.HostDeployPolicyList{}, client.InNamespace(namespace)},
 		} {
 			if err := r.Client.List(ctx, users.list, users.which, client.Limit(1)); err != nil {

@@ -62,7 +62,7 @@ type scope struct {
 	// says what is left open. Set by Reconcile.
 	brandNew bool
 
-	// step is what settle ended with: Keep, Release, ReportLost, Choose or
+	// step is what settle ended with: Keep, Release, ReportLost, Rest, Choose or
 	// Finish; choose goes on to Take, or to Keep. binding is what it was decided
 	// on.
 	step    lease.Step

@@ -31,6 +31,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/copies"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
@@ -175,7 +176,7 @@ func (r *Reconciler) ensureCopy(ctx context.Context, s *scope, kind lease.Secret
 	if equality.Semantic.DeepEqual(updated, current) {
 		return desired.Name, nil
 	}
-	return desired.Name, r.writeCopy(kind, "patch", desired, r.Client.Patch(ctx, updated, locked(current)))
+	return desired.Name, r.writeCopy(kind, "patch", desired, r.Client.Patch(ctx, updated, apply.Locked(current)))
 }
 
 // deleteSecret deletes exactly the secret that was read.

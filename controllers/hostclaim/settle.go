@@ -28,13 +28,17 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
 // settle finds out where the claim stands with its host, and kills an intent
 // that did not come to a bind. It ends with s.step.
 func (r *Reconciler) settle(ctx context.Context, s *scope) progress.Outcome {
-	b := lease.Binding{Deleting: deleting(s.claim), Own: s.host != nil, Record: record(s.claim), Moved: len(s.moved) > 0}
+	b := lease.Binding{
+		Deleting: deleting(s.claim), Reserved: lease.Reserved(s.claim),
+		Own: s.host != nil, Record: record(s.claim), Moved: len(s.moved) > 0,
+	}
 	s.marked = slices.DeleteFunc(s.marked, s.recorded)
 	b.Marked = len(s.marked) > 0
 	b.NobodyNamesUs = s.brandNew && b.Record == lease.Unrecorded
@@ -89,7 +93,7 @@ func (r *Reconciler) fence(ctx context.Context, s *scope, host *bmov1alpha1.Bare
 	if !lease.HasFence(host, s.claim) && !lease.Marked(host, s.claim) {
 		before := host
 		host = lease.FencedHost(host, s.claim)
-		if err := r.Client.Patch(ctx, host, locked(before)); err != nil {
+		if err := r.Client.Patch(ctx, host, apply.Locked(before)); err != nil {
 			return fmt.Errorf("fence the intended host: %w", err)
 		}
 	}
@@ -109,7 +113,7 @@ func (r *Reconciler) unmarkAll(ctx context.Context, s *scope) error {
 
 // unmark takes off a host what an intent of the claim left on it.
 func (r *Reconciler) unmark(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) error {
-	if err := r.Client.Patch(ctx, lease.UnmarkedHost(host, s.claim), locked(host)); err != nil {
+	if err := r.Client.Patch(ctx, lease.UnmarkedHost(host, s.claim), apply.Locked(host)); err != nil {
 		return fmt.Errorf("take the mark off a host: %w", err)
 	}
 	return nil
@@ -128,7 +132,7 @@ func (r *Reconciler) recordIntent(ctx context.Context, s *scope, host *bmov1alph
 		ObservedGeneration: s.claim.Generation,
 		LastTransitionTime: metav1.NewTime(r.Clock.Now()),
 	})
-	if err := r.Client.Status().Patch(ctx, s.claim, locked(before)); err != nil {
+	if err := r.Client.Status().Patch(ctx, s.claim, apply.Locked(before)); err != nil {
 		return fmt.Errorf("record the intent: %w", err)
 	}
 	return nil
@@ -138,7 +142,7 @@ func (r *Reconciler) recordIntent(ctx context.Context, s *scope, host *bmov1alph
 func (r *Reconciler) dropIntent(ctx context.Context, s *scope) error {
 	before := s.claim.DeepCopy()
 	s.claim.Status.BareMetalHost = nil
-	if err := r.Client.Status().Patch(ctx, s.claim, locked(before)); err != nil {
+	if err := r.Client.Status().Patch(ctx, s.claim, apply.Locked(before)); err != nil {
 		return fmt.Errorf("drop the intent: %w", err)
 	}
 	return nil

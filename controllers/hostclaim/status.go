@@ -30,6 +30,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selection"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
@@ -44,7 +45,7 @@ func (r *Reconciler) report(ctx context.Context, s *scope, out progress.Outcome)
 	before := s.claim.DeepCopy()
 	status.LastUpdated = &metav1.Time{Time: r.Clock.Now()}
 	s.claim.Status = status
-	if err := r.Client.Status().Patch(ctx, s.claim, locked(before)); err != nil {
+	if err := r.Client.Status().Patch(ctx, s.claim, apply.Locked(before)); err != nil {
 		return fmt.Errorf("write the status: %w", err)
 	}
 	r.announce(before.Status, s)
@@ -75,16 +76,7 @@ func statusOf(s *scope, out progress.Outcome, now time.Time) bmov1alpha1.HostCla
 	if associated, known := associatedOf(s); known {
 		set(associated)
 	}
-	switch {
-	case s.host != nil:
-		status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: s.host.Namespace, Name: s.host.Name}
-		status.PoweredOn = s.host.Status.PoweredOn
-	case s.step == lease.ReportLost:
-		status.PoweredOn = false
-	case s.step == lease.Choose && out.Err() == nil:
-		status.BareMetalHost = nil
-		status.PoweredOn = false
-	}
+	showHost(&status, s, out)
 	if s.host == nil {
 		meta.RemoveStatusCondition(&status.Conditions, infrav1.AdmittedCondition)
 	}
@@ -97,6 +89,21 @@ func statusOf(s *scope, out progress.Outcome, now time.Time) bmov1alpha1.HostCla
 	}
 	set(readyOf(s, status.Conditions))
 	return status
+}
+
+// showHost says in a status which host the claim has. An intent stays there when the
+// pass failed, since it must be fenced before it is dropped.
+func showHost(status *bmov1alpha1.HostClaimStatus, s *scope, out progress.Outcome) {
+	switch {
+	case s.host != nil:
+		status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: s.host.Namespace, Name: s.host.Name}
+		status.PoweredOn = s.host.Status.PoweredOn
+	case s.step == lease.ReportLost:
+		status.PoweredOn = false
+	case (s.step == lease.Choose || s.step == lease.Rest) && out.Err() == nil:
+		status.BareMetalHost = nil
+		status.PoweredOn = false
+	}
 }
 
 // partsOf are the conditions between Associated and the summary. Those that follow

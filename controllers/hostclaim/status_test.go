@@ -30,7 +30,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
@@ -214,6 +213,10 @@ func TestStatusOf(t *testing.T) {
 		"waits for a host": {
 			given: scope{claim: newClaim(), step: lease.Choose, bindWait: progress.Wait{Reason: "NoBareMetalHost", Message: "1 host seen"}},
 			want:  unbound("NoBareMetalHost"),
+		},
+		"is kept for the next machine and has no host": {
+			given: scope{claim: newClaim(), step: lease.Rest, bindWait: progress.Wait{Reason: "Reserved", Message: "no host"}},
+			want:  unbound("Reserved"),
 		},
 		"keeps its intent when a bind failed on the way": {
 			given: scope{claim: newClaim(recorded(metav1.ConditionUnknown, "Binding", "")), step: lease.Choose},
@@ -606,47 +609,5 @@ func TestOwnHost(t *testing.T) {
 				t.Errorf("ownHost() = %q, want %q", got, tt.want)
 			}
 		})
-	}
-}
-
-func TestIndexes(t *testing.T) {
-	pull := "pull"
-	claim := newClaim(recorded(metav1.ConditionTrue, "x", ""), func(c *bmov1alpha1.HostClaim) {
-		c.Spec.UserData = &corev1.SecretReference{Name: "boot", Namespace: "ignored"}
-		c.Spec.Image = &bmov1alpha1.Image{OCIAuthSecretName: &pull}
-	})
-	var copies []string
-	for _, kind := range lease.SecretKinds {
-		copies = append(copies, lease.CopyName("claim-uid", kind))
-	}
-	want := []string{"tenant/boot", copies[0], copies[1], copies[2], "tenant/pull", copies[3]}
-	if diff := cmp.Diff(want, secretValues(claim)); diff != "" {
-		t.Errorf("secrets (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"infra"}, hostNamespaceValues(claim)); diff != "" {
-		t.Errorf("host namespace (-want +got):\n%s", diff)
-	}
-	consumer, mark, moved := hostValues(lease.ConsumerKey), hostValues(lease.MarkKey), hostValues(lease.MovedKey)
-	own, tookAlong := lease.Bind(newHost("infra"), claim), lease.Bind(newHost("tenant"), claim)
-	tookAlong.UID = "new-uid"
-	for name, tt := range map[string]struct {
-		index client.IndexerFunc
-		host  client.Object
-		want  []string
-	}{
-		"the consumer of a bound host":   {consumer, own, []string{"tenant/machine/claim-uid"}},
-		"no mark on a bound host":        {mark, own, nil},
-		"no move of a bound host":        {moved, own, nil},
-		"the mark of an intended host":   {mark, lease.MarkedHost(newHost("infra"), claim), []string{"claim-uid"}},
-		"no consumer of it":              {consumer, lease.MarkedHost(newHost("infra"), claim), nil},
-		"the claim that a host moved to": {moved, tookAlong, []string{"tenant/machine"}},
-		"no claim as a host":             {consumer, claim, nil},
-	} {
-		if diff := cmp.Diff(tt.want, tt.index(tt.host)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-	}
-	if hostNamespaceValues(newClaim()) != nil || secretValues(newHost("infra")) != nil {
-		t.Error("objects without a value are indexed")
 	}
 }

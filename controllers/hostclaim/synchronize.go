@@ -30,6 +30,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
@@ -49,7 +50,7 @@ func (r *Reconciler) synchronize(ctx context.Context, s *scope) progress.Outcome
 			return out.And(s.unsynchronized(err))
 		}
 	}
-	if err := r.Client.Patch(ctx, desired, locked(s.host)); err != nil {
+	if err := r.Client.Patch(ctx, desired, apply.Locked(s.host)); err != nil {
 		return out.And(s.unsynchronized(fmt.Errorf("write the host: %w", err)))
 	}
 	ctrl.LoggerFrom(ctx).Info("Wrote the host", "bareMetalHost", klog.KObj(desired))

@@ -34,6 +34,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/watching"
 )
 
@@ -45,8 +46,8 @@ import (
 //	a host                             the claim that it names, or named
 //	a host becomes free                the first waiting claim that it suits, then
 //	                                   the next, see package pool
-//	a HostDeployPolicy                 those that wait, and those with a host in
-//	                                   its namespace
+//	a HostDeployPolicy                 those that wait, those of which a pass is under
+//	                                   way, and those with a host in its namespace
 //	the labels of a Namespace          its claims
 //	a Secret                           those that name it, or whose copy it is
 //	rights on Secrets of a namespace   its claims, and those with a host there
@@ -99,7 +100,7 @@ func (r *Reconciler) hostHandler() handler.EventHandler {
 			seen(e.ObjectNew, queue)
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue requests) {
-			r.Pool.Drop(client.ObjectKeyFromObject(e.Object))
+			r.Pool.Forget(client.ObjectKeyFromObject(e.Object))
 			r.Metrics.hostGone(client.ObjectKeyFromObject(e.Object))
 			if host, ok := e.Object.(*bmov1alpha1.BareMetalHost); ok {
 				enqueueConsumer(host, queue)
@@ -119,13 +120,14 @@ func enqueueConsumer(host *bmov1alpha1.BareMetalHost, queue requests) {
 }
 
 // policyToClaims wakes the claims that a policy may let in, and those that have
-// a host under it.
+// a host under it. A pass that is under way may have read the policies before, so
+// its claim is among the former even if it does not wait yet.
 func (r *Reconciler) policyToClaims(ctx context.Context, object client.Object) []reconcile.Request {
 	var out []reconcile.Request
 	for _, key := range r.Pool.Waiting() {
 		out = append(out, request(key))
 	}
-	return append(out, r.claims(ctx, client.MatchingFields{HostNamespaceIndex: object.GetNamespace()})...)
+	return append(out, r.claims(ctx, client.MatchingFields{index.ClaimsByHostNamespace: object.GetNamespace()})...)
 }
 
 // namespaceToClaims wakes the claims of a namespace whose labels changed.
@@ -136,7 +138,7 @@ func (r *Reconciler) namespaceToClaims(ctx context.Context, object client.Object
 // FactsToClaims wakes the claim that publishes, or would like to publish, the
 // facts of its host under the name of an object.
 func (r *Reconciler) FactsToClaims(ctx context.Context, object client.Object) []reconcile.Request {
-	return r.claims(ctx, client.InNamespace(object.GetNamespace()), client.MatchingFields{FactsIndex: object.GetName()})
+	return r.claims(ctx, client.InNamespace(object.GetNamespace()), client.MatchingFields{index.ClaimsByFacts: object.GetName()})
 }
 
 // SecretToClaims wakes the claims that a Secret concerns; with an empty name,
@@ -145,10 +147,10 @@ func (r *Reconciler) SecretToClaims(ctx context.Context, namespace, name string)
 	var out []reconcile.Request
 	if name == "" {
 		out = append(r.claims(ctx, client.InNamespace(namespace)),
-			r.claims(ctx, client.MatchingFields{HostNamespaceIndex: namespace})...)
+			r.claims(ctx, client.MatchingFields{index.ClaimsByHostNamespace: namespace})...)
 	} else {
-		out = append(r.claims(ctx, client.MatchingFields{SecretIndex: namespace + "/" + name}),
-			r.claims(ctx, client.MatchingFields{SecretIndex: name})...)
+		out = append(r.claims(ctx, client.MatchingFields{index.ClaimsBySecret: namespace + "/" + name}),
+			r.claims(ctx, client.MatchingFields{index.ClaimsBySecret: name})...)
 	}
 	for _, claim := range out {
 		r.rotations.forget(claim.NamespacedName)

@@ -89,7 +89,7 @@ func (r *Reconciler) repause(ctx context.Context, s *scope, pause bool) error {
 		s.claim.Annotations[clusterv1.PausedAnnotation] = *value
 	}
 	ctrl.LoggerFrom(ctx).Info("Changing the pause annotation of the HostClaim", "HostClaim", klog.KObj(s.claim), "paused", pause)
-	err := r.Client.Patch(ctx, s.claim, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	err := r.Client.Patch(ctx, s.claim, apply.Locked(before))
 	if err != nil {
 		return fmt.Errorf("patch the pause annotation of HostClaim %s: %w", s.claim.Name, err)
 	}

@@ -189,7 +189,7 @@ func (r *Reconciler) dropDataFinalizer(ctx context.Context, claim *infrav1.Metal
 	if !controllerutil.RemoveFinalizer(claim, infrav1.MachineFinalizer) {
 		return nil
 	}
-	return r.Client.Patch(ctx, claim, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return r.Client.Patch(ctx, claim, apply.Locked(before))
 }
 
 func secretName(ref *corev1.SecretReference) string {

@@ -95,6 +95,8 @@ func (s *scope) facts() provision.MachineFacts {
 		Identity:      s.identity(),
 		CloudProvider: s.infra != nil && ptr.Deref(s.infra.Spec.CloudProviderEnabled, false),
 		Provisioned:   ptr.Deref(s.machine.Status.Initialization.Provisioned, false),
+
+		SoftFailureDomain: s.machine.Annotations[infrav1.SoftFailureDomainAnnotation] == "true",
 	}
 }
 

@@ -37,6 +37,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/workload"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/machine"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/machinetemplate"
 )
 
 // reporter is the name under which events are emitted.
@@ -67,6 +68,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	}{
 		{o.Concurrency.Cluster, addCluster},
 		{o.Concurrency.Machine, addMachine},
+		{o.Concurrency.MachineTemplate, addMachineTemplate},
 		{o.Concurrency.DataTemplate, addDataTemplate},
 		{o.Concurrency.Data, addData},
 	} {
@@ -84,6 +86,7 @@ func addIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 		clusterindex.Setup,
 		claimreader.SetupIndexes,
 		machine.SetupIndexes,
+		machinetemplate.SetupIndexes,
 		datatemplate.SetupIndexes,
 		data.SetupIndexes,
 	} {
@@ -157,6 +160,16 @@ func addMachine(_ context.Context, s *shared, options controller.Options) error 
 		Clock:       s.clock,
 		WatchFilter: s.options.WatchFilter,
 	}).SetupWithManager(s.mgr, options)
+}
+
+func addMachineTemplate(ctx context.Context, s *shared, options controller.Options) error {
+	return (&machinetemplate.Reconciler{
+		Client:      s.mgr.GetClient(),
+		Hosts:       s.claims,
+		Recorder:    s.mgr.GetEventRecorder(reporter),
+		Clock:       s.clock,
+		WatchFilter: s.options.WatchFilter,
+	}).SetupWithManager(ctx, s.mgr, options)
 }
 
 func addDataTemplate(ctx context.Context, s *shared, options controller.Options) error {

@@ -46,7 +46,7 @@ type Options struct {
 // Concurrency is the number of workers of each controller.
 type Concurrency struct {
 	// The fields are named for the controllers.
-	Cluster, Machine, DataTemplate, Data, ClusterCache int
+	Cluster, Machine, MachineTemplate, DataTemplate, Data, ClusterCache int
 }
 
 // NewOptions returns options without values; AddFlags gives them their defaults.
@@ -75,6 +75,7 @@ func (c *Concurrency) addFlags(fs *pflag.FlagSet) {
 	}{
 		{"metal3cluster", &c.Cluster},
 		{"metal3machine", &c.Machine},
+		{"metal3machinetemplate", &c.MachineTemplate},
 		{"metal3datatemplate", &c.DataTemplate},
 		{"metal3data", &c.Data},
 		{"clustercache", &c.ClusterCache},
@@ -88,6 +89,6 @@ func (o Options) Validate() error {
 	c := o.Concurrency
 	return errors.Join(o.Options.Validate(),
 		process.Check(o.Workload.QPS > 0 && o.Workload.Burst > 0, "--clustercache-client-qps and --clustercache-client-burst must be positive"),
-		process.Check(min(c.Cluster, c.Machine, c.DataTemplate, c.Data, c.ClusterCache) > 0, "every --*-concurrency must be at least 1"),
+		process.Check(min(c.Cluster, c.Machine, c.MachineTemplate, c.DataTemplate, c.Data, c.ClusterCache) > 0, "every --*-concurrency must be at least 1"),
 	)
 }

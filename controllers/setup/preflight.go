@@ -44,6 +44,7 @@ func neededKinds() []preflight.Need {
 		need(fromCore, clusterv1.GroupVersion, "Machine", "machines"),
 		need(fromProvider, infrav1.GroupVersion, "Metal3Cluster", "metal3clusters"),
 		need(fromProvider, infrav1.GroupVersion, "Metal3Machine", "metal3machines"),
+		need(fromProvider, infrav1.GroupVersion, "Metal3MachineTemplate", "metal3machinetemplates"),
 		need(fromProvider, infrav1.GroupVersion, "Metal3DataTemplate", "metal3datatemplates"),
 		need(fromProvider, infrav1.GroupVersion, "Metal3DataClaim", "metal3dataclaims"),
 		need(fromProvider, infrav1.GroupVersion, "Metal3Data", "metal3datas"),

@@ -58,7 +58,7 @@ func TestDefaults(t *testing.T) {
 			Serving:        o.Serving, Logging: o.Logging,
 		},
 		Workload:    process.Rate{QPS: 20, Burst: 30},
-		Concurrency: Concurrency{Cluster: 10, Machine: 10, DataTemplate: 10, Data: 10, ClusterCache: 10},
+		Concurrency: Concurrency{Cluster: 10, Machine: 10, MachineTemplate: 10, DataTemplate: 10, Data: 10, ClusterCache: 10},
 	}
 	if diff := cmp.Diff(want, o); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)

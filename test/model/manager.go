@@ -34,6 +34,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/copies"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/orphans"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/watching"
@@ -89,6 +90,9 @@ func (m *manager) start() {
 	m.leads, m.workers = true, 1+w.choices.Intn(2)
 	m.secrets, m.listing, m.passes = map[string]map[string]bool{}, nil, nil
 	m.cache = store.NewCache(w.log, held)
+	if err := index.Add(w.ctx, m.cache); err != nil {
+		w.fail("start", "%v", err)
+	}
 	m.controllers = []*controller{m.claimController(), m.orphanController(), m.copyController()}
 	for _, c := range m.controllers {
 		for _, s := range c.sources {
@@ -130,9 +134,6 @@ func (m *manager) claimController() *controller {
 		Clock:        w.clock,
 		OwnNamespace: policy.Own(false),
 	}
-	if err := hostclaim.AddIndexes(w.ctx, m.cache); err != nil {
-		w.fail("start", "%v", err)
-	}
 	own := watching.Watch{Object: &bmov1alpha1.HostClaim{}, Handler: &handler.EnqueueRequestForObject{}}
 	return &controller{
 		name: "hostclaim", reconciler: m.claims, queue: newQueue(w.clock),
@@ -152,9 +153,6 @@ func (m *manager) orphanController() *controller {
 		Clock:   w.clock,
 		Grace:   grace,
 	}
-	if err := orphans.AddIndexes(w.ctx, m.cache); err != nil {
-		w.fail("start", "%v", err)
-	}
 	return &controller{name: "orphanedhost", reconciler: m.orphans, queue: newQueue(w.clock), watches: m.orphans.Watches()}
 }
 
@@ -165,9 +163,6 @@ func (m *manager) copyController() *controller {
 		Client:  client.WithFieldOwner(store.NewClient(w.backend, m.cache, gate), infrav1.HostClaimManagerFieldOwner),
 		Live:    store.NewClient(w.backend, nil, gate),
 		Secrets: secretWatch{m},
-	}
-	if err := copies.AddIndexes(w.ctx, m.cache); err != nil {
-		w.fail("start", "%v", err)
 	}
 	return &controller{name: "copiedsecret", reconciler: m.copies, queue: newQueue(w.clock), watches: m.copies.Watches()}
 }

@@ -33,6 +33,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
 )
 
 // Reconciler deletes copies whose claim does not exist any more. The release of a
@@ -82,12 +83,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // needed says that the claim of a copy exists, or that a host names it: who
 // releases that host deletes the copies.
 func (r *Reconciler) needed(ctx context.Context, secret *metav1.PartialObjectMetadata, uid types.UID) (bool, error) {
-	known := []client.ObjectList{&bmov1alpha1.HostClaimList{}, &bmov1alpha1.BareMetalHostList{}}
-	for _, list := range known {
-		if err := r.Client.List(ctx, list, client.MatchingFields{claimIndex: string(uid)}, client.UnsafeDisableDeepCopy); err != nil {
+	for _, known := range []struct {
+		list  client.ObjectList
+		field string
+	}{
+		{&bmov1alpha1.HostClaimList{}, index.ClaimsByUID},
+		{&bmov1alpha1.BareMetalHostList{}, index.HostsByConsumerUID},
+	} {
+		err := r.Client.List(ctx, known.list, client.MatchingFields{known.field: string(uid)}, client.UnsafeDisableDeepCopy)
+		if err != nil {
 			return false, fmt.Errorf("look for the claim of a copy: %w", err)
 		}
-		if meta.LenList(list) > 0 {
+		if meta.LenList(known.list) > 0 {
 			return true, nil
 		}
 	}

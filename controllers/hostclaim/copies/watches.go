@@ -18,7 +18,6 @@ package copies
 
 import (
 	"context"
-	"fmt"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
@@ -32,34 +31,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/watching"
 )
-
-// claimIndex finds claims by their UID and by the names of their copies, and hosts
-// by the UID of the claim that they name.
-const claimIndex = "copies.claim"
-
-// AddIndexes declares the field indexes. Call it before the cache starts.
-func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
-	for _, object := range []client.Object{&bmov1alpha1.HostClaim{}, &bmov1alpha1.BareMetalHost{}} {
-		if err := indexer.IndexField(ctx, object, claimIndex, claimValues); err != nil {
-			return fmt.Errorf("index %s: %w", claimIndex, err)
-		}
-	}
-	return nil
-}
-
-func claimValues(object client.Object) []string {
-	uid := claimOf(object)
-	switch _, named := object.(*bmov1alpha1.BareMetalHost); {
-	case uid == "":
-		return nil
-	case named:
-		return []string{string(uid)}
-	default:
-		return append(copyNames(uid), string(uid))
-	}
-}
 
 // claimOf is the UID of a claim, or of the one that a host names; empty for none.
 func claimOf(object client.Object) types.UID {
@@ -72,18 +46,6 @@ func claimOf(object client.Object) types.UID {
 	default:
 		return host.Spec.ConsumerRef.UID
 	}
-}
-
-// copyNames are the names of the copies of a claim; there are none for no claim.
-func copyNames(claim types.UID) []string {
-	if claim == "" {
-		return nil
-	}
-	var out []string
-	for _, kind := range lease.SecretKinds {
-		out = append(out, lease.CopyName(claim, kind))
-	}
-	return out
 }
 
 // SetupWithManager registers the watches that look at copies. The caller brings a
@@ -127,7 +89,7 @@ func ends() predicate.Predicate {
 // toCopies returns the copies of a claim that the watch has seen.
 func (r *Reconciler) toCopies(_ context.Context, object client.Object) []reconcile.Request {
 	var out []reconcile.Request
-	for _, name := range copyNames(claimOf(object)) {
+	for _, name := range lease.CopyNames(claimOf(object)) {
 		for _, namespace := range r.Secrets.Where(name) {
 			out = append(out, request(namespace, name))
 		}
@@ -149,7 +111,7 @@ func (r *Reconciler) SecretToCopies(ctx context.Context, namespace, name string)
 		return nil
 	}
 	claims := &bmov1alpha1.HostClaimList{}
-	err := r.Client.List(ctx, claims, client.MatchingFields{claimIndex: name}, client.UnsafeDisableDeepCopy)
+	err := r.Client.List(ctx, claims, client.MatchingFields{index.ClaimsBySecret: name}, client.UnsafeDisableDeepCopy)
 	if err == nil && len(claims.Items) > 0 {
 		return nil
 	}

@@ -17,7 +17,6 @@ limitations under the License.
 package copies
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -66,24 +65,6 @@ func TestEnds(t *testing.T) {
 	}
 	if ends().Create(event.CreateEvent{Object: claim("a")}) || !ends().Delete(event.DeleteEvent{Object: claim("a")}) {
 		t.Error("a claim ends with its deletion, and not with its creation")
-	}
-}
-
-func TestClaimIndex(t *testing.T) {
-	for name, tt := range map[string]struct {
-		object client.Object
-		want   []string
-	}{
-		"a claim by its UID and the names of its copies": {claim("a"), append(copyNames("a"), "a")},
-		"a host by the UID of its claim":                 {naming("a"), []string{"a"}},
-		"a free host by nothing":                         {naming(""), nil},
-	} {
-		if diff := cmp.Diff(tt.want, claimValues(tt.object)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-	}
-	if !slices.Contains(copyNames("a"), lease.CopyName("a", lease.OCIAuth)) {
-		t.Error("a kind of copies is missing")
 	}
 }
 

@@ -31,6 +31,7 @@ import (
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/orphan"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
@@ -141,7 +142,7 @@ func read(ctx context.Context, reader client.Reader, host *bmov1alpha1.BareMetal
 
 // write patches a host that must not have changed since it was read.
 func (r *Reconciler) write(ctx context.Context, what string, before, after *bmov1alpha1.BareMetalHost) progress.Outcome {
-	if err := r.Client.Patch(ctx, after, locked(before)); err != nil {
+	if err := r.Client.Patch(ctx, after, apply.Locked(before)); err != nil {
 		if apierrors.IsNotFound(err) {
 			return progress.Outcome{}
 		}
@@ -149,9 +150,4 @@ func (r *Reconciler) write(ctx context.Context, what string, before, after *bmov
 	}
 	ctrl.LoggerFrom(ctx).Info("Wrote the host", "bareMetalHost", klog.KObj(after), "to", what)
 	return progress.Outcome{}
-}
-
-// locked is a merge patch that fails if the object has changed since it was read.
-func locked(before client.Object) client.Patch {
-	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 }

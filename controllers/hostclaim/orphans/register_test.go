@@ -24,7 +24,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/prometheus/client_golang/prometheus"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -152,29 +151,5 @@ func TestWhatWakesAHost(t *testing.T) {
 		if got := comesOrGoes().Update(event.UpdateEvent{ObjectOld: claim(tt.before), ObjectNew: claim(tt.after)}); got != tt.want {
 			t.Errorf("%s: %t, want %t", name, got, tt.want)
 		}
-	}
-}
-
-func TestIndexes(t *testing.T) {
-	stray := host("infra", "a")
-	stray.Labels = map[string]string{infrav1.ClaimUIDLabel: "claim-uid"}
-	fenced := host("infra", "a")
-	fenced.Annotations = map[string]string{infrav1.FenceAnnotation: "claim-uid/17"}
-	for name, tt := range map[string]struct {
-		object client.Object
-		want   []string
-	}{
-		"a fenced host by the claim":        {fenced, []string{"claim-uid"}},
-		"a bound host by its claim":         {bound(host("infra", "a")), []string{"tenant/machine"}},
-		"a stray by the UID of its claim":   {stray, []string{"claim-uid"}},
-		"a free host by nothing":            {host("infra", "a"), nil},
-		"what is no host by nothing either": {&corev1.Secret{}, nil},
-	} {
-		if diff := cmp.Diff(tt.want, nameValues(tt.object)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-	}
-	if diff := cmp.Diff([]string{"u"}, uidValues(&bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{UID: "u"}})); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

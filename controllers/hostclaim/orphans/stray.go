@@ -29,6 +29,7 @@ import (
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/orphan"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/copies"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
@@ -106,7 +107,7 @@ func names(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) bool {
 // claimByUID reads a claim from the cache.
 func (r *Reconciler) claimByUID(ctx context.Context, uid types.UID) (claim *bmov1alpha1.HostClaim, found bool, err error) {
 	known := &bmov1alpha1.HostClaimList{}
-	err = r.Client.List(ctx, known, client.MatchingFields{claimUIDIndex: string(uid)}, client.UnsafeDisableDeepCopy)
+	err = r.Client.List(ctx, known, client.MatchingFields{index.ClaimsByUID: string(uid)}, client.UnsafeDisableDeepCopy)
 	if err != nil || len(known.Items) == 0 {
 		return nil, false, err
 	}

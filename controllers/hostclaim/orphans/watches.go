@@ -18,8 +18,6 @@ package orphans
 
 import (
 	"context"
-	"fmt"
-	"slices"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -33,49 +31,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/orphan"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/watching"
 )
-
-// The field indexes of the cache that the reconciler reads by.
-const (
-	// nameIndex finds hosts by namespace and name of the claim that they name, and
-	// strays by the UIDs of the claims whose marks they carry.
-	nameIndex = "orphans.claim"
-	// claimUIDIndex finds claims by their UID.
-	claimUIDIndex = "orphans.uid"
-)
-
-// AddIndexes declares the field indexes. Call it before the cache starts.
-func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
-	if err := indexer.IndexField(ctx, &bmov1alpha1.BareMetalHost{}, nameIndex, nameValues); err != nil {
-		return fmt.Errorf("index %s: %w", nameIndex, err)
-	}
-	if err := indexer.IndexField(ctx, &bmov1alpha1.HostClaim{}, claimUIDIndex, uidValues); err != nil {
-		return fmt.Errorf("index %s: %w", claimUIDIndex, err)
-	}
-	return nil
-}
-
-func nameValues(object client.Object) []string {
-	host, ok := object.(*bmov1alpha1.BareMetalHost)
-	switch {
-	case !ok:
-		return nil
-	case lease.ConsumerKey(host) != "":
-		return []string{host.Spec.ConsumerRef.Namespace + "/" + host.Spec.ConsumerRef.Name}
-	case orphan.Stray(host):
-		return slices.DeleteFunc([]string{string(orphan.StrayClaim(host)), string(orphan.Fencer(host))},
-			func(uid string) bool { return uid == "" })
-	default:
-		return nil
-	}
-}
-
-func uidValues(object client.Object) []string {
-	return []string{string(object.GetUID())}
-}
 
 // SetupWithManager registers the watches that wake hosts; see the package for what
 // they are.
@@ -136,7 +95,7 @@ func (r *Reconciler) claimToHosts(ctx context.Context, object client.Object) []r
 	var out []reconcile.Request
 	for _, value := range []string{object.GetNamespace() + "/" + object.GetName(), string(object.GetUID())} {
 		hosts := &bmov1alpha1.BareMetalHostList{}
-		if err := r.Client.List(ctx, hosts, client.MatchingFields{nameIndex: value}, client.UnsafeDisableDeepCopy); err != nil {
+		if err := r.Client.List(ctx, hosts, client.MatchingFields{index.HostsByTrace: value}, client.UnsafeDisableDeepCopy); err != nil {
 			// The cache does not hold the namespace; then nobody is to be woken.
 			ctrl.LoggerFrom(ctx).V(4).Info("No hosts to wake", "because", err.Error())
 		}

@@ -14,12 +14,13 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package pool answers two questions at once: which free host is next for a
-// claim, and which waiting claim is next for a host that has become free?
+// Package pool answers three questions: which free host is next for a claim, which
+// waiting claim is next for a host that has become free, and how many hosts are not
+// free, and why?
 //
-// It keeps the free hosts in a stable order and the waiting claims by age, both
-// in memory and both only as hints: every bind is decided again by live reads
-// and locked writes. It is fed by the watch on hosts and by the reconciler of
+// It keeps the free hosts in a stable order, the others as counts, and the waiting
+// claims by age, all in memory and all only as hints: every bind is decided again by
+// live reads and locked writes. It is fed by the watch on hosts and by the reconciler of
 // claims, wakes claims through their work queue, and never reads or writes the
 // API server. After a restart the first pass over hosts and claims fills it.
 package pool

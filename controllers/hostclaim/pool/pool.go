@@ -19,7 +19,6 @@ package pool
 import (
 	"iter"
 	"maps"
-	"slices"
 	"sync"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -30,36 +29,25 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selection"
 )
 
-// Pool is the set of free hosts and waiting claims of one manager.
+// Pool is the set of hosts and waiting claims of one manager.
 type Pool struct {
-	mu   sync.Mutex
-	free map[string]*shelf // by namespace
+	mu      sync.Mutex
+	shelves map[string]*shelf // by namespace
 	// taken are the hosts that were picked, by the claims that try to bind them.
 	taken   map[types.NamespacedName]types.NamespacedName
 	waiting waitingList
-	wake    func(types.NamespacedName) // nil until the source has started
-}
-
-// shelf holds the free hosts of one namespace, sorted by name.
-type shelf struct {
-	names []string
-	hosts map[string]*entry
-}
-
-// entry is a free host, and the claims that had their turn and did not take it.
-// They look again when they are tried again, and are not woken for it before it
-// changes: a claim that fails must not hold up, or drive, anybody.
-type entry struct {
-	host     *bmov1alpha1.BareMetalHost
-	declined map[types.UID]bool
+	// passes are the claims of which a pass is under way.
+	passes map[types.NamespacedName]bool
+	wake   func(types.NamespacedName) // nil until the source has started
 }
 
 // New returns an empty pool.
 func New() *Pool {
 	return &Pool{
-		free:    map[string]*shelf{},
+		shelves: map[string]*shelf{},
 		taken:   map[types.NamespacedName]types.NamespacedName{},
 		waiting: newWaitingList(),
+		passes:  map[types.NamespacedName]bool{},
 	}
 }
 
@@ -70,9 +58,14 @@ func New() *Pool {
 func (p *Pool) Observe(host *bmov1alpha1.BareMetalHost) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.observeLocked(host)
+}
+
+func (p *Pool) observeLocked(host *bmov1alpha1.BareMetalHost) {
 	key := client.ObjectKeyFromObject(host)
-	if selection.Free(host) != "" {
-		p.dropLocked(key)
+	if misfit := selection.Free(host); misfit != "" {
+		p.withdrawLocked(key)
+		p.shelfOf(key.Namespace).set(key.Name, misfit)
 		return
 	}
 	before, known := p.lookup(key)
@@ -97,16 +90,50 @@ func sameLabels(a, b *bmov1alpha1.BareMetalHost) bool {
 	return maps.Equal(without(a.Labels), without(b.Labels))
 }
 
-// Drop takes a host out of the pool until it is observed as free again: it was
-// bound, is gone, or proved to be in use.
-func (p *Pool) Drop(key types.NamespacedName) {
+// Correct takes note of what a claim has read of a host past the watch; nil if it
+// does not exist. One that the watch has seen go stays gone.
+func (p *Pool) Correct(key types.NamespacedName, host *bmov1alpha1.BareMetalHost) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.dropLocked(key)
+	known := p.shelfOf(key.Namespace).has(key.Name)
+	p.forgetLocked(key)
+	if known && host != nil {
+		p.observeLocked(host)
+	}
+}
+
+// Bound takes a host out of the pool until it is observed as free again.
+func (p *Pool) Bound(key types.NamespacedName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.withdrawLocked(key)
+	if s := p.shelfOf(key.Namespace); s.has(key.Name) {
+		s.set(key.Name, selection.InUse)
+	}
+}
+
+// Forget takes note that a host is gone.
+func (p *Pool) Forget(key types.NamespacedName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.forgetLocked(key)
+}
+
+// Crowd is all hosts of some namespaces.
+func (p *Pool) Crowd(namespaces []string) selection.Crowd {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := selection.Crowd{Unfree: map[selection.Misfit]int{}}
+	for _, namespace := range namespaces {
+		if s, found := p.shelves[namespace]; found {
+			s.count(&out)
+		}
+	}
+	return out
 }
 
 // Pick returns the first free host that fits a waiting claim, and keeps it from
-// other claims until Drop or the end of the claim's pass. A host on offer to an
+// other claims until it is bound, corrected or gone, or the claim's pass ends. A host on offer to an
 // older claim is left to that one. Namespaces are gone through in the claim's order, hosts by name.
 func (p *Pool) Pick(claim types.NamespacedName) (*bmov1alpha1.BareMetalHost, bool) {
 	p.mu.Lock()
@@ -131,19 +158,20 @@ func (p *Pool) returnLocked(key, claim types.NamespacedName) {
 	p.offerLocked(key)
 }
 
-// inLocked runs through the free hosts that a claim may pick.
+// inLocked runs through the free hosts that a claim may pick. Most hosts of a large
+// pool do not suit it, so that is asked first, and what is kept from it last.
 func (p *Pool) inLocked(w *waiter) iter.Seq[*bmov1alpha1.BareMetalHost] {
 	return func(yield func(*bmov1alpha1.BareMetalHost) bool) {
 		for _, namespace := range w.Namespaces {
-			s, found := p.free[namespace]
+			s, found := p.shelves[namespace]
 			if !found {
 				continue
 			}
-			for _, name := range s.names {
-				if p.keptFrom(w, types.NamespacedName{Namespace: namespace, Name: name}) {
+			for _, e := range s.sorted {
+				if selection.Suits(w.Criteria, e.host) != "" || p.keptFrom(w, client.ObjectKeyFromObject(e.host)) {
 					continue
 				}
-				if !yield(s.hosts[name].host) {
+				if !yield(e.host) {
 					return
 				}
 			}
@@ -166,11 +194,11 @@ func (p *Pool) keptFrom(w *waiter, host types.NamespacedName) bool {
 }
 
 func (p *Pool) lookup(key types.NamespacedName) (*entry, bool) {
-	s, found := p.free[key.Namespace]
+	s, found := p.shelves[key.Namespace]
 	if !found {
 		return nil, false
 	}
-	e, found := s.hosts[key.Name]
+	e, found := s.free[key.Name]
 	return e, found
 }
 
@@ -181,31 +209,20 @@ func (p *Pool) declineLocked(key types.NamespacedName, w *waiter) {
 	}
 }
 
-func (p *Pool) dropLocked(key types.NamespacedName) {
+// withdrawLocked takes a host from whoever picked it or has it on offer.
+func (p *Pool) withdrawLocked(key types.NamespacedName) {
 	delete(p.taken, key)
 	p.waiting.withdraw(key)
-	if s, found := p.free[key.Namespace]; found {
-		s.remove(key.Name)
-	}
+}
+
+func (p *Pool) forgetLocked(key types.NamespacedName) {
+	p.withdrawLocked(key)
+	p.shelfOf(key.Namespace).remove(key.Name)
 }
 
 func (p *Pool) shelfOf(namespace string) *shelf {
-	if _, found := p.free[namespace]; !found {
-		p.free[namespace] = &shelf{hosts: map[string]*entry{}}
+	if _, found := p.shelves[namespace]; !found {
+		p.shelves[namespace] = newShelf()
 	}
-	return p.free[namespace]
-}
-
-func (s *shelf) put(host *bmov1alpha1.BareMetalHost) {
-	if at, found := slices.BinarySearch(s.names, host.Name); !found {
-		s.names = slices.Insert(s.names, at, host.Name)
-	}
-	s.hosts[host.Name] = &entry{host: host, declined: map[types.UID]bool{}}
-}
-
-func (s *shelf) remove(name string) {
-	if at, found := slices.BinarySearch(s.names, name); found {
-		s.names = slices.Delete(s.names, at, at+1)
-	}
-	delete(s.hosts, name)
+	return p.shelves[namespace]
 }

@@ -17,6 +17,7 @@ limitations under the License.
 package pool
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -120,7 +121,7 @@ func pass(p *Pool, w Waiter) string {
 func bound(p *Pool, w Waiter) string {
 	name, end := pick(p, w)
 	if name != "" {
-		p.Drop(hostKey(name))
+		p.Bound(hostKey(name))
 		p.Leave(w.Claim)
 	}
 	end()
@@ -335,11 +336,11 @@ func TestNothingIsMissedDuringAPass(t *testing.T) {
 		"a host that becomes free while the other one is bound": {
 			func(p *Pool, _ func()) {
 				p.Observe(host("b"))
-				p.Drop(hostKey("a"))
+				p.Bound(hostKey("a"))
 			}, []string{"old"},
 		},
 		"the host that comes back":         {func(_ *Pool, endFirst func()) { endFirst() }, []string{"old"}},
-		"nothing when the host was bound":  {func(p *Pool, _ func()) { p.Drop(hostKey("a")) }, nil},
+		"nothing when the host was bound":  {func(p *Pool, _ func()) { p.Bound(hostKey("a")) }, nil},
 		"nothing while the host is taken":  {func(*Pool, func()) {}, nil},
 		"nothing for a claim that is gone": {func(p *Pool, _ func()) { p.Leave(claimKey("old")); p.Observe(host("b")) }, nil},
 	}
@@ -360,6 +361,104 @@ func TestNothingIsMissedDuringAPass(t *testing.T) {
 			expect(t, "woken in the end", woken(), tt.want)
 		})
 	}
+}
+
+// What a claim reads of the host that it has picked is newer than the watch, which
+// may yet have seen the host go.
+func TestWhatAClaimReadsOfAHostCorrectsThePool(t *testing.T) {
+	tests := map[string]struct {
+		before func(p *Pool)
+		read   *bmov1alpha1.BareMetalHost
+		want   []string // woken
+		seen   string
+	}{
+		"a host that suits another claim is offered to it": {nil, host("a", "gpu"), []string{"picky"}, "1 host seen: 1 in use"},
+		"one that is in use is offered to nobody":          {nil, inUse("a"), nil, "1 host seen: 1 in use"},
+		"one that does not exist is forgotten":             {nil, nil, nil, "no hosts seen"},
+		"one that the watch has seen go stays gone": {
+			func(p *Pool) { p.Forget(hostKey("a")) }, host("a", "gpu"), nil, "no hosts seen",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, woken := newPool(t)
+			p.Enter(waiterFor(t, "picky", 2, "gpu"))
+			p.Observe(host("a"))
+			w := waiterFor(t, "claim", 1)
+			picked, end := pick(p, w)
+			expect(t, "picked", picked, "a")
+			if tt.before != nil {
+				tt.before(p)
+			}
+			p.Correct(hostKey("a"), tt.read)
+			expect(t, "woken", woken(), tt.want)
+			expect(t, "seen", selection.Explain(w.Criteria, p.Crowd(w.Namespaces)), tt.seen)
+			end()
+		})
+	}
+}
+
+func TestCrowdCountsTheHostsOfTheNamespaces(t *testing.T) {
+	p, _ := newPool(t)
+	elsewhere, broken := host("far"), host("c")
+	elsewhere.Namespace, broken.Status.ErrorMessage = "elsewhere", "no power"
+	for _, h := range []*bmov1alpha1.BareMetalHost{host("a"), host("b"), broken, inUse("d"), elsewhere} {
+		p.Observe(h)
+	}
+	w := waiterFor(t, "claim", 0, "gpu")
+	both := []string{"infra", "elsewhere", "unknown"}
+	explained := func(what string, namespaces []string, want string) {
+		t.Helper()
+		expect(t, what, selection.Explain(w.Criteria, p.Crowd(namespaces)), want)
+	}
+	explained("one namespace", both[:1], "4 hosts seen: 1 in use, 2 without label gpu, 1 in error")
+	explained("several", both, "5 hosts seen: 1 in use, 3 without label gpu, 1 in error")
+	p.Bound(hostKey("a"))
+	p.Bound(hostKey("unknown"))
+	explained("when one was bound", both[:1], "4 hosts seen: 2 in use, 1 without label gpu, 1 in error")
+	p.Observe(host("d"))
+	p.Observe(inUse("b"))
+	explained("when two have changed", both[:1], "4 hosts seen: 2 in use, 1 without label gpu, 1 in error")
+	p.Forget(hostKey("d"))
+	p.Forget(hostKey("c"))
+	explained("when two have gone", both[:1], "2 hosts seen: 2 in use")
+}
+
+// A claim that waits must not slow down those for which a host has become free, so
+// it takes no memory for each host that it looks at in vain.
+func TestLookingInVainTakesNoMemoryForEachHost(t *testing.T) {
+	p, _ := newPool(t)
+	const hosts = 1000
+	for n := range hosts {
+		p.Observe(host(fmt.Sprint("host-", n)))
+	}
+	w := waiterFor(t, "claim", 0, "gpu")
+	p.Enter(w)
+	allocations := testing.AllocsPerRun(10, func() {
+		if _, found := p.Pick(w.Claim); found {
+			t.Error("found a host")
+		}
+		selection.Explain(w.Criteria, p.Crowd(w.Namespaces))
+	})
+	if allocations > hosts/10 {
+		t.Errorf("%.0f pieces of memory for %d hosts", allocations, hosts)
+	}
+}
+
+// A pass finds out what policies say before it enters the claim. A policy that
+// comes in between must find the claim, or it is never told of it.
+func TestClaimWhosePassIsUnderWayCountsAsWaiting(t *testing.T) {
+	p, _ := newPool(t)
+	old, young := waiterFor(t, "old", 2), waiterFor(t, "young", 1)
+	p.Enter(young)
+	end := p.Begin(old.Claim)
+	expect(t, "before the claim is entered", p.Waiting(), []types.NamespacedName{young.Claim, old.Claim})
+	p.Enter(old)
+	expect(t, "once it is entered", p.Waiting(), []types.NamespacedName{old.Claim, young.Claim})
+	p.Leave(old.Claim)
+	expect(t, "while the pass goes on without a wish", p.Waiting(), []types.NamespacedName{young.Claim, old.Claim})
+	end()
+	expect(t, "when the pass is over", p.Waiting(), []types.NamespacedName{young.Claim})
 }
 
 func TestNobodyIsWokenBeforeTheQueueIsThere(t *testing.T) {

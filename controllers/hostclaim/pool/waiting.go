@@ -19,6 +19,7 @@ package pool
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -76,6 +77,7 @@ func newWaitingList() waitingList {
 func (p *Pool) Begin(claim types.NamespacedName) (end func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.passes[claim] = true
 	if w, found := p.waiting.byKey[claim]; found {
 		w.begun, w.missed = true, false
 	}
@@ -85,6 +87,7 @@ func (p *Pool) Begin(claim types.NamespacedName) (end func()) {
 func (p *Pool) end(claim types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	delete(p.passes, claim)
 	for host, by := range p.taken {
 		if by == claim {
 			p.returnLocked(host, claim)
@@ -143,13 +146,21 @@ func (p *Pool) Leave(claim types.NamespacedName) {
 	}
 }
 
-// Waiting returns the claims that look for a host, oldest first.
+// Waiting returns the claims that look for a host, oldest first, and after them
+// the others of which a pass is under way: such a claim may come to wait by what
+// its pass has read already, so whoever changes that must find it here.
 func (p *Pool) Waiting() []types.NamespacedName {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	out := make([]types.NamespacedName, 0, len(p.waiting.sorted))
 	for _, w := range p.waiting.sorted {
 		out = append(out, w.Claim)
+	}
+	byName := func(a, b types.NamespacedName) int { return cmp.Compare(a.String(), b.String()) }
+	for _, claim := range slices.SortedFunc(maps.Keys(p.passes), byName) {
+		if p.waiting.byKey[claim] == nil {
+			out = append(out, claim)
+		}
 	}
 	return out
 }
@@ -185,9 +196,9 @@ func (p *Pool) offerLocked(key types.NamespacedName) {
 	}
 }
 
-// suits says that a claim could use a host, as far as the pool knows.
+// suits says that a claim could use a free host, as far as the pool knows.
 func (w *waiter) suits(host *bmov1alpha1.BareMetalHost) bool {
-	return slices.Contains(w.Namespaces, host.Namespace) && selection.Fits(w.Criteria, host) == ""
+	return slices.Contains(w.Namespaces, host.Namespace) && selection.Suits(w.Criteria, host) == ""
 }
 
 func (l *waitingList) insert(w *waiter) {

@@ -32,6 +32,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/copies"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/orphans"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
@@ -42,13 +43,7 @@ import (
 // AddControllers adds all controllers to a manager that was made with
 // CacheOptions and ClientOptions. Their metrics go to the registry.
 func AddControllers(ctx context.Context, mgr ctrl.Manager, o Options, registry prometheus.Registerer) error {
-	if err := hostclaim.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
-		return err
-	}
-	if err := orphans.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
-		return err
-	}
-	if err := copies.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
+	if err := index.Add(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
 	recorder := mgr.GetEventRecorder(reporter)

@@ -34,6 +34,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/facts"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/ippool"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
@@ -270,7 +271,7 @@ func (a API) dropFinalizer(ctx context.Context, claim Claim) error {
 	if !ok || before.GetUID() != claim.Object.GetUID() || !controllerutil.RemoveFinalizer(after, infrav1.DataFinalizer) {
 		return nil
 	}
-	return a.Client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return a.Client.Patch(ctx, after, apply.Locked(before))
 }
 
 func claimKind(pool ippool.Pool) client.Object {

@@ -123,6 +123,12 @@ func assets(root string) string {
 	return built[len(built)-1]
 }
 
+// TokenKey is the key that signs tokens of service accounts, in PEM. Who has it can
+// make tokens that are almost expired, which the API server itself does not issue.
+func (s *Server) TokenKey() ([]byte, error) {
+	return os.ReadFile(filepath.Join(s.environment.ControlPlane.GetAPIServer().CertDir, "sa-signer.key"))
+}
+
 // Namespace creates a namespace for one test and returns its name.
 func (s *Server) Namespace(t *testing.T) string {
 	t.Helper()

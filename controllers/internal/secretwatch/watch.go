@@ -41,6 +41,9 @@ var (
 // should then look again.
 type MapFunc func(ctx context.Context, namespace, name string) []reconcile.Request
 
+// ListenFunc is told of a changed Secret as a MapFunc is. It must not block.
+type ListenFunc func(ctx context.Context, namespace, name string)
+
 // Watch is the set of watches of one manager. Its zero value is not usable; New
 // makes one.
 type Watch struct {
@@ -50,6 +53,7 @@ type Watch struct {
 	running     context.Context // nil until Start
 	namespaces  map[string]watched
 	subscribers []subscriber
+	listeners   []ListenFunc
 	loops       sync.WaitGroup
 }
 
@@ -57,6 +61,7 @@ type Watch struct {
 type watched struct {
 	cancel context.CancelFunc
 	loop   *loop
+	holds  int
 }
 
 // subscriber is one started source: a controller's queue and how to fill it.
@@ -86,12 +91,37 @@ func NewForConfig(config *rest.Config) (*Watch, error) {
 func (w *Watch) Ensure(namespace string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.ensureLocked(namespace)
+}
+
+func (w *Watch) ensureLocked(namespace string) {
 	if _, found := w.namespaces[namespace]; found {
 		return
 	}
 	w.namespaces[namespace] = watched{cancel: func() {}}
 	if w.running != nil {
 		w.startLocked(namespace)
+	}
+}
+
+// Hold is Ensure for somebody who says when the watch is not needed any more, by Drop.
+// Until then Release leaves it.
+func (w *Watch) Hold(namespace string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ensureLocked(namespace)
+	held := w.namespaces[namespace]
+	held.holds++
+	w.namespaces[namespace] = held
+}
+
+// Drop takes one Hold back. The watch goes on until it is released.
+func (w *Watch) Drop(namespace string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if held, found := w.namespaces[namespace]; found && held.holds > 0 {
+		held.holds--
+		w.namespaces[namespace] = held
 	}
 }
 
@@ -102,7 +132,7 @@ func (w *Watch) Release(namespace string, needed func() (bool, error)) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	namespaced, found := w.namespaces[namespace]
-	if !found {
+	if !found || namespaced.holds > 0 {
 		return nil
 	}
 	if still, err := needed(); err != nil || still {
@@ -139,6 +169,13 @@ func (w *Watch) Source(toRequests MapFunc) source.Source {
 	})
 }
 
+// Subscribe has somebody who is no controller told of every change.
+func (w *Watch) Subscribe(listen ListenFunc) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.listeners = append(w.listeners, listen)
+}
+
 // Start runs the watches until ctx ends. Namespaces that were asked for before
 // start now.
 func (w *Watch) Start(ctx context.Context) error {
@@ -167,7 +204,7 @@ func (w *Watch) NeedLeaderElection() bool {
 func (w *Watch) startLocked(namespace string) {
 	ctx, cancel := context.WithCancel(w.running)
 	l := newLoop(w.client, namespace, w.notify)
-	w.namespaces[namespace] = watched{cancel, l}
+	w.namespaces[namespace] = watched{cancel, l, w.namespaces[namespace].holds}
 	w.loops.Go(func() { l.run(ctx) })
 }
 
@@ -175,7 +212,11 @@ func (w *Watch) startLocked(namespace string) {
 func (w *Watch) notify(ctx context.Context, namespace, name string) {
 	w.mu.Lock()
 	subscribers := w.subscribers[:len(w.subscribers):len(w.subscribers)]
+	listeners := w.listeners[:len(w.listeners):len(w.listeners)]
 	w.mu.Unlock()
+	for _, listen := range listeners {
+		listen(ctx, namespace, name)
+	}
 	for _, s := range subscribers {
 		for _, request := range s.toRequests(ctx, namespace, name) {
 			s.queue.Add(request)

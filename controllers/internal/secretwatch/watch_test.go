@@ -293,3 +293,37 @@ func TestCompareReportsOnlyDifferences(t *testing.T) {
 		t.Errorf("reported %v, want changed and gone", got)
 	}
 }
+
+func TestListenersHearOfEveryChange(t *testing.T) {
+	tenant := server.Namespace(t)
+	w := New(newClient(t))
+	heard := make(chan types.NamespacedName, 100)
+	w.Subscribe(func(_ context.Context, namespace, name string) {
+		heard <- types.NamespacedName{Namespace: namespace, Name: name}
+	})
+	start(t, w)
+	w.Hold(tenant)
+	expect(t, heard, tenant, "")
+	server.Create(t, secret(tenant, "new"))
+	expect(t, heard, tenant, "new")
+}
+
+func TestAHeldWatchStaysUntilItIsDropped(t *testing.T) {
+	w := New(newClient(t))
+	unneeded := func() (bool, error) { return false, nil }
+	w.Hold("tenant")
+	w.Hold("tenant")
+	for _, want := range []bool{true, true, false} {
+		if err := w.Release("tenant", unneeded); err != nil {
+			t.Fatal(err)
+		}
+		if _, found := w.namespaces["tenant"]; found != want {
+			t.Fatalf("watched: %v, want %v", found, want)
+		}
+		w.Drop("tenant")
+	}
+	w.Drop("tenant") // nobody holds what is not there
+	if len(w.namespaces) > 0 {
+		t.Error("the watch is back")
+	}
+}

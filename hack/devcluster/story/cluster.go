@@ -51,7 +51,11 @@ type Cluster struct {
 
 // Create makes the cluster from our cluster template, with the tenant's rights.
 func (c Cluster) Create(ctx context.Context, repo components.Repo, tenant *Tenant) error {
-	template, err := os.ReadFile(repo.Path("templates", "cluster-template.yaml"))
+	return c.create(ctx, repo, tenant, "cluster-template.yaml")
+}
+
+func (c Cluster) create(ctx context.Context, repo components.Repo, tenant *Tenant, file string) error {
+	template, err := os.ReadFile(repo.Path("templates", file))
 	if err != nil {
 		return err
 	}

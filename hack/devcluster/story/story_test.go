@@ -96,3 +96,22 @@ func TestAnIdentityIsThatOfTheMetal3Cluster(t *testing.T) {
 		t.Errorf("a cluster without an identity needs no Metal3Cluster: %v", err)
 	}
 }
+
+func TestTheClassAndItsClustersGetEveryVariable(t *testing.T) {
+	repo, err := components.FindRepo(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, variables := range map[string]manifests.Variables{
+		"clusterclass-metal3.yaml":       nil,
+		"cluster-template-topology.yaml": Cluster{Name: "a", ControlPlanes: 1, Workers: 1}.variables("tenant-a"),
+	} {
+		template, err := os.ReadFile(repo.Path("templates", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := manifests.Process(template, variables); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+}

@@ -25,6 +25,7 @@ func TestSmallRun(t *testing.T) {
 	for _, name := range []string{
 		"one bind, 10 hosts, median", "one bind, 60 hosts, requests", "10 claims on 20 hosts, until all are bound",
 		"PATCH baremetalhosts", "one claim told why it has no host, 60 hosts, median",
+		"one claim told why it has no host, 60 hosts, processor time of the manager",
 		"host becomes available among 60 until it is claimed, p99", "the same with 3 at once, p99",
 		"memory of the manager, 66 hosts, 22 bound", "after a restart",
 	} {

@@ -1,0 +1,171 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package kubeconfig
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// Resolve follows a context of a kubeconfig, or the current one if the name is
+// empty. It accepts nothing that Check refuses, and refuses besides what would make
+// the connection another one than the file seems to say. The error is a
+// ForbiddenError, an InvalidError or a ContextError.
+func Resolve(data []byte, context string) (Access, error) {
+	config, err := load(data)
+	if err != nil {
+		return Access{}, err
+	}
+	if context == "" {
+		context = config.CurrentContext
+	}
+	chosen := config.Contexts[context]
+	if chosen == nil {
+		return Access{}, &ContextError{Name: context}
+	}
+	cluster, user := config.Clusters[chosen.Cluster], config.AuthInfos[chosen.AuthInfo]
+	if cluster == nil || user == nil {
+		return Access{}, &InvalidError{
+			Problem: fmt.Sprintf("context %s names a cluster or a user that is not in the file", quote(context)),
+			Remedy:  "name both as the file has them",
+		}
+	}
+	access := Access{
+		TLSServerName: cluster.TLSServerName, CA: cluster.CertificateAuthorityData, Namespace: chosen.Namespace,
+		ClientCertificate: user.ClientCertificateData, ClientKey: user.ClientKeyData,
+		Token: strings.TrimSpace(user.Token), Username: user.Username, Password: user.Password,
+	}
+	for _, fill := range []func() error{
+		func() error { return checkNamespace(context, chosen.Namespace) },
+		func() error { return access.setServer(chosen.Cluster, cluster) },
+		func() error { return checkUserOf(chosen.AuthInfo, access) },
+	} {
+		if err := fill(); err != nil {
+			return Access{}, err
+		}
+	}
+	return access, nil
+}
+
+// checkNamespace wants the namespace written down: one by default would let claims
+// land where nobody expects them.
+func checkNamespace(context, namespace string) error {
+	if len(validation.IsDNS1123Label(namespace)) == 0 {
+		return nil
+	}
+	problem := fmt.Sprintf("context %s has no namespace", quote(context))
+	if namespace != "" {
+		problem = fmt.Sprintf("context %s has %s as its namespace, which is no name of one", quote(context), quote(namespace))
+	}
+	return &InvalidError{Problem: problem, Remedy: "give the namespace in which the claims are to live"}
+}
+
+// setServer checks the cluster and notes where it is.
+func (a *Access) setServer(name string, cluster *clientcmdapi.Cluster) error {
+	field := func(of string) string { return fmt.Sprintf("clusters[%s].%s", inBrackets(name), of) }
+	switch {
+	case cluster.InsecureSkipTLSVerify:
+		return &ForbiddenError{Field: field("insecure-skip-tls-verify"), Remedy: "embed certificate-authority-data"}
+	case cluster.ProxyURL != "":
+		return &ForbiddenError{Field: field("proxy-url"), Remedy: "name a server that is reached without a proxy"}
+	case len(a.CA) > 0 && !x509.NewCertPool().AppendCertsFromPEM(a.CA):
+		return &InvalidError{
+			Problem: field("certificate-authority-data") + " holds no certificate",
+			Remedy:  "give PEM certificates, encoded in base64",
+		}
+	case a.TLSServerName != "" && !hostname(a.TLSServerName):
+		return &InvalidError{Problem: field("tls-server-name") + " is no name of a host", Remedy: "give the name in the server's certificate"}
+	}
+	server, ok := canonical(cluster.Server)
+	if !ok {
+		return &InvalidError{
+			Problem: field("server") + " is no address of an API server",
+			Remedy:  "give https://, a host, a port and perhaps a path, and nothing else",
+		}
+	}
+	a.Server = server
+	return nil
+}
+
+// canonical writes the URL of a server so that equal servers are equal texts, and
+// says whether there is nothing in it but a host, a port and a path.
+func canonical(server string) (string, bool) {
+	parsed, err := url.Parse(server)
+	if err != nil || !plain(parsed) {
+		return "", false
+	}
+	host := strings.ToLower(parsed.Hostname())
+	switch port := parsed.Port(); {
+	case port != "" && port != "443":
+		host = net.JoinHostPort(host, port)
+	case strings.Contains(host, ":"):
+		host = "[" + host + "]"
+	}
+	return (&url.URL{Scheme: "https", Host: host, Path: strings.TrimRight(parsed.Path, "/")}).String(), true
+}
+
+// plain says that a URL has no credentials, query or fragment, and that host and path
+// are what they seem to be.
+func plain(u *url.URL) bool {
+	return u.User == nil && u.RawQuery == "" && !u.ForceQuery && u.Fragment == "" &&
+		hostname(u.Hostname()) && !strings.HasSuffix(u.Host, ":") &&
+		!strings.Contains(u.Path, "//") && !strings.Contains(u.Path, "..")
+}
+
+// hostname says that a text is an address or a name in DNS.
+func hostname(name string) bool {
+	return net.ParseIP(name) != nil || len(validation.IsDNS1123Subdomain(strings.ToLower(name))) == 0
+}
+
+// checkUserOf wants exactly one way to say who asks, or a certificate beside it.
+func checkUserOf(name string, a Access) error {
+	invalid := func(problem, remedy string) error {
+		return &InvalidError{Problem: fmt.Sprintf("users[%s] %s", inBrackets(name), problem), Remedy: remedy}
+	}
+	certified := len(a.ClientCertificate) > 0 || len(a.ClientKey) > 0
+	switch {
+	case certified && !matching(a.ClientCertificate, a.ClientKey):
+		return invalid("has a client certificate and a client key that do not belong together",
+			"give client-certificate-data and client-key-data of one pair")
+	case a.Token != "" && (a.Username != "" || a.Password != ""):
+		return invalid("has both a token and a password", "keep one of them")
+	case a.Password != "" && a.Username == "", strings.Contains(a.Username, ":"):
+		return invalid("has no usable username", "give username and password, or a token")
+	case !visible(a.Token):
+		return invalid("has a token that cannot be sent", "give a token of visible characters in one line")
+	case !certified && a.Authorization() == "":
+		return invalid("has no credentials", "give a token or a client certificate")
+	}
+	return nil
+}
+
+func matching(certificate, key []byte) bool {
+	_, err := tls.X509KeyPair(certificate, key)
+	return err == nil
+}
+
+// visible says that a text fits into a header as it is.
+func visible(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
+}

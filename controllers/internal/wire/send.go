@@ -1,0 +1,89 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package wire
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+const (
+	// maxWatch bounds a watch that does not say how long it wants to be.
+	maxWatch = 15 * time.Minute
+	// Patience is by how much a watch may be longer than it wants to be, and its headers
+	// later than those of another answer, in times of a request.
+	Patience = 3
+)
+
+// send sends a request with the credentials, in bounded time, and reports what went
+// wrong with it to whoever is to know. An error wraps an identity.Problem, unless
+// whoever asked has given up.
+func (w *Wire) send(request *http.Request, report func(Trouble)) (*http.Response, error) {
+	ctx, cancel := context.WithCancel(request.Context())
+	headers, whole := w.times(request)
+	a := &answer{wire: w, request: request, report: report, cancel: cancel, left: w.limits.Answer}
+	a.timer = time.AfterFunc(headers, a.expire)
+	out := request.Clone(ctx)
+	out.Header.Set("User-Agent", w.agent)
+	out.Header.Del("Authorization")
+	if header := *w.header.Load(); header != "" {
+		out.Header.Set("Authorization", header)
+	}
+	response, err := w.transport.RoundTrip(out)
+	w.count(response)
+	if err != nil {
+		a.end()
+		return nil, a.failed(err)
+	}
+	a.timer.Reset(whole)
+	a.ReadCloser, response.Body = response.Body, a
+	// client-go would wait for as long as the other side says, and ask again.
+	response.Header.Del("Retry-After")
+	if report != nil {
+		reportStatus(response.StatusCode, report)
+	}
+	return response, nil
+}
+
+func reportStatus(code int, report func(Trouble)) {
+	switch {
+	case code == http.StatusForbidden:
+		report(Trouble{Forbidden: true})
+	case code == http.StatusUnauthorized, code >= http.StatusInternalServerError:
+		report(Trouble{})
+	}
+}
+
+// times says how long the headers of an answer and then its body may take.
+func (w *Wire) times(request *http.Request) (headers, body time.Duration) {
+	if !watches(request) {
+		return w.limits.Request, w.limits.Request
+	}
+	body = maxWatch
+	seconds, err := strconv.ParseInt(request.URL.Query().Get("timeoutSeconds"), 10, 32)
+	if err == nil && seconds > 0 {
+		body = min(body, time.Duration(seconds)*time.Second)
+	}
+	return Patience * w.limits.Request, body + Patience*w.limits.Request
+}
+
+// watches says that the answer to a request has no end of its own.
+func watches(request *http.Request) bool {
+	return request.URL.Query().Get("watch") != ""
+}

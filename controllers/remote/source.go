@@ -1,0 +1,100 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package remote
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+)
+
+// subscriber is one started source: the queue of a controller and how to fill it.
+type subscriber struct {
+	kind  string
+	to    func(ctx context.Context, user types.NamespacedName) []ctrl.Request
+	queue workqueue.TypedRateLimitingInterface[ctrl.Request]
+}
+
+// Source returns an event source for builder.WatchesRawSource. It wakes a controller
+// for users of a kind when the state of their connection changes, and when a claim
+// with their origin, the HardwareData owned by it or a Secret with their origin does.
+func (r *Registry) Source(kind string, mapUser func(ctx context.Context, user types.NamespacedName) []ctrl.Request) source.Source {
+	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.subscribers = append(r.subscribers, subscriber{kind, mapUser, queue})
+		return nil
+	})
+}
+
+// wake tells the controllers of these users. The caller does not hold the lock.
+func (r *Registry) wake(ctx context.Context, users []User) {
+	r.mu.Lock()
+	subscribers := slices.Clone(r.subscribers)
+	r.mu.Unlock()
+	for _, user := range users {
+		for _, s := range subscribers {
+			if s.kind != user.Kind {
+				continue
+			}
+			for _, request := range s.to(ctx, user.NamespacedName) {
+				s.queue.Add(request)
+			}
+		}
+	}
+}
+
+// changed wakes the users of a connection whose claim has an origin. Another user
+// may have the same one, but is none of that cluster's business.
+func (r *Registry) changed(ctx context.Context, c *connection, origin string) {
+	if origin == "" {
+		return
+	}
+	r.mu.Lock()
+	var users []User
+	for user, m := range r.origins[origin] {
+		if m.credentials != nil && m.credentials.current == c {
+			users = append(users, user)
+		}
+	}
+	r.mu.Unlock()
+	r.wake(ctx, users)
+}
+
+// settle notes the state of a connection, lets it take the place of those that it is
+// to follow, and wakes everybody concerned.
+func (r *Registry) settle(ctx context.Context, c *connection, s state) {
+	r.mu.Lock()
+	changed := !c.state.same(s)
+	c.state = s
+	var users []User
+	for holder := range c.holders {
+		if holder.next == c {
+			r.holdLocked(holder, c, nil)
+		} else if !changed {
+			continue
+		}
+		users = slices.AppendSeq(users, maps.Keys(holder.users))
+	}
+	r.mu.Unlock()
+	r.wake(ctx, users)
+}
