@@ -46,7 +46,7 @@ func (p *play) clusterGoes(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.b.Namespace, Name: p.b.cluster.Name},
 	}))
 	eventually(t, "nothing of cluster b is left", func(g gomega.Gomega) {
-		g.Expect(leftOf(t, lab.admin, p.b.Namespace)).To(gomega.BeEmpty(), "in namespace %s", p.b.Namespace)
+		g.Expect(leftOf(t, p.b.Namespace)).To(gomega.BeEmpty(), "in namespace %s", p.b.Namespace)
 	})
 	eventually(t, "the servers of b are back in the pool", func(g gomega.Gomega) {
 		g.Expect(p.leftNextToHosts(t, claims)).To(gomega.BeEmpty())
@@ -67,9 +67,14 @@ func (p *play) clusterGoes(t *testing.T) {
 	p.a.runs(t)
 }
 
-// leftOf lists what a deleted cluster should have taken with it. A dev cluster
-// without hosts does not know all of the kinds.
-func leftOf(t *testing.T, c client.Client, namespace string) (left []string) {
+// leftOf lists what a deleted cluster should have taken with it.
+func leftOf(t *testing.T, namespace string) []string {
+	t.Helper()
+	return leftIn(t, lab.admin, namespace)
+}
+
+// leftIn does so in any dev cluster. One without hosts does not know all of the kinds.
+func leftIn(t *testing.T, c client.Client, namespace string) (left []string) {
 	t.Helper()
 	for _, list := range []client.ObjectList{
 		&clusterv1.ClusterList{}, &clusterv1.MachineList{}, &clusterv1.MachineDeploymentList{},

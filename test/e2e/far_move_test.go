@@ -57,7 +57,7 @@ func (f *far) moves(t *testing.T) {
 	must(t, err)
 	f.clusterctl(t, "move", "--namespace", f.Namespace, "--to-kubeconfig", cluster.AdminKubeconfig(next.Dir))
 	eventually(t, "nothing is left where the cluster was", func(g gomega.Gomega) {
-		g.Expect(leftOf(t, f.home.admin, f.Namespace)).To(gomega.BeEmpty())
+		g.Expect(leftIn(t, f.home.admin, f.Namespace)).To(gomega.BeEmpty())
 	})
 	f.home, f.Tenant = next, tenant
 	f.onboarding.Management = cluster.AdminKubeconfig(next.Dir)

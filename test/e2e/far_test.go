@@ -341,7 +341,7 @@ func (f *far) kubeconfigIsMended(t *testing.T) {
 func (f *far) clusterGoes(t *testing.T) {
 	must(t, f.Client.Delete(t.Context(), &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: f.cluster.Name}}))
 	eventually(t, "nothing of the cluster is left", func(g gomega.Gomega) {
-		g.Expect(leftOf(t, f.home.admin, f.Namespace)).To(gomega.Equal([]string{"secret " + f.onboarding.Secret}))
+		g.Expect(leftIn(t, f.home.admin, f.Namespace)).To(gomega.Equal([]string{"secret " + f.onboarding.Secret}))
 	})
 	eventually(t, "nothing of it is left beside the hosts", func(g gomega.Gomega) {
 		for _, list := range []client.ObjectList{&bmov1alpha1.HostClaimList{}, &bmov1alpha1.HardwareDataList{}, &corev1.SecretList{}} {
