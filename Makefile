@@ -35,7 +35,7 @@ BENCH ?= bind
 SIZE ?= full
 E2E_FLAGS ?= -count=1 -timeout 60m -v
 # Packages of module test that need an API server, and those that need a whole dev cluster.
-API_TESTS := api bench byhand data hostclaim hostless machine model/served rbac tenant
+API_TESTS := api bench byhand data hostclaim hostless machine model/served onboard rbac tenant
 SERVED := /test/($(subst $(eval ) ,|,$(API_TESTS))|e2e)(/|$$)
 
 IMAGE_PREFIX ?= localhost
@@ -78,6 +78,10 @@ clean: ## Remove what was built; the components of the dev cluster and the tools
 .PHONY: demo
 demo: ## Build what is needed, start a cluster, play the story of the README
 	$(DEVCLUSTER) demo
+
+.PHONY: demo-remote
+demo-remote: ## The same with two clusters: hosts in one, a tenant in the other
+	$(DEVCLUSTER) demo --remote
 
 .PHONY: demo-down
 demo-down: dev-down ## Stop the demo

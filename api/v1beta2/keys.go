@@ -209,6 +209,12 @@ const (
 	// AbandonClaimAnnotation is set on a Metal3Machine by its owner ("true") to let it go although
 	// its claim in another cluster cannot be deleted. The claim, and its host, stay behind.
 	AbandonClaimAnnotation = "hostclaim.metal3.io/abandon-claim"
+	// TokenExpiresAnnotation is on a Secret with a kubeconfig that hack/tenant made: when its token
+	// ends, as RFC 3339. For people and their alarms; nothing is decided by it.
+	TokenExpiresAnnotation = "hostclaim.metal3.io/token-expires"
+	// MoveLabel is the label by which clusterctl moves an object that belongs to no Cluster. It is on
+	// the same Secret.
+	MoveLabel = "clusterctl.cluster.x-k8s.io/move"
 )
 
 // PoolStateAnnotation is on a metal3 IPClaim: a hash of what its IPPool looked

@@ -92,7 +92,8 @@ func upCommand(s *settings) *cobra.Command {
 }
 
 func demoCommand(s *settings) *cobra.Command {
-	return &cobra.Command{
+	var remote bool
+	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Start a dev cluster, tell the story of two tenants on it, and leave it running",
 		Args:  cobra.NoArgs,
@@ -101,9 +102,15 @@ func demoCommand(s *settings) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return demo.Run(cmd.Context(), demo.Options{Repo: repo, Dir: s.dir, Out: console.New(os.Stdout)})
+			options := demo.Options{Repo: repo, Dir: s.dir, Out: console.New(os.Stdout)}
+			if remote {
+				return demo.RunRemote(cmd.Context(), options)
+			}
+			return demo.Run(cmd.Context(), options)
 		},
 	}
+	cmd.Flags().BoolVar(&remote, "remote", false, "tell of a tenant whose servers are in another cluster, on two dev clusters")
+	return cmd
 }
 
 func downCommand(s *settings) *cobra.Command {

@@ -23,7 +23,8 @@ limitations under the License.
 // in the hardened form. They write as the tenant or the administrator would,
 // and never with the rights, or into the status, of a manager.
 //
-// The story of the demo is one test, see story_test.go. Whatever is bad input
+// The story of the demo is one test, see story_test.go; that of servers in another
+// cluster, which runs before it, is in far_test.go. Whatever is bad input
 // has servers and a tenant of its own and runs beside it. Every version of every
 // host and claim is recorded, and the invariants are checked on each of them.
 package e2e

@@ -163,7 +163,8 @@ func (l *laboratory) stop(code int) int {
 		}
 		// A test that was interrupted has not ended its own cluster.
 		_, err := process.End(l.bare())
-		if err = errors.Join(err, l.Group.Stop()); err != nil {
+		err = errors.Join(err, stack.Down(l.next(), l.out()), stack.Down(stack.HostsDir(l.dir), l.out()), l.Group.Stop())
+		if err != nil {
 			code = complain(err)
 		}
 		l.clear(code == 0)
@@ -174,6 +175,15 @@ func (l *laboratory) stop(code int) int {
 // bare is the folder of the cluster where nothing is installed.
 func (l *laboratory) bare() string {
 	return filepath.Join(l.dir, "bare")
+}
+
+// next is the folder of the cluster that others are moved to.
+func (l *laboratory) next() string {
+	return filepath.Join(l.dir, "next")
+}
+
+func (l *laboratory) out() *console.Printer {
+	return console.New(os.Stderr)
 }
 
 // clear removes the state of the cluster, keys included, and the logs unless

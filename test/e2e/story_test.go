@@ -115,19 +115,26 @@ func (p *play) clustersComeUp(t *testing.T) {
 // and its control plane is complete.
 func (a *actor) runs(t *testing.T) {
 	t.Helper()
+	a.runsIn(t, lab.world)
+}
+
+// runsIn does so in another dev cluster than that of this package.
+func (a *actor) runsIn(t *testing.T, w *world.World) {
+	t.Helper()
 	eventually(t, "cluster "+a.cluster.Name+" runs", func(g gomega.Gomega) {
-		machines := a.machines(t)
+		machines, err := w.Machines(t.Context(), a.Namespace)
+		g.Expect(err).NotTo(gomega.HaveOccurred())
 		g.Expect(machines).To(gomega.HaveLen(a.cluster.ControlPlanes + a.cluster.Workers))
 		for _, m := range machines {
 			g.Expect(m.Machine.Status.Phase).To(gomega.Equal(string(clusterv1.MachinePhaseRunning)), m.Name())
 		}
 		key := client.ObjectKey{Namespace: a.Namespace, Name: a.cluster.Name}
 		plane := &controlplanev1.KubeadmControlPlane{}
-		g.Expect(lab.world.Get(t.Context(), key, plane)).To(gomega.Succeed())
+		g.Expect(w.Get(t.Context(), key, plane)).To(gomega.Succeed())
 		g.Expect(plane.Status.Initialization.ControlPlaneInitialized).To(gomega.HaveValue(gomega.BeTrue()))
 		g.Expect(plane.Status.ReadyReplicas).To(gomega.HaveValue(gomega.BeEquivalentTo(a.cluster.ControlPlanes)), "ready replicas")
 		whole := &clusterv1.Cluster{}
-		g.Expect(lab.world.Get(t.Context(), key, whole)).To(gomega.Succeed())
+		g.Expect(w.Get(t.Context(), key, whole)).To(gomega.Succeed())
 		g.Expect(meta.IsStatusConditionTrue(whole.Status.Conditions, clusterv1.ClusterAvailableCondition)).To(gomega.BeTrue(), "Cluster Available")
 	})
 }

@@ -36,6 +36,7 @@ const (
 	ProviderManager       = "manager"
 	HostClaimManager      = "hostclaim-manager"
 	HostSim               = "hostsim"
+	Tenant                = "tenant"
 	wrapperFolder         = "hack/devcluster/components/"
 	kubernetesModule      = "k8s.io/kubernetes"
 	clusterAPIModule      = "sigs.k8s.io/cluster-api"
@@ -81,6 +82,7 @@ func Table() []Component {
 		{ProviderManager, "", ".", "."},
 		{HostClaimManager, "", ".", "./cmd/hostclaim-manager"},
 		{HostSim, "", "test", "./cmd/hostsim"},
+		{Tenant, "", ".", "./hack/tenant"},
 	}
 }
 

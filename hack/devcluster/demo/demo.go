@@ -80,6 +80,8 @@ func findKubectl(ctx context.Context, o Options) (string, error) {
 type script struct {
 	*stack.Stack
 
+	// hosts is where the servers are: the same, but for the story of two clusters.
+	hosts *stack.Stack
 	// kubectl is the command to recommend.
 	kubectl  string
 	out      *console.Printer
@@ -106,29 +108,42 @@ func tell(ctx context.Context, o Options, s *stack.Stack, kubectl string) error 
 	}
 	play := &script{
 		Stack:    s,
+		hosts:    s,
 		kubectl:  kubectl,
 		out:      o.Out,
 		world:    w,
 		narrator: newNarrator(w, o.Out),
 		pool:     story.Pool{Namespace: "infra", Servers: 8, Tenants: []string{"tenant-a", "tenant-b"}},
 	}
-	started := time.Now()
-	go play.narrator.run(ctx)
-	for _, scene := range []struct {
-		title string
-		play  func(context.Context, func(string)) error
-	}{
+	return play.tell(ctx, []scene{
 		{"register 8 servers in namespace infra", play.registerServers},
 		{"let tenants a and b in", play.addTenants},
 		{"tenants create their clusters: a 3+2, b 1+1 machines", play.createClusters},
 		{"b asks for two more workers, and one server is free", play.growB},
 		{"a gives a worker back, and b gets its server", play.shrinkA},
-	} {
-		if err := play.scene(ctx, scene.title, scene.play); err != nil {
-			return fmt.Errorf("%s: %w", scene.title, play.explain(err))
+	}, play.hints)
+}
+
+// scene is one step of the story.
+type scene struct {
+	title string
+	play  func(context.Context, func(string)) error
+}
+
+// tell plays the scenes and prints what came of it all.
+func (p *script) tell(ctx context.Context, scenes []scene, hints func() string) error {
+	started := time.Now()
+	go p.narrator.run(ctx)
+	for _, s := range scenes {
+		if err := p.scene(ctx, s.title, s.play); err != nil {
+			return fmt.Errorf("%s: %w", s.title, p.explain(err))
 		}
 	}
-	return play.curtain(context.WithoutCancel(ctx), time.Since(started))
+	if err := p.curtain(context.WithoutCancel(ctx), time.Since(started)); err != nil {
+		return err
+	}
+	p.out.Text(hints())
+	return nil
 }
 
 func (p *script) scene(ctx context.Context, title string, play func(context.Context, func(string)) error) error {
@@ -141,7 +156,7 @@ func (p *script) scene(ctx context.Context, title string, play func(context.Cont
 }
 
 func (p *script) registerServers(ctx context.Context, note func(string)) error {
-	if err := p.pool.Register(ctx, p.world.Client); err != nil {
+	if err := p.pool.Register(ctx, p.world.Hosts); err != nil {
 		return err
 	}
 	return p.pool.WaitAvailable(ctx, p.world, note)

@@ -25,6 +25,7 @@ import (
 
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/cluster"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manager"
 )
 
 // explain adds to an error which machines are stuck and why.
@@ -66,7 +67,6 @@ func (p *script) curtain(ctx context.Context, took time.Duration) error {
 	p.out.Text("\n" + table(rows))
 	p.out.Text(fmt.Sprintf("The story took %.0f s; the slowest machine was provisioned %s after its turn, that is, after its user data and a server were there.\nResident memory: %s.",
 		took.Seconds(), seconds(slowest), memory))
-	p.out.Text(p.hints())
 	return nil
 }
 
@@ -74,13 +74,15 @@ func (p *script) curtain(ctx context.Context, took time.Duration) error {
 func (p *script) memory() (string, error) {
 	var parts []string
 	var total int64
-	for _, name := range []string{components.ProviderManager, components.HostClaimManager} {
-		bytes, err := p.Running[name].Process.ResidentBytes()
+	for _, running := range []*manager.Running{
+		p.Running[components.ProviderManager], p.hosts.Running[components.HostClaimManager],
+	} {
+		bytes, err := running.Process.ResidentBytes()
 		if err != nil {
-			return "", fmt.Errorf("memory of %s: %w", name, err)
+			return "", fmt.Errorf("memory of %s: %w", running.Spec.Name, err)
 		}
 		total += bytes
-		parts = append(parts, fmt.Sprintf("%s %d MiB", name, bytes>>20))
+		parts = append(parts, fmt.Sprintf("%s %d MiB", running.Spec.Name, bytes>>20))
 	}
 	return fmt.Sprintf("%s, together %d MiB", strings.Join(parts, ", "), total>>20), nil
 }

@@ -98,6 +98,21 @@ func All() []Manager {
 	return append(ThirdParty(), append(Own(), HostSim())...)
 }
 
+// BesideHosts lists those that run in a cluster with hosts where no tenant works,
+// and BesideTenants those of a cluster of tenants without hosts.
+func BesideHosts() []Manager {
+	return slices.DeleteFunc(All(), func(m Manager) bool { return !besideHosts(m) })
+}
+
+// BesideTenants lists the managers that are not BesideHosts.
+func BesideTenants() []Manager {
+	return slices.DeleteFunc(All(), besideHosts)
+}
+
+func besideHosts(m Manager) bool {
+	return slices.Contains([]string{components.BareMetalOperator, components.HostClaimManager, components.HostSim}, m.Component)
+}
+
 // Parse reads a list of managers with commas: names, or none, third-party, all.
 func Parse(text string) ([]Manager, error) {
 	var found []Manager

@@ -85,3 +85,25 @@ func TestOurManagersRunAsInLife(t *testing.T) {
 		}
 	}
 }
+
+// A cluster of tenants must not have what would make it one with hosts.
+func TestEachManagerRunsOnOneSide(t *testing.T) {
+	sides := map[string]string{}
+	for _, m := range BesideHosts() {
+		sides[m.Component] = "hosts"
+	}
+	for _, m := range BesideTenants() {
+		if sides[m.Component] != "" {
+			t.Errorf("%s runs on both sides", m.Component)
+		}
+		sides[m.Component] = "tenants"
+	}
+	want := map[string]string{
+		components.BareMetalOperator: "hosts", components.HostClaimManager: "hosts", components.HostSim: "hosts",
+		components.ClusterAPI: "tenants", components.KubeadmBootstrap: "tenants", components.KubeadmControlPlane: "tenants",
+		components.IPAddressManager: "tenants", components.ProviderManager: "tenants",
+	}
+	if diff := cmp.Diff(want, sides); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -20,5 +20,6 @@ limitations under the License.
 //
 // It answers: what has to be running, and in which order? Whoever calls Up owns
 // the processes; an error or a canceled context leaves none of them behind. The
-// demo, the command line and the end-to-end tests all begin here.
+// demo, the command line and the end-to-end tests all begin here. UpPair starts two:
+// one for tenants, and one with the hosts.
 package stack

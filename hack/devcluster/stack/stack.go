@@ -54,20 +54,31 @@ func DefaultDir(repo components.Repo) string {
 
 // Up builds, cleans and starts. On error everything that it started is ended.
 func Up(ctx context.Context, o Options) (*Stack, error) {
+	if err := o.prepare(ctx); err != nil {
+		return nil, err
+	}
+	return start(ctx, o)
+}
+
+// prepare settles the state folder, builds what is missing and ends what an
+// earlier dev cluster left.
+func (o *Options) prepare(ctx context.Context) error {
 	if o.Dir == "" {
 		o.Dir = DefaultDir(o.Repo)
 	}
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	o.Dir = dir
 	if err := o.Repo.Build(ctx, o.Out, append(cluster.Components(), manager.Components(o.Managers)...)...); err != nil {
-		return nil, err
+		return err
 	}
-	if err := Down(o.Dir, o.Out); err != nil {
-		return nil, err
-	}
+	return Down(o.Dir, o.Out)
+}
+
+// start starts a prepared dev cluster.
+func start(ctx context.Context, o Options) (*Stack, error) {
 	group, err := process.NewGroup(o.Dir)
 	if err != nil {
 		return nil, err
@@ -79,14 +90,17 @@ func Up(ctx context.Context, o Options) (*Stack, error) {
 	return s, nil
 }
 
-// Down ends the dev cluster whose state folder is dir, if one runs there.
+// Down ends the dev cluster whose state folder is dir, if one runs there, and the
+// one with the hosts that belongs to it.
 func Down(dir string, out *console.Printer) error {
-	ended, err := process.End(dir)
-	if err != nil {
-		return fmt.Errorf("end the dev cluster in %s: %w", dir, err)
-	}
-	if ended > 0 {
-		out.Line("ended %d processes of the dev cluster in %s", ended, dir)
+	for _, dir := range []string{dir, HostsDir(dir)} {
+		ended, err := process.End(dir)
+		if err != nil {
+			return fmt.Errorf("end the dev cluster in %s: %w", dir, err)
+		}
+		if ended > 0 {
+			out.Line("ended %d processes of the dev cluster in %s", ended, dir)
+		}
 	}
 	return nil
 }

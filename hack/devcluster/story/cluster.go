@@ -18,11 +18,13 @@ package story
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -43,6 +45,8 @@ type Cluster struct {
 	Port int
 	// Subnet is the third number of the Nodes' addresses, so that clusters differ.
 	Subnet int
+	// Identity is the Secret for the cluster with the hosts; empty if they are here.
+	Identity string
 }
 
 // Create makes the cluster from our cluster template, with the tenant's rights.
@@ -59,10 +63,26 @@ func (c Cluster) create(ctx context.Context, repo components.Repo, tenant *Tenan
 	if err != nil {
 		return fmt.Errorf("cluster template: %w", err)
 	}
+	if err := c.identify(objects); err != nil {
+		return fmt.Errorf("cluster template: %w", err)
+	}
 	if err := manifests.Apply(ctx, tenant.Client, objects); err != nil {
 		return fmt.Errorf("create cluster %s as %s: %w", c.Name, tenant.Namespace, err)
 	}
 	return nil
+}
+
+// identify adds the identityRef, as a tenant would to what clusterctl generates.
+func (c Cluster) identify(objects []*unstructured.Unstructured) error {
+	if c.Identity == "" {
+		return nil
+	}
+	for _, object := range objects {
+		if object.GetKind() == "Metal3Cluster" {
+			return unstructured.SetNestedField(object.Object, c.Identity, "spec", "identityRef", "name")
+		}
+	}
+	return errors.New("there is no Metal3Cluster for an identityRef")
 }
 
 // variables are what `clusterctl generate cluster` would ask its user for.

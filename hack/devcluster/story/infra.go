@@ -66,7 +66,7 @@ func (p Pool) Register(ctx context.Context, c client.Client) error {
 func (p Pool) WaitAvailable(ctx context.Context, w *world.World, note func(string)) error {
 	return w.Until(ctx, func(ctx context.Context) (string, error) {
 		var hosts bmov1alpha1.BareMetalHostList
-		if err := w.List(ctx, &hosts, client.InNamespace(p.Namespace)); err != nil {
+		if err := w.Hosts.List(ctx, &hosts, client.InNamespace(p.Namespace)); err != nil {
 			return "", err
 		}
 		available := 0
@@ -80,6 +80,26 @@ func (p Pool) WaitAvailable(ctx context.Context, w *world.World, note func(strin
 			return fmt.Sprintf("%d of %d servers are not available", p.Servers-available, p.Servers), nil
 		}
 		return "", nil
+	})
+}
+
+// WaitFree waits until that many servers of the pool are available and nobody's.
+func (p Pool) WaitFree(ctx context.Context, w *world.World, wanted int) error {
+	return w.Until(ctx, func(ctx context.Context) (string, error) {
+		var hosts bmov1alpha1.BareMetalHostList
+		if err := w.Hosts.List(ctx, &hosts, client.InNamespace(p.Namespace)); err != nil {
+			return "", err
+		}
+		free := 0
+		for _, host := range hosts.Items {
+			if host.Spec.ConsumerRef == nil && host.Status.Provisioning.State == bmov1alpha1.StateAvailable {
+				free++
+			}
+		}
+		if free == wanted {
+			return "", nil
+		}
+		return fmt.Sprintf("%d servers are free and should be %d", free, wanted), nil
 	})
 }
 

@@ -20,6 +20,9 @@ import (
 	"os"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manifests"
 )
@@ -70,6 +73,27 @@ func TestTheTemplateGetsEveryVariable(t *testing.T) {
 		if kinds[kind] != 1 {
 			t.Errorf("%d objects of kind %s instead of one", kinds[kind], kind)
 		}
+	}
+}
+
+func TestAnIdentityIsThatOfTheMetal3Cluster(t *testing.T) {
+	object := func(kind string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"kind": kind, "spec": map[string]any{}}}
+	}
+	whole, machine := object("Metal3Cluster"), object("Metal3MachineTemplate")
+	c := Cluster{Name: "a", Identity: "hosts"}
+	if err := c.identify([]*unstructured.Unstructured{machine, whole}); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{"identityRef": map[string]any{"name": "hosts"}}
+	if diff := cmp.Diff([]any{want, map[string]any{}}, []any{whole.Object["spec"], machine.Object["spec"]}); diff != "" {
+		t.Errorf("spec of the cluster and of a template (-want +got):\n%s", diff)
+	}
+	if err := c.identify([]*unstructured.Unstructured{machine}); err == nil {
+		t.Error("nobody gets the identity, and nothing is said")
+	}
+	if err := (Cluster{Name: "a"}).identify([]*unstructured.Unstructured{machine}); err != nil {
+		t.Errorf("a cluster without an identity needs no Metal3Cluster: %v", err)
 	}
 }
 

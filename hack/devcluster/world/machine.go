@@ -50,8 +50,13 @@ func (w *World) Machines(ctx context.Context, namespaces ...string) ([]Machine, 
 		claims   bmov1alpha1.HostClaimList
 		hosts    bmov1alpha1.BareMetalHostList
 	)
-	for _, list := range []client.ObjectList{&machines, &metal3, &claims, &hosts} {
+	for _, list := range []client.ObjectList{&machines, &metal3} {
 		if err := w.List(ctx, list); err != nil {
+			return nil, err
+		}
+	}
+	for _, list := range []client.ObjectList{&claims, &hosts} {
+		if err := w.Hosts.List(ctx, list); err != nil {
 			return nil, err
 		}
 	}

@@ -51,14 +51,20 @@ func Scheme() (*runtime.Scheme, error) {
 	)
 }
 
-// watched are the kinds whose changes wake waits.
-func watched() []client.Object {
+// ofTenants are the kinds whose changes wake waits, on the side of the tenants.
+func ofTenants() []client.Object {
 	return []client.Object{
 		&clusterv1.Cluster{},
 		&clusterv1.Machine{},
 		&clusterv1.MachineDeployment{},
 		&controlplanev1.KubeadmControlPlane{},
 		&infrav1.Metal3Machine{},
+	}
+}
+
+// ofHosts are those beside the hosts.
+func ofHosts() []client.Object {
+	return []client.Object{
 		&bmov1alpha1.HostClaim{},
 		&bmov1alpha1.BareMetalHost{},
 	}
@@ -78,10 +84,16 @@ func live() []client.Object {
 	}
 }
 
-// World is a live view of one dev cluster. Reads of watched kinds come from
-// memory; writes, and reads of other kinds, go to the API server.
+// World is a live view of one dev cluster, or of two where the hosts are in
+// another one. Reads of watched kinds come from memory; writes, and reads of other
+// kinds, go to the API server.
 type World struct {
+	// Client is that of the cluster where the tenants work.
 	client.Client
+
+	// Hosts is that of the cluster with the hosts and the claims on them; where
+	// there is only one cluster, the same as Client.
+	Hosts client.Client
 
 	mu      sync.Mutex
 	changed chan struct{}
@@ -90,6 +102,30 @@ type World struct {
 // Open begins to watch and returns when the first look is complete. The watches
 // end with the context.
 func Open(ctx context.Context, config *rest.Config) (*World, error) {
+	w := &World{changed: make(chan struct{})}
+	var err error
+	if w.Client, err = w.watch(ctx, config, append(ofTenants(), ofHosts()...)); err != nil {
+		return nil, err
+	}
+	w.Hosts = w.Client
+	return w, nil
+}
+
+// OpenPair does so where the hosts are in another cluster than the tenants.
+func OpenPair(ctx context.Context, tenants, hosts *rest.Config) (*World, error) {
+	w := &World{changed: make(chan struct{})}
+	var err error
+	if w.Client, err = w.watch(ctx, tenants, ofTenants()); err != nil {
+		return nil, err
+	}
+	if w.Hosts, err = w.watch(ctx, hosts, ofHosts()); err != nil {
+		return nil, fmt.Errorf("cluster with the hosts: %w", err)
+	}
+	return w, nil
+}
+
+// watch returns a client that has the given kinds in memory.
+func (w *World) watch(ctx context.Context, config *rest.Config, kinds []client.Object) (client.Client, error) {
 	scheme, err := Scheme()
 	if err != nil {
 		return nil, err
@@ -98,19 +134,19 @@ func Open(ctx context.Context, config *rest.Config) (*World, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &World{changed: make(chan struct{})}
-	if w.Client, err = client.New(config, client.Options{
+	c, err := client.New(config, client.Options{
 		Scheme: scheme,
 		// Everything but what is watched is rare and must be fresh.
 		Cache: &client.CacheOptions{Reader: objects, DisableFor: live()},
-	}); err != nil {
+	})
+	if err != nil {
 		return nil, err
 	}
 	go func() {
 		// It ends without an error when the context does; a failure shows below.
 		_ = objects.Start(ctx)
 	}()
-	for _, kind := range watched() {
+	for _, kind := range kinds {
 		informer, err := objects.GetInformer(ctx, kind)
 		if err != nil {
 			return nil, fmt.Errorf("watch %T: %w", kind, err)
@@ -123,7 +159,7 @@ func Open(ctx context.Context, config *rest.Config) (*World, error) {
 			return nil, err
 		}
 	}
-	return w, nil
+	return c, nil
 }
 
 // Until waits until check finds nothing missing any more. It runs check at once

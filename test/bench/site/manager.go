@@ -139,6 +139,12 @@ func (m *Manager) Sent(ctx context.Context) (float64, error) {
 	return m.sum(ctx, "rest_client_requests_total", func(map[string]string) bool { return true })
 }
 
+// Connections is how many connections to other clusters the manager says that it
+// has and can use.
+func (m *Manager) Connections(ctx context.Context) (float64, error) {
+	return m.sum(ctx, "capm3_remote_connections", func(labels map[string]string) bool { return labels["state"] == "Connected" })
+}
+
 func (m *Manager) sum(ctx context.Context, metric string, wanted func(labels map[string]string) bool) (float64, error) {
 	samples, err := scrape(ctx, http.DefaultClient, m.url(), metric)
 	var sum float64

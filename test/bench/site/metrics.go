@@ -36,7 +36,7 @@ type Sample struct {
 }
 
 var (
-	sampleLine  = regexp.MustCompile(`^([a-z_]+)\{(.*)\} (\S+)$`)
+	sampleLine  = regexp.MustCompile(`^([a-z0-9_]+)\{(.*)\} (\S+)$`)
 	sampleLabel = regexp.MustCompile(`([a-z_]+)="([^"]*)"`)
 )
 
@@ -73,6 +73,18 @@ func scrape(ctx context.Context, c *http.Client, url, name string) ([]Sample, er
 		out = append(out, sample)
 	}
 	return out, lines.Err()
+}
+
+// Watches is how many watches on a resource are open now.
+func (s *Site) Watches(ctx context.Context, resource string) (float64, error) {
+	samples, err := s.scrape(ctx, "apiserver_longrunning_requests")
+	var sum float64
+	for _, sample := range samples {
+		if sample.Labels["resource"] == resource && sample.Labels["verb"] == "WATCH" {
+			sum += sample.Value
+		}
+	}
+	return sum, err
 }
 
 // Requests counts the requests that the API server has answered by verb, resource
@@ -136,6 +148,11 @@ func (s *Site) total(ctx context.Context) (float64, error) {
 }
 
 func (s *Site) answered(ctx context.Context) ([]Sample, error) {
+	return s.scrape(ctx, "apiserver_request_total")
+}
+
+// scrape reads a metric of the API server.
+func (s *Site) scrape(ctx context.Context, metric string) ([]Sample, error) {
 	c, err := rest.HTTPClientFor(s.Server.Config)
 	if err != nil {
 		return nil, err
@@ -144,7 +161,7 @@ func (s *Site) answered(ctx context.Context) ([]Sample, error) {
 	if err != nil {
 		return nil, err
 	}
-	return scrape(ctx, c, base.JoinPath("metrics").String(), "apiserver_request_total")
+	return scrape(ctx, c, base.JoinPath("metrics").String(), metric)
 }
 
 func (s *Site) requestName(labels map[string]string) string {

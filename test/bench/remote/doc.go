@@ -1,0 +1,24 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Command remote measures machines whose hosts are in another cluster: many
+// identities with a few machines each.
+//
+// There are two API servers: one with machines and the provider manager, and one
+// with claims, where every identity has a namespace and credentials of hack/tenant.
+// The hostclaim manager is played, so that what is measured is the provider manager
+// and its connections.
+package main

@@ -1,0 +1,200 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package onboard
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/tenant/grant"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/tenant/onboard"
+)
+
+// TestRunningAgainRenews changes what was made, and moves the Secret as clusterctl
+// would: a second run mends all of it and issues another token, while the first one
+// goes on being good until its end.
+func TestRunningAgainRenews(t *testing.T) {
+	t.Parallel()
+	plan := newPlan(t)
+	first := letIn(t, plan)
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: plan.Tenant.Namespace, Name: "hostclaim-remote-tenant"}}
+	must(t, server.Client.Get(t.Context(), client.ObjectKeyFromObject(role), role))
+	rules := role.DeepCopy().Rules
+	before := role.DeepCopy()
+	role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}})
+	must(t, server.Client.Patch(t.Context(), role, client.MergeFrom(before)))
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: plan.Home.Namespace, Name: plan.Home.Secret}}
+	must(t, server.Client.Get(t.Context(), client.ObjectKeyFromObject(secret), secret))
+	moved := secret.DeepCopy()
+	moved.ObjectMeta = metav1.ObjectMeta{
+		Namespace: secret.Namespace, Name: secret.Name, Labels: secret.Labels, Annotations: secret.Annotations,
+	}
+	must(t, server.Client.Delete(t.Context(), secret))
+	must(t, server.Client.Create(t.Context(), moved, client.FieldOwner("clusterctl")))
+
+	// Tokens of one account that are issued in the same second are the same.
+	plan.Tenant.Expiry = 2 * time.Hour
+	second := letIn(t, plan)
+	if first.BearerToken == second.BearerToken {
+		t.Error("the token is the same")
+	}
+	must(t, server.Client.Get(t.Context(), client.ObjectKeyFromObject(role), role))
+	if diff := cmp.Diff(rules, role.Rules); diff != "" {
+		t.Errorf("rules after the second run (-want +got):\n%s", diff)
+	}
+	must(t, server.Client.Get(t.Context(), client.ObjectKeyFromObject(secret), secret))
+	if !strings.Contains(string(secret.Data["kubeconfig"]), second.BearerToken) {
+		t.Error("the Secret does not have the new token")
+	}
+	for _, config := range []*rest.Config{first, second} {
+		c := connect(t, config)
+		eventually(t, "the token is good", func(g gomega.Gomega) {
+			g.Expect(c.List(t.Context(), &bmov1alpha1.HostClaimList{}, client.InNamespace(plan.Tenant.Namespace))).To(gomega.Succeed())
+		})
+	}
+}
+
+// TestDeletingTheAccountEndsItsTokens is what the documentation says to do about a
+// stolen credential.
+func TestDeletingTheAccountEndsItsTokens(t *testing.T) {
+	t.Parallel()
+	plan := newPlan(t)
+	stolen := connect(t, letIn(t, plan))
+	in := client.InNamespace(plan.Tenant.Namespace)
+	eventually(t, "the token is good", func(g gomega.Gomega) {
+		g.Expect(stolen.List(t.Context(), &bmov1alpha1.HostClaimList{}, in)).To(gomega.Succeed())
+	})
+	must(t, server.Client.Delete(t.Context(), &corev1.ServiceAccount{
+		ObjectMeta: metav1.ObjectMeta{Namespace: plan.Tenant.Account.Namespace, Name: plan.Tenant.Account.Name},
+	}))
+	fresh := connect(t, letIn(t, plan))
+	eventually(t, "the stolen token is void", func(g gomega.Gomega) {
+		g.Expect(apierrors.IsUnauthorized(stolen.List(t.Context(), &bmov1alpha1.HostClaimList{}, in))).To(gomega.BeTrue())
+	})
+	eventually(t, "the new one is good", func(g gomega.Gomega) {
+		g.Expect(fresh.List(t.Context(), &bmov1alpha1.HostClaimList{}, in)).To(gomega.Succeed())
+	})
+}
+
+// TestNothingHalf expects that what cannot be done is said before anything is
+// created, with the name of the thing and the remedy.
+func TestNothingHalf(t *testing.T) {
+	t.Parallel()
+	nobody := rest.AnonymousClientConfig(server.Config)
+	tests := map[string]struct {
+		// prepare spoils something and may return another client for the hosts.
+		prepare func(*testing.T, *onboard.Plan) client.Client
+		want    []string
+	}{
+		"the namespace of the Secret is not there": {
+			prepare: func(_ *testing.T, plan *onboard.Plan) client.Client {
+				plan.Home.Namespace = "nowhere"
+				return server.Client
+			},
+			want: []string{"the tenant's cluster", "namespace nowhere", "--management-namespace"},
+		},
+		"somebody else's Secret has the name": {
+			prepare: func(t *testing.T, plan *onboard.Plan) client.Client {
+				t.Helper()
+				must(t, server.Client.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: plan.Home.Namespace, Name: "hosts"}}))
+				return server.Client
+			},
+			want: []string{"the tenant's cluster", "Secret", "/hosts", "delete it", grant.ManagedByLabel},
+		},
+		"somebody else's Role has the name": {
+			prepare: func(t *testing.T, plan *onboard.Plan) client.Client {
+				t.Helper()
+				must(t, server.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: plan.Tenant.Namespace}}))
+				must(t, server.Client.Create(t.Context(), &rbacv1.Role{
+					ObjectMeta: metav1.ObjectMeta{Namespace: plan.Tenant.Namespace, Name: "hostclaim-remote-tenant"},
+				}))
+				return server.Client
+			},
+			want: []string{"the cluster with the hosts", "Role", "hostclaim-remote-tenant", "delete it"},
+		},
+		"the credentials are nobody's": {
+			prepare: func(t *testing.T, _ *onboard.Plan) client.Client {
+				t.Helper()
+				c, err := client.New(nobody, client.Options{Scheme: server.Scheme, Mapper: server.Client.RESTMapper()})
+				must(t, err)
+				return c
+			},
+			want: []string{"the cluster with the hosts", "ServiceAccount", "administrator"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			plan := newPlan(t)
+			hosts := test.prepare(t, &plan)
+			_, err := onboard.Run(t.Context(), plan, hosts, server.Client)
+			for _, part := range test.want {
+				if err == nil || !strings.Contains(err.Error(), part) {
+					t.Errorf("error %v does not say %q", err, part)
+				}
+			}
+			if left := made(t, plan); len(left) > 0 {
+				t.Errorf("it left behind: %q", left)
+			}
+		})
+	}
+}
+
+// made lists the objects of the plan that are there with the mark of the command.
+func made(t *testing.T, plan onboard.Plan) []string {
+	t.Helper()
+	var found []string
+	for _, object := range plan.Tenant.Objects() {
+		now := &metav1.PartialObjectMetadata{}
+		now.SetGroupVersionKind(object.GetObjectKind().GroupVersionKind())
+		err := server.Client.Get(t.Context(), client.ObjectKeyFromObject(object), now)
+		if err == nil && now.Labels[grant.ManagedByLabel] == grant.ManagedBy {
+			found = append(found, describe(object))
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// TestNamespacesOfOthersStayAsTheyAre has the infrastructure team prepare the
+// namespace, with labels that policies go by.
+func TestNamespacesOfOthersStayAsTheyAre(t *testing.T) {
+	t.Parallel()
+	plan := newPlan(t)
+	plan.Tenant.Namespace = server.Namespace(t, "prepared", map[string]string{"team": "blue"})
+	before := &corev1.Namespace{}
+	must(t, server.Client.Get(t.Context(), client.ObjectKey{Name: plan.Tenant.Namespace}, before))
+	letIn(t, plan)
+	after := &corev1.Namespace{}
+	must(t, server.Client.Get(t.Context(), client.ObjectKey{Name: plan.Tenant.Namespace}, after))
+	if diff := cmp.Diff(before, after, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("namespace (-before +after):\n%s", diff)
+	}
+}
