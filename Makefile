@@ -120,7 +120,7 @@ test-api: ## Run the stories of each controller against a real API server
 	cd test && KUBEBUILDER_ASSETS=$$assets $(GO_TEST) $(API_FLAGS) $(API_TESTS:%=./%/...)
 
 .PHONY: bench
-bench: ## Measure what docs/benchmarks.md promises: BENCH=bind or data, SIZE=full, medium or small
+bench: ## Measure what docs/benchmarks.md promises: BENCH=bind, data or remote, SIZE=full, medium or small
 	assets=$(ASSETS); cd test && KUBEBUILDER_ASSETS=$$assets go run ./bench/$(BENCH) --size=$(SIZE)
 
 .PHONY: test-e2e
