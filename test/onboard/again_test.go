@@ -167,6 +167,55 @@ func TestNothingHalf(t *testing.T) {
 	}
 }
 
+// TestNamespacesOfAccountsAndTenantsAreApart expects a refusal wherever a tenant could
+// have tokens issued of an account that is not its own, or two would share one.
+func TestNamespacesOfAccountsAndTenantsAreApart(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		// clash makes the second tenant's plan collide with what the first one has.
+		clash func(first, second *grant.Tenant)
+		want  func(first grant.Tenant) []string
+	}{
+		"a tenant among the accounts of others": {
+			clash: func(first, second *grant.Tenant) { second.Namespace = first.Account.Namespace },
+			want: func(first grant.Tenant) []string {
+				return []string{"namespace " + first.Account.Namespace, "service accounts", first.Account.Name, "--namespace"}
+			},
+		},
+		"an account where a tenant works": {
+			clash: func(first, second *grant.Tenant) { second.Account.Namespace = first.Namespace },
+			want: func(first grant.Tenant) []string {
+				return []string{"Role " + first.Namespace + "/hostclaim-remote-tenant", "--account-namespace"}
+			},
+		},
+		"an account of another tenant": {
+			clash: func(first, second *grant.Tenant) { second.Account = first.Account },
+			want: func(first grant.Tenant) []string {
+				return []string{first.Account.String(), "RoleBinding " + first.Namespace + "/hostclaim-remote-tenant", "--account "}
+			},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			first, second := newPlan(t), newPlan(t)
+			letIn(t, first)
+			test.clash(&first.Tenant, &second.Tenant)
+			before := made(t, second)
+			_, err := onboard.Run(t.Context(), second, server.Client, server.Client)
+			for _, part := range append(test.want(first.Tenant), "the cluster with the hosts") {
+				if err == nil || !strings.Contains(err.Error(), part) {
+					t.Errorf("error %v does not say %q", err, part)
+				}
+			}
+			if diff := cmp.Diff(before, made(t, second)); diff != "" {
+				t.Errorf("it left something behind (-before +after):\n%s", diff)
+			}
+			letIn(t, first)
+		})
+	}
+}
+
 // made lists the objects of the plan that are there with the mark of the command.
 func made(t *testing.T, plan onboard.Plan) []string {
 	t.Helper()

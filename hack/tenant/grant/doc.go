@@ -17,7 +17,7 @@ limitations under the License.
 // Package grant answers: which objects let the management cluster of a tenant use
 // the hosts of another cluster, and nothing else there?
 //
-// Its inputs are who the tenant is and how its API server is reached; its answers
-// are objects for the cluster with the hosts, and a Secret with a kubeconfig for
-// the tenant's own. It talks to no server: package onboard does.
+// Its inputs are who the tenant is, how its API server is reached, and who else is
+// there; its answers are what stands in the way, objects for the cluster with the
+// hosts, and a Secret with a kubeconfig for the tenant's own. It talks to no server: package onboard does.
 package grant

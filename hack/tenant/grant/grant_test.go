@@ -76,19 +76,25 @@ func TestObjects(t *testing.T) {
 		binding("hostclaim-remote-tenant-sources", rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "hostclaim-source-secrets"},
 			types.NamespacedName{Namespace: "hostclaim-system", Name: "hostclaim-manager"}),
 	}
+	quota := func(hard corev1.ResourceList) []client.Object {
+		return append(base[:len(base):len(base)], &corev1.ResourceQuota{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ResourceQuota"},
+			ObjectMeta: meta("hostclaim-remote-tenant"),
+			Spec:       corev1.ResourceQuotaSpec{Hard: hard},
+		})
+	}
 	tests := map[string]struct {
 		tenant Tenant
 		want   []client.Object
 	}{
-		"a tenant without a limit gets an account, its rights, and what the hostclaim manager reads": {
-			tenant: example(nil), want: base,
+		"a tenant without a limit gets an account, its rights, what the hostclaim manager reads, and a bound on Secrets": {
+			tenant: example(nil),
+			want:   quota(corev1.ResourceList{"count/secrets": resource.MustParse("1000")}),
 		},
-		"a number of servers is a quota on claims": {
+		"a number of servers is a quota on claims, and on Secrets three for each and ten more": {
 			tenant: example(func(t *Tenant) { t.Servers = 20 }),
-			want: append(base[:len(base):len(base)], &corev1.ResourceQuota{
-				TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ResourceQuota"},
-				ObjectMeta: meta("hostclaim-remote-tenant"),
-				Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/hostclaims.metal3.io": resource.MustParse("20")}},
+			want: quota(corev1.ResourceList{
+				"count/hostclaims.metal3.io": resource.MustParse("20"), "count/secrets": resource.MustParse("70"),
 			}),
 		},
 	}
@@ -118,6 +124,33 @@ func TestCheck(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			expect(t, example(test.change).Check(), test.want...)
+		})
+	}
+}
+
+func TestApart(t *testing.T) {
+	binding := func(namespace string, subject rbacv1.Subject) rbacv1.RoleBinding {
+		return rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: RoleName}, Subjects: []rbacv1.Subject{subject}}
+	}
+	account := rbacv1.Subject{Kind: "ServiceAccount", Namespace: "accounts", Name: "blue"}
+	other, elsewhere, person := account, account, account
+	other.Name, elsewhere.Namespace, person.Kind = "red", "others", "User"
+	tests := map[string]struct {
+		found Found
+		want  []string // parts of the error; none for no error
+	}{
+		"an empty cluster is no trouble":                       {},
+		"the account that every namespace has is no trouble":   {found: Found{Accounts: []string{"default"}}},
+		"accounts of others are all named":                     {found: Found{Accounts: []string{"builder", "default", "red"}}, want: []string{"namespace blue", "builder, red:", "--namespace"}},
+		"a tenant beside the account is named":                 {found: Found{Occupied: true}, want: []string{"Role accounts/hostclaim-remote-tenant", "--account-namespace"}},
+		"a binding of the last time is no trouble":             {found: Found{Bindings: []rbacv1.RoleBinding{binding("blue", account)}}},
+		"bindings of other accounts are no trouble":            {found: Found{Bindings: []rbacv1.RoleBinding{binding("red", other), binding("red", elsewhere), binding("red", person)}}},
+		"a binding of the account in another place is named":   {found: Found{Bindings: []rbacv1.RoleBinding{binding("red", account)}}, want: []string{"accounts/blue", "RoleBinding red/hostclaim-remote-tenant", "--account "}},
+		"everything that is found in the way is named at once": {found: Found{Accounts: []string{"red"}, Occupied: true}, want: []string{"--namespace", "--account-namespace"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			expect(t, example(nil).Apart(test.found), test.want...)
 		})
 	}
 }

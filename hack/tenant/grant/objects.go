@@ -33,12 +33,22 @@ const (
 	// ManagedBy is its value.
 	ManagedBy = "hostclaim-tenant"
 
-	// roleName is the name of the Role, its binding and the quota.
-	roleName = "hostclaim-remote-tenant"
+	// RoleName is the name of the Role, its binding and the quota.
+	RoleName = "hostclaim-remote-tenant"
 	// sourcesBinding binds the ClusterRole sourceSecrets, with which the hostclaim
 	// manager reads the Secrets of a tenant.
-	sourcesBinding = roleName + "-sources"
+	sourcesBinding = RoleName + "-sources"
 	sourceSecrets  = "hostclaim-source-secrets"
+
+	// secretsPerServer are the copies that the provider manager makes for a machine:
+	// user data, metadata and network data.
+	secretsPerServer = 3
+	// spareSecrets leave room for the credentials of registries and the like, and for
+	// copies that are about to go.
+	spareSecrets = 10
+	// secretsOfAnyNumber is for a tenant without a limit of servers: what it stores
+	// would fill the etcd of everybody.
+	secretsOfAnyNumber = 1000
 )
 
 // Namespaces lists the namespaces that must be there before the Objects.
@@ -51,19 +61,16 @@ func (t Tenant) Namespaces() []client.Object {
 
 // Objects lists what the tenant gets in the cluster with the hosts.
 func (t Tenant) Objects() []client.Object {
-	objects := []client.Object{
+	return []client.Object{
 		&corev1.ServiceAccount{
 			TypeMeta:   kind(corev1.SchemeGroupVersion.String(), "ServiceAccount"),
 			ObjectMeta: ours(t.Account.Namespace, t.Account.Name),
 		},
 		t.role(),
-		t.binding(roleName, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: roleName}, t.Account),
+		t.binding(RoleName, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: RoleName}, t.Account),
 		t.binding(sourcesBinding, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: sourceSecrets}, t.HostClaimManager),
+		t.quota(),
 	}
-	if t.Servers > 0 {
-		objects = append(objects, t.quota())
-	}
-	return objects
 }
 
 // role is all that the provider manager does in the cluster with the hosts: it
@@ -74,7 +81,7 @@ func (t Tenant) role() *rbacv1.Role {
 	write := append(read[:3:3], "create", "patch", "delete")
 	return &rbacv1.Role{
 		TypeMeta:   kind(rbacv1.SchemeGroupVersion.String(), "Role"),
-		ObjectMeta: ours(t.Namespace, roleName),
+		ObjectMeta: ours(t.Namespace, RoleName),
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{"metal3.io"}, Resources: []string{"hostclaims"}, Verbs: write},
 			{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: write},
@@ -93,12 +100,16 @@ func (t Tenant) binding(name string, role rbacv1.RoleRef, account types.Namespac
 }
 
 func (t Tenant) quota() *corev1.ResourceQuota {
+	quantity := func(n int) resource.Quantity { return *resource.NewQuantity(int64(n), resource.DecimalSI) }
+	hard := corev1.ResourceList{"count/secrets": quantity(secretsOfAnyNumber)}
+	if t.Servers > 0 {
+		hard["count/hostclaims.metal3.io"] = quantity(t.Servers)
+		hard["count/secrets"] = quantity(secretsPerServer*t.Servers + spareSecrets)
+	}
 	return &corev1.ResourceQuota{
 		TypeMeta:   kind(corev1.SchemeGroupVersion.String(), "ResourceQuota"),
-		ObjectMeta: ours(t.Namespace, roleName),
-		Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{
-			"count/hostclaims.metal3.io": *resource.NewQuantity(int64(t.Servers), resource.DecimalSI),
-		}},
+		ObjectMeta: ours(t.Namespace, RoleName),
+		Spec:       corev1.ResourceQuotaSpec{Hard: hard},
 	}
 }
 

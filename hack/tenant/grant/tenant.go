@@ -46,7 +46,8 @@ type Tenant struct {
 	// HostClaimManager is the account of the hostclaim manager. It may read the
 	// Secrets that claims refer to, which the hardened install asks for.
 	HostClaimManager types.NamespacedName
-	// Servers is how many claims the tenant may have; 0 means as many as it likes.
+	// Servers is how many claims the tenant may have; 0 means as many as it likes. The
+	// Secrets in Namespace are limited in either case.
 	Servers int
 	// Expiry is for how long a token is good.
 	Expiry time.Duration

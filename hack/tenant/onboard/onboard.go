@@ -117,6 +117,9 @@ func admit(ctx context.Context, tenant grant.Tenant, c client.Client) (grant.Tok
 			return grant.Token{}, err
 		}
 	}
+	if err := checkApart(ctx, c, tenant); err != nil {
+		return grant.Token{}, err
+	}
 	for _, namespace := range tenant.Namespaces() {
 		// One that is there belongs to somebody, who knows best what it should be like.
 		if err := c.Create(ctx, namespace); err != nil && !apierrors.IsAlreadyExists(err) {
