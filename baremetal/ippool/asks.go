@@ -102,10 +102,18 @@ type collector struct {
 	turns    Turns
 	asks     []Ask
 	problems []error
+	// pools has the pool that a name stands for, and places where an address is
+	// among asks.
+	pools  map[string]Pool
+	places map[facts.Lease]int
+	// told are the texts of the problems.
+	told map[string]bool
 }
 
 func collect(spec infrav1.Metal3DataTemplateSpec, f facts.Facts) *collector {
-	c := &collector{facts: f, turns: Turns{}}
+	c := &collector{
+		facts: f, turns: Turns{}, pools: map[string]Pool{}, places: map[facts.Lease]int{}, told: map[string]bool{},
+	}
 	if spec.MetaData != nil {
 		c.metaData(spec.MetaData)
 	}
@@ -124,26 +132,25 @@ func (c *collector) add(ask Ask) {
 	if ask.Name == "" {
 		return
 	}
-	for i, known := range c.asks {
-		switch {
-		case known.Name != ask.Name:
-		case known.Pool != ask.Pool:
-			c.fail(ConflictError{One: known.Pool, Other: ask.Pool})
-			return
-		case known.Network == ask.Network:
-			if known.Family == "" {
-				c.asks[i].Family = ask.Family
-			}
-			return
-		}
+	if known, taken := c.pools[ask.Name]; taken && known != ask.Pool {
+		c.fail(ConflictError{One: known, Other: ask.Pool})
+		return
 	}
+	c.pools[ask.Name] = ask.Pool
+	if i, asked := c.places[ask.Lease()]; asked {
+		if c.asks[i].Family == "" {
+			c.asks[i].Family = ask.Family
+		}
+		return
+	}
+	c.places[ask.Lease()] = len(c.asks)
 	c.asks = append(c.asks, ask)
 }
 
 // fail notes a problem once.
 func (c *collector) fail(err error) {
-	told := slices.ContainsFunc(c.problems, func(known error) bool { return known.Error() == err.Error() })
-	if !told {
+	if text := err.Error(); !c.told[text] {
+		c.told[text] = true
 		c.problems = append(c.problems, err)
 	}
 }

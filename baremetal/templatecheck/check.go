@@ -19,49 +19,60 @@ package templatecheck
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/brevity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/ippool"
 )
 
 // Problems lists why a template could be rendered for no machine; path is where
-// its spec is. Each names field, value and remedy.
+// its spec is. Each names field, value and remedy. The first 20 are enough.
 func Problems(spec infrav1.Metal3DataTemplateSpec, path *field.Path) field.ErrorList {
-	problems := pools(spec, path)
-	if spec.NetworkData == nil {
-		return problems
+	found := []iter.Seq[*field.Error]{pools(spec, path)}
+	if spec.NetworkData != nil {
+		at := path.Child("networkData")
+		l := linksOf(spec.NetworkData.Links, at.Child("links"))
+		networks, on := networksOf(spec.NetworkData.Networks, at.Child("networks"))
+		found = append(found,
+			once(l.ids, "another link has this id: give each link one of its own"),
+			once(networks, "another network has this id: give each network one of its own"),
+			missing(l.ids, slices.Concat(l.below, on)),
+			circles(l.below))
+		found = append(found, l.devices()...)
 	}
-	at := path.Child("networkData")
-	l := linksOf(spec.NetworkData.Links, at.Child("links"))
-	networks, on := networksOf(spec.NetworkData.Networks, at.Child("networks"))
-	return slices.Concat(problems,
-		once(l.ids, "another link has this id: give each link one of its own"),
-		once(networks, "another network has this id: give each network one of its own"),
-		missing(l.ids, slices.Concat(l.below, on)),
-		circles(l.below),
-		l.devices())
+	return brevity.Problems(found...)
 }
 
 // pools finds pools of one name and two kinds, and addresses whose claims would
 // have one name.
-func pools(spec infrav1.Metal3DataTemplateSpec, path *field.Path) field.ErrorList {
-	var problems field.ErrorList
-	for _, err := range ippool.Contradictions(spec) {
-		var conflict ippool.ConflictError
-		var names ippool.ClaimNameError
-		switch {
-		case errors.As(err, &conflict):
-			problems = append(problems, field.Invalid(path, conflict.One.Name, fmt.Sprintf(
-				"the name stands for two pools, %s and %s: give one of them another name", conflict.One, conflict.Other)))
-		case errors.As(err, &names):
-			problems = append(problems, field.Invalid(path, names.Other.Name, fmt.Sprintf(
-				"%s and %s would be asked by claims of one name: give the network another id", names.One, names.Other)))
+func pools(spec infrav1.Metal3DataTemplateSpec, path *field.Path) iter.Seq[*field.Error] {
+	return func(yield func(*field.Error) bool) {
+		for _, err := range ippool.Contradictions(spec) {
+			if problem := poolProblem(err, path); problem != nil && !yield(problem) {
+				return
+			}
 		}
 	}
-	return problems
+}
+
+// poolProblem words what is wrong with pools for the author of a new template.
+func poolProblem(err error, path *field.Path) *field.Error {
+	var conflict ippool.ConflictError
+	var names ippool.ClaimNameError
+	switch {
+	case errors.As(err, &conflict):
+		return field.Invalid(path, conflict.One.Name, fmt.Sprintf(
+			"the name stands for two pools, %s and %s: give one of them another name", conflict.One, conflict.Other))
+	case errors.As(err, &names):
+		return field.Invalid(path, names.Other.Name, fmt.Sprintf(
+			"%s and %s would be asked by claims of one name: give the network another id", names.One, names.Other))
+	default:
+		return nil
+	}
 }
 
 // value is what a template says at a path.
@@ -71,16 +82,18 @@ type value struct {
 }
 
 // once finds values that are given more than once. Empty ones do not count.
-func once(values []value, detail string) field.ErrorList {
-	var problems field.ErrorList
-	seen := map[string]bool{"": false}
-	for _, v := range values {
-		if seen[v.text] {
-			e := field.Duplicate(v.path, v.text)
-			e.Detail = detail
-			problems = append(problems, e)
+func once(values []value, detail string) iter.Seq[*field.Error] {
+	return func(yield func(*field.Error) bool) {
+		seen := map[string]bool{}
+		for _, v := range values {
+			if seen[v.text] {
+				e := field.Duplicate(v.path, v.text)
+				e.Detail = detail
+				if !yield(e) {
+					return
+				}
+			}
+			seen[v.text] = v.text != ""
 		}
-		seen[v.text] = v.text != ""
 	}
-	return problems
 }

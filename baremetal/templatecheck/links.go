@@ -18,12 +18,13 @@ package templatecheck
 
 import (
 	"fmt"
-	"slices"
+	"iter"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/brevity"
 )
 
 // maxVLAN is the highest tag that an operating system takes. The schema allows
@@ -57,8 +58,9 @@ func linksOf(spec *infrav1.NetworkDataLink, path *field.Path) links {
 	}
 	for i, b := range spec.Bonds {
 		l.ids = append(l.ids, value{b.ID, l.at("bonds", i, "id")})
+		at := l.at("bonds", i, "bondLinks")
 		for j, id := range b.BondLinks {
-			l.below = append(l.below, reference{value{id, l.at("bonds", i, "bondLinks").Index(j)}, b.ID})
+			l.below = append(l.below, reference{value{id, at.Index(j)}, b.ID})
 		}
 	}
 	for i, v := range spec.Vlans {
@@ -102,55 +104,27 @@ func networksOf(spec *infrav1.NetworkDataNetwork, path *field.Path) (ids []value
 }
 
 // missing finds references to links that do not exist.
-func missing(known []value, references []reference) field.ErrorList {
-	names := make([]string, 0, len(known))
-	for _, v := range known {
-		names = append(names, v.text)
-	}
-	there := "none"
-	if len(names) > 0 {
-		there = strings.Join(names, ", ")
-	}
-	var problems field.ErrorList
-	for _, r := range references {
-		if !slices.Contains(names, r.text) {
+func missing(known []value, references []reference) iter.Seq[*field.Error] {
+	return func(yield func(*field.Error) bool) {
+		names, there := make([]string, 0, len(known)), map[string]bool{}
+		for _, v := range known {
+			names, there[v.text] = append(names, v.text), true
+		}
+		for _, r := range references {
+			if there[r.text] {
+				continue
+			}
 			e := field.NotFound(r.path, r.text)
-			e.Detail = "no link has this id: add it, or use one of those that are there: " + there
-			problems = append(problems, e)
+			e.Detail = "no link has this id: add it, or use one of those that are there: " + brevity.Names(names)
+			if !yield(e) {
+				return
+			}
 		}
 	}
-	return problems
-}
-
-// circles finds links that rest on themselves, over however many others.
-func circles(below []reference) field.ErrorList {
-	on := map[string][]string{}
-	for _, r := range below {
-		on[r.from] = append(on[r.from], r.text)
-	}
-	var problems field.ErrorList
-	for _, r := range below {
-		if restsOn(on, r.text, r.text, map[string]bool{}) {
-			problems = append(problems, field.Invalid(r.path, r.text, "this link rests on itself: put it on another link"))
-		}
-	}
-	return problems
-}
-
-// restsOn says whether link rests on target.
-func restsOn(on map[string][]string, link, target string, seen map[string]bool) bool {
-	if seen[link] {
-		return false
-	}
-	seen[link] = true
-	return slices.ContainsFunc(on[link], func(lower string) bool {
-		return lower == target || restsOn(on, lower, target, seen)
-	})
 }
 
 // devices finds links that no operating system could set up beside each other.
-func (l links) devices() field.ErrorList {
-	var problems field.ErrorList
+func (l links) devices() []iter.Seq[*field.Error] {
 	var names, macs, members, tags []value
 	for i, e := range l.spec.Ethernets {
 		names = append(names, value{e.Name, l.at("ethernets", i, "name")})
@@ -158,27 +132,25 @@ func (l links) devices() field.ErrorList {
 	}
 	for i, b := range l.spec.Bonds {
 		names = append(names, value{b.Name, l.at("bonds", i, "name")})
+		at := l.at("bonds", i, "bondLinks")
 		for j, id := range b.BondLinks {
-			members = append(members, value{id, l.at("bonds", i, "bondLinks").Index(j)})
+			members = append(members, value{id, at.Index(j)})
 		}
-		problems = append(problems, l.bond(i, b)...)
 	}
 	for i, v := range l.spec.Vlans {
 		names = append(names, value{v.Name, l.at("vlans", i, "name")})
-		if v.VlanID == nil {
-			continue
-		}
-		at := l.at("vlans", i, "vlanID")
-		tags = append(tags, value{fmt.Sprintf("%d on %s", *v.VlanID, v.VlanLink), at})
-		if *v.VlanID > maxVLAN {
-			problems = append(problems, field.Invalid(at, *v.VlanID, fmt.Sprintf("no VLAN has this tag: use one between 0 and %d", maxVLAN)))
+		if v.VlanID != nil {
+			tags = append(tags, value{fmt.Sprintf("%d on %s", *v.VlanID, v.VlanLink), l.at("vlans", i, "vlanID")})
 		}
 	}
-	return slices.Concat(problems,
+	return []iter.Seq[*field.Error]{
+		l.bonds,
+		l.vlans,
 		once(names, "another link has this name: give each link one of its own, or none"),
 		once(macs, "another link is recognized by the same: give each interface a MAC address of its own"),
 		once(members, "the link is in a bond already: put it into one of them only"),
-		once(tags, "the VLAN is there already: put it on another link, or remove it"))
+		once(tags, "the VLAN is there already: put it on another link, or remove it"),
+	}
 }
 
 // mac is where an interface takes its MAC address from.
@@ -204,17 +176,29 @@ func fields() map[string]string {
 	return map[string]string{"mode": "bondMode", "links": "bondLinks", "xmit_hash_policy": "bondXmitHashPolicy"}
 }
 
-// bond finds what is wrong with a single bond.
-func (l links) bond(i int, b infrav1.NetworkDataLinkBond) field.ErrorList {
-	var problems field.ErrorList
-	if len(b.BondLinks) == 0 {
-		problems = append(problems, field.Required(l.at("bonds", i, "bondLinks"), "the bond has no links: name them by their ids"))
-	}
-	for j, p := range b.Parameters {
-		if own, taken := fields()[p.Name]; taken {
-			problems = append(problems, field.Invalid(l.at("bonds", i, "parameters").Index(j).Child("name"), p.Name,
-				fmt.Sprintf("the option has a field of its own: set %s instead", own)))
+// bonds finds what is wrong with single bonds.
+func (l links) bonds(yield func(*field.Error) bool) {
+	own := fields()
+	for i, b := range l.spec.Bonds {
+		if len(b.BondLinks) == 0 &&
+			!yield(field.Required(l.at("bonds", i, "bondLinks"), "the bond has no links: name them by their ids")) {
+			return
+		}
+		for j, p := range b.Parameters {
+			if own[p.Name] != "" && !yield(field.Invalid(l.at("bonds", i, "parameters").Index(j).Child("name"), p.Name,
+				fmt.Sprintf("the option has a field of its own: set %s instead", own[p.Name]))) {
+				return
+			}
 		}
 	}
-	return problems
+}
+
+// vlans finds what is wrong with single VLANs.
+func (l links) vlans(yield func(*field.Error) bool) {
+	for i, v := range l.spec.Vlans {
+		if v.VlanID != nil && *v.VlanID > maxVLAN && !yield(field.Invalid(l.at("vlans", i, "vlanID"), *v.VlanID,
+			fmt.Sprintf("no VLAN has this tag: use one between 0 and %d", maxVLAN))) {
+			return
+		}
+	}
 }

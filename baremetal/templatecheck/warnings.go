@@ -19,6 +19,7 @@ package templatecheck
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -27,46 +28,55 @@ import (
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/brevity"
 )
 
 // Warnings lists what an author would want to know of a template that is taken
-// nevertheless, since CAPM3 takes it.
+// nevertheless, since CAPM3 takes it. The first 20 are enough.
 func Warnings(spec infrav1.Metal3DataTemplateSpec, path *field.Path) []string {
-	var warnings []string
+	var found []iter.Seq[string]
 	if ptr.Deref(spec.ClusterName, "") != "" { //nolint:staticcheck // the warning is about its use
-		warnings = append(warnings, path.Child("clusterName").String()+" is not used any more: leave it out")
+		found = append(found, slices.Values([]string{path.Child("clusterName").String() + " is not used any more: leave it out"}))
 	}
 	if spec.MetaData != nil {
-		warnings = append(warnings, hiddenKeys(spec.MetaData, path.Child("metaData"))...)
+		found = append(found, hiddenKeys(spec.MetaData, path.Child("metaData")))
 	}
 	if spec.NetworkData != nil && spec.NetworkData.Links != nil {
-		warnings = append(warnings, nestedParameters(spec.NetworkData.Links.Bonds, path.Child("networkData", "links", "bonds"))...)
+		found = append(found, nestedParameters(spec.NetworkData.Links.Bonds, path.Child("networkData", "links", "bonds")))
 	}
-	return warnings
+	return brevity.Warnings(found...)
 }
 
 // providerIDKey is the key of the metadata that no template can set.
 const providerIDKey = "providerid"
 
 // hiddenKeys finds keys that several lists set: only one of them counts.
-func hiddenKeys(spec *infrav1.MetaData, path *field.Path) []string {
-	lists := map[string][]string{}
-	for _, list := range keysByRank(spec) {
-		for _, key := range list.keys {
-			lists[key] = append(lists[key], list.name)
+func hiddenKeys(spec *infrav1.MetaData, path *field.Path) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		lists := map[string][]string{}
+		for _, list := range keysByRank(spec) {
+			for _, key := range list.keys {
+				lists[key] = append(lists[key], list.name)
+			}
+		}
+		for _, key := range slices.Sorted(maps.Keys(lists)) {
+			if text := hiddenKey(key, lists[key]); text != "" && !yield(fmt.Sprintf("%s: key %q %s", path, key, text)) {
+				return
+			}
 		}
 	}
-	var warnings []string
-	for _, key := range slices.Sorted(maps.Keys(lists)) {
-		switch in := lists[key]; {
-		case key == providerIDKey:
-			warnings = append(warnings, fmt.Sprintf("%s: key %q always holds the provider ID: what %s says does not count",
-				path, key, strings.Join(in, " and ")))
-		case len(in) > 1:
-			warnings = append(warnings, fmt.Sprintf("%s: key %q is in %s: only %s counts", path, key, strings.Join(in, " and "), in[0]))
-		}
+}
+
+// hiddenKey says which of the lists that set a key does not count, if there is one.
+func hiddenKey(key string, in []string) string {
+	switch {
+	case key == providerIDKey:
+		return fmt.Sprintf("always holds the provider ID: what %s says does not count", strings.Join(in, " and "))
+	case len(in) > 1:
+		return fmt.Sprintf("is in %s: only %s counts", strings.Join(in, " and "), in[0])
+	default:
+		return ""
 	}
-	return warnings
 }
 
 // keyList is a list of the metadata with the keys that it sets.
@@ -103,22 +113,30 @@ func keys[E any](entries []E, key func(E) string) []string {
 
 // nestedParameters finds options of bonds that are no single value. The schema of
 // CAPM3 takes nothing else; no server could be configured by them.
-func nestedParameters(bonds []infrav1.NetworkDataLinkBond, path *field.Path) []string {
-	var warnings []string
-	for i, b := range bonds {
-		for j, p := range b.Parameters {
-			var parsed any
-			if p.Value != nil {
-				_ = json.Unmarshal(p.Value.Raw, &parsed)
-			}
-			switch parsed.(type) {
-			case string, bool, float64:
-			default:
-				warnings = append(warnings, fmt.Sprintf("%s: the value of option %q is no number, string or boolean: "+
+func nestedParameters(bonds []infrav1.NetworkDataLinkBond, path *field.Path) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i, b := range bonds {
+			for j, p := range b.Parameters {
+				if !single(p) && !yield(fmt.Sprintf("%s: the value of option %q is no number, string or boolean: "+
 					"no network data is rendered until a new template gives it one",
-					path.Index(i).Child("parameters").Index(j).Child("value"), p.Name))
+					path.Index(i).Child("parameters").Index(j).Child("value"), p.Name)) {
+					return
+				}
 			}
 		}
 	}
-	return warnings
+}
+
+// single says that the value of an option is a number, a string or a boolean.
+func single(p infrav1.BondParameter) bool {
+	var parsed any
+	if p.Value != nil {
+		_ = json.Unmarshal(p.Value.Raw, &parsed)
+	}
+	switch parsed.(type) {
+	case string, bool, float64:
+		return true
+	default:
+		return false
+	}
 }

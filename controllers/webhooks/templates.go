@@ -19,14 +19,17 @@ package webhooks
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"reflect"
 	"slices"
 
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/brevity"
 )
 
 // machineTemplateValidator refuses templates whose machines would be refused, and
@@ -117,7 +120,33 @@ func clusterTemplateValidator() validator[*infrav1.Metal3ClusterTemplate] {
 }
 
 // metadataProblems finds labels and annotations that no object can have. What they
-// are and how to correct them is said in the words of Kubernetes.
+// are and how to correct them is said in the words of Kubernetes. Entries are asked
+// about one by one, in the order of their keys, since there may be more of them than
+// anybody wants to hear about.
 func metadataProblems(metadata clusterv1.ObjectMeta, path *field.Path) field.ErrorList {
-	return metadata.Validate(path)
+	if apivalidation.ValidateAnnotationsSize(metadata.Annotations) != nil {
+		return field.ErrorList{field.TooLong(path.Child("annotations"), "", apivalidation.TotalAnnotationSizeLimitB)}
+	}
+	return brevity.Problems(
+		faults(metadata.Labels, func(key, value string) field.ErrorList {
+			one := clusterv1.ObjectMeta{Labels: map[string]string{key: value}}
+			return one.Validate(path)
+		}),
+		faults(metadata.Annotations, func(key, _ string) field.ErrorList {
+			one := clusterv1.ObjectMeta{Annotations: map[string]string{key: ""}}
+			return one.Validate(path)
+		}))
+}
+
+// faults lists what is wrong with the entries of a map.
+func faults(entries map[string]string, check func(key, value string) field.ErrorList) iter.Seq[*field.Error] {
+	return func(yield func(*field.Error) bool) {
+		for _, key := range slices.Sorted(maps.Keys(entries)) {
+			for _, fault := range check(key, entries[key]) {
+				if !yield(fault) {
+					return
+				}
+			}
+		}
+	}
 }

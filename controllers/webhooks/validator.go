@@ -18,6 +18,7 @@ package webhooks
 
 import (
 	"context"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -26,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/brevity"
 )
 
 // change is what somebody wants to do to an object.
@@ -40,7 +42,7 @@ type change[T client.Object] struct {
 	rehearsed bool
 }
 
-// validator refuses what the rules of one kind find wrong. Rules of an update look
+// validator refuses, in a few words, what the rules of one kind find wrong. Rules of an update look
 // at what it changes only: what is stored already holds up nothing else.
 type validator[T client.Object] struct {
 	kind string
@@ -75,7 +77,7 @@ func (v validator[T]) answer(c change[T]) (admission.Warnings, error) {
 	if v.warnings != nil {
 		warnings = v.warnings(c)
 	}
-	if problems := v.problems(c); len(problems) > 0 {
+	if problems := brevity.Problems(slices.Values(v.problems(c))); len(problems) > 0 {
 		return warnings, apierrors.NewInvalid(infrav1.GroupVersion.WithKind(v.kind).GroupKind(), c.after.GetName(), problems)
 	}
 	return warnings, nil

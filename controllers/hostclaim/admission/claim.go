@@ -28,6 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/brevity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selection"
 )
 
@@ -82,7 +83,12 @@ func reboots(before, after map[string]string) error {
 		if value, found := before[key]; !asksForReboot(key) || (found && value == after[key]) {
 			continue
 		}
-		faults = append(faults, rebootArguments(key, after[key]))
+		if fault := rebootArguments(key, after[key]); fault != nil {
+			faults = append(faults, fault)
+		}
+		if len(faults) == brevity.MaxFindings {
+			break // more than fits into an answer
+		}
 	}
 	return errors.Join(faults...)
 }
@@ -95,9 +101,5 @@ func brief(err error) error {
 	if err == nil {
 		return nil
 	}
-	text := strings.ReplaceAll(err.Error(), "\n", "; ")
-	if len(text) > maxText {
-		text = strings.ToValidUTF8(text[:maxText], "") + "…"
-	}
-	return errors.New(text)
+	return errors.New(brevity.Text(strings.ReplaceAll(err.Error(), "\n", "; "), maxText))
 }

@@ -17,6 +17,7 @@ limitations under the License.
 package admission
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -110,6 +111,20 @@ func TestRefusalOfAHugeClaimIsBrief(t *testing.T) {
 				bmov1alpha1.HostSelectorRequirement{Key: strings.Repeat("é", 150), Operator: "!"})
 		}
 	})
+	_, err := Claim{}.ValidateCreate(t.Context(), claim)
+	if err == nil || len(err.Error()) > maxText+len("…") || !strings.HasSuffix(err.Error(), "…") {
+		t.Errorf("answered with %v, want a text that was cut", err)
+	}
+}
+
+func TestRefusalOfManyRebootsIsBrief(t *testing.T) {
+	claim := annotated("reboot.metal3.io", "now")
+	for i := range 5000 {
+		claim.Annotations[fmt.Sprint("reboot.metal3.io/", i)] = "now"
+	}
+	if faults, joined := reboots(nil, claim.Annotations).(interface{ Unwrap() []error }); !joined || len(faults.Unwrap()) != 20 {
+		t.Errorf("faults are %v, want 20", faults)
+	}
 	_, err := Claim{}.ValidateCreate(t.Context(), claim)
 	if err == nil || len(err.Error()) > maxText+len("…") || !strings.HasSuffix(err.Error(), "…") {
 		t.Errorf("answered with %v, want a text that was cut", err)

@@ -69,9 +69,9 @@ func (Policy) ValidateDelete(context.Context, *bmov1alpha1.HostDeployPolicy) (ad
 // client of Go would drop unseen, so that the policy would come to admit more.
 func validate(p *bmov1alpha1.HostDeployPolicy) error {
 	if !policy.EmptyNames(p) {
-		return policy.Validate(p)
+		return brief(policy.Validate(p))
 	}
-	return errors.Join(policy.Validate(p), errEmptyNames)
+	return brief(errors.Join(errEmptyNames, policy.Validate(p)))
 }
 
 var errEmptyNames = errors.New("spec.hostClaimNamespaces.names is an empty list, which clients leave out when they write " +

@@ -45,6 +45,16 @@ func TestEmptyNamesOfARequest(t *testing.T) {
 	}
 }
 
+func TestRefusalOfAHugePolicyIsBrief(t *testing.T) {
+	p := &bmov1alpha1.HostDeployPolicy{Spec: bmov1alpha1.HostDeployPolicySpec{
+		HostClaimNamespaces: &bmov1alpha1.HostClaimNamespaces{NameMatches: strings.Repeat("(", 10_000)},
+	}}
+	_, err := Policy{}.ValidateCreate(t.Context(), p)
+	if err == nil || len(err.Error()) > maxText+len("…") {
+		t.Errorf("answered with %v, want a text that was cut", err)
+	}
+}
+
 func TestPolicy(t *testing.T) {
 	going := metav1.Now()
 	tests := map[string]struct {
