@@ -18,8 +18,10 @@ package wire
 
 import (
 	"context"
+	"mime"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -29,18 +31,25 @@ const (
 	// Patience is by how much a watch may be longer than it wants to be, and its headers
 	// later than those of another answer, in times of a request.
 	Patience = 3
+	// maxLook bounds an answer to a look.
+	maxLook = 1 << 20
+	// maxRefusal bounds an answer that says no more than why there is none.
+	maxRefusal = 16 << 10
+	// jsonType is the one encoding that is asked for.
+	jsonType = "application/json"
 )
 
 // send sends a request with the credentials, in bounded time, and reports what went
-// wrong with it to whoever is to know. An error wraps an identity.Problem, unless
+// wrong with it to whoever is to know. Most is the weight that the answer may have. An error wraps an identity.Problem, unless
 // whoever asked has given up.
-func (w *Wire) send(request *http.Request, report func(Trouble)) (*http.Response, error) {
+func (w *Wire) send(request *http.Request, most int64, report func(Trouble)) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(request.Context())
 	headers, whole := w.times(request)
-	a := &answer{wire: w, request: request, report: report, cancel: cancel, left: w.limits.Answer}
+	a := &answer{wire: w, request: request, report: report, cancel: cancel, left: min(most, w.limits.Answer)}
 	a.timer = time.AfterFunc(headers, a.expire)
 	out := request.Clone(ctx)
 	out.Header.Set("User-Agent", w.agent)
+	out.Header.Set("Accept", onlyJSON(request.Header.Get("Accept")))
 	out.Header.Del("Authorization")
 	if header := *w.header.Load(); header != "" {
 		out.Header.Set("Authorization", header)
@@ -52,6 +61,9 @@ func (w *Wire) send(request *http.Request, report func(Trouble)) (*http.Response
 		return nil, a.failed(err)
 	}
 	a.timer.Reset(whole)
+	if response.StatusCode >= http.StatusBadRequest || !isJSON(response.Header.Get("Content-Type")) {
+		a.left = min(a.left, maxRefusal)
+	}
 	a.ReadCloser, response.Body = response.Body, a
 	// client-go would wait for as long as the other side says, and ask again.
 	response.Header.Del("Retry-After")
@@ -59,6 +71,25 @@ func (w *Wire) send(request *http.Request, report func(Trouble)) (*http.Response
 		reportStatus(response.StatusCode, report)
 	}
 	return response, nil
+}
+
+// onlyJSON leaves out of a header Accept what cannot be weighed.
+func onlyJSON(accept string) string {
+	var kept []string
+	for part := range strings.SplitSeq(accept, ",") {
+		if isJSON(part) {
+			kept = append(kept, part)
+		}
+	}
+	if len(kept) == 0 {
+		return jsonType
+	}
+	return strings.Join(kept, ",")
+}
+
+func isJSON(contentType string) bool {
+	name, _, err := mime.ParseMediaType(contentType)
+	return err == nil && name == jsonType
 }
 
 func reportStatus(code int, report func(Trouble)) {

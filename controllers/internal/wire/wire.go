@@ -41,7 +41,7 @@ const (
 type Limits struct {
 	// Request bounds the time of a request, from the first byte to the last.
 	Request time.Duration
-	// Answer bounds the bytes of an answer.
+	// Answer bounds the weight of an answer: its bytes, and more for each object.
 	Answer int64
 	// Denied are addresses that are never connected to, whatever name led there.
 	Denied []netip.Prefix
@@ -102,13 +102,13 @@ func (w *Wire) Close() {
 
 // ForLooks returns a client for requests whose maker deals with failures.
 func (w *Wire) ForLooks() *http.Client {
-	return httpClient(func(request *http.Request) (*http.Response, error) { return w.send(request, nil) })
+	return httpClient(func(request *http.Request) (*http.Response, error) { return w.send(request, maxLook, nil) })
 }
 
 // ForCache returns a client for lists and watches. Their failures are troubles.
 func (w *Wire) ForCache() *http.Client {
 	return httpClient(func(request *http.Request) (*http.Response, error) {
-		response, err := w.send(request, w.troubles.add)
+		response, err := w.send(request, w.limits.Answer, w.troubles.add)
 		if err == nil && response.StatusCode == http.StatusNotFound {
 			w.troubles.add(Trouble{}) // the kind is gone
 		}
@@ -127,7 +127,7 @@ func (w *Wire) ForUsers() *http.Client {
 			}
 			return nil, err
 		}
-		response, err := w.send(request, w.troubles.add)
+		response, err := w.send(request, w.limits.Answer, w.troubles.add)
 		if err != nil {
 			leave()
 			return nil, err
