@@ -39,14 +39,21 @@ const (
 	jsonType = "application/json"
 )
 
+// terms are what a request is sent on.
+type terms struct {
+	most   int64         // the weight that the answer may have
+	within time.Duration // the time for all of it, unless it is a watch
+	report func(Trouble) // nil if nobody is to know of failures
+}
+
 // send sends a request with the credentials, in bounded time, and reports what went
-// wrong with it to whoever is to know. Most is the weight that the answer may have. An error wraps an identity.Problem, unless
+// wrong with it to whoever is to know. An error wraps an identity.Problem, unless
 // whoever asked has given up.
-func (w *Wire) send(request *http.Request, most int64, report func(Trouble)) (*http.Response, error) {
+func (w *Wire) send(request *http.Request, on terms) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(request.Context())
-	headers, whole := w.times(request)
-	a := &answer{wire: w, request: request, report: report, cancel: cancel, left: min(most, w.limits.Answer)}
-	a.timer = time.AfterFunc(headers, a.expire)
+	first, watch := w.times(request, on.within)
+	a := &answer{wire: w, request: request, report: on.report, cancel: cancel, left: min(on.most, w.limits.Answer)}
+	a.timer = time.AfterFunc(first, a.expire)
 	out := request.Clone(ctx)
 	out.Header.Set("User-Agent", w.agent)
 	out.Header.Set("Accept", onlyJSON(request.Header.Get("Accept")))
@@ -60,15 +67,17 @@ func (w *Wire) send(request *http.Request, most int64, report func(Trouble)) (*h
 		a.end()
 		return nil, a.failed(err)
 	}
-	a.timer.Reset(whole)
+	if watch > 0 {
+		a.timer.Reset(watch)
+	}
 	if response.StatusCode >= http.StatusBadRequest || !isJSON(response.Header.Get("Content-Type")) {
 		a.left = min(a.left, maxRefusal)
 	}
 	a.ReadCloser, response.Body = response.Body, a
 	// client-go would wait for as long as the other side says, and ask again.
 	response.Header.Del("Retry-After")
-	if report != nil {
-		reportStatus(response.StatusCode, report)
+	if on.report != nil {
+		reportStatus(response.StatusCode, on.report)
 	}
 	return response, nil
 }
@@ -101,17 +110,18 @@ func reportStatus(code int, report func(Trouble)) {
 	}
 }
 
-// times says how long the headers of an answer and then its body may take.
-func (w *Wire) times(request *http.Request) (headers, body time.Duration) {
+// times says how long an answer may take: all of it, or the headers of a watch and then
+// the watch itself.
+func (w *Wire) times(request *http.Request, within time.Duration) (first, watch time.Duration) {
 	if !watches(request) {
-		return w.limits.Request, w.limits.Request
+		return within, 0
 	}
-	body = maxWatch
+	watch = maxWatch
 	seconds, err := strconv.ParseInt(request.URL.Query().Get("timeoutSeconds"), 10, 32)
 	if err == nil && seconds > 0 {
-		body = min(body, time.Duration(seconds)*time.Second)
+		watch = min(watch, time.Duration(seconds)*time.Second)
 	}
-	return Patience * w.limits.Request, body + Patience*w.limits.Request
+	return Patience * w.limits.Request, watch + Patience*w.limits.Request
 }
 
 // watches says that the answer to a request has no end of its own.
