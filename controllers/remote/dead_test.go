@@ -208,7 +208,7 @@ func TestHostileAnswers(t *testing.T) {
 	}{
 		"an answer that is too large": {
 			act:  answers(http.StatusOK, strings.Repeat(" ", 2<<20)),
-			want: "an answer of it is larger than 1048576 bytes",
+			want: "an answer of it is larger than what this manager reads",
 		},
 		"a wish to come again in a day": {
 			act: func(w http.ResponseWriter, r *http.Request) bool {

@@ -78,7 +78,8 @@ type Options struct {
 	Rate process.Rate
 	// RequestTimeout bounds each request. Optional.
 	RequestTimeout time.Duration
-	// MaxAnswer bounds how many bytes of one answer are read. Optional.
+	// MaxAnswer bounds how much of one answer is read: its bytes, and more for each
+	// object in it. Optional.
 	MaxAnswer int64
 	// Denied are addresses that are never connected to, whatever name led there. See
 	// LocalAddresses. Optional.
@@ -142,7 +143,7 @@ func (o *Options) setDefaults() {
 		o.RequestTimeout = 10 * time.Second
 	}
 	if o.MaxAnswer == 0 {
-		o.MaxAnswer = 64 << 20
+		o.MaxAnswer = 48 << 20
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}

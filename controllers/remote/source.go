@@ -20,12 +20,17 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
+
+// gathering is how long a wake-up waits for others of the same object: how many there
+// are is for another cluster to say.
+const gathering = 100 * time.Millisecond
 
 // subscriber is one started source: the queue of a controller and how to fill it.
 type subscriber struct {
@@ -57,7 +62,7 @@ func (r *Registry) wake(ctx context.Context, users []User) {
 				continue
 			}
 			for _, request := range s.to(ctx, user.NamespacedName) {
-				s.queue.Add(request)
+				s.queue.AddAfter(request, gathering)
 			}
 		}
 	}

@@ -116,7 +116,7 @@ func newShared(ctx context.Context, mgr ctrl.Manager, o Options) (*shared, error
 	if err := mgr.Add(closing(connections)); err != nil {
 		return nil, fmt.Errorf("add the end of connections to workload clusters: %w", err)
 	}
-	elsewhere, err := newRemote(mgr, secrets)
+	elsewhere, err := newRemote(mgr, o, secrets)
 	if err != nil {
 		return nil, err
 	}
@@ -134,13 +134,18 @@ func newShared(ctx context.Context, mgr ctrl.Manager, o Options) (*shared, error
 }
 
 // newRemote makes the connections to the clusters that hold hosts of identityRefs.
-func newRemote(mgr ctrl.Manager, secrets *secretwatch.Watch) (*remote.Registry, error) {
+func newRemote(mgr ctrl.Manager, o Options, secrets *secretwatch.Watch) (*remote.Registry, error) {
+	denied, err := remote.ParseAddresses(o.IdentityDenied)
+	if err != nil {
+		return nil, fmt.Errorf("read --identity-denied-addresses: %w", err)
+	}
 	registry, err := remote.New(remote.Options{
 		Live:      mgr.GetAPIReader(),
 		Cached:    mgr.GetClient(),
 		Secrets:   secrets,
 		Metrics:   metrics.Registry,
 		UserAgent: userAgent,
+		Denied:    denied,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("set up connections to other clusters: %w", err)

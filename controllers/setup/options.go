@@ -23,6 +23,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/process"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/remote"
 )
 
 // Options are the options of the provider manager.
@@ -36,6 +37,9 @@ type Options struct {
 	WatchFilter string
 	// Workload limits the requests to each workload cluster.
 	Workload process.Rate
+	// IdentityDenied are the addresses that no identityRef may lead to, as
+	// remote.ParseAddresses reads them.
+	IdentityDenied string
 	// ClaimsByHostName names claims on address pools after the host instead of
 	// the Metal3Data.
 	ClaimsByHostName bool
@@ -65,6 +69,9 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 		"Name claims on IPPools <host>-<pool>, so that a pool can hold an address for a host in advance.")
 	fs.Float32Var(&o.Workload.QPS, "clustercache-client-qps", 20, "Requests per second to each workload cluster.")
 	fs.IntVar(&o.Workload.Burst, "clustercache-client-burst", 30, "Requests at once to each workload cluster.")
+	fs.StringVar(&o.IdentityDenied, "identity-denied-addresses", "local",
+		"Addresses that no identityRef may lead to, separated by commas: prefixes such as 10.0.0.0/8, "+
+			"or local for this host, loopback and link-local; none if empty.")
 	o.Concurrency.addFlags(fs)
 }
 
@@ -87,7 +94,9 @@ func (c *Concurrency) addFlags(fs *pflag.FlagSet) {
 // Validate says what is wrong with the options, all of it.
 func (o Options) Validate() error {
 	c := o.Concurrency
+	_, denied := remote.ParseAddresses(o.IdentityDenied)
 	return errors.Join(o.Options.Validate(),
+		process.Check(denied == nil, "--identity-denied-addresses: %v", denied),
 		process.Check(o.Workload.QPS > 0 && o.Workload.Burst > 0, "--clustercache-client-qps and --clustercache-client-burst must be positive"),
 		process.Check(min(c.Cluster, c.Machine, c.MachineTemplate, c.DataTemplate, c.Data, c.ClusterCache) > 0, "every --*-concurrency must be at least 1"),
 	)

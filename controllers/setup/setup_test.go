@@ -57,7 +57,10 @@ func TestDefaults(t *testing.T) {
 			LeaderElection: process.LeaderElection{LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second},
 			Serving:        o.Serving, Logging: o.Logging,
 		},
-		Workload:    process.Rate{QPS: 20, Burst: 30},
+		Workload: process.Rate{QPS: 20, Burst: 30},
+
+		IdentityDenied: "local",
+
 		Concurrency: Concurrency{Cluster: 10, Machine: 10, MachineTemplate: 10, DataTemplate: 10, Data: 10, ClusterCache: 10},
 	}
 	if diff := cmp.Diff(want, o); diff != "" {
@@ -81,6 +84,11 @@ func TestValidate(t *testing.T) {
 		"somebody has to work":                             {flags: []string{"--metal3data-concurrency=0"}, want: []string{"every --*-concurrency must be at least 1"}},
 		"a period is positive":                             {flags: []string{"--sync-period=0"}, want: []string{"--sync-period must be positive"}},
 		"nobody cares for an election's times without one": {flags: []string{"--leader-elect-retry-period=1h"}},
+		"other clusters may be anywhere":                   {flags: []string{"--identity-denied-addresses="}},
+		"an address is one": {
+			flags: []string{"--identity-denied-addresses=local,example.org"},
+			want:  []string{`--identity-denied-addresses: "example.org"`},
+		},
 		"a leader renews in time": {
 			flags: []string{"--leader-elect", "--leader-elect-renew-deadline=1h"},
 			want:  []string{"--leader-elect-lease-duration must be longer"},

@@ -25,8 +25,8 @@ import (
 	"time"
 )
 
-// answer is the body of what comes back for a request. It ends after a time and after
-// a number of bytes, decompressed: both are the other side's choice otherwise.
+// answer is the body of what comes back for a request. It ends after a time and at a
+// weight, decompressed: both are the other side's choice otherwise.
 type answer struct {
 	io.ReadCloser
 
@@ -36,20 +36,23 @@ type answer struct {
 	cancel  context.CancelFunc
 	timer   *time.Timer
 	expired atomic.Bool
-	left    int64
+	left    int64 // the weight that it may still have
+	scale   scale
 	once    sync.Once
 }
 
 // Read reads up to the limit and fails there.
 func (a *answer) Read(p []byte) (int, error) {
-	if a.left <= 0 {
+	if a.left < 0 {
 		return 0, a.wire.tooLarge()
 	}
-	if int64(len(p)) > a.left {
-		p = p[:a.left]
+	if int64(len(p)) > a.left+1 {
+		p = p[:a.left+1]
 	}
 	n, err := a.ReadCloser.Read(p)
-	a.left -= int64(n)
+	if a.left -= a.scale.weigh(p[:n]); a.left < 0 {
+		return 0, a.wire.tooLarge()
+	}
 	if err != nil && err != io.EOF { //nolint:errorlint // readers return it bare
 		err = a.failed(err)
 	}

@@ -152,5 +152,5 @@ func certificate(err error) string {
 
 // tooLarge is an answer that is not read to its end.
 func (w *Wire) tooLarge() error {
-	return &failure{problem: w.Unusable(fmt.Sprintf("an answer of it is larger than %d bytes", w.limits.Answer))}
+	return &failure{problem: w.Unusable("an answer of it is larger than what this manager reads")}
 }

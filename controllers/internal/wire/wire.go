@@ -35,13 +35,15 @@ const (
 	lanes = 4
 	// queueing is how long a request waits for one of the lanes.
 	queueing = time.Second
+	// maxUser bounds the time of a request of users: a worker waits for it.
+	maxUser = 5 * time.Second
 )
 
 // Limits are what the other side is held to.
 type Limits struct {
 	// Request bounds the time of a request, from the first byte to the last.
 	Request time.Duration
-	// Answer bounds the bytes of an answer.
+	// Answer bounds the weight of an answer: its bytes, and more for each object.
 	Answer int64
 	// Denied are addresses that are never connected to, whatever name led there.
 	Denied []netip.Prefix
@@ -102,13 +104,15 @@ func (w *Wire) Close() {
 
 // ForLooks returns a client for requests whose maker deals with failures.
 func (w *Wire) ForLooks() *http.Client {
-	return httpClient(func(request *http.Request) (*http.Response, error) { return w.send(request, nil) })
+	on := terms{most: maxLook, within: w.limits.Request}
+	return httpClient(func(request *http.Request) (*http.Response, error) { return w.send(request, on) })
 }
 
 // ForCache returns a client for lists and watches. Their failures are troubles.
 func (w *Wire) ForCache() *http.Client {
+	on := terms{most: w.limits.Answer, within: w.limits.Request, report: w.troubles.add}
 	return httpClient(func(request *http.Request) (*http.Response, error) {
-		response, err := w.send(request, w.troubles.add)
+		response, err := w.send(request, on)
 		if err == nil && response.StatusCode == http.StatusNotFound {
 			w.troubles.add(Trouble{}) // the kind is gone
 		}
@@ -119,6 +123,7 @@ func (w *Wire) ForCache() *http.Client {
 // ForUsers returns a client for everybody else. Their failures are troubles too, and
 // they share the lanes.
 func (w *Wire) ForUsers() *http.Client {
+	on := terms{most: w.limits.Answer, within: min(maxUser, w.limits.Request), report: w.troubles.add}
 	return httpClient(func(request *http.Request) (*http.Response, error) {
 		leave, err := w.enter(request.Context())
 		if err != nil {
@@ -127,7 +132,7 @@ func (w *Wire) ForUsers() *http.Client {
 			}
 			return nil, err
 		}
-		response, err := w.send(request, w.troubles.add)
+		response, err := w.send(request, on)
 		if err != nil {
 			leave()
 			return nil, err

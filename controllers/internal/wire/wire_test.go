@@ -243,17 +243,35 @@ func TestAnswersHaveALimit(t *testing.T) {
 func TestTimes(t *testing.T) {
 	w := &Wire{limits: Limits{Request: 10 * time.Second}}
 	for query, want := range map[string][2]time.Duration{
-		"":                              {10 * time.Second, 10 * time.Second},
-		"timeoutSeconds=600":            {10 * time.Second, 10 * time.Second},
+		"":                              {5 * time.Second, 0},
+		"timeoutSeconds=600":            {5 * time.Second, 0},
 		"watch=true":                    {30 * time.Second, maxWatch + 30*time.Second},
 		"watch=true&timeoutSeconds=300": {30 * time.Second, 330 * time.Second},
 		"watch=1&timeoutSeconds=999999": {30 * time.Second, maxWatch + 30*time.Second},
 	} {
 		request := httptest.NewRequest(http.MethodGet, "https://a/?"+query, http.NoBody)
-		headers, body := w.times(request)
-		if got := [2]time.Duration{headers, body}; got != want {
+		first, watch := w.times(request, 5*time.Second)
+		if got := [2]time.Duration{first, watch}; got != want {
 			t.Errorf("%q: %v, want %v", query, got, want)
 		}
+	}
+}
+
+// Who sends the headers at the last moment has no time left for the rest.
+func TestAnswersEndInOneTime(t *testing.T) {
+	const limit = time.Second
+	w := serve(t, Limits{Request: limit}, func(out http.ResponseWriter, r *http.Request) {
+		select {
+		case <-time.After(limit * 3 / 4):
+		case <-r.Context().Done():
+		}
+		_ = http.NewResponseController(out).Flush()
+		<-r.Context().Done()
+	})
+	before := time.Now()
+	_, err := get(t.Context(), w.ForUsers(), w.Server())
+	if took := time.Since(before); err == nil || took > limit*3/2 {
+		t.Errorf("ended after %s with %v", took, err)
 	}
 }
 

@@ -89,7 +89,7 @@ func ThirdParty() []Manager {
 func Own() []Manager {
 	return []Manager{
 		{Component: components.HostClaimManager, Kustomization: "config/hostclaim-hardened", Args: ownArgs},
-		{Component: components.ProviderManager, Kustomization: "config/hardened", Args: ownArgs},
+		{Component: components.ProviderManager, Kustomization: "config/hardened", Args: providerArgs},
 	}
 }
 
@@ -174,6 +174,12 @@ func withoutElection(p Place) []string {
 // it must be told where.
 func ownArgs(p Place) []string {
 	return append(placeArgs(p), "--leader-election-namespace="+p.Namespace)
+}
+
+// providerArgs lets identityRefs lead to the demo's own clusters, which are on
+// loopback.
+func providerArgs(p Place) []string {
+	return append(ownArgs(p), "--identity-denied-addresses=")
 }
 
 func bareMetalOperatorArgs(p Place) []string {

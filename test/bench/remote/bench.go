@@ -94,14 +94,14 @@ func measureOn(ctx context.Context, run *program.Run, server *harness.Server) (e
 }
 
 // startManager runs the provider manager with its default flags and the rights of
-// its account.
+// its account. The clusters of the benchmark are on loopback.
 func (b *bench) startManager(ctx context.Context) (err error) {
 	if err := b.Server.InstallRoles(ctx, harness.ProviderAccount()); err != nil {
 		return err
 	}
 	p := site.Program{
 		Name: "provider", Path: b.Manager, User: harness.ProviderAccount().User(),
-		Args: append([]string{"--webhook-port=0"}, b.ManagerArgs...),
+		Args: append([]string{"--webhook-port=0", "--identity-denied-addresses="}, b.ManagerArgs...),
 	}
 	if p.Path == "" {
 		if p.Path, err = site.Build(ctx, b.Folder, p.Name, "."); err != nil {
