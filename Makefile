@@ -170,13 +170,13 @@ verify-modules: ## Check that go.mod and go.sum of every module are tidy
 .PHONY: lint
 lint: bin/tools/golangci-lint lint-api ## Check the code of all modules
 	@for module in $(MODULES); do \
-		echo "lint $$module"; (cd $$module && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml); \
+		echo "lint $$module"; (cd $$module && $(GOLANGCI_LINT) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml); \
 	done
 
 .PHONY: lint-fix
 lint-fix: bin/tools/golangci-lint ## Correct what golangci-lint can correct by itself
 	@for module in $(MODULES); do \
-		echo "lint $$module"; (cd $$module && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml --fix); \
+		echo "lint $$module"; (cd $$module && $(GOLANGCI_LINT) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml --fix); \
 	done
 
 .PHONY: lint-api
