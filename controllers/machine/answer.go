@@ -72,26 +72,32 @@ func answeredFor(object any, err error) error {
 // wary is a client of another cluster whose errors are marked.
 type wary struct{ client.Client }
 
+// Get reads from the cache of that cluster.
 func (c wary) Get(ctx context.Context, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
 	return answered(c.Client.Get(ctx, key, into, opts...))
 }
 
+// List lists from the cache of that cluster.
 func (c wary) List(ctx context.Context, into client.ObjectList, opts ...client.ListOption) error {
 	return answered(c.Client.List(ctx, into, opts...))
 }
 
+// Apply writes what holds no secret.
 func (c wary) Apply(ctx context.Context, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 	return answered(c.Client.Apply(ctx, o, opts...))
 }
 
+// Create creates an object there.
 func (c wary) Create(ctx context.Context, o client.Object, opts ...client.CreateOption) error {
 	return answeredFor(o, c.Client.Create(ctx, o, opts...))
 }
 
+// Patch changes an object there.
 func (c wary) Patch(ctx context.Context, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	return answeredFor(o, c.Client.Patch(ctx, o, patch, opts...))
 }
 
+// Delete deletes an object there.
 func (c wary) Delete(ctx context.Context, o client.Object, opts ...client.DeleteOption) error {
 	return answered(c.Client.Delete(ctx, o, opts...))
 }
@@ -99,10 +105,12 @@ func (c wary) Delete(ctx context.Context, o client.Object, opts ...client.Delete
 // waryReader is the same for reads past the cache.
 type waryReader struct{ client.Reader }
 
+// Get reads past the cache.
 func (r waryReader) Get(ctx context.Context, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
 	return answered(r.Reader.Get(ctx, key, into, opts...))
 }
 
+// List lists past the cache.
 func (r waryReader) List(ctx context.Context, into client.ObjectList, opts ...client.ListOption) error {
 	return answered(r.Reader.List(ctx, into, opts...))
 }
