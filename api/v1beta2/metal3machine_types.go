@@ -52,6 +52,9 @@ const (
 	// HostClaimTakenOverReason says that the HostClaim in another cluster belongs to a copy of the
 	// machine, in another management cluster, that was made while this one lives.
 	HostClaimTakenOverReason = "HostClaimTakenOver"
+	// InvalidHostClaimStatusReason says that the status of the HostClaim is not one that a hostclaim manager
+	// writes. In HostClaimReady it stands for a reason that is none.
+	InvalidHostClaimStatusReason = "InvalidHostClaimStatus"
 	// BareMetalHostPauseAnnotationSetFailedReason says that the claim could not be paused with its Cluster.
 	BareMetalHostPauseAnnotationSetFailedReason = "BareMetalHostPauseAnnotationSetFailed"
 	// BareMetalHostPauseAnnotationRemoveFailedReason says that the claim could not be unpaused with its Cluster.

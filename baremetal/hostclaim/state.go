@@ -55,7 +55,7 @@ type State struct {
 	// back to the pool.
 	Deleting bool
 	// Reason and Message are the claim's own explanation of its phase, empty
-	// when it has given none.
+	// when it has given none. They fit into a condition, whoever wrote them.
 	Reason, Message string
 	// FactsReason and FactsMessage are the claim's own explanation why the facts
 	// of its host are not published; empty when they are, or when it gives none.
@@ -80,7 +80,7 @@ func Read(claim *bmov1alpha1.HostClaim) State {
 	}
 	s := State{
 		Phase:      phase(claim),
-		Name:       claim.Name,
+		Name:       claim.Name[:min(len(claim.Name), longestName)],
 		Deleting:   !claim.DeletionTimestamp.IsZero(),
 		Deployment: deployment(claim.Spec),
 		PoweredOn:  claim.Spec.PoweredOn,
@@ -88,7 +88,7 @@ func Read(claim *bmov1alpha1.HostClaim) State {
 	if s.HasHost() {
 		s.HostNamespace, s.HostName = claim.Status.BareMetalHost.Namespace, claim.Status.BareMetalHost.Name
 		if c := condition(claim, infrav1.HardwareDataPublishedCondition); c.Status == metav1.ConditionFalse {
-			s.FactsReason, s.FactsMessage = c.Reason, c.Message
+			s.FactsReason, s.FactsMessage = usableReason(c.Reason), usableMessage(c.Message)
 		}
 	}
 	s.Reason, s.Message = explanation(claim, s.Phase)
@@ -100,7 +100,7 @@ func phase(claim *bmov1alpha1.HostClaim) Phase {
 	switch {
 	case associated.Reason == bmov1alpha1.MissingBareMetalHostReason && associated.Status != metav1.ConditionTrue:
 		return Lost
-	case associated.Status != metav1.ConditionTrue || claim.Status.BareMetalHost == nil:
+	case associated.Status != metav1.ConditionTrue || claim.Status.BareMetalHost == nil || !named(claim.Status.BareMetalHost):
 		return Unbound
 	case provisioned(claim):
 		return Provisioned
@@ -139,9 +139,12 @@ func explanation(claim *bmov1alpha1.HostClaim, p Phase) (reason, message string)
 		types = []string{bmov1alpha1.SynchronizedCondition, bmov1alpha1.ProvisionedCondition, bmov1alpha1.ReadyCondition}
 	case Absent, Provisioned:
 	}
+	if host := claim.Status.BareMetalHost; p == Unbound && host != nil && !named(host) {
+		return infrav1.InvalidHostClaimStatusReason, unnamedHost
+	}
 	for _, t := range types {
 		if c := condition(claim, t); c.Type != "" && c.Status != metav1.ConditionTrue {
-			return c.Reason, c.Message
+			return usableReason(c.Reason), usableMessage(c.Message)
 		}
 	}
 	return "", ""

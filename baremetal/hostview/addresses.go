@@ -22,16 +22,20 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// maxAddresses is what status.addresses of a Metal3Machine can hold.
-const maxAddresses = 32
+// What status.addresses of a Metal3Machine can hold.
+const (
+	maxAddresses     = 32
+	maxAddressLength = 256
+)
 
 // Addresses lists under which addresses the server is known: one InternalIP
 // for each address of its interfaces, then its name as Hostname and
 // InternalDNS. The order is that of the inspection, repeats are dropped, and
-// when there are too many, names are kept and surplus interfaces left out.
+// when there are too many, names are kept and surplus interfaces left out. One
+// that is too long is none.
 func Addresses(host Host) []clusterv1.MachineAddress {
 	var names []clusterv1.MachineAddress
-	if host.Hostname != "" {
+	if host.Hostname != "" && len(host.Hostname) <= maxAddressLength {
 		names = []clusterv1.MachineAddress{
 			{Type: clusterv1.MachineHostName, Address: host.Hostname},
 			{Type: clusterv1.MachineInternalDNS, Address: host.Hostname},
@@ -40,7 +44,7 @@ func Addresses(host Host) []clusterv1.MachineAddress {
 	var addresses []clusterv1.MachineAddress
 	for _, nic := range host.NICs {
 		address := clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: nic.IP}
-		if nic.IP == "" || slices.Contains(addresses, address) {
+		if nic.IP == "" || len(nic.IP) > maxAddressLength || slices.Contains(addresses, address) {
 			continue
 		}
 		if len(addresses)+len(names) == maxAddresses {

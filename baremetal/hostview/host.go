@@ -22,6 +22,7 @@ import (
 	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
@@ -73,9 +74,9 @@ func FromHardwareData(data *bmov1alpha1.HardwareData) Host {
 	host := Host{
 		Name:           data.Annotations[infrav1.HostNameAnnotation],
 		Namespace:      data.Annotations[infrav1.HostNamespaceAnnotation],
-		UID:            data.Annotations[infrav1.HostUIDAnnotation],
+		UID:            labelValue(data.Annotations[infrav1.HostUIDAnnotation]),
 		BootMACAddress: data.Annotations[infrav1.BootMACAddressAnnotation],
-		FailureDomain:  data.Annotations[infrav1.HostFailureDomainAnnotation],
+		FailureDomain:  labelValue(data.Annotations[infrav1.HostFailureDomainAnnotation]),
 		Labels:         published(data.Labels),
 		Annotations:    published(data.Annotations),
 	}
@@ -90,6 +91,15 @@ func FromHardwareData(data *bmov1alpha1.HardwareData) Host {
 		host.NICs = append(host.NICs, NIC{Name: nic.Name, MAC: nic.MAC, IP: nic.IP})
 	}
 	return host
+}
+
+// labelValue is the value, or empty if no label can have it. Whoever publishes it may
+// run another cluster, and a Node or a Metal3Machine would be refused with it.
+func labelValue(value string) string {
+	if len(validation.IsValidLabelValue(value)) > 0 {
+		return ""
+	}
+	return value
 }
 
 // MAC returns the MAC address of the interface of that name, and whether there

@@ -18,6 +18,7 @@ package hostview
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -61,6 +62,11 @@ func TestFromHardwareData(t *testing.T) {
 				NICs:        []NIC{{Name: "eth0", MAC: "52:54:00:00:00:01", IP: "192.0.2.10"}},
 				CPUs:        32, MemoryMebibytes: 65536, Architecture: "x86_64",
 			},
+		},
+		"what cannot become a label of a Node or a failure domain is not known": {
+			given: &bmov1alpha1.HardwareData{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{
+				infrav1.HostUIDAnnotation: "not a label", infrav1.HostFailureDomainAnnotation: strings.Repeat("x", 257),
+			}}},
 		},
 		"a host without inspection results still has its name": {
 			given: &bmov1alpha1.HardwareData{ObjectMeta: metav1.ObjectMeta{
@@ -138,5 +144,15 @@ func TestAddresses(t *testing.T) {
 				t.Errorf("addresses (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestAddressesThatFit shows that what a Metal3Machine cannot hold is left out.
+func TestAddressesThatFit(t *testing.T) {
+	long := strings.Repeat("x", 257)
+	host := Host{Hostname: long, NICs: []NIC{{IP: long}, {IP: "192.0.2.1"}}}
+	want := []clusterv1.MachineAddress{{Type: clusterv1.MachineInternalIP, Address: "192.0.2.1"}}
+	if diff := cmp.Diff(want, Addresses(host)); diff != "" {
+		t.Errorf("addresses (-want +got):\n%s", diff)
 	}
 }

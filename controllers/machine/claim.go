@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/klog/v2"
@@ -28,6 +29,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provision"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
@@ -151,7 +153,7 @@ func (r *Reconciler) observeHost(ctx context.Context, s *scope) progress.Outcome
 // applyClaim writes the planned claim, unless it is like that already.
 func (r *Reconciler) applyClaim(ctx context.Context, s *scope) progress.Outcome {
 	if s.plan.Claim == nil {
-		return progress.Outcome{}
+		return s.takenElsewhere()
 	}
 	if done, out := r.keepRecord(ctx, s); !done {
 		return out
@@ -180,15 +182,25 @@ func (r *Reconciler) applyClaim(ctx context.Context, s *scope) progress.Outcome 
 }
 
 // inTheWay is what becomes of a claim whose name is taken although the cache does
-// not show it. In another cluster the cache shows claims with an origin only, so
-// that no event tells when a foreign one goes: we come back.
+// not show it. In another cluster only events of claims of our origin wake us: for
+// any other we come back.
 func (s *scope) inTheWay(claim *bmov1alpha1.HostClaim, err error) progress.Outcome {
-	if err != nil || !s.site.elsewhere() || claim.Labels[infrav1.OriginKey] != "" {
+	if err != nil || !s.site.elsewhere() || claim.Labels[infrav1.OriginKey] == s.site.claims.Record.Origin {
 		return s.claimProblem(err)
 	}
 	return s.failed(infrav1.AssociateBareMetalHostCondition, infrav1.HostClaimNameTakenReason, fmt.Sprintf(
-		"HostClaim %q in namespace %q of the other cluster belongs to something else: delete it", claim.Name, claim.Namespace),
+		"HostClaim %q in namespace %q of the other cluster belongs to something else: delete it", s.plan.Claim.Name, s.site.claims.Namespace),
 		errNameTaken)
+}
+
+// takenElsewhere is the same for a claim in another cluster that the cache shows. The
+// plan has said so already.
+func (s *scope) takenElsewhere() progress.Outcome {
+	taken := func(w provision.Wait) bool { return w.Reason == infrav1.HostClaimNameTakenReason }
+	if !s.site.elsewhere() || !slices.ContainsFunc(s.plan.Waits, taken) {
+		return progress.Outcome{}
+	}
+	return progress.Failed(errNameTaken)
 }
 
 // claimProblem is what becomes of a claim that could not be written; a nil

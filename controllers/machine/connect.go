@@ -195,10 +195,11 @@ func (r *Reconciler) connectElsewhere(ctx context.Context, s *scope, record *ide
 
 // reach notes that the cluster of the claim can be used.
 func (s *scope) reach(there remote.Site, record *identity.Record, recorded bool) {
+	reader := wary{there.Client}
 	s.site = &site{
-		claims:   claimreader.Site{Client: there.Client, Namespace: there.Target.Namespace, Record: record},
-		client:   there.Client,
-		live:     there.Live,
+		claims:   claimreader.Site{Client: reader, Namespace: there.Target.Namespace, Record: record},
+		client:   reader,
+		live:     waryReader{there.Live},
 		recorded: recorded,
 	}
 	s.observed.Elsewhere = &hostclaim.Elsewhere{Namespace: there.Target.Namespace, Origin: record.Origin}

@@ -18,6 +18,7 @@ package machine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,6 +34,9 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
+
+// errSecretTaken is the error of a pass that found a foreign secret in its way.
+var errSecretTaken = errors.New("the name of the copied Secret is taken")
 
 // copySecrets brings the secrets of the machine next to a claim in another
 // cluster, and keeps the copies up to date. The claim does not name them before
@@ -93,8 +97,10 @@ func (s *scope) writeCopy(ctx context.Context, c hostclaim.Copy, value []byte) p
 		return s.createCopy(ctx, c, desired)
 	case err != nil:
 		return s.copyFailed(c, err)
-	case !hostclaim.CopyOf(current, s.claim):
+	case !hostclaim.CopyOf(current, s.claim) && current.Labels[infrav1.OriginKey] == s.claim.Labels[infrav1.OriginKey]:
 		return s.uncopied(infrav1.SecretNotCopiedReason, taken(c, s.claim.Namespace))
+	case !hostclaim.CopyOf(current, s.claim): // its events wake those of its origin only: we come back
+		return s.failed(infrav1.Metal3DataReadyCondition, infrav1.SecretNotCopiedReason, taken(c, s.claim.Namespace), errSecretTaken)
 	case current.Annotations[infrav1.ContentHashAnnotation] == desired.Annotations[infrav1.ContentHashAnnotation]:
 		return progress.Outcome{}
 	}
@@ -130,7 +136,7 @@ func (s *scope) createCopy(ctx context.Context, c hostclaim.Copy, desired *corev
 	if hostclaim.CopyOf(current, s.claim) {
 		return progress.Failed(progress.ErrStale)
 	}
-	return s.failed(infrav1.Metal3DataReadyCondition, infrav1.SecretNotCopiedReason, taken(c, s.claim.Namespace), err)
+	return s.failed(infrav1.Metal3DataReadyCondition, infrav1.SecretNotCopiedReason, taken(c, s.claim.Namespace), errSecretTaken)
 }
 
 func (s *scope) copyFailed(c hostclaim.Copy, err error) progress.Outcome {

@@ -104,10 +104,14 @@ func TestCopySecrets(t *testing.T) {
 		},
 		"a right that is missing is named":            {secret: boot("value"), given: secretsFail(forbiddenError), reason: "SecretsForbidden", message: "RoleBinding"},
 		"a secret that cannot be read is tried again": {secret: boot("value"), given: secretsFail(errBroken), reason: "SecretNotCopied", message: "cannot be read", wantErr: true},
-		"a foreign secret is not taken over": {
-			secret: boot("value"), given: foreign(func(*corev1.Secret) {}), reason: "SecretNotCopied", message: "-userdata",
+		"a foreign secret is not taken over, and tried again": {
+			secret: boot("value"), given: foreign(func(*corev1.Secret) {}), reason: "SecretNotCopied", message: "-userdata", wantErr: true,
 		},
-		"a secret that only looks like a copy is not taken over": {
+		"a secret of another origin is not taken over, and tried again since its events wake others": {
+			secret: boot("value"), given: foreign(func(f *corev1.Secret) { f.Labels = map[string]string{infrav1.OriginKey: "o-2"} }),
+			reason: "SecretNotCopied", message: "-userdata", wantErr: true,
+		},
+		"a secret that only looks like a copy is not taken over, and wakes us when it goes": {
 			secret: boot("value"), given: foreign(func(f *corev1.Secret) { f.Labels = map[string]string{infrav1.OriginKey: "o-1"} }),
 			reason: "SecretNotCopied", message: "-userdata",
 		},

@@ -396,28 +396,45 @@ func TestUnserved(t *testing.T) {
 	})
 }
 
-// TestForeignClaimElsewhere shows that a claim without an origin is never taken over,
-// although no event tells when it goes.
+// TestForeignClaimElsewhere shows that a claim of another origin, or without one, is
+// never taken over, although no event tells when it goes.
 func TestForeignClaimElsewhere(t *testing.T) {
-	w, there := beyond(t, interceptor.Funcs{})
-	for range 3 { // finalizer, Paused, record
-		if _, err := w.Reconcile(t.Context(), request(w.namespace, "m-1")); err != nil {
-			t.Fatal(err)
-		}
+	tests := map[string]struct {
+		origin string
+		unseen bool
+	}{
+		"a claim without an origin is in no cache":                   {unseen: true},
+		"a claim of another origin is looked at again":               {origin: "o-2"},
+		"a claim of another origin that the cache does not show too": {origin: "o-2", unseen: true},
 	}
-	w.get(w.machine)
-	name := hostclaim.NameElsewhere("m-1", w.machine.Annotations[infrav1.OriginKey])
-	foreign := &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Namespace: there, Name: name}}
-	server.Create(t, foreign)
-	w.Remote.(*connections).site.Client = interceptor.NewClient( //nolint:forcetypeassert // see beyond
-		w.Remote.(*connections).site.Client.(client.WithWatch), blind()) //nolint:forcetypeassert // see siteIn
-	m, err := w.settle()
-	if err == nil {
-		t.Error("nobody comes back")
-	}
-	w.expect(m, "AssociateBareMetalHost/False/HostClaimNameTaken", name)
-	if claims := claimsIn(t, &server, there); len(claims) != 1 || claims[0].Spec.ConsumerRef != nil {
-		t.Errorf("claims are %v", claims)
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			w, there := beyond(t, interceptor.Funcs{})
+			for range 3 { // finalizer, Paused, record
+				if _, err := w.Reconcile(t.Context(), request(w.namespace, "m-1")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.get(w.machine)
+			claim := hostclaim.NameElsewhere("m-1", w.machine.Annotations[infrav1.OriginKey])
+			foreign := &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Namespace: there, Name: claim}}
+			if tc.origin != "" {
+				foreign.Labels = map[string]string{infrav1.OriginKey: tc.origin}
+			}
+			server.Create(t, foreign)
+			if tc.unseen {
+				w.Remote.(*connections).site.Client = interceptor.NewClient( //nolint:forcetypeassert // see beyond
+					w.Remote.(*connections).site.Client.(client.WithWatch), blind()) //nolint:forcetypeassert // see siteIn
+			}
+			m, err := w.settle()
+			if err == nil {
+				t.Error("nobody comes back")
+			}
+			w.expect(m, "AssociateBareMetalHost/False/HostClaimNameTaken", claim)
+			if claims := claimsIn(t, &server, there); len(claims) != 1 || claims[0].Spec.ConsumerRef != nil {
+				t.Errorf("claims are %v", claims)
+			}
+		})
 	}
 }
 

@@ -29,15 +29,24 @@ import (
 // no problem: the pass is repeated with fresher facts. What the API server has
 // to say about an object that it does not accept, or a right that is missing,
 // is shown, since its owner can do something about it; other errors go to the
-// log only.
+// log only. Another cluster is never quoted as it pleases.
 func (s *scope) failed(condition, reason, message string, err error) progress.Outcome {
 	if apierrors.IsConflict(err) {
 		return progress.Failed(err)
 	}
 	var status apierrors.APIStatus
 	if (apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err)) && errors.As(err, &status) {
-		message += ": " + status.Status().Message
+		message += ": " + whatIsSaid(err, status)
 	}
 	s.problems = append(s.problems, provision.Wait{Condition: condition, Reason: reason, Message: message})
 	return progress.FailedBecause(reason, message, err)
+}
+
+// whatIsSaid is the answer of an API server, in words of ours if it is another one.
+func whatIsSaid(err error, status apierrors.APIStatus) string {
+	var answer *answerError
+	if errors.As(err, &answer) {
+		return answer.Error()
+	}
+	return status.Status().Message
 }

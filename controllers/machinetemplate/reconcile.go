@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
@@ -30,6 +31,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/capacity"
@@ -58,6 +60,13 @@ type LocalKinds interface {
 	Watch(ctx context.Context, c controller.Controller, claims, hardware localclaims.Events) error
 }
 
+// Remote are the connections to the clusters that hold the hosts of machines with an
+// identityRef. Hosts reads through the same ones.
+type Remote interface {
+	// Source wakes a controller for users of a kind.
+	Source(kind string, mapUser func(ctx context.Context, user types.NamespacedName) []ctrl.Request) source.Source
+}
+
 // Reconciler reconciles Metal3MachineTemplates. All fields but WatchFilter are needed.
 type Reconciler struct {
 	// Client reads from the cache and writes.
@@ -66,6 +75,8 @@ type Reconciler struct {
 	Hosts Hosts
 	// Local are the kinds that Hosts reads in this cluster, if it has them.
 	Local LocalKinds
+	// Remote tells of what Hosts reads in other clusters.
+	Remote Remote
 	// Recorder emits events.
 	Recorder events.EventRecorder
 	// Clock tells the time.

@@ -24,6 +24,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -33,6 +34,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim"
@@ -49,6 +51,7 @@ const controllerName = "metal3machinetemplate"
 //	Metal3Machine   by the template that it was made from, when it comes or goes
 //	HostClaim       by its consumer, when it points at other facts, once the kind exists
 //	HardwareData    by the consumer of the claim that owns it, when the hardware differs, once the kind exists
+//	another cluster by the machine whose host is there: its connection, its claim, their facts
 //	Machine         by its Metal3Machine, when its Node is another kind of Node
 //	Cluster         by the templates that it owns, when it is paused or unpaused
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
@@ -63,6 +66,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&clusterv1.Machine{}, mapped(r.machineToTemplate), builder.WithPredicates(whenever(differentNode))).
 		Watches(&clusterv1.Cluster{}, mapped(r.clusterToTemplates),
 			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
+		WatchesRawSource(r.fromElsewhere()).
 		WithOptions(options).
 		Build(r)
 	if err == nil {
@@ -113,6 +117,13 @@ func (r *Reconciler) named(ctx context.Context, namespace, name string) []ctrl.R
 		return nil
 	}
 	return toTemplate(ctx, &machine)
+}
+
+// fromElsewhere are the events of clusters that hold the hosts of machines.
+func (r *Reconciler) fromElsewhere() source.Source {
+	return r.Remote.Source(hostclaim.MachineKind, func(ctx context.Context, machine types.NamespacedName) []ctrl.Request {
+		return r.named(ctx, machine.Namespace, machine.Name)
+	})
 }
 
 func (r *Reconciler) claimToTemplate(ctx context.Context, o client.Object) []ctrl.Request {

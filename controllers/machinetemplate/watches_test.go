@@ -31,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
@@ -218,5 +219,34 @@ func (w *world) names(mapped func(context.Context, client.Object) []ctrl.Request
 			found = append(found, request.Name)
 		}
 		return found
+	}
+}
+
+// wakers are connections to other clusters that remember whom they are to wake.
+type wakers struct {
+	kind  string
+	woken func(context.Context, types.NamespacedName) []ctrl.Request
+}
+
+func (w *wakers) Source(kind string, woken func(context.Context, types.NamespacedName) []ctrl.Request) source.Source {
+	w.kind, w.woken = kind, woken
+	return nil
+}
+
+// TestWokenFromElsewhere shows that what happens in the cluster with the host of a
+// machine wakes the template of the machine.
+func TestWokenFromElsewhere(t *testing.T) {
+	w := newWorld(t, interceptor.Funcs{}, newCast())
+	others := &wakers{}
+	w.Remote = others
+	w.fromElsewhere()
+	if others.kind != "Metal3Machine" {
+		t.Fatalf("listens for users of kind %q", others.kind)
+	}
+	for machine, want := range map[string][]ctrl.Request{"m-1": {{NamespacedName: w.key}}, "gone": nil} {
+		got := others.woken(t.Context(), types.NamespacedName{Namespace: w.key.Namespace, Name: machine})
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("woken by %s (-want +got):\n%s", machine, diff)
+		}
 	}
 }

@@ -203,6 +203,7 @@ func addMachineTemplate(ctx context.Context, s *shared, options controller.Optio
 		Client:      s.mgr.GetClient(),
 		Hosts:       s.claims,
 		Local:       s.local,
+		Remote:      s.remote,
 		Recorder:    s.mgr.GetEventRecorder(reporter),
 		Clock:       s.clock,
 		WatchFilter: s.options.WatchFilter,
