@@ -53,7 +53,9 @@ func (a *answer) Read(p []byte) (int, error) {
 	if a.left -= a.scale.weigh(p[:n]); a.left < 0 {
 		return 0, a.wire.tooLarge()
 	}
-	if err != nil && err != io.EOF { //nolint:errorlint // readers return it bare
+	// An end that comes with the end of the time may be no more than the other side's
+	// farewell to a request that was given up.
+	if err != nil && (err != io.EOF || a.expired.Load()) { //nolint:errorlint // readers return it bare
 		err = a.failed(err)
 	}
 	return n, err
