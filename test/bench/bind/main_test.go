@@ -25,7 +25,6 @@ func TestSmallRun(t *testing.T) {
 	for _, name := range []string{
 		"one bind, 10 hosts, median", "one bind, 60 hosts, requests", "10 claims on 20 hosts, until all are bound",
 		"PATCH baremetalhosts", "one claim told why it has no host, 60 hosts, median",
-		"one claim told why it has no host, 60 hosts, processor time of the manager",
 		"host becomes available among 60 until it is claimed, p99", "the same with 3 at once, p99",
 		"memory of the manager, 66 hosts, 22 bound", "after a restart",
 	} {
@@ -33,7 +32,13 @@ func TestSmallRun(t *testing.T) {
 			t.Errorf("no figure for %q", name)
 		}
 	}
-	if _, found := got["reconciles in 1s with 13 bound claims"]; !found {
-		t.Error("no figure for idle reconciles")
+	// These may be zero: the clock of the processor ticks every 10 ms.
+	for _, name := range []string{
+		"reconciles in 1s with 13 bound claims",
+		"one claim told why it has no host, 60 hosts, processor time of the manager",
+	} {
+		if _, found := got[name]; !found {
+			t.Errorf("no figure for %q", name)
+		}
 	}
 }
