@@ -18,14 +18,13 @@ package hostclaim
 
 import (
 	"regexp"
-	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/brevity"
 )
 
 // The status of a claim may come from another cluster, which does not check it as
@@ -56,14 +55,7 @@ func usableReason(reason string) string {
 func usableMessage(message string) string {
 	const ellipsis = "..."
 	// No more is looked at than could be shown.
-	message = message[:min(len(message), 4*longest*utf8.UTFMax)]
-	message = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
-			return ' '
-		}
-		return r
-	}, message)
-	message = strings.Join(strings.Fields(message), " ")
+	message = brevity.Printable(message[:min(len(message), 4*longest*utf8.UTFMax)])
 	if runes := []rune(message); len(runes) > longest {
 		return string(runes[:longest-len(ellipsis)]) + ellipsis
 	}

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/brevity"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
 )
 
@@ -47,7 +48,7 @@ func report(s *scope) {
 	s.data.Status.Ready = ptr.To(ready.Status == metav1.ConditionTrue)
 	s.data.Status.ErrorMessage = ""
 	if mendable(ready.Reason) {
-		s.data.Status.ErrorMessage = cut(ready.Message, maxMessage)
+		s.data.Status.ErrorMessage = brevity.Cut(ready.Message, maxMessage)
 	}
 }
 
@@ -64,7 +65,7 @@ func readiness(s *scope) metav1.Condition {
 		for _, wait := range waits {
 			messages = append(messages, wait.Message)
 		}
-		ready.Message = cut(strings.Join(messages, "; "), maxConditionMessage)
+		ready.Message = brevity.Cut(strings.Join(messages, "; "), maxConditionMessage)
 	case s.outcome.Err() != nil && last != nil:
 		return *last
 	case s.outcome.Err() != nil:
@@ -87,12 +88,4 @@ func mendable(reason string) bool {
 	default:
 		return false
 	}
-}
-
-// cut keeps a message within a limit, on a character boundary.
-func cut(message string, limit int) string {
-	if len(message) <= limit {
-		return message
-	}
-	return strings.ToValidUTF8(message[:limit], "")
 }

@@ -28,6 +28,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/brevity"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
@@ -126,10 +127,10 @@ func TestReport(t *testing.T) {
 }
 
 func TestCut(t *testing.T) {
-	if got := cut(strings.Repeat("ä", 300), maxMessage); len(got) != 512 {
+	if got := brevity.Cut(strings.Repeat("ä", 300), maxMessage); len(got) != 512 {
 		t.Errorf("%d bytes", len(got))
 	}
-	if got := cut("a"+strings.Repeat("ä", 300), maxMessage); len(got) != 511 {
+	if got := brevity.Cut("a"+strings.Repeat("ä", 300), maxMessage); len(got) != 511 {
 		t.Errorf("%d bytes: a character was cut in two", len(got))
 	}
 }

@@ -30,6 +30,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/brevity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/ippool"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
@@ -148,14 +149,7 @@ func setReady(object conditions.Setter, status metav1.ConditionStatus, reason, m
 	conditions.Set(object, metav1.Condition{Type: infrav1.ReadyCondition, Status: status, Reason: reason, Message: message})
 }
 
-// cut keeps a message within the limit of the API, on a character boundary.
+// cut keeps a message within the limit of the API.
 func cut(message string) string {
-	if len(message) <= maxMessage {
-		return message
-	}
-	end := maxMessage
-	for end > 0 && message[end]&0xC0 == 0x80 {
-		end--
-	}
-	return message[:end]
+	return brevity.Cut(message, maxMessage)
 }

@@ -19,11 +19,10 @@ package remote
 import (
 	"errors"
 	"fmt"
-	"strings"
-	"unicode"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/brevity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 )
 
@@ -48,13 +47,7 @@ func Explain(err error) string {
 }
 
 func printed(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
-			return ' '
-		}
-		return r
-	}, text)
-	text = strings.Join(strings.Fields(text), " ")
+	text = brevity.Printable(text)
 	if runes := []rune(text); len(runes) > longest {
 		return string(runes[:longest]) + "..."
 	}
