@@ -20,9 +20,6 @@ GO_TEST := $(CURDIR)/hack/gotest.sh
 
 HEADER := $(CURDIR)/hack/boilerplate/boilerplate.go.txt
 HOSTCLAIM_API := github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1
-# RBAC markers of controllers/hostclaim make the role of the hostclaim manager,
-# all others that of the provider manager.
-PROVIDER_PACKAGES := $(filter-out hostclaim,$(notdir $(patsubst %/,%,$(wildcard controllers/*/))))
 GENERATED := api/v1beta2/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml \
 	config/hostclaim/crd/bases config/hostclaim/rbac/role.yaml
 
@@ -35,7 +32,7 @@ BENCH ?= bind
 SIZE ?= full
 E2E_FLAGS ?= -count=1 -timeout 60m -v
 # Packages of module test that need an API server, and those that need a whole dev cluster.
-API_TESTS := api bench byhand data hostclaim hostless machine model/served onboard rbac tenant
+API_TESTS := api data hostclaim machine model/served onboard rbac standalone tenant tools/bench withoutlocalhosts
 SERVED := /test/($(subst $(eval ) ,|,$(API_TESTS))|e2e)(/|$$)
 
 IMAGE_PREFIX ?= localhost
@@ -53,7 +50,7 @@ help: ## List the targets
 build: ## Build both managers and hostsim into bin/
 	go build -o bin/manager .
 	go build -o bin/hostclaim-manager ./cmd/hostclaim-manager
-	go -C test build -o $(CURDIR)/bin/hostsim ./cmd/hostsim
+	go -C test build -o $(CURDIR)/bin/hostsim ./tools/hostsim
 
 .PHONY: docker-build
 docker-build: ## Build the images of both managers
@@ -121,7 +118,7 @@ test-api: ## Run the stories of each controller against a real API server
 
 .PHONY: bench
 bench: ## Measure what docs/benchmarks.md promises: BENCH=bind, data or remote, SIZE=full, medium or small
-	assets=$(ASSETS); cd test && KUBEBUILDER_ASSETS=$$assets go run ./bench/$(BENCH) --size=$(SIZE)
+	assets=$(ASSETS); cd test && KUBEBUILDER_ASSETS=$$assets go run ./tools/bench/$(BENCH) --size=$(SIZE)
 
 .PHONY: test-e2e
 test-e2e: ## Run the story of the demo with assertions, on a dev cluster of its own
@@ -137,7 +134,7 @@ generate: bin/tools/controller-gen ## Generate deepcopy functions, CRDs and RBAC
 	$(CONTROLLER_GEN) crd:crdVersions=v1,allowDangerousTypes=true paths=$(HOSTCLAIM_API) output:crd:dir=$$all; \
 	mkdir -p config/hostclaim/crd/bases; \
 	cp $$all/metal3.io_host{claims,deploypolicies}.yaml config/hostclaim/crd/bases/
-	$(CONTROLLER_GEN) rbac:roleName=manager-role $(PROVIDER_PACKAGES:%=paths=./controllers/%/...) \
+	$(CONTROLLER_GEN) rbac:roleName=manager-role paths=./controllers/provider/... \
 		output:rbac:dir=config/rbac
 	$(CONTROLLER_GEN) rbac:roleName=manager-role paths=./controllers/hostclaim/... \
 		output:rbac:dir=config/hostclaim/rbac

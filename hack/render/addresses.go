@@ -23,8 +23,8 @@ import (
 
 	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/facts"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/ippool"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/facts"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/ippool"
 )
 
 // answered is an address with where it is from.

@@ -39,11 +39,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/dataindex"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/facts"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostview"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/ippool"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/templatecheck"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/check"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/facts"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/indexes"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/ippool"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/crdschema"
 )
 
@@ -111,7 +111,7 @@ func checkTemplate(from file, template *infrav1.Metal3DataTemplate) error {
 		}
 		problems := schema.Check(context.Background(), object)
 		if len(problems) == 0 {
-			problems = templatecheck.Problems(template.Spec, field.NewPath("spec"))
+			problems = check.Problems(template.Spec, field.NewPath("spec"))
 		}
 		if err := problems.ToAggregate(); err != nil {
 			return fmt.Errorf("%s: the API server would not take Metal3DataTemplate %q: %w", from.path, template.Name, err)
@@ -170,7 +170,7 @@ func (in *input) readPools(path string) error {
 // data is the Metal3Data that the machine would get.
 func (in *input) data() *infrav1.Metal3Data {
 	return &infrav1.Metal3Data{
-		ObjectMeta: metav1.ObjectMeta{Namespace: in.metal3Machine.Namespace, Name: dataindex.Name(in.template.Name, in.index)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: in.metal3Machine.Namespace, Name: indexes.Name(in.template.Name, in.index)},
 		Spec:       infrav1.Metal3DataSpec{Index: &in.index},
 	}
 }

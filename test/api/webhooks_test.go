@@ -32,7 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/webhooks"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/webhooks"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 

@@ -28,7 +28,7 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/setup"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/setup"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 

@@ -34,7 +34,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/world"
-	"github.com/metal3-io/cluster-api-provider-metal3/test/hostsim/netdata"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/netdata"
 )
 
 // templatesAreRendered compares metaData and networkData of each machine with

@@ -27,7 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 )
 
 // pullSecret makes the pull secret of the tenant.
@@ -113,9 +113,9 @@ func TestCopyOfAClaimThatDoesNotExistIsDeleted(t *testing.T) {
 	w := newWorld(t).withRights()
 	w.policy(nil, w.tenant)
 	w.host("host-0", nil)
-	left := func(kind lease.SecretKind, claim types.UID) client.Object {
-		copied := lease.Copy(&bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Namespace: w.tenant, UID: claim}},
-			w.readHost("host-0"), kind, lease.EmptyNetworkData())
+	left := func(kind binding.SecretKind, claim types.UID) client.Object {
+		copied := binding.Copy(&bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Namespace: w.tenant, UID: claim}},
+			w.readHost("host-0"), kind, binding.EmptyNetworkData())
 		w.ok(w.Create(w.ctx, copied))
 		return copied
 	}
@@ -124,14 +124,14 @@ func TestCopyOfAClaimThatDoesNotExistIsDeleted(t *testing.T) {
 			return apierrors.IsNotFound(w.Get(w.ctx, client.ObjectKeyFromObject(copied), &corev1.Secret{}))
 		}
 	}
-	early := left(lease.UserData, "former")
+	early := left(binding.UserData, "former")
 	w.manager()
 	w.g.Eventually(gone(early)).Should(gomega.BeTrue())
 
 	unbound := w.claim("machine", func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.InNamespace = "elsewhere" })
 	w.expect("machine", "Associated", "False/NoNamespaceAdmits")
-	kept := left(lease.MetaData, unbound.UID)
-	late := left(lease.UserData, "former")
+	kept := left(binding.MetaData, unbound.UID)
+	late := left(binding.UserData, "former")
 	w.g.Eventually(gone(late)).Should(gomega.BeTrue())
 	if gone(kept)() {
 		t.Error("the copy of a claim that exists was deleted")

@@ -25,7 +25,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 )
 
 // trouble is what may befall a host at any time.
@@ -39,29 +39,29 @@ type trouble struct {
 }
 
 var troubles = map[string]trouble{
-	"paused": {annotation: bmov1alpha1.PausedAnnotation, reason: lease.HostPausedReason},
+	"paused": {annotation: bmov1alpha1.PausedAnnotation, reason: binding.HostPausedReason},
 	"detached": {
 		annotation: bmov1alpha1.DetachedAnnotation,
 		status: func(s *bmov1alpha1.BareMetalHostStatus) {
 			s.OperationalStatus = bmov1alpha1.OperationalStatusDetached
 		},
-		reason: lease.HostDetachedReason,
+		reason: binding.HostDetachedReason,
 	},
-	"about to be detached": {annotation: bmov1alpha1.DetachedAnnotation, reason: lease.HostDetachedReason},
+	"about to be detached": {annotation: bmov1alpha1.DetachedAnnotation, reason: binding.HostDetachedReason},
 	"in error": {
 		status: func(s *bmov1alpha1.BareMetalHostStatus) {
 			s.OperationalStatus = bmov1alpha1.OperationalStatusError
 			s.ErrorType, s.ErrorMessage = bmov1alpha1.ProvisioningError, "no answer"
 		},
-		reason: lease.HostInErrorReason,
+		reason: binding.HostInErrorReason,
 	},
 	"inspected anew": {
 		status: func(s *bmov1alpha1.BareMetalHostStatus) {
 			s.Provisioning.State = bmov1alpha1.StateInspecting
 		},
-		reason: lease.HostDeprovisioningReason,
+		reason: binding.HostDeprovisioningReason,
 	},
-	"deleted": {deleted: true, reason: lease.HostBeingDeletedReason},
+	"deleted": {deleted: true, reason: binding.HostBeingDeletedReason},
 }
 
 // befall brings trouble over a host, and returns how it ends. A host that is
@@ -146,7 +146,7 @@ func TestNoHostIsReleasedInTrouble(t *testing.T) {
 				w.holdBack("host-0", true)
 				if stage.clearedBy {
 					w.ok(w.Delete(w.ctx, claim))
-					w.expect("machine", "Ready", "False/"+lease.HostDeprovisioningReason)
+					w.expect("machine", "Ready", "False/"+binding.HostDeprovisioningReason)
 				}
 				// The state comes with or after the trouble, never before it: a
 				// host at rest would be free at once.

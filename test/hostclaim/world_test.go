@@ -38,7 +38,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/setup"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
@@ -287,8 +287,8 @@ func (w *world) facts() []bmov1alpha1.HardwareData {
 }
 
 // copyName is the name that the copy of a claim's secret gets.
-func copyName(claim *bmov1alpha1.HostClaim, kind lease.SecretKind) string {
-	return lease.CopyName(claim.UID, kind)
+func copyName(claim *bmov1alpha1.HostClaim, kind binding.SecretKind) string {
+	return binding.CopyName(claim.UID, kind)
 }
 
 // nextDrive waits for the next server that is written.

@@ -32,8 +32,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
@@ -137,7 +137,7 @@ func (tn *tenant) identity(want string, parts ...string) *infrav1.Metal3Machine 
 
 // recorded reads what the machine says about the place of its claim.
 func (tn *tenant) recorded(m *infrav1.Metal3Machine) identity.Record {
-	owner := hostclaim.Owner{Namespace: m.Namespace, Name: m.Name, UID: m.UID}
+	owner := claims.Owner{Namespace: m.Namespace, Name: m.Name, UID: m.UID}
 	record, found, problem := identity.Read(owner, m.Annotations)
 	tn.g.Expect(problem).To(gomega.BeNil())
 	tn.g.Expect(found).To(gomega.BeTrue())

@@ -31,7 +31,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/setup"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/setup"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 

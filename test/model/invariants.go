@@ -26,7 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/model/store"
 )
 
@@ -344,7 +344,7 @@ func (w *World) mindSecrets(p *pass, request store.Request) {
 		p.secretsRead = w.log.Position()
 	}
 	if !request.Partial && (p.controller.name != "hostclaim" ||
-		(request.Key.Namespace != p.key.Namespace && !lease.IsCopyName(request.Key.Name))) {
+		(request.Key.Namespace != p.key.Namespace && !binding.IsCopyName(request.Key.Name))) {
 		w.fail(Separate, "%s read secret %s", p, request.Key)
 	}
 }

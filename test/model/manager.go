@@ -31,8 +31,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/claim"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/copies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/orphans"
@@ -60,7 +60,7 @@ type manager struct {
 	controllers []*controller
 	passes      []*pass
 
-	claims  *hostclaim.Reconciler
+	claims  *claim.Reconciler
 	orphans *orphans.Reconciler
 	copies  *copies.Reconciler
 	// secrets are the names of the Secrets that it has seen in each namespace that
@@ -125,7 +125,7 @@ func held(v *store.Version) bool {
 // manager adds it to the list in start.
 func (m *manager) claimController() *controller {
 	w := m.world
-	m.claims = &hostclaim.Reconciler{
+	m.claims = &claim.Reconciler{
 		Client:       client.WithFieldOwner(store.NewClient(w.backend, m.cache, gate), infrav1.HostClaimManagerFieldOwner),
 		Live:         store.NewClient(w.backend, nil, gate),
 		Pool:         pool.New(),

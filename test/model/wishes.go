@@ -26,7 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/model/store"
 )
 
@@ -42,7 +42,7 @@ func annotate(claim *bmov1alpha1.HostClaim, key, value string) {
 func (w *World) working() (*store.Version, bool) {
 	v, found := w.claim(func(claim *bmov1alpha1.HostClaim) bool {
 		host, bound := w.hostNaming(claim.UID)
-		return live(claim) && bound && lease.Told(hostOf(host))
+		return live(claim) && bound && binding.Told(hostOf(host))
 	})
 	if found && !chance(w.choices, 4) {
 		return v, true
@@ -92,7 +92,7 @@ func (w *World) reserve() bool {
 // requestID is the one-shot reboot that is on its way from a claim; empty for none.
 func requestID(v *store.Version) string {
 	if v != nil {
-		if request := lease.ReadReboots(claimOf(v)).Request; request != nil {
+		if request := binding.ReadReboots(claimOf(v)).Request; request != nil {
 			return request.ID
 		}
 	}
@@ -118,7 +118,7 @@ func (w *World) observeEnd(e store.Event) {
 		return
 	}
 	claim := claimOf(e.Before)
-	if until, known := lease.ReservedUntil(claim); !lease.Reserved(claim) || !known || w.clock.now.Before(until) {
+	if until, known := binding.ReservedUntil(claim); !binding.Reserved(claim) || !known || w.clock.now.Before(until) {
 		w.fail(Once, "claim %s was deleted and its reservation had not ended", e.Key)
 	}
 	w.count("reservations ended")
@@ -135,7 +135,7 @@ func (w *World) observeWork(e store.Event) {
 		return
 	}
 	before, after := hostOf(e.Before), hostOf(e.After)
-	if !lease.Told(before) || lease.Told(after) {
+	if !binding.Told(before) || binding.Told(after) {
 		return
 	}
 	w.count("rebuilds")
@@ -168,11 +168,11 @@ func (w *World) checkWishes(v, hostVersion *store.Version) {
 			w.fail(Once, "claim %s: reboot %s was accepted and lost", v.Key, id)
 		}
 	}
-	if !lease.Told(host) || host.Status.Provisioning.State != bmov1alpha1.StateProvisioned {
+	if !binding.Told(host) || host.Status.Provisioning.State != bmov1alpha1.StateProvisioned {
 		return
 	}
 	keys := []string{bmov1alpha1.RebootAnnotationPrefix, infrav1.RebootRequestAnnotation}
-	if slices.ContainsFunc(keys, func(key string) bool { _, found := claim.Annotations[key]; return found }) && !lease.IsParked(host) {
+	if slices.ContainsFunc(keys, func(key string) bool { _, found := claim.Annotations[key]; return found }) && !binding.IsParked(host) {
 		w.fail(Once, "claim %s waits for a reboot and its host %s is provisioned", v.Key, hostVersion.Key)
 	}
 	token := claim.Annotations[infrav1.RebuildAnnotation]

@@ -29,7 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 )
 
 const aliceSecret = "#cloud-config of alice"
@@ -133,7 +133,7 @@ func TestTenantNamingItsObjectsLikeAnothersCopiesOverwritesNothing(t *testing.T)
 	w.secret(w.alice, "boot", "value", aliceSecret)
 	victim := w.defend("machine", withImage(goodURL, "boot"))
 	w.ready(victim)
-	name := lease.CopyName(victim.UID, lease.UserData)
+	name := binding.CopyName(victim.UID, binding.UserData)
 	w.g.Expect(w.copies()).To(gomega.HaveKeyWithValue(name, aliceSecret))
 
 	w.ok(mallory.Create(w.ctx, &corev1.Secret{
@@ -150,7 +150,7 @@ func TestTenantNamingItsObjectsLikeAnothersCopiesOverwritesNothing(t *testing.T)
 	w.ready(twin)
 	w.g.Expect(twin.UID).NotTo(gomega.Equal(victim.UID))
 	w.g.Expect(w.copies()).To(gomega.Equal(map[string]string{
-		name: aliceSecret, lease.CopyName(twin.UID, lease.UserData): "of mallory",
+		name: aliceSecret, binding.CopyName(twin.UID, binding.UserData): "of mallory",
 	}))
 	w.ok(mallory.Delete(w.ctx, twin))
 	w.gone(twin)
@@ -166,7 +166,7 @@ func TestTenantCannotTouchWhatLiesNextToTheHosts(t *testing.T) {
 	w.secret(w.mallory, "boot", "value", "of mallory")
 	claim := w.attack("machine", withImage(goodURL, "boot"))
 	w.ready(claim)
-	own := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.infra, Name: lease.CopyName(claim.UID, lease.UserData)}}
+	own := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.infra, Name: binding.CopyName(claim.UID, binding.UserData)}}
 	merge := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"x":"y"}}}`))
 	for _, target := range []client.Object{
 		own, &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: host.Namespace, Name: host.Name}},

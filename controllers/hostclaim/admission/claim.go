@@ -28,8 +28,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/brevity"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selection"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/selection"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
 )
 
 // The manager writes marks on claims that the policy claim-marks keeps others from.
@@ -86,7 +86,7 @@ func reboots(before, after map[string]string) error {
 		if fault := rebootArguments(key, after[key]); fault != nil {
 			faults = append(faults, fault)
 		}
-		if len(faults) == brevity.MaxFindings {
+		if len(faults) == truncate.MaxFindings {
 			break // more than fits into an answer
 		}
 	}
@@ -101,5 +101,5 @@ func brief(err error) error {
 	if err == nil {
 		return nil
 	}
-	return errors.New(brevity.Text(strings.ReplaceAll(err.Error(), "\n", "; "), maxText))
+	return errors.New(truncate.Text(strings.ReplaceAll(err.Error(), "\n", "; "), maxText))
 }

@@ -32,7 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
 )
 
@@ -67,7 +67,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	uid := types.UID(secret.Labels[infrav1.SecretClaimUIDLabel])
-	if !isCopy(secret.ObjectMeta) || lease.CopyName(uid, lease.SecretKind(secret.Labels[infrav1.SecretKindLabel])) != req.Name {
+	if !isCopy(secret.ObjectMeta) || binding.CopyName(uid, binding.SecretKind(secret.Labels[infrav1.SecretKindLabel])) != req.Name {
 		return ctrl.Result{}, nil
 	}
 	if needed, err := r.needed(ctx, secret, uid); err != nil || needed {
@@ -99,7 +99,7 @@ func (r *Reconciler) needed(ctx context.Context, secret *metav1.PartialObjectMet
 		}
 	}
 	claims := &bmov1alpha1.HostClaimList{}
-	if err := r.Live.List(ctx, claims, client.InNamespace(lease.CopiedFrom(secret))); err != nil {
+	if err := r.Live.List(ctx, claims, client.InNamespace(binding.CopiedFrom(secret))); err != nil {
 		return false, fmt.Errorf("look for the claim of a copy: %w", err)
 	}
 	return slices.ContainsFunc(claims.Items, func(claim bmov1alpha1.HostClaim) bool { return claim.UID == uid }), nil

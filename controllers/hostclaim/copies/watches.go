@@ -30,7 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/watching"
 )
@@ -41,7 +41,7 @@ func claimOf(object client.Object) types.UID {
 	switch {
 	case !ok:
 		return object.GetUID()
-	case lease.ConsumerKey(host) == "":
+	case binding.ConsumerKey(host) == "":
 		return ""
 	default:
 		return host.Spec.ConsumerRef.UID
@@ -89,7 +89,7 @@ func ends() predicate.Predicate {
 // toCopies returns the copies of a claim that the watch has seen.
 func (r *Reconciler) toCopies(_ context.Context, object client.Object) []reconcile.Request {
 	var out []reconcile.Request
-	for _, name := range lease.CopyNames(claimOf(object)) {
+	for _, name := range binding.CopyNames(claimOf(object)) {
 		for _, namespace := range r.Secrets.Where(name) {
 			out = append(out, request(namespace, name))
 		}
@@ -107,7 +107,7 @@ func (r *Reconciler) watchNamespace(_ context.Context, object client.Object) []r
 // SecretToCopies returns a Secret that has the name of a copy and whose claim the
 // cache does not show.
 func (r *Reconciler) SecretToCopies(ctx context.Context, namespace, name string) []reconcile.Request {
-	if !lease.IsCopyName(name) {
+	if !binding.IsCopyName(name) {
 		return nil
 	}
 	claims := &bmov1alpha1.HostClaimList{}

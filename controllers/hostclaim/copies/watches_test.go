@@ -28,7 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 )
 
 func claim(uid types.UID) *bmov1alpha1.HostClaim {
@@ -79,11 +79,11 @@ func (s *seen) Where(name string) []string { return s.where[name] }
 
 func TestEndOfAClaimLooksAtTheCopiesThatWereSeen(t *testing.T) {
 	watch := &seen{where: map[string][]string{
-		lease.CopyName("a", lease.UserData): {"infra", "other"}, lease.CopyName("b", lease.UserData): {"infra"},
+		binding.CopyName("a", binding.UserData): {"infra", "other"}, binding.CopyName("b", binding.UserData): {"infra"},
 	}}
 	r := &Reconciler{Secrets: watch}
 	want := []reconcile.Request{
-		request("infra", lease.CopyName("a", lease.UserData)), request("other", lease.CopyName("a", lease.UserData)),
+		request("infra", binding.CopyName("a", binding.UserData)), request("other", binding.CopyName("a", binding.UserData)),
 	}
 	for name, object := range map[string]client.Object{"the claim": claim("a"), "its host": naming("a")} {
 		if diff := cmp.Diff(want, r.toCopies(t.Context(), object)); diff != "" {

@@ -24,8 +24,8 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/orphan"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/orphan"
 )
 
 // The field indexes of hosts.
@@ -78,10 +78,10 @@ func Add(ctx context.Context, indexer client.FieldIndexer) error {
 // hosts says by which values each index finds a host.
 func hosts() map[string]client.IndexerFunc {
 	return map[string]client.IndexerFunc{
-		HostsByConsumer:    by(one(lease.ConsumerKey)),
+		HostsByConsumer:    by(one(binding.ConsumerKey)),
 		HostsByConsumerUID: by(one(consumerUID)),
-		HostsByMark:        by(one(lease.MarkKey)),
-		HostsByMovedClaim:  by(one(lease.MovedKey)),
+		HostsByMark:        by(one(binding.MarkKey)),
+		HostsByMovedClaim:  by(one(binding.MovedKey)),
 		HostsByTrace:       by(traces),
 	}
 }
@@ -92,7 +92,7 @@ func claims() map[string]client.IndexerFunc {
 		ClaimsByUID:           by(one(func(claim *bmov1alpha1.HostClaim) string { return string(claim.UID) })),
 		ClaimsBySecret:        by(secrets),
 		ClaimsByHostNamespace: by(one(hostNamespace)),
-		ClaimsByFacts:         by(one(func(claim *bmov1alpha1.HostClaim) string { return lease.HardwareDataName(claim.Name) })),
+		ClaimsByFacts:         by(one(func(claim *bmov1alpha1.HostClaim) string { return binding.HardwareDataName(claim.Name) })),
 	}
 }
 
@@ -113,7 +113,7 @@ func one[T client.Object](value func(T) string) func(T) []string {
 }
 
 func consumerUID(host *bmov1alpha1.BareMetalHost) string {
-	if lease.ConsumerKey(host) == "" {
+	if binding.ConsumerKey(host) == "" {
 		return ""
 	}
 	return string(host.Spec.ConsumerRef.UID)
@@ -121,7 +121,7 @@ func consumerUID(host *bmov1alpha1.BareMetalHost) string {
 
 func traces(host *bmov1alpha1.BareMetalHost) []string {
 	switch {
-	case lease.ConsumerKey(host) != "":
+	case binding.ConsumerKey(host) != "":
 		return []string{host.Spec.ConsumerRef.Namespace + "/" + host.Spec.ConsumerRef.Name}
 	case orphan.Stray(host):
 		return []string{string(orphan.StrayClaim(host)), string(orphan.Fencer(host))}
@@ -131,9 +131,9 @@ func traces(host *bmov1alpha1.BareMetalHost) []string {
 }
 
 func secrets(claim *bmov1alpha1.HostClaim) []string {
-	out := lease.CopyNames(claim.UID)
-	for _, kind := range lease.SecretKinds {
-		if name := lease.SecretName(claim, kind); name != "" {
+	out := binding.CopyNames(claim.UID)
+	for _, kind := range binding.SecretKinds {
+		if name := binding.SecretName(claim, kind); name != "" {
 			out = append(out, claim.Namespace+"/"+name)
 		}
 	}

@@ -28,7 +28,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 )
 
 func newClaim() *bmov1alpha1.HostClaim {
@@ -52,29 +52,29 @@ func found(indexes map[string]client.IndexerFunc, object client.Object) map[stri
 
 func TestHosts(t *testing.T) {
 	claim := newClaim()
-	tookAlong := lease.Bind(newHost("tenant"), claim)
+	tookAlong := binding.Bind(newHost("tenant"), claim)
 	tookAlong.UID = "new-uid"
-	both := lease.MarkedHost(newHost("infra"), claim)
-	both = lease.FencedHost(both, &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{UID: "other-uid"}})
+	both := binding.MarkedHost(newHost("infra"), claim)
+	both = binding.FencedHost(both, &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{UID: "other-uid"}})
 	for name, tt := range map[string]struct {
 		host client.Object
 		want map[string][]string
 	}{
 		"a free host by nothing": {newHost("infra"), map[string][]string{}},
-		"a bound host by its claim": {lease.Bind(newHost("infra"), claim), map[string][]string{
+		"a bound host by its claim": {binding.Bind(newHost("infra"), claim), map[string][]string{
 			HostsByConsumer: {"tenant/machine/claim-uid"}, HostsByConsumerUID: {"claim-uid"}, HostsByTrace: {"tenant/machine"},
 		}},
 		"one that was moved with its claim, besides, by the claim to come": {tookAlong, map[string][]string{
 			HostsByConsumer: {"tenant/machine/claim-uid"}, HostsByConsumerUID: {"claim-uid"}, HostsByTrace: {"tenant/machine"},
 			HostsByMovedClaim: {"tenant/machine"},
 		}},
-		"an intended host by the mark": {lease.MarkedHost(newHost("infra"), claim), map[string][]string{
+		"an intended host by the mark": {binding.MarkedHost(newHost("infra"), claim), map[string][]string{
 			HostsByMark: {"claim-uid"}, HostsByTrace: {"claim-uid"},
 		}},
 		"one with the marks of two claims by both": {both, map[string][]string{
 			HostsByMark: {"claim-uid"}, HostsByTrace: {"claim-uid", "other-uid"},
 		}},
-		"one with a fence by the claim that put it there": {lease.FencedHost(newHost("infra"), claim), map[string][]string{
+		"one with a fence by the claim that put it there": {binding.FencedHost(newHost("infra"), claim), map[string][]string{
 			HostsByTrace: {"claim-uid"},
 		}},
 		"a claim not as a host": {claim, map[string][]string{}},
@@ -86,7 +86,7 @@ func TestHosts(t *testing.T) {
 }
 
 func TestClaims(t *testing.T) {
-	copies, pull := lease.CopyNames("claim-uid"), "pull"
+	copies, pull := binding.CopyNames("claim-uid"), "pull"
 	bound := newClaim()
 	bound.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: "infra", Name: "host-0"}
 	rich := newClaim()

@@ -18,7 +18,7 @@ limitations under the License.
 // not exist any more, and what is done with them?
 //
 // It looks at the hosts that we bound, believes that a claim is gone only by a
-// live read, asks baremetal/orphan for the next step, and carries it out in the
+// live read, asks baremetal/hostclaim/orphan for the next step, and carries it out in the
 // way in which a claim is released. It never touches a host whose claim exists
 // with the UID that the host names, nor one that another controller bound. From a
 // host that names nobody it takes the marks and fences that nobody else will.

@@ -29,8 +29,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/orphan"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/orphan"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
@@ -133,7 +133,7 @@ func read(ctx context.Context, reader client.Reader, host *bmov1alpha1.BareMetal
 		return orphan.Absent, nil
 	case err != nil:
 		return orphan.Present, fmt.Errorf("read HostClaim %s: %w", key, err)
-	case !lease.Owned(host, claim):
+	case !binding.Owned(host, claim):
 		return orphan.Replaced, nil
 	default:
 		return orphan.Present, nil

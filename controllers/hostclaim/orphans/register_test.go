@@ -31,8 +31,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/orphan"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/orphan"
 )
 
 func host(namespace, name string) *bmov1alpha1.BareMetalHost {
@@ -71,8 +71,8 @@ func TestEachChangeIsToldOnceAndCounted(t *testing.T) {
 	// The release comes by its own words again and again, and each obstacle once.
 	for range 3 {
 		r.note(a, releasing)
-		r.waitForHost(a, lease.Wait{Reason: lease.HostDeprovisioningReason, Message: "wait"})
-		r.waitForHost(a, lease.Wait{Reason: lease.HostInErrorReason, Message: "mend it"})
+		r.waitForHost(a, binding.Wait{Reason: binding.HostDeprovisioningReason, Message: "wait"})
+		r.waitForHost(a, binding.Wait{Reason: binding.HostInErrorReason, Message: "mend it"})
 	}
 	r.note(b, wait)
 	r.note(c, orphan.Plan{Step: orphan.Mark})
@@ -114,7 +114,7 @@ func TestEachChangeIsToldOnceAndCounted(t *testing.T) {
 
 func bound(h *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
 	claim := &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "machine", UID: "claim-uid"}}
-	return lease.Bind(h, claim)
+	return binding.Bind(h, claim)
 }
 
 func TestWhatWakesAHost(t *testing.T) {

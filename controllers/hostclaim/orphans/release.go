@@ -27,8 +27,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/orphan"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/orphan"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/copies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
@@ -40,22 +40,22 @@ import (
 // The last write carries the version of the live read that showed the host at
 // rest. The claim cannot come back between: its UID is gone for ever.
 func (r *Reconciler) release(ctx context.Context, host *bmov1alpha1.BareMetalHost) progress.Outcome {
-	if cleared := lease.Cleared(host); !equality.Semantic.DeepEqual(cleared, host) {
+	if cleared := binding.Cleared(host); !equality.Semantic.DeepEqual(cleared, host) {
 		if out := r.write(ctx, "clear the orphan", host, cleared); !out.Done() {
 			return out
 		}
 		host = cleared
 	}
-	if wait, ok := lease.Releasable(host); !ok {
+	if wait, ok := binding.Releasable(host); !ok {
 		return r.waitForHost(host, wait)
 	}
 	live := &bmov1alpha1.BareMetalHost{}
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(host), live); err != nil {
 		return progress.Failed(client.IgnoreNotFound(err))
 	}
-	wait, releasable := lease.Releasable(live)
+	wait, releasable := binding.Releasable(live)
 	switch {
-	case lease.ConsumerKey(live) != lease.ConsumerKey(host), !equality.Semantic.DeepEqual(lease.Cleared(live), live):
+	case binding.ConsumerKey(live) != binding.ConsumerKey(host), !equality.Semantic.DeepEqual(binding.Cleared(live), live):
 		return progress.Failed(fmt.Errorf("free the orphan: %w", progress.ErrStale))
 	case !releasable:
 		return r.waitForHost(live, wait)
@@ -77,12 +77,12 @@ func (r *Reconciler) free(ctx context.Context, host *bmov1alpha1.BareMetalHost) 
 	case apierrors.IsForbidden(err) && ref.Namespace == host.Namespace:
 		// Nothing was copied, and such an install needs no rights on secrets.
 	case apierrors.IsForbidden(err):
-		return r.waitForHost(host, lease.Wait{Reason: infrav1.SecretsForbiddenReason, Message: "The hostclaim manager may not delete " +
+		return r.waitForHost(host, binding.Wait{Reason: infrav1.SecretsForbiddenReason, Message: "The hostclaim manager may not delete " +
 			"secrets of this namespace; create a RoleBinding here of ClusterRole hostclaim-host-secrets to its service account"})
 	case err != nil:
 		return progress.Failed(err)
 	}
-	freed := lease.Freed(host)
+	freed := binding.Freed(host)
 	if out := r.write(ctx, "free the orphan", host, freed); !out.Done() {
 		return out
 	}
@@ -94,8 +94,8 @@ func (r *Reconciler) free(ctx context.Context, host *bmov1alpha1.BareMetalHost) 
 
 // waitForHost tells what somebody must mend before an orphan can be freed; the
 // host itself, or the watch on rights, wakes it.
-func (r *Reconciler) waitForHost(host *bmov1alpha1.BareMetalHost, wait lease.Wait) progress.Outcome {
-	if wait.Reason != lease.HostDeprovisioningReason && wait.Reason != lease.HostPoweringOffReason {
+func (r *Reconciler) waitForHost(host *bmov1alpha1.BareMetalHost, wait binding.Wait) progress.Outcome {
+	if wait.Reason != binding.HostDeprovisioningReason && wait.Reason != binding.HostPoweringOffReason {
 		r.note(host, orphan.Plan{Step: orphan.Release, Reason: wait.Reason, Message: wait.Message})
 	}
 	return progress.Waiting(wait.Reason, wait.Message)

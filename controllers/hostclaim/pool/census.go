@@ -24,8 +24,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selection"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/selection"
 )
 
 // Census counts the hosts of each namespace by state, and the free ones. It keeps
@@ -66,7 +66,7 @@ func NewCensus() *Census {
 // Observe counts a host as the watch shows it now.
 func (c *Census) Observe(host *bmov1alpha1.BareMetalHost) {
 	key := client.ObjectKeyFromObject(host)
-	now := seen{state: lease.StateName(host), free: selection.Free(host) == ""}
+	now := seen{state: binding.StateName(host), free: selection.Free(host) == ""}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if before, found := c.seen[key]; found && before == now {

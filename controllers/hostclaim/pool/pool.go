@@ -26,7 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selection"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/selection"
 )
 
 // Pool is the set of hosts and waiting claims of one manager.

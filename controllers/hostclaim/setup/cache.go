@@ -29,7 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/lease"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 )
 
 // CacheOptions says what the cache of the manager holds.
@@ -123,7 +123,7 @@ func stripHost(object any) (any, error) {
 	delete(host.Annotations, bmov1alpha1.HardwareDetailsAnnotation)
 	spec, status := &host.Spec, &host.Status
 	spec.Taints, spec.RAID, spec.RootDeviceHints, spec.Description = nil, nil, nil, ""
-	lease.StripHardware(host)
+	binding.StripHardware(host)
 	status.GoodCredentials, status.TriedCredentials = bmov1alpha1.CredentialsStatus{}, bmov1alpha1.CredentialsStatus{}
 	status.OperationHistory = bmov1alpha1.OperationHistory{}
 	status.Provisioning.RAID, status.Provisioning.RootDeviceHints, status.Provisioning.Firmware = nil, nil, nil
@@ -134,7 +134,7 @@ func stripHost(object any) (any, error) {
 func stripFacts(object any) (any, error) {
 	if data, ok := object.(*bmov1alpha1.HardwareData); ok {
 		stripMetadata(data)
-		lease.StripFacts(data)
+		binding.StripFacts(data)
 	}
 	return object, nil
 }

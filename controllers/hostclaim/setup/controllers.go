@@ -29,8 +29,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/claim"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/copies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/orphans"
@@ -105,11 +105,11 @@ func addOrphans(mgr ctrl.Manager, o Options, secrets *secretwatch.Watch, registr
 // addClaims adds the controller of claims with its pool.
 func addClaims(mgr ctrl.Manager, o Options, secrets *secretwatch.Watch, registry prometheus.Registerer) error {
 	free := pool.New()
-	measures, err := hostclaim.NewMetrics(registry)
+	measures, err := claim.NewMetrics(registry)
 	if err != nil {
 		return fmt.Errorf("metrics of claims: %w", err)
 	}
-	reconciler := &hostclaim.Reconciler{
+	reconciler := &claim.Reconciler{
 		Client:       client.WithFieldOwner(mgr.GetClient(), infrav1.HostClaimManagerFieldOwner),
 		Live:         mgr.GetAPIReader(),
 		Pool:         free,

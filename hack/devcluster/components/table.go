@@ -81,7 +81,7 @@ func Table() []Component {
 		{BareMetalOperator, baremetalOperatorRoot, wrapperFolder + "bmo", baremetalOperatorRoot},
 		{ProviderManager, "", ".", "."},
 		{HostClaimManager, "", ".", "./cmd/hostclaim-manager"},
-		{HostSim, "", "test", "./cmd/hostsim"},
+		{HostSim, "", "test", "./tools/hostsim"},
 		{Tenant, "", ".", "./hack/tenant"},
 	}
 }

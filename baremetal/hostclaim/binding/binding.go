@@ -1,0 +1,183 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package binding
+
+// Record is what the status of a claim says about its host.
+type Record int
+
+// The records of a claim. Only Bound and Lost claim anything about the host;
+// Intended says what somebody was about to do.
+const (
+	// Unrecorded is a status without a host.
+	Unrecorded Record = iota
+	// Intended is a host with condition Associated Unknown.
+	Intended
+	// Bound is a host with condition Associated True.
+	Bound
+	// Lost is a host with condition Associated False: it was bound once and is
+	// ours no more.
+	Lost
+)
+
+// Sight is what a live read showed of the recorded host when it is not ours.
+type Sight int
+
+// The sights of a recorded host.
+const (
+	// Unread means that no live read was made in this pass.
+	Unread Sight = iota
+	// Gone means that the host does not exist.
+	Gone
+	// Taken means that the host names another consumer.
+	Taken
+	// Idle means that the host names nobody.
+	Idle
+	// Fenced means that the host names nobody and was written after the intent.
+	Fenced
+)
+
+// Binding is everything that the next step of a claim depends on.
+type Binding struct {
+	// Deleting says that the claim has a deletionTimestamp.
+	Deleting bool
+	// Reserved says that the claim is kept for the next machine.
+	Reserved bool
+	// Own says that a host names the claim: namespace, name and UID.
+	Own bool
+	// Record is what the claim's status says.
+	Record Record
+	// Recorded is what a live read showed of the recorded host.
+	Recorded Sight
+	// NobodyNamesUs says that no host names the claim, for sure: a live list found
+	// none, or there cannot be any yet.
+	NobodyNamesUs bool
+	// Marked says that the claim's mark is on hosts that do not name it: somebody
+	// was about to bind them.
+	Marked bool
+	// Moved says that there are hosts that seem to have been moved with the claim.
+	Moved bool
+	// Candidate says that a host was found that the claim could have.
+	Candidate bool
+}
+
+// Step is what to do next about the binding of a claim.
+type Step string
+
+// The steps of binding and unbinding.
+const (
+	// Keep means that the claim has its host; the status says so.
+	Keep Step = "Keep"
+	// Release means that the claim goes and its host must be freed.
+	Release Step = "Release"
+	// ReadRecorded asks for a live read of the recorded host.
+	ReadRecorded Step = "ReadRecorded"
+	// ListOwn asks for a live list of hosts that name the claim or carry its mark.
+	ListOwn Step = "ListOwn"
+	// Fence asks for a write to the intended host that bumps its version.
+	Fence Step = "Fence"
+	// Unmark asks for the claim's mark to be taken off hosts that do not name it,
+	// by locked writes, which are fences themselves.
+	Unmark Step = "Unmark"
+	// DropIntent asks for the record to be cleared, locked.
+	DropIntent Step = "DropIntent"
+	// ReportLost means that the host is gone and that nothing replaces it.
+	ReportLost Step = "ReportLost"
+	// Rest means that the claim is reserved and has no host: there is nothing to keep,
+	// and nobody to look for a host for.
+	Rest Step = "Rest"
+	// Choose asks for a host that the claim could have.
+	Choose Step = "Choose"
+	// Take asks for that host to be bound.
+	Take Step = "Take"
+	// Finish means that nothing names the claim or carries its mark, and that its
+	// finalizer may go.
+	Finish Step = "Finish"
+)
+
+// MaxSteps is how often Next may have to be asked until it ends: for a mark and a
+// dead intent Unmark, ReadRecorded, Fence, DropIntent, ListOwn, Unmark, the end.
+const MaxSteps = 7
+
+// Next returns the next step. Each step adds a fact to Binding, so that asking
+// again ends in Keep, Release, ReportLost, Rest, Choose, Take or Finish.
+//
+// A mark is an intent whose record in the status may be lost. It is taken off
+// before anything is concluded, but never holds up a release.
+func Next(b Binding) Step {
+	switch {
+	case b.Own && b.Deleting:
+		return Release
+	case b.Marked:
+		return Unmark
+	case b.Own:
+		return Keep
+	case b.Record == Intended:
+		return dropIntent(b)
+	case b.Record == Unrecorded:
+		return withoutHost(b)
+	default:
+		return missing(b)
+	}
+}
+
+// withoutHost is for a claim that has no host as far as we know. Before it is
+// bound anew or let go, that is made sure of, and never concluded from a cache.
+// While there is nothing to bind it to, nothing depends on it, so a claim that
+// waits costs no live list in every pass. A reserved one binds nothing but the host
+// that was moved with it.
+func withoutHost(b Binding) Step {
+	switch {
+	case b.Reserved && !b.Deleting && !b.Moved:
+		return Rest
+	case !b.Deleting && !b.Candidate:
+		return Choose
+	case !b.NobodyNamesUs:
+		return ListOwn
+	case b.Deleting:
+		return Finish
+	default:
+		return Take
+	}
+}
+
+// missing is for a claim whose host, once bound, does not name it any more. What
+// was lost stays lost: only a host that names the claim again ends that, or one
+// that was moved with it and names it by the UID that it had before.
+func missing(b Binding) Step {
+	switch {
+	case b.Recorded == Unread && (b.Record == Bound || b.Deleting):
+		return ReadRecorded
+	case !b.Deleting && !b.Moved:
+		return ReportLost
+	default:
+		return withoutHost(b)
+	}
+}
+
+// dropIntent leads out of an intent that did not come to a consumerRef. A host
+// that is gone or names somebody else needs no fence: its version has changed
+// since the intent was made, so a writer that still acts on the intent loses.
+func dropIntent(b Binding) Step {
+	switch b.Recorded {
+	case Unread:
+		return ReadRecorded
+	case Idle:
+		return Fence
+	default:
+		return DropIntent
+	}
+}

@@ -1,0 +1,95 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package binding
+
+import (
+	"maps"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+// maxNameLength is the limit of the names of most objects.
+const maxNameLength = 253
+
+// HardwareDataName is the name under which the facts of a claim's host are
+// published: the claim's name and a suffix, cut and hashed past the limit.
+func HardwareDataName(claim string) string {
+	room := maxNameLength - len(infrav1.HardwareDataSuffix)
+	if len(claim) > room {
+		hash := shortHash(claim)
+		claim = claim[:room-len(hash)-1] + "-" + hash
+	}
+	return claim + infrav1.HardwareDataSuffix
+}
+
+// Published are the keys of the host that policy lets out.
+type Published struct {
+	Labels, Annotations map[string]string
+}
+
+// HardwareData returns the facts of a host as the tenant of a claim may see
+// them. The host must have reported its hardware.
+func HardwareData(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, out Published) *bmov1alpha1.HardwareData {
+	labels := maps.Clone(out.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[infrav1.ClaimUIDLabel] = string(claim.UID)
+	annotations := maps.Clone(out.Annotations)
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[infrav1.HostUIDAnnotation] = string(host.UID)
+	annotations[infrav1.HostNameAnnotation] = host.Name
+	annotations[infrav1.HostNamespaceAnnotation] = host.Namespace
+	annotations[infrav1.BootMACAddressAnnotation] = host.Spec.BootMACAddress
+	if domain, found := host.Labels[infrav1.FailureDomainLabel]; found {
+		annotations[infrav1.HostFailureDomainAnnotation] = domain
+	}
+	return &bmov1alpha1.HardwareData{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:       claim.Namespace,
+			Name:            HardwareDataName(claim.Name),
+			Labels:          labels,
+			Annotations:     annotations,
+			OwnerReferences: []metav1.OwnerReference{ownedBy(claim)},
+		},
+		Spec: bmov1alpha1.HardwareDataSpec{HardwareDetails: host.Status.HardwareDetails.DeepCopy()},
+	}
+}
+
+// IsPublished says that a HardwareData is the one that was made for a claim.
+func IsPublished(data *bmov1alpha1.HardwareData, claim *bmov1alpha1.HostClaim) bool {
+	owner := metav1.GetControllerOf(data)
+	return owner != nil && owner.UID == claim.UID && data.Labels[infrav1.ClaimUIDLabel] == string(claim.UID)
+}
+
+// ownedBy makes the claim the controller without blocking its deletion, which
+// would take rights on the finalizers of claims.
+func ownedBy(claim *bmov1alpha1.HostClaim) metav1.OwnerReference {
+	controller := true
+	return metav1.OwnerReference{
+		APIVersion: bmov1alpha1.GroupVersion.String(),
+		Kind:       hostClaimKind,
+		Name:       claim.Name,
+		UID:        claim.UID,
+		Controller: &controller,
+	}
+}

@@ -1,0 +1,114 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package binding
+
+import (
+	"strings"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+// hostClaimKind is the kind of consumerRefs that are ours.
+const hostClaimKind = "HostClaim"
+
+// ConsumerKey identifies the claim that a host names: namespace, name and UID.
+// It is empty for a host that names no HostClaim.
+func ConsumerKey(host *bmov1alpha1.BareMetalHost) string {
+	ref := host.Spec.ConsumerRef
+	group, _, _ := strings.Cut(refOrEmpty(ref).APIVersion, "/")
+	if ref == nil || ref.Kind != hostClaimKind || group != bmov1alpha1.GroupVersion.Group {
+		return ""
+	}
+	return ref.Namespace + "/" + ref.Name + "/" + string(ref.UID)
+}
+
+// ClaimKey is the ConsumerKey of the hosts that name a claim.
+func ClaimKey(claim *bmov1alpha1.HostClaim) string {
+	return claim.Namespace + "/" + claim.Name + "/" + string(claim.UID)
+}
+
+// Owned says that a host names the claim. An equal name with another UID is
+// another claim.
+func Owned(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) bool {
+	return ConsumerKey(host) == ClaimKey(claim)
+}
+
+func refOrEmpty(ref *corev1.ObjectReference) corev1.ObjectReference {
+	if ref == nil {
+		return corev1.ObjectReference{}
+	}
+	return *ref
+}
+
+// MovedKey identifies the claims that a host may have been moved with, by the
+// namespace and name that it names: those of its own namespace, for a host that
+// has got a new UID since it was bound. It is empty for all other hosts.
+func MovedKey(host *bmov1alpha1.BareMetalHost) string {
+	boundAs := host.Annotations[infrav1.BoundHostUIDAnnotation]
+	if ConsumerKey(host) == "" || host.Spec.ConsumerRef.Namespace != host.Namespace ||
+		boundAs == "" || boundAs == string(host.UID) {
+		return ""
+	}
+	return host.Spec.ConsumerRef.Namespace + "/" + host.Spec.ConsumerRef.Name
+}
+
+// Moved says that host and claim were moved, or restored, together: the host
+// names the claim by the UID that it had before, and has a new one itself. A
+// host that kept its UID is never inherited by a claim that was made again.
+func Moved(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) bool {
+	return MovedKey(host) == claim.Namespace+"/"+claim.Name && !Owned(host, claim)
+}
+
+// Bind returns the host as it is while the claim has it, before anything is
+// provisioned. A host that was moved with the claim keeps its notes, the
+// administrator's cleaning mode among them, from when it was bound first; those of
+// a claim that lost it to an administrator count for no other.
+func Bind(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) *bmov1alpha1.BareMetalHost {
+	out := host.DeepCopy()
+	if !Moved(host, claim) {
+		WithoutWork(out)
+		setAnnotation(out, infrav1.FormerCleaningModeAnnotation, string(host.Spec.AutomatedCleaningMode))
+	}
+	out.Spec.ConsumerRef = &corev1.ObjectReference{
+		APIVersion: bmov1alpha1.GroupVersion.String(),
+		Kind:       hostClaimKind,
+		Namespace:  claim.Namespace,
+		Name:       claim.Name,
+		UID:        claim.UID,
+	}
+	setLabel(out, infrav1.ClaimUIDLabel, string(claim.UID))
+	setAnnotation(out, infrav1.BoundHostUIDAnnotation, string(host.UID))
+	delete(out.Annotations, infrav1.FenceAnnotation)
+	return out
+}
+
+func setLabel(host *bmov1alpha1.BareMetalHost, key, value string) {
+	if host.Labels == nil {
+		host.Labels = map[string]string{}
+	}
+	host.Labels[key] = value
+}
+
+func setAnnotation(host *bmov1alpha1.BareMetalHost, key, value string) {
+	if host.Annotations == nil {
+		host.Annotations = map[string]string{}
+	}
+	host.Annotations[key] = value
+}

@@ -1,0 +1,122 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package binding
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+// Payload is what is to be written to the disks of a host, with every reference
+// in the namespace of the host.
+type Payload struct {
+	Image        *bmov1alpha1.Image
+	CustomDeploy *bmov1alpha1.CustomDeploy
+	UserData     *corev1.SecretReference
+	MetaData     *corev1.SecretReference
+	NetworkData  *corev1.SecretReference
+}
+
+// Desired returns the bound host as the claim wants it. A nil payload leaves
+// image and data as they are: the data is not ready, or it is too late.
+func Desired(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, payload *Payload) *bmov1alpha1.BareMetalHost {
+	out := host.DeepCopy()
+	setLabel(out, infrav1.ClaimUIDLabel, string(claim.UID))
+	if _, found := out.Annotations[infrav1.BoundHostUIDAnnotation]; !found {
+		setAnnotation(out, infrav1.BoundHostUIDAnnotation, string(host.UID))
+	}
+	// A host that must not be powered off refuses to be asked.
+	out.Spec.Online = host.Spec.DisablePowerOff || (claim.Spec.PoweredOn && !Reserved(claim) && !IsParked(host))
+	if payload != nil {
+		payload.putOn(out)
+	}
+	if Told(out) {
+		noteToken(claim, out, !Told(host))
+	}
+	if Told(out) || !uncleaned(out) {
+		enforceCleaning(out)
+	}
+	if runsWhatItWasTold(out) {
+		delete(out.Annotations, infrav1.UncleanedAnnotation)
+	}
+	return out
+}
+
+// CheckPayload returns an error for its author if no host takes what a claim asks
+// for: baremetal-operator refuses such a host, or never provisions it. Whether
+// policy permits it is another question.
+func CheckPayload(claim *bmov1alpha1.HostClaim) error {
+	if custom := claim.Spec.CustomDeploy; custom != nil && custom.Method == "" {
+		return errors.New("spec.customDeploy.method is empty; name a deploy method, or leave customDeploy out")
+	}
+	image := claim.Spec.Image
+	if image == nil {
+		return nil
+	}
+	if _, err := url.ParseRequestURI(image.URL); err != nil {
+		return errors.New("spec.image.url is no absolute URL; write scheme://host/path, with special characters escaped")
+	}
+	if _, _, err := image.GetChecksum(); err != nil {
+		return fmt.Errorf("spec.image is not accepted: %w; set checksum, and checksumType if need be", err)
+	}
+	return nil
+}
+
+// putOn tells a host what to write. The zero payload takes everything back.
+func (p *Payload) putOn(host *bmov1alpha1.BareMetalHost) {
+	host.Spec.Image = p.Image
+	host.Spec.CustomDeploy = p.CustomDeploy
+	host.Spec.UserData = p.UserData
+	host.Spec.MetaData = p.MetaData
+	host.Spec.NetworkData = p.NetworkData
+}
+
+// enforceCleaning turns cleaning on and remembers what the administrator had
+// set, once.
+func enforceCleaning(host *bmov1alpha1.BareMetalHost) {
+	if _, found := host.Annotations[infrav1.FormerCleaningModeAnnotation]; !found {
+		setAnnotation(host, infrav1.FormerCleaningModeAnnotation, string(host.Spec.AutomatedCleaningMode))
+	}
+	host.Spec.AutomatedCleaningMode = bmov1alpha1.CleaningModeMetadata
+}
+
+// Provisioned says that the host runs what the claim asks for, and nothing
+// else: a host may still report what was on it before, and a parked one has what
+// was written for another machine.
+func Provisioned(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) bool {
+	return Asked(claim) && same(claim, host) && !IsParked(host) && runsWhatItWasTold(host)
+}
+
+// runsWhatItWasTold says that a host reports to be provisioned with the payload
+// in its spec.
+func runsWhatItWasTold(host *bmov1alpha1.BareMetalHost) bool {
+	status := host.Status.Provisioning
+	if !Told(host) || status.State != bmov1alpha1.StateProvisioned {
+		return false
+	}
+	if host.Spec.Image != nil && host.Spec.Image.URL != status.Image.URL {
+		return false
+	}
+	return host.Spec.CustomDeploy == nil || equality.Semantic.DeepEqual(host.Spec.CustomDeploy, status.CustomDeploy)
+}

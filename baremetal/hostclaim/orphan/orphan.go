@@ -1,0 +1,190 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package orphan
+
+import (
+	"fmt"
+	"time"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+)
+
+// Claim is what is known of the claim that a host names.
+type Claim int
+
+// What can be known of a claim. Absent and Replaced are believed only from a
+// live read.
+const (
+	// Present is a claim with the UID that the host names.
+	Present Claim = iota
+	// Absent means that no claim has the namespace and name.
+	Absent
+	// Replaced is a claim of that namespace and name with another UID.
+	Replaced
+)
+
+// Reasons of the events on an orphaned host.
+const (
+	// OrphanedReason means that the claim is gone and the grace runs.
+	OrphanedReason = "Orphaned"
+	// OrphanedByNamesakeReason means that another claim has the name now, so
+	// that an administrator must decide.
+	OrphanedByNamesakeReason = "OrphanedByNamesake"
+	// OrphanedPausedReason means that the host is paused besides.
+	OrphanedPausedReason = "OrphanedPaused"
+	// ReleasingReason means that the host is being wiped and given back.
+	ReleasingReason = "ReleasingOrphan"
+)
+
+// Observed is everything that the answer depends on.
+type Observed struct {
+	// Host is a suspect, see Suspect.
+	Host *bmov1alpha1.BareMetalHost
+	// Claim is what is known of the claim that it names.
+	Claim Claim
+	// Grace is how long an orphan is kept, and Now the time.
+	Grace time.Duration
+	Now   time.Time
+}
+
+// Step is what to do next with a host.
+type Step string
+
+// The steps of an orphan.
+const (
+	// Leave means that the host is none of our business.
+	Leave Step = "Leave"
+	// Unmark asks for the mark of an orphan to be taken off.
+	Unmark Step = "Unmark"
+	// Mark asks for the host to be marked as an orphan, see Marked.
+	Mark Step = "Mark"
+	// Wait means that the host is kept as it is for now.
+	Wait Step = "Wait"
+	// Release asks for the host to be wiped and given back.
+	Release Step = "Release"
+)
+
+// Plan is the next step. Reason and Message are those of an event for the
+// administrator; they are empty while there is nothing to tell.
+type Plan struct {
+	Step            Step
+	Reason, Message string
+	// Until is when a wait ends by itself; zero when somebody must end it.
+	Until time.Time
+}
+
+// Next returns what to do with a host that may be an orphan. The mark comes
+// before everything else, so that nothing happens to a host that nobody could
+// have seen as an orphan.
+func Next(o Observed) Plan {
+	since, marked := markOf(o.Host)
+	switch {
+	case o.Claim == Present && hasMark(o.Host):
+		return Plan{Step: Unmark}
+	case o.Claim == Present, leftToItsClaim(o), !o.Host.DeletionTimestamp.IsZero():
+		return Plan{Step: Leave}
+	case !marked:
+		return Plan{Step: Mark}
+	case annotated(o.Host, bmov1alpha1.PausedAnnotation):
+		return o.wait(OrphanedPausedReason, "the host is paused, so it is kept as it is; unpause it, and it is wiped and given back when its time has come")
+	case annotated(o.Host, infrav1.ReleaseAnnotation), begun(o.Host):
+		return o.release()
+	case o.Claim == Replaced:
+		return o.wait(OrphanedByNamesakeReason, fmt.Sprintf("another claim has its name now; the host is kept as it is until "+
+			"an administrator puts annotation %s on it, then it is wiped and given back", infrav1.ReleaseAnnotation))
+	case o.Now.Before(since.Add(o.Grace)):
+		plan := o.wait(OrphanedReason, fmt.Sprintf("the host is wiped and given back after a grace of %s, "+
+			"or at once if an administrator puts annotation %s on it", o.Grace, infrav1.ReleaseAnnotation))
+		plan.Until = since.Add(o.Grace)
+		return plan
+	default:
+		return o.release()
+	}
+}
+
+// Marked returns the host with the mark of an orphan.
+func Marked(host *bmov1alpha1.BareMetalHost, now time.Time) *bmov1alpha1.BareMetalHost {
+	out := host.DeepCopy()
+	if out.Annotations == nil {
+		out.Annotations = map[string]string{}
+	}
+	out.Annotations[infrav1.OrphanedSinceAnnotation] = now.UTC().Format(time.RFC3339)
+	return out
+}
+
+// Unmarked returns the host without that mark.
+func Unmarked(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
+	out := host.DeepCopy()
+	delete(out.Annotations, infrav1.OrphanedSinceAnnotation)
+	return out
+}
+
+// markOf returns since when a host counts as an orphan. A mark that was moved or
+// restored with its host says nothing about the time before: its claim could not
+// be there before the host was.
+func markOf(host *bmov1alpha1.BareMetalHost) (time.Time, bool) {
+	since, err := time.Parse(time.RFC3339, host.Annotations[infrav1.OrphanedSinceAnnotation])
+	if err != nil {
+		return time.Time{}, false
+	}
+	if born := host.CreationTimestamp.Time; since.Before(born) {
+		return born, true
+	}
+	return since, true
+}
+
+func hasMark(host *bmov1alpha1.BareMetalHost) bool {
+	return annotated(host, infrav1.OrphanedSinceAnnotation)
+}
+
+// leftToItsClaim says that the host was moved or restored together with a claim
+// of its own namespace, which got a new UID on the way. The claim stamps the host
+// anew.
+func leftToItsClaim(o Observed) bool {
+	bound, found := o.Host.Annotations[infrav1.BoundHostUIDAnnotation]
+	return o.Claim == Replaced && found && bound != string(o.Host.UID) &&
+		o.Host.Spec.ConsumerRef.Namespace == o.Host.Namespace
+}
+
+// begun says that nothing of the claim is on the host any more but its name: the
+// release has begun, and there is nothing left that could be kept.
+func begun(host *bmov1alpha1.BareMetalHost) bool {
+	return equality.Semantic.DeepEqual(binding.Cleared(host), host)
+}
+
+func (o Observed) wait(reason, rest string) Plan {
+	return Plan{Step: Wait, Reason: reason, Message: o.subject() + "; " + rest}
+}
+
+func (o Observed) release() Plan {
+	return Plan{Step: Release, Reason: ReleasingReason, Message: o.subject() + "; the host is wiped and given back"}
+}
+
+// subject names the claim that is gone.
+func (o Observed) subject() string {
+	ref := o.Host.Spec.ConsumerRef
+	return fmt.Sprintf("HostClaim %s of namespace %s with UID %s does not exist any more", ref.Name, ref.Namespace, ref.UID)
+}
+
+func annotated(host *bmov1alpha1.BareMetalHost, key string) bool {
+	_, found := host.Annotations[key]
+	return found
+}

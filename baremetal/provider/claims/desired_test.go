@@ -1,0 +1,307 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package claims
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+var owner = Owner{Namespace: "tenant-a", Name: "a-cp-1", UID: "uid-1"}
+
+// bare is the claim of owner before anything is to run on its host.
+func bare(change ...func(*bmov1alpha1.HostClaim)) *bmov1alpha1.HostClaim {
+	claim := &bmov1alpha1.HostClaim{
+		TypeMeta: metav1.TypeMeta{APIVersion: "metal3.io/v1alpha1", Kind: "HostClaim"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "tenant-a",
+			Name:      "a-cp-1",
+			Labels:    map[string]string{"cluster.x-k8s.io/cluster-name": "a"},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: "infrastructure.cluster.x-k8s.io/v1beta2", Kind: "Metal3Machine",
+				Name: "a-cp-1", UID: "uid-1", Controller: ptr.To(true),
+			}},
+		},
+		Spec: bmov1alpha1.HostClaimSpec{
+			ConsumerRef: &corev1.ObjectReference{
+				APIVersion: "infrastructure.cluster.x-k8s.io/v1beta2", Kind: "Metal3Machine",
+				Namespace: "tenant-a", Name: "a-cp-1", UID: "uid-1",
+			},
+		},
+	}
+	for _, c := range change {
+		c(claim)
+	}
+	return claim
+}
+
+func TestDesired(t *testing.T) {
+	tests := map[string]struct {
+		given Wanted
+		want  *bmov1alpha1.HostClaim
+	}{
+		"asks for any host when the machine has no preference": {
+			given: Wanted{Name: "a-cp-1", Owner: owner, ClusterName: "a"},
+			want:  bare(),
+		},
+		"keeps the name of the claim that the machine already has": {
+			given: Wanted{Name: "reserved-7", Owner: owner, ClusterName: "a"},
+			want:  bare(func(c *bmov1alpha1.HostClaim) { c.Name = "reserved-7" }),
+		},
+		"spells operators in lower case and always lists values": {
+			given: Wanted{Name: "a-cp-1", Owner: owner, ClusterName: "a", FailureDomain: "row-1", Selector: &infrav1.HostSelector{
+				MatchLabels: map[string]string{"rack": "a1"},
+				MatchExpressions: []infrav1.HostSelectorRequirement{
+					{Key: "size", Operator: "In", Values: []string{"m", "l"}},
+					{Key: "gpu", Operator: "Exists"},
+					{Key: "old", Operator: "DoesNotExist"},
+					{Key: "broken", Operator: "!"},
+				},
+				InNamespace: "infra",
+			}},
+			want: bare(func(c *bmov1alpha1.HostClaim) {
+				c.Spec.FailureDomain = "row-1"
+				c.Spec.HostSelector = bmov1alpha1.HostSelector{
+					MatchLabels: map[string]string{"rack": "a1"},
+					MatchExpressions: []bmov1alpha1.HostSelectorRequirement{
+						{Key: "size", Operator: selection.In, Values: []string{"m", "l"}},
+						{Key: "gpu", Operator: selection.Exists, Values: []string{}},
+						{Key: "old", Operator: selection.DoesNotExist, Values: []string{}},
+						{Key: "broken", Operator: selection.DoesNotExist, Values: []string{}},
+					},
+					InNamespace: "infra",
+				}
+			}),
+		},
+		"prefers a failure domain where the machine does not insist on it": {
+			given: Wanted{Name: "a-cp-1", Owner: owner, ClusterName: "a", FailureDomain: "row-1", SoftFailureDomain: true},
+			want: bare(func(c *bmov1alpha1.HostClaim) {
+				c.Spec.FailureDomain = "row-1"
+				c.Annotations = map[string]string{"hostclaim.metal3.io/soft-failure-domain": "true"}
+			}),
+		},
+		"asks for image, secrets and power together": {
+			given: Wanted{Name: "a-cp-1", Owner: owner, ClusterName: "a", PoweredOn: true, Deployment: &Deployment{
+				Image:    ImageOf(&infrav1.Image{URL: "http://x/i", Checksum: ptr.To("abc"), ChecksumType: "sha256", DiskFormat: "qcow2"}),
+				UserData: "boot", MetaData: "meta", NetworkData: "net",
+			}},
+			want: bare(func(c *bmov1alpha1.HostClaim) {
+				c.Spec.PoweredOn = true
+				c.Spec.Image = &bmov1alpha1.Image{URL: "http://x/i", Checksum: "abc", ChecksumType: "sha256", DiskFormat: ptr.To("qcow2")}
+				c.Spec.UserData = &corev1.SecretReference{Namespace: "tenant-a", Name: "boot"}
+				c.Spec.MetaData = &corev1.SecretReference{Namespace: "tenant-a", Name: "meta"}
+				c.Spec.NetworkData = &corev1.SecretReference{Namespace: "tenant-a", Name: "net"}
+			}),
+		},
+		"asks for a custom deployment without an image": {
+			given: Wanted{Name: "a-cp-1", Owner: owner, ClusterName: "a", Deployment: &Deployment{
+				Image: ImageOf(nil), CustomDeploy: CustomDeployOf(&infrav1.CustomDeploy{Method: "install_coreos"}),
+			}},
+			want: bare(func(c *bmov1alpha1.HostClaim) {
+				c.Spec.CustomDeploy = &bmov1alpha1.CustomDeploy{Method: "install_coreos"}
+			}),
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, Desired(tc.given)); diff != "" {
+				t.Errorf("claim (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCustomDeployOf(t *testing.T) {
+	if got := CustomDeployOf(nil); got != nil {
+		t.Errorf("no custom deployment became %v", got)
+	}
+}
+
+func TestName(t *testing.T) {
+	long := strings.Repeat("m", 250)
+	tests := map[string]struct{ given, want string }{
+		"is that of the machine":                    {given: "a-cp-1", want: "a-cp-1"},
+		"is kept as long as its facts can be named": {given: long[:243], want: long[:243]},
+		"is cut and hashed beyond that":             {given: long, want: long[:234] + "-" + "6ca616c2"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := Name(tc.given)
+			if len(got) > 243 {
+				t.Errorf("name has %d characters", len(got))
+			}
+			if got != tc.want {
+				t.Errorf("Name is %q, want %q", got, tc.want)
+			}
+		})
+	}
+	if Name(long+"x") == Name(long+"y") {
+		t.Error("two long names share a claim")
+	}
+}
+
+func TestBelongsTo(t *testing.T) {
+	tests := map[string]struct {
+		change func(*bmov1alpha1.HostClaim)
+		want   bool
+	}{
+		"to the machine with the UID in consumerRef": {change: func(*bmov1alpha1.HostClaim) {}, want: true},
+		"whatever the claim is called":               {change: func(c *bmov1alpha1.HostClaim) { c.Name = "x" }, want: true},
+		"whoever owns the claim":                     {change: func(c *bmov1alpha1.HostClaim) { c.OwnerReferences = nil }, want: true},
+		"after a move, by the owner reference": {
+			change: func(c *bmov1alpha1.HostClaim) { c.Spec.ConsumerRef.UID = "before-the-move" }, want: true,
+		},
+		"not to a namesake that came later": {change: func(c *bmov1alpha1.HostClaim) {
+			c.Spec.ConsumerRef.UID, c.OwnerReferences[0].UID = "other", "other"
+		}},
+		"not by the owner reference if consumerRef names another machine": {change: func(c *bmov1alpha1.HostClaim) {
+			c.Spec.ConsumerRef.UID, c.Spec.ConsumerRef.Name = "other", "other"
+		}},
+		"not without owner and UID": {change: func(c *bmov1alpha1.HostClaim) {
+			c.Spec.ConsumerRef.UID, c.OwnerReferences = "other", nil
+		}},
+		"not to nobody":                         {change: func(c *bmov1alpha1.HostClaim) { c.Spec.ConsumerRef = nil }},
+		"not to another kind":                   {change: func(c *bmov1alpha1.HostClaim) { c.Spec.ConsumerRef.Kind = "Pod" }},
+		"not to a machine of another namespace": {change: func(c *bmov1alpha1.HostClaim) { c.Namespace = "tenant-b" }},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := BelongsTo(bare(tc.change), owner); got != tc.want {
+				t.Errorf("BelongsTo is %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestConsumerUID(t *testing.T) {
+	if got := ConsumerUID(bare()); got != "uid-1" {
+		t.Errorf("UID is %q", got)
+	}
+	if got := ConsumerUID(&bmov1alpha1.HostClaim{}); got != "" {
+		t.Errorf("a claim without consumer has UID %q", got)
+	}
+	pod := bare(func(c *bmov1alpha1.HostClaim) { c.Spec.ConsumerRef.Kind = "Pod" })
+	if got := ConsumerUID(pod); got != "" {
+		t.Errorf("a claim of a Pod has UID %q", got)
+	}
+}
+
+func TestUpToDate(t *testing.T) {
+	desired := Desired(Wanted{Name: "a-cp-1", Owner: owner, ClusterName: "a", SoftFailureDomain: true, Selector: &infrav1.HostSelector{
+		MatchExpressions: []infrav1.HostSelectorRequirement{{Key: "gpu", Operator: "exists"}},
+	}})
+	tests := map[string]struct {
+		change func(*bmov1alpha1.HostClaim)
+		want   bool
+	}{
+		"as it was written": {change: func(*bmov1alpha1.HostClaim) {}, want: true},
+		"with more labels, owners and a status": {change: func(c *bmov1alpha1.HostClaim) {
+			c.Labels["more"], c.Annotations["more"] = "yes", "yes"
+			c.OwnerReferences = append(c.OwnerReferences, metav1.OwnerReference{UID: "other"})
+			c.Status.PoweredOn = true
+		}, want: true},
+		"with an empty list for a missing one": {change: func(c *bmov1alpha1.HostClaim) {
+			c.Spec.HostSelector.MatchExpressions[0].Values = nil
+			c.Spec.HostSelector.MatchLabels = map[string]string{}
+		}, want: true},
+		"not with another label":         {change: func(c *bmov1alpha1.HostClaim) { c.Labels["cluster.x-k8s.io/cluster-name"] = "b" }},
+		"not with a hard failure domain": {change: func(c *bmov1alpha1.HostClaim) { c.Annotations = nil }},
+		"not without its owner":          {change: func(c *bmov1alpha1.HostClaim) { c.OwnerReferences = nil }},
+		"not with another consumer":      {change: func(c *bmov1alpha1.HostClaim) { c.Spec.ConsumerRef.UID = "x" }},
+		"not with another selector":      {change: func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.MatchExpressions = nil }},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			current := desired.DeepCopy()
+			tc.change(current)
+			if got := UpToDate(current, desired); got != tc.want {
+				t.Errorf("UpToDate is %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestRepause(t *testing.T) {
+	ours := PauseValue
+	tests := map[string]struct {
+		annotations map[string]string
+		paused      bool
+		value       *string
+		change      bool
+	}{
+		"pauses a claim with its Cluster":          {paused: true, value: &ours, change: true},
+		"pauses it once":                           {annotations: map[string]string{"cluster.x-k8s.io/paused": ours}, paused: true},
+		"leaves the pause of a user as it is":      {annotations: map[string]string{"cluster.x-k8s.io/paused": ""}, paused: true},
+		"unpauses a claim with its Cluster":        {annotations: map[string]string{"cluster.x-k8s.io/paused": ours}, change: true},
+		"does not take back the pause of a user":   {annotations: map[string]string{"cluster.x-k8s.io/paused": ""}},
+		"has nothing to do with an unpaused claim": {},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			value, change := Repause(bare(func(c *bmov1alpha1.HostClaim) { c.Annotations = tc.annotations }), tc.paused)
+			if change != tc.change {
+				t.Errorf("change is %v, want %v", change, tc.change)
+			}
+			if diff := cmp.Diff(tc.value, value); diff != "" {
+				t.Errorf("value (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestKeepChoice(t *testing.T) {
+	chosen := func(c *bmov1alpha1.HostClaim) {
+		c.Spec.FailureDomain = "row-1"
+		c.Spec.HostSelector.MatchLabels = map[string]string{"rack": "a1"}
+	}
+	edited := func(c *bmov1alpha1.HostClaim) {
+		c.Spec.FailureDomain = "row-2"
+		c.Spec.HostSelector = bmov1alpha1.HostSelector{MatchLabels: map[string]string{"rack": "b1"}, InNamespace: "infra"}
+	}
+	host := func(status metav1.ConditionStatus) func(*bmov1alpha1.HostClaim) {
+		return func(c *bmov1alpha1.HostClaim) {
+			c.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: "infra", Name: "host-0"}
+			c.Status.Conditions = []metav1.Condition{{Type: bmov1alpha1.AssociatedCondition, Status: status}}
+		}
+	}
+	tests := map[string]struct {
+		current *bmov1alpha1.HostClaim
+		want    *bmov1alpha1.HostClaim
+	}{
+		"a claim that has its host keeps what it was chosen by":     {bare(chosen, host(metav1.ConditionTrue)), bare(chosen)},
+		"a claim that is being bound asks for what is wanted now":   {bare(chosen, host(metav1.ConditionUnknown)), bare(edited)},
+		"a claim that waits for a host asks for what is wanted now": {bare(chosen), bare(edited)},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			desired := bare(edited)
+			KeepChoice(desired, tt.current)
+			if diff := cmp.Diff(tt.want, desired); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,127 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package claims
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+// Elsewhere is a place for claims in another cluster.
+type Elsewhere struct {
+	// Namespace of the claim.
+	Namespace string
+	// Origin of the machine, by which the claim is found again.
+	Origin string
+}
+
+// Suffixes of the names of secrets that are copied next to a claim.
+const (
+	UserDataSuffix    = "-userdata"
+	MetaDataSuffix    = "-metadata"
+	NetworkDataSuffix = "-networkdata"
+)
+
+// NameElsewhere is the name of a new claim of the machine in another cluster. It
+// differs between machines of one name, which that cluster may see several of.
+func NameElsewhere(machine, origin string) string {
+	const longest = 253 - len(NetworkDataSuffix) - hashLength - 1
+	sum := sha256.Sum256([]byte(origin))
+	return strings.TrimRight(machine[:min(len(machine), longest)], "-.") + "-" + hex.EncodeToString(sum[:])[:hashLength]
+}
+
+// Copy is one secret of a machine that is copied next to its claim.
+type Copy struct {
+	// Source is the name of the machine's secret; empty when it has none.
+	Source string
+	// Suffix ends the name of the copy.
+	Suffix string
+	// Key is the only key of the copy, and SourceKeys are the keys of the source,
+	// of which the first that is there is copied.
+	Key        string
+	SourceKeys []string
+}
+
+// Name of the copy next to the claim of that name; empty without a source.
+func (c Copy) Name(claim string) string {
+	if c.Source == "" {
+		return ""
+	}
+	return claim + c.Suffix
+}
+
+// Copies lists what is copied of the secrets of a machine. The names in it are
+// those of the machine's own secrets.
+func Copies(userData, metaData, networkData string) [3]Copy {
+	return [3]Copy{
+		{Source: userData, Suffix: UserDataSuffix, Key: "userData", SourceKeys: []string{"userData", "value"}},
+		{Source: metaData, Suffix: MetaDataSuffix, Key: "metaData", SourceKeys: []string{"metaData", "value"}},
+		{Source: networkData, Suffix: NetworkDataSuffix, Key: "networkData", SourceKeys: []string{"networkData", "value"}},
+	}
+}
+
+// Value is what is copied of a source. Without one of the keys there is nothing.
+func (c Copy) Value(source map[string][]byte) ([]byte, bool) {
+	for _, key := range c.SourceKeys {
+		if value, found := source[key]; found {
+			return value, true
+		}
+	}
+	return nil, false
+}
+
+// DesiredCopy is the copy with the value, whole. It goes with the claim.
+func (c Copy) DesiredCopy(claim *bmov1alpha1.HostClaim, value []byte) *corev1.Secret {
+	return &corev1.Secret{
+		TypeMeta: metav1.TypeMeta{APIVersion: corev1.SchemeGroupVersion.String(), Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:   claim.Namespace,
+			Name:        c.Name(claim.Name),
+			Labels:      map[string]string{infrav1.OriginKey: claim.Labels[infrav1.OriginKey]},
+			Annotations: map[string]string{infrav1.ContentHashAnnotation: contentHash(claim, value)},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: bmov1alpha1.GroupVersion.String(), Kind: Kind, Name: claim.Name, UID: claim.UID,
+			}},
+		},
+		Type: corev1.SecretTypeOpaque,
+		Data: map[string][]byte{c.Key: value},
+	}
+}
+
+// CopyOf says that the object is a copy of ours next to the claim.
+func CopyOf(o metav1.Object, claim *bmov1alpha1.HostClaim) bool {
+	for _, owner := range o.GetOwnerReferences() {
+		if owner.UID == claim.UID {
+			return o.GetLabels()[infrav1.OriginKey] == claim.Labels[infrav1.OriginKey]
+		}
+	}
+	return false
+}
+
+// contentHash tells two contents apart without a look at them. The UID of the
+// claim keeps those who know the hash of one content from knowing it elsewhere.
+func contentHash(claim *bmov1alpha1.HostClaim, value []byte) string {
+	sum := sha256.Sum256(append([]byte(claim.UID+"\x00"), value...))
+	return hex.EncodeToString(sum[:])
+}

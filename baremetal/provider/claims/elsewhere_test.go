@@ -1,0 +1,129 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package claims
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+// TestDesiredElsewhere shows what differs for a claim that is not in the cluster of
+// its machine.
+func TestDesiredElsewhere(t *testing.T) {
+	got := Desired(Wanted{
+		Name: "m-0", Owner: owner, ClusterName: "a", Elsewhere: &Elsewhere{Namespace: "infra-a", Origin: "o-1"},
+		Deployment: &Deployment{UserData: "m-0-userdata"},
+	})
+	want := bare(func(c *bmov1alpha1.HostClaim) {
+		c.Namespace, c.Name, c.OwnerReferences = "infra-a", "m-0", nil
+		c.Labels[infrav1.OriginKey] = "o-1"
+		c.Spec.ConsumerRef.Namespace = ""
+		c.Spec.UserData = &corev1.SecretReference{Namespace: "infra-a", Name: "m-0-userdata"}
+	})
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("claim (-want +got):\n%s", diff)
+	}
+	if !UpToDate(got, got) {
+		t.Error("the claim is not what it should be")
+	}
+	unlabeled := got.DeepCopy()
+	delete(unlabeled.Labels, infrav1.OriginKey)
+	if UpToDate(unlabeled, got) {
+		t.Error("a claim that has lost its origin counts as up to date")
+	}
+}
+
+func TestNameElsewhere(t *testing.T) {
+	if a, b := NameElsewhere("m-1", "o-1"), NameElsewhere("m-1", "o-2"); a == b || !strings.HasPrefix(a, "m-1-") {
+		t.Errorf("machines of one name have claims %s and %s", a, b)
+	}
+	if got := NameElsewhere("m-1", "o-1"); got != "m-1-5cbdcb74" {
+		t.Errorf("the name has become %s, under which no claim is found again", got)
+	}
+	for _, machine := range []string{"m", strings.Repeat("m", 253), strings.Repeat("m.", 126) + "m", strings.Repeat("m", 231) + ".mm"} {
+		for _, suffix := range []string{"", infrav1.HardwareDataSuffix, UserDataSuffix, MetaDataSuffix, NetworkDataSuffix} {
+			name := NameElsewhere(machine, "o-1") + suffix
+			if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
+				t.Errorf("%s: %v", name, problems)
+			}
+		}
+	}
+}
+
+func TestCopies(t *testing.T) {
+	claim := &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "infra-a", Name: "m-0", UID: "claim-uid", Labels: map[string]string{infrav1.OriginKey: "o-1"},
+	}}
+	copies := Copies("boot", "", "net")
+	var names []string
+	for _, c := range copies {
+		names = append(names, c.Name("m-0"))
+	}
+	if diff := cmp.Diff([]string{"m-0-userdata", "", "m-0-networkdata"}, names); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+	for name, tc := range map[string]struct {
+		source map[string][]byte
+		want   string
+		found  bool
+	}{
+		"the key of bootstrap providers":       {map[string][]byte{"value": []byte("v"), "format": []byte("cloud-config")}, "v", true},
+		"the key of baremetal-operator wins":   {map[string][]byte{"value": []byte("v"), "userData": []byte("u")}, "u", true},
+		"an empty value is a value":            {map[string][]byte{"userData": {}}, "", true},
+		"nothing is copied without either key": {map[string][]byte{"token": []byte("secret")}, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got, found := copies[0].Value(tc.source); string(got) != tc.want || found != tc.found {
+				t.Errorf("value %q, found %v", got, found)
+			}
+		})
+	}
+	got := copies[0].DesiredCopy(claim, []byte("content"))
+	hash := got.Annotations[infrav1.ContentHashAnnotation]
+	want := &corev1.Secret{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "infra-a", Name: "m-0-userdata",
+			Labels:          map[string]string{infrav1.OriginKey: "o-1"},
+			Annotations:     map[string]string{infrav1.ContentHashAnnotation: hash},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "metal3.io/v1alpha1", Kind: "HostClaim", Name: "m-0", UID: "claim-uid"}},
+		},
+		Type: "Opaque", Data: map[string][]byte{"userData": []byte("content")},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("copy (-want +got):\n%s", diff)
+	}
+	if other := copies[0].DesiredCopy(claim, []byte("other")); len(hash) != 64 || other.Annotations[infrav1.ContentHashAnnotation] == hash {
+		t.Errorf("hash %q does not tell contents apart", hash)
+	}
+	if !CopyOf(got, claim) {
+		t.Error("the copy is not known again")
+	}
+	foreign, orphan := got.DeepCopy(), got.DeepCopy()
+	foreign.Labels, orphan.OwnerReferences = nil, nil
+	if CopyOf(foreign, claim) || CopyOf(orphan, claim) {
+		t.Error("a secret without label or owner is taken for a copy")
+	}
+}

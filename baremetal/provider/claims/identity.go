@@ -1,0 +1,128 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package claims
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"reflect"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+const (
+	// Kind is the kind of a HostClaim.
+	Kind = "HostClaim"
+	// MachineKind is the kind of the consumers of our claims.
+	MachineKind = "Metal3Machine"
+
+	// maxNameLength leaves room for the suffix of the published HardwareData.
+	maxNameLength = 253 - len(infrav1.HardwareDataSuffix)
+	// hashLength is the number of hex digits that keep two cut names apart.
+	hashLength = 8
+)
+
+// Owner identifies a Metal3Machine.
+type Owner struct {
+	// Namespace and Name of the Metal3Machine.
+	Namespace, Name string
+	// UID of the Metal3Machine. A namesake that came later is somebody else.
+	UID types.UID
+}
+
+// Name returns the name of a new claim of the machine: the machine's own name,
+// cut and made unique by a hash where it is too long.
+func Name(machine string) string {
+	if len(machine) <= maxNameLength {
+		return machine
+	}
+	sum := sha256.Sum256([]byte(machine))
+	return machine[:maxNameLength-hashLength-1] + "-" + hex.EncodeToString(sum[:])[:hashLength]
+}
+
+// BelongsTo says whether the claim is that of the machine. The UID in the
+// consumerRef decides. A claim that clusterctl moved still carries the UID that
+// the machine had before; there the owner reference, which clusterctl mends,
+// stands in for it.
+func BelongsTo(claim *bmov1alpha1.HostClaim, owner Owner) bool {
+	ref := claim.Spec.ConsumerRef
+	if ref == nil || claim.Namespace != owner.Namespace || ref.Kind != MachineKind {
+		return false
+	}
+	if ref.UID == owner.UID {
+		return true
+	}
+	controller := metav1.GetControllerOfNoCopy(claim)
+	return controller != nil && controller.UID == owner.UID &&
+		ref.Name == owner.Name && ref.Namespace == owner.Namespace
+}
+
+// ConsumerUID returns the UID of the Metal3Machine that the claim names as its
+// consumer; empty when it names none. It is the value of the field index.
+func ConsumerUID(claim *bmov1alpha1.HostClaim) types.UID {
+	if ref := claim.Spec.ConsumerRef; ref != nil && ref.Kind == MachineKind {
+		return ref.UID
+	}
+	return ""
+}
+
+func (o Owner) reference() metav1.OwnerReference {
+	return metav1.OwnerReference{
+		APIVersion: infrav1.GroupVersion.String(),
+		Kind:       MachineKind,
+		Name:       o.Name,
+		UID:        o.UID,
+		Controller: ptr.To(true),
+	}
+}
+
+func (o Owner) consumer() *corev1.ObjectReference {
+	return &corev1.ObjectReference{
+		APIVersion: infrav1.GroupVersion.String(),
+		Kind:       MachineKind,
+		Namespace:  o.Namespace,
+		Name:       o.Name,
+		UID:        o.UID,
+	}
+}
+
+// equalSpecs compares two claims, taking an empty map or list for a missing one.
+func equalSpecs(a, b bmov1alpha1.HostClaimSpec) bool {
+	return reflect.DeepEqual(normalized(a), normalized(b))
+}
+
+func normalized(spec bmov1alpha1.HostClaimSpec) bmov1alpha1.HostClaimSpec {
+	out := *spec.DeepCopy()
+	if len(out.HostSelector.MatchLabels) == 0 {
+		out.HostSelector.MatchLabels = nil
+	}
+	if len(out.HostSelector.MatchExpressions) == 0 {
+		out.HostSelector.MatchExpressions = nil
+	}
+	for i := range out.HostSelector.MatchExpressions {
+		if len(out.HostSelector.MatchExpressions[i].Values) == 0 {
+			out.HostSelector.MatchExpressions[i].Values = nil
+		}
+	}
+	return out
+}

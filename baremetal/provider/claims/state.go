@@ -1,0 +1,181 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package claims
+
+import (
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+// Phase is how far a claim has come, seen from its machine.
+type Phase string
+
+const (
+	// Absent means that the machine has no claim. It is the zero value.
+	Absent Phase = ""
+	// Unbound means that no host has answered the claim yet.
+	Unbound Phase = "Unbound"
+	// Bound means that a host belongs to the claim and does not run what the
+	// claim asks for, be it that the claim asks for nothing yet.
+	Bound Phase = "Bound"
+	// Provisioned means that the host runs what the claim asks for.
+	Provisioned Phase = "Provisioned"
+	// Failed means that a host belongs to the claim, but what the claim asks
+	// for cannot be done; its explanation says why.
+	Failed Phase = "Failed"
+	// Lost means that the host does not exist any more.
+	Lost Phase = "Lost"
+)
+
+// State is a claim as its machine sees it.
+type State struct {
+	// Phase is how far the claim has come.
+	Phase Phase
+	// Name of the claim; empty when it is Absent.
+	Name string
+	// Deleting says that the claim has been deleted and its host is on the way
+	// back to the pool.
+	Deleting bool
+	// Reason and Message are the claim's own explanation of its phase, empty
+	// when it has given none. They fit into a condition, whoever wrote them.
+	Reason, Message string
+	// FactsReason and FactsMessage are the claim's own explanation why the facts
+	// of its host are not published; empty when they are, or when it gives none.
+	FactsReason, FactsMessage string
+	// HostNamespace and HostName name the bound host; empty when there is none.
+	HostNamespace, HostName string
+	// Deployment is what the claim asks for so far; nil when it asks for nothing.
+	Deployment *Deployment
+	// PoweredOn is the power state that the claim asks for.
+	PoweredOn bool
+}
+
+// HasHost says whether a host belongs to the claim and still exists.
+func (s State) HasHost() bool {
+	return s.Phase == Bound || s.Phase == Provisioned || s.Phase == Failed
+}
+
+// Read says what a claim, nil when there is none, means for its machine.
+func Read(claim *bmov1alpha1.HostClaim) State {
+	if claim == nil {
+		return State{Phase: Absent}
+	}
+	s := State{
+		Phase:      phase(claim),
+		Name:       claim.Name[:min(len(claim.Name), longestName)],
+		Deleting:   !claim.DeletionTimestamp.IsZero(),
+		Deployment: deployment(claim.Spec),
+		PoweredOn:  claim.Spec.PoweredOn,
+	}
+	if s.HasHost() {
+		s.HostNamespace, s.HostName = claim.Status.BareMetalHost.Namespace, claim.Status.BareMetalHost.Name
+		if c := condition(claim, infrav1.HardwareDataPublishedCondition); c.Status == metav1.ConditionFalse {
+			s.FactsReason, s.FactsMessage = usableReason(c.Reason), usableMessage(c.Message)
+		}
+	}
+	s.Reason, s.Message = explanation(claim, s.Phase)
+	return s
+}
+
+func phase(claim *bmov1alpha1.HostClaim) Phase {
+	associated := condition(claim, bmov1alpha1.AssociatedCondition)
+	switch {
+	case associated.Reason == bmov1alpha1.MissingBareMetalHostReason && associated.Status != metav1.ConditionTrue:
+		return Lost
+	case associated.Status != metav1.ConditionTrue || claim.Status.BareMetalHost == nil || !named(claim.Status.BareMetalHost):
+		return Unbound
+	case provisioned(claim):
+		return Provisioned
+	case refused(claim):
+		return Failed
+	default:
+		return Bound
+	}
+}
+
+// provisioned believes the condition only for what the claim asks for now.
+func provisioned(claim *bmov1alpha1.HostClaim) bool {
+	c := condition(claim, bmov1alpha1.ProvisionedCondition)
+	return c.Status == metav1.ConditionTrue && current(claim, c) && deployment(claim.Spec) != nil
+}
+
+// refused says that what the claim asks for now cannot be brought to its host.
+func refused(claim *bmov1alpha1.HostClaim) bool {
+	c := condition(claim, bmov1alpha1.SynchronizedCondition)
+	return c.Status == metav1.ConditionFalse && current(claim, c)
+}
+
+// current says that the condition is about the spec as it is now. A writer that
+// does not say which spec it means is taken at its word.
+func current(claim *bmov1alpha1.HostClaim, c metav1.Condition) bool {
+	return c.ObservedGeneration == 0 || c.ObservedGeneration == claim.Generation
+}
+
+// explanation picks the condition that tells why the claim is in its phase.
+func explanation(claim *bmov1alpha1.HostClaim, p Phase) (reason, message string) {
+	var types []string
+	switch p {
+	case Unbound, Lost:
+		types = []string{bmov1alpha1.AssociatedCondition}
+	case Failed, Bound:
+		types = []string{bmov1alpha1.SynchronizedCondition, bmov1alpha1.ProvisionedCondition, bmov1alpha1.ReadyCondition}
+	case Absent, Provisioned:
+	}
+	if host := claim.Status.BareMetalHost; p == Unbound && host != nil && !named(host) {
+		return infrav1.InvalidHostClaimStatusReason, unnamedHost
+	}
+	for _, t := range types {
+		if c := condition(claim, t); c.Type != "" && c.Status != metav1.ConditionTrue {
+			return usableReason(c.Reason), usableMessage(c.Message)
+		}
+	}
+	return "", ""
+}
+
+// condition returns the zero value for a condition that is not there.
+func condition(claim *bmov1alpha1.HostClaim, conditionType string) metav1.Condition {
+	if c := meta.FindStatusCondition(claim.Status.Conditions, conditionType); c != nil {
+		return *c
+	}
+	return metav1.Condition{}
+}
+
+// deployment reads back what Desired wrote. References to secrets of other
+// namespaces are not ours and are dropped with the next write.
+func deployment(spec bmov1alpha1.HostClaimSpec) *Deployment {
+	if spec.Image == nil && spec.CustomDeploy == nil {
+		return nil
+	}
+	return &Deployment{
+		Image:        spec.Image,
+		CustomDeploy: spec.CustomDeploy,
+		UserData:     secretName(spec.UserData),
+		MetaData:     secretName(spec.MetaData),
+		NetworkData:  secretName(spec.NetworkData),
+	}
+}
+
+func secretName(ref *corev1.SecretReference) string {
+	if ref == nil {
+		return ""
+	}
+	return ref.Name
+}

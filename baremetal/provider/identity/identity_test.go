@@ -1,0 +1,243 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package identity
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+)
+
+var (
+	owner  = claims.Owner{Namespace: "tenant-a", Name: "m-1", UID: "uid-1"}
+	ref    = Ref{Namespace: "tenant-a", Secret: "hosts", Context: "x"}
+	target = Target{Server: "https://hosts.example:6443", CAHash: "ca", Namespace: "a"}
+)
+
+const origin = "0f0e8d5a-0000-4000-8000-000000000001"
+
+func recorded(change ...func(*Record)) Record {
+	r := NewRecord(owner, ref, target, origin)
+	for _, f := range change {
+		f(&r)
+	}
+	return r
+}
+
+// without is the record as its annotation would be without a field.
+func without(t *testing.T, field string) map[string]string {
+	t.Helper()
+	annotations := recorded().Annotations()
+	var fields map[string]any
+	if err := json.Unmarshal([]byte(annotations[infrav1.EffectiveIdentityAnnotation]), &fields); err != nil {
+		t.Fatal(err)
+	}
+	if _, found := fields[field]; !found {
+		t.Fatalf("no field %s in %v", field, fields)
+	}
+	delete(fields, field)
+	text, err := json.Marshal(fields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	annotations[infrav1.EffectiveIdentityAnnotation] = string(text)
+	return annotations
+}
+
+func TestRead(t *testing.T) {
+	moved := owner
+	moved.UID = "uid-2"
+	renamed, elsewhere := owner, owner
+	renamed.Name, elsewhere.Namespace = "m-2", "tenant-b"
+	tests := map[string]struct {
+		owner       claims.Owner
+		annotations map[string]string
+		want        bool
+		problem     string
+	}{
+		"a machine that never wrote elsewhere has none":        {owner: owner},
+		"what was written is read":                             {owner: owner, annotations: recorded().Annotations(), want: true},
+		"a machine that was moved has it still":                {owner: moved, annotations: recorded().Annotations(), want: true},
+		"a copy under another name has none":                   {owner: renamed, annotations: recorded().Annotations()},
+		"a copy in another namespace has none":                 {owner: elsewhere, annotations: recorded().Annotations()},
+		"an origin alone, from a template, is none":            {owner: owner, annotations: map[string]string{infrav1.OriginKey: origin}},
+		"what cannot be read is no reason to think of nothing": {owner: owner, annotations: map[string]string{infrav1.EffectiveIdentityAnnotation: "{"}, problem: "InvalidEffectiveIdentity"},
+		"a record without a server is none to act on":          {owner: owner, annotations: without(t, "server"), problem: "InvalidEffectiveIdentity"},
+		"a record without a namespace is none to act on":       {owner: owner, annotations: without(t, "namespace"), problem: "InvalidEffectiveIdentity"},
+		"a record without an origin is none to act on":         {owner: owner, annotations: without(t, "origin"), problem: "InvalidEffectiveIdentity"},
+		"a record without its machine is none to act on":       {owner: owner, annotations: without(t, "machine"), problem: "InvalidEffectiveIdentity"},
+		"a record without a UID is none to act on":             {owner: owner, annotations: without(t, "uid"), problem: "InvalidEffectiveIdentity"},
+		"a record without a secret is none to act on":          {owner: owner, annotations: without(t, "secret"), problem: "InvalidEffectiveIdentity"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, found, problem := Read(tc.owner, tc.annotations)
+			if found != tc.want || (problem != nil) != (tc.problem != "") {
+				t.Fatalf("found %v, problem %v", found, problem)
+			}
+			if problem != nil && (problem.Reason != tc.problem || !strings.Contains(problem.Error(), infrav1.EffectiveIdentityAnnotation)) {
+				t.Errorf("problem is %v", problem)
+			}
+			if diff := cmp.Diff(recorded(), got); found && diff != "" {
+				t.Errorf("record (-want +got):\n%s", diff)
+			}
+		})
+	}
+	if got := recorded().Annotations()[infrav1.OriginKey]; got != origin {
+		t.Errorf("origin is %q", got)
+	}
+}
+
+func TestResolve(t *testing.T) {
+	named := func(name string) *infrav1.IdentityReference {
+		return &infrav1.IdentityReference{Name: name, Context: "x"}
+	}
+	record := recorded()
+	tests := map[string]struct {
+		record *Record
+		given  Wishes
+		want   Answer
+		kept   bool
+	}{
+		"without a reference the claim is at home":                 {want: Answer{}},
+		"the Metal3Cluster's counts for machines without one":      {given: Wishes{Cluster: named("c")}, want: Answer{Remote: true, Ref: Ref{"tenant-a", "c", "x"}}},
+		"the machine's own wins":                                   {given: Wishes{Machine: named("m"), Cluster: named("c")}, want: Answer{Remote: true, Ref: Ref{"tenant-a", "m", "x"}}},
+		"a machine that has a host at home keeps it":               {given: Wishes{Machine: named("m"), Settled: true}, want: Answer{}},
+		"what was recorded stays in effect":                        {record: &record, given: Wishes{Machine: named("hosts")}, want: Answer{Remote: true, Ref: ref}},
+		"what was recorded wins over what is asked for now":        {record: &record, given: Wishes{Machine: named("m")}, want: Answer{Remote: true, Ref: ref}, kept: true},
+		"what was recorded needs no Metal3Cluster":                 {record: &record, want: Answer{Remote: true, Ref: ref}, kept: true},
+		"another context is another identity":                      {record: &record, given: Wishes{Cluster: &infrav1.IdentityReference{Name: "hosts"}}, want: Answer{Remote: true, Ref: ref}, kept: true},
+		"what was recorded counts though a claim at home is found": {record: &record, given: Wishes{Cluster: named("hosts"), Settled: true}, want: Answer{Remote: true, Ref: ref}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := Resolve("tenant-a", tc.record, tc.given)
+			if (got.Note != "") != tc.kept || tc.kept && !strings.Contains(got.Note, "hosts") {
+				t.Errorf("note is %q", got.Note)
+			}
+			got.Note = ""
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("answer (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestFollow(t *testing.T) {
+	at := func(server, ca, namespace string) Target {
+		return Target{Server: server, CAHash: ca, Namespace: namespace}
+	}
+	const here = "https://hosts.example:6443"
+	tests := map[string]struct {
+		now       Target
+		confirmed string
+		moved     bool
+	}{
+		"the same place": {now: target},
+		"other authorities at the same place are rotation":  {now: at(here, "other", "a")},
+		"the authorities of the system are rotation too":    {now: at(here, "", "a")},
+		"another spelling is the same place":                {now: at("HTTPS://Hosts.Example:6443/", "ca", "a")},
+		"another namespace is another place":                {now: at(here, "ca", "b"), moved: true},
+		"another server is another place":                   {now: at("https://other.example:6443", "ca", "a"), moved: true},
+		"another port is another place":                     {now: at("https://hosts.example", "ca", "a"), moved: true},
+		"another path is another place":                     {now: at(here+"/k8s/clusters/1", "ca", "a"), moved: true},
+		"what is confirmed counts":                          {now: at("https://other.example/", "ca", "b"), confirmed: "https://other.example/b"},
+		"what was confirmed for another place does not":     {now: at("https://other.example", "ca", "b"), confirmed: "https://other.example/a", moved: true},
+		"what was confirmed for another server does not":    {now: at("https://third.example", "ca", "b"), confirmed: "https://other.example/b", moved: true},
+		"a word is no confirmation":                         {now: at("https://other.example", "ca", "b"), confirmed: "true", moved: true},
+		"a confirmation of where it is already is harmless": {now: target, confirmed: here + "/a"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, problem := recorded().Follow(tc.now, tc.confirmed)
+			if (problem != nil) != tc.moved {
+				t.Fatalf("problem is %v", problem)
+			}
+			want := recorded(func(r *Record) {
+				if !tc.moved {
+					r.Target = tc.now
+				}
+			})
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("record (-want +got):\n%s", diff)
+			}
+			if problem == nil {
+				return
+			}
+			for _, part := range []string{"hosts", here + "/a", tc.now.Place(), infrav1.ConfirmIdentityMoveAnnotation} {
+				if problem.Reason != "IdentityMoved" || !strings.Contains(problem.Message, part) {
+					t.Errorf("%v does not say %q", problem, part)
+				}
+			}
+			if _, again := recorded().Follow(tc.now, tc.now.Place()); again != nil {
+				t.Errorf("what the message asks for does not help: %v", again)
+			}
+		})
+	}
+	if a, b := canonical("https://a.example:443"), canonical("https://a.example"); a != b {
+		t.Errorf("%s differs from %s", a, b)
+	}
+	if got := canonical("no address"); got != "no address" {
+		t.Errorf("no address became %q", got)
+	}
+}
+
+func TestStandingOf(t *testing.T) {
+	claim := func(origin string, consumer types.UID) *bmov1alpha1.HostClaim {
+		c := &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{infrav1.OriginKey: origin}}}
+		if consumer != "" {
+			c.Spec.ConsumerRef = &corev1.ObjectReference{Kind: "Metal3Machine", Name: "m-1", UID: consumer}
+		}
+		return c
+	}
+	moved := recorded(func(r *Record) { r.UID = "uid-before" })
+	tests := map[string]struct {
+		claim  *bmov1alpha1.HostClaim
+		record Record
+		want   Standing
+	}{
+		"a claim that names the machine is its own":                  {claim(origin, "uid-1"), recorded(), Ours},
+		"a claim of another origin is foreign":                       {claim("other", "uid-1"), recorded(), Foreign},
+		"a claim without an origin is foreign":                       {claim("", ""), recorded(), Foreign},
+		"nothing belongs to a machine without an origin":             {claim("", "uid-1"), Record{}, Foreign},
+		"a machine that was moved inherits its claim":                {claim(origin, "uid-before"), moved, Inherited},
+		"a machine that was moved twice inherits its claim":          {claim(origin, "uid-third"), moved, Inherited},
+		"a claim that was taken over already is its own":             {claim(origin, "uid-1"), moved, Ours},
+		"a machine does not take back what its copy has":             {claim(origin, "uid-copy"), recorded(), TakenOver},
+		"a claim that names nobody waits for the one that was moved": {claim(origin, ""), moved, Inherited},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := StandingOf(tc.claim, owner, tc.record)
+			if got != tc.want {
+				t.Errorf("standing is %v, want %v", got, tc.want)
+			}
+			if held := tc.want == Ours || tc.want == Inherited; got.Held() != held {
+				t.Errorf("held is %v", got.Held())
+			}
+		})
+	}
+}

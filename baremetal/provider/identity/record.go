@@ -1,0 +1,97 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package identity
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+)
+
+// Record is what stands on a machine about the cluster that holds its claim. It
+// is written before the first write to that cluster, so that the claim can be
+// found and deleted whatever becomes of Metal3Cluster and status.
+type Record struct {
+	// Secret and Context are the credentials in effect. The Secret is one of the
+	// machine's namespace.
+	Secret  string `json:"secret"`
+	Context string `json:"context,omitempty"`
+	// Target is where they led.
+	Target
+	// Origin is the random UUID that the claim carries.
+	Origin string `json:"origin"`
+	// Machine is <namespace>/<name> of the machine that the record was made for. A
+	// record that was copied along with a manifest names another one.
+	Machine string `json:"machine"`
+	// UID is that of the machine when it last made or took over the claim. A
+	// machine that was moved or restored has another one.
+	UID types.UID `json:"uid"`
+}
+
+// NewRecord is the record of a machine that has none yet.
+func NewRecord(owner claims.Owner, ref Ref, target Target, origin string) Record {
+	return Record{
+		Secret: ref.Secret, Context: ref.Context, Target: target,
+		Origin: origin, Machine: nameOf(owner), UID: owner.UID,
+	}
+}
+
+// Read returns the record among the annotations of a machine, and whether there
+// is one. One that was made for another machine is none: two machines must never
+// share a claim. One that cannot be read is a problem, since nobody knows then
+// whether there is a claim.
+func Read(owner claims.Owner, annotations map[string]string) (Record, bool, *Problem) {
+	text, found := annotations[infrav1.EffectiveIdentityAnnotation]
+	if !found {
+		return Record{}, false, nil
+	}
+	var r Record
+	if err := json.Unmarshal([]byte(text), &r); err != nil || !r.complete() {
+		return Record{}, false, &Problem{
+			Reason: infrav1.InvalidEffectiveIdentityReason,
+			Message: fmt.Sprintf("Annotation %s cannot be understood: put back what the provider has written, "+
+				"or remove it if this machine never had a HostClaim in another cluster", infrav1.EffectiveIdentityAnnotation),
+		}
+	}
+	return r, r.Machine == nameOf(owner), nil
+}
+
+func (r Record) complete() bool {
+	return r.Secret != "" && r.Server != "" && r.Namespace != "" && r.Origin != "" && r.Machine != "" && r.UID != ""
+}
+
+// Annotations are what the record looks like on its machine.
+func (r Record) Annotations() map[string]string {
+	text, err := json.Marshal(r) //nolint:gosec // the name of a Secret, not its content
+	if err != nil {              // a struct of strings
+		panic(err)
+	}
+	return map[string]string{infrav1.EffectiveIdentityAnnotation: string(text), infrav1.OriginKey: r.Origin}
+}
+
+// Ref is the reference to the credentials, for a machine of the namespace.
+func (r Record) Ref(namespace string) Ref {
+	return Ref{Namespace: namespace, Secret: r.Secret, Context: r.Context}
+}
+
+func nameOf(owner claims.Owner) string {
+	return owner.Namespace + "/" + owner.Name
+}

@@ -1,0 +1,233 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package machines
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/nodematch"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/providerid"
+)
+
+// wantsData asks for metadata and network data and waits for their secrets. A
+// secret that the spec names is used instead of a rendered one.
+func wantsData(o Observed, p *Plan) bool {
+	spec := o.Machine.Spec
+	if d := o.Claim.Deployment; d != nil {
+		p.Secrets = ownSecrets(o, *d)
+		p.achieve(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.AssociateMetal3MachineMetaDataSuccessReason)
+		p.achieve(infrav1.Metal3DataReadyCondition, whoseSecrets(spec, p.Secrets))
+		return false
+	}
+	if foreign := foreignSecret(o.Machine.Owner.Namespace, spec.MetaData, spec.NetworkData); foreign != "" {
+		p.wait(infrav1.Metal3DataReadyCondition, infrav1.InvalidConfigurationReason, foreign)
+		return true
+	}
+	if waits := wantsTemplate(o, p); waits {
+		return true
+	}
+	p.Secrets.MetaData = firstName(spec.MetaData, o.Data.MetaData)
+	p.Secrets.NetworkData = firstName(spec.NetworkData, o.Data.NetworkData)
+	if waits := namesServer(o, p); waits {
+		return true
+	}
+	p.achieve(infrav1.Metal3DataReadyCondition, whoseSecrets(spec, p.Secrets))
+	return false
+}
+
+// ownSecrets are the machine's own secrets behind those that the claim names. Next
+// to a claim in another cluster lie copies; what the copies were made of follows
+// from the spec, as long as it is there.
+func ownSecrets(o Observed, d claims.Deployment) Secrets {
+	if o.Elsewhere == nil {
+		return Secrets{UserData: d.UserData, MetaData: d.MetaData, NetworkData: d.NetworkData}
+	}
+	rendered := o.Data.MetaData
+	if !usesTemplate(o.Machine.Spec) {
+		rendered = o.Name.Secret
+	}
+	source := func(copied, name string) string {
+		if copied == "" {
+			return ""
+		}
+		return name
+	}
+	return Secrets{
+		UserData:    source(d.UserData, o.Machine.Bootstrap.Secret),
+		MetaData:    source(d.MetaData, firstName(o.Machine.Spec.MetaData, rendered)),
+		NetworkData: source(d.NetworkData, firstName(o.Machine.Spec.NetworkData, o.Data.NetworkData)),
+	}
+}
+
+// whoseSecrets is the reason that says whether any of the secrets is ours.
+func whoseSecrets(spec infrav1.Metal3MachineSpec, secrets Secrets) string {
+	if usesTemplate(spec) || secrets.MetaData != firstName(spec.MetaData, "") {
+		return infrav1.Metal3DataSecretsReadyReason
+	}
+	return infrav1.SecretsSetExternallyReason
+}
+
+// wantsTemplate asks for the Metal3DataClaim, if the machine has a template.
+func wantsTemplate(o Observed, p *Plan) bool {
+	ref := o.Machine.Spec.DataTemplate
+	switch {
+	case !usesTemplate(o.Machine.Spec):
+		p.achieve(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.AssociateMetal3MachineMetaDataSuccessReason)
+		return false
+	case ref.Namespace != "" && ref.Namespace != o.Machine.Owner.Namespace:
+		p.wait(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.InvalidConfigurationReason, fmt.Sprintf(
+			"spec.dataTemplate.namespace is %q: only templates of namespace %q can be used", ref.Namespace, o.Machine.Owner.Namespace))
+		return true
+	case o.Data.NameTaken:
+		p.wait(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.AssociateMetal3MachineMetaDataFailedReason, fmt.Sprintf(
+			"Metal3DataClaim %q belongs to something else: delete it, or give the Machine another name", o.Machine.Owner.Name))
+		return true
+	}
+	p.Data = &DataRequest{Template: ref.Name}
+	if o.Data.ClaimExists {
+		p.achieve(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.AssociateMetal3MachineMetaDataSuccessReason)
+	}
+	if o.Data.Ready {
+		return false
+	}
+	w := Wait{
+		Condition: infrav1.Metal3DataReadyCondition,
+		Reason:    infrav1.WaitingForMetal3DataReason,
+		Message:   fmt.Sprintf("Waiting for the data of Metal3DataTemplate %q to be rendered", ref.Name),
+	}
+	if o.Data.Message != "" {
+		w.Message = o.Data.Message
+	}
+	if o.Data.Reason != "" {
+		w.Reason = o.Data.Reason
+	}
+	p.Waits = append(p.Waits, w)
+	return true
+}
+
+// deploysImage puts image, secrets and power on the claim in one write, and
+// waits until the host runs them.
+func deploysImage(o Observed, p *Plan) bool {
+	named := p.Secrets
+	if o.Elsewhere != nil {
+		copies := claims.Copies(named.UserData, named.MetaData, named.NetworkData)
+		p.Copies = copies[:]
+		named = Secrets{copies[0].Name(p.Claim.Name), copies[1].Name(p.Claim.Name), copies[2].Name(p.Claim.Name)}
+	}
+	if !o.started() {
+		p.Claim.Deployment = &claims.Deployment{
+			Image:        claims.ImageOf(o.Machine.Spec.Image),
+			CustomDeploy: claims.CustomDeployOf(o.Machine.Spec.CustomDeploy),
+			UserData:     named.UserData,
+			MetaData:     named.MetaData,
+			NetworkData:  named.NetworkData,
+		}
+		p.Claim.PoweredOn = true
+	}
+	if o.Claim.Phase == claims.Provisioned {
+		p.achieve(infrav1.HostClaimReadyCondition, infrav1.ProvisionedReason)
+		return false
+	}
+	w := Wait{
+		Condition: infrav1.HostClaimReadyCondition, Reason: infrav1.ProvisioningReason,
+		Message: "Waiting for the host to be provisioned",
+	}
+	if o.Claim.Phase == claims.Failed {
+		w.Reason = o.Claim.Reason
+	}
+	if o.Claim.Message != "" && o.Claim.Deployment != nil {
+		w.Message = o.Claim.Message
+	}
+	p.Waits = append(p.Waits, w)
+	// A machine that has been provisioned once still looks after its Node.
+	return !o.established()
+}
+
+// joinsCluster names machine and Node. The machine counts as provisioned before
+// its Node is known: it is Cluster API that waits for the Node.
+func joinsCluster(o Observed, p *Plan) bool {
+	if p.ProviderID == "" {
+		p.ProviderID = providerid.ID{
+			Namespace: o.Machine.Owner.Namespace,
+			Host:      o.Claim.HostName,
+			Machine:   o.Machine.Owner.Name,
+		}.String()
+	}
+	p.Provisioned = p.Provisioned || o.Claim.Phase == claims.Provisioned
+	p.NodePatch = nodePatch(o, p.ProviderID)
+	switch o.Node.Kind {
+	case nodematch.Unknown:
+		p.wait(infrav1.KubernetesNodeReadyCondition, infrav1.WorkloadClusterUnreachableReason,
+			"Waiting for a connection to the workload cluster")
+	case nodematch.None:
+		p.wait(infrav1.KubernetesNodeReadyCondition, infrav1.WaitingForNodeReason,
+			"Waiting for a Node with this provider ID, or with the label "+infrav1.NodeUUIDLabel+" that names the host")
+	case nodematch.Ambiguous:
+		p.wait(infrav1.KubernetesNodeReadyCondition, infrav1.NodeAmbiguousReason,
+			"Several Nodes claim to run on this host: delete those that do not")
+	case nodematch.Taken:
+		p.wait(infrav1.KubernetesNodeReadyCondition, infrav1.NodeTakenReason, fmt.Sprintf(
+			"Node %q runs on this host and carries another provider ID: delete the Node so that it registers anew", o.Node.Node.Name))
+	case nodematch.ByProviderID, nodematch.ByHostUID, nodematch.ByHostname:
+		p.achieve(infrav1.KubernetesNodeReadyCondition, infrav1.NodeFoundReason)
+	}
+	return false
+}
+
+// nodePatch is nil when the Node lacks nothing, or somebody else sees to it.
+func nodePatch(o Observed, providerID string) *NodePatch {
+	if !o.Node.Found() || o.Machine.CloudProvider {
+		return nil
+	}
+	patch := NodePatch{Node: o.Node.Node.Name}
+	if o.Node.Node.ProviderID == "" {
+		patch.ProviderID = providerID
+	}
+	if o.Node.Node.HostUID == "" {
+		patch.HostUID = o.HostUID
+	}
+	if patch.ProviderID == "" && patch.HostUID == "" {
+		return nil
+	}
+	return &patch
+}
+
+func usesTemplate(spec infrav1.Metal3MachineSpec) bool {
+	return spec.DataTemplate != nil && spec.DataTemplate.Name != ""
+}
+
+func firstName(ref *corev1.SecretReference, rendered string) string {
+	if ref != nil && ref.Name != "" {
+		return ref.Name
+	}
+	return rendered
+}
+
+// foreignSecret complains of references into other namespaces.
+func foreignSecret(namespace string, refs ...*corev1.SecretReference) string {
+	for _, ref := range refs {
+		if ref != nil && ref.Namespace != "" && ref.Namespace != namespace {
+			return fmt.Sprintf("Secret %q is referenced in namespace %q: only secrets of namespace %q can be used",
+				ref.Name, ref.Namespace, namespace)
+		}
+	}
+	return ""
+}

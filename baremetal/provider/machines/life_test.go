@@ -1,0 +1,146 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package machines
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/nodematch"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// TestLife plays the life of a machine: everybody else does their part, one at a
+// time, and after each step the machine's plan is written down. Compare the
+// transcript when a rule changes; it shows the order of things at a glance.
+func TestLife(t *testing.T) {
+	var out strings.Builder
+	o := observe(func(o *Observed) { o.Machine.ClusterReady = false; o.Machine.Bootstrap = BootstrapFacts{} })
+	for _, step := range life() {
+		fmt.Fprintf(&out, "%s\n", step.what)
+		step.change(&o)
+		if step.deleted {
+			writeRelease(&out, &o)
+		} else {
+			write(&out, &o)
+		}
+	}
+	const golden = "testdata/life.golden"
+	if *update {
+		if err := os.WriteFile(golden, []byte(out.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), out.String()); diff != "" {
+		t.Errorf("transcript (-want +got), run with -update if this is meant:\n%s", diff)
+	}
+}
+
+type step struct {
+	what    string
+	deleted bool
+	change  change
+}
+
+func life() []step {
+	says := func(message string) change { return func(o *Observed) { o.Claim.Message = message } }
+	return []step{
+		{what: "a Machine is created", change: func(*Observed) {}},
+		{what: "the Cluster's infrastructure is provisioned", change: func(o *Observed) { o.Machine.ClusterReady = true }},
+		{what: "the bootstrap provider names a secret", change: func(o *Observed) { o.Machine.Bootstrap.Secret = "boot" }},
+		{what: "the secret is written", change: func(o *Observed) { o.Machine.Bootstrap.Found = true }},
+		{what: "all hosts are in use", change: func(o *Observed) { o.Claim.Phase = claims.Unbound; says("8 hosts seen: 8 in use")(o) }},
+		{what: "host-1 is freed and bound", change: func(o *Observed) {
+			o.Claim.Phase, o.Claim.HostNamespace, o.Claim.HostName = claims.Bound, "infra", "host-1"
+			says("")(o)
+		}},
+		{what: "its facts are published", change: facts},
+		{what: "the data waits for an address", change: func(o *Observed) {
+			o.Data = DataFacts{ClaimExists: true, ClaimHeld: true, Reason: "WaitingForAddresses", Message: `Waiting for IPPool "pool"`}
+		}},
+		{what: "the data is rendered", change: rendered},
+		{what: "the image is being written", change: says("Writing the image")},
+		{what: "the host runs the image", change: func(o *Observed) { o.Claim.Phase = claims.Provisioned; says("")(o) }},
+		{what: "the workload cluster can be reached", change: func(o *Observed) { o.Node.Kind = nodematch.None }},
+		{what: "the Node registers with the UID of its host", change: func(o *Observed) {
+			o.Node = nodematch.Result{Kind: nodematch.ByHostUID, Node: nodematch.Node{Name: "n", HostUID: "host-uid"}}
+		}},
+		{what: "the Node has its provider ID", change: func(o *Observed) {
+			o.Node.Kind, o.Node.Node.ProviderID = nodematch.ByProviderID, id
+		}},
+		{what: "the Machine is deleted", deleted: true, change: func(*Observed) {}},
+		{what: "the host is being wiped", deleted: true, change: func(o *Observed) { o.Claim.Deleting = true; says("Cleaning")(o) }},
+		{what: "the host is back in the pool", deleted: true, change: func(o *Observed) { o.Claim = claims.State{} }},
+		{what: "the data is released", deleted: true, change: func(o *Observed) { o.Data.ClaimHeld = false }},
+	}
+}
+
+// write notes the plan, and carries it out as far as the machine's own objects go.
+func write(out *strings.Builder, o *Observed) {
+	p := Next(*o)
+	if c := p.Claim; c != nil {
+		if o.Claim.Name == "" || (o.Claim.Deployment == nil) != (c.Deployment == nil) {
+			fmt.Fprintf(out, "    apply claim %s, image %v, powered on %v\n", c.Name, c.Deployment != nil, c.PoweredOn)
+		}
+		o.Claim.Name, o.Claim.Deployment, o.Claim.PoweredOn = c.Name, c.Deployment, c.PoweredOn
+	}
+	if p.Data != nil && !o.Data.ClaimExists {
+		fmt.Fprintf(out, "    ask for data of %s\n", p.Data.Template)
+	}
+	if p.ProviderID != o.Machine.Spec.ProviderID {
+		fmt.Fprintf(out, "    set provider ID %s\n", p.ProviderID)
+	}
+	if p.Provisioned != o.Machine.Provisioned {
+		fmt.Fprintf(out, "    report provisioned\n")
+	}
+	if n := p.NodePatch; n != nil {
+		fmt.Fprintf(out, "    patch Node %s: provider ID %q, host UID %q\n", n.Node, n.ProviderID, n.HostUID)
+	}
+	o.Machine.Spec.ProviderID, o.Machine.Provisioned = p.ProviderID, p.Provisioned
+	writeWaits(out, p.Waits)
+}
+
+func writeRelease(out *strings.Builder, o *Observed) {
+	p := Release(*o)
+	if p.DeleteClaim {
+		fmt.Fprintln(out, "    delete the claim")
+	}
+	if p.ReleaseData {
+		fmt.Fprintln(out, "    release the data")
+	}
+	if p.Done {
+		fmt.Fprintln(out, "    drop the finalizer")
+	}
+	writeWaits(out, p.Waits)
+}
+
+func writeWaits(out *strings.Builder, waits []Wait) {
+	for _, w := range waits {
+		fmt.Fprintf(out, "    waits: %s %s: %s\n", w.Condition, w.Reason, w.Message)
+	}
+}

@@ -1,0 +1,137 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package machines
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+)
+
+// Two servers of one name, from two namespaces, must not join as one Node.
+func TestNextNamesTheServer(t *testing.T) {
+	elsewhere := func(o *Observed) { o.HostElsewhere = true }
+	plain := func(o *Observed) { o.Machine.Spec.DataTemplate = nil }
+	name := func(n NameFacts) change { return func(o *Observed) { o.Name = n } }
+	networkOnly := func(o *Observed) { rendered(o); o.Data.MetaData = "" }
+	mine := Achievement{"Metal3DataReady", "Metal3DataSecretsReady"}
+	theirs := Achievement{"Metal3DataReady", "SecretsSetExternally"}
+	provisioning := Wait{"HostClaimReady", "Provisioning", "Waiting for the host to be provisioned"}
+	asks := &NameRequest{Secret: "m-1-metadata"}
+	writing := Wait{
+		"Metal3DataReady", "WaitingForMetal3Data",
+		`Waiting for secret "m-1-metadata" to be written, which gives the server the name of its machine`,
+	}
+	deploys := func(metaData, networkData string) *claims.Wanted {
+		d := deployment()
+		d.MetaData, d.NetworkData = metaData, networkData
+		return claim(d)
+	}
+	tests := map[string]struct {
+		given Observed
+		want  Plan
+	}{
+		"a server of the machine's own namespace keeps its name": {
+			given: observe(bound, facts, plain),
+			want: Plan{
+				Claim: deploys("", ""), Secrets: Secrets{UserData: "boot"},
+				Achieved: []Achievement{isBound, hasClaim, theirs}, Waits: []Wait{provisioning},
+			},
+		},
+		"a server from elsewhere is named before anything is written to it": {
+			given: observe(bound, facts, plain, elsewhere, name(NameFacts{Secret: "m-1-metadata"})),
+			want: Plan{
+				Claim: claim(nil), Name: asks, Secrets: Secrets{UserData: "boot"},
+				Achieved: []Achievement{isBound, hasClaim}, Waits: []Wait{writing},
+			},
+		},
+		"a secret that is there is used": {
+			given: observe(bound, facts, plain, elsewhere, name(NameFacts{Secret: "m-1-metadata", Exists: true})),
+			want: Plan{
+				Claim: deploys("m-1-metadata", ""), Secrets: Secrets{UserData: "boot", MetaData: "m-1-metadata"},
+				Achieved: []Achievement{isBound, hasClaim, mine}, Waits: []Wait{provisioning},
+			},
+		},
+		"a secret that is in the way holds the machine": {
+			given: observe(bound, facts, plain, elsewhere, name(NameFacts{Secret: "m-1-metadata", Reason: "SecretNameTaken", Message: "delete it"})),
+			want: Plan{
+				Claim: claim(nil), Secrets: Secrets{UserData: "boot"},
+				Achieved: []Achievement{isBound, hasClaim}, Waits: []Wait{{"Metal3DataReady", "SecretNameTaken", "delete it"}},
+			},
+		},
+		"a template that has no metadata does not name the server either": {
+			given: observe(bound, facts, networkOnly, elsewhere, name(NameFacts{Secret: "m-1-metadata"})),
+			want: Plan{
+				Claim: claim(nil), Data: &DataRequest{Template: "template"}, Name: asks,
+				Secrets:  Secrets{UserData: "boot", NetworkData: "m-1-networkdata"},
+				Achieved: []Achievement{isBound, hasClaim}, Waits: []Wait{writing},
+			},
+		},
+		"a template with metadata does": {
+			given: observe(bound, facts, rendered, elsewhere),
+			want: Plan{
+				Claim: deploys("m-1-metadata", "m-1-networkdata"), Data: &DataRequest{Template: "template"}, Secrets: secrets,
+				Achieved: []Achievement{isBound, hasClaim, mine}, Waits: []Wait{provisioning},
+			},
+		},
+		"metadata that the machine brings is not touched": {
+			given: observe(bound, facts, plain, elsewhere, func(o *Observed) {
+				o.Machine.Spec.MetaData = &corev1.SecretReference{Name: "own"}
+			}),
+			want: Plan{
+				Claim: deploys("own", ""), Secrets: Secrets{UserData: "boot", MetaData: "own"},
+				Achieved: []Achievement{isBound, hasClaim, theirs}, Waits: []Wait{provisioning},
+			},
+		},
+		"a server that was told without a name keeps what it has": {
+			given: observe(bound, facts, plain, elsewhere, func(o *Observed) {
+				deployed(o)
+				o.Claim.Deployment.MetaData, o.Claim.Deployment.NetworkData = "", ""
+			}),
+			want: Plan{
+				Claim: deploys("", ""), Secrets: Secrets{UserData: "boot"},
+				Achieved: []Achievement{isBound, hasClaim, theirs}, Waits: []Wait{provisioning},
+			},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, Next(tc.given)); diff != "" {
+				t.Errorf("plan (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNeedsName(t *testing.T) {
+	given := observe(facts, bound, func(o *Observed) { o.HostElsewhere = true })
+	if NeedsName(given) {
+		t.Error("data that is not rendered yet may name the server")
+	}
+	given.Machine.Spec.DataTemplate = &infrav1.Metal3ObjectRef{}
+	if !NeedsName(given) {
+		t.Error("a template without a name names no server")
+	}
+	given.Facts = false
+	if NeedsName(given) {
+		t.Error("nothing is known of the host")
+	}
+}

@@ -1,0 +1,126 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package machines
+
+import (
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/nodematch"
+)
+
+// Observed is everything the answer may depend on.
+type Observed struct {
+	// Machine is the Metal3Machine and what stands above it.
+	Machine MachineFacts
+	// Claim is the HostClaim of the machine.
+	Claim claims.State
+	// Elsewhere says where the claim lives, or will live, if that is another
+	// cluster; nil means the machine's own namespace.
+	Elsewhere *claims.Elsewhere
+	// NameTaken says that there is no claim of the machine, but somebody
+	// else's of the name that it would get.
+	NameTaken bool
+	// TakenOver says that the machine had a claim in another cluster, which a
+	// copy of the machine has now.
+	TakenOver bool
+	// Facts says that the hardware facts of the bound host have been published.
+	Facts bool
+	// HostUID is the UID of the bound host; empty without Facts.
+	HostUID string
+	// HostElsewhere says that the bound host is registered in another namespace or
+	// another cluster than the machine. False without Facts.
+	HostElsewhere bool
+	// Data is the metadata and network data of the machine.
+	Data DataFacts
+	// Name is the secret that names the server, where NeedsName says so.
+	Name NameFacts
+	// Node is the Node of the machine.
+	Node nodematch.Result
+}
+
+// MachineFacts are the facts about the machine that do not change while its
+// server is being provisioned, and how far it had come before.
+type MachineFacts struct {
+	// Owner identifies the Metal3Machine.
+	Owner claims.Owner
+	// ClusterName is the name of its Cluster.
+	ClusterName string
+	// Spec is the spec of the Metal3Machine.
+	Spec infrav1.Metal3MachineSpec
+	// FailureDomain that Cluster API has chosen; empty means none.
+	FailureDomain string
+	// SoftFailureDomain says that it is a preference only.
+	SoftFailureDomain bool
+	// InfraMissing says that the Cluster names a Metal3Cluster that does not
+	// exist. Without it, nobody knows where the machine's hosts are.
+	InfraMissing bool
+	// ClusterReady says that the infrastructure of the Cluster is provisioned.
+	ClusterReady bool
+	// Bootstrap is the secret with the user data.
+	Bootstrap BootstrapFacts
+	// CloudProvider says that somebody else sets the provider IDs of Nodes.
+	CloudProvider bool
+	// Provisioned says that the machine has been reported provisioned before.
+	Provisioned bool
+}
+
+// BootstrapFacts are the facts about the secret with the user data.
+type BootstrapFacts struct {
+	// Secret is the name of the secret; empty while nobody has named it.
+	Secret string
+	// Found says that the secret exists.
+	Found bool
+	// Forbidden tells which right is missing to find out; empty when none is.
+	Forbidden string
+	// Invalid tells why the reference cannot be followed; empty when it can.
+	Invalid string
+}
+
+// DataFacts are the facts about the data that the machine gets from a template.
+type DataFacts struct {
+	// ClaimExists says that the Metal3DataClaim of the machine exists.
+	ClaimExists bool
+	// ClaimHeld says that the claim carries our finalizer, or is not deleted yet.
+	ClaimHeld bool
+	// Elsewhere says where the claim lives, or will live, if that is another
+	// cluster; nil means the machine's own namespace.
+	Elsewhere *claims.Elsewhere
+	// NameTaken says that a Metal3DataClaim of that name belongs to something else.
+	NameTaken bool
+	// Name is the name of the Metal3Data; empty until the claim is answered.
+	Name string
+	// Ready says that its secrets are there.
+	Ready bool
+	// MetaData and NetworkData are the names of the secrets; empty where the
+	// template has nothing to render.
+	MetaData, NetworkData string
+	// Reason and Message are the data's own explanation why it is not ready;
+	// empty when it has given none.
+	Reason, Message string
+}
+
+// started says that the server runs, or is being made to run, what the machine
+// asked for, so that nothing which was needed for that is asked for again.
+func (o Observed) started() bool {
+	return o.Claim.Deployment != nil || o.established()
+}
+
+// established says that the machine has become a particular server. From then
+// on it is that server or none.
+func (o Observed) established() bool {
+	return o.Machine.Provisioned || o.Machine.Spec.ProviderID != ""
+}

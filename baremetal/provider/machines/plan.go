@@ -1,0 +1,271 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package machines
+
+import (
+	"fmt"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+)
+
+// Plan is what to do now. Nil fields mean leave as is.
+type Plan struct {
+	// Claim is the claim to apply, exactly.
+	Claim *claims.Wanted
+	// Data asks for a Metal3DataClaim.
+	Data *DataRequest
+	// Name asks for the secret that names the server.
+	Name *NameRequest
+	// ProviderID is the value for spec.providerID, empty until known.
+	ProviderID string
+	// NodePatch is what the Node lacks.
+	NodePatch *NodePatch
+	// Provisioned is the value for status.initialization.provisioned.
+	Provisioned bool
+	// Secrets are the secrets that the server gets, as far as they are known.
+	Secrets Secrets
+	// Copies are the secrets that must lie next to the claim in another cluster
+	// before the claim is applied; empty in the machine's own namespace.
+	Copies []claims.Copy
+	// Achieved are the conditions that hold, with their reasons.
+	Achieved []Achievement
+	// Waits tells why we are not finished, most important first.
+	Waits []Wait
+}
+
+// Achievement is a condition that holds.
+type Achievement struct {
+	// Condition is the type of the condition.
+	Condition string
+	// Reason is the reason of that condition.
+	Reason string
+}
+
+// DataRequest asks for data from a template.
+type DataRequest struct {
+	// Template is the name of the Metal3DataTemplate.
+	Template string
+}
+
+// NodePatch is what a Node lacks. Empty fields are left as they are.
+type NodePatch struct {
+	// Node is the name of the Node.
+	Node string
+	// ProviderID is the value for spec.providerID.
+	ProviderID string
+	// HostUID is the value for the label with the UID of the host.
+	HostUID string
+}
+
+// Secrets are names of secrets in the namespace of the machine; empty means none.
+type Secrets struct {
+	// UserData, MetaData and NetworkData are what the config drive is made of.
+	UserData, MetaData, NetworkData string
+}
+
+// Wait is one thing that the machine waits for.
+type Wait struct {
+	// Condition is the type of the condition that shows the wait.
+	Condition string
+	// Reason is the reason of that condition.
+	Reason string
+	// Message tells the owner of the machine what is missing and what to do.
+	Message string
+}
+
+// rule is one step on the way to a Node. It adds to the plan what its step
+// needs, and stops the way when the next step would be premature.
+type rule func(o Observed, p *Plan) (stop bool)
+
+// Next returns the plan for a machine that is not being deleted. Rules are
+// tried in the order of the machine's life.
+func Next(o Observed) Plan {
+	p := Plan{
+		ProviderID:  o.Machine.Spec.ProviderID,
+		Provisioned: o.Machine.Provisioned,
+	}
+	for _, step := range []rule{
+		needsCluster, needsBootstrap, wantsClaim, needsFacts, wantsData, deploysImage, joinsCluster,
+	} {
+		if step(o, &p) {
+			break
+		}
+	}
+	return p
+}
+
+func (p *Plan) wait(condition, reason, message string) {
+	p.Waits = append(p.Waits, Wait{Condition: condition, Reason: reason, Message: message})
+}
+
+func (p *Plan) achieve(condition, reason string) {
+	p.Achieved = append(p.Achieved, Achievement{Condition: condition, Reason: reason})
+}
+
+// needsCluster waits for the infrastructure of the Cluster, whatever kind it has.
+func needsCluster(o Observed, p *Plan) bool {
+	if o.Claim.Phase != claims.Absent || o.established() {
+		return false
+	}
+	if o.Machine.InfraMissing {
+		p.wait(infrav1.AssociateBareMetalHostCondition, infrav1.WaitingForMetal3ClusterReason, fmt.Sprintf(
+			"Waiting for the Metal3Cluster of Cluster %q to exist", o.Machine.ClusterName))
+		return true
+	}
+	if o.Machine.ClusterReady {
+		return false
+	}
+	p.wait(infrav1.AssociateBareMetalHostCondition, infrav1.WaitingForClusterInfrastructureReadyReason, fmt.Sprintf(
+		"Waiting for the infrastructure of Cluster %q to be provisioned", o.Machine.ClusterName))
+	return true
+}
+
+// needsBootstrap waits for the user data, since a server without it is of no use.
+func needsBootstrap(o Observed, p *Plan) bool {
+	if o.started() {
+		return false
+	}
+	b := o.Machine.Bootstrap
+	const condition = infrav1.AssociateBareMetalHostCondition
+	switch {
+	case b.Invalid != "":
+		p.wait(condition, infrav1.InvalidConfigurationReason, b.Invalid)
+	case b.Secret == "":
+		p.wait(condition, infrav1.WaitingForBootstrapDataReason,
+			"Waiting for the bootstrap provider to name the bootstrap data of the Machine")
+	case b.Forbidden != "":
+		p.wait(condition, infrav1.SecretsForbiddenReason, b.Forbidden)
+	case !b.Found:
+		p.wait(condition, infrav1.BootstrapSecretNotFoundReason, fmt.Sprintf(
+			"Secret %q with the user data does not exist in namespace %q: create it, or name another one",
+			b.Secret, o.Machine.Owner.Namespace))
+	default:
+		p.Secrets.UserData = b.Secret
+		return false
+	}
+	return true
+}
+
+// wantsClaim desires the claim and waits until a host is bound to it.
+func wantsClaim(o Observed, p *Plan) bool {
+	if stop := claimLost(o, p); stop {
+		return true
+	}
+	p.Claim = wanted(o)
+	if o.Claim.HasHost() {
+		return false
+	}
+	p.wait(infrav1.AssociateBareMetalHostCondition, infrav1.HostClaimNotBoundReason, whyUnbound(o.Claim))
+	return true
+}
+
+// whyUnbound repeats the claim's own explanation, with what can be done where the
+// claim itself only counts.
+func whyUnbound(claim claims.State) string {
+	switch {
+	case claim.Message == "":
+		return "Waiting for the hostclaim manager to look at the HostClaim"
+	case claim.Reason == bmov1alpha1.NoBareMetalHostReason:
+		return claim.Message + ". The first host that fits will be bound: " +
+			"have one freed or added, or ask for others with hostSelector and failureDomain in a new template"
+	default:
+		return claim.Message
+	}
+}
+
+// claimLost says that there is, or will be, no server behind the machine, and
+// that a claim must not be written.
+func claimLost(o Observed, p *Plan) bool {
+	const condition = infrav1.AssociateBareMetalHostCondition
+	switch {
+	case o.Claim.Phase == claims.Lost:
+		p.wait(condition, infrav1.HostLostReason, "The host is gone: the Machine must be replaced. "+o.Claim.Message)
+	case o.Claim.Deleting && o.started():
+		p.wait(condition, infrav1.HostLostReason, fmt.Sprintf(
+			"HostClaim %q is being deleted and its host wiped: the Machine must be replaced", o.Claim.Name))
+	case o.Claim.Deleting:
+		p.wait(condition, infrav1.HostClaimNotBoundReason, fmt.Sprintf(
+			"HostClaim %q is being deleted; a new one will follow", o.Claim.Name))
+	case o.TakenOver:
+		p.wait(condition, infrav1.HostClaimTakenOverReason,
+			"The HostClaim of this machine belongs to a copy of it in another management cluster: delete the copy that is not needed; "+
+				"if that is the other one, set spec.consumerRef.uid of the HostClaim to the UID of this Metal3Machine first")
+	case o.Claim.Phase == claims.Absent && o.established():
+		p.wait(condition, infrav1.HostLostReason,
+			"The HostClaim of this machine was deleted, and with it the host was given back: the Machine must be replaced")
+	case o.Claim.Phase == claims.Absent && o.NameTaken:
+		p.wait(condition, infrav1.HostClaimNameTakenReason, fmt.Sprintf(
+			"HostClaim %q belongs to something else: delete it, or give the Machine another name", newName(o)))
+	default:
+		return false
+	}
+	return true
+}
+
+// wanted is the claim as it should be at least; deploysImage adds to it. What
+// a claim asks its host to run is never changed after it has been written once.
+func wanted(o Observed) *claims.Wanted {
+	w := &claims.Wanted{
+		Name:          o.Claim.Name,
+		Owner:         o.Machine.Owner,
+		Elsewhere:     o.Elsewhere,
+		ClusterName:   o.Machine.ClusterName,
+		Selector:      o.Machine.Spec.HostSelector,
+		FailureDomain: o.Machine.FailureDomain,
+		Deployment:    o.Claim.Deployment,
+		PoweredOn:     o.Claim.PoweredOn,
+
+		SoftFailureDomain: o.Machine.SoftFailureDomain,
+	}
+	if w.Name == "" {
+		w.Name = newName(o)
+	}
+	if w.FailureDomain == "" {
+		w.FailureDomain = o.Machine.Spec.FailureDomain
+	}
+	return w
+}
+
+// newName is the name that the claim would get if it were made now.
+func newName(o Observed) string {
+	if o.Elsewhere != nil {
+		return claims.NameElsewhere(o.Machine.Owner.Name, o.Elsewhere.Origin)
+	}
+	return claims.Name(o.Machine.Owner.Name)
+}
+
+// needsFacts waits until the facts of the host are known, from which templates
+// and addresses are made.
+func needsFacts(o Observed, p *Plan) bool {
+	if o.Facts || o.started() {
+		p.achieve(infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostSuccessReason)
+		return false
+	}
+	w := Wait{
+		Condition: infrav1.AssociateBareMetalHostCondition,
+		Reason:    infrav1.HardwareDataMissingReason,
+		Message:   "Waiting for the hardware facts of the bound host to be published",
+	}
+	if o.Claim.FactsReason != "" {
+		w.Reason, w.Message = o.Claim.FactsReason, o.Claim.FactsMessage
+	}
+	p.Waits = append(p.Waits, w)
+	return true
+}

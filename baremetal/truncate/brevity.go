@@ -1,0 +1,135 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package truncate
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strings"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+const (
+	// MaxFindings is how many problems or warnings an answer has.
+	MaxFindings = 20
+	// maxNames and maxNamesLength bound a list of names.
+	maxNames       = 16
+	maxNamesLength = 512
+	// maxValue and maxDetail bound, in bytes, the two parts of a problem.
+	maxValue  = 512
+	maxDetail = 1024
+)
+
+// Problems collects the first problems, whatever sequence they are from. If there are
+// others, the last one says so; they are not looked for.
+func Problems(found ...iter.Seq[*field.Error]) field.ErrorList {
+	list, more := first(found)
+	for i, problem := range list {
+		list[i] = short(problem)
+	}
+	if more {
+		list[len(list)-1].Detail += "; further problems were not looked for"
+	}
+	return list
+}
+
+// Warnings keeps the first warnings, and says in one more if there are others.
+func Warnings(found ...iter.Seq[string]) []string {
+	list, more := first(found)
+	for i, text := range list {
+		list[i] = Text(text, maxValue+maxDetail)
+	}
+	if more {
+		list = append(list, "further warnings are left out")
+	}
+	return list
+}
+
+// first takes what an answer has room for, and says whether there is more.
+func first[T any](found []iter.Seq[T]) (list []T, more bool) {
+	for _, sequence := range found {
+		for one := range sequence {
+			if len(list) == MaxFindings {
+				return list, true
+			}
+			list = append(list, one)
+		}
+	}
+	return list, false
+}
+
+// short is a problem whose value and detail have an end.
+func short(problem *field.Error) *field.Error {
+	brief := *problem
+	brief.Detail = Text(brief.Detail, maxDetail)
+	switch value := brief.BadValue.(type) {
+	case string:
+		brief.BadValue = Text(value, maxValue)
+	case nil, field.OmitValueType:
+	default:
+		if text, err := json.Marshal(value); err != nil || len(text) > maxValue {
+			brief.BadValue = field.OmitValueType{}
+		}
+	}
+	return &brief
+}
+
+// Names lists names for a reader: the first ones, and how many there are besides.
+func Names(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	length := 0
+	for i, name := range names {
+		length += len(name)
+		if i > 0 && (i == maxNames || length > maxNamesLength) {
+			return fmt.Sprintf("%s, … and %d more", strings.Join(names[:i], ", "), len(names)-i)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// Text ends a text after a number of bytes, between two characters.
+func Text(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return Cut(text, limit) + "…"
+}
+
+// Cut is the beginning of a text that has no more bytes than the limit, and no half
+// character at its end.
+func Cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit], "")
+}
+
+// Printable is a text in one line, without characters that are not printed.
+func Printable(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
+			return ' '
+		}
+		return r
+	}, text)
+	return strings.Join(strings.Fields(text), " ")
+}

@@ -1,0 +1,267 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package claim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/selection"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+)
+
+// choose selects a host for a claim without one and binds it.
+func (r *Reconciler) choose(ctx context.Context, s *scope) progress.Outcome {
+	switch s.step {
+	case binding.Choose:
+	case binding.Rest:
+		return s.waitForHost(infrav1.ReservedReason,
+			"The claim is kept for the next machine, and has no host; it looks for one when a machine uses it")
+	default:
+		return progress.Outcome{}
+	}
+	if len(s.moved) > 0 {
+		return r.adopt(ctx, s)
+	}
+	criteria, err := selection.Parse(s.claim)
+	if err != nil {
+		r.Pool.Leave(keyOf(s.claim))
+		return s.waitForHost(infrav1.InvalidHostSelectorReason, joined(err))
+	}
+	namespaces := criteria.Namespaces(s.decision.Namespaces())
+	r.enter(s, criteria, namespaces)
+	if len(namespaces) == 0 {
+		return s.waitForHost(infrav1.NoNamespaceAdmitsReason, noNamespace(s.claim.Namespace, criteria, s.decision))
+	}
+	host, found, err := r.candidate(ctx, s.claim, criteria)
+	switch {
+	case err != nil:
+		return progress.Failed(err)
+	case !found:
+		return r.explain(s, criteria, namespaces)
+	}
+	return r.take(ctx, s, host)
+}
+
+// adopt gives a claim back the host that was moved with it, before any other is
+// looked for. Which of several it is cannot be known.
+func (r *Reconciler) adopt(ctx context.Context, s *scope) progress.Outcome {
+	r.Pool.Leave(keyOf(s.claim))
+	if len(s.moved) > 1 {
+		return s.waitForHost(infrav1.AmbiguousHostReason, ambiguous(s.moved))
+	}
+	host, key := &bmov1alpha1.BareMetalHost{}, client.ObjectKeyFromObject(&s.moved[0])
+	if err := r.Live.Get(ctx, key, host); client.IgnoreNotFound(err) != nil {
+		return progress.Failed(fmt.Errorf("read host %s: %w", key, err))
+	}
+	if !binding.Moved(host, s.claim) {
+		return progress.Failed(fmt.Errorf("host %s was not moved with the claim: %w", key, progress.ErrStale))
+	}
+	return r.take(ctx, s, host)
+}
+
+// ambiguous names the hosts of the claim's own namespace that may be its own.
+func ambiguous(hosts []bmov1alpha1.BareMetalHost) string {
+	names := make([]string, len(hosts))
+	for i := range hosts {
+		names[i] = hosts[i].Name
+	}
+	slices.Sort(names)
+	return "Several hosts were moved or restored with this claim: " + strings.Join(names, ", ") +
+		"; remove spec.consumerRef from all but the one that is its own"
+}
+
+// take binds the host unless the claim turns out to have one.
+func (r *Reconciler) take(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) progress.Outcome {
+	s.binding.Candidate = true
+	if out := r.walk(ctx, s, s.binding); !out.Done() || s.step != binding.Take {
+		return out
+	}
+	return progress.Failed(r.bind(ctx, s, host))
+}
+
+// enter notes the claim as waiting before a host is looked for.
+func (r *Reconciler) enter(s *scope, criteria selection.Criteria, namespaces []string) {
+	r.Pool.Enter(pool.Waiter{
+		Claim:      keyOf(s.claim),
+		Created:    s.claim.CreationTimestamp.Time,
+		UID:        s.claim.UID,
+		Criteria:   criteria,
+		Namespaces: namespaces,
+	})
+}
+
+// candidate reads the first host of the pool that still answers the claim. It is
+// kept from other claims until it is dropped or the pass ends.
+func (r *Reconciler) candidate(ctx context.Context, claim *bmov1alpha1.HostClaim, criteria selection.Criteria) (*bmov1alpha1.BareMetalHost, bool, error) {
+	for {
+		picked, found := r.Pool.Pick(keyOf(claim))
+		if !found {
+			return nil, false, nil
+		}
+		host, key := &bmov1alpha1.BareMetalHost{}, client.ObjectKeyFromObject(picked)
+		err := r.Live.Get(ctx, key, host)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, false, fmt.Errorf("read host %s: %w", key, err)
+		}
+		if err == nil && selection.Fits(criteria, host) == "" {
+			return host, true, nil
+		}
+		if err != nil {
+			host = nil
+		}
+		r.Pool.Correct(key, host) // it may suit another claim
+	}
+}
+
+// bind brings the claim to a host that was read live and answers it.
+//
+//	read host ─▶ intent in the status ─▶ mark on the host ─▶ read claim ─▶ consumerRef
+//	    │            │  claim c1 ──────────────────────────────▲ still c1     ▲
+//	    └─ host h0 ──┴──────────────────────▲ h1 ─────────────────────────────┘
+//
+// Each host write carries the version that the step before gave it, so any write
+// to the host after the intent defeats this pass. The claim is read after the
+// mark: whoever has changed it before did not see the mark, and is seen here;
+// whoever changes it afterwards finds the mark and takes it off. A mark that leads
+// nowhere is taken off again. Confirming is left to report.
+func (r *Reconciler) bind(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) error {
+	if err := r.blockMove(ctx, s.claim, host.Namespace != s.claim.Namespace); err != nil {
+		return err
+	}
+	if err := r.recordIntent(ctx, s, host); err != nil {
+		return err
+	}
+	marked := binding.MarkedHost(host, s.claim)
+	if err := r.Client.Patch(ctx, marked, apply.Locked(host)); err != nil {
+		return fmt.Errorf("mark the host: %w", err)
+	}
+	if err := r.holds(ctx, s, marked); err != nil {
+		return errors.Join(err, r.unmark(ctx, s, marked))
+	}
+	after := binding.Bind(marked, s.claim)
+	if err := r.Client.Patch(ctx, after, apply.Locked(marked)); err != nil {
+		return fmt.Errorf("bind host: %w", err)
+	}
+	s.host, s.step, s.justBound = after, binding.Keep, true
+	r.Pool.Bound(client.ObjectKeyFromObject(host))
+	r.Pool.Leave(keyOf(s.claim))
+	ctrl.LoggerFrom(ctx).Info("Bound", "bareMetalHost", klog.KObj(host))
+	r.Metrics.bound(r.Clock.Since(s.claim.CreationTimestamp.Time))
+	return nil
+}
+
+// holds asks the API server whether the decision to bind a host still holds.
+func (r *Reconciler) holds(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) error {
+	if err := r.unchanged(ctx, s.claim); err != nil {
+		return err
+	}
+	return r.permitted(ctx, s, host)
+}
+
+// unchanged asks the API server whether the claim is still as the intent left it.
+// One version means that everything is: the status, the spec, and that the claim
+// is neither paused nor going.
+func (r *Reconciler) unchanged(ctx context.Context, claim *bmov1alpha1.HostClaim) error {
+	live := &bmov1alpha1.HostClaim{}
+	if err := r.Live.Get(ctx, keyOf(claim), live); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read the claim: %w", err)
+	}
+	if live.UID != claim.UID || live.ResourceVersion != claim.ResourceVersion {
+		return fmt.Errorf("the claim is not as the intent left it: %w", progress.ErrStale)
+	}
+	return nil
+}
+
+// permitted asks the API server whether policy admits the claim right now. A
+// claim needs no policy in its own namespace unless the manager was told so, nor
+// for a host that it had before both were moved.
+func (r *Reconciler) permitted(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) error {
+	if binding.Moved(host, s.claim) ||
+		(host.Namespace == s.claim.Namespace && r.OwnNamespace == policy.OwnWithoutPolicy) {
+		return nil
+	}
+	grant, err := r.grantNow(ctx, s.claim.Namespace, host.Namespace)
+	if err != nil {
+		return err
+	}
+	if !grant.Admitted {
+		// The cache, by which the host was chosen, does not know yet.
+		return fmt.Errorf("policy no longer admits the claim: %w", progress.ErrStale)
+	}
+	return nil
+}
+
+// explain counts the hosts that the claim could have had, by reason. It copies no
+// host: a claim that a host has become free for waits behind those that are explained.
+func (r *Reconciler) explain(s *scope, criteria selection.Criteria, namespaces []string) progress.Outcome {
+	crowd := r.Pool.Crowd(namespaces)
+	reason, message := bmov1alpha1.NoBareMetalHostReason, selection.Explain(criteria, crowd)
+	if others := slices.DeleteFunc(slices.Clone(namespaces), s.own); len(others) == 0 && criteria.InNamespace() == "" {
+		message += "; " + noNamespace(s.claim.Namespace, criteria, s.decision)
+		if len(crowd.Free)+len(crowd.Unfree) == 0 {
+			reason = infrav1.NoNamespaceAdmitsReason
+		}
+	}
+	return s.waitForHost(reason, message)
+}
+
+// own says that a namespace is the claim's.
+func (s *scope) own(namespace string) bool {
+	return namespace == s.claim.Namespace
+}
+
+// waitForHost notes why the claim has no host.
+func (s *scope) waitForHost(reason, message string) progress.Outcome {
+	s.bindWait = progress.Wait{Reason: reason, Message: message}
+	return progress.Waiting(reason, message)
+}
+
+// noNamespace says what is missing before any host can be looked at.
+func noNamespace(own string, criteria selection.Criteria, decision policy.Decision) string {
+	where := "no other namespace admits namespace " + own
+	if criteria.InNamespace() != "" {
+		where = "namespace " + criteria.InNamespace() + " does not admit namespace " + own
+	}
+	message := where + "; the infrastructure team must name it in a HostDeployPolicy next to the hosts"
+	if len(decision.Invalid) > 0 {
+		message += " (some policies are invalid and were skipped, see their events)"
+	}
+	return message
+}
+
+// joined puts the faults of a joined error on one line.
+func joined(err error) string {
+	return strings.ReplaceAll(err.Error(), "\n", "; ")
+}
+
+func keyOf(claim *bmov1alpha1.HostClaim) client.ObjectKey {
+	return client.ObjectKeyFromObject(claim)
+}

@@ -1,0 +1,294 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package claim
+
+import (
+	"fmt"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+)
+
+// The events of a claim and its host, each in words for its reader: the tenant
+// reads those of the claim, the infrastructure team those of the host. What
+// baremetal-operator tells of a host by itself, that it is written for example,
+// is not told again there.
+
+// reader is whom an event is for.
+type reader string
+
+const (
+	tenant        reader = "claim"
+	administrator reader = "host"
+)
+
+// notice is one event.
+type notice struct {
+	to                         reader
+	kind, reason, action, note string
+}
+
+// announce emits events and measures for what a status that was just written
+// says anew. An answer that gets lost may cost an event; none is emitted twice.
+func (r *Reconciler) announce(before bmov1alpha1.HostClaimStatus, s *scope) {
+	for _, n := range transitions(before, s) {
+		var about runtime.Object = s.claim
+		if n.to == administrator {
+			about = s.host
+		}
+		r.Events.Eventf(about, nil, n.kind, n.reason, n.action, "%s", n.note)
+	}
+	r.Metrics.provisioned(before, s.claim.Status)
+}
+
+// eventReleased tells both sides of a release, which no status is left to tell of.
+func (r *Reconciler) eventReleased(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) {
+	r.Events.Eventf(claim, nil, corev1.EventTypeNormal, "Released", "Release",
+		"The host was wiped and given back")
+	r.Events.Eventf(host, nil, corev1.EventTypeNormal, "Freed", "Release",
+		"HostClaim %s of namespace %s has given the host back", claim.Name, claim.Namespace)
+}
+
+// transitions compares the status that was written last with that of the scope's
+// claim. It is pure. Notices for the administrator are given only while there is
+// a host.
+func transitions(before bmov1alpha1.HostClaimStatus, s *scope) []notice {
+	c := change{before: before.Conditions, after: s.claim.Status.Conditions, scope: s}
+	var all []notice
+	for _, rule := range [...]func(change) []notice{
+		stoodDownNow, bound, lost, refused, admission, provisioning, hostErrors, releasing,
+	} {
+		all = append(all, rule(c)...)
+	}
+	return all
+}
+
+// change is two lists of conditions and the facts behind the second.
+type change struct {
+	before, after []metav1.Condition
+	scope         *scope
+}
+
+// became says that a condition has this status now and had not before.
+func (c change) became(kind string, status metav1.ConditionStatus) bool {
+	return meta.IsStatusConditionPresentAndEqual(c.after, kind, status) &&
+		!meta.IsStatusConditionPresentAndEqual(c.before, kind, status)
+}
+
+// turned returns a condition that is False now and was not so for this reason.
+func (c change) turned(kind string) (metav1.Condition, bool) {
+	was, is := conditionOf(c.before, kind), conditionOf(c.after, kind)
+	return is, is.Status == metav1.ConditionFalse && (was.Status != is.Status || was.Reason != is.Reason)
+}
+
+// conditionOf returns the zero value for a condition that is not there.
+func conditionOf(all []metav1.Condition, kind string) metav1.Condition {
+	if found := meta.FindStatusCondition(all, kind); found != nil {
+		return *found
+	}
+	return metav1.Condition{}
+}
+
+// owner names the claim for the administrator.
+func (c change) owner() string {
+	return fmt.Sprintf("HostClaim %s of namespace %s", c.scope.claim.Name, c.scope.claim.Namespace)
+}
+
+func stoodDownNow(c change) []notice {
+	if !c.became(infrav1.StoodDownCondition, metav1.ConditionTrue) {
+		return nil
+	}
+	return []notice{{tenant, corev1.EventTypeWarning, "StoodDown", "Observe", conditionOf(c.after, infrav1.StoodDownCondition).Message}}
+}
+
+func bound(c change) []notice {
+	host := c.scope.host
+	if host == nil || !c.became(bmov1alpha1.AssociatedCondition, metav1.ConditionTrue) {
+		return nil
+	}
+	return []notice{
+		{tenant, corev1.EventTypeNormal, "Bound", "Bind", "Host " + host.Name + " of namespace " + host.Namespace + " answers this claim"},
+		{administrator, corev1.EventTypeNormal, "Claimed", "Bind", "Bound to " + c.owner()},
+	}
+}
+
+func lost(c change) []notice {
+	if is, turned := c.turned(bmov1alpha1.AssociatedCondition); !turned || is.Reason != bmov1alpha1.MissingBareMetalHostReason {
+		return nil
+	}
+	return []notice{{
+		tenant, corev1.EventTypeWarning, "HostLost", "Observe",
+		"The host of this claim is gone and is not replaced; delete the claim to get another one",
+	}}
+}
+
+// refused tells the tenant what somebody must mend. Waiting for a free host is
+// nothing of the kind, nor is a request that is tried again; what a claim that goes
+// waits for, what a revoked policy means, and that a host is wiped is told elsewhere.
+func refused(c change) []notice {
+	var all []notice
+	tell := func(kind, action string, told func(reason string) bool) {
+		if is, turned := c.turned(kind); turned && told(is.Reason) {
+			all = append(all, notice{tenant, corev1.EventTypeWarning, is.Reason, action, is.Message})
+		}
+	}
+	tell(bmov1alpha1.AssociatedCondition, "Bind", func(reason string) bool {
+		return reason == infrav1.InvalidHostSelectorReason || reason == infrav1.NoNamespaceAdmitsReason
+	})
+	tell(bmov1alpha1.SynchronizedCondition, "Synchronize", func(reason string) bool {
+		switch reason {
+		case infrav1.NotAssociatedReason, infrav1.PolicyRevokedReason,
+			bmov1alpha1.HostClaimDeletingReason, bmov1alpha1.BareMetalHostNotSynchronizedReason,
+			infrav1.RebuildingReason, binding.HostDeprovisioningReason:
+			return false
+		default:
+			return true
+		}
+	})
+	tell(infrav1.HardwareDataPublishedCondition, "Publish", func(reason string) bool {
+		return reason == infrav1.HardwareDataNameTakenReason
+	})
+	return all
+}
+
+// admission tells both sides of a policy that was taken away, or came back.
+func admission(c change) []notice {
+	const kind = infrav1.AdmittedCondition
+	switch {
+	case c.became(kind, metav1.ConditionFalse):
+		return []notice{
+			{tenant, corev1.EventTypeWarning, infrav1.PolicyRevokedReason, "Admit", conditionOf(c.after, kind).Message},
+			{administrator, corev1.EventTypeWarning, infrav1.PolicyRevokedReason, "Admit", c.owner() +
+				" keeps this host, and no HostDeployPolicy admits it any more; the host comes back when the claim is deleted"},
+		}
+	case c.became(kind, metav1.ConditionTrue) && meta.IsStatusConditionFalse(c.before, kind):
+		return []notice{
+			{tenant, corev1.EventTypeNormal, infrav1.PolicyAdmitsReason, "Admit", "A HostDeployPolicy admits this namespace to its host again"},
+			{administrator, corev1.EventTypeNormal, infrav1.PolicyAdmitsReason, "Admit", "A HostDeployPolicy admits " + c.owner() + " again"},
+		}
+	default:
+		return nil
+	}
+}
+
+func provisioning(c change) []notice {
+	if c.became(bmov1alpha1.ProvisionedCondition, metav1.ConditionTrue) {
+		return []notice{{tenant, corev1.EventTypeNormal, bmov1alpha1.ProvisionedReason, "Provision", "The host runs what this claim asks for"}}
+	}
+	if is, turned := c.turned(bmov1alpha1.ProvisionedCondition); turned && is.Reason == bmov1alpha1.ProvisioningReason {
+		return []notice{{tenant, corev1.EventTypeNormal, "ProvisioningStarted", "Provision", "What this claim asks for is being written to the host"}}
+	}
+	return nil
+}
+
+// hostErrors tells that an error of the host appeared or is gone. The text of the
+// error is for those who may see the host; its administrator has it there.
+func hostErrors(c change) []notice {
+	host := c.scope.host
+	if host == nil {
+		return nil
+	}
+	message, failed := hostError(host, c.scope.crossing())
+	was, is := inError(c.before), inError(c.after)
+	switch {
+	case is && !was && failed:
+		return []notice{
+			{tenant, corev1.EventTypeWarning, "HostError", "Observe", cut(message)},
+			{administrator, corev1.EventTypeWarning, "ClaimAffected", "Observe", "The error of this host affects " + c.owner()},
+		}
+	case was && !is && !failed:
+		return []notice{
+			{tenant, corev1.EventTypeNormal, "HostErrorGone", "Observe", "The host is no longer in error"},
+			{administrator, corev1.EventTypeNormal, "ClaimUnaffected", "Observe", "The error that affected " + c.owner() + " is gone"},
+		}
+	default:
+		return nil
+	}
+}
+
+// inError says that a status tells of an error of the host.
+func inError(conditions []metav1.Condition) bool {
+	reason := conditionOf(conditions, bmov1alpha1.ReadyCondition).Reason
+	return reason == bmov1alpha1.ErrorReason || reason == binding.HostInErrorReason
+}
+
+// releasing tells that a host which is not free at once is on its way back, and
+// what a person must do before it gets on.
+func releasing(c change) []notice {
+	if c.scope.host == nil || !deleting(c.scope.claim) {
+		return nil
+	}
+	var all []notice
+	if is, turned := c.turned(bmov1alpha1.SynchronizedCondition); turned && is.Reason == bmov1alpha1.HostClaimDeletingReason {
+		all = append(all,
+			notice{tenant, corev1.EventTypeNormal, "Releasing", "Release", "The host is being wiped; the claim goes when it is given back"},
+			notice{administrator, corev1.EventTypeNormal, "Releasing", "Release", c.owner() + " is being deleted; the host is being wiped for the next one"})
+	}
+	is, turned := c.turned(bmov1alpha1.ReadyCondition)
+	switch is.Reason {
+	case bmov1alpha1.HostClaimDeletingReason, binding.HostDeprovisioningReason, binding.HostPoweringOffReason, binding.HostInErrorReason:
+		return all
+	}
+	if turned {
+		all = append(all,
+			notice{tenant, corev1.EventTypeWarning, "ReleaseHeld", "Release", is.Message},
+			notice{administrator, corev1.EventTypeWarning, "ReleaseHeld", "Release", c.owner() + " cannot give this host back: " + is.Reason})
+	}
+	return all
+}
+
+// eventEmptied tells both sides that a host is wiped without being given back.
+func (r *Reconciler) eventEmptied(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) {
+	if binding.Asked(claim) {
+		r.Events.Eventf(claim, nil, corev1.EventTypeNormal, "Rebuilding", "Rebuild",
+			"The host is deprovisioned and then written anew")
+		r.Events.Eventf(host, nil, corev1.EventTypeNormal, "Rebuilding", "Rebuild",
+			"HostClaim %s of namespace %s has the host written anew", claim.Name, claim.Namespace)
+		return
+	}
+	r.Events.Eventf(claim, nil, corev1.EventTypeNormal, "Emptied", "Rebuild",
+		"The host is deprovisioned and stays bound")
+	r.Events.Eventf(host, nil, corev1.EventTypeNormal, "Emptied", "Rebuild",
+		"HostClaim %s of namespace %s has the host deprovisioned and keeps it", claim.Name, claim.Namespace)
+}
+
+// eventReboot tells both sides that a one-shot reboot was passed on.
+func (r *Reconciler) eventReboot(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) {
+	r.Events.Eventf(claim, nil, corev1.EventTypeNormal, "Reboot", "Reboot", "The reboot was passed on to the host")
+	r.Events.Eventf(host, nil, corev1.EventTypeNormal, "Reboot", "Reboot",
+		"HostClaim %s of namespace %s asks for a reboot", claim.Name, claim.Namespace)
+}
+
+// eventLimited warns the tenant that its reservation has no end that can be
+// understood.
+func (r *Reconciler) eventLimited(claim *bmov1alpha1.HostClaim) {
+	r.Events.Eventf(claim, nil, corev1.EventTypeWarning, "ReservationLimited", "Reserve",
+		"Annotation %s was missing or no time, so it was set; write a time such as 2026-01-31T12:00:00Z to change it",
+		infrav1.ReservedUntilAnnotation)
+}
+
+// eventExpired tells the tenant why its claim goes.
+func (r *Reconciler) eventExpired(claim *bmov1alpha1.HostClaim) {
+	r.Events.Eventf(claim, nil, corev1.EventTypeNormal, "ReservationExpired", "Reserve",
+		"Nobody has adopted this claim in time; it is deleted and its host goes back")
+}

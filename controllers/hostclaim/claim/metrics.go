@@ -1,0 +1,212 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package claim
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
+)
+
+// Metrics measures what claims and hosts do. Its labels are namespaces, and words
+// of fixed lists: nothing that a tenant could make up. A nil Metrics measures
+// nothing.
+type Metrics struct {
+	bindSeconds, provisionSeconds, releaseSeconds prometheus.Histogram
+
+	secrets *prometheus.CounterVec
+	waiting *tally
+	hosts   *pool.Census
+}
+
+// Results of bringing a secret next to a host.
+const (
+	secretWritten = "written"
+	secretRefused = "refused"
+	secretFailed  = "failed"
+)
+
+// NewMetrics registers the metrics of claims and hosts.
+func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
+	waiting := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "hostclaim_waiting_claims",
+		Help: "HostClaims that are not ready, by the reason of their condition Ready.",
+	}, []string{"reason"})
+	m := &Metrics{
+		bindSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "hostclaim_bind_duration_seconds",
+			Help:    "Time from the creation of a HostClaim to the bind of a host.",
+			Buckets: prometheus.ExponentialBuckets(0.05, 4, 10),
+		}),
+		provisionSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "hostclaim_provision_duration_seconds",
+			Help:    "Time from the bind of a host, or from when it ceased to be provisioned, until it runs what its HostClaim asks for.",
+			Buckets: []float64{5, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200},
+		}),
+		releaseSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "hostclaim_release_duration_seconds",
+			Help:    "Time from the deletion of a HostClaim to its host being free again.",
+			Buckets: prometheus.ExponentialBuckets(0.05, 4, 10),
+		}),
+		secrets: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "hostclaim_secrets_synchronized_total",
+			Help: "Secrets of HostClaims that were brought next to a host, or could not be, by kind and result.",
+		}, []string{"kind", "result"}),
+		waiting: &tally{gauge: waiting, under: map[types.NamespacedName]string{}, counts: map[string]int{}},
+		hosts:   pool.NewCensus(),
+	}
+	for _, c := range []prometheus.Collector{m.bindSeconds, m.provisionSeconds, m.releaseSeconds, m.secrets, waiting, m.hosts} {
+		if err := registry.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+func (m *Metrics) bound(after time.Duration) {
+	if m != nil {
+		m.bindSeconds.Observe(after.Seconds())
+	}
+}
+
+func (m *Metrics) released(after time.Duration) {
+	if m != nil {
+		m.releaseSeconds.Observe(after.Seconds())
+	}
+}
+
+// provisioned measures a host that has just come to run what its claim asks for,
+// from the later of the bind and the moment at which it ceased to do so.
+func (m *Metrics) provisioned(before, after bmov1alpha1.HostClaimStatus) {
+	const kind = bmov1alpha1.ProvisionedCondition
+	associated := meta.FindStatusCondition(before.Conditions, bmov1alpha1.AssociatedCondition)
+	was, is := meta.FindStatusCondition(before.Conditions, kind), meta.FindStatusCondition(after.Conditions, kind)
+	if m == nil || associated == nil || associated.Status != metav1.ConditionTrue ||
+		was == nil || was.Status == metav1.ConditionTrue || is == nil || is.Status != metav1.ConditionTrue {
+		return
+	}
+	since := associated.LastTransitionTime.Time
+	if was.LastTransitionTime.After(since) {
+		since = was.LastTransitionTime.Time
+	}
+	m.provisionSeconds.Observe(is.LastTransitionTime.Sub(since).Seconds())
+}
+
+// secretDone counts a secret that was written next to a host.
+func (m *Metrics) secretDone(kind binding.SecretKind) {
+	if m != nil {
+		m.secrets.WithLabelValues(string(kind), secretWritten).Inc()
+	}
+}
+
+// secretUndone counts a secret that could not be brought next to a host: a person
+// must mend something, or a request failed and is tried again.
+func (m *Metrics) secretUndone(kind binding.SecretKind, err error) {
+	if m == nil {
+		return
+	}
+	result := secretFailed
+	if problem := (*secretError)(nil); errors.As(err, &problem) {
+		result = secretRefused
+	}
+	m.secrets.WithLabelValues(string(kind), result).Inc()
+}
+
+// waits counts a claim under the reason for which it is not ready. One that
+// another controller works on is not counted.
+func (m *Metrics) waits(s *scope, status bmov1alpha1.HostClaimStatus) {
+	if m == nil {
+		return
+	}
+	ready := meta.FindStatusCondition(status.Conditions, bmov1alpha1.ReadyCondition)
+	if s.otherController != "" || ready == nil || ready.Status == metav1.ConditionTrue {
+		m.forget(keyOf(s.claim))
+		return
+	}
+	m.waiting.put(keyOf(s.claim), ready.Reason)
+}
+
+// forget ceases to count a claim as waiting: it is gone, or left alone.
+func (m *Metrics) forget(claim types.NamespacedName) {
+	if m != nil {
+		m.waiting.drop(claim)
+	}
+}
+
+// hostSeen and hostGone keep the counts of hosts.
+func (m *Metrics) hostSeen(host *bmov1alpha1.BareMetalHost) {
+	if m != nil {
+		m.hosts.Observe(host)
+	}
+}
+
+func (m *Metrics) hostGone(host types.NamespacedName) {
+	if m != nil {
+		m.hosts.Drop(host)
+	}
+}
+
+// tally counts things, each under one word at a time. A word that nothing is
+// under any more is not shown.
+type tally struct {
+	gauge *prometheus.GaugeVec
+
+	mu     sync.Mutex
+	under  map[types.NamespacedName]string
+	counts map[string]int
+}
+
+func (t *tally) put(key types.NamespacedName, word string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.under[key] == word {
+		return
+	}
+	t.dropLocked(key)
+	t.under[key] = word
+	t.counts[word]++
+	t.gauge.WithLabelValues(word).Set(float64(t.counts[word]))
+}
+
+func (t *tally) drop(key types.NamespacedName) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.dropLocked(key)
+}
+
+func (t *tally) dropLocked(key types.NamespacedName) {
+	word, found := t.under[key]
+	if !found {
+		return
+	}
+	delete(t.under, key)
+	if t.counts[word]--; t.counts[word] > 0 {
+		t.gauge.WithLabelValues(word).Set(float64(t.counts[word]))
+		return
+	}
+	delete(t.counts, word)
+	t.gauge.DeleteLabelValues(word)
+}

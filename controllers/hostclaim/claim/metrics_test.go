@@ -1,0 +1,267 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package claim
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/orphans"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
+)
+
+// book notes the collectors that are registered with it.
+type book struct {
+	prometheus.Registerer
+	collectors []prometheus.Collector
+}
+
+func (b *book) Register(c prometheus.Collector) error {
+	b.collectors = append(b.collectors, c)
+	return b.Registerer.Register(c)
+}
+
+// kindOf names the type of a collector as Prometheus does.
+func kindOf(c prometheus.Collector) string {
+	switch c.(type) {
+	case prometheus.Histogram:
+		return "histogram"
+	case *prometheus.CounterVec:
+		return "counter"
+	case *prometheus.GaugeVec, *pool.Census:
+		return "gauge"
+	default:
+		return fmt.Sprintf("%T", c)
+	}
+}
+
+// rows gives name, type and labels of every metric of the hostclaim manager.
+func rows(t *testing.T) []string {
+	t.Helper()
+	b := &book{Registerer: prometheus.NewRegistry()}
+	if _, err := NewMetrics(b); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := policies.New(nil, nil, b); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := orphans.NewMetrics(b); err != nil {
+		t.Fatal(err)
+	}
+	form := regexp.MustCompile(`^Desc\{fqName: "(hostclaim_[a-z_]+)", help: "([A-Z][^"]+\.)", constLabels: \{\}, variableLabels: \{([a-z,]*)\}\}$`)
+	var out []string
+	for _, c := range b.collectors {
+		descriptions := make(chan *prometheus.Desc, 10)
+		c.Describe(descriptions)
+		close(descriptions)
+		for d := range descriptions {
+			parts := form.FindStringSubmatch(d.String())
+			if parts == nil {
+				t.Errorf("%s: the name must begin with hostclaim_, and the help be a sentence", d)
+				continue
+			}
+			out = append(out, parts[1]+" | "+kindOf(c)+" | "+strings.ReplaceAll(parts[3], ",", ", "))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestMetricsAreThoseOfTheDocs(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var documented []string
+	for line := range strings.Lines(string(text)) {
+		cells := strings.Split(strings.ReplaceAll(line, "`", ""), "|")
+		if len(cells) == 6 && strings.HasPrefix(strings.TrimSpace(cells[1]), "hostclaim_") {
+			for i := range cells {
+				cells[i] = strings.TrimSpace(cells[i])
+			}
+			documented = append(documented, strings.Join(cells[1:4], " | "))
+			if cells[4] == "" {
+				t.Errorf("%s is not explained", cells[1])
+			}
+		}
+	}
+	slices.Sort(documented)
+	if diff := cmp.Diff(rows(t), documented); diff != "" {
+		t.Errorf("docs/operations.md (-registered +documented):\n%s", diff)
+	}
+}
+
+func newMetrics(t *testing.T) (*Metrics, *prometheus.Registry) {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	m, err := NewMetrics(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := NewMetrics(registry); err == nil {
+		t.Error("a second set of the same metrics is accepted")
+	}
+	return m, registry
+}
+
+// values gives the values of a metric by the values of its labels; of histograms,
+// how often and how much.
+func values(t *testing.T, registry *prometheus.Registry, name string) map[string]float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]float64{}
+	for _, family := range families {
+		if family.GetName() != name {
+			continue
+		}
+		for _, metric := range family.GetMetric() {
+			var labels []string
+			for _, label := range metric.GetLabel() {
+				labels = append(labels, label.GetValue())
+			}
+			out[strings.Join(labels, ",")] = metric.GetGauge().GetValue() + metric.GetCounter().GetValue()
+			if h := metric.GetHistogram(); h != nil {
+				out["count"], out["sum"] = float64(h.GetSampleCount()), h.GetSampleSum()
+			}
+		}
+	}
+	return out
+}
+
+func TestWaitingClaimsAreCountedByReason(t *testing.T) {
+	m, registry := newMetrics(t)
+	claims := map[string]*scope{}
+	for _, name := range []string{"a", "b", "c"} {
+		claims[name] = &scope{claim: newClaim(func(c *bmov1alpha1.HostClaim) { c.Name = name })}
+	}
+	ready := func(value string) bmov1alpha1.HostClaimStatus {
+		return bmov1alpha1.HostClaimStatus{Conditions: conditionsOf(map[string]string{isReady: value})}
+	}
+	for _, step := range []struct {
+		what string
+		do   func()
+		want map[string]float64
+	}{
+		{"nobody waits", func() {}, map[string]float64{}},
+		{"two wait", func() {
+			m.waits(claims["a"], ready("False/NoBareMetalHost"))
+			m.waits(claims["b"], ready("False/NoBareMetalHost"))
+		}, map[string]float64{"NoBareMetalHost": 2}},
+		{"one is looked at again", func() { m.waits(claims["a"], ready("False/NoBareMetalHost")) }, map[string]float64{"NoBareMetalHost": 2}},
+		{"one gets on", func() { m.waits(claims["a"], ready("False/Provisioning")) }, map[string]float64{"NoBareMetalHost": 1, "Provisioning": 1}},
+		{"and is ready", func() { m.waits(claims["a"], ready("True/Provisioned")) }, map[string]float64{"NoBareMetalHost": 1}},
+		{"one is left to another controller", func() {
+			claims["b"].otherController = "other"
+			m.waits(claims["b"], ready("False/WhateverThatOneSays"))
+		}, map[string]float64{}},
+		{"one comes and is gone", func() {
+			m.waits(claims["c"], ready("False/HostPaused"))
+			m.forget(keyOf(claims["c"].claim))
+			m.forget(keyOf(claims["c"].claim))
+		}, map[string]float64{}},
+	} {
+		step.do()
+		if diff := cmp.Diff(step.want, values(t, registry, "hostclaim_waiting_claims")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", step.what, diff)
+		}
+	}
+}
+
+func TestSecretsAreCountedByKindAndResult(t *testing.T) {
+	m, registry := newMetrics(t)
+	m.secretDone(binding.UserData)
+	m.secretDone(binding.UserData)
+	m.secretUndone(binding.MetaData, fmt.Errorf("wrapped: %w", &secretError{kind: binding.MetaData, message: "missing"}))
+	m.secretUndone(binding.OCIAuth, errors.New("no answer"))
+	want := map[string]float64{"userdata,written": 2, "metadata,refused": 1, "ociauth,failed": 1}
+	if diff := cmp.Diff(want, values(t, registry, "hostclaim_secrets_synchronized_total")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestProvisioningIsMeasuredFromTheBind(t *testing.T) {
+	at := func(kind string, status metav1.ConditionStatus, minute int) metav1.Condition {
+		return metav1.Condition{
+			Type: kind, Status: status, Reason: "Any",
+			LastTransitionTime: metav1.NewTime(now.Add(time.Duration(minute) * time.Minute)),
+		}
+	}
+	const provisioned = bmov1alpha1.ProvisionedCondition
+	tests := map[string]struct {
+		before []metav1.Condition
+		after  metav1.Condition
+		want   map[string]float64
+	}{
+		"from the bind": {
+			[]metav1.Condition{at(associated, "True", 1), at(provisioned, "False", 0)},
+			at(provisioned, "True", 6),
+			map[string]float64{"count": 1, "sum": 300},
+		},
+		"from the beginning of a second round": {
+			[]metav1.Condition{at(associated, "True", 1), at(provisioned, "False", 4)},
+			at(provisioned, "True", 6),
+			map[string]float64{"count": 1, "sum": 120},
+		},
+		"not while it lasts":      {[]metav1.Condition{at(associated, "True", 1), at(provisioned, "False", 0)}, at(provisioned, "False", 0), map[string]float64{"count": 0, "sum": 0}},
+		"not when it was so":      {[]metav1.Condition{at(associated, "True", 1), at(provisioned, "True", 2)}, at(provisioned, "True", 2), map[string]float64{"count": 0, "sum": 0}},
+		"not of a status rebuilt": {nil, at(provisioned, "True", 6), map[string]float64{"count": 0, "sum": 0}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			m, registry := newMetrics(t)
+			after := bmov1alpha1.HostClaimStatus{}
+			meta.SetStatusCondition(&after.Conditions, tt.after)
+			m.provisioned(bmov1alpha1.HostClaimStatus{Conditions: tt.before}, after)
+			got := values(t, registry, "hostclaim_provision_duration_seconds")
+			delete(got, "")
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestMetricsThatAreNotThereMeasureNothing(_ *testing.T) {
+	var m *Metrics
+	m.bound(1)
+	m.released(1)
+	m.provisioned(bmov1alpha1.HostClaimStatus{}, bmov1alpha1.HostClaimStatus{})
+	m.secretDone(binding.UserData)
+	m.secretUndone(binding.UserData, nil)
+	m.waits(&scope{}, bmov1alpha1.HostClaimStatus{})
+	m.forget(types.NamespacedName{})
+	m.hostSeen(nil)
+	m.hostGone(types.NamespacedName{})
+}

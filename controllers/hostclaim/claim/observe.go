@@ -1,0 +1,192 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package claim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
+)
+
+// pageSize bounds the answers of a live list.
+const pageSize = 500
+
+// observe reads from the caches what policies say of the claim and which host
+// names it.
+func (r *Reconciler) observe(ctx context.Context, s *scope) error {
+	var err error
+	if s.namespace, err = readNamespace(ctx, r.Client, s.claim.Namespace); err != nil {
+		return err
+	}
+	if s.decision, err = r.decide(ctx, s.namespace); err != nil {
+		return err
+	}
+	if err := r.observeHosts(ctx, s); err != nil {
+		return err
+	}
+	s.otherController = otherController(s.claim, s.host != nil)
+	return nil
+}
+
+// observeHosts finds the hosts that have to do with the claim.
+func (r *Reconciler) observeHosts(ctx context.Context, s *scope) error {
+	own, err := r.hostsBy(ctx, index.HostsByConsumer, binding.ClaimKey(s.claim))
+	if err != nil {
+		return err
+	}
+	s.host = ownHost(s.claim, own)
+	if s.marked, err = r.hostsBy(ctx, index.HostsByMark, string(s.claim.UID)); err != nil || s.host != nil {
+		return err
+	}
+	s.moved, err = r.hostsBy(ctx, index.HostsByMovedClaim, keyOf(s.claim).String())
+	return err
+}
+
+func (r *Reconciler) hostsBy(ctx context.Context, index, value string) ([]bmov1alpha1.BareMetalHost, error) {
+	hosts := &bmov1alpha1.BareMetalHostList{}
+	if err := r.Client.List(ctx, hosts, client.MatchingFields{index: value}); err != nil {
+		return nil, fmt.Errorf("list hosts of the claim by %s: %w", index, err)
+	}
+	return hosts.Items, nil
+}
+
+// ownHost returns the host of a claim among those that name it, nil if there are
+// none. There is more than one only if somebody else wrote a consumerRef; then
+// the recorded host stays, or the first by name.
+func ownHost(claim *bmov1alpha1.HostClaim, hosts []bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
+	var own *bmov1alpha1.BareMetalHost
+	for i := range hosts {
+		host, ref := &hosts[i], claim.Status.BareMetalHost
+		if ref != nil && ref.Namespace == host.Namespace && ref.Name == host.Name {
+			return host
+		}
+		if own == nil || client.ObjectKeyFromObject(host).String() < client.ObjectKeyFromObject(own).String() {
+			own = host
+		}
+	}
+	return own
+}
+
+// decide evaluates the policies that the cache shows.
+func (r *Reconciler) decide(ctx context.Context, ns policy.Namespace) (policy.Decision, error) {
+	policies := &bmov1alpha1.HostDeployPolicyList{}
+	if err := r.Client.List(ctx, policies); err != nil {
+		return policy.Decision{}, fmt.Errorf("list HostDeployPolicies: %w", err)
+	}
+	return policy.Evaluate(policies.Items, ns, r.OwnNamespace), nil
+}
+
+// grantNow asks the API server itself what the policies permit on the hosts of
+// one namespace. Each policy that admits the claim as far as the cache knows is
+// read again; one that the cache does not show yet permits nothing yet. A live
+// list would wait until the API server's own cache has caught up.
+func (r *Reconciler) grantNow(ctx context.Context, claimNamespace, hostNamespace string) (policy.Grant, error) {
+	ns, err := readNamespace(ctx, r.Live, claimNamespace)
+	if err != nil {
+		return policy.Grant{}, err
+	}
+	known := &bmov1alpha1.HostDeployPolicyList{}
+	if err := r.Client.List(ctx, known, client.InNamespace(hostNamespace)); err != nil {
+		return policy.Grant{}, fmt.Errorf("list HostDeployPolicies of %s: %w", hostNamespace, err)
+	}
+	var live []bmov1alpha1.HostDeployPolicy
+	for i := range known.Items {
+		if !policy.Admits(&known.Items[i], ns) {
+			continue
+		}
+		key, current := client.ObjectKeyFromObject(&known.Items[i]), bmov1alpha1.HostDeployPolicy{}
+		switch err := r.Live.Get(ctx, key, &current); {
+		case err == nil:
+			live = append(live, current)
+		case !apierrors.IsNotFound(err):
+			return policy.Grant{}, fmt.Errorf("read HostDeployPolicy %s: %w", key, err)
+		}
+	}
+	return policy.Evaluate(live, ns, r.OwnNamespace).Grants[hostNamespace], nil
+}
+
+// readNamespace reads name and labels of a namespace. One that is gone has no
+// labels.
+func readNamespace(ctx context.Context, reader client.Reader, name string) (policy.Namespace, error) {
+	namespace := &metav1.PartialObjectMetadata{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	if err := reader.Get(ctx, client.ObjectKey{Name: name}, namespace); client.IgnoreNotFound(err) != nil {
+		return policy.Namespace{}, fmt.Errorf("read namespace %s: %w", name, err)
+	}
+	return policy.Namespace{Name: name, Labels: namespace.Labels}, nil
+}
+
+// readRecorded reads the host that the claim's status names; it is empty if the
+// host is gone. A host that is ours becomes s.host.
+func (r *Reconciler) readRecorded(ctx context.Context, s *scope, b *binding.Binding) (*bmov1alpha1.BareMetalHost, error) {
+	ref := s.claim.Status.BareMetalHost
+	host := &bmov1alpha1.BareMetalHost{}
+	err := r.Live.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, host)
+	switch {
+	case apierrors.IsNotFound(err):
+		b.Recorded = binding.Gone
+	case err != nil:
+		return nil, fmt.Errorf("read the recorded host: %w", err)
+	case binding.Owned(host, s.claim):
+		b.Own, s.host = true, host
+	case host.Spec.ConsumerRef != nil && !binding.Moved(host, s.claim):
+		b.Recorded = binding.Taken
+	default:
+		b.Recorded = binding.Idle
+	}
+	return host, nil
+}
+
+// listOwn looks for hosts that name the claim, and for such as carry its mark, by
+// one paged live list, narrowed by the label that both have.
+func (r *Reconciler) listOwn(ctx context.Context, s *scope, b *binding.Binding) error {
+	hosts := &bmov1alpha1.BareMetalHostList{}
+	options := []client.ListOption{
+		client.MatchingLabels{infrav1.ClaimUIDLabel: string(s.claim.UID)}, client.Limit(pageSize),
+	}
+	s.marked = nil
+	for more := true; more; more = hosts.Continue != "" {
+		if err := r.Live.List(ctx, hosts, append(options, client.Continue(hosts.Continue))...); err != nil {
+			return fmt.Errorf("list hosts that name the claim: %w", err)
+		}
+		for i := range hosts.Items {
+			switch host := &hosts.Items[i]; {
+			case binding.Owned(host, s.claim):
+				b.Own, s.host = true, host.DeepCopy()
+			case binding.Marked(host, s.claim):
+				s.marked = append(s.marked, *host.DeepCopy())
+			}
+		}
+	}
+	b.Marked, b.NobodyNamesUs = len(s.marked) > 0, !b.Own
+	return nil
+}
+
+// errTooManySteps guards against a binding that never settles; lease.Next adds
+// a fact with each step, so it cannot happen.
+var errTooManySteps = errors.New("the binding of the claim does not settle")

@@ -1,0 +1,76 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package claim
+
+import (
+	"context"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+)
+
+// emptied returns the host as it is told to wipe itself in place. If something is
+// to be written afterwards, the host stays as it is until that could be done: a
+// running server is not given up for an image that policy refuses or a secret
+// that does not exist.
+func (r *Reconciler) emptied(ctx context.Context, s *scope) (*bmov1alpha1.BareMetalHost, progress.Outcome) {
+	uncleaned := false
+	if binding.Asked(s.claim) {
+		grant, err := r.payloadGrant(ctx, s, binding.Redo)
+		if err != nil {
+			return nil, s.unsynchronized(err)
+		}
+		if out := r.couldBeWritten(ctx, s, grant); !out.Done() {
+			return binding.Desired(s.claim, s.host, nil), out
+		}
+		uncleaned = binding.IsParked(s.host) && skipsCleaning(s.claim, grant)
+	}
+	out := binding.Emptied(s.claim, s.host, uncleaned)
+	return out, s.waitForEmpty(out)
+}
+
+// couldBeWritten checks policy and the secrets of a claim without bringing them
+// to the host, which may still read the former ones.
+func (r *Reconciler) couldBeWritten(ctx context.Context, s *scope, grant policy.Grant) progress.Outcome {
+	if out := s.mayHave(grant); !out.Done() {
+		return out
+	}
+	for _, kind := range binding.SecretKinds {
+		if binding.SecretName(s.claim, kind) == "" {
+			continue
+		}
+		if _, err := r.readSource(ctx, s.claim, kind); err != nil {
+			return s.secretProblem(err)
+		}
+	}
+	return progress.Outcome{}
+}
+
+// skipsCleaning says that the claim wants its host not to be cleaned between two
+// workloads, and may have that.
+func skipsCleaning(claim *bmov1alpha1.HostClaim, grant policy.Grant) bool {
+	return binding.WantsNoCleaning(claim) && grant.Admitted && grant.PermitsSkippingCleaning()
+}
+
+// waitForEmpty waits for a host that was emptied to be at rest.
+func (s *scope) waitForEmpty(host *bmov1alpha1.BareMetalHost) progress.Outcome {
+	wait := binding.EmptyingWait(s.claim, host)
+	return s.waitForSync(wait.Reason, wait.Message)
+}

@@ -1,0 +1,183 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package claim
+
+import (
+	"context"
+	"fmt"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+)
+
+// +kubebuilder:rbac:groups=metal3.io,resources=hostclaims,verbs=get;list;watch;patch;delete
+// +kubebuilder:rbac:groups=metal3.io,resources=hostclaims/status,verbs=get;patch
+// +kubebuilder:rbac:groups=metal3.io,resources=baremetalhosts,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=metal3.io,resources=hostdeploypolicies,verbs=get;list;watch
+// +kubebuilder:rbac:groups=metal3.io,resources=hardwaredata,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// deleteForMoveAnnotation is put by clusterctl on what it deletes after a move.
+const deleteForMoveAnnotation = "clusterctl.cluster.x-k8s.io/delete-for-move"
+
+// Reconciler binds, synchronizes and releases HostClaims.
+type Reconciler struct {
+	// Client reads from caches and writes as HostClaimManagerFieldOwner.
+	Client client.Client
+	// Live reads from the API server: what must not be concluded from a cache,
+	// and Secrets, which are never cached.
+	Live client.Reader
+	// Pool proposes free hosts and wakes waiting claims.
+	Pool *pool.Pool
+	// Secrets wakes claims when Secrets of these namespaces change.
+	Secrets SecretWatch
+	// Events tells tenants and administrators of transitions.
+	Events events.EventRecorder
+	// Metrics counts durations; nil counts nothing.
+	Metrics *Metrics
+	// Clock is the time of conditions and durations.
+	Clock clock.PassiveClock
+	// OwnNamespace says whether hosts of the claim's namespace need a policy.
+	OwnNamespace policy.Own
+
+	rotations rotations
+}
+
+// SecretWatch is the part of secretwatch.Watch that the reconciler uses.
+type SecretWatch interface {
+	Ensure(namespace string)
+	Release(namespace string, needed func() (bool, error)) error
+}
+
+// phase is one step of a pass. It may add facts to the scope; it never sets a
+// condition.
+type phase func(ctx context.Context, s *scope) progress.Outcome
+
+// Reconcile brings one HostClaim a step closer to its spec. Its steps are in
+// phases; what they mean is decided in baremetal/hostclaim/binding.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	defer r.Pool.Begin(req.NamespacedName)()
+	claim := &bmov1alpha1.HostClaim{}
+	if err := r.Client.Get(ctx, req.NamespacedName, claim); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.Pool.Leave(req.NamespacedName)
+			r.Metrics.forget(req.NamespacedName)
+			r.rotations.forget(req.NamespacedName)
+			return ctrl.Result{}, r.releaseWatches(ctx, req.Namespace)
+		}
+		return ctrl.Result{}, err
+	}
+	if handsOff(claim) {
+		r.Pool.Leave(req.NamespacedName)
+		r.Metrics.forget(req.NamespacedName)
+		return ctrl.Result{}, nil
+	}
+	return r.pass(ctx, &scope{claim: claim}).Result(r.Clock.Now())
+}
+
+// pass is one pass over a claim that we may touch.
+func (r *Reconciler) pass(ctx context.Context, s *scope) progress.Outcome {
+	if err := r.observe(ctx, s); err != nil {
+		return progress.Failed(err)
+	}
+	if s.otherController != "" {
+		r.Pool.Leave(keyOf(s.claim))
+		return progress.Failed(r.report(ctx, s, progress.Outcome{}))
+	}
+	if foreign, err := r.heldByOthers(ctx, s); err != nil || foreign {
+		r.Pool.Leave(keyOf(s.claim))
+		return progress.Failed(err)
+	}
+	if err := r.ensureFinalizer(ctx, s); err != nil {
+		return progress.Failed(err)
+	}
+	out := r.run(ctx, s)
+	if !s.finished {
+		out = out.And(progress.Failed(r.report(ctx, s, out)))
+	}
+	return out
+}
+
+// phases lists the steps of a pass; the last ones wait for the first by looking
+// at the scope.
+func (r *Reconciler) phases(s *scope) []phase {
+	if deleting(s.claim) {
+		return []phase{r.settle, r.release, r.finish}
+	}
+	return []phase{r.settle, r.choose, r.guardMove, r.synchronize, r.reboot, r.refusals, r.publish, r.expire}
+}
+
+// run carries out the phases. Each looks at the scope for what it needs of those
+// before it, so a failed one does not keep an independent one from its work.
+func (r *Reconciler) run(ctx context.Context, s *scope) progress.Outcome {
+	var out progress.Outcome
+	for _, step := range r.phases(s) {
+		out = out.And(step(ctx, s))
+	}
+	return out
+}
+
+// ensureFinalizer puts our finalizer on a live claim in a write of its own, so
+// that no host is ever bound to a claim that could vanish.
+func (r *Reconciler) ensureFinalizer(ctx context.Context, s *scope) error {
+	if deleting(s.claim) {
+		return nil
+	}
+	before := s.claim.DeepCopy()
+	if !controllerutil.AddFinalizer(s.claim, infrav1.HostClaimFinalizer) {
+		return nil
+	}
+	if err := r.Client.Patch(ctx, s.claim, apply.Locked(before)); err != nil {
+		if apierrors.IsNotFound(err) {
+			return fmt.Errorf("the claim has gone: %w", progress.ErrStale)
+		}
+		return fmt.Errorf("add the finalizer: %w", err)
+	}
+	ctrl.LoggerFrom(ctx).Info("Added the finalizer")
+	s.brandNew = true
+	return nil
+}
+
+// handsOff says that the claim must be neither bound, written nor released: it
+// is paused, or on the move to another cluster. A missing finalizer is no such
+// sign: whoever strips it from a claim does not keep the host.
+func handsOff(claim *bmov1alpha1.HostClaim) bool {
+	for _, key := range []string{clusterv1.PausedAnnotation, deleteForMoveAnnotation} {
+		if _, found := claim.Annotations[key]; found {
+			return true
+		}
+	}
+	return false
+}
+
+func deleting(claim *bmov1alpha1.HostClaim) bool {
+	return !claim.DeletionTimestamp.IsZero()
+}

@@ -1,0 +1,175 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package claim
+
+import (
+	"context"
+	"fmt"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+)
+
+// release brings the host of a claim that goes back to the pool:
+//
+//	clear (one patch) ─▶ wait for the host ─▶ delete copies, facts ─▶ remove consumerRef
+//
+// The last write carries the version of the live read that showed the host at
+// rest, so nothing can have happened to the host since.
+func (r *Reconciler) release(ctx context.Context, s *scope) progress.Outcome {
+	if s.step != binding.Release {
+		return progress.Outcome{}
+	}
+	if cleared := binding.Cleared(s.host); !equality.Semantic.DeepEqual(cleared, s.host) {
+		if err := r.Client.Patch(ctx, cleared, apply.Locked(s.host)); err != nil {
+			return progress.Failed(fmt.Errorf("clear the host: %w", err))
+		}
+		ctrl.LoggerFrom(ctx).Info("Took back what the claim had put on the host", "bareMetalHost", klog.KObj(cleared))
+		s.host = cleared
+	}
+	if wait, ok := binding.Releasable(s.host); !ok {
+		return s.waitForRelease(wait.Reason, wait.Message)
+	}
+	return r.free(ctx, s)
+}
+
+// free lets go of a host that seems to be at rest.
+func (r *Reconciler) free(ctx context.Context, s *scope) progress.Outcome {
+	host := &bmov1alpha1.BareMetalHost{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.host), host); err != nil {
+		return progress.Failed(fmt.Errorf("read the host before it is freed: %w", err))
+	}
+	wait, releasable := binding.Releasable(host)
+	switch {
+	case !binding.Owned(host, s.claim), !equality.Semantic.DeepEqual(binding.Cleared(host), host):
+		return progress.Failed(fmt.Errorf("free the host: %w", progress.ErrStale))
+	case !releasable:
+		return s.waitForRelease(wait.Reason, wait.Message)
+	}
+	if out := r.deleteCopies(ctx, s, host.Namespace, host); !out.Done() {
+		return out
+	}
+	// A claim whose finalizer was stripped may be gone as soon as its host is free.
+	if err := r.withdraw(ctx, s.claim); err != nil {
+		return progress.Failed(fmt.Errorf("withdraw HardwareData: %w", err))
+	}
+	freed := binding.Freed(host)
+	if err := r.Client.Patch(ctx, freed, apply.Locked(host)); err != nil {
+		return progress.Failed(fmt.Errorf("free the host: %w", err))
+	}
+	ctrl.LoggerFrom(ctx).Info("Released", "bareMetalHost", klog.KObj(freed))
+	r.eventReleased(s.claim, freed)
+	r.Metrics.released(r.Clock.Since(s.claim.DeletionTimestamp.Time))
+	s.host = nil
+	return r.settle(ctx, s)
+}
+
+// heldByOthers says that a claim that goes is held by somebody else's finalizer
+// only, and that we have nothing to do with it. Where the status shows our hand,
+// or our facts are there, the claim is looked at like any other: whoever stripped
+// our finalizer, and a manager that died between freeing the host and tidying up,
+// leave nothing behind.
+func (r *Reconciler) heldByOthers(ctx context.Context, s *scope) (bool, error) {
+	if s.host != nil || !deleting(s.claim) || marked(s.claim) ||
+		controllerutil.ContainsFinalizer(s.claim, infrav1.HostClaimFinalizer) {
+		return false, nil
+	}
+	_, published, err := r.published(ctx, s.claim)
+	return !published, err
+}
+
+// finish lets the claim go once no host names it. What it left elsewhere goes
+// first.
+func (r *Reconciler) finish(ctx context.Context, s *scope) progress.Outcome {
+	if s.step != binding.Finish {
+		return progress.Outcome{}
+	}
+	if ref := s.claim.Status.BareMetalHost; ref != nil {
+		if out := r.deleteCopies(ctx, s, ref.Namespace, nil); !out.Done() {
+			return out
+		}
+	}
+	if err := r.withdraw(ctx, s.claim); err != nil {
+		return progress.Failed(fmt.Errorf("withdraw HardwareData: %w", err))
+	}
+	return progress.Failed(r.dropFinalizer(ctx, s))
+}
+
+// dropFinalizer removes our finalizer with the version of a live read, which
+// must show the claim as it was judged: an intent that was written meanwhile
+// would be lost with it.
+func (r *Reconciler) dropFinalizer(ctx context.Context, s *scope) error {
+	live := &bmov1alpha1.HostClaim{}
+	if err := r.Live.Get(ctx, keyOf(s.claim), live); err != nil {
+		s.finished = apierrors.IsNotFound(err)
+		return client.IgnoreNotFound(err)
+	}
+	if live.UID != s.claim.UID || !equality.Semantic.DeepEqual(live.Status.BareMetalHost, s.claim.Status.BareMetalHost) {
+		return fmt.Errorf("drop the finalizer: %w", progress.ErrStale)
+	}
+	before := live.DeepCopy()
+	s.finished = true
+	if !controllerutil.RemoveFinalizer(live, infrav1.HostClaimFinalizer) {
+		return nil
+	}
+	if err := r.Client.Patch(ctx, live, apply.Locked(before)); err != nil {
+		s.finished = apierrors.IsNotFound(err)
+		return client.IgnoreNotFound(err)
+	}
+	return nil
+}
+
+// waitForRelease notes why the claim cannot go yet.
+func (s *scope) waitForRelease(reason, message string) progress.Outcome {
+	s.releaseWait = progress.Wait{Reason: reason, Message: message}
+	return progress.Waiting(reason, message)
+}
+
+// releaseWatches stops watching the Secrets of a namespace without claims, hosts
+// of claims, and policies that let claims have hosts there.
+func (r *Reconciler) releaseWatches(ctx context.Context, namespace string) error {
+	return r.Secrets.Release(namespace, func() (bool, error) {
+		for _, users := range []struct {
+			list  client.ObjectList
+			which client.ListOption
+		}{
+			{&bmov1alpha1.HostClaimList{}, client.InNamespace(namespace)},
+			{&bmov1alpha1.HostClaimList{}, client.MatchingFields{index.ClaimsByHostNamespace: namespace}},
+			{&bmov1alpha1.HostDeployPolicyList{}, client.InNamespace(namespace)},
+		} {
+			if err := r.Client.List(ctx, users.list, users.which, client.Limit(1)); err != nil {
+				return false, fmt.Errorf("list who needs Secrets of namespace %s: %w", namespace, err)
+			}
+			if meta.LenList(users.list) > 0 {
+				return true, nil
+			}
+		}
+		return false, nil
+	})
+}

@@ -1,0 +1,124 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package claim
+
+import (
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+)
+
+// scope holds the facts of one pass.
+type scope struct {
+	// claim is the claim as last read or written; its status changes only
+	// through recordIntent, dropIntent and report.
+	claim *bmov1alpha1.HostClaim
+
+	// otherController is the field manager that works on the claim beside us;
+	// empty when we are alone. Set by observe.
+	otherController string
+
+	// namespace and decision are what policies say, from the cache. Set by
+	// observe.
+	namespace policy.Namespace
+	decision  policy.Decision
+
+	// host is the host that names the claim, nil while none does. Set by
+	// observe, settle and choose.
+	host *bmov1alpha1.BareMetalHost
+
+	// marked are the hosts that carry the claim's mark without naming it: from the
+	// cache as set by observe, the recorded one left out, and live as set by settle.
+	marked []bmov1alpha1.BareMetalHost
+
+	// moved are the hosts that seem to have been moved with the claim, from the
+	// cache; empty for a claim with a host. Set by observe.
+	moved []bmov1alpha1.BareMetalHost
+
+	// brandNew says that this pass put the finalizer on the claim, by a locked
+	// write. Such a claim has neither host nor mark unless its status names a host:
+	// both come only to a claim with finalizer, after an intent in its status, and
+	// tenants cannot write the status. Whoever strips the finalizer of a bound
+	// claim leaves that record, and whoever loses the record leaves the finalizer.
+	// A crash changes nothing about it, since both are in the API server; ADR 0002
+	// says what is left open. Set by Reconcile.
+	brandNew bool
+
+	// step is what settle ended with: Keep, Release, ReportLost, Rest, Choose or
+	// Finish; choose goes on to Take, or to Keep. binding is what it was decided
+	// on.
+	step    binding.Step
+	binding binding.Binding
+
+	// justBound says that this pass bound the host. Set by choose.
+	justBound bool
+
+	// bindWait is why no host was bound. Set by choose.
+	bindWait progress.Wait
+
+	// syncWait is why host and claim are not in step, and syncNote what the
+	// owner should know although they are. Set by synchronize.
+	syncWait progress.Wait
+	syncNote string
+
+	// hardware is the published HardwareData, nil while there is none, and
+	// hardwareWait says why. Set by publish.
+	hardware     *bmov1alpha1.ObjectReference
+	hardwareWait progress.Wait
+
+	// releaseWait is why the host of a claim that goes is not free yet. Set by
+	// release and finish.
+	releaseWait progress.Wait
+
+	// finished says that the finalizer is gone and nothing is left to report.
+	finished bool
+}
+
+// record reads what the status of a claim says about its host. A host without
+// the condition Associated was not written by us and counts as an intent: it is
+// fenced before anything else happens.
+func record(claim *bmov1alpha1.HostClaim) binding.Record {
+	if claim.Status.BareMetalHost == nil {
+		return binding.Unrecorded
+	}
+	associated := meta.FindStatusCondition(claim.Status.Conditions, bmov1alpha1.AssociatedCondition)
+	switch {
+	case associated == nil, associated.Status == metav1.ConditionUnknown:
+		return binding.Intended
+	case associated.Status == metav1.ConditionTrue:
+		return binding.Bound
+	default:
+		return binding.Lost
+	}
+}
+
+// grant is what policies permit the claim on the hosts of its host's namespace.
+func (s *scope) grant() policy.Grant {
+	if s.host == nil {
+		return policy.Grant{}
+	}
+	return s.decision.Grants[s.host.Namespace]
+}
+
+// crossing says that claim and host are in different namespaces.
+func (s *scope) crossing() bool {
+	return s.host != nil && s.host.Namespace != s.claim.Namespace
+}

@@ -1,0 +1,149 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package claim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+)
+
+// settle finds out where the claim stands with its host, and kills an intent
+// that did not come to a bind. It ends with s.step.
+func (r *Reconciler) settle(ctx context.Context, s *scope) progress.Outcome {
+	b := binding.Binding{
+		Deleting: deleting(s.claim), Reserved: binding.Reserved(s.claim),
+		Own: s.host != nil, Record: record(s.claim), Moved: len(s.moved) > 0,
+	}
+	s.marked = slices.DeleteFunc(s.marked, s.recorded)
+	b.Marked = len(s.marked) > 0
+	b.NobodyNamesUs = s.brandNew && b.Record == binding.Unrecorded
+	return r.walk(ctx, s, b)
+}
+
+// recorded says that the status names a host. It is read live before anything is
+// done about it: the mark of an intent goes with the fence, and that of a host that
+// was lost stays with the host as long as the claim.
+func (s *scope) recorded(host bmov1alpha1.BareMetalHost) bool {
+	ref := s.claim.Status.BareMetalHost
+	return ref != nil && ref.Namespace == host.Namespace && ref.Name == host.Name
+}
+
+// walk goes from step to step until the binding is settled.
+func (r *Reconciler) walk(ctx context.Context, s *scope, b binding.Binding) progress.Outcome {
+	var recorded *bmov1alpha1.BareMetalHost
+	for range binding.MaxSteps {
+		var err error
+		switch step := binding.Next(b); step {
+		case binding.ReadRecorded:
+			recorded, err = r.readRecorded(ctx, s, &b)
+		case binding.ListOwn:
+			err = r.listOwn(ctx, s, &b)
+		case binding.Unmark:
+			err = r.unmarkAll(ctx, s)
+			b.Marked = false
+		case binding.Fence:
+			err = r.fence(ctx, s, recorded)
+			b.Recorded = binding.Fenced
+		case binding.DropIntent:
+			err = r.dropIntent(ctx, s)
+			b.Record, b.Recorded = binding.Unrecorded, binding.Unread
+		default:
+			s.step, s.binding = step, b
+			if step != binding.Choose && step != binding.Take {
+				r.Pool.Leave(keyOf(s.claim))
+			}
+			return progress.Outcome{}
+		}
+		if err != nil {
+			return progress.Failed(err)
+		}
+	}
+	return progress.Failed(errTooManySteps)
+}
+
+// fence makes every writer lose that acts on the claim's intent: it writes to
+// the host, and nothing of ours stays on it. Taking off the mark of that writer,
+// or the fence that an earlier pass left, is a write; else there are two.
+func (r *Reconciler) fence(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) error {
+	if !binding.HasFence(host, s.claim) && !binding.Marked(host, s.claim) {
+		before := host
+		host = binding.FencedHost(host, s.claim)
+		if err := r.Client.Patch(ctx, host, apply.Locked(before)); err != nil {
+			return fmt.Errorf("fence the intended host: %w", err)
+		}
+	}
+	return r.unmark(ctx, s, host)
+}
+
+// unmarkAll takes the claim's mark off all hosts that do not name it.
+func (r *Reconciler) unmarkAll(ctx context.Context, s *scope) error {
+	for i := range s.marked {
+		if err := r.unmark(ctx, s, &s.marked[i]); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	s.marked = nil
+	return nil
+}
+
+// unmark takes off a host what an intent of the claim left on it.
+func (r *Reconciler) unmark(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) error {
+	if err := r.Client.Patch(ctx, binding.UnmarkedHost(host, s.claim), apply.Locked(host)); err != nil {
+		return fmt.Errorf("take the mark off a host: %w", err)
+	}
+	return nil
+}
+
+// recordIntent writes the host that is about to be bound into the status, with
+// the claim's resourceVersion: whoever decided on an older claim loses.
+func (r *Reconciler) recordIntent(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) error {
+	before := s.claim.DeepCopy()
+	s.claim.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: host.Namespace, Name: host.Name}
+	meta.SetStatusCondition(&s.claim.Status.Conditions, metav1.Condition{
+		Type:               bmov1alpha1.AssociatedCondition,
+		Status:             metav1.ConditionUnknown,
+		Reason:             infrav1.BindingReason,
+		Message:            "A host was chosen and is being bound",
+		ObservedGeneration: s.claim.Generation,
+		LastTransitionTime: metav1.NewTime(r.Clock.Now()),
+	})
+	if err := r.Client.Status().Patch(ctx, s.claim, apply.Locked(before)); err != nil {
+		return fmt.Errorf("record the intent: %w", err)
+	}
+	return nil
+}
+
+// dropIntent takes a dead intent out of the status.
+func (r *Reconciler) dropIntent(ctx context.Context, s *scope) error {
+	before := s.claim.DeepCopy()
+	s.claim.Status.BareMetalHost = nil
+	if err := r.Client.Status().Patch(ctx, s.claim, apply.Locked(before)); err != nil {
+		return fmt.Errorf("drop the intent: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,86 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package claim
+
+import (
+	"strings"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+// nameless stands for a controller whose name cannot be seen.
+const nameless = "unknown"
+
+// otherController returns the name of another controller that works on a claim
+// which we have not bound; empty when there is none.
+//
+// What the status says decides, since no tenant can write it: a host or a
+// condition Associated without our mark is another one's work. Field managers
+// only add to that, for a controller that has written neither yet; whoever may
+// write a claim may also forge or erase them, which makes us stand down from
+// that claim or miss such a beginner, and nothing else.
+//
+// A claim whose host names it by UID was bound by us, and one that goes away is
+// only let go of, so neither makes us stand down. Once we stood down we stay so,
+// since our own condition takes the list of conditions over from the other one.
+func otherController(claim *bmov1alpha1.HostClaim, ownHost bool) string {
+	if ownHost || deleting(claim) {
+		return ""
+	}
+	name := foreignManager(claim)
+	stood := meta.IsStatusConditionTrue(claim.Status.Conditions, infrav1.StoodDownCondition)
+	switch ours := marked(claim); {
+	case stood, !ours && worked(claim):
+		if name == "" {
+			return nameless
+		}
+		return name
+	case ours && claim.Status.BareMetalHost != nil:
+		return ""
+	default:
+		return name
+	}
+}
+
+// worked says that some controller has looked for a host for the claim.
+func worked(claim *bmov1alpha1.HostClaim) bool {
+	return claim.Status.BareMetalHost != nil ||
+		meta.FindStatusCondition(claim.Status.Conditions, bmov1alpha1.AssociatedCondition) != nil
+}
+
+// marked says that the status shows our own hand: a condition or reason that no
+// other controller writes. The intent of a first bind comes before the condition.
+func marked(claim *bmov1alpha1.HostClaim) bool {
+	associated := meta.FindStatusCondition(claim.Status.Conditions, bmov1alpha1.AssociatedCondition)
+	return meta.FindStatusCondition(claim.Status.Conditions, infrav1.HardwareDataPublishedCondition) != nil ||
+		(associated != nil && associated.Reason == infrav1.BindingReason)
+}
+
+// foreignManager returns one field manager of the status that is not ours.
+// Somebody who edits the status by hand with kubectl is no controller.
+func foreignManager(claim *bmov1alpha1.HostClaim) string {
+	for _, entry := range claim.ManagedFields {
+		if entry.Subresource == "status" && entry.Manager != infrav1.HostClaimManagerFieldOwner &&
+			!strings.HasPrefix(entry.Manager, "kubectl") {
+			return entry.Manager
+		}
+	}
+	return ""
+}

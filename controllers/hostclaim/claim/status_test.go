@@ -1,0 +1,613 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package claim
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+)
+
+var now = time.Date(2026, time.January, 1, 12, 0, 0, 0, time.UTC)
+
+const imageURL = "https://images.example.com/os.raw"
+
+func newClaim(edits ...func(*bmov1alpha1.HostClaim)) *bmov1alpha1.HostClaim {
+	c := &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "tenant", Name: "machine", UID: "claim-uid", Generation: 3,
+	}}
+	for _, e := range edits {
+		e(c)
+	}
+	return c
+}
+
+func newHost(namespace string, edits ...func(*bmov1alpha1.BareMetalHost)) *bmov1alpha1.BareMetalHost {
+	h := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "host-0", UID: "host-uid"}}
+	h.Status.Provisioning.State = bmov1alpha1.StateAvailable
+	for _, e := range edits {
+		e(h)
+	}
+	return h
+}
+
+func withImage(c *bmov1alpha1.HostClaim) { c.Spec.Image = &bmov1alpha1.Image{URL: imageURL} }
+
+func running(h *bmov1alpha1.BareMetalHost) {
+	h.Spec.Image = &bmov1alpha1.Image{URL: imageURL}
+	h.Status.Provisioning.State = bmov1alpha1.StateProvisioned
+	h.Status.Provisioning.Image.URL = imageURL
+	h.Status.PoweredOn = true
+}
+
+func inState(s bmov1alpha1.ProvisioningState) func(*bmov1alpha1.BareMetalHost) {
+	return func(h *bmov1alpha1.BareMetalHost) { h.Status.Provisioning.State = s }
+}
+
+func operational(s bmov1alpha1.OperationalStatus) func(*bmov1alpha1.BareMetalHost) {
+	return func(h *bmov1alpha1.BareMetalHost) { h.Status.OperationalStatus = s }
+}
+
+func failed(h *bmov1alpha1.BareMetalHost) {
+	h.Status.ErrorType, h.Status.ErrorMessage = bmov1alpha1.PowerManagementError, "BMC 192.0.2.7 does not answer"
+}
+
+func recorded(status metav1.ConditionStatus, reason, message string) func(*bmov1alpha1.HostClaim) {
+	return func(c *bmov1alpha1.HostClaim) {
+		c.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: "infra", Name: "host-0"}
+		meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
+			Type: bmov1alpha1.AssociatedCondition, Status: status, Reason: reason, Message: message,
+		})
+	}
+}
+
+func going(c *bmov1alpha1.HostClaim) { c.DeletionTimestamp = &metav1.Time{Time: now} }
+
+// short returns the conditions as "Status/Reason" by type.
+func short(status bmov1alpha1.HostClaimStatus) map[string]string {
+	out := map[string]string{}
+	for _, c := range status.Conditions {
+		out[c.Type] = string(c.Status) + "/" + c.Reason
+	}
+	return out
+}
+
+func TestStatusOf(t *testing.T) {
+	facts := &bmov1alpha1.ObjectReference{Namespace: "tenant", Name: "machine-hostclaim"}
+	host := &bmov1alpha1.ObjectReference{Namespace: "infra", Name: "host-0"}
+	boundConditions := func(change map[string]string) map[string]string {
+		out := map[string]string{
+			"Associated":                           "True/BareMetalHostAssociated",
+			"Synchronized":                         "True/ConfigurationSynced",
+			"AvailableForProvisioning":             "False/NotAvailable",
+			"Provisioned":                          "True/Provisioned",
+			"Ready":                                "True/Provisioned",
+			infrav1.HardwareDataPublishedCondition: "True/Published",
+			infrav1.AdmittedCondition:              "True/PolicyAdmits",
+		}
+		maps.Copy(out, change)
+		return out
+	}
+	unbound := func(reason string) map[string]string {
+		return map[string]string{
+			"Associated": "False/" + reason, "Synchronized": "False/NotAssociated", "AvailableForProvisioning": "False/NotAssociated",
+			"Provisioned": "False/NotAssociated", "Ready": "False/" + reason, infrav1.HardwareDataPublishedCondition: "False/NotAssociated",
+		}
+	}
+	revoked := policy.Decision{Grants: map[string]policy.Grant{"elsewhere": {Admitted: true}}}
+	withConditions := func(kinds ...string) func(*bmov1alpha1.HostClaim) {
+		return func(c *bmov1alpha1.HostClaim) {
+			for _, kind := range kinds {
+				meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: "Before"})
+			}
+		}
+	}
+	tests := map[string]struct {
+		given scope
+		out   progress.Outcome
+		want  map[string]string
+		host  *bmov1alpha1.ObjectReference
+		on    bool
+	}{
+		"runs what was asked for": {
+			given: scope{claim: newClaim(withImage), step: binding.Keep, host: newHost("infra", running), hardware: facts},
+			want:  boundConditions(nil), host: host, on: true,
+		},
+		"is bound and not provisioned yet": {
+			given: scope{claim: newClaim(withImage), step: binding.Keep, host: newHost("infra"), hardware: facts},
+			want: boundConditions(map[string]string{
+				"AvailableForProvisioning": "True/Available", "Provisioned": "False/NotProvisioned", "Ready": "False/NotProvisioned",
+			}), host: host,
+		},
+		"is provisioning": {
+			given: scope{claim: newClaim(withImage), step: binding.Keep, host: newHost("infra", inState(bmov1alpha1.StateProvisioning)), hardware: facts},
+			want:  boundConditions(map[string]string{"Provisioned": "False/Provisioning", "Ready": "False/Provisioning"}), host: host,
+		},
+		"is deprovisioning": {
+			given: scope{claim: newClaim(withImage), step: binding.Keep, host: newHost("infra", inState(bmov1alpha1.StateDeprovisioning)), hardware: facts},
+			want:  boundConditions(map[string]string{"Provisioned": "False/Deprovisioning", "Ready": "False/Deprovisioning"}), host: host,
+		},
+		"is in error before it is provisioned": {
+			given: scope{claim: newClaim(withImage), step: binding.Keep, host: newHost("infra", failed, inState("")), hardware: facts},
+			want:  boundConditions(map[string]string{"Provisioned": "False/Error", "Ready": "False/Error"}), host: host,
+		},
+		"is in error while it runs": {
+			given: scope{claim: newClaim(withImage), step: binding.Keep, host: newHost("infra", running, failed), hardware: facts},
+			want:  boundConditions(map[string]string{"Ready": "False/Error"}), host: host, on: true,
+		},
+		"is detached while it runs": {
+			given: scope{claim: newClaim(withImage), step: binding.Keep, host: newHost("infra", running, operational(bmov1alpha1.OperationalStatusDetached)), hardware: facts},
+			want:  boundConditions(map[string]string{"Ready": "False/Detached"}), host: host, on: true,
+		},
+		"is serviced while it runs": {
+			given: scope{claim: newClaim(withImage), step: binding.Keep, host: newHost("infra", running, operational(bmov1alpha1.OperationalStatusServicing)), hardware: facts},
+			want:  boundConditions(map[string]string{"Ready": "False/Servicing"}), host: host, on: true,
+		},
+		"waits for a secret": {
+			given: scope{
+				claim: newClaim(withImage), step: binding.Keep, host: newHost("infra"), hardware: facts,
+				syncWait: progress.Wait{Reason: "UserDataSecretSyncFailure", Message: "no secret"},
+			},
+			want: boundConditions(map[string]string{
+				"Synchronized": "False/UserDataSecretSyncFailure", "AvailableForProvisioning": "True/Available",
+				"Provisioned": "False/NotProvisioned", "Ready": "False/UserDataSecretSyncFailure",
+			}), host: host,
+		},
+		"is in error and waits for a secret": {
+			given: scope{
+				claim: newClaim(withImage), step: binding.Keep, host: newHost("infra", failed), hardware: facts,
+				syncWait: progress.Wait{Reason: "UserDataSecretSyncFailure", Message: "no secret"},
+			},
+			want: boundConditions(map[string]string{
+				"Synchronized": "False/UserDataSecretSyncFailure", "AvailableForProvisioning": "True/Available",
+				"Provisioned": "False/Error", "Ready": "False/Error",
+			}), host: host,
+		},
+		"runs on after its policy was revoked": {
+			given: scope{claim: newClaim(withImage), step: binding.Keep, host: newHost("infra", running), hardware: facts, decision: revoked},
+			want:  boundConditions(map[string]string{infrav1.AdmittedCondition: "False/PolicyRevoked"}), host: host, on: true,
+		},
+		"ceases to say that policy admits it when its host is lost": {
+			given: scope{
+				claim: newClaim(recorded(metav1.ConditionTrue, "BareMetalHostAssociated", ""), withConditions(infrav1.AdmittedCondition)),
+				step:  binding.ReportLost,
+			},
+			want: unbound("MissingBareMetalHost"), host: host,
+		},
+		"has no facts of its host": {
+			given: scope{
+				claim: newClaim(withImage), step: binding.Keep, host: newHost("infra", running),
+				hardwareWait: progress.Wait{Reason: "HardwareDataMissing", Message: "not yet"},
+			},
+			want: boundConditions(map[string]string{infrav1.HardwareDataPublishedCondition: "False/HardwareDataMissing"}), host: host, on: true,
+		},
+		"waits for a host": {
+			given: scope{claim: newClaim(), step: binding.Choose, bindWait: progress.Wait{Reason: "NoBareMetalHost", Message: "1 host seen"}},
+			want:  unbound("NoBareMetalHost"),
+		},
+		"is kept for the next machine and has no host": {
+			given: scope{claim: newClaim(), step: binding.Rest, bindWait: progress.Wait{Reason: "Reserved", Message: "no host"}},
+			want:  unbound("Reserved"),
+		},
+		"keeps its intent when a bind failed on the way": {
+			given: scope{claim: newClaim(recorded(metav1.ConditionUnknown, "Binding", "")), step: binding.Choose},
+			out:   progress.Failed(errors.New("conflict")),
+			want: map[string]string{
+				"Associated": "Unknown/Binding", "Synchronized": "False/NotAssociated", "AvailableForProvisioning": "False/NotAssociated",
+				"Provisioned": "False/NotAssociated", "Ready": "False/Binding", infrav1.HardwareDataPublishedCondition: "False/NotAssociated",
+			}, host: host,
+		},
+		"says nothing new when nothing is known": {
+			given: scope{claim: newClaim(recorded(metav1.ConditionTrue, "BareMetalHostAssociated", ""))},
+			out:   progress.Failed(errors.New("no answer")),
+			want:  map[string]string{"Associated": "True/BareMetalHostAssociated"}, host: host,
+		},
+		"has failed before it had any condition": {
+			given: scope{claim: newClaim(), step: binding.Choose},
+			out:   progress.Failed(errors.New("no answer")),
+			want: map[string]string{
+				"Synchronized": "False/NotAssociated", "AvailableForProvisioning": "False/NotAssociated", "Provisioned": "False/NotAssociated",
+				"Ready": "False/NotAssociated", infrav1.HardwareDataPublishedCondition: "False/NotAssociated",
+			},
+		},
+		"has lost its host": {
+			given: scope{claim: newClaim(recorded(metav1.ConditionTrue, "BareMetalHostAssociated", "")), step: binding.ReportLost},
+			want:  unbound("MissingBareMetalHost"), host: host,
+		},
+		"goes and waits for its host": {
+			given: scope{
+				claim: newClaim(going, recorded(metav1.ConditionTrue, "BareMetalHostAssociated", "")), step: binding.Release,
+				host: newHost("infra"), releaseWait: progress.Wait{Reason: "HostDeprovisioning", Message: "waits"},
+			},
+			want: map[string]string{
+				"Associated": "True/BareMetalHostAssociated", "Ready": "False/HostDeprovisioning", infrav1.AdmittedCondition: "True/PolicyAdmits",
+				"Synchronized": "False/HostClaimDeleting", "AvailableForProvisioning": "True/Available", "Provisioned": "False/NotProvisioned",
+			}, host: host,
+		},
+		"goes while its host is deprovisioned": {
+			given: scope{
+				claim: newClaim(going, withImage, recorded(metav1.ConditionTrue, "BareMetalHostAssociated", ""),
+					withConditions("Synchronized", "Provisioned", "AvailableForProvisioning", infrav1.HardwareDataPublishedCondition)),
+				step: binding.Release, host: newHost("infra", running, func(h *bmov1alpha1.BareMetalHost) { h.Spec.Image = nil }, inState(bmov1alpha1.StateDeprovisioning)),
+				releaseWait: progress.Wait{Reason: "HostDeprovisioning", Message: "waits"},
+			},
+			want: map[string]string{
+				"Associated": "True/BareMetalHostAssociated", "Ready": "False/HostDeprovisioning", infrav1.AdmittedCondition: "True/PolicyAdmits",
+				"Synchronized": "False/HostClaimDeleting", "AvailableForProvisioning": "False/NotAvailable", "Provisioned": "False/Deprovisioning",
+				infrav1.HardwareDataPublishedCondition: "True/Before",
+			}, host: host, on: true,
+		},
+		"goes": {
+			given: scope{claim: newClaim(going), step: binding.Finish},
+			want:  map[string]string{"Ready": "False/HostClaimDeleting"},
+		},
+		"takes back that it left the claim to another controller": {
+			given: scope{claim: newClaim(withImage, func(c *bmov1alpha1.HostClaim) {
+				meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
+					Type: infrav1.StoodDownCondition, Status: metav1.ConditionTrue, Reason: "OtherController",
+				})
+			}), step: binding.Keep, host: newHost("infra", running), hardware: facts},
+			want: boundConditions(nil), host: host, on: true,
+		},
+		"leaves the claim to another controller": {
+			given: scope{claim: newClaim(), otherController: "baremetal-operator"},
+			want:  map[string]string{infrav1.StoodDownCondition: "True/OtherController"},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if tt.given.decision.Grants == nil {
+				tt.given.decision = policy.Decision{Grants: map[string]policy.Grant{"infra": {Admitted: true}}}
+			}
+			got := statusOf(&tt.given, tt.out, now)
+			if tt.given.step != "" && tt.host != nil && tt.host.Namespace != tt.given.claim.Namespace {
+				tt.want[infrav1.MovableCondition] = "False/HostInOtherNamespace"
+			}
+			if diff := cmp.Diff(tt.want, short(got)); diff != "" {
+				t.Errorf("conditions (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.host, got.BareMetalHost); diff != "" {
+				t.Errorf("host (-want +got):\n%s", diff)
+			}
+			if got.PoweredOn != tt.on {
+				t.Errorf("poweredOn %t, want %t", got.PoweredOn, tt.on)
+			}
+			again := tt.given
+			again.claim = again.claim.DeepCopy()
+			again.claim.Status = got
+			if diff := cmp.Diff(got, statusOf(&again, tt.out, now.Add(time.Hour))); diff != "" {
+				t.Errorf("an hour later it differs (-first +second):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Who reads a condition must know which spec it is about, and since when it holds.
+func TestConditionsSayOfWhichGenerationAndSinceWhen(t *testing.T) {
+	given := scope{claim: newClaim(withImage), step: binding.Keep, host: newHost("infra", inState(bmov1alpha1.StateProvisioning))}
+	first := statusOf(&given, progress.Outcome{}, now)
+	later := now.Add(time.Hour)
+	given.claim.Status, given.claim.Generation, given.host = first, 4, newHost("infra", running)
+	second := statusOf(&given, progress.Outcome{}, later)
+	for _, c := range second.Conditions {
+		if c.ObservedGeneration != 4 {
+			t.Errorf("%s is about generation %d, want 4", c.Type, c.ObservedGeneration)
+		}
+		was := meta.FindStatusCondition(first.Conditions, c.Type)
+		if was.ObservedGeneration != 3 {
+			t.Errorf("%s was about generation %d, want 3", c.Type, was.ObservedGeneration)
+		}
+		want := now
+		if was.Status != c.Status {
+			want = later
+		}
+		if !c.LastTransitionTime.Time.Equal(want) {
+			t.Errorf("%s went from %s to %s at %s, want %s", c.Type, was.Status, c.Status, c.LastTransitionTime, want)
+		}
+	}
+	changed := map[string]string{}
+	for kind, now := range short(second) {
+		if short(first)[kind] != now {
+			changed[kind] = now
+		}
+	}
+	if diff := cmp.Diff(map[string]string{"Provisioned": "True/Provisioned", "Ready": "True/Provisioned"}, changed); diff != "" {
+		t.Errorf("changed (-want +got):\n%s", diff)
+	}
+}
+
+// Whatever stands in the status of a host, a tenant of another namespace reads
+// words of a list.
+func TestNothingFreeOfAHostReachesAnotherNamespace(t *testing.T) {
+	const secret = "ipmi://192.0.2.7"
+	claim := newClaim(withImage)
+	host := newHost("infra", func(h *bmov1alpha1.BareMetalHost) {
+		h.Spec.BMC = bmov1alpha1.BMCDetails{Address: secret, CredentialsName: secret}
+		h.Spec.Image = &bmov1alpha1.Image{URL: secret}
+		h.Spec.ConsumerRef = &corev1.ObjectReference{Name: secret}
+		h.Status.Provisioning.State, h.Status.Provisioning.Image.URL = secret, secret
+		h.Status.ErrorType, h.Status.ErrorMessage, h.Status.OperationalStatus = secret, secret, secret
+	})
+	for name, given := range map[string]scope{
+		"alive": {claim: claim, step: binding.Keep, host: host},
+		"going": {claim: newClaim(going), step: binding.Release, host: host},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status := statusOf(&given, progress.Outcome{}, now)
+			given.claim.Status = status
+			told := fmt.Sprint(status, transitions(bmov1alpha1.HostClaimStatus{}, &given))
+			if strings.Contains(told, "192.0.2.7") {
+				t.Errorf("told: %s", told)
+			}
+			if !strings.Contains(told, "The state of the host is unknown") && name == "going" {
+				t.Errorf("the state is not told: %s", told)
+			}
+		})
+	}
+}
+
+func TestExplanationIsNotWrittenForCountsAlone(t *testing.T) {
+	was := newClaim(func(c *bmov1alpha1.HostClaim) {
+		meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
+			Type: bmov1alpha1.AssociatedCondition, Status: metav1.ConditionFalse, Reason: "NoBareMetalHost", Message: "9 hosts seen: 9 in use",
+		})
+	})
+	tests := map[string]struct{ now, want string }{
+		"other counts":  {"8 hosts seen: 8 in use", "9 hosts seen: 9 in use"},
+		"other reasons": {"8 hosts seen: 7 in use, 1 in error", "8 hosts seen: 7 in use, 1 in error"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := &scope{claim: was, step: binding.Choose, bindWait: progress.Wait{Reason: "NoBareMetalHost", Message: tt.now}}
+			got := meta.FindStatusCondition(statusOf(s, progress.Outcome{}, now).Conditions, bmov1alpha1.AssociatedCondition)
+			if got.Message != tt.want {
+				t.Errorf("message %q, want %q", got.Message, tt.want)
+			}
+		})
+	}
+}
+
+// A message may repeat what a tenant or a server wrote. The API server would
+// refuse a whole status for one long message.
+func TestEveryMessageIsCut(t *testing.T) {
+	text := strings.Repeat("ä€", 20_000)
+	tests := map[string]scope{
+		"that says why there is no host": {
+			claim: newClaim(), step: binding.Choose, bindWait: progress.Wait{Reason: "NoBareMetalHost", Message: text},
+		},
+		"that says why the host is not synchronized, or its facts not published": {
+			claim: newClaim(withImage), step: binding.Keep, host: newHost("tenant"),
+			syncWait: progress.Wait{Reason: "ImageRefused", Message: text}, hardwareWait: progress.Wait{Reason: "PolicyRevoked", Message: text},
+		},
+		"that repeats an error of the host": {
+			claim: newClaim(withImage), step: binding.Keep,
+			host: newHost("tenant", func(h *bmov1alpha1.BareMetalHost) { h.Status.ErrorMessage = text }),
+		},
+		"of a claim that goes": {
+			claim: newClaim(going), step: binding.Release, host: newHost("infra"), releaseWait: progress.Wait{Reason: "HostInError", Message: text},
+		},
+		"that names another controller": {claim: newClaim(), otherController: text},
+	}
+	for name, given := range tests {
+		t.Run(name, func(t *testing.T) {
+			cut := 0
+			for _, c := range statusOf(&given, progress.Outcome{}, now).Conditions {
+				if len(c.Message) > 1024 || !utf8.ValidString(c.Message) {
+					t.Errorf("%s has %d bytes, valid %t", c.Type, len(c.Message), utf8.ValidString(c.Message))
+				}
+				if strings.HasSuffix(c.Message, "…") {
+					cut++
+				}
+			}
+			if cut == 0 {
+				t.Error("no message shows that it was cut")
+			}
+		})
+	}
+}
+
+func TestCut(t *testing.T) {
+	tests := map[string]struct{ given, want string }{
+		"nothing":                       {"", ""},
+		"what just fits":                {strings.Repeat("a", 1024), strings.Repeat("a", 1024)},
+		"what is a byte too long":       {strings.Repeat("a", 1025), strings.Repeat("a", 1021) + "…"},
+		"not within a letter":           {strings.Repeat("ä", 513), strings.Repeat("ä", 510) + "…"},
+		"not what is no letter at all":  {strings.Repeat("\x80", 1025), "…"},
+		"a long letter across the edge": {strings.Repeat("a", 1020) + "€€", strings.Repeat("a", 1020) + "…"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := cut(tt.given); got != tt.want {
+				t.Errorf("cut() = %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestHostError(t *testing.T) {
+	mute := func(h *bmov1alpha1.BareMetalHost) { h.Status.OperationalStatus = bmov1alpha1.OperationalStatusError }
+	untyped := func(h *bmov1alpha1.BareMetalHost) { h.Status.ErrorMessage = "lost" }
+	tests := map[string]struct {
+		host     *bmov1alpha1.BareMetalHost
+		crossing bool
+		want     string
+	}{
+		"no host has no error":                      {nil, false, ""},
+		"a healthy host has none":                   {newHost("infra"), true, ""},
+		"its text stays in its namespace":           {newHost("infra", failed), true, "The host is in error (power management error); the infrastructure team sees the text of it on the host"},
+		"its text is shown in the same namespace":   {newHost("tenant", failed), false, "The host is in error (power management error): BMC 192.0.2.7 does not answer"},
+		"an error without a type is still an error": {newHost("tenant", untyped), false, "The host is in error: lost"},
+		"so is one without a text":                  {newHost("tenant", mute), false, "The host is in error"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got, is := hostError(tt.host, tt.crossing); got != tt.want || is != (tt.want != "") {
+				t.Errorf("hostError() = %q, %t, want %q", got, is, tt.want)
+			}
+		})
+	}
+}
+
+func TestRecord(t *testing.T) {
+	tests := map[string]struct {
+		claim *bmov1alpha1.HostClaim
+		want  binding.Record
+	}{
+		"nothing":                         {newClaim(), binding.Unrecorded},
+		"an intent":                       {newClaim(recorded(metav1.ConditionUnknown, "Binding", "")), binding.Intended},
+		"a bound host":                    {newClaim(recorded(metav1.ConditionTrue, "BareMetalHostAssociated", "")), binding.Bound},
+		"a lost host":                     {newClaim(recorded(metav1.ConditionFalse, "MissingBareMetalHost", "")), binding.Lost},
+		"a host that somebody else wrote": {newClaim(func(c *bmov1alpha1.HostClaim) { c.Status.BareMetalHost = &bmov1alpha1.ObjectReference{} }), binding.Intended},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := record(tt.claim); got != tt.want {
+				t.Errorf("record() = %d, want %d", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestOtherController(t *testing.T) {
+	managers := func(names ...string) func(*bmov1alpha1.HostClaim) {
+		return func(c *bmov1alpha1.HostClaim) {
+			c.ManagedFields = append(c.ManagedFields, metav1.ManagedFieldsEntry{Manager: "tenant"})
+			for _, name := range names {
+				c.ManagedFields = append(c.ManagedFields, metav1.ManagedFieldsEntry{Manager: name, Subresource: "status"})
+			}
+		}
+	}
+	stood := func(c *bmov1alpha1.HostClaim) {
+		meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{Type: infrav1.StoodDownCondition, Status: metav1.ConditionTrue, Reason: "x"})
+	}
+	bound := recorded(metav1.ConditionTrue, "BareMetalHostAssociated", "")
+	intended := recorded(metav1.ConditionUnknown, "Binding", "")
+	marked := func(c *bmov1alpha1.HostClaim) {
+		meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
+			Type: infrav1.HardwareDataPublishedCondition, Status: metav1.ConditionFalse, Reason: "NotAssociated",
+		})
+	}
+	waits := func(c *bmov1alpha1.HostClaim) {
+		recorded(metav1.ConditionFalse, "NoBareMetalHost", "")(c)
+		c.Status.BareMetalHost = nil
+	}
+	tests := map[string]struct {
+		claim *bmov1alpha1.HostClaim
+		own   bool
+		want  string
+	}{
+		"nobody on a new claim":                      {newClaim(), false, ""},
+		"not we ourselves":                           {newClaim(managers("hostclaim-manager")), false, ""},
+		"another one":                                {newClaim(managers("hostclaim-manager", "bmo", "x")), false, "bmo"},
+		"another one that has bound the claim":       {newClaim(managers("bmo"), bound), false, "bmo"},
+		"not on a claim that we bound":               {newClaim(managers("hostclaim-manager", "bmo"), bound, marked), false, ""},
+		"not on a claim that we are binding":         {newClaim(managers("hostclaim-manager"), intended), false, ""},
+		"not on a claim whose host names it":         {newClaim(managers("bmo"), stood), true, ""},
+		"not on a claim that goes":                   {newClaim(managers("bmo"), going), false, ""},
+		"not an administrator":                       {newClaim(managers("kubectl-edit")), false, ""},
+		"still, once we stood down":                  {newClaim(managers("hostclaim-manager"), stood), false, "unknown"},
+		"and its name, once we stood down before it": {newClaim(managers("bmo"), stood), false, "bmo"},
+
+		// Whoever may write a claim may also rewrite its managedFields.
+		"by the host it has recorded, with the field managers erased":        {newClaim(bound), false, "unknown"},
+		"by its own wait for a host, with the field managers erased":         {newClaim(waits), false, "unknown"},
+		"by the host it has recorded, with ours forged":                      {newClaim(managers("hostclaim-manager"), bound), false, "unknown"},
+		"by the host it has recorded since we stood down":                    {newClaim(marked, bound, stood), false, "unknown"},
+		"not on a claim that we bound, with another one forged":              {newClaim(managers("bmo"), bound, marked), false, ""},
+		"not on a claim that we are binding, with another one forged":        {newClaim(managers("bmo"), intended), false, ""},
+		"not on a claim that waits for a host, with the field managers gone": {newClaim(waits, marked), false, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := otherController(tt.claim, tt.own); got != tt.want {
+				t.Errorf("otherController() = %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestHandsOff(t *testing.T) {
+	annotated := func(key string) func(*bmov1alpha1.HostClaim) {
+		return func(c *bmov1alpha1.HostClaim) { c.Annotations = map[string]string{key: ""} }
+	}
+	ours := func(c *bmov1alpha1.HostClaim) { c.Finalizers = []string{infrav1.HostClaimFinalizer} }
+	tests := map[string]struct {
+		claim *bmov1alpha1.HostClaim
+		want  bool
+	}{
+		"a living claim":                       {newClaim(), false},
+		"a claim that goes with our finalizer": {newClaim(ours, going), false},
+		"a paused claim":                       {newClaim(ours, annotated("cluster.x-k8s.io/paused")), true},
+		"a paused claim that goes":             {newClaim(ours, going, annotated("cluster.x-k8s.io/paused")), true},
+		"a claim that was moved":               {newClaim(ours, going, annotated("clusterctl.cluster.x-k8s.io/delete-for-move")), true},
+		"a claim whose finalizer was stripped": {newClaim(going), false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := handsOff(tt.claim); got != tt.want {
+				t.Errorf("handsOff() = %t, want %t", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestOwnHost(t *testing.T) {
+	named := func(names ...string) []bmov1alpha1.BareMetalHost {
+		var out []bmov1alpha1.BareMetalHost
+		for _, name := range names {
+			out = append(out, *newHost("infra", func(h *bmov1alpha1.BareMetalHost) { h.Name = name }))
+		}
+		return out
+	}
+	bound := recorded(metav1.ConditionTrue, "x", "")
+	tests := map[string]struct {
+		claim *bmov1alpha1.HostClaim
+		hosts []bmov1alpha1.BareMetalHost
+		want  string
+	}{
+		"none when nobody names the claim":   {newClaim(bound), nil, ""},
+		"the one that names the claim":       {newClaim(), named("host-7"), "host-7"},
+		"the recorded one of several":        {newClaim(bound), named("a", "host-0", "b"), "host-0"},
+		"the first of several by their name": {newClaim(), named("c", "a", "b"), "a"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			if host := ownHost(tt.claim, tt.hosts); host != nil {
+				got = host.Name
+			}
+			if got != tt.want {
+				t.Errorf("ownHost() = %q, want %q", got, tt.want)
+			}
+		})
+	}
+}

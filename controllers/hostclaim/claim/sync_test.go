@@ -1,0 +1,217 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package claim
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+)
+
+// onlyClaim is what the API server says of one claim; nil when it is gone.
+type onlyClaim struct {
+	client.Reader
+	claim *bmov1alpha1.HostClaim
+	err   error
+}
+
+func (o onlyClaim) Get(_ context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+	claim, ok := object.(*bmov1alpha1.HostClaim)
+	switch {
+	case o.err != nil:
+		return o.err
+	case o.claim == nil || !ok:
+		return apierrors.NewNotFound(schema.GroupResource{Resource: "hostclaims"}, key.Name)
+	}
+	o.claim.DeepCopyInto(claim)
+	return nil
+}
+
+func TestHostIsToldOnlyWhatTheClaimSaysNow(t *testing.T) {
+	broken := errors.New("no answer")
+	tests := map[string]struct {
+		live onlyClaim
+		want error
+	}{
+		"the claim is as the cache has it":   {onlyClaim{claim: newClaim(withImage)}, nil},
+		"only its status differs":            {onlyClaim{claim: newClaim(withImage, recorded(metav1.ConditionTrue, "x", ""))}, nil},
+		"it asks for something else":         {onlyClaim{claim: newClaim()}, progress.ErrStale},
+		"it is being deleted":                {onlyClaim{claim: newClaim(withImage, going)}, progress.ErrStale},
+		"it is another one of the same name": {onlyClaim{claim: newClaim(withImage, func(c *bmov1alpha1.HostClaim) { c.UID = "other" })}, progress.ErrStale},
+		"it was paused":                      {onlyClaim{claim: newClaim(withImage, func(c *bmov1alpha1.HostClaim) { c.Annotations = map[string]string{"cluster.x-k8s.io/paused": ""} })}, progress.ErrStale},
+		"it is gone":                         {onlyClaim{}, progress.ErrStale},
+		"it cannot be read":                  {onlyClaim{err: broken}, broken},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := &Reconciler{Live: tt.live}
+			if err := r.confirm(t.Context(), &scope{claim: newClaim(withImage)}); !errors.Is(err, tt.want) {
+				t.Errorf("confirm() = %v, want %v", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestHostIsParkedOnlyIfTheClaimIsStillReserved: a host that is parked by mistake
+// is wiped as soon as its claim, which asks for an image, is looked at again.
+func TestHostIsParkedOnlyIfTheClaimIsStillReserved(t *testing.T) {
+	reserved := newClaim(func(c *bmov1alpha1.HostClaim) {
+		c.Labels = map[string]string{infrav1.NodeReuseLabel: "workers"}
+		c.Annotations = map[string]string{infrav1.SkipCleaningAnnotation: "true"}
+	})
+	host := newHost(reserved.Namespace, running)
+	s := &scope{
+		claim: reserved, host: host, step: binding.Keep,
+		decision: policy.Evaluate(nil, policy.Namespace{Name: reserved.Namespace}, policy.OwnWithoutPolicy),
+	}
+	r := &Reconciler{Live: onlyClaim{claim: newClaim(withImage)}, Client: readOnly{}}
+	if out := r.synchronize(t.Context(), s); !errors.Is(out.Err(), progress.ErrStale) || s.host != host {
+		t.Errorf("synchronize() = %v, want it to be refused since the claim was adopted", out.Err())
+	}
+}
+
+// readOnly accepts no write and answers none.
+type readOnly struct{ client.Client }
+
+func (readOnly) Patch(context.Context, client.Object, client.Patch, ...client.PatchOption) error {
+	return errors.New("written")
+}
+
+func TestProvisionedWhileAHostServesAnotherTurn(t *testing.T) {
+	reserved := func(c *bmov1alpha1.HostClaim) { c.Labels = map[string]string{infrav1.NodeReuseLabel: "workers"} }
+	parked := func(h *bmov1alpha1.BareMetalHost) {
+		h.Annotations = map[string]string{infrav1.ParkedAnnotation: "claim-uid"}
+	}
+	rebuilding := progress.Wait{Reason: infrav1.RebuildingReason, Message: "x"}
+	tests := map[string]struct {
+		given scope
+		want  string
+	}{
+		"rebuilding":                     {scope{claim: newClaim(withImage), host: newHost("infra", inState(bmov1alpha1.StateDeprovisioning)), syncWait: rebuilding}, "False/Rebuilding"},
+		"reserved":                       {scope{claim: newClaim(reserved), host: newHost("infra")}, "False/Reserved"},
+		"parked":                         {scope{claim: newClaim(reserved), host: newHost("infra", running, parked)}, "False/Reserved"},
+		"parked and adopted":             {scope{claim: newClaim(withImage), host: newHost("infra", running, parked)}, "False/NotProvisioned"},
+		"wiped for the claim":            {scope{claim: newClaim(), host: newHost("infra", inState(bmov1alpha1.StateDeprovisioning))}, "False/Deprovisioning"},
+		"a host that is wiped and fails": {scope{claim: newClaim(withImage), host: newHost("infra", failed), syncWait: rebuilding}, "False/Error"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			tt.given.step = binding.Keep
+			status := statusOf(&tt.given, progress.Outcome{}, now)
+			if got := short(status)[bmov1alpha1.ProvisionedCondition]; got != tt.want {
+				t.Errorf("Provisioned %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestTokenThatIsTooLongIsNamedBesideAnImageThatIsIgnored(t *testing.T) {
+	claim := newClaim(func(c *bmov1alpha1.HostClaim) {
+		c.Spec.Image = &bmov1alpha1.Image{URL: "https://images.example.com/other.raw"}
+		c.Annotations = map[string]string{infrav1.RebuildAnnotation: strings.Repeat("x", 64)}
+	})
+	s := &scope{claim: claim, host: newHost("infra", running), step: binding.Keep}
+	if _, out := (&Reconciler{}).desired(t.Context(), s); out.Err() != nil || s.syncWait.Reason != infrav1.InvalidRebuildAnnotationReason {
+		t.Errorf("Synchronized has reason %s (%v)", s.syncWait.Reason, out.Err())
+	}
+}
+
+func TestServerThatIsOffSaysWhyNoImageIsWritten(t *testing.T) {
+	told := func(h *bmov1alpha1.BareMetalHost) { h.Spec.Image = &bmov1alpha1.Image{URL: imageURL} }
+	on := func(h *bmov1alpha1.BareMetalHost) { h.Spec.Online = true }
+	tests := map[string]struct {
+		host *bmov1alpha1.BareMetalHost
+		want bool
+	}{
+		"off":                     {newHost("infra", told), true},
+		"on":                      {newHost("infra", told, on), false},
+		"off and told nothing":    {newHost("infra"), false},
+		"off while it is written": {newHost("infra", told, inState(bmov1alpha1.StateProvisioning)), false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			status := statusOf(&scope{claim: newClaim(withImage), host: tt.host, step: binding.Keep}, progress.Outcome{}, now)
+			c := meta.FindStatusCondition(status.Conditions, bmov1alpha1.ProvisionedCondition)
+			if got := strings.Contains(c.Message, "poweredOn"); got != tt.want {
+				t.Errorf("Provisioned says %q", c.Message)
+			}
+		})
+	}
+}
+
+func TestWhatIsRefusedComesAfterWhatKeepsTheRest(t *testing.T) {
+	claim := newClaim(func(c *bmov1alpha1.HostClaim) {
+		c.Annotations = map[string]string{bmov1alpha1.DetachedAnnotation: "", bmov1alpha1.RebootAnnotationPrefix: "x"}
+	})
+	tests := map[string]struct {
+		before progress.Wait
+		want   string
+	}{
+		"first of several":               {progress.Wait{}, infrav1.InvalidRebootAnnotationReason},
+		"after a secret that is missing": {progress.Wait{Reason: "UserDataSecretSyncFailure"}, "UserDataSecretSyncFailure"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := &scope{claim: claim, host: newHost("infra"), step: binding.Keep, syncWait: tt.before}
+			out := (&Reconciler{}).refusals(t.Context(), s)
+			status := statusOf(s, out, now)
+			if c := meta.FindStatusCondition(status.Conditions, bmov1alpha1.SynchronizedCondition); c.Reason != tt.want {
+				t.Errorf("Synchronized has reason %s, want %s", c.Reason, tt.want)
+			}
+			if len(out.Waits()) != 2 {
+				t.Errorf("waits %v, want both refusals", out.Waits())
+			}
+		})
+	}
+}
+
+func TestReservationWakesTheClaimAtItsEnd(t *testing.T) {
+	until := now.Add(7 * time.Minute)
+	claim := binding.LimitReservation(newClaim(func(c *bmov1alpha1.HostClaim) {
+		c.Labels = map[string]string{infrav1.NodeReuseLabel: "workers"}
+	}), until)
+	r := &Reconciler{Clock: fixedClock{}}
+	result, err := r.expire(t.Context(), &scope{claim: claim}).Result(now)
+	if err != nil || result.RequeueAfter != 7*time.Minute {
+		t.Errorf("woken after %s (%v), want 7m", result.RequeueAfter, err)
+	}
+	claim.Spec.ConsumerRef = &corev1.ObjectReference{Name: "next"}
+	if out := r.expire(t.Context(), &scope{claim: claim}); !out.Done() {
+		t.Errorf("an adopted claim waits: %v", out.Waits())
+	}
+}
+
+// fixedClock stands still.
+type fixedClock struct{}
+
+func (fixedClock) Now() time.Time                  { return now }
+func (fixedClock) Since(t time.Time) time.Duration { return now.Sub(t) }

@@ -1,0 +1,205 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package claim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+)
+
+// synchronize puts on the bound host what the claim asks for: all of it in one
+// locked patch, once the data is ready.
+func (r *Reconciler) synchronize(ctx context.Context, s *scope) progress.Outcome {
+	if s.step != binding.Keep {
+		return progress.Outcome{}
+	}
+	desired, out := r.desired(ctx, s)
+	if out.Err() != nil || equality.Semantic.DeepEqual(desired, s.host) {
+		return out
+	}
+	told, tells := binding.Told(s.host), binding.Told(desired)
+	if told != tells || binding.IsParked(s.host) != binding.IsParked(desired) {
+		if err := r.confirm(ctx, s); err != nil {
+			return out.And(s.unsynchronized(err))
+		}
+	}
+	if err := r.Client.Patch(ctx, desired, apply.Locked(s.host)); err != nil {
+		return out.And(s.unsynchronized(fmt.Errorf("write the host: %w", err)))
+	}
+	ctrl.LoggerFrom(ctx).Info("Wrote the host", "bareMetalHost", klog.KObj(desired))
+	s.host = desired
+	switch {
+	case tells && !told:
+		r.rotations.forget(keyOf(s.claim)) // what was copied before is not what it got
+	case told && !tells:
+		r.eventEmptied(s.claim, s.host)
+	}
+	return out
+}
+
+// desired returns the host as the claim wants it now, and what that waits for.
+func (r *Reconciler) desired(ctx context.Context, s *scope) (*bmov1alpha1.BareMetalHost, progress.Outcome) {
+	stage := binding.Compare(s.claim, s.host, skipsCleaning(s.claim, s.grant()))
+	switch stage {
+	case binding.Redo:
+		return r.emptied(ctx, s)
+	case binding.Parked:
+		return binding.Park(s.claim, binding.Desired(s.claim, s.host, nil)), progress.Outcome{}
+	case binding.Emptying:
+		return binding.Desired(s.claim, s.host, nil), s.waitForEmpty(s.host)
+	default:
+		payload, out := r.payload(ctx, s, stage)
+		return binding.Desired(s.claim, s.host, payload), out
+	}
+}
+
+// payload returns what is to be written to the host's disks; nil leaves the host
+// as it is, because data is missing, refused, or too late.
+func (r *Reconciler) payload(ctx context.Context, s *scope, stage binding.Progress) (*binding.Payload, progress.Outcome) {
+	switch stage {
+	case binding.NothingAsked:
+		return &binding.Payload{}, progress.Outcome{}
+	case binding.Diverged:
+		if err := binding.CheckRebuild(s.claim); err != nil {
+			return nil, s.waitForSync(infrav1.InvalidRebuildAnnotationReason, err.Error())
+		}
+		return nil, s.waitForSync(infrav1.ImageChangeIgnoredReason,
+			"image or customDeploy were changed after the host had been told what to write; the host keeps what it has. "+
+				"Write any new text, such as a date, to annotation "+infrav1.RebuildAnnotation+" to have it wiped and written anew")
+	case binding.Frozen:
+		r.noteFrozen(ctx, s)
+		return nil, progress.Outcome{}
+	default:
+		grant, err := r.payloadGrant(ctx, s, stage)
+		if err != nil {
+			return nil, s.unsynchronized(err)
+		}
+		if out := s.mayHave(grant); !out.Done() {
+			return nil, out
+		}
+		return r.provided(ctx, s, grant)
+	}
+}
+
+// confirm asks the API server whether the claim still says what this pass acts
+// on. It is asked after the host was read, so that a write which is locked to
+// that version of the host follows a wish of the claim that is no older.
+func (r *Reconciler) confirm(ctx context.Context, s *scope) error {
+	live := &bmov1alpha1.HostClaim{}
+	if err := r.Live.Get(ctx, keyOf(s.claim), live); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read the claim before the host is written: %w", err)
+	}
+	if !binding.SameWish(live, s.claim) {
+		return fmt.Errorf("the claim says something else by now: %w", progress.ErrStale)
+	}
+	return nil
+}
+
+// payloadGrant is what policy permits: read live when the host is about to be
+// told what to write, or to be emptied for that, else from the cache.
+func (r *Reconciler) payloadGrant(ctx context.Context, s *scope, stage binding.Progress) (policy.Grant, error) {
+	if s.crossing() && (stage == binding.Wanted || stage == binding.Redo) {
+		return r.grantNow(ctx, s.claim.Namespace, s.host.Namespace)
+	}
+	return s.grant(), nil
+}
+
+// mayHave checks what the claim asks for against policy, and whether a host takes
+// it at all.
+func (s *scope) mayHave(grant policy.Grant) progress.Outcome {
+	if !grant.Admitted {
+		return s.waitForSync(infrav1.PolicyRevokedReason,
+			"no HostDeployPolicy admits this namespace to the host any more, so nothing new is written to it")
+	}
+	err := grant.Permit(s.claim.Spec.Image, s.claim.Spec.CustomDeploy)
+	if err == nil {
+		err = binding.CheckPayload(s.claim)
+	}
+	if err != nil {
+		return s.waitForSync(infrav1.ImageRefusedReason, err.Error())
+	}
+	return progress.Outcome{}
+}
+
+// provided brings the secrets of the claim to the host, and returns what the host
+// is then told.
+func (r *Reconciler) provided(ctx context.Context, s *scope, grant policy.Grant) (*binding.Payload, progress.Outcome) {
+	refs := secretNames{}
+	for _, kind := range binding.SecretKinds {
+		name, err := r.provide(ctx, s, kind, grant)
+		if err != nil {
+			r.Metrics.secretUndone(kind, err)
+			return nil, s.secretProblem(err)
+		}
+		refs[kind] = name
+	}
+	return refs.payload(s.claim, s.host.Namespace), progress.Outcome{}
+}
+
+// secretProblem tells what a person must mend from a request that failed.
+func (s *scope) secretProblem(err error) progress.Outcome {
+	var problem *secretError
+	if errors.As(err, &problem) {
+		return s.secretOutcome(problem)
+	}
+	return s.unsynchronized(err)
+}
+
+// waitForSync notes why claim and host are not in step.
+func (s *scope) waitForSync(reason, message string) progress.Outcome {
+	s.syncWait = progress.Wait{Reason: reason, Message: message}
+	return progress.Waiting(reason, message)
+}
+
+// refuse notes something that the claim asks for in vain while the rest is in
+// step. What keeps the rest from being so comes first.
+func (s *scope) refuse(reason, message string) progress.Outcome {
+	if s.syncWait.Reason != "" {
+		return progress.Waiting(reason, message)
+	}
+	return s.waitForSync(reason, message)
+}
+
+// note adds a sentence for the owner of a claim that is in step.
+func (s *scope) note(message string) {
+	if s.syncNote != "" {
+		message = s.syncNote + ". " + message
+	}
+	s.syncNote = message
+}
+
+// unsynchronized notes that a request failed; the error goes to the log.
+func (s *scope) unsynchronized(err error) progress.Outcome {
+	s.syncWait = progress.Wait{
+		Reason:  bmov1alpha1.BareMetalHostNotSynchronizedReason,
+		Message: "A request to the API server did not succeed; it is tried again",
+	}
+	return progress.Failed(err)
+}

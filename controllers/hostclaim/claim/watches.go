@@ -1,0 +1,178 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package claim
+
+import (
+	"context"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/watching"
+)
+
+// SetupWithManager registers the watches that wake claims. There is no other
+// way to be woken but the end of a reservation: nothing is polled.
+//
+//	what changes                       which claims
+//	the claim, status included         itself
+//	a host                             the claim that it names, or named
+//	a host becomes free                the first waiting claim that it suits, then
+//	                                   the next, see package pool
+//	a HostDeployPolicy                 those that wait, those of which a pass is under
+//	                                   way, and those with a host in its namespace
+//	the labels of a Namespace          its claims
+//	a Secret                           those that name it, or whose copy it is
+//	rights on Secrets of a namespace   its claims, and those with a host there
+//	a HardwareData, whoever made it    the claim whose facts have its name
+//	a host goes                        besides, the claim whose facts have its name
+//
+// Secrets and the HardwareData that we did not make are not in the cache of the
+// manager; the caller brings sources for them, with SecretToClaims and
+// FactsToClaims.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options, more ...source.Source) error {
+	build := ctrl.NewControllerManagedBy(mgr).Named("hostclaim").For(&bmov1alpha1.HostClaim{}).WithOptions(options)
+	return watching.Complete(build, r.Watches(), append([]source.Source{r.Pool.Source()}, more...), r)
+}
+
+// Watches is the table of SetupWithManager without the claims themselves, for whoever plays the events himself.
+func (r *Reconciler) Watches() []watching.Watch {
+	namespaces := &metav1.PartialObjectMetadata{}
+	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	return []watching.Watch{
+		{Object: &bmov1alpha1.BareMetalHost{}, Handler: r.hostHandler()},
+		{Object: &bmov1alpha1.HostDeployPolicy{}, Handler: handler.EnqueueRequestsFromMapFunc(r.policyToClaims)},
+		{
+			Object:     namespaces,
+			Handler:    handler.EnqueueRequestsFromMapFunc(r.namespaceToClaims),
+			Predicates: []predicate.Predicate{predicate.LabelChangedPredicate{}},
+		},
+		{Object: &bmov1alpha1.HardwareData{}, Handler: handler.EnqueueRequestsFromMapFunc(r.FactsToClaims)},
+	}
+}
+
+// requests is the work queue as handlers see it.
+type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// hostHandler keeps the pool of free hosts and wakes the claim that a host names
+// or has just ceased to name.
+func (r *Reconciler) hostHandler() handler.EventHandler {
+	seen := func(object client.Object, queue requests) {
+		if host, ok := object.(*bmov1alpha1.BareMetalHost); ok {
+			r.Pool.Observe(host)
+			r.Metrics.hostSeen(host)
+			enqueueConsumer(host, queue)
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, queue requests) { seen(e.Object, queue) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, queue requests) {
+			if before, ok := e.ObjectOld.(*bmov1alpha1.BareMetalHost); ok {
+				enqueueConsumer(before, queue)
+			}
+			seen(e.ObjectNew, queue)
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue requests) {
+			r.Pool.Forget(client.ObjectKeyFromObject(e.Object))
+			r.Metrics.hostGone(client.ObjectKeyFromObject(e.Object))
+			if host, ok := e.Object.(*bmov1alpha1.BareMetalHost); ok {
+				enqueueConsumer(host, queue)
+			}
+			for _, claim := range r.FactsToClaims(ctx, e.Object) {
+				queue.Add(claim)
+			}
+		},
+	}
+}
+
+func enqueueConsumer(host *bmov1alpha1.BareMetalHost, queue requests) {
+	if binding.ConsumerKey(host) != "" {
+		ref := host.Spec.ConsumerRef
+		queue.Add(request(types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}))
+	}
+}
+
+// policyToClaims wakes the claims that a policy may let in, and those that have
+// a host under it. A pass that is under way may have read the policies before, so
+// its claim is among the former even if it does not wait yet.
+func (r *Reconciler) policyToClaims(ctx context.Context, object client.Object) []reconcile.Request {
+	var out []reconcile.Request
+	for _, key := range r.Pool.Waiting() {
+		out = append(out, request(key))
+	}
+	return append(out, r.claims(ctx, client.MatchingFields{index.ClaimsByHostNamespace: object.GetNamespace()})...)
+}
+
+// namespaceToClaims wakes the claims of a namespace whose labels changed.
+func (r *Reconciler) namespaceToClaims(ctx context.Context, object client.Object) []reconcile.Request {
+	return r.claims(ctx, client.InNamespace(object.GetName()))
+}
+
+// FactsToClaims wakes the claim that publishes, or would like to publish, the
+// facts of its host under the name of an object.
+func (r *Reconciler) FactsToClaims(ctx context.Context, object client.Object) []reconcile.Request {
+	return r.claims(ctx, client.InNamespace(object.GetNamespace()), client.MatchingFields{index.ClaimsByFacts: object.GetName()})
+}
+
+// SecretToClaims wakes the claims that a Secret concerns; with an empty name,
+// those that may have waited for rights in the namespace.
+func (r *Reconciler) SecretToClaims(ctx context.Context, namespace, name string) []reconcile.Request {
+	var out []reconcile.Request
+	if name == "" {
+		out = append(r.claims(ctx, client.InNamespace(namespace)),
+			r.claims(ctx, client.MatchingFields{index.ClaimsByHostNamespace: namespace})...)
+	} else {
+		out = append(r.claims(ctx, client.MatchingFields{index.ClaimsBySecret: namespace + "/" + name}),
+			r.claims(ctx, client.MatchingFields{index.ClaimsBySecret: name})...)
+	}
+	for _, claim := range out {
+		r.rotations.forget(claim.NamespacedName)
+	}
+	return out
+}
+
+// claims lists claims from the cache. An error can only mean that the cache does
+// not hold the namespace, and then nobody is to be woken.
+func (r *Reconciler) claims(ctx context.Context, options ...client.ListOption) []reconcile.Request {
+	list := &bmov1alpha1.HostClaimList{}
+	if err := r.Client.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
+		ctrl.LoggerFrom(ctx).V(4).Info("No claims to wake", "because", err.Error())
+		return nil
+	}
+	var out []reconcile.Request
+	for i := range list.Items {
+		out = append(out, request(keyOf(&list.Items[i])))
+	}
+	return out
+}
+
+func request(key types.NamespacedName) reconcile.Request {
+	return reconcile.Request{NamespacedName: key}
+}

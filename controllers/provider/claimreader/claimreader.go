@@ -1,0 +1,206 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package claimreader
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
+)
+
+// ConsumerUIDIndex is the name of the field index on HostClaims by the UID of
+// the Metal3Machine that they name as their consumer.
+const ConsumerUIDIndex = "spec.consumerRef.uid"
+
+// HostUIDIndex is the name of the field index on published HardwareData by the
+// UID of the host that they describe.
+const HostUIDIndex = "hostclaim.host-uid"
+
+// SetupIndexes adds the field indexes that Reader and the watches need.
+func SetupIndexes(ctx context.Context, indexer client.FieldIndexer) error {
+	if err := indexer.IndexField(ctx, &bmov1alpha1.HostClaim{}, ConsumerUIDIndex, indexConsumerUID); err != nil {
+		return fmt.Errorf("index HostClaims by consumer: %w", err)
+	}
+	if err := indexer.IndexField(ctx, &bmov1alpha1.HardwareData{}, HostUIDIndex, indexHostUID); err != nil {
+		return fmt.Errorf("index HardwareData by host: %w", err)
+	}
+	return nil
+}
+
+func indexConsumerUID(o client.Object) []string {
+	claim, ok := o.(*bmov1alpha1.HostClaim)
+	if !ok || claims.ConsumerUID(claim) == "" {
+		return nil
+	}
+	return []string{string(claims.ConsumerUID(claim))}
+}
+
+func indexHostUID(o client.Object) []string {
+	if uid := o.GetAnnotations()[infrav1.HostUIDAnnotation]; uid != "" {
+		return []string{uid}
+	}
+	return nil
+}
+
+// Reader finds claims and host facts of machines, wherever they are.
+type Reader struct {
+	// Client reads from the cache of the manager's own cluster, with the indexes
+	// of SetupIndexes.
+	Client client.Reader
+	// Local says whether that cluster serves claims; nil means that it does.
+	Local Kinds
+	// Remote finds the connections to other clusters; nil where no machine has its
+	// claim elsewhere.
+	Remote Sites
+}
+
+// Kinds says whether a cluster serves claims and facts.
+type Kinds interface {
+	// Available says so, and that they may be read from the cache.
+	Available(ctx context.Context) (bool, error)
+}
+
+// Sites are the connections to other clusters.
+type Sites interface {
+	// Site is the connection of a user, or an *identity.Problem.
+	Site(ctx context.Context, user remote.User, ref identity.Ref) (remote.Site, error)
+	// Release gives the connection of a user up.
+	Release(user remote.User)
+}
+
+// Own is the machine's own namespace, whether its claim is there or not.
+func (r Reader) Own(machine *infrav1.Metal3Machine) Site {
+	return Site{Client: r.Client, Namespace: machine.Namespace}
+}
+
+// Host returns what is published of the host behind the machine's claim, and
+// whether anything is. While another cluster cannot be reached, nothing is: the
+// machine says so, and whoever watches its connection is woken.
+func (r Reader) Host(ctx context.Context, machine *infrav1.Metal3Machine) (hostview.Host, bool, error) {
+	site, found, err := r.siteOf(ctx, machine)
+	if err != nil || !found {
+		return hostview.Host{}, false, err
+	}
+	claim, found, err := site.ClaimOf(ctx, machine)
+	if err != nil || !found {
+		return hostview.Host{}, false, err
+	}
+	return site.HostOf(ctx, claim)
+}
+
+// siteOf is where the claim of the machine is, if it can be read now.
+func (r Reader) siteOf(ctx context.Context, machine *infrav1.Metal3Machine) (Site, bool, error) {
+	record, elsewhere, problem := identity.Read(OwnerOf(machine), machine.Annotations)
+	switch {
+	case problem != nil:
+		return Site{}, false, nil //nolint:nilerr // the machine says so itself
+	case !elsewhere && r.Local != nil:
+		known, err := r.Local.Available(ctx)
+		return r.Own(machine), known, err
+	case !elsewhere:
+		return r.Own(machine), true, nil
+	case r.Remote == nil:
+		return Site{}, false, nil
+	}
+	there, connected, err := r.connect(ctx, machine, record.Ref(machine.Namespace))
+	if err != nil || !connected {
+		return Site{}, false, err
+	}
+	_, moved := record.Follow(there.Target, machine.Annotations[infrav1.ConfirmIdentityMoveAnnotation])
+	return Site{Client: there.Client, Namespace: there.Target.Namespace, Record: &record}, moved == nil, nil
+}
+
+// connect asks for the connection of the machine, and whether there is one.
+func (r Reader) connect(ctx context.Context, machine *infrav1.Metal3Machine, ref identity.Ref) (remote.Site, bool, error) {
+	user := UserOf(machine)
+	there, err := r.Remote.Site(ctx, user, ref)
+	if gone := r.releaseGone(ctx, machine, user); gone != nil {
+		return remote.Site{}, false, gone
+	}
+	var problem *identity.Problem
+	switch {
+	case err == nil:
+		return there, true, nil
+	case errors.As(err, &problem):
+		return remote.Site{}, false, nil
+	default:
+		return remote.Site{}, false, fmt.Errorf("connect by Secret %s: %w", ref.Secret, err)
+	}
+}
+
+// releaseGone gives the connection up again if the machine has gone meanwhile.
+// The machine controller does so when it sees that, and may have been there before
+// we asked for the connection.
+func (r Reader) releaseGone(ctx context.Context, machine *infrav1.Metal3Machine, user remote.User) error {
+	err := r.Client.Get(ctx, client.ObjectKeyFromObject(machine), &infrav1.Metal3Machine{})
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	r.Remote.Release(user)
+	return nil
+}
+
+// UserOf is the machine as a user of connections.
+func UserOf(machine *infrav1.Metal3Machine) remote.User {
+	return remote.User{Kind: claims.MachineKind, NamespacedName: client.ObjectKeyFromObject(machine)}
+}
+
+// factsOf says which HardwareData the claim points at, and whether it does. One
+// of another namespace is none.
+func factsOf(claim *bmov1alpha1.HostClaim) (types.NamespacedName, bool) {
+	ref := claim.Status.HardwareData
+	if ref == nil || ref.Name == "" || ref.Namespace != claim.Namespace || !claims.Read(claim).HasHost() {
+		return types.NamespacedName{}, false
+	}
+	return types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, true
+}
+
+// oldest is the index of the oldest claim, by name among equals. A machine has
+// one claim; should a user have written a second one with the same consumer, the
+// first one stays it.
+func oldest(claims []bmov1alpha1.HostClaim) int {
+	first := 0
+	for i := range claims {
+		byAge := claims[i].CreationTimestamp.Compare(claims[first].CreationTimestamp.Time)
+		if cmp.Or(byAge, strings.Compare(claims[i].Name, claims[first].Name)) < 0 {
+			first = i
+		}
+	}
+	return first
+}
+
+func ownedBy(o client.Object, claim *bmov1alpha1.HostClaim) bool {
+	for _, owner := range o.GetOwnerReferences() {
+		if owner.UID == claim.UID {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,188 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/finalizers"
+	"sigs.k8s.io/cluster-api/util/labels"
+	"sigs.k8s.io/cluster-api/util/patch"
+	"sigs.k8s.io/cluster-api/util/paused"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/clusterindex"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
+)
+
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3clusters,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3clusters/status,verbs=get;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machines,verbs=get;list;watch
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;machines,verbs=get;list;watch
+// +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch
+
+// Reconciler reconciles Metal3Clusters. All fields but WatchFilter are needed.
+type Reconciler struct {
+	// Client reads from the cache and writes.
+	Client client.Client
+	// Recorder emits events.
+	Recorder events.EventRecorder
+	// Remote are the connections to the clusters that hold the hosts.
+	Remote Remote
+	// Clock tells the time.
+	Clock clock.PassiveClock
+	// WatchFilter restricts the controller to objects with this value of the
+	// label cluster.x-k8s.io/watch-filter; empty means all.
+	WatchFilter string
+}
+
+// scope holds what one pass knows about one Metal3Cluster.
+type scope struct {
+	// infra is set by load and changed by report and the end of a deletion.
+	infra *infrav1.Metal3Cluster
+	// before is infra as it was when the pass began.
+	before *infrav1.Metal3Cluster
+	// owner is set by load; nil means that Cluster API has not made a Cluster
+	// the owner yet, or that it is gone.
+	owner *clusterv1.Cluster
+	// machines is set by observeMachines while the object is being deleted:
+	// whether the Cluster still has any.
+	machines bool
+	// identity is set by connect, for the condition IdentityReady; nil means that
+	// there is no identityRef.
+	identity *metav1.Condition
+}
+
+// Reconcile brings one Metal3Cluster in line with its Cluster.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	s, found, err := r.load(ctx, req.NamespacedName)
+	if err != nil || !found {
+		return ctrl.Result{}, err
+	}
+	if s.owner != nil {
+		ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("Cluster", klog.KObj(s.owner)))
+	}
+	if ended, err := r.prepare(ctx, s); err != nil || ended {
+		return ctrl.Result{}, err
+	}
+	helper, err := patch.NewHelper(s.infra, r.Client)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	s.before = s.infra.DeepCopy()
+	if err := errors.Join(r.observeMachines(ctx, s), r.connect(ctx, s)); err != nil {
+		return ctrl.Result{}, err
+	}
+	report(s, metav1.NewTime(r.Clock.Now()))
+	dropFinalizer(ctx, s)
+	err = helper.Patch(ctx, s.infra, patch.WithOwnedConditions{Conditions: ownedConditions()},
+		patch.WithOwnedV1Beta1Conditions{Conditions: formerConditions()})
+	if err = apply.IgnoreGone(s.infra, err); err != nil {
+		return progress.Failed(err).Result(r.Clock.Now())
+	}
+	r.announce(s)
+	return ctrl.Result{}, nil
+}
+
+// prepare sees to finalizer and pause. The pass ends where it wrote something,
+// since that wakes us, and while the object is paused.
+func (r *Reconciler) prepare(ctx context.Context, s *scope) (ended bool, err error) {
+	added, err := finalizers.EnsureFinalizer(ctx, r.Client, s.infra, infrav1.ClusterFinalizer)
+	if err != nil || added {
+		return true, err
+	}
+	isPaused, changed, err := paused.EnsurePausedCondition(ctx, r.Client, s.owner, s.infra)
+	return isPaused || changed, err
+}
+
+// dropFinalizer lets the object go with its last machine; the patch at the end
+// of the pass writes it.
+func dropFinalizer(ctx context.Context, s *scope) {
+	if !s.infra.DeletionTimestamp.IsZero() && !s.machines {
+		ctrl.LoggerFrom(ctx).Info("Metal3Cluster released")
+		controllerutil.RemoveFinalizer(s.infra, infrav1.ClusterFinalizer)
+	}
+}
+
+// load reads the object and its owner. An externally managed one is none of our
+// business: nothing at all is written to it.
+func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*scope, bool, error) {
+	s := &scope{infra: &infrav1.Metal3Cluster{}}
+	if err := r.Client.Get(ctx, key, s.infra); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			r.Remote.Release(remote.User{Kind: kind, NamespacedName: key})
+		}
+		return nil, false, client.IgnoreNotFound(err)
+	}
+	if annotations.IsExternallyManaged(s.infra) ||
+		(r.WatchFilter != "" && !labels.HasWatchLabel(s.infra, r.WatchFilter)) {
+		return nil, false, nil
+	}
+	owner, err := util.GetOwnerCluster(ctx, r.Client, s.infra.ObjectMeta)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, false, fmt.Errorf("read the owner of Metal3Cluster: %w", err)
+	}
+	if err == nil {
+		s.owner = owner
+	}
+	return s, true, nil
+}
+
+// observeMachines looks whether machines are left, ours or, in a Cluster of
+// mixed infrastructure, anybody's.
+func (r *Reconciler) observeMachines(ctx context.Context, s *scope) error {
+	if s.infra.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	name := clusterName(s)
+	if name == "" {
+		return nil
+	}
+	in, of := client.InNamespace(s.infra.Namespace), client.MatchingFields{clusterindex.Field: name}
+	var machines clusterv1.MachineList
+	if err := r.Client.List(ctx, &machines, in, of); err != nil {
+		return fmt.Errorf("list Machines of Cluster %s: %w", name, err)
+	}
+	var ours infrav1.Metal3MachineList
+	if err := r.Client.List(ctx, &ours, in, of); err != nil {
+		return fmt.Errorf("list Metal3Machines of Cluster %s: %w", name, err)
+	}
+	s.machines = len(machines.Items)+len(ours.Items) > 0
+	return nil
+}
+
+// clusterName is the name of the Cluster, which may be gone itself.
+func clusterName(s *scope) string {
+	if s.owner != nil {
+		return s.owner.Name
+	}
+	return s.infra.Labels[clusterv1.ClusterNameLabel]
+}

@@ -1,0 +1,131 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package cluster
+
+import (
+	"reflect"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/endpoint"
+)
+
+// ownedConditions are the conditions that this controller alone writes.
+func ownedConditions() []string {
+	return []string{infrav1.BaremetalInfrastructureReadyCondition, infrav1.IdentityReadyCondition, infrav1.ReadyCondition, infrav1.PausedCondition}
+}
+
+// report brings the status in line with the facts. It is pure: the same scope
+// gives the same status, but for the time at which a change is noted.
+func report(s *scope, now metav1.Time) {
+	ready, reason, message := infrastructure(s)
+	condition := metav1.Condition{
+		Type:    infrav1.BaremetalInfrastructureReadyCondition,
+		Status:  status(ready),
+		Reason:  reason,
+		Message: message,
+	}
+	conditions.Set(s.infra, condition)
+	s.infra.Status.FailureDomains = slices.Clone(s.infra.Spec.FailureDomains)
+	if ready {
+		s.infra.Status.Initialization.Provisioned = ptr.To(true)
+	}
+	reportIdentity(s)
+	conditions.Set(s.infra, summary(s, condition))
+	reportFormer(s.infra)
+	if !sameStatus(s.before, s.infra) {
+		s.infra.Status.LastUpdated = &now
+	}
+}
+
+// infrastructure says whether machines may come, and why not.
+func infrastructure(s *scope) (ready bool, reason, message string) {
+	if s.owner == nil {
+		return false, infrav1.WaitingForClusterOwnerReason,
+			"Waiting for Cluster API to make a Cluster the owner of this Metal3Cluster"
+	}
+	plan := endpoint.Next(endpoint.Observed{
+		Infrastructure: s.infra.Spec.ControlPlaneEndpoint,
+		Cluster:        s.owner.Spec.ControlPlaneEndpoint,
+	})
+	if !plan.Known {
+		return false, infrav1.WaitingForControlPlaneEndpointReason, plan.Message
+	}
+	return true, infrav1.BaremetalInfrastructureReadyReason, plan.Message
+}
+
+// reportIdentity tells about the cluster that holds the hosts. It does not hold up
+// the infrastructure, nor take it back: nothing of that is there but hosts, and
+// machines say themselves what they wait for.
+func reportIdentity(s *scope) {
+	if s.identity == nil {
+		conditions.Delete(s.infra, infrav1.IdentityReadyCondition)
+		return
+	}
+	condition := *s.identity
+	condition.Type = infrav1.IdentityReadyCondition
+	conditions.Set(s.infra, condition)
+}
+
+// summary is the Ready condition. An object that is being deleted is not ready.
+func summary(s *scope, infrastructure metav1.Condition) metav1.Condition {
+	ready := metav1.Condition{Type: infrav1.ReadyCondition, Status: infrastructure.Status, Reason: infrav1.ReadyReason}
+	switch {
+	case !s.infra.DeletionTimestamp.IsZero():
+		ready.Status, ready.Reason = metav1.ConditionFalse, infrav1.DeletingReason
+		if s.machines {
+			ready.Message = "Waiting for the machines of the Cluster to be deleted"
+		}
+	case infrastructure.Status != metav1.ConditionTrue:
+		ready.Reason, ready.Message = infrav1.NotReadyReason, infrastructure.Message
+	case s.identity != nil && s.identity.Status != metav1.ConditionTrue:
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, infrav1.NotReadyReason, s.identity.Message
+	}
+	return ready
+}
+
+func status(ready bool) metav1.ConditionStatus {
+	if ready {
+		return metav1.ConditionTrue
+	}
+	return metav1.ConditionFalse
+}
+
+// sameStatus compares without the time of the last change.
+func sameStatus(before, after *infrav1.Metal3Cluster) bool {
+	a, b := before.Status.DeepCopy(), after.Status.DeepCopy()
+	a.LastUpdated, b.LastUpdated = nil, nil
+	a.Deprecated, b.Deprecated = nil, nil // derived
+	return reflect.DeepEqual(a, b)
+}
+
+// announce emits an event when machines may come, and when the cluster that holds
+// their hosts cannot be used.
+func (r *Reconciler) announce(s *scope) {
+	if ptr.Deref(s.infra.Status.Initialization.Provisioned, false) && !ptr.Deref(s.before.Status.Initialization.Provisioned, false) {
+		r.Recorder.Eventf(s.infra, nil, corev1.EventTypeNormal, "Provisioned", "Provision", "Machines may be created")
+	}
+	was, is := conditions.GetReason(s.before, infrav1.IdentityReadyCondition), s.identity
+	if is != nil && is.Status == metav1.ConditionFalse && is.Reason != infrav1.IdentityConnectingReason && is.Reason != was {
+		r.Recorder.Eventf(s.infra, nil, corev1.EventTypeWarning, is.Reason, "Connect", "%s", is.Message)
+	}
+}

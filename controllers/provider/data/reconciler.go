@@ -1,0 +1,151 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package data
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/optionalcrd"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/data/addressclaims"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/localclaims"
+)
+
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3datas,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3datas/status,verbs=patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3datatemplates;metal3dataclaims;metal3machines,verbs=get;list;watch
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;machines,verbs=get;list;watch
+// +kubebuilder:rbac:groups=metal3.io,resources=hostclaims;hardwaredata,verbs=get;list;watch
+// +kubebuilder:rbac:groups=ipam.metal3.io,resources=ipclaims,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=ipam.metal3.io,resources=ippools,verbs=get;list;watch
+// +kubebuilder:rbac:groups=ipam.metal3.io,resources=ipaddresses,verbs=get
+// +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddressclaims,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddresses,verbs=get
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
+// +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch
+
+// controllerName names the controller in logs, metrics and events.
+const controllerName = "metal3data"
+
+// HostReader finds what is known of the server behind a machine.
+type HostReader interface {
+	// Host returns the facts, and whether there are any.
+	Host(ctx context.Context, machine *infrav1.Metal3Machine) (hostview.Host, bool, error)
+}
+
+// LocalKinds are HostClaim and HardwareData of this cluster, if it has them.
+type LocalKinds interface {
+	// Watch wakes a controller for their events, once they exist.
+	Watch(ctx context.Context, c controller.Controller, claims, hardware localclaims.Events) error
+}
+
+// Remote are the connections to other clusters, of which HostReader makes use.
+type Remote interface {
+	// Source wakes a controller for users of a kind.
+	Source(kind string, mapUser func(ctx context.Context, user types.NamespacedName) []ctrl.Request) source.Source
+}
+
+// Reconciler reconciles Metal3Datas. Client to Clock are needed.
+type Reconciler struct {
+	// Client reads from the cache and writes.
+	Client client.Client
+	// Live reads what must not come from a cache: secrets, addresses, and
+	// whether the claim of a deleted Metal3Data is gone.
+	Live client.Reader
+	// Hosts finds the facts of servers.
+	Hosts HostReader
+	// Local are the kinds that Hosts reads in this cluster.
+	Local LocalKinds
+	// Remote wakes the controller for hosts of other clusters.
+	Remote Remote
+	// Secrets wakes the controller when a secret changes.
+	Secrets *secretwatch.Watch
+	// Recorder emits events.
+	Recorder events.EventRecorder
+	// Metrics are told of Metal3Datas that became ready.
+	Metrics *Metrics
+	// Clock tells the time.
+	Clock clock.PassiveClock
+	// WatchFilter restricts the controller to Metal3Datas with this value of the
+	// label cluster.x-k8s.io/watch-filter; empty means all.
+	WatchFilter string
+	// ClaimsByHostName names claims on pools after the host, so that pools can
+	// hold addresses for it in advance.
+	ClaimsByHostName bool
+
+	// addresses is set by SetupWithManager.
+	addresses addressclaims.API
+}
+
+// SetupWithManager starts the controller with everything that can wake it:
+//
+//	Metal3DataTemplate, Metal3DataClaim    by reference
+//	Metal3Machine, Machine                 by owner, when labels or annotations change
+//	HostClaim, HardwareData                by the machine that they serve, once these kinds exist
+//	connections to other clusters          by the machine that uses them, or whose claim or facts change there
+//	IPClaim, IPAddressClaim                by owner, once these kinds exist
+//	IPPool, deleted claims                 those that wait for an address
+//	CRDs of the IPAM kinds                 those that wait for them
+//	Secret                                 by the names of the rendered secrets
+//	Cluster                                by label, when it is paused or unpaused
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+	log := ctrl.LoggerFrom(ctx)
+	c, err := ctrl.NewControllerManagedBy(mgr).
+		Named(controllerName).
+		For(&infrav1.Metal3Data{}, builder.WithPredicates(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter))).
+		Watches(&infrav1.Metal3DataTemplate{}, handler.EnqueueRequestsFromMapFunc(r.templateToData)).
+		Watches(&infrav1.Metal3DataClaim{}, handler.EnqueueRequestsFromMapFunc(r.claimToData), builder.WithPredicates(comesOrGoes())).
+		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(r.metal3MachineToData), builder.WithPredicates(namesChange())).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.machineToData), builder.WithPredicates(namesChange())).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.clusterToData),
+			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
+		Watches(optionalcrd.CRD(), optionalcrd.OnCRD(r.waitingForAPI), builder.WithPredicates(optionalcrd.OneOf(addressclaims.CRDs()...))).
+		WatchesRawSource(r.Secrets.Source(r.secretToData)).
+		WatchesRawSource(r.Remote.Source(machineKind, r.userToData)).
+		WithOptions(options).
+		Build(r)
+	if err != nil {
+		return fmt.Errorf("set up controller %s: %w", controllerName, err)
+	}
+	err = r.Local.Watch(ctx, c,
+		localclaims.Events{Handler: handler.EnqueueRequestsFromMapFunc(r.hostClaimToData)},
+		localclaims.Events{Handler: handler.EnqueueRequestsFromMapFunc(r.hardwareToData)})
+	if err != nil {
+		return fmt.Errorf("set up controller %s: %w", controllerName, err)
+	}
+	kinds, err := optionalcrd.Start(ctx, mgr, c, addressclaims.Kinds(r.waitingForAddress)...)
+	if err != nil {
+		return fmt.Errorf("set up controller %s: %w", controllerName, err)
+	}
+	r.addresses = addressclaims.API{Client: r.Client, Live: r.Live, Kinds: kinds}
+	return nil
+}

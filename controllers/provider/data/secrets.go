@@ -1,0 +1,202 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package data
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/metadata"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/networkdata"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+)
+
+// secret is one of the secrets that a template asks for.
+type secret struct {
+	name, key string
+	// namespace is what the reference of the Metal3Data says; empty means its own.
+	namespace string
+	// exists says that the secret is there and complete.
+	exists bool
+	// content is set by render.
+	content []byte
+}
+
+// complete says whether all secrets exist: then nothing is rendered any more.
+func (s *scope) complete() bool {
+	for _, wanted := range s.secrets {
+		if !wanted.exists {
+			return false
+		}
+	}
+	return true
+}
+
+// observeSecrets names the secrets and reads live which of them exist. The
+// watch is started first, so that no change is missed.
+func (r *Reconciler) observeSecrets(ctx context.Context, s *scope) progress.Outcome {
+	s.nameSecrets()
+	r.Secrets.Ensure(s.data.Namespace)
+	var out progress.Outcome
+	for _, wanted := range s.secrets {
+		out = out.And(r.observeSecret(ctx, s, wanted))
+	}
+	return out
+}
+
+// nameSecrets fills in the names of the secrets that the template asks for.
+func (s *scope) nameSecrets() {
+	refs := map[string]**corev1.SecretReference{
+		metadata.SecretKey: &s.data.Spec.MetaData, networkdata.SecretKey: &s.data.Spec.NetworkData,
+	}
+	for _, wanted := range data.Wanted(s.template.Spec, s.metal3Machine.Name) {
+		ref := refs[wanted.Key]
+		if *ref == nil || (*ref).Name == "" {
+			*ref = s.secretRef(wanted.Secret)
+		}
+		s.secrets = append(s.secrets, &secret{name: (*ref).Name, namespace: (*ref).Namespace, key: wanted.Key})
+	}
+}
+
+// observeSecret looks at one secret. One without a controller was put there by a
+// user: it is taken as it is if it has the key, and never written. One of another
+// controller is waited for to go.
+func (r *Reconciler) observeSecret(ctx context.Context, s *scope, wanted *secret) progress.Outcome {
+	if wanted.namespace != "" && wanted.namespace != s.data.Namespace {
+		return progress.Waiting(infrav1.InvalidConfigurationReason, fmt.Sprintf(
+			"spec.%s names secret %q of namespace %q: secrets are read and written in namespace %q only, leave the namespace out",
+			wanted.key, wanted.name, wanted.namespace, s.data.Namespace))
+	}
+	var found corev1.Secret
+	err := r.Live.Get(ctx, types.NamespacedName{Namespace: s.data.Namespace, Name: wanted.name}, &found)
+	switch {
+	case apierrors.IsNotFound(err):
+		return progress.Outcome{}
+	case apierrors.IsForbidden(err):
+		return forbidden("get", s.data.Namespace)
+	case err != nil:
+		return progress.Failed(fmt.Errorf("read secret %s: %w", wanted.name, err))
+	}
+	owner := metav1.GetControllerOfNoCopy(&found)
+	if owner != nil && owner.UID != s.data.UID {
+		return progress.Waiting(infrav1.SecretNameTakenReason, fmt.Sprintf(
+			"Secret %q belongs to %s %q: it must be deleted first", wanted.name, owner.Kind, owner.Name))
+	}
+	wanted.exists = len(found.Data[wanted.key]) > 0
+	if owner == nil && !wanted.exists {
+		return progress.Waiting(infrav1.SecretNameTakenReason, fmt.Sprintf(
+			"Secret %q was not rendered and has no key %q: put one in, or delete the secret to have it rendered", wanted.name, wanted.key))
+	}
+	return progress.Outcome{}
+}
+
+// forbidden waits for rights on secrets; the watch of the namespace tells when
+// they come.
+func forbidden(verb, namespace string) progress.Outcome {
+	return progress.Waiting(infrav1.SecretsForbiddenReason, fmt.Sprintf(
+		"No right to %s secrets in namespace %q: bind ClusterRole capm3-tenant-secrets there to the provider's service account",
+		verb, namespace))
+}
+
+// render fills in the secrets that are missing.
+func (r *Reconciler) render(_ context.Context, s *scope) progress.Outcome {
+	if s.complete() {
+		return progress.Outcome{}
+	}
+	var problems []error
+	for _, wanted := range s.secrets {
+		var err error
+		wanted.content, err = data.Render(wanted.key, s.template.Spec, s.facts())
+		problems = append(problems, err)
+	}
+	if err := errors.Join(problems...); err != nil {
+		return cannotRender(err)
+	}
+	return progress.Outcome{}
+}
+
+// applySecrets writes the secrets that are missing.
+func (r *Reconciler) applySecrets(ctx context.Context, s *scope) progress.Outcome {
+	for _, wanted := range s.secrets {
+		if wanted.exists {
+			continue
+		}
+		desired := desiredSecret(s, wanted)
+		ctrl.LoggerFrom(ctx).Info("Writing rendered secret", "Secret", klog.KObj(desired))
+		err := apply.Object(ctx, r.Client, desired, infrav1.DataFieldOwner)
+		switch {
+		case apierrors.IsForbidden(err):
+			return forbidden("create and patch", s.data.Namespace)
+		case err != nil:
+			return progress.Failed(fmt.Errorf("apply secret %s: %w", wanted.name, err))
+		}
+		wanted.exists = true
+	}
+	return progress.Outcome{}
+}
+
+// desiredSecret is a rendered secret, whole.
+func desiredSecret(s *scope, wanted *secret) *corev1.Secret {
+	return &corev1.Secret{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: s.data.Namespace,
+			Name:      wanted.name,
+			Labels:    map[string]string{clusterv1.ClusterNameLabel: s.machine.Spec.ClusterName},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: infrav1.GroupVersion.String(),
+				Kind:       "Metal3Data",
+				Name:       s.data.Name,
+				UID:        s.data.UID,
+				Controller: ptr.To(true),
+			}},
+		},
+		Type: infrav1.RenderedSecretType,
+		Data: map[string][]byte{wanted.key: wanted.content},
+	}
+}
+
+// releaseSecrets deletes our secrets, so that they are not in the way of the
+// next Metal3Data of that machine name. Where the rights have gone first, as in
+// a namespace that is being deleted, the garbage collector does it.
+func (r *Reconciler) releaseSecrets(ctx context.Context, s *scope) progress.Outcome {
+	for _, name := range secretsOf(s.data) {
+		var found corev1.Secret
+		err := r.Live.Get(ctx, types.NamespacedName{Namespace: s.data.Namespace, Name: name}, &found)
+		if err == nil && metav1.IsControlledBy(&found, s.data) {
+			err = r.Client.Delete(ctx, &found, client.Preconditions{UID: &found.UID})
+		}
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
+			return progress.FailedBecause(infrav1.DeletionFailedReason, fmt.Sprintf("Secret %q cannot be deleted", name), err)
+		}
+	}
+	return progress.Outcome{}
+}

@@ -1,0 +1,162 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package data
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+)
+
+func condition(conditionType string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
+	return metav1.Condition{Type: conditionType, Status: status, Reason: reason, Message: message}
+}
+
+func TestReport(t *testing.T) {
+	running := condition(infrav1.PausedCondition, metav1.ConditionFalse, infrav1.NotPausedReason, "")
+	broken := errors.New("broken")
+	rendered := infrav1.Metal3DataStatus{
+		Ready: ptr.To(true),
+		Conditions: []metav1.Condition{
+			running, condition(infrav1.ReadyCondition, metav1.ConditionTrue, infrav1.SecretsReadyReason, ""),
+		},
+	}
+	tests := map[string]struct {
+		status  infrav1.Metal3DataStatus
+		deleted bool
+		cluster *clusterv1.Cluster
+		outcome progress.Outcome
+		want    infrav1.Metal3DataStatus
+	}{
+		"all secrets are there": {
+			status: infrav1.Metal3DataStatus{Ready: ptr.To(false), ErrorMessage: "old"},
+			want:   rendered,
+		},
+		"what comes by itself is no error": {
+			outcome: progress.Waiting(infrav1.WaitingForHostClaimReason, "waiting"),
+			want: infrav1.Metal3DataStatus{
+				Ready: ptr.To(false),
+				Conditions: []metav1.Condition{
+					running, condition(infrav1.ReadyCondition, metav1.ConditionFalse, infrav1.WaitingForHostClaimReason, "waiting"),
+				},
+			},
+		},
+		"what a user has to mend is an error, and all of it is told": {
+			outcome: progress.Waiting(infrav1.PoolNotFoundReason, "no pool a").And(progress.Waiting(infrav1.PoolNotFoundReason, "no pool b")),
+			want: infrav1.Metal3DataStatus{
+				Ready: ptr.To(false), ErrorMessage: "no pool a; no pool b",
+				Conditions: []metav1.Condition{
+					running, condition(infrav1.ReadyCondition, metav1.ConditionFalse, infrav1.PoolNotFoundReason, "no pool a; no pool b"),
+				},
+			},
+		},
+		"an error without words changes nothing that was said": {
+			status:  rendered,
+			outcome: progress.Failed(broken),
+			want:    rendered,
+		},
+		"an error without words at the beginning points to the log": {
+			outcome: progress.Failed(broken),
+			want: infrav1.Metal3DataStatus{
+				Ready: ptr.To(false),
+				Conditions: []metav1.Condition{
+					running, condition(infrav1.ReadyCondition, metav1.ConditionFalse, infrav1.NotReadyReason, "An error occurred, see the log of the provider"),
+				},
+			},
+		},
+		"a deleted one is not ready": {
+			status:  rendered,
+			deleted: true,
+			want: infrav1.Metal3DataStatus{
+				Ready: ptr.To(false),
+				Conditions: []metav1.Condition{
+					running, condition(infrav1.ReadyCondition, metav1.ConditionFalse, infrav1.DeletingReason, "The Metal3Data is being deleted"),
+				},
+			},
+		},
+		"a pause is shown, and nothing else is touched": {
+			status:  infrav1.Metal3DataStatus{Ready: ptr.To(true)},
+			cluster: &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: clusterv1.ClusterSpec{Paused: ptr.To(true)}},
+			want: infrav1.Metal3DataStatus{
+				Ready: ptr.To(true),
+				Conditions: []metav1.Condition{condition(
+					infrav1.PausedCondition, metav1.ConditionTrue, infrav1.PausedReason, `Cluster "a" is paused, its spec.paused is true`,
+				)},
+			},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := &scope{data: &infrav1.Metal3Data{Status: *tc.status.DeepCopy()}, cluster: tc.cluster, outcome: tc.outcome}
+			if tc.deleted {
+				now := metav1.Now()
+				s.data.DeletionTimestamp = &now
+			}
+			report(s)
+			anyTime := cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")
+			anyOrder := cmpopts.SortSlices(func(a, b metav1.Condition) bool { return a.Type < b.Type })
+			if diff := cmp.Diff(tc.want, s.data.Status, anyTime, anyOrder); diff != "" {
+				t.Errorf("status (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCut(t *testing.T) {
+	if got := truncate.Cut(strings.Repeat("ä", 300), maxMessage); len(got) != 512 {
+		t.Errorf("%d bytes", len(got))
+	}
+	if got := truncate.Cut("a"+strings.Repeat("ä", 300), maxMessage); len(got) != 511 {
+		t.Errorf("%d bytes: a character was cut in two", len(got))
+	}
+}
+
+func TestIndexes(t *testing.T) {
+	data := &infrav1.Metal3Data{
+		ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{
+			{Kind: "Metal3DataClaim", Name: "claim"}, {Kind: "Metal3Machine", Name: "machine"},
+		}},
+		Status: infrav1.Metal3DataStatus{Conditions: []metav1.Condition{
+			condition(infrav1.ReadyCondition, metav1.ConditionFalse, infrav1.PoolNotFoundReason, ""),
+		}},
+	}
+	s := &scope{data: data}
+	data.Spec = infrav1.Metal3DataSpec{
+		Claim: &infrav1.Metal3ObjectRef{Name: "claim"}, MetaData: s.secretRef("a"), NetworkData: s.secretRef("b"),
+	}
+	got := [][]string{claimOf(data), machineOf(data), secretsOf(data), reasonOf(data)}
+	want := [][]string{{"claim"}, {"machine"}, {"a", "b"}, {infrav1.PoolNotFoundReason}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("keys (-want +got):\n%s", diff)
+	}
+	empty := &infrav1.Metal3Data{}
+	for _, keys := range [][]string{claimOf(empty), machineOf(empty), secretsOf(empty), reasonOf(empty)} {
+		if len(keys) > 0 {
+			t.Errorf("an empty one has keys %v", keys)
+		}
+	}
+}

@@ -1,0 +1,152 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package data
+
+import (
+	"context"
+	"maps"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/clusterindex"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/datatemplate"
+)
+
+// wake lists the Metal3Datas that the options select. Mappers cannot fail; an
+// error is logged, and the next event makes up for it.
+func (r *Reconciler) wake(ctx context.Context, options ...client.ListOption) []ctrl.Request {
+	var list infrav1.Metal3DataList
+	if err := r.Client.List(ctx, &list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Metal3Datas cannot be listed, an event is lost")
+		return nil
+	}
+	requests := make([]ctrl.Request, 0, len(list.Items))
+	for i := range list.Items {
+		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return requests
+}
+
+// by selects by a field index within a namespace.
+func by(namespace, index, value string) []client.ListOption {
+	return []client.ListOption{client.InNamespace(namespace), client.MatchingFields{index: value}}
+}
+
+func (r *Reconciler) templateToData(ctx context.Context, o client.Object) []ctrl.Request {
+	return r.wake(ctx, by(o.GetNamespace(), datatemplate.ByTemplate, o.GetName())...)
+}
+
+func (r *Reconciler) claimToData(ctx context.Context, o client.Object) []ctrl.Request {
+	return r.wake(ctx, by(o.GetNamespace(), byClaim, o.GetName())...)
+}
+
+func (r *Reconciler) metal3MachineToData(ctx context.Context, o client.Object) []ctrl.Request {
+	return r.wake(ctx, by(o.GetNamespace(), byMachine, o.GetName())...)
+}
+
+func (r *Reconciler) machineToData(ctx context.Context, o client.Object) []ctrl.Request {
+	machine, ok := o.(*clusterv1.Machine)
+	if !ok || machine.Spec.InfrastructureRef.Kind != machineKind {
+		return nil
+	}
+	return r.wake(ctx, by(machine.Namespace, byMachine, machine.Spec.InfrastructureRef.Name)...)
+}
+
+// hostClaimToData goes by the consumer of the claim. It may name a machine of
+// another cluster, of which we then know nothing.
+func (r *Reconciler) hostClaimToData(ctx context.Context, o client.Object) []ctrl.Request {
+	claim, ok := o.(*bmov1alpha1.HostClaim)
+	if !ok || claim.Spec.ConsumerRef == nil || claim.Spec.ConsumerRef.Kind != machineKind {
+		return nil
+	}
+	return r.wake(ctx, by(claim.Namespace, byMachine, claim.Spec.ConsumerRef.Name)...)
+}
+
+func (r *Reconciler) hardwareToData(ctx context.Context, o client.Object) []ctrl.Request {
+	var requests []ctrl.Request
+	for _, owner := range o.GetOwnerReferences() {
+		if owner.Kind != "HostClaim" {
+			continue
+		}
+		var claim bmov1alpha1.HostClaim
+		if err := r.Client.Get(ctx, types.NamespacedName{Namespace: o.GetNamespace(), Name: owner.Name}, &claim); err != nil {
+			continue // the event of the claim will do
+		}
+		requests = append(requests, r.hostClaimToData(ctx, &claim)...)
+	}
+	return requests
+}
+
+// userToData maps a machine whose host is in another cluster.
+func (r *Reconciler) userToData(ctx context.Context, machine types.NamespacedName) []ctrl.Request {
+	return r.wake(ctx, by(machine.Namespace, byMachine, machine.Name)...)
+}
+
+// waitingForAddress are those of the namespace whose pool is missing or has not
+// given an address. One that comes to wait right now, and has not said so yet, is
+// woken by its own report.
+func (r *Reconciler) waitingForAddress(ctx context.Context, o client.Object) []ctrl.Request {
+	var requests []ctrl.Request
+	for _, reason := range []string{
+		infrav1.PoolAPIMissingReason, infrav1.PoolNotFoundReason, infrav1.WaitingForAddressesReason,
+	} {
+		requests = append(requests, r.wake(ctx, by(o.GetNamespace(), byReason, reason)...)...)
+	}
+	return requests
+}
+
+// waitingForAPI are those whose address management API was missing.
+func (r *Reconciler) waitingForAPI(ctx context.Context) []ctrl.Request {
+	return r.wake(ctx, client.MatchingFields{byReason: infrav1.PoolAPIMissingReason})
+}
+
+// secretToData goes by the names of the rendered secrets. Without a name, the
+// watch has just begun: rights may have come, and a secret may have gone unseen.
+func (r *Reconciler) secretToData(ctx context.Context, namespace, name string) []ctrl.Request {
+	if name == "" {
+		return r.wake(ctx, client.InNamespace(namespace))
+	}
+	return r.wake(ctx, by(namespace, bySecret, name)...)
+}
+
+func (r *Reconciler) clusterToData(ctx context.Context, o client.Object) []ctrl.Request {
+	return r.wake(ctx, by(o.GetNamespace(), clusterindex.Field, o.GetName())...)
+}
+
+// comesOrGoes lets through objects that are made or deleted; a Metal3Data waits
+// for nothing else of its claim.
+func comesOrGoes() predicate.Funcs {
+	return predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
+}
+
+// namesChange lets through what a template may refer to.
+func namesChange() predicate.Funcs {
+	return predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return !maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) ||
+				!maps.Equal(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()) ||
+				len(e.ObjectOld.GetOwnerReferences()) != len(e.ObjectNew.GetOwnerReferences())
+		},
+	}
+}

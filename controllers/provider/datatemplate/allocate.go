@@ -1,0 +1,234 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package datatemplate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/indexes"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+)
+
+// allocate gives every claim its index and its Metal3Data. An index that turns
+// out to be taken is noted, and everybody without one is served anew. Claims that
+// have changed since they were read are left to the next pass.
+func (r *Reconciler) allocate(ctx context.Context, s *scope) progress.Outcome {
+	claims := s.answerable()
+	var stale error
+	for {
+		known := len(s.known)
+		var failed error
+		for _, done := range r.serveAll(ctx, s, claims, indexes.Allocate(s.key.Name, s.known, facts(claims))) {
+			s.known = append(s.known, done.taken...)
+			if errors.Is(done.err, progress.ErrStale) {
+				delete(claims, done.claim.UID)
+				stale = progress.ErrStale
+				continue
+			}
+			claims[done.claim.UID] = done.claim
+			if done.err != nil {
+				failed = errors.Join(failed, fmt.Errorf("claim %s: %w", done.claim.Name, done.err))
+			}
+		}
+		// A collision added an index that is not the claim's: once more without it.
+		if len(s.known) == known || failed != nil || !s.anyOpen(claims) {
+			return progress.Failed(errors.Join(failed, stale))
+		}
+	}
+}
+
+// answerable returns the claims that may get an index now, by UID.
+func (s *scope) answerable() map[types.UID]*infrav1.Metal3DataClaim {
+	claims := map[types.UID]*infrav1.Metal3DataClaim{}
+	for i := range s.claims {
+		claim := &s.claims[i]
+		if claim.DeletionTimestamp.IsZero() && !s.suspended(claim) && !forbidden(claim) {
+			claims[claim.UID] = claim
+		}
+	}
+	return claims
+}
+
+// anyOpen says whether a claim is still without Metal3Data.
+func (s *scope) anyOpen(claims map[types.UID]*infrav1.Metal3DataClaim) bool {
+	open := len(claims)
+	counted := map[types.UID]bool{}
+	for _, data := range s.known {
+		if _, ours := claims[data.Claim]; ours && !counted[data.Claim] {
+			counted[data.Claim] = true
+			open--
+		}
+	}
+	return open > 0
+}
+
+// facts are what the allocation looks at.
+func facts(claims map[types.UID]*infrav1.Metal3DataClaim) []indexes.Claim {
+	all := make([]indexes.Claim, 0, len(claims))
+	for uid, claim := range claims {
+		c := indexes.Claim{UID: uid, Name: claim.Name, Created: claim.CreationTimestamp.Time}
+		if ref := claim.Status.RenderedData; ref != nil {
+			c.Rendered = ref.Name
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// served is what became of one assignment.
+type served struct {
+	// claim is as it is afterwards.
+	claim *infrav1.Metal3DataClaim
+	// taken are indexes of which was learned that they are in use: that of the claim
+	// itself, or one that somebody else has.
+	taken []indexes.Data
+	err   error
+}
+
+// serveAll carries out assignments, some at a time: no two of them concern the same
+// claim or the same index.
+func (r *Reconciler) serveAll(
+	ctx context.Context, s *scope, claims map[types.UID]*infrav1.Metal3DataClaim, assignments []indexes.Assignment,
+) []served {
+	all := make([]served, len(assignments))
+	var group errgroup.Group
+	group.SetLimit(max(r.AtOnce, 1))
+	for i, assignment := range assignments {
+		claim := claims[assignment.Claim]
+		group.Go(func() error {
+			all[i] = r.serve(withClaim(ctx, claim), s, claim, assignment)
+			return nil // one that fails does not stop the others
+		})
+	}
+	_ = group.Wait()
+	return all
+}
+
+// serve writes the index into the claim and makes the Metal3Data. The claim is
+// written first and with its resourceVersion, even if that changes nothing: whoever
+// works from an old copy of it fails there, before a second Metal3Data is made.
+func (r *Reconciler) serve(ctx context.Context, s *scope, claim *infrav1.Metal3DataClaim, a indexes.Assignment) served {
+	if err := r.confirm(ctx, s, claim, a); err != nil {
+		return served{claim: claim, err: err}
+	}
+	current, err := r.ensureFinalizer(ctx, claim)
+	switch {
+	case err != nil:
+		return served{claim: current, err: err}
+	case a.Exists:
+		return served{claim: current, err: r.writeClaim(ctx, current, reserved(s.key, a))}
+	}
+	before := current.DeepCopy()
+	reserved(s.key, a)(current)
+	if err := r.patchClaim(ctx, before, current); err != nil {
+		return served{claim: current, err: err}
+	}
+	taken, err := r.makeData(ctx, s, current, a.Index)
+	return served{claim: current, taken: taken, err: err}
+}
+
+// makeData makes the Metal3Data of a claim, and returns who has its index then.
+func (r *Reconciler) makeData(ctx context.Context, s *scope, claim *infrav1.Metal3DataClaim, index int32) ([]indexes.Data, error) {
+	desired := desiredData(s.key, claim, index)
+	ctrl.LoggerFrom(ctx).Info("Creating Metal3Data", "Metal3Data", klog.KObj(desired))
+	err := r.Client.Create(ctx, desired, client.FieldOwner(infrav1.DataTemplateFieldOwner))
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		return r.whoHas(ctx, s, index)
+	case err != nil:
+		complaint := r.writeClaim(ctx, claim, failed(fmt.Sprintf("Metal3Data %q cannot be created", desired.Name)))
+		return nil, errors.Join(fmt.Errorf("create Metal3Data %s: %w", desired.Name, err), complaint)
+	}
+	r.Recorder.Eventf(claim, desired, corev1.EventTypeNormal, infrav1.DataAssignedReason, "Assign",
+		"Index %d of Metal3DataTemplate %s", index, s.key.Name)
+	return []indexes.Data{{Index: index, Claim: claim.UID}}, nil
+}
+
+// confirm looks live at the index that a claim has reserved, before the claim gets
+// another one. The cache of Metal3Data may be older than that of claims: it may
+// still show a former holder, or not yet that the claim itself has the index.
+func (r *Reconciler) confirm(ctx context.Context, s *scope, claim *infrav1.Metal3DataClaim, a indexes.Assignment) error {
+	ref := claim.Status.RenderedData
+	if a.Exists || ref == nil {
+		return nil
+	}
+	reserved, parsed := indexes.Parse(s.key.Name, ref.Name)
+	if !parsed || reserved == a.Index {
+		return nil
+	}
+	holder, found, err := r.holder(ctx, s, reserved)
+	if err == nil && (!found || holder.Claim == claim.UID) {
+		err = progress.ErrStale
+	}
+	return err
+}
+
+// whoHas reads live who holds an index that is not free after all: the claim
+// itself, when the cache is behind, or somebody else.
+func (r *Reconciler) whoHas(ctx context.Context, s *scope, index int32) ([]indexes.Data, error) {
+	taken, found, err := r.holder(ctx, s, index)
+	if !found {
+		taken = indexes.Data{Index: index} // gone again; for this pass it counts as taken
+	}
+	return []indexes.Data{taken}, err
+}
+
+// holder reads live who holds an index, if anybody does.
+func (r *Reconciler) holder(ctx context.Context, s *scope, index int32) (indexes.Data, bool, error) {
+	name := indexes.Name(s.key.Name, index)
+	var data infrav1.Metal3Data
+	err := r.Live.Get(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: name}, &data)
+	if client.IgnoreNotFound(err) != nil {
+		return indexes.Data{}, false, fmt.Errorf("read Metal3Data %s: %w", name, err)
+	}
+	holder := indexOf(&data)
+	holder.Index = index
+	return holder, err == nil, nil
+}
+
+// ensureFinalizer makes sure that the claim does not go before its data does.
+// It returns the claim as it is afterwards, and leaves the cached one alone.
+func (r *Reconciler) ensureFinalizer(ctx context.Context, claim *infrav1.Metal3DataClaim) (*infrav1.Metal3DataClaim, error) {
+	current := claim.DeepCopy()
+	if !controllerutil.AddFinalizer(current, infrav1.DataClaimFinalizer) {
+		return current, nil
+	}
+	err := r.Client.Patch(ctx, current, apply.Locked(claim))
+	return current, staleOr(err)
+}
+
+// staleOr turns the errors of a write that was based on an old copy into
+// progress.ErrStale: the newer one, or its deletion, is on its way to the cache.
+func staleOr(err error) error {
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return progress.ErrStale
+	}
+	return err
+}

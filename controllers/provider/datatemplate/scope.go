@@ -1,0 +1,156 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package datatemplate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/labels"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/indexes"
+)
+
+// scope holds what one pass knows about one template. It holds facts only.
+type scope struct {
+	// key names the template, which may not exist.
+	key types.NamespacedName
+	// template is set by load; nil means that there is none of that name.
+	template *infrav1.Metal3DataTemplate
+	// claims and data are set by load: all that name the template. They share
+	// memory with the cache and must not be changed.
+	claims []infrav1.Metal3DataClaim
+	data   []infrav1.Metal3Data
+	// known are the indexes in use, from data at first; it grows when the cache
+	// turns out to be behind.
+	known []indexes.Data
+	// pausedClusters are set by load: whether the Cluster of that name is paused.
+	pausedClusters map[string]bool
+}
+
+// paused says whether the template itself is paused. Clusters that share it
+// cannot pause it.
+func (s *scope) paused() bool {
+	return s.template != nil && annotations.HasPaused(s.template)
+}
+
+// suspended says whether a claim or a Metal3Data, or the Cluster that it belongs
+// to, is paused.
+func (s *scope) suspended(object client.Object) bool {
+	return annotations.HasPaused(object) || s.pausedCluster(object) != ""
+}
+
+// pausedCluster is the name of the Cluster that pauses a claim or a Metal3Data;
+// empty if it does not.
+func (s *scope) pausedCluster(object client.Object) string {
+	if name := object.GetLabels()[clusterv1.ClusterNameLabel]; s.pausedClusters[name] {
+		return name
+	}
+	return ""
+}
+
+// load reads the template, the claims on it and what was made from it. It finds
+// nothing when the template is not ours to watch, or when nothing is left of it.
+func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*scope, bool, error) {
+	s := &scope{key: key, pausedClusters: map[string]bool{}}
+	template := &infrav1.Metal3DataTemplate{}
+	switch err := r.Client.Get(ctx, key, template); {
+	case client.IgnoreNotFound(err) != nil:
+		return nil, false, fmt.Errorf("read Metal3DataTemplate: %w", err)
+	case err == nil:
+		s.template = template
+	}
+	if s.template != nil && r.WatchFilter != "" && !labels.HasWatchLabel(s.template, r.WatchFilter) {
+		return nil, false, nil
+	}
+	var claims infrav1.Metal3DataClaimList
+	var data infrav1.Metal3DataList
+	if err := errors.Join(r.list(ctx, key, &claims), r.list(ctx, key, &data)); err != nil {
+		return nil, false, err
+	}
+	s.claims, s.data = claims.Items, data.Items
+	for i := range s.data {
+		s.known = append(s.known, indexOf(&s.data[i]))
+	}
+	found := s.template != nil || len(s.claims) > 0 || len(s.data) > 0
+	return s, found, r.loadClusters(ctx, s)
+}
+
+func (r *Reconciler) list(ctx context.Context, key types.NamespacedName, into client.ObjectList) error {
+	err := r.Client.List(ctx, into, client.InNamespace(key.Namespace), client.MatchingFields{ByTemplate: key.Name},
+		client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return fmt.Errorf("list %T of the template: %w", into, err)
+	}
+	return nil
+}
+
+// loadClusters reads which of the Clusters that share the template are paused.
+func (r *Reconciler) loadClusters(ctx context.Context, s *scope) error {
+	names := map[string]bool{}
+	for i := range s.claims {
+		names[s.claims[i].Labels[clusterv1.ClusterNameLabel]] = true
+	}
+	for i := range s.data {
+		names[s.data[i].Labels[clusterv1.ClusterNameLabel]] = true
+	}
+	delete(names, "")
+	for name := range names {
+		var cluster clusterv1.Cluster
+		err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: name}, &cluster)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("read Cluster %s: %w", name, err)
+		}
+		s.pausedClusters[name] = ptr.Deref(cluster.Spec.Paused, false)
+	}
+	return nil
+}
+
+// indexOf reads which index a Metal3Data takes, and for whom.
+func indexOf(data *infrav1.Metal3Data) indexes.Data {
+	index := indexes.Data{Index: ptr.Deref(data.Spec.Index, 0)}
+	if owner := metav1.GetControllerOfNoCopy(data); owner != nil && owner.Kind == claimKind {
+		index.Claim = owner.UID
+	}
+	return index
+}
+
+// owned returns the Metal3Data that the claim owns.
+func (s *scope) owned(claim *infrav1.Metal3DataClaim) []*infrav1.Metal3Data {
+	var owned []*infrav1.Metal3Data
+	for i := range s.data {
+		if metav1.IsControlledBy(&s.data[i], claim) {
+			owned = append(owned, &s.data[i])
+		}
+	}
+	return owned
+}
+
+// withClaim puts the claim into the logger.
+func withClaim(ctx context.Context, claim *infrav1.Metal3DataClaim) context.Context {
+	return ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("Metal3DataClaim", klog.KObj(claim)))
+}

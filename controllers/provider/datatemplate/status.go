@@ -1,0 +1,155 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package datatemplate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/ippool"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+)
+
+const (
+	// maxIndexes bounds status.indexes. The list is for people; no decision
+	// depends on it, and a template serves more machines than that.
+	maxIndexes = 512
+	// maxMessage bounds status.errorMessage, and what is said about a template.
+	maxMessage = 512
+)
+
+// writeClaim writes the status of a claim if it changes.
+func (r *Reconciler) writeClaim(ctx context.Context, claim *infrav1.Metal3DataClaim, change answer) error {
+	before := claim.DeepCopy()
+	change(claim)
+	if reflect.DeepEqual(before.Status, claim.Status) {
+		return nil
+	}
+	return r.patchClaim(ctx, before, claim)
+}
+
+// patchClaim writes the status of a claim. The resourceVersion makes a writer with
+// an old copy fail; the copy is brought up to date.
+func (r *Reconciler) patchClaim(ctx context.Context, before, claim *infrav1.Metal3DataClaim) error {
+	err := r.Client.Status().Patch(ctx, claim, apply.Locked(before))
+	if err := staleOr(err); err != nil {
+		return fmt.Errorf("write status of Metal3DataClaim %s: %w", claim.Name, err)
+	}
+	return nil
+}
+
+// refuse tells the claims that get nothing why that is so.
+func (r *Reconciler) refuse(ctx context.Context, s *scope) progress.Outcome {
+	var problems error
+	for i := range s.claims {
+		claim := &s.claims[i]
+		if change := refusal(s, claim); change != nil {
+			problems = errors.Join(problems, r.writeClaim(ctx, claim.DeepCopy(), change))
+		}
+	}
+	return progress.Failed(problems)
+}
+
+// repeat tells the claims that have their Metal3Data what it says of itself.
+func (r *Reconciler) repeat(ctx context.Context, s *scope) progress.Outcome {
+	answers := map[types.UID]*infrav1.Metal3Data{}
+	for i := range s.data {
+		if owner := metav1.GetControllerOfNoCopy(&s.data[i]); owner != nil && owner.Kind == claimKind {
+			answers[owner.UID] = &s.data[i]
+		}
+	}
+	var problems error
+	for i := range s.claims {
+		claim := &s.claims[i]
+		data, found := answers[claim.UID]
+		if !found || !claim.DeletionTimestamp.IsZero() || s.suspended(claim) {
+			continue
+		}
+		if change := repeated(claim, data); change != nil {
+			problems = errors.Join(problems, r.writeClaim(ctx, claim.DeepCopy(), change))
+		}
+	}
+	return progress.Failed(problems)
+}
+
+// reportTemplate writes the status of the template if it changes.
+func (r *Reconciler) reportTemplate(ctx context.Context, s *scope) progress.Outcome {
+	before := s.template.DeepCopy()
+	describe(s)
+	if reflect.DeepEqual(before.Status, s.template.Status) {
+		return progress.Outcome{}
+	}
+	s.template.Status.LastUpdated = ptr.To(metav1.NewTime(r.Clock.Now()))
+	err := r.Client.Status().Patch(ctx, s.template, apply.Locked(before))
+	if err := staleOr(err); err != nil {
+		return progress.Failed(fmt.Errorf("write status of Metal3DataTemplate: %w", err))
+	}
+	return progress.Outcome{}
+}
+
+// describe computes conditions and indexes of the template from the facts.
+func describe(s *scope) {
+	conditions.Set(s.template, pausing.Condition(s.template, ""))
+	if s.paused() {
+		return
+	}
+	s.template.Status.Indexes = indexMap(s.data)
+	problem := errors.Join(ippool.Contradictions(s.template.Spec)...)
+	switch {
+	case !s.template.DeletionTimestamp.IsZero():
+		setReady(s.template, metav1.ConditionFalse, infrav1.DeletingReason,
+			"The template is being deleted; it stays until no machine uses it")
+	case problem != nil:
+		setReady(s.template, metav1.ConditionFalse, infrav1.InvalidTemplateReason, cut(problem.Error()))
+	default:
+		setReady(s.template, metav1.ConditionTrue, infrav1.DataTemplateReadyReason, "")
+	}
+}
+
+// indexMap lists who holds which index, lowest first.
+func indexMap(data []infrav1.Metal3Data) []infrav1.DataIndex {
+	var held []infrav1.DataIndex
+	for i := range data {
+		if claim := data[i].Spec.Claim; claim != nil && claim.Name != "" {
+			held = append(held, infrav1.DataIndex{Index: ptr.To(ptr.Deref(data[i].Spec.Index, 0)), Name: claim.Name})
+		}
+	}
+	slices.SortFunc(held, func(a, b infrav1.DataIndex) int { return cmp.Compare(*a.Index, *b.Index) })
+	return held[:min(len(held), maxIndexes)]
+}
+
+func setReady(object conditions.Setter, status metav1.ConditionStatus, reason, message string) {
+	conditions.Set(object, metav1.Condition{Type: infrav1.ReadyCondition, Status: status, Reason: reason, Message: message})
+}
+
+// cut keeps a message within the limit of the API.
+func cut(message string) string {
+	return truncate.Cut(message, maxMessage)
+}

@@ -1,0 +1,121 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package datatemplate
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/clusterindex"
+)
+
+// templateOf is the index function of ByTemplate.
+func templateOf(o client.Object) []string {
+	var ref *infrav1.Metal3ObjectRef
+	switch o := o.(type) {
+	case *infrav1.Metal3DataClaim:
+		ref = o.Spec.Template
+	case *infrav1.Metal3Data:
+		ref = o.Spec.Template
+	}
+	if ref == nil || ref.Name == "" {
+		return nil
+	}
+	return []string{ref.Name}
+}
+
+// toTemplate wakes the template that a claim or a Metal3Data names. Templates
+// serve their own namespace only; a claim that names another namespace is told
+// so by whoever has the name here.
+func toTemplate(_ context.Context, o client.Object) []ctrl.Request {
+	var requests []ctrl.Request
+	for _, name := range templateOf(o) {
+		requests = append(requests, request(o.GetNamespace(), name))
+	}
+	return requests
+}
+
+// machineToTemplates wakes the template that the claim of a machine names. The
+// claim has the name of its machine.
+func (r *Reconciler) machineToTemplates(ctx context.Context, machine client.Object) []ctrl.Request {
+	var claim infrav1.Metal3DataClaim
+	if err := r.Client.Get(ctx, client.ObjectKeyFromObject(machine), &claim); err != nil {
+		return nil // it had none, as usual when a machine goes
+	}
+	return toTemplate(ctx, &claim)
+}
+
+// clusterToTemplates wakes the templates that the claims of a Cluster name.
+func (r *Reconciler) clusterToTemplates(ctx context.Context, cluster client.Object) []ctrl.Request {
+	var claims infrav1.Metal3DataClaimList
+	err := r.Client.List(ctx, &claims, client.InNamespace(cluster.GetNamespace()),
+		client.MatchingFields{clusterindex.Field: cluster.GetName()}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Claims of a Cluster cannot be listed, its pause is noticed late")
+		return nil
+	}
+	var requests []ctrl.Request
+	for i := range claims.Items {
+		requests = append(requests, toTemplate(ctx, &claims.Items[i])...)
+	}
+	slices.SortFunc(requests, func(a, b ctrl.Request) int {
+		return slices.Compare([]string{a.Namespace, a.Name}, []string{b.Namespace, b.Name})
+	})
+	return slices.Compact(requests)
+}
+
+// answersChange lets through what matters to the allocation of indexes, and what
+// a Metal3Data says of itself: its claim repeats that.
+func answersChange() predicate.Funcs {
+	return predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return !slices.Equal(e.ObjectOld.GetFinalizers(), e.ObjectNew.GetFinalizers()) ||
+				!e.ObjectOld.GetDeletionTimestamp().Equal(e.ObjectNew.GetDeletionTimestamp()) ||
+				saysElse(e.ObjectOld, e.ObjectNew)
+		},
+	}
+}
+
+func saysElse(before, after client.Object) bool {
+	was, ok := before.(*infrav1.Metal3Data)
+	is, both := after.(*infrav1.Metal3Data)
+	if !ok || !both {
+		return true
+	}
+	a, b := conditions.Get(was, infrav1.ReadyCondition), conditions.Get(is, infrav1.ReadyCondition)
+	return was.Status.ErrorMessage != is.Status.ErrorMessage || (a == nil) != (b == nil) || a != nil && !sameWords(*a, *b)
+}
+
+// goes lets through objects that are gone.
+func goes() predicate.Funcs {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(event.UpdateEvent) bool { return false },
+	}
+}
+
+func request(namespace, name string) ctrl.Request {
+	return ctrl.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
+}

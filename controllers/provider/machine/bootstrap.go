@@ -1,0 +1,94 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package machine
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+)
+
+// userDataKeys are the keys under which a secret may hold user data: bootstrap
+// providers write the first one, baremetal-operator knows both.
+var userDataKeys = [...]string{"value", "userData"}
+
+// observeBootstrap finds out whether the user data is there. The secret is read
+// live, and only until the claim names it.
+func (r *Reconciler) observeBootstrap(ctx context.Context, s *scope) progress.Outcome {
+	// The watch comes before the read, so that no change is missed.
+	r.Secrets.Ensure(s.machine.Namespace)
+	facts := s.bootstrapRef()
+	if s.observed.Claim.Deployment == nil && facts.Secret != "" && facts.Invalid == "" {
+		if err := r.readBootstrap(ctx, s.machine.Namespace, &facts); err != nil {
+			return s.failed(infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostFailedReason,
+				fmt.Sprintf("Secret %q with the user data cannot be read", facts.Secret), err)
+		}
+	}
+	s.observed.Machine.Bootstrap = facts
+	return progress.Outcome{}
+}
+
+// bootstrapRef says which secret holds the user data. What the Metal3Machine
+// names wins over the bootstrap data of the Machine.
+func (s *scope) bootstrapRef() machines.BootstrapFacts {
+	ref := s.machine.Spec.UserData
+	switch {
+	case ref == nil || ref.Name == "":
+		return machines.BootstrapFacts{Secret: ptr.Deref(s.owner.Spec.Bootstrap.DataSecretName, "")}
+	case ref.Namespace != "" && ref.Namespace != s.machine.Namespace:
+		return machines.BootstrapFacts{Secret: ref.Name, Invalid: fmt.Sprintf(
+			"spec.userData.namespace is %q: only secrets of namespace %q can be used", ref.Namespace, s.machine.Namespace)}
+	default:
+		return machines.BootstrapFacts{Secret: ref.Name}
+	}
+}
+
+func (r *Reconciler) readBootstrap(ctx context.Context, namespace string, facts *machines.BootstrapFacts) error {
+	secret := &corev1.Secret{}
+	err := r.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: facts.Secret}, secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case apierrors.IsForbidden(err):
+		facts.Forbidden = forbidden("get", namespace)
+		return nil
+	case err != nil:
+		return err
+	}
+	facts.Found = true
+	for _, key := range userDataKeys {
+		if _, found := secret.Data[key]; found {
+			return nil
+		}
+	}
+	facts.Invalid = fmt.Sprintf("Secret %q has no user data: it needs the key %q", facts.Secret, userDataKeys[0])
+	return nil
+}
+
+// forbidden names the right that is missing, and how to give it.
+func forbidden(verb, namespace string) string {
+	return fmt.Sprintf("The provider may not %s secrets in namespace %q: create a RoleBinding in that namespace "+
+		"from its service account to the ClusterRole capm3-tenant-secrets", verb, namespace)
+}

@@ -1,0 +1,200 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package machine
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+)
+
+// observeData reads the Metal3DataClaim of the machine, which has its name, and
+// the Metal3Data that answers it.
+func (r *Reconciler) observeData(ctx context.Context, s *scope) progress.Outcome {
+	claim, found, err := readDataClaim(ctx, r.Client, s.machine)
+	switch {
+	case err != nil:
+		return s.failed(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.AssociateMetal3MachineMetaDataFailedReason,
+			"The Metal3DataClaim of the machine cannot be read", err)
+	case !found:
+		return progress.Outcome{}
+	case !metav1.IsControlledBy(claim, s.machine):
+		s.observed.Data.NameTaken = true
+		return progress.Outcome{}
+	}
+	s.dataClaim = claim
+	data, err := r.readData(ctx, claim)
+	if err != nil {
+		return s.failed(infrav1.Metal3DataReadyCondition, infrav1.WaitingForMetal3DataReason, "The Metal3Data of the machine cannot be read", err)
+	}
+	s.observed.Data = dataFacts(claim, data)
+	return progress.Outcome{}
+}
+
+// readDataClaim reads the Metal3DataClaim of the machine's name, whoever it
+// belongs to.
+func readDataClaim(ctx context.Context, reader client.Reader, machine *infrav1.Metal3Machine) (*infrav1.Metal3DataClaim, bool, error) {
+	claim := &infrav1.Metal3DataClaim{}
+	if err := reader.Get(ctx, client.ObjectKeyFromObject(machine), claim); err != nil {
+		return nil, false, client.IgnoreNotFound(err)
+	}
+	return claim, true, nil
+}
+
+// readData reads the Metal3Data that the claim names. It is empty when there is
+// none: then the claim has not been answered, or the cache is behind and an
+// event wakes us.
+func (r *Reconciler) readData(ctx context.Context, claim *infrav1.Metal3DataClaim) (infrav1.Metal3Data, error) {
+	data := infrav1.Metal3Data{}
+	if claim.Status.RenderedData == nil || claim.Status.RenderedData.Name == "" {
+		return data, nil
+	}
+	key := client.ObjectKey{Namespace: claim.Namespace, Name: claim.Status.RenderedData.Name}
+	err := r.Client.Get(ctx, key, &data)
+	return data, client.IgnoreNotFound(err)
+}
+
+// dataFacts reads a Metal3DataClaim and the Metal3Data that it names. The name
+// alone proves nothing: it is written down before the Metal3Data is made, and
+// may turn out to be that of another machine's, with the secrets of its server.
+func dataFacts(claim *infrav1.Metal3DataClaim, data infrav1.Metal3Data) machines.DataFacts {
+	facts := machines.DataFacts{
+		ClaimExists: true,
+		ClaimHeld:   claim.DeletionTimestamp.IsZero() || controllerutil.ContainsFinalizer(claim, infrav1.MachineFinalizer),
+	}
+	facts.Reason, facts.Message = complaint(claim, claim.Status.ErrorMessage)
+	if !metav1.IsControlledBy(&data, claim) {
+		return facts
+	}
+	facts.Name = data.Name
+	facts.Ready = ptr.Deref(data.Status.Ready, false) && data.DeletionTimestamp.IsZero()
+	if facts.Ready {
+		facts.MetaData, facts.NetworkData = secretName(data.Spec.MetaData), secretName(data.Spec.NetworkData)
+		facts.Reason, facts.Message = "", ""
+	} else if reason, message := complaint(&data, data.Status.ErrorMessage); message != "" {
+		facts.Reason, facts.Message = reason, message
+	}
+	return facts
+}
+
+// complaint is what an object says about why it is not ready, if anything.
+func complaint(o conditions.Getter, errorMessage string) (reason, message string) {
+	c := conditions.Get(o, infrav1.ReadyCondition)
+	switch {
+	case c != nil && c.Status != metav1.ConditionTrue && c.Message != "":
+		return c.Reason, c.Message
+	case errorMessage != "":
+		return infrav1.RenderingFailedReason, errorMessage
+	default:
+		return "", ""
+	}
+}
+
+// applyData writes the planned Metal3DataClaim once; what it asks for cannot be
+// changed.
+func (r *Reconciler) applyData(ctx context.Context, s *scope) progress.Outcome {
+	if s.plan.Data == nil || s.dataClaim != nil {
+		return progress.Outcome{}
+	}
+	desired := desiredDataClaim(s.machine, s.cluster.Name, s.plan.Data.Template)
+	ctrl.LoggerFrom(ctx).Info("Applying Metal3DataClaim", "Metal3DataClaim", klog.KObj(desired))
+	if err := apply.Object(ctx, r.Client, desired, infrav1.MachineFieldOwner); err != nil {
+		return s.failed(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.AssociateMetal3MachineMetaDataFailedReason,
+			"The Metal3DataClaim of the machine cannot be written", fmt.Errorf("apply Metal3DataClaim %s: %w", desired.Name, err))
+	}
+	return progress.Outcome{}
+}
+
+// desiredDataClaim is the claim for data, whole. Our finalizer holds it until
+// the server is free: addresses of a running server must not go to another one.
+func desiredDataClaim(machine *infrav1.Metal3Machine, cluster, template string) *infrav1.Metal3DataClaim {
+	labels := maps.Clone(machine.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[clusterv1.ClusterNameLabel] = cluster
+	return &infrav1.Metal3DataClaim{
+		TypeMeta: metav1.TypeMeta{APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3DataClaim"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:  machine.Namespace,
+			Name:       machine.Name,
+			Labels:     labels,
+			Finalizers: []string{infrav1.MachineFinalizer},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: infrav1.GroupVersion.String(),
+				Kind:       claims.MachineKind,
+				Name:       machine.Name,
+				UID:        machine.UID,
+				Controller: ptr.To(true),
+			}},
+		},
+		Spec: infrav1.Metal3DataClaimSpec{
+			Template: &infrav1.Metal3ObjectRef{Name: template, Namespace: machine.Namespace},
+		},
+	}
+}
+
+// releaseData takes our finalizer off the Metal3DataClaim and deletes it. The
+// finalizer goes first, since deleting would make the copy at hand an old one.
+func (r *Reconciler) releaseData(ctx context.Context, s *scope) progress.Outcome {
+	if !s.release.ReleaseData {
+		return progress.Outcome{}
+	}
+	ctrl.LoggerFrom(ctx).Info("Releasing Metal3DataClaim", "Metal3DataClaim", klog.KObj(s.dataClaim))
+	err := r.dropDataFinalizer(ctx, s.dataClaim)
+	if err == nil && s.dataClaim.DeletionTimestamp.IsZero() {
+		err = r.Client.Delete(ctx, s.dataClaim, client.Preconditions{UID: &s.dataClaim.UID})
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return s.failed(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.DisassociateM3MetaDataFailedReason,
+			"The Metal3DataClaim of the machine cannot be released", err)
+	}
+	return progress.Outcome{}
+}
+
+// dropDataFinalizer takes our finalizer off. Those of others are in the same
+// list: hence the lock.
+func (r *Reconciler) dropDataFinalizer(ctx context.Context, claim *infrav1.Metal3DataClaim) error {
+	before := claim.DeepCopy()
+	if !controllerutil.RemoveFinalizer(claim, infrav1.MachineFinalizer) {
+		return nil
+	}
+	return r.Client.Patch(ctx, claim, apply.Locked(before))
+}
+
+func secretName(ref *corev1.SecretReference) string {
+	if ref == nil {
+		return ""
+	}
+	return ref.Name
+}

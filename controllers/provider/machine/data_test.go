@@ -1,0 +1,109 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package machine
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
+)
+
+func TestDataFacts(t *testing.T) {
+	claim := func(change ...func(*infrav1.Metal3DataClaim)) *infrav1.Metal3DataClaim {
+		c := &infrav1.Metal3DataClaim{ObjectMeta: metav1.ObjectMeta{Name: "m-1", UID: "claim-uid"}}
+		c.Status.RenderedData = &infrav1.Metal3ObjectRef{Name: "template-0"}
+		for _, f := range change {
+			f(c)
+		}
+		return c
+	}
+	data := func(change ...func(*infrav1.Metal3Data)) infrav1.Metal3Data {
+		d := infrav1.Metal3Data{ObjectMeta: metav1.ObjectMeta{
+			Name: "template-0",
+			OwnerReferences: []metav1.OwnerReference{
+				{Kind: "Metal3DataClaim", Name: "m-1", UID: "claim-uid", Controller: ptr.To(true)},
+			},
+		}}
+		for _, f := range change {
+			f(&d)
+		}
+		return d
+	}
+	ready := func(d *infrav1.Metal3Data) {
+		d.Status.Ready = ptr.To(true)
+		d.Spec.MetaData, d.Spec.NetworkData = &corev1.SecretReference{Name: "meta"}, &corev1.SecretReference{Name: "net"}
+	}
+	of := func(uid string) func(*infrav1.Metal3Data) {
+		return func(d *infrav1.Metal3Data) { d.OwnerReferences[0].UID = types.UID(uid) }
+	}
+	held := machines.DataFacts{ClaimExists: true, ClaimHeld: true}
+	tests := map[string]struct {
+		claim *infrav1.Metal3DataClaim
+		data  infrav1.Metal3Data
+		want  machines.DataFacts
+	}{
+		"a claim that has not been answered": {claim: claim(), want: held},
+		"data that is ready": {
+			claim: claim(), data: data(ready),
+			want: machines.DataFacts{
+				ClaimExists: true, ClaimHeld: true, Name: "template-0", Ready: true, MetaData: "meta", NetworkData: "net",
+			},
+		},
+		"data that is not ready says why": {
+			claim: claim(), data: data(func(d *infrav1.Metal3Data) { d.Status.ErrorMessage = "no pool" }),
+			want: machines.DataFacts{
+				ClaimExists: true, ClaimHeld: true, Name: "template-0", Reason: "RenderingFailed", Message: "no pool",
+			},
+		},
+		"data that is being deleted is not ready": {
+			claim: claim(), data: data(ready, func(d *infrav1.Metal3Data) { d.DeletionTimestamp = &noon }),
+			want: machines.DataFacts{ClaimExists: true, ClaimHeld: true, Name: "template-0"},
+		},
+		"data of another machine is none, though the claim names it": {claim: claim(), data: data(ready, of("other")), want: held},
+		"data of an earlier claim of the same name is none":          {claim: claim(), data: data(ready, of("earlier")), want: held},
+		"data that the claim owns without being its controller is none": {
+			claim: claim(), data: data(ready, func(d *infrav1.Metal3Data) { d.OwnerReferences[0].Controller = nil }), want: held,
+		},
+		"data that nobody owns is none": {
+			claim: claim(), data: data(ready, func(d *infrav1.Metal3Data) { d.OwnerReferences = nil }), want: held,
+		},
+		"a deleted claim that we do not hold": {
+			claim: claim(func(c *infrav1.Metal3DataClaim) { c.DeletionTimestamp = &noon }),
+			want:  machines.DataFacts{ClaimExists: true},
+		},
+		"a deleted claim that we hold": {
+			claim: claim(func(c *infrav1.Metal3DataClaim) {
+				c.DeletionTimestamp, c.Finalizers = &noon, []string{infrav1.MachineFinalizer}
+			}),
+			want: held,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, dataFacts(tc.claim, tc.data)); diff != "" {
+				t.Errorf("facts (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,101 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package machine
+
+import (
+	"context"
+	"errors"
+
+	"k8s.io/klog/v2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/nodematch"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/providerid"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/nodes"
+)
+
+// observeNode looks for the Node of a machine whose server runs. A workload
+// cluster that cannot be reached is a fact: its connection wakes us.
+func (r *Reconciler) observeNode(ctx context.Context, s *scope) progress.Outcome {
+	query := s.nodeQuery()
+	if query.ProviderID == "" {
+		return progress.Outcome{}
+	}
+	candidates, err := r.candidates(ctx, s, query)
+	switch {
+	case err == nil:
+		s.observed.Node = nodematch.Match(query, candidates)
+	case !errors.Is(err, nodes.ErrNotConnected):
+		// Trouble in the workload cluster must not keep us from reporting what
+		// is known of the server: applyNode fails with it.
+		s.nodeErr = err
+	}
+	return progress.Outcome{}
+}
+
+// candidates watches the Nodes, then reads them.
+func (r *Reconciler) candidates(ctx context.Context, s *scope, query nodematch.Query) ([]nodematch.Node, error) {
+	if err := r.Nodes.Watch(ctx, s.clusterKey(), r.controller, r.nodeToMachines); err != nil {
+		return nil, err
+	}
+	return r.Nodes.Candidates(ctx, s.clusterKey(), query)
+}
+
+// nodeQuery says what is known about the Node. Its provider ID is empty while
+// there is no point in looking.
+func (s *scope) nodeQuery() nodematch.Query {
+	q := nodematch.Query{ProviderID: s.machine.Spec.ProviderID, HostUID: s.host.UID}
+	if q.ProviderID == "" && s.observed.Claim.Phase == claims.Provisioned {
+		q.ProviderID = providerid.ID{
+			Namespace: s.machine.Namespace,
+			Host:      s.observed.Claim.HostName,
+			Machine:   s.machine.Name,
+		}.String()
+	}
+	// A bootstrap provider gives the Node its provider ID or the label with the
+	// UID of the host. Without one, the host name is all there may be.
+	if !s.owner.Spec.Bootstrap.ConfigRef.IsDefined() {
+		for _, address := range s.machine.Status.Addresses {
+			if address.Type == clusterv1.MachineHostName {
+				q.Hostnames = append(q.Hostnames, address.Address)
+			}
+		}
+	}
+	return q
+}
+
+// applyNode writes what the Node lacks.
+func (r *Reconciler) applyNode(ctx context.Context, s *scope) progress.Outcome {
+	if s.nodeErr != nil {
+		return s.failed(infrav1.KubernetesNodeReadyCondition, infrav1.WorkloadClusterUnreachableReason,
+			"The Nodes of the workload cluster cannot be read", s.nodeErr)
+	}
+	patch := s.plan.NodePatch
+	if patch == nil {
+		return progress.Outcome{}
+	}
+	ctrl.LoggerFrom(ctx).Info("Patching Node", "Node", klog.KRef("", patch.Node), "providerID", patch.ProviderID)
+	err := r.Nodes.Patch(ctx, s.clusterKey(), *patch)
+	if err == nil || errors.Is(err, nodes.ErrNotConnected) {
+		return progress.Outcome{}
+	}
+	return s.failed(infrav1.KubernetesNodeReadyCondition, infrav1.WaitingForNodeReason, "The Node cannot be given its provider ID", err)
+}

@@ -1,0 +1,165 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package machine
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/cluster-api/util/finalizers"
+	"sigs.k8s.io/cluster-api/util/patch"
+	"sigs.k8s.io/cluster-api/util/paused"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+)
+
+// phase is one step of a pass. It may add facts to the scope; it never sets a
+// condition.
+type phase func(ctx context.Context, s *scope) progress.Outcome
+
+// Reconcile brings one Metal3Machine a step closer to its spec. It decides
+// nothing itself: see baremetal/provider/machines for the rules.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	s, found, err := r.load(ctx, req.NamespacedName)
+	if err != nil || !found {
+		return ctrl.Result{}, err
+	}
+	ctx = withOwners(ctx, s)
+
+	if added, err := finalizers.EnsureFinalizer(ctx, r.Client, s.machine, infrav1.MachineFinalizer); err != nil || added {
+		return ctrl.Result{}, err
+	}
+	isPaused, changed, err := paused.EnsurePausedCondition(ctx, r.Client, s.cluster, s.machine)
+	switch {
+	case err != nil:
+		return ctrl.Result{}, fmt.Errorf("set condition Paused: %w", err)
+	case changed && !isPaused:
+		return ctrl.Result{}, nil // our own write wakes us
+	}
+	s.paused = isPaused
+
+	helper, err := patch.NewHelper(s.machine, r.Client)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	s.before = s.machine.DeepCopy()
+	out := r.connect(ctx, s)
+	if out.Err() == nil {
+		out = out.And(r.run(ctx, s, r.phases(s)...))
+	}
+	report(s, metav1.NewTime(r.Clock.Now()))
+	err = helper.Patch(ctx, s.machine, patch.WithOwnedConditions{Conditions: ownedConditions()},
+		patch.WithOwnedV1Beta1Conditions{Conditions: formerConditions()})
+	if err = apply.IgnoreGone(s.machine, err); err == nil {
+		r.announce(s)
+	}
+	return out.And(progress.Failed(err)).Result(r.Clock.Now())
+}
+
+// phases lists the steps of this pass in order.
+func (r *Reconciler) phases(s *scope) []phase {
+	switch {
+	case s.paused && s.site == nil:
+		return nil
+	case s.paused:
+		return []phase{r.observeClaim, r.pauseClaim}
+	case !s.machine.DeletionTimestamp.IsZero() && s.site == nil:
+		return r.phasesWithoutClaim(s)
+	case !s.machine.DeletionTimestamp.IsZero():
+		return []phase{
+			r.observeClaim, r.unpauseClaim, r.observeData, r.confirmNoClaim, r.confirmNoData,
+			r.decideRelease, r.releaseClaim, r.releaseData, r.dropFinalizer,
+		}
+	case s.owner == nil || s.cluster == nil:
+		return []phase{r.waitForOwners}
+	case s.site == nil:
+		return nil // connect has said why
+	default:
+		return []phase{
+			r.observeClaim, r.unpauseClaim, r.confirmElsewhere, r.observeHost, r.observeBootstrap, r.observeData, r.observeName, r.observeNode,
+			r.decide, r.applyName, r.copySecrets, r.applyClaim, r.applyData, r.applyNode,
+		}
+	}
+}
+
+// phasesWithoutClaim are those of a machine that is being deleted and whose claim
+// cannot be reached, or never was.
+func (r *Reconciler) phasesWithoutClaim(s *scope) []phase {
+	released := []phase{r.observeData, r.confirmNoData, r.decideRelease, r.releaseData, r.dropFinalizer}
+	switch {
+	case s.claimless:
+		return released
+	case s.abandoning() && s.unreachable.Reason != infrav1.IdentityConnectingReason:
+		return append([]phase{r.abandonClaim}, released...)
+	default:
+		return []phase{r.holdElsewhere}
+	}
+}
+
+// run carries out the phases. One that fails ends the pass: a decision on half
+// of the facts could claim a second server.
+func (r *Reconciler) run(ctx context.Context, s *scope, phases ...phase) progress.Outcome {
+	var all progress.Outcome
+	for _, step := range phases {
+		out := step(ctx, s)
+		all = all.And(out)
+		if out.Err() != nil {
+			break
+		}
+	}
+	return all
+}
+
+// decide lets the planner decide. No IO.
+func (r *Reconciler) decide(_ context.Context, s *scope) progress.Outcome {
+	plan := machines.Next(s.observed)
+	s.plan = &plan
+	return progress.Outcome{}
+}
+
+// waitForOwners says which of the objects above the machine is missing.
+func (r *Reconciler) waitForOwners(_ context.Context, s *scope) progress.Outcome {
+	w := machines.Wait{
+		Condition: infrav1.AssociateBareMetalHostCondition,
+		Reason:    infrav1.WaitingForMetal3MachineOwnerRefReason,
+		Message:   "Waiting for Cluster API to make a Machine the owner of this Metal3Machine",
+	}
+	if s.owner != nil {
+		w.Reason = infrav1.WaitingForClusterInfrastructureReadyReason
+		w.Message = fmt.Sprintf("Waiting for Cluster %q of the Machine to exist", s.owner.Spec.ClusterName)
+	}
+	s.problems = append(s.problems, w)
+	return progress.Waiting(w.Reason, w.Message)
+}
+
+// withOwners puts the objects above the machine into the logger.
+func withOwners(ctx context.Context, s *scope) context.Context {
+	log := ctrl.LoggerFrom(ctx)
+	if s.owner != nil {
+		log = log.WithValues("Machine", klog.KObj(s.owner))
+	}
+	if s.cluster != nil {
+		log = log.WithValues("Cluster", klog.KObj(s.cluster))
+	}
+	return ctrl.LoggerInto(ctx, log)
+}

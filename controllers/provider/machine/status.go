@@ -1,0 +1,250 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package machine
+
+import (
+	"reflect"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
+)
+
+// summarized are the conditions that Ready sums up.
+var summarized = [...]string{
+	infrav1.IdentityReadyCondition,
+	infrav1.AssociateBareMetalHostCondition,
+	infrav1.AssociateMetal3MachineMetaDataCondition,
+	infrav1.Metal3DataReadyCondition,
+	infrav1.HostClaimReadyCondition,
+}
+
+// ownedConditions are the conditions that this controller alone writes.
+func ownedConditions() []string {
+	return append(summarized[:len(summarized):len(summarized)],
+		infrav1.KubernetesNodeReadyCondition, infrav1.ReadyCondition, infrav1.PausedCondition)
+}
+
+// report brings spec.providerID, status and annotation of s.machine in line with
+// the facts and the plan. It is pure: the same scope gives the same machine,
+// but for the time at which a change is noted.
+func report(s *scope, now metav1.Time) {
+	reportIdentity(s)
+	reportConditions(s)
+	if s.plan != nil {
+		reportPlan(s.machine, *s.plan)
+		reportData(s)
+		reportHost(s)
+	}
+	reportFormer(s.machine)
+	if !sameStatus(s.before, s.machine) {
+		s.machine.Status.LastUpdated = &now
+	}
+}
+
+// reportConditions turns what holds and what is waited for into conditions.
+// What has not been looked at loses its condition, so that an old one does not
+// go on claiming something; where a pass failed before the decision, all others
+// stay.
+func reportConditions(s *scope) {
+	waits := s.problems
+	switch {
+	case s.plan != nil:
+		for _, t := range ownedConditions() {
+			if !reportedApart(t) && !mentioned(t, *s.plan) {
+				conditions.Delete(s.machine, t)
+			}
+		}
+		for _, a := range s.plan.Achieved {
+			set(s.machine, a.Condition, metav1.ConditionTrue, a.Reason, note(s.machine, a.Condition))
+		}
+		waits = append(s.plan.Waits[:len(s.plan.Waits):len(s.plan.Waits)], s.problems...)
+	case s.paused:
+		forgetPauseFailure(s.machine)
+	case s.release != nil:
+		waits = append(s.release.Waits[:len(s.release.Waits):len(s.release.Waits)], s.problems...)
+	}
+	for _, w := range waits {
+		set(s.machine, w.Condition, metav1.ConditionFalse, w.Reason, w.Message)
+	}
+	summarize(s.machine)
+}
+
+// reportIdentity tells about the cluster of the claim. While the machine is paused
+// nobody looks there.
+func reportIdentity(s *scope) {
+	switch {
+	case s.identity != nil:
+		set(s.machine, infrav1.IdentityReadyCondition, s.identity.Status, s.identity.Reason, s.identity.Message)
+	case !s.paused && conditions.Has(s.machine, infrav1.IdentityReadyCondition):
+		conditions.Delete(s.machine, infrav1.IdentityReadyCondition)
+	}
+}
+
+// reportedApart says that a condition does not come from the plan.
+func reportedApart(conditionType string) bool {
+	switch conditionType {
+	case infrav1.IdentityReadyCondition, infrav1.PausedCondition, infrav1.ReadyCondition:
+		return true
+	default:
+		return false
+	}
+}
+
+// note is what a condition adds although it holds: a wish that is not heeded.
+func note(machine *infrav1.Metal3Machine, conditionType string) string {
+	if conditionType != infrav1.HostClaimReadyCondition || machine.Spec.AutomatedCleaningMode != infrav1.CleaningModeDisabled {
+		return ""
+	}
+	return "spec.automatedCleaningMode disabled is not heeded: the host is cleaned when the machine goes, since its next tenant may be another"
+}
+
+// forgetPauseFailure drops what an earlier pass said about the pause. What the
+// condition said before that is not known until the machine is looked at again.
+func forgetPauseFailure(machine *infrav1.Metal3Machine) {
+	const condition = infrav1.AssociateBareMetalHostCondition
+	if conditions.GetReason(machine, condition) == infrav1.BareMetalHostPauseAnnotationSetFailedReason {
+		conditions.Delete(machine, condition)
+	}
+}
+
+func mentioned(conditionType string, plan machines.Plan) bool {
+	for _, a := range plan.Achieved {
+		if a.Condition == conditionType {
+			return true
+		}
+	}
+	for _, w := range plan.Waits {
+		if w.Condition == conditionType {
+			return true
+		}
+	}
+	return false
+}
+
+func set(machine *infrav1.Metal3Machine, conditionType string, status metav1.ConditionStatus, reason, message string) {
+	conditions.Set(machine, metav1.Condition{Type: conditionType, Status: status, Reason: reason, Message: message})
+}
+
+// summarize sets Ready. While a machine is being deleted it is never ready.
+func summarize(machine *infrav1.Metal3Machine) {
+	if !machine.DeletionTimestamp.IsZero() {
+		message := "The machine is being deleted"
+		if c := conditions.Get(machine, infrav1.HostClaimReadyCondition); c != nil && c.Status == metav1.ConditionFalse {
+			message = c.Message
+		}
+		set(machine, infrav1.ReadyCondition, metav1.ConditionFalse, infrav1.DeletingReason, message)
+		return
+	}
+	reasons := conditions.ComputeReasonFunc(conditions.GetDefaultComputeMergeReasonFunc(
+		infrav1.NotReadyReason, infrav1.ReadyUnknownReason, infrav1.ReadyReason))
+	ready, err := conditions.NewSummaryCondition(machine, infrav1.ReadyCondition,
+		conditions.ForConditionTypes(summarized[:]), conditions.IgnoreTypesIfMissing(summarized[:]),
+		conditions.CustomMergeStrategy{MergeStrategy: conditions.DefaultMergeStrategy(reasons)})
+	if err != nil { // none of the conditions is there
+		if conditions.Has(machine, infrav1.ReadyCondition) {
+			conditions.Delete(machine, infrav1.ReadyCondition)
+		}
+		return
+	}
+	conditions.Set(machine, *ready)
+}
+
+// reportPlan writes what Cluster API waits for.
+func reportPlan(machine *infrav1.Metal3Machine, plan machines.Plan) {
+	machine.Spec.ProviderID = plan.ProviderID
+	if plan.Provisioned {
+		machine.Status.Initialization.Provisioned = ptr.To(true)
+	}
+}
+
+// reportData names the secrets of the server and where they came from.
+func reportData(s *scope) {
+	if s.observed.Data.Name != "" {
+		s.machine.Status.RenderedData = &infrav1.Metal3ObjectRef{
+			Namespace: s.machine.Namespace,
+			Name:      s.observed.Data.Name,
+		}
+	}
+	status, secrets := &s.machine.Status, s.plan.Secrets
+	for _, r := range []struct {
+		ref  **corev1.SecretReference
+		name string
+	}{
+		{&status.UserData, secrets.UserData},
+		{&status.MetaData, secrets.MetaData},
+		{&status.NetworkData, secrets.NetworkData},
+	} {
+		if r.name != "" {
+			*r.ref = &corev1.SecretReference{Namespace: s.machine.Namespace, Name: r.name}
+		}
+	}
+}
+
+// reportHost tells about the server; what was known of one that is gone stays.
+func reportHost(s *scope) {
+	if s.observed.Claim.HasHost() {
+		if s.machine.Annotations == nil {
+			s.machine.Annotations = map[string]string{}
+		}
+		s.machine.Annotations[infrav1.HostAnnotation] = s.observed.Claim.HostNamespace + "/" + s.observed.Claim.HostName
+	}
+	if !s.observed.Facts {
+		return
+	}
+	s.machine.Status.FailureDomain = s.host.FailureDomain
+	if addresses := hostview.Addresses(s.host); len(addresses) > 0 {
+		s.machine.Status.Addresses = addresses
+	}
+}
+
+// sameStatus compares without the time of the last change and the condition
+// that is written elsewhere.
+func sameStatus(before, after *infrav1.Metal3Machine) bool {
+	a, b := before.Status.DeepCopy(), after.Status.DeepCopy()
+	a.LastUpdated, b.LastUpdated = nil, nil
+	a.Deprecated, b.Deprecated = nil, nil // derived
+	return reflect.DeepEqual(a, b)
+}
+
+// hostOf reads back the annotation that names the host.
+func hostOf(machine *infrav1.Metal3Machine) string {
+	return machine.Annotations[infrav1.HostAnnotation]
+}
+
+// released says that the machine is being deleted and nothing holds it any more
+// on our side.
+func released(machine *infrav1.Metal3Machine) bool {
+	return !machine.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(machine, infrav1.MachineFinalizer)
+}
+
+// provisioned reads back what Cluster API was told.
+func provisioned(machine *infrav1.Metal3Machine) bool {
+	return ptr.Deref(machine.Status.Initialization.Provisioned, false)
+}
+
+// clusterName is the Cluster of the machine, for metrics.
+func clusterName(machine *infrav1.Metal3Machine) string {
+	return machine.Labels[clusterv1.ClusterNameLabel]
+}

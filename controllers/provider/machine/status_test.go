@@ -1,0 +1,373 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package machine
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
+)
+
+var noon = metav1.NewTime(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC))
+
+func condition(conditionType, status, reason, message string) metav1.Condition {
+	return metav1.Condition{Type: conditionType, Status: metav1.ConditionStatus(status), Reason: reason, Message: message}
+}
+
+// started is a scope at the moment when report is called.
+func started(change ...func(*scope)) *scope {
+	s := &scope{
+		machine: &infrav1.Metal3Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-a", Name: "m-1"}},
+		plan:    &machines.Plan{},
+	}
+	for _, f := range change {
+		f(s)
+	}
+	s.before = s.machine.DeepCopy()
+	return s
+}
+
+func TestReport(t *testing.T) {
+	waiting := machines.Wait{Condition: "AssociateBareMetalHost", Reason: "HostClaimNotBound", Message: "8 hosts seen: 8 in use"}
+	host := hostview.Host{FailureDomain: "row-1", Hostname: "h", NICs: []hostview.NIC{{Name: "eth0", IP: "192.0.2.1"}}}
+	notBound := []metav1.Condition{
+		condition("AssociateBareMetalHost", "False", "HostClaimNotBound", "8 hosts seen: 8 in use"),
+		condition("Ready", "False", "NotReady", "* AssociateBareMetalHost: 8 hosts seen: 8 in use"),
+	}
+	const cleaned = "spec.automatedCleaningMode disabled is not heeded: the host is cleaned when the machine goes, since its next tenant may be another"
+	tests := map[string]struct {
+		given *scope
+		want  infrav1.Metal3Machine
+	}{
+		"a machine that waits for a host says what the claim says": {
+			given: started(func(s *scope) { s.plan.Waits = []machines.Wait{waiting} }),
+			want:  infrav1.Metal3Machine{Status: infrav1.Metal3MachineStatus{Conditions: notBound, LastUpdated: &noon}},
+		},
+		"what does not hold any more loses its condition": {
+			given: started(func(s *scope) {
+				s.plan.Waits = []machines.Wait{waiting}
+				set(s.machine, "HostClaimReady", "True", "Provisioned", "")
+			}),
+			want: infrav1.Metal3Machine{Status: infrav1.Metal3MachineStatus{Conditions: notBound, LastUpdated: &noon}},
+		},
+		"the time of the last change stays when nothing has changed": {
+			given: started(func(s *scope) {
+				s.plan.Waits = []machines.Wait{waiting}
+				reportConditions(s)
+			}),
+			want: infrav1.Metal3Machine{Status: infrav1.Metal3MachineStatus{Conditions: notBound}},
+		},
+		"a machine whose server runs is ready, and tells all about it": {
+			given: started(func(s *scope) {
+				s.plan = &machines.Plan{
+					ProviderID: "metal3://tenant-a/host-1/m-1", Provisioned: true,
+					Secrets: machines.Secrets{UserData: "boot", NetworkData: "net"},
+					Achieved: []machines.Achievement{
+						{Condition: "AssociateBareMetalHost", Reason: "AssociateBareMetalHostSuccess"},
+						{Condition: "HostClaimReady", Reason: "Provisioned"},
+					},
+					Waits: []machines.Wait{{Condition: "KubernetesNodeReady", Reason: "WaitingForNode", Message: "no Node"}},
+				}
+				s.host = host
+				s.observed.Facts = true
+				s.observed.Claim = claims.State{Phase: claims.Provisioned, HostNamespace: "infra", HostName: "host-1"}
+				s.observed.Data.Name = "template-0"
+			}),
+			want: infrav1.Metal3Machine{
+				ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"metal3.io/BareMetalHost": "infra/host-1"}},
+				Spec:       infrav1.Metal3MachineSpec{ProviderID: "metal3://tenant-a/host-1/m-1"},
+				Status: infrav1.Metal3MachineStatus{
+					Conditions: []metav1.Condition{
+						condition("AssociateBareMetalHost", "True", "AssociateBareMetalHostSuccess", ""),
+						condition("HostClaimReady", "True", "Provisioned", ""),
+						condition("KubernetesNodeReady", "False", "WaitingForNode", "no Node"),
+						condition("Ready", "True", "Ready", ""),
+					},
+					Initialization: infrav1.Metal3MachineInitializationStatus{Provisioned: ptr.To(true)},
+					Addresses: []clusterv1.MachineAddress{
+						{Type: "InternalIP", Address: "192.0.2.1"}, {Type: "Hostname", Address: "h"}, {Type: "InternalDNS", Address: "h"},
+					},
+					FailureDomain: "row-1",
+					UserData:      &corev1.SecretReference{Namespace: "tenant-a", Name: "boot"},
+					NetworkData:   &corev1.SecretReference{Namespace: "tenant-a", Name: "net"},
+					RenderedData:  &infrav1.Metal3ObjectRef{Namespace: "tenant-a", Name: "template-0"},
+					LastUpdated:   &noon,
+				},
+			},
+		},
+		"a wish about cleaning that is not heeded is not passed over in silence": {
+			given: started(func(s *scope) {
+				s.machine.Spec.AutomatedCleaningMode = infrav1.CleaningModeDisabled
+				s.plan = &machines.Plan{Achieved: []machines.Achievement{{Condition: "HostClaimReady", Reason: "Provisioned"}}}
+			}),
+			want: infrav1.Metal3Machine{
+				Spec: infrav1.Metal3MachineSpec{AutomatedCleaningMode: infrav1.CleaningModeDisabled},
+				Status: infrav1.Metal3MachineStatus{
+					Conditions: []metav1.Condition{
+						condition("HostClaimReady", "True", "Provisioned", cleaned),
+						condition("Ready", "True", "Ready", "* HostClaimReady: "+cleaned),
+					},
+					LastUpdated: &noon,
+				},
+			},
+		},
+		"a pass that failed shows why, and leaves the rest as it was": {
+			given: started(func(s *scope) {
+				s.plan = nil
+				set(s.machine, "HostClaimReady", "True", "Provisioned", "")
+				s.problems = []machines.Wait{{Condition: "Metal3DataReady", Reason: "WaitingForMetal3Data", Message: "cannot be read"}}
+			}),
+			want: infrav1.Metal3Machine{Status: infrav1.Metal3MachineStatus{
+				Conditions: []metav1.Condition{
+					condition("HostClaimReady", "True", "Provisioned", ""),
+					condition("Metal3DataReady", "False", "WaitingForMetal3Data", "cannot be read"),
+					condition("Ready", "False", "NotReady", "* Metal3DataReady: cannot be read"),
+				},
+				LastUpdated: &noon,
+			}},
+		},
+		"a pass that failed before anything was known shows nothing": {
+			given: started(func(s *scope) { s.plan = nil }),
+		},
+		"a problem with a write is shown instead of the success that was planned": {
+			given: started(func(s *scope) {
+				s.plan.Achieved = []machines.Achievement{{Condition: "KubernetesNodeReady", Reason: "NodeFound"}}
+				s.problems = []machines.Wait{{Condition: "KubernetesNodeReady", Reason: "WaitingForNode", Message: "forbidden"}}
+			}),
+			want: infrav1.Metal3Machine{Status: infrav1.Metal3MachineStatus{
+				Conditions:  []metav1.Condition{condition("KubernetesNodeReady", "False", "WaitingForNode", "forbidden")},
+				LastUpdated: &noon,
+			}},
+		},
+		"a machine that is being deleted is not ready, and says what it waits for": {
+			given: started(func(s *scope) {
+				s.plan = nil
+				s.machine.DeletionTimestamp = &noon
+				s.release = &machines.ReleasePlan{Waits: []machines.Wait{
+					{Condition: "HostClaimReady", Reason: "Deprovisioning", Message: "Cleaning"},
+				}}
+			}),
+			want: infrav1.Metal3Machine{
+				ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &noon},
+				Status: infrav1.Metal3MachineStatus{
+					Conditions: []metav1.Condition{
+						condition("HostClaimReady", "False", "Deprovisioning", "Cleaning"),
+						condition("Ready", "False", "Deleting", "Cleaning"),
+					},
+					LastUpdated: &noon,
+				},
+			},
+		},
+		"a machine that is being deleted without a claim is not ready either": {
+			given: started(func(s *scope) {
+				s.plan = nil
+				s.machine.DeletionTimestamp = &noon
+				s.release = &machines.ReleasePlan{Done: true}
+			}),
+			want: infrav1.Metal3Machine{
+				ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &noon},
+				Status: infrav1.Metal3MachineStatus{
+					Conditions:  []metav1.Condition{condition("Ready", "False", "Deleting", "The machine is being deleted")},
+					LastUpdated: &noon,
+				},
+			},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			tc.want.Namespace, tc.want.Name = "tenant-a", "m-1"
+			report(tc.given, noon)
+			byType := cmpopts.SortSlices(func(a, b metav1.Condition) bool { return a.Type < b.Type })
+			noTimes := cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")
+			former := cmpopts.IgnoreFields(infrav1.Metal3MachineStatus{}, "Deprecated") // see TestReportFormer
+			if diff := cmp.Diff(&tc.want, tc.given.machine, byType, noTimes, former); diff != "" {
+				t.Errorf("machine (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTransitions(t *testing.T) {
+	host := func(name string) func(*infrav1.Metal3Machine) {
+		return func(m *infrav1.Metal3Machine) { m.Annotations = map[string]string{infrav1.HostAnnotation: name} }
+	}
+	is := func(conditionType, reason string) func(*infrav1.Metal3Machine) {
+		return func(m *infrav1.Metal3Machine) { set(m, conditionType, metav1.ConditionFalse, reason, "m") }
+	}
+	runs := func(m *infrav1.Metal3Machine) {
+		m.Status.Initialization.Provisioned = ptr.To(true)
+		m.Spec.ProviderID = "metal3://a/b/c"
+	}
+	nothing := func(*infrav1.Metal3Machine) {}
+	leaving := func(host string) func(*infrav1.Metal3Machine) {
+		return func(m *infrav1.Metal3Machine) {
+			m.DeletionTimestamp = &noon
+			if host != "" {
+				m.Annotations = map[string]string{infrav1.HostAnnotation: host}
+			}
+		}
+	}
+	held := func(host string) func(*infrav1.Metal3Machine) {
+		return func(m *infrav1.Metal3Machine) {
+			leaving(host)(m)
+			m.Finalizers = []string{infrav1.MachineFinalizer}
+		}
+	}
+	tests := map[string]struct {
+		before, after func(*infrav1.Metal3Machine)
+		want          []transition
+	}{
+		"nothing happens":   {before: host("infra/h"), after: host("infra/h")},
+		"a host is bound":   {before: nothing, after: host("infra/h"), want: []transition{{"Normal", "HostBound", "Bind", "Bound to host infra/h"}}},
+		"a server runs":     {before: nothing, after: runs, want: []transition{{"Normal", "Provisioned", "Provision", "Provisioned with provider ID metal3://a/b/c"}}},
+		"a server runs on":  {before: runs, after: runs},
+		"a plain wait":      {before: nothing, after: is("AssociateBareMetalHost", "HostClaimNotBound")},
+		"a host is lost":    {before: nothing, after: is("AssociateBareMetalHost", "HostLost"), want: []transition{{"Warning", "HostLost", "Bind", "m"}}},
+		"a host stays lost": {before: is("AssociateBareMetalHost", "HostLost"), after: is("AssociateBareMetalHost", "HostLost")},
+		"a secret is missing after something else was": {
+			before: is("AssociateBareMetalHost", "WaitingForBootstrapData"), after: is("AssociateBareMetalHost", "BootstrapSecretNotFound"),
+			want: []transition{{"Warning", "BootstrapSecretNotFound", "Bind", "m"}},
+		},
+		"a host is given back": {
+			before: held("infra/h"), after: leaving("infra/h"),
+			want: []transition{{"Normal", "Released", "Release", "Host infra/h was given back"}},
+		},
+		"a machine that never had a host goes": {before: held(""), after: leaving("")},
+		"a host is not given back yet":         {before: held("infra/h"), after: held("infra/h")},
+		"two Nodes fit":                        {before: nothing, after: is("KubernetesNodeReady", "NodeAmbiguous"), want: []transition{{"Warning", "NodeAmbiguous", "FindNode", "m"}}},
+		"the other cluster is lost":            {before: nothing, after: is("IdentityReady", "Unreachable"), want: []transition{{"Warning", "Unreachable", "Connect", "m"}}},
+		"the other cluster is lost otherwise":  {before: is("IdentityReady", "Unreachable"), after: is("IdentityReady", "Unauthorized"), want: []transition{{"Warning", "Unauthorized", "Connect", "m"}}},
+		"the other cluster is not reached yet": {before: nothing, after: is("IdentityReady", "Connecting")},
+		"no Node fits yet":                     {before: nothing, after: is("KubernetesNodeReady", "WaitingForNode")},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			before, after := &infrav1.Metal3Machine{}, &infrav1.Metal3Machine{}
+			tc.before(before)
+			tc.after(after)
+			if diff := cmp.Diff(tc.want, transitions(before, after), cmp.AllowUnexported(transition{})); diff != "" {
+				t.Errorf("transitions (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestReportIdentity shows when the condition about the other cluster is there.
+func TestReportIdentity(t *testing.T) {
+	connected := &metav1.Condition{Status: metav1.ConditionTrue, Reason: "Connected"}
+	lost := &metav1.Condition{Status: metav1.ConditionFalse, Reason: "Unreachable", Message: "m"}
+	for name, tc := range map[string]struct {
+		before, given *metav1.Condition
+		paused        bool
+		want          string
+	}{
+		"a machine with its host at home has none":       {},
+		"a machine that lost its reference has it taken": {before: lost},
+		"a connection is told":                           {given: connected, want: "True/Connected"},
+		"a lost one is told":                             {before: connected, given: lost, want: "False/Unreachable"},
+		"while paused, what was known stays":             {before: lost, paused: true, want: "False/Unreachable"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &infrav1.Metal3Machine{}
+			if tc.before != nil {
+				set(m, infrav1.IdentityReadyCondition, tc.before.Status, tc.before.Reason, tc.before.Message)
+			}
+			report(&scope{machine: m, before: m.DeepCopy(), identity: tc.given, paused: tc.paused}, noon)
+			got := ""
+			for _, c := range m.Status.Conditions {
+				if c.Type == infrav1.IdentityReadyCondition {
+					got = string(c.Status) + "/" + c.Reason
+				}
+			}
+			if got != tc.want {
+				t.Errorf("condition is %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestReportFormer shows what clients of v1beta1 see, and that every reason which
+// was renamed since has its old name there.
+func TestReportFormer(t *testing.T) {
+	is := func(conditionType, status, reason, message string) func(*infrav1.Metal3Machine) {
+		return func(m *infrav1.Metal3Machine) { set(m, conditionType, metav1.ConditionStatus(status), reason, message) }
+	}
+	tests := map[string]struct {
+		given []func(*infrav1.Metal3Machine)
+		want  clusterv1.Conditions
+	}{
+		"a machine of which nothing is known says nothing": {},
+		"a machine that is ready": {
+			given: []func(*infrav1.Metal3Machine){
+				is("AssociateBareMetalHost", "True", "AssociateBareMetalHostSuccess", ""),
+				is("AssociateMetal3MachineMetaData", "True", "AssociateMetal3MachineMetaDataSuccess", ""),
+				is("Metal3DataReady", "True", "SecretsSetExternally", ""),
+				is("HostClaimReady", "True", "Provisioned", ""),
+				is("KubernetesNodeReady", "True", "NodeFound", ""),
+				is("Ready", "True", "Ready", ""),
+			},
+			want: clusterv1.Conditions{
+				{Type: "Ready", Status: "True"},
+				{Type: "AssociateBMH", Status: "True"},
+				{Type: "KubernetesNodeReady", Status: "True"},
+				{Type: "Metal3DataReady", Status: "True"},
+			},
+		},
+		"a machine that waits": {
+			given: []func(*infrav1.Metal3Machine){
+				is("AssociateBareMetalHost", "False", "BootstrapSecretNotFound", "no secret"), is("Ready", "False", "NotReady", "m"),
+			},
+			want: clusterv1.Conditions{
+				{Type: "Ready", Status: "False", Severity: "Info", Reason: "NotReady", Message: "m"},
+				{Type: "AssociateBMH", Status: "False", Severity: "Info", Reason: "WaitingForBootstrapReady", Message: "no secret"},
+			},
+		},
+		"a machine whose data cannot be asked for": {
+			given: []func(*infrav1.Metal3Machine){
+				is("AssociateMetal3MachineMetaData", "False", "AssociateMetal3MachineMetaDataFailed", "taken"),
+				is("Metal3DataReady", "True", "Metal3DataSecretsReady", ""),
+			},
+			want: clusterv1.Conditions{
+				{Type: "Metal3DataReady", Status: "False", Severity: "Error", Reason: "AssociateM3MetaDataFailed", Message: "taken"},
+			},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			m := &infrav1.Metal3Machine{}
+			for _, f := range tc.given {
+				f(m)
+			}
+			reportFormer(m)
+			noTimes := cmpopts.IgnoreFields(clusterv1.Condition{}, "LastTransitionTime")
+			if diff := cmp.Diff(tc.want, m.GetV1Beta1Conditions(), noTimes); diff != "" {
+				t.Errorf("conditions of v1beta1 (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

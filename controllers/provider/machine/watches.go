@@ -1,0 +1,252 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package machine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/providerid"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/optionalcrd"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/clusterindex"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/localclaims"
+)
+
+// controllerName names the controller in logs, metrics and events.
+const controllerName = "metal3machine"
+
+// SetupWithManager starts the controller with everything that can wake it:
+//
+//	HostClaim, HardwareData   by consumerRef, or by the name that is in the way, once these kinds exist
+//	CRDs of these kinds   machines that wait for them
+//	connection to the cluster of an identityRef   by user; and, there: HostClaim, HardwareData, copied Secret   by origin
+//	Metal3DataClaim   by owner, or by the name that is in the way
+//	Metal3Data   by owner
+//	Machine, Cluster, Metal3Cluster   by reference and by label
+//	Secret   by the name that Machine or Metal3Machine give, that is made from theirs, or that was copied
+//	Node, connection of the workload cluster   by provider ID, host UID or label
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, kinds *localclaims.Kinds, options controller.Options) error {
+	machineToInfra := util.MachineToInfrastructureMapFunc(infrav1.GroupVersion.WithKind(claims.MachineKind))
+	filter := predicates.ResourceHasFilterLabel(mgr.GetScheme(), mgr.GetLogger(), r.WatchFilter)
+	c, err := ctrl.NewControllerManagedBy(mgr).
+		Named(controllerName).
+		For(&infrav1.Metal3Machine{}, builder.WithPredicates(filter)).
+		Watches(optionalcrd.CRD(), optionalcrd.OnCRD(r.waitingForKinds), builder.WithPredicates(optionalcrd.OneOf(localclaims.CRDs()...))).
+		Watches(&infrav1.Metal3DataClaim{}, handler.EnqueueRequestsFromMapFunc(dataClaimToMachines)).
+		Watches(&infrav1.Metal3Data{}, handler.EnqueueRequestsFromMapFunc(ownedToMachine)).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(machineToInfra)).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.clusterToMachines)).
+		Watches(&infrav1.Metal3Cluster{}, handler.EnqueueRequestsFromMapFunc(r.infraToMachines)).
+		WatchesRawSource(r.Secrets.Source(r.secretToMachines)).
+		WatchesRawSource(r.Remote.Source(claims.MachineKind, self)).
+		WatchesRawSource(r.Nodes.Connections(controllerName, r.clusterToMachines)).
+		WithOptions(options).
+		Build(r)
+	if err != nil {
+		return fmt.Errorf("controller %s: %w", controllerName, err)
+	}
+	r.controller = c
+	return kinds.Watch(ctx, c,
+		localclaims.Events{Handler: handler.EnqueueRequestsFromMapFunc(claimToMachines)},
+		localclaims.Events{Handler: handler.EnqueueRequestsFromMapFunc(r.hardwareToMachines)})
+}
+
+// self is a machine as a user of connections.
+func self(_ context.Context, machine types.NamespacedName) []ctrl.Request {
+	return []ctrl.Request{{NamespacedName: machine}}
+}
+
+// waitingForKinds are the machines that have no place for a claim.
+func (r *Reconciler) waitingForKinds(ctx context.Context) []ctrl.Request {
+	return r.machinesWhere(ctx, func(m *infrav1.Metal3Machine) bool {
+		return conditions.GetReason(m, infrav1.AssociateBareMetalHostCondition) == infrav1.HostClaimAPIMissingReason
+	})
+}
+
+// claimToMachines maps a claim to its consumer, and to the machine that waits
+// for its name to become free.
+func claimToMachines(_ context.Context, o client.Object) []ctrl.Request {
+	claim, ok := o.(*bmov1alpha1.HostClaim)
+	if !ok {
+		return nil
+	}
+	requests := []ctrl.Request{request(claim.Namespace, claim.Name)}
+	ref := claim.Spec.ConsumerRef
+	if ref != nil && ref.Kind == claims.MachineKind && ref.Name != "" && ref.Name != claim.Name {
+		requests = append(requests, request(claim.Namespace, ref.Name))
+	}
+	return requests
+}
+
+// hardwareToMachines maps published facts to the consumer of the claim that
+// owns them.
+func (r *Reconciler) hardwareToMachines(ctx context.Context, o client.Object) []ctrl.Request {
+	for _, owner := range o.GetOwnerReferences() {
+		if owner.Kind != claims.Kind {
+			continue
+		}
+		claim := &bmov1alpha1.HostClaim{}
+		key := client.ObjectKey{Namespace: o.GetNamespace(), Name: owner.Name}
+		if err := r.Client.Get(ctx, key, claim); err != nil {
+			return nil // its own event follows
+		}
+		return claimToMachines(ctx, claim)
+	}
+	return nil
+}
+
+// ownedToMachine maps an object to the Metal3Machine among its owners.
+func ownedToMachine(_ context.Context, o client.Object) []ctrl.Request {
+	for _, owner := range o.GetOwnerReferences() {
+		gv, err := schema.ParseGroupVersion(owner.APIVersion)
+		if err == nil && gv.Group == infrav1.GroupName && owner.Kind == claims.MachineKind {
+			return []ctrl.Request{request(o.GetNamespace(), owner.Name)}
+		}
+	}
+	return nil
+}
+
+// dataClaimToMachines maps a Metal3DataClaim to its machine, and to the one that
+// waits for its name to become free.
+func dataClaimToMachines(ctx context.Context, o client.Object) []ctrl.Request {
+	own := request(o.GetNamespace(), o.GetName())
+	owners := ownedToMachine(ctx, o)
+	if slices.Contains(owners, own) {
+		return owners
+	}
+	return append(owners, own)
+}
+
+// clusterToMachines maps a Cluster to its machines.
+func (r *Reconciler) clusterToMachines(ctx context.Context, o client.Object) []ctrl.Request {
+	return r.machines(ctx, client.InNamespace(o.GetNamespace()), client.MatchingFields{clusterindex.Field: o.GetName()})
+}
+
+// infraToMachines maps a Metal3Cluster to the machines of the Cluster that owns it.
+func (r *Reconciler) infraToMachines(ctx context.Context, o client.Object) []ctrl.Request {
+	name := o.GetLabels()[clusterv1.ClusterNameLabel]
+	for _, owner := range o.GetOwnerReferences() {
+		if owner.Kind == "Cluster" {
+			name = owner.Name
+		}
+	}
+	return r.machines(ctx, client.InNamespace(o.GetNamespace()), client.MatchingFields{clusterindex.Field: name})
+}
+
+// secretToMachines maps a Secret to the machines that need what it holds, and to
+// the one whose server it names. No name stands for all secrets of the namespace.
+func (r *Reconciler) secretToMachines(ctx context.Context, namespace, name string) []ctrl.Request {
+	if name == "" {
+		return r.machines(ctx, client.InNamespace(namespace))
+	}
+	requests := r.machines(ctx, client.InNamespace(namespace), client.MatchingFields{SecretIndex: name})
+	requests = append(requests, nameSecretToMachines(namespace, name)...)
+	var owners clusterv1.MachineList
+	if err := r.Client.List(ctx, &owners, client.InNamespace(namespace), client.MatchingFields{BootstrapIndex: name}); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Machines of a bootstrap secret not found", "secret", name)
+		return requests
+	}
+	for _, owner := range owners.Items {
+		if owner.Spec.InfrastructureRef.Kind == claims.MachineKind {
+			requests = append(requests, request(namespace, owner.Spec.InfrastructureRef.Name))
+		}
+	}
+	return requests
+}
+
+// nodeToMachines maps a Node to the machine that its provider ID names, else to
+// those whose host it runs on, as far as the host is known in this cluster; else to
+// the machines of the Cluster that it could be.
+func (r *Reconciler) nodeToMachines(ctx context.Context, cluster client.ObjectKey, node *corev1.Node) []ctrl.Request {
+	if id, ours := providerid.Parse(node.Spec.ProviderID); ours && id.Namespace == cluster.Namespace {
+		return []ctrl.Request{request(id.Namespace, id.Machine)}
+	}
+	uid := node.Labels[infrav1.NodeUUIDLabel]
+	if uid == "" {
+		return r.machines(ctx, client.InNamespace(cluster.Namespace), client.MatchingFields{clusterindex.Field: cluster.Name})
+	}
+	if !r.Local.Started() {
+		return r.elsewhere(ctx, cluster)
+	}
+	var facts bmov1alpha1.HardwareDataList
+	err := r.Client.List(ctx, &facts, client.InNamespace(cluster.Namespace), client.MatchingFields{claimreader.HostUIDIndex: uid})
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Host of a Node not found", "node", node.Name)
+		return nil
+	}
+	if len(facts.Items) == 0 {
+		return r.elsewhere(ctx, cluster)
+	}
+	var requests []ctrl.Request
+	for i := range facts.Items {
+		requests = append(requests, r.hardwareToMachines(ctx, &facts.Items[i])...)
+	}
+	return requests
+}
+
+// elsewhere are the machines of a Cluster whose hosts are in other clusters, of
+// which no index here knows.
+func (r *Reconciler) elsewhere(ctx context.Context, cluster client.ObjectKey) []ctrl.Request {
+	return r.machinesWhere(ctx, func(m *infrav1.Metal3Machine) bool {
+		return m.Annotations[infrav1.EffectiveIdentityAnnotation] != ""
+	}, client.InNamespace(cluster.Namespace), client.MatchingFields{clusterindex.Field: cluster.Name})
+}
+
+// machines lists machines by the given options, as requests.
+func (r *Reconciler) machines(ctx context.Context, options ...client.ListOption) []ctrl.Request {
+	return r.machinesWhere(ctx, func(*infrav1.Metal3Machine) bool { return true }, options...)
+}
+
+// machinesWhere lists those of them that the condition holds for.
+func (r *Reconciler) machinesWhere(
+	ctx context.Context, holds func(*infrav1.Metal3Machine) bool, options ...client.ListOption,
+) []ctrl.Request {
+	var list infrav1.Metal3MachineList
+	if err := r.Client.List(ctx, &list, options...); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Metal3Machines not listed")
+		return nil
+	}
+	requests := make([]ctrl.Request, 0, len(list.Items))
+	for i := range list.Items {
+		if m := &list.Items[i]; holds(m) {
+			requests = append(requests, request(m.Namespace, m.Name))
+		}
+	}
+	return requests
+}
+
+func request(namespace, name string) ctrl.Request {
+	return ctrl.Request{NamespacedName: client.ObjectKey{Namespace: namespace, Name: name}}
+}

@@ -1,0 +1,95 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package machinetemplate
+
+import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/capacity"
+)
+
+// maxMessage bounds the message of a condition, as the API does.
+const maxMessage = 32768
+
+// report brings the status in line with the facts. It is pure: the same scope gives the
+// same status. While the template is paused, it says that and nothing else.
+func report(s *scope) {
+	status := &s.template.Status
+	setCondition(s.template, infrav1.PausedCondition, s.paused, pauseReason(s.paused), "")
+	if s.paused {
+		return
+	}
+	promise := capacity.Next(capacity.Observed{
+		Annotations: s.template.Annotations,
+		Promised:    promiseOf(s.template),
+		Machines:    s.machines,
+		Siblings:    s.siblings,
+	})
+	status.Capacity, status.NodeInfo = promise.Capacity, promise.NodeInfo
+	setCondition(s.template, infrav1.ReadyCondition, promise.Reason != infrav1.InvalidCapacityAnnotationReason,
+		promise.Reason, promise.Message)
+}
+
+// promiseOf reads what a template promises.
+func promiseOf(template *infrav1.Metal3MachineTemplate) capacity.Promise {
+	return capacity.Promise{
+		Capacity: template.Status.Capacity,
+		NodeInfo: template.Status.NodeInfo,
+		Reason:   conditions.GetReason(template, infrav1.ReadyCondition),
+	}
+}
+
+func promisesNothing(template *infrav1.Metal3MachineTemplate) bool {
+	return len(template.Status.Capacity) == 0 && template.Status.NodeInfo == nil
+}
+
+func pauseReason(paused bool) string {
+	if paused {
+		return infrav1.PausedReason
+	}
+	return infrav1.NotPausedReason
+}
+
+func setCondition(template *infrav1.Metal3MachineTemplate, kind string, holds bool, reason, message string) {
+	status := metav1.ConditionFalse
+	if holds {
+		status = metav1.ConditionTrue
+	}
+	conditions.Set(template, metav1.Condition{
+		Type: kind, Status: status, Reason: reason, Message: message[:min(len(message), maxMessage)],
+	})
+}
+
+func sameCapacity(a, b corev1.ResourceList) bool {
+	return maps.EqualFunc(a, b, func(x, y resource.Quantity) bool { return x.Cmp(y) == 0 })
+}
+
+// announce emits an event when somebody has to correct an annotation.
+func (r *Reconciler) announce(before, after *infrav1.Metal3MachineTemplate) {
+	ready := conditions.Get(after, infrav1.ReadyCondition)
+	if ready == nil || ready.Reason != infrav1.InvalidCapacityAnnotationReason ||
+		conditions.GetMessage(before, infrav1.ReadyCondition) == ready.Message {
+		return
+	}
+	r.Recorder.Eventf(after, nil, corev1.EventTypeWarning, ready.Reason, "ReportCapacity", "%s", ready.Message)
+}

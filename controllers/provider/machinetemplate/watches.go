@@ -1,0 +1,228 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package machinetemplate
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/localclaims"
+)
+
+// controllerName names the controller in logs, metrics and events.
+const controllerName = "metal3machinetemplate"
+
+// SetupWithManager starts the controller with everything that can wake it:
+//
+//	its siblings    when they begin to promise something
+//	Metal3Machine   by the template that it was made from, when it comes or goes
+//	HostClaim       by its consumer, when it points at other facts, once the kind exists
+//	HardwareData    by the consumer of the claim that owns it, when the hardware differs, once the kind exists
+//	another cluster by the machine whose host is there: its connection, its claim, their facts
+//	Machine         by its Metal3Machine, when its Node is another kind of Node
+//	Cluster         by the templates that it owns, when it is paused or unpaused
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+	log := ctrl.LoggerFrom(ctx)
+	mapped := handler.EnqueueRequestsFromMapFunc
+	c, err := ctrl.NewControllerManagedBy(mgr).
+		Named(controllerName).
+		For(&infrav1.Metal3MachineTemplate{}, builder.WithPredicates(
+			predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter))).
+		Watches(&infrav1.Metal3MachineTemplate{}, mapped(r.toSiblings), builder.WithPredicates(whenever(differentReason))).
+		Watches(&infrav1.Metal3Machine{}, mapped(toTemplate), builder.WithPredicates(whenever(differentMachine))).
+		Watches(&clusterv1.Machine{}, mapped(r.machineToTemplate), builder.WithPredicates(whenever(differentNode))).
+		Watches(&clusterv1.Cluster{}, mapped(r.clusterToTemplates),
+			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
+		WatchesRawSource(r.fromElsewhere()).
+		WithOptions(options).
+		Build(r)
+	if err == nil {
+		err = r.Local.Watch(ctx, c,
+			localclaims.Events{Handler: mapped(r.claimToTemplate), Predicates: []predicate.Predicate{whenever(differentClaim)}},
+			localclaims.Events{Handler: mapped(r.hardwareToTemplate), Predicates: []predicate.Predicate{whenever(differentHardware)}})
+	}
+	if err != nil {
+		return fmt.Errorf("set up controller %s: %w", controllerName, err)
+	}
+	return nil
+}
+
+// toSiblings maps a template to those of its siblings that wait for it.
+func (r *Reconciler) toSiblings(ctx context.Context, o client.Object) []ctrl.Request {
+	template, ok := o.(*infrav1.Metal3MachineTemplate)
+	if !ok || promisesNothing(template) {
+		return nil
+	}
+	siblings, err := r.siblings(ctx, template)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Templates for the same servers stay without capacity until they are woken")
+		return nil
+	}
+	var requests []ctrl.Request
+	for _, sibling := range siblings {
+		if promisesNothing(sibling) {
+			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(sibling)})
+		}
+	}
+	return requests
+}
+
+// toTemplate maps a Metal3Machine to the template that it was made from.
+func toTemplate(_ context.Context, machine client.Object) []ctrl.Request {
+	var requests []ctrl.Request
+	for _, name := range templateOf(machine) {
+		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: machine.GetNamespace(), Name: name}})
+	}
+	return requests
+}
+
+// named maps a Metal3Machine that is known by name. One that is not there has no
+// template yet, and wakes it when it comes.
+func (r *Reconciler) named(ctx context.Context, namespace, name string) []ctrl.Request {
+	var machine infrav1.Metal3Machine
+	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &machine); err != nil {
+		return nil
+	}
+	return toTemplate(ctx, &machine)
+}
+
+// fromElsewhere are the events of clusters that hold the hosts of machines.
+func (r *Reconciler) fromElsewhere() source.Source {
+	return r.Remote.Source(claims.MachineKind, func(ctx context.Context, machine types.NamespacedName) []ctrl.Request {
+		return r.named(ctx, machine.Namespace, machine.Name)
+	})
+}
+
+func (r *Reconciler) claimToTemplate(ctx context.Context, o client.Object) []ctrl.Request {
+	claim, ok := o.(*bmov1alpha1.HostClaim)
+	if !ok || claim.Spec.ConsumerRef == nil || claim.Spec.ConsumerRef.Kind != claims.MachineKind {
+		return nil
+	}
+	return r.named(ctx, claim.Namespace, claim.Spec.ConsumerRef.Name)
+}
+
+func (r *Reconciler) hardwareToTemplate(ctx context.Context, o client.Object) []ctrl.Request {
+	for _, owner := range o.GetOwnerReferences() {
+		if owner.Kind != claims.Kind {
+			continue
+		}
+		var claim bmov1alpha1.HostClaim
+		if err := r.Client.Get(ctx, client.ObjectKey{Namespace: o.GetNamespace(), Name: owner.Name}, &claim); err != nil {
+			return nil // its own event follows
+		}
+		return r.claimToTemplate(ctx, &claim)
+	}
+	return nil
+}
+
+func (r *Reconciler) machineToTemplate(ctx context.Context, o client.Object) []ctrl.Request {
+	machine, ok := o.(*clusterv1.Machine)
+	if !ok || machine.Spec.InfrastructureRef.Kind != claims.MachineKind {
+		return nil
+	}
+	return r.named(ctx, machine.Namespace, machine.Spec.InfrastructureRef.Name)
+}
+
+func (r *Reconciler) clusterToTemplates(ctx context.Context, cluster client.Object) []ctrl.Request {
+	var list infrav1.Metal3MachineTemplateList
+	err := r.Client.List(ctx, &list, client.InNamespace(cluster.GetNamespace()),
+		client.MatchingFields{ByCluster: cluster.GetName()}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Templates of a Cluster cannot be listed, its pause is noticed late")
+		return nil
+	}
+	requests := make([]ctrl.Request, 0, len(list.Items))
+	for i := range list.Items {
+		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return requests
+}
+
+// whenever lets through objects that come or go, and changes that make a difference.
+func whenever[T client.Object](different func(before, after T) bool) predicate.Funcs {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(T)
+		after, also := e.ObjectNew.(T)
+		return ok && also && different(before, after)
+	}}
+}
+
+func differentReason(before, after *infrav1.Metal3MachineTemplate) bool {
+	return promiseOf(before).Reason != promiseOf(after).Reason
+}
+
+func differentMachine(before, after *infrav1.Metal3Machine) bool {
+	return before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
+		!reflect.DeepEqual(templateOf(before), templateOf(after)) ||
+		!reflect.DeepEqual(before.OwnerReferences, after.OwnerReferences)
+}
+
+func differentClaim(before, after *bmov1alpha1.HostClaim) bool {
+	return !reflect.DeepEqual(before.Status.HardwareData, after.Status.HardwareData) ||
+		claims.Read(before).HasHost() != claims.Read(after).HasHost() ||
+		!reflect.DeepEqual(before.Spec.ConsumerRef, after.Spec.ConsumerRef)
+}
+
+func differentHardware(before, after *bmov1alpha1.HardwareData) bool {
+	return !reflect.DeepEqual(before.OwnerReferences, after.OwnerReferences) || sizeOf(before) != sizeOf(after)
+}
+
+// size is what a template promises of a server.
+type size struct {
+	cpus, memory int
+	architecture string
+}
+
+func sizeOf(data *bmov1alpha1.HardwareData) size {
+	host := hostview.FromHardwareData(data)
+	return size{host.CPUs, host.MemoryMebibytes, host.Architecture}
+}
+
+func differentNode(before, after *clusterv1.Machine) bool {
+	kind := func(info *corev1.NodeSystemInfo) [2]string {
+		if info == nil {
+			return [2]string{}
+		}
+		return [2]string{info.Architecture, info.OperatingSystem}
+	}
+	return kind(before.Status.NodeInfo) != kind(after.Status.NodeInfo) ||
+		before.Spec.InfrastructureRef != after.Spec.InfrastructureRef
+}
+
+func isClusterAPI(apiVersion string) bool {
+	version, err := schema.ParseGroupVersion(apiVersion)
+	return err == nil && version.Group == clusterv1.GroupVersion.Group
+}

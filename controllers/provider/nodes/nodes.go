@@ -1,0 +1,141 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package nodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	"sigs.k8s.io/cluster-api/util/index"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/nodematch"
+)
+
+// hostUIDField is the name of the index on Nodes by the label that names their host.
+const hostUIDField = "metadata.labels." + infrav1.NodeUUIDLabel
+
+// ErrNotConnected says that there is no connection to the workload cluster for
+// now. Whoever gets it is woken when there is one.
+var ErrNotConnected = errors.New("no connection to the workload cluster")
+
+// Indexes are the indexes on Nodes that Nodes needs in the caches of workload
+// clusters.
+func Indexes() []clustercache.CacheOptionsIndex {
+	return []clustercache.CacheOptionsIndex{
+		clustercache.NodeProviderIDIndex,
+		{Object: &corev1.Node{}, Field: hostUIDField, ExtractValue: indexHostUID},
+	}
+}
+
+func indexHostUID(o client.Object) []string {
+	if uid := o.GetLabels()[infrav1.NodeUUIDLabel]; uid != "" {
+		return []string{uid}
+	}
+	return nil
+}
+
+// Nodes reads and patches the Nodes of workload clusters.
+type Nodes struct {
+	// Cache holds the connections, made with Indexes.
+	Cache clustercache.ClusterCache
+}
+
+// Candidates returns the Nodes of the cluster that fit the query in one way or
+// another; nodematch tells which of them is the one. It returns ErrNotConnected
+// while the cluster cannot be reached.
+func (n Nodes) Candidates(ctx context.Context, cluster client.ObjectKey, q nodematch.Query) ([]nodematch.Node, error) {
+	reader, err := n.Cache.GetReader(ctx, cluster)
+	if err != nil {
+		return nil, connectionError(err)
+	}
+	var found []nodematch.Node
+	for _, option := range options(q) {
+		var nodes corev1.NodeList
+		if err := reader.List(ctx, &nodes, option...); err != nil {
+			return nil, fmt.Errorf("list Nodes of Cluster %s: %w", cluster, err)
+		}
+		for i := range nodes.Items {
+			found = append(found, describe(&nodes.Items[i]))
+		}
+	}
+	return found, nil
+}
+
+// options are the lists that together hold all candidates.
+func options(q nodematch.Query) [][]client.ListOption {
+	var lists [][]client.ListOption
+	if q.ProviderID != "" {
+		lists = append(lists, []client.ListOption{client.MatchingFields{index.NodeProviderIDField: q.ProviderID}})
+	}
+	if q.HostUID != "" {
+		lists = append(lists, []client.ListOption{client.MatchingFields{hostUIDField: q.HostUID}})
+	}
+	if len(q.Hostnames) > 0 {
+		// Only machines without a bootstrap provider come here.
+		lists = append(lists, nil)
+	}
+	return lists
+}
+
+func describe(node *corev1.Node) nodematch.Node {
+	return nodematch.Node{
+		Name:       node.Name,
+		ProviderID: node.Spec.ProviderID,
+		HostUID:    node.Labels[infrav1.NodeUUIDLabel],
+		Hostname:   node.Labels[corev1.LabelHostname],
+	}
+}
+
+// Patch writes what the Node lacks, by a live merge patch. The provider ID of a
+// Node cannot be changed once it is set; the API server sees to that.
+func (n Nodes) Patch(ctx context.Context, cluster client.ObjectKey, patch machines.NodePatch) error {
+	writer, err := n.Cache.GetUncachedClient(ctx, cluster)
+	if err != nil {
+		return connectionError(err)
+	}
+	before, after := change(patch)
+	if err := writer.Patch(ctx, after, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("patch Node %s of Cluster %s: %w", patch.Node, cluster, err)
+	}
+	return nil
+}
+
+// change is a Node of which nothing but its name is known, before and after the
+// patch: what has not been asked for is not in the difference.
+func change(patch machines.NodePatch) (before, after *corev1.Node) {
+	before = &corev1.Node{}
+	before.Name = patch.Node
+	after = before.DeepCopy()
+	after.Spec.ProviderID = patch.ProviderID
+	if patch.HostUID != "" {
+		after.Labels = map[string]string{infrav1.NodeUUIDLabel: patch.HostUID}
+	}
+	return before, after
+}
+
+func connectionError(err error) error {
+	if errors.Is(err, clustercache.ErrClusterNotConnected) {
+		return ErrNotConnected
+	}
+	return fmt.Errorf("connect to the workload cluster: %w", err)
+}

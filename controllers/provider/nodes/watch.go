@@ -1,0 +1,104 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package nodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+// MapFunc turns a Node of a cluster into the requests of a controller.
+type MapFunc func(ctx context.Context, cluster client.ObjectKey, node *corev1.Node) []reconcile.Request
+
+// Watch wakes a controller for changes of the Nodes of a cluster that matter to
+// machines. It may be called in every reconcile, and does nothing while the
+// watch is there or the cluster cannot be reached; the caller is woken by
+// ClusterCache when that changes.
+func (n Nodes) Watch(
+	ctx context.Context, cluster client.ObjectKey, controller clustercache.SourceWatcher[ctrl.Request], mapNode MapFunc,
+) error {
+	err := n.Cache.Watch(ctx, cluster, clustercache.NewWatcher(clustercache.WatcherOptions{
+		Name:    "machine-nodes",
+		Watcher: controller,
+		Kind:    &corev1.Node{},
+		EventHandler: handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
+			node, ok := o.(*corev1.Node)
+			if !ok {
+				return nil
+			}
+			return mapNode(ctx, cluster, node)
+		}),
+		Predicates: []predicate.TypedPredicate[client.Object]{identityChanged()},
+	}))
+	if err != nil && !errors.Is(err, clustercache.ErrClusterNotConnected) {
+		return fmt.Errorf("watch Nodes of Cluster %s: %w", cluster, err)
+	}
+	return nil
+}
+
+// identityChanged lets pass what can change which machine a Node belongs to,
+// and drops heartbeats.
+func identityChanged() predicate.Predicate {
+	return predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok := e.ObjectOld.(*corev1.Node)
+			if !ok {
+				return false
+			}
+			after, ok := e.ObjectNew.(*corev1.Node)
+			return ok && describe(before) != describe(after)
+		},
+	}
+}
+
+// StripNode is a cache transform that keeps of a Node what this package reads.
+func StripNode(o any) (any, error) {
+	node, ok := o.(*corev1.Node)
+	if !ok {
+		return o, nil
+	}
+	labels := map[string]string{}
+	for _, key := range []string{infrav1.NodeUUIDLabel, corev1.LabelHostname} {
+		if value, found := node.Labels[key]; found {
+			labels[key] = value
+		}
+	}
+	stripped := &corev1.Node{TypeMeta: node.TypeMeta}
+	stripped.Name, stripped.UID, stripped.ResourceVersion = node.Name, node.UID, node.ResourceVersion
+	stripped.Labels = labels
+	stripped.Spec.ProviderID = node.Spec.ProviderID
+	return stripped, nil
+}
+
+// Connections wakes a controller when the connection to a workload cluster
+// comes or goes.
+func (n Nodes) Connections(controllerName string, mapCluster handler.MapFunc) source.Source {
+	return n.Cache.GetClusterSource(controllerName, mapCluster)
+}

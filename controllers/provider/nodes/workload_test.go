@@ -1,0 +1,184 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package nodes
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/nodematch"
+)
+
+var key = client.ObjectKey{Namespace: "tenant-a", Name: "a"}
+
+func node(name, providerID, uid string) *corev1.Node {
+	n := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}},
+		Spec:       corev1.NodeSpec{ProviderID: providerID},
+	}
+	if uid != "" {
+		n.Labels["metal3.io/uuid"] = uid
+	}
+	return n
+}
+
+// TestOptions shows which Nodes are asked for. How they are read and patched in a
+// workload cluster is shown by the stories of the module test.
+func TestOptions(t *testing.T) {
+	by := func(field, value string) string { return field + "=" + value }
+	tests := map[string]struct {
+		query nodematch.Query
+		want  []string // field selectors, one for each list
+	}{
+		"nothing is asked for": {},
+		"by provider ID": {
+			query: nodematch.Query{ProviderID: "metal3://a/h1/m1"}, want: []string{by("spec.providerID", "metal3://a/h1/m1")},
+		},
+		"by provider ID and host": {
+			query: nodematch.Query{ProviderID: "metal3://a/h2/m2", HostUID: "uid-2"},
+			want:  []string{by("spec.providerID", "metal3://a/h2/m2"), by("metadata.labels.metal3.io/uuid", "uid-2")},
+		},
+		"by host name all are looked at": {query: nodematch.Query{Hostnames: []string{"n3"}}, want: []string{""}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, list := range options(tc.query) {
+				o := (&client.ListOptions{}).ApplyOptions(list)
+				selector := ""
+				if o.FieldSelector != nil {
+					selector = o.FieldSelector.String()
+				}
+				got = append(got, selector)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("lists (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	want := nodematch.Node{Name: "n1", ProviderID: "metal3://a/h1/m1", HostUID: "uid-1", Hostname: "n1"}
+	if diff := cmp.Diff(want, describe(node("n1", "metal3://a/h1/m1", "uid-1"))); diff != "" {
+		t.Errorf("Node (-want +got):\n%s", diff)
+	}
+}
+
+func TestIndexes(t *testing.T) {
+	tests := map[string]struct {
+		node *corev1.Node
+		want map[string][]string
+	}{
+		"a Node of which all is known": {
+			node: node("n1", "metal3://a/h1/m1", "uid-1"),
+			want: map[string][]string{"spec.providerID": {"metal3://a/h1/m1"}, "metadata.labels.metal3.io/uuid": {"uid-1"}},
+		},
+		"a Node of which nothing is known": {
+			node: node("n1", "", ""),
+			want: map[string][]string{"spec.providerID": nil, "metadata.labels.metal3.io/uuid": nil},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := map[string][]string{}
+			for _, i := range Indexes() {
+				got[i.Field] = i.ExtractValue(tc.node)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("indexes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNotConnected(t *testing.T) {
+	workload := Nodes{Cache: clustercache.NewFakeEmptyClusterCache()}
+	if _, err := workload.Candidates(t.Context(), key, nodematch.Query{}); !errors.Is(err, ErrNotConnected) {
+		t.Errorf("candidates without connection: %v", err)
+	}
+	if err := workload.Patch(t.Context(), key, machines.NodePatch{Node: "n"}); !errors.Is(err, ErrNotConnected) {
+		t.Errorf("patch without connection: %v", err)
+	}
+}
+
+func TestChange(t *testing.T) {
+	tests := map[string]struct {
+		patch machines.NodePatch
+		want  string
+	}{
+		"a provider ID":         {patch: machines.NodePatch{Node: "n1", ProviderID: "metal3://a/h1/m1"}, want: `{"spec":{"providerID":"metal3://a/h1/m1"}}`},
+		"the label of the host": {patch: machines.NodePatch{Node: "n2", HostUID: "uid-2"}, want: `{"metadata":{"labels":{"metal3.io/uuid":"uid-2"}}}`},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			before, after := change(tc.patch)
+			got, err := client.MergeFrom(before).Data(after)
+			if err != nil || string(got) != tc.want || after.Name != tc.patch.Node {
+				t.Errorf("patch of Node %q is %s, error %v, want %s", after.Name, got, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestIdentityChanged(t *testing.T) {
+	old := node("n1", "", "uid-1")
+	heartbeat := old.DeepCopy()
+	heartbeat.Status.Phase = corev1.NodeRunning
+	named := old.DeepCopy()
+	named.Spec.ProviderID = "metal3://a/b/c"
+	for _, tc := range []struct {
+		what string
+		new  client.Object
+		want bool
+	}{{"a heartbeat", heartbeat, false}, {"a provider ID", named, true}, {"something else", &corev1.Pod{}, false}} {
+		if got := identityChanged().Update(event.UpdateEvent{ObjectOld: old, ObjectNew: tc.new}); got != tc.want {
+			t.Errorf("%s passes: %v, want %v", tc.what, got, tc.want)
+		}
+	}
+	if identityChanged().Update(event.UpdateEvent{ObjectOld: &corev1.Pod{}, ObjectNew: old}) {
+		t.Error("a Pod passes")
+	}
+}
+
+func TestStripNode(t *testing.T) {
+	full := node("n1", "metal3://a/b/c", "uid-1")
+	full.Labels["other"] = "x"
+	full.Annotations = map[string]string{"x": "y"}
+	full.Status.Images = []corev1.ContainerImage{{SizeBytes: 1}}
+	full.ResourceVersion = "7"
+	want := node("n1", "metal3://a/b/c", "uid-1")
+	want.ResourceVersion = "7"
+	got, err := StripNode(full)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Node (-want +got):\n%s", diff)
+	}
+	if other, err := StripNode("tombstone"); err != nil || other != "tombstone" {
+		t.Errorf("something else became %v, %v", other, err)
+	}
+}

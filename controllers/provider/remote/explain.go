@@ -1,0 +1,55 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package remote
+
+import (
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
+)
+
+// longest is how many characters of what another cluster says are shown.
+const longest = 256
+
+// Explain says in words fit for a condition why a request to a site failed. Whoever
+// runs the other cluster chooses what its API server says: only the first part of it is
+// shown, quoted, in one line, without characters that are not printed.
+func Explain(err error) string {
+	var problem *identity.Problem
+	var status apierrors.APIStatus
+	switch {
+	case errors.As(err, &problem):
+		return problem.Message
+	case errors.As(err, &status):
+		s := status.Status()
+		return fmt.Sprintf("The other cluster answers %d: %q", s.Code, printed(s.Message))
+	default:
+		return "The other cluster gives an answer that is not understood"
+	}
+}
+
+func printed(text string) string {
+	text = truncate.Printable(text)
+	if runes := []rune(text); len(runes) > longest {
+		return string(runes[:longest]) + "..."
+	}
+	return text
+}

@@ -1,0 +1,230 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package remote
+
+import (
+	"context"
+	"sync"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/flowcontrol"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote/transport"
+)
+
+// opened is what a connection has while it holds.
+type opened struct {
+	site    Site
+	running sync.WaitGroup
+}
+
+// close stops the cache and waits for its end.
+func (o *opened) close(cancel context.CancelFunc) {
+	cancel()
+	o.running.Wait()
+}
+
+// open fills a cache and makes the site of it. It gives up when a request fails, or
+// after a few timeouts.
+func (c *connection) open(ctx context.Context, target identity.Target) (*opened, *identity.Problem) {
+	o := &opened{}
+	config := c.config()
+	live, err := client.New(config, client.Options{
+		HTTPClient: c.wire.ForUsers(), Scheme: c.registry.kinds.scheme, Mapper: c.registry.kinds.mapper,
+	})
+	if err != nil {
+		return o, internal(err)
+	}
+	held, err := c.newCache(ctx, config, target.Namespace)
+	if err != nil {
+		return o, internal(err)
+	}
+	c.wire.Forget()
+	filled := make(chan bool, 1)
+	o.running.Go(func() { _ = held.Start(ctx) }) // it ends with the context
+	o.running.Go(func() { filled <- held.WaitForCacheSync(ctx) })
+	if problem := c.await(ctx, target, filled); problem != nil {
+		return o, problem
+	}
+	own := client.NewNamespacedClient(live, target.Namespace)
+	o.site = Site{Target: target, Client: &halfCached{Client: own, cache: held}, Live: own}
+	return o, nil
+}
+
+// config is for clients that send through the wire. The limit is for all of them
+// together.
+func (c *connection) config() *rest.Config {
+	rate := c.registry.options.Rate
+	return &rest.Config{
+		Host:           c.wire.Server(),
+		RateLimiter:    flowcontrol.NewTokenBucketRateLimiter(rate.QPS, rate.Burst),
+		WarningHandler: rest.NoWarnings{}, // they would write into our log
+	}
+}
+
+// await waits for the cache. A request that fails meanwhile is followed up.
+func (c *connection) await(ctx context.Context, target identity.Target, filled <-chan bool) *identity.Problem {
+	ctx, cancel := context.WithTimeout(ctx, transport.Patience*c.registry.options.RequestTimeout)
+	defer cancel()
+	for {
+		select {
+		case <-filled:
+			return nil
+		case <-ctx.Done():
+			return c.wire.Silent()
+		case <-c.wire.Troubled():
+			trouble := c.wire.Take()
+			if trouble.Problem != nil {
+				return trouble.Problem
+			}
+			if problem := c.look(ctx, target, trouble.Forbidden); problem != nil {
+				return problem
+			}
+			if trouble.Forbidden {
+				return rightUnknown(target)
+			}
+		}
+	}
+}
+
+// newCache returns a cache of what belongs to claims of ours in one namespace, which
+// wakes those whom a change concerns.
+func (c *connection) newCache(ctx context.Context, config *rest.Config, namespace string) (cache.Cache, error) {
+	ours, err := labels.Parse(infrav1.OriginKey)
+	if err != nil {
+		return nil, err
+	}
+	published, err := labels.Parse(infrav1.ClaimUIDLabel)
+	if err != nil {
+		return nil, err
+	}
+	secrets := &metav1.PartialObjectMetadata{}
+	secrets.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	held, err := cache.New(config, cache.Options{
+		HTTPClient: c.wire.ForCache(), Scheme: c.registry.kinds.scheme, Mapper: c.registry.kinds.mapper,
+		DefaultNamespaces:           map[string]cache.Config{namespace: {}},
+		DefaultTransform:            cache.TransformStripManagedFields(),
+		DefaultWatchErrorHandler:    func(context.Context, *toolscache.Reflector, error) {}, // the wire has seen it
+		ReaderFailOnMissingInformer: true,
+		ByObject: map[client.Object]cache.ByObject{
+			&bmov1alpha1.HostClaim{}:    {Label: ours},
+			secrets:                     {Label: ours},
+			&bmov1alpha1.HardwareData{}: {Label: published}, // hosts may be in the same namespace, with their own
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, kind := range []struct {
+		object client.Object
+		origin func(client.Object) string
+	}{
+		{&bmov1alpha1.HostClaim{}, labelOf},
+		{secrets, labelOf},
+		{&bmov1alpha1.HardwareData{}, func(o client.Object) string { return originOfOwner(ctx, held, o) }},
+	} {
+		if err := c.listen(ctx, held, kind.object, kind.origin); err != nil {
+			return nil, err
+		}
+	}
+	return held, held.IndexField(ctx, &bmov1alpha1.HostClaim{}, OriginIndex,
+		func(o client.Object) []string { return []string{labelOf(o)} })
+}
+
+// listen has users woken by the changes of a kind.
+func (c *connection) listen(ctx context.Context, held cache.Cache, kind client.Object, origin func(client.Object) string) error {
+	informer, err := held.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
+	if err != nil {
+		return err
+	}
+	of := func(object any) string {
+		if gone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
+			object = gone.Obj
+		}
+		if o, ok := object.(client.Object); ok {
+			return origin(o)
+		}
+		return ""
+	}
+	tell := func(object any) { c.registry.changed(ctx, c, of(object)) }
+	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc: tell, DeleteFunc: tell,
+		UpdateFunc: func(before, after any) {
+			if of(before) != of(after) {
+				tell(before)
+			}
+			tell(after)
+		},
+	})
+	return err
+}
+
+func labelOf(o client.Object) string {
+	return o.GetLabels()[infrav1.OriginKey]
+}
+
+// originOfOwner is the origin of the claim that owns a HardwareData; empty if the
+// claim is none of ours, or not known yet: its own event follows.
+func originOfOwner(ctx context.Context, reader client.Reader, o client.Object) string {
+	for _, owner := range o.GetOwnerReferences() {
+		if owner.Kind != claims.Kind {
+			continue
+		}
+		claim := &bmov1alpha1.HostClaim{}
+		if reader.Get(ctx, client.ObjectKey{Namespace: o.GetNamespace(), Name: owner.Name}, claim) == nil {
+			return labelOf(claim)
+		}
+	}
+	return ""
+}
+
+// halfCached reads from the cache what is in it, and all else from the server.
+type halfCached struct {
+	client.Client
+
+	cache client.Reader
+}
+
+// Get reads one object.
+func (h *halfCached) Get(ctx context.Context, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+	switch o.(type) {
+	case *bmov1alpha1.HostClaim, *bmov1alpha1.HardwareData, *metav1.PartialObjectMetadata:
+		return h.cache.Get(ctx, key, o, options...)
+	default:
+		return h.Client.Get(ctx, key, o, options...)
+	}
+}
+
+// List lists objects.
+func (h *halfCached) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	switch list.(type) {
+	case *bmov1alpha1.HostClaimList, *bmov1alpha1.HardwareDataList, *metav1.PartialObjectMetadataList:
+		return h.cache.List(ctx, list, options...)
+	default:
+		return h.Client.List(ctx, list, options...)
+	}
+}

@@ -1,0 +1,284 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package remote
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/process"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote/transport"
+)
+
+// OriginIndex is the name of the field index on the claims of a Site by the value of
+// their label hostclaim.metal3.io/origin.
+const OriginIndex = "hostclaim.origin"
+
+// User is one object that needs a connection.
+type User struct {
+	// Kind is Metal3Machine or Metal3Cluster.
+	Kind string
+	types.NamespacedName
+}
+
+// Site is one namespace of another cluster, as a user sees it. It is good for one
+// pass; the next one asks again.
+type Site struct {
+	// Target is where the site is. Claims live in its namespace.
+	Target identity.Target
+	// Client reads HostClaims and HardwareData of that namespace from the cache of the
+	// connection, HostClaims only with the label OriginKey; likewise Secrets, as
+	// PartialObjectMetadata. All else it reads from, and everything it writes to, the
+	// server. It refuses other namespaces. Every request ends in bounded time.
+	Client client.Client
+	// Live reads past the cache.
+	Live client.Reader
+}
+
+// Options are what a Registry needs. Zero values of the optional ones mean defaults.
+type Options struct {
+	// Live reads Secrets of the management cluster past the cache.
+	Live client.Reader
+	// Cached reads Metal3Machines and Metal3Data from the cache of the manager, to know
+	// whether a namespace is still to be watched.
+	Cached client.Reader
+	// Secrets tells which Secrets change.
+	Secrets *secretwatch.Watch
+	// Metrics is where the measurements are registered.
+	Metrics prometheus.Registerer
+	// UserAgent names the manager in the audit logs of other clusters.
+	UserAgent string
+
+	// Rate limits the requests of one connection. Optional.
+	Rate process.Rate
+	// RequestTimeout bounds each request. Optional.
+	RequestTimeout time.Duration
+	// MaxAnswer bounds how much of one answer is read: its bytes, and more for each
+	// object in it. Optional.
+	MaxAnswer int64
+	// Denied are addresses that are never connected to, whatever name led there. See
+	// LocalAddresses. Optional.
+	Denied []netip.Prefix
+	// Clock tells how long a connection held. Optional.
+	Clock clock.PassiveClock
+}
+
+var (
+	_ manager.Runnable               = &Registry{}
+	_ manager.LeaderElectionRunnable = &Registry{}
+)
+
+// Registry holds the connections of one manager. The controllers share it.
+type Registry struct {
+	options Options
+	kinds   kinds
+	metrics *measurements
+
+	mu          sync.Mutex
+	running     context.Context // nil until Start, and after its end
+	users       map[User]*member
+	origins     map[string]map[User]*member
+	credentials map[identity.Ref]*credentials
+	connections map[string]*connection // by kubeconfig.Access.Key
+	subscribers []subscriber
+	loops       sync.WaitGroup
+}
+
+// member is a user that was seen. Registry.mu guards it.
+type member struct {
+	credentials *credentials // nil before the first call of Site
+	origin      string       // empty before Bind
+}
+
+// New returns a Registry without connections. It makes none before a manager starts
+// it.
+func New(o Options) (*Registry, error) {
+	o.setDefaults()
+	kinds, err := newKinds()
+	if err != nil {
+		return nil, fmt.Errorf("kinds of other clusters: %w", err)
+	}
+	r := &Registry{
+		options: o, kinds: kinds,
+		users: map[User]*member{}, origins: map[string]map[User]*member{},
+		credentials: map[identity.Ref]*credentials{}, connections: map[string]*connection{},
+	}
+	if r.metrics, err = newMeasurements(r, o.Metrics); err != nil {
+		return nil, err
+	}
+	o.Secrets.Subscribe(r.secretChanged)
+	return r, nil
+}
+
+func (o *Options) setDefaults() {
+	if o.Rate == (process.Rate{}) {
+		o.Rate = process.Rate{QPS: 20, Burst: 30}
+	}
+	if o.RequestTimeout == 0 {
+		o.RequestTimeout = 10 * time.Second
+	}
+	if o.MaxAnswer == 0 {
+		o.MaxAnswer = 48 << 20
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+}
+
+func (o *Options) limits() transport.Limits {
+	return transport.Limits{Request: o.RequestTimeout, Answer: o.MaxAnswer, Denied: o.Denied}
+}
+
+// Start keeps the connections until ctx ends.
+func (r *Registry) Start(ctx context.Context) error {
+	r.mu.Lock()
+	r.running = ctx
+	for _, c := range r.credentials {
+		r.startLocked(c)
+	}
+	r.mu.Unlock()
+
+	<-ctx.Done()
+	r.mu.Lock()
+	r.running = nil
+	r.mu.Unlock()
+	r.loops.Wait()
+	return nil
+}
+
+// NeedLeaderElection says that only the leader connects: the others reconcile
+// nothing.
+func (r *Registry) NeedLeaderElection() bool {
+	return true
+}
+
+// Site returns the site that a reference leads to, for a user whom changes of it
+// wake from now on. It never waits for the network: an error is an identity.Problem
+// and says why there is no usable connection at present. A user has one connection:
+// another reference moves it over.
+func (r *Registry) Site(_ context.Context, user User, ref identity.Ref) (Site, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m := r.memberLocked(user)
+	if m.credentials == nil || m.credentials.ref != ref {
+		before := m.credentials
+		m.credentials = r.credentialsLocked(ref)
+		m.credentials.users[user] = struct{}{}
+		r.leaveLocked(user, before)
+	}
+	switch s := m.credentials.state(); {
+	case s.problem != nil:
+		return Site{}, s.problem
+	case s.pending():
+		return Site{}, connecting()
+	default:
+		return s.site, nil
+	}
+}
+
+// Release forgets a user. The connection of the last one is closed.
+func (r *Registry) Release(user User) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m, found := r.users[user]
+	if !found {
+		return
+	}
+	r.unbindLocked(user, m)
+	delete(r.users, user)
+	r.leaveLocked(user, m.credentials)
+}
+
+// Bind tells which origin the claim of a user carries, so that changes of the claim
+// and of what belongs to it wake the user.
+func (r *Registry) Bind(user User, origin string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m := r.memberLocked(user)
+	if m.origin == origin {
+		return
+	}
+	r.unbindLocked(user, m)
+	m.origin = origin
+	if r.origins[origin] == nil {
+		r.origins[origin] = map[User]*member{}
+	}
+	r.origins[origin][user] = m
+}
+
+func (r *Registry) memberLocked(user User) *member {
+	m, found := r.users[user]
+	if !found {
+		m = &member{}
+		r.users[user] = m
+	}
+	return m
+}
+
+func (r *Registry) unbindLocked(user User, m *member) {
+	delete(r.origins[m.origin], user)
+	if len(r.origins[m.origin]) == 0 {
+		delete(r.origins, m.origin)
+	}
+	m.origin = ""
+}
+
+// leaveLocked takes a user from credentials, which end with their last one.
+func (r *Registry) leaveLocked(user User, c *credentials) {
+	if c == nil {
+		return
+	}
+	delete(c.users, user)
+	if len(c.users) > 0 {
+		return
+	}
+	delete(r.credentials, c.ref)
+	r.options.Secrets.Drop(c.ref.Namespace)
+	c.cancel()
+	r.holdLocked(c, nil, nil)
+}
+
+func (r *Registry) countConnections() map[string]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := map[string]int{}
+	for _, c := range r.connections {
+		out[c.state.name()]++
+	}
+	return out
+}
+
+func (r *Registry) countUsers() map[string]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := map[string]int{}
+	for user := range r.users {
+		out[user.Kind]++
+	}
+	return out
+}

@@ -1,0 +1,45 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package transport
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"syscall"
+)
+
+// errDenied is an address that must not be connected to.
+var errDenied = errors.New("the address is denied")
+
+// refuse returns what a dialer asks before it connects, when the name has become an
+// address: a name can lead elsewhere each time it is looked up.
+func refuse(denied []netip.Prefix) func(context.Context, string, string, syscall.RawConn) error {
+	return func(_ context.Context, _, address string, _ syscall.RawConn) error {
+		to, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return errDenied
+		}
+		ip := to.Addr().Unmap().WithZone("")
+		for _, prefix := range denied {
+			if prefix.Contains(ip) {
+				return errDenied
+			}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,156 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
+)
+
+// failure is a request that got no answer, or not all of it. It wraps the problem, and
+// not the cause: client-go asks again by itself, up to ten times, when it sees some of
+// them.
+type failure struct {
+	problem *identity.Problem
+	timeout bool
+}
+
+// Error is the message of the problem.
+func (f *failure) Error() string { return f.problem.Message }
+
+// Unwrap is the problem.
+func (f *failure) Unwrap() error { return f.problem }
+
+// failed says what it means that a request got no answer, or not all of it.
+func (w *Wire) failed(err error, expired bool) *failure {
+	var timeout net.Error
+	if expired || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) ||
+		errors.As(err, &timeout) && timeout.Timeout() {
+		return &failure{problem: w.Silent(), timeout: true}
+	}
+	var alert tls.AlertError
+	if errors.As(err, &alert) && w.certified {
+		return &failure{problem: w.unauthorized()}
+	}
+	return &failure{problem: w.Unusable(cause(err))}
+}
+
+// Meaning says what the error of a request means for the connection.
+func (w *Wire) Meaning(err error) *identity.Problem {
+	var problem *identity.Problem
+	var status apierrors.APIStatus
+	switch {
+	case errors.As(err, &problem):
+		return problem
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return w.Silent()
+	case apierrors.IsUnauthorized(err):
+		return w.unauthorized()
+	case errors.As(err, &status):
+		return w.Unusable(fmt.Sprintf("it answers with status %d; check that it is an API server of Kubernetes, and in order",
+			status.Status().Code))
+	default:
+		return w.Unusable("it answers with something that is no answer of an API server of Kubernetes")
+	}
+}
+
+// Unusable is the problem that the server cannot be used, and why.
+func (w *Wire) Unusable(why string) *identity.Problem {
+	return &identity.Problem{
+		Reason:  infrav1.IdentityUnreachableReason,
+		Message: fmt.Sprintf("The API server %s cannot be used: %s", w.server, why),
+	}
+}
+
+// Silent is the problem that the server lets others wait.
+func (w *Wire) Silent() *identity.Problem {
+	return w.Unusable("it does not answer in time; check that it runs, and the way to it")
+}
+
+func (w *Wire) slow() *identity.Problem {
+	return w.Unusable("it answers too slowly; other requests are still under way")
+}
+
+func (w *Wire) unauthorized() *identity.Problem {
+	return &identity.Problem{
+		Reason: infrav1.IdentityUnauthorizedReason,
+		Message: fmt.Sprintf("The API server %s does not accept the credentials: they may be expired or revoked; "+
+			"put a kubeconfig with valid ones into the Secret", w.server),
+	}
+}
+
+// cause names why a connection failed, by the type of the error: what the other side
+// says could be made to mislead whoever reads a condition.
+func cause(err error) string {
+	var (
+		name   *net.DNSError
+		record tls.RecordHeaderError
+		alert  tls.AlertError
+	)
+	switch {
+	case errors.Is(err, errDenied):
+		return "its address is one that this manager never connects to; ask whoever runs the manager"
+	case errors.As(err, &name):
+		return "its name cannot be resolved; check clusters[].cluster.server in the kubeconfig"
+	case errors.As(err, &record), errors.As(err, &alert):
+		return "it does not speak TLS as it should; check the port in the kubeconfig"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "it refuses connections; check that it runs, and the port in the kubeconfig"
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return "there is no way to it from this manager; check networks and firewalls"
+	default:
+		return certificate(err)
+	}
+}
+
+// certificate names what is wrong with the certificate of the server, if that is it.
+func certificate(err error) string {
+	var (
+		authority x509.UnknownAuthorityError
+		host      x509.HostnameError
+		invalid   x509.CertificateInvalidError
+		other     *tls.CertificateVerificationError
+	)
+	switch {
+	case errors.As(err, &authority):
+		return "its certificate is signed by nobody who is trusted; check certificate-authority-data in the kubeconfig"
+	case errors.As(err, &host):
+		return "its certificate is for another name; check server and tls-server-name in the kubeconfig"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "its certificate is expired, or not valid yet"
+	case errors.As(err, &other), errors.As(err, &invalid):
+		return "its certificate is not valid"
+	default:
+		return "the connection broke off; check that it runs, and the way to it"
+	}
+}
+
+// tooLarge is an answer that is not read to its end.
+func (w *Wire) tooLarge() error {
+	return &failure{problem: w.Unusable("an answer of it is larger than what this manager reads")}
+}

@@ -1,0 +1,85 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package transport
+
+const (
+	// itemWeight is what an item of a list adds to its bytes. An empty one has two, and
+	// takes a whole HostClaim in memory, about twice while the list grows.
+	itemWeight = 2 << 10
+	// objectWeight is what any other object adds, or a null, which may stand for one.
+	objectWeight = 256
+	// commaWeight is what every further value adds: an empty string, an entry of a map.
+	commaWeight = 16
+)
+
+// scale weighs JSON by about the memory that it takes once it is decoded: a few bytes
+// can become a large object. The zero value is at the beginning of a text.
+type scale struct {
+	depth  int
+	list   bool // in an array of the outermost object
+	quoted bool
+	escape bool
+}
+
+// weigh returns the weight of the next part of the text.
+func (s *scale) weigh(part []byte) int64 {
+	sum := int64(len(part))
+	for _, b := range part {
+		if s.quoted {
+			s.inString(b)
+			continue
+		}
+		switch b {
+		case '"':
+			s.quoted = true
+		case '{':
+			sum += s.value()
+			s.depth++
+		case '[':
+			s.list = s.list || s.depth == 1
+			sum += commaWeight
+			s.depth++
+		case '}', ']':
+			s.depth--
+			s.list = s.list && s.depth > 1
+		case 'n': // of null; no other word has it first or later
+			sum += s.value()
+		case ',':
+			sum += commaWeight
+		}
+	}
+	return sum
+}
+
+func (s *scale) inString(b byte) {
+	switch {
+	case s.escape:
+		s.escape = false
+	case b == '\\':
+		s.escape = true
+	case b == '"':
+		s.quoted = false
+	}
+}
+
+// value is the weight of an object that begins here.
+func (s *scale) value() int64 {
+	if s.list && s.depth == 2 {
+		return itemWeight
+	}
+	return objectWeight
+}

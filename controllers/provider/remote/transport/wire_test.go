@@ -1,0 +1,308 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package transport
+
+import (
+	"context"
+	"encoding/pem"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity/kubeconfig"
+)
+
+// serve returns a wire to a server that answers like this.
+func serve(t *testing.T, limits Limits, answer http.HandlerFunc) *Wire {
+	t.Helper()
+	server := httptest.NewTLSServer(answer)
+	access := kubeconfig.Access{
+		Server: server.URL, Token: "first",
+		CA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+	}
+	if limits.Request == 0 {
+		limits.Request = time.Minute
+	}
+	if limits.Answer == 0 {
+		limits.Answer = 1 << 20
+	}
+	w := New(access, limits, "agent", func(*http.Response) {})
+	t.Cleanup(func() {
+		w.Close()
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return w
+}
+
+// get reads a path to its end.
+func get(ctx context.Context, client *http.Client, url string) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return "", err
+	}
+	request.Header.Set("Authorization", "Bearer of the manager")
+	response, err := client.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	return string(text), err
+}
+
+func TestRequestsCarryOnlyWhatTheAccessSays(t *testing.T) {
+	w := serve(t, Limits{}, func(out http.ResponseWriter, r *http.Request) {
+		_, _ = out.Write([]byte(r.Header.Get("Authorization") + ", " + r.UserAgent()))
+	})
+	if w.transport.Proxy != nil {
+		t.Error("the environment may name a proxy")
+	}
+	for _, client := range []*http.Client{w.ForLooks(), w.ForCache(), w.ForUsers()} {
+		w.Authorize("Bearer first")
+		before, err := get(t.Context(), client, w.Server())
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Authorize("Bearer second")
+		after, err := get(t.Context(), client, w.Server())
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Authorize("")
+		none, err := get(t.Context(), client, w.Server())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"Bearer first, agent", "Bearer second, agent", ", agent"}, []string{before, after, none}); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func TestTroubles(t *testing.T) {
+	status := func(code int) http.HandlerFunc {
+		return func(out http.ResponseWriter, _ *http.Request) { out.WriteHeader(code) }
+	}
+	abort := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+	hang := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+	breakOff := func(out http.ResponseWriter, _ *http.Request) {
+		_ = http.NewResponseController(out).Flush()
+		panic(http.ErrAbortHandler)
+	}
+	const short = 50 * time.Millisecond
+	tests := map[string]struct {
+		answer   http.HandlerFunc
+		query    string
+		request  time.Duration
+		cache    bool // asked by the cache
+		troubled bool
+		timeout  bool
+		denied   bool
+	}{
+		"an answer is none":                        {answer: status(http.StatusOK)},
+		"an object that is not there is none":      {answer: status(http.StatusNotFound)},
+		"a kind that is not there is one":          {answer: status(http.StatusNotFound), cache: true, troubled: true},
+		"a refused write is none":                  {answer: status(http.StatusConflict)},
+		"bad credentials are one":                  {answer: status(http.StatusUnauthorized), troubled: true},
+		"a missing right is one":                   {answer: status(http.StatusForbidden), troubled: true, denied: true},
+		"a server that is out of order is one":     {answer: status(http.StatusBadGateway), troubled: true},
+		"a connection that breaks is one":          {answer: abort, troubled: true},
+		"an answer that breaks off is one":         {answer: breakOff, troubled: true},
+		"a watch that breaks off is none":          {answer: breakOff, query: "?watch=true", cache: true},
+		"a watch that does not begin is one":       {answer: abort, query: "?watch=true", cache: true, troubled: true},
+		"no answer in time is one by itself":       {answer: hang, request: short, troubled: true, timeout: true},
+		"no watch in time is one by itself":        {answer: hang, query: "?watch=true", request: short, cache: true, troubled: true, timeout: true},
+		"a watch that ends when it wanted is none": {answer: status(http.StatusOK), query: "?watch=true&timeoutSeconds=1"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := serve(t, Limits{Request: tt.request}, tt.answer)
+			client := w.ForUsers()
+			if tt.cache {
+				client = w.ForCache()
+			}
+			_, err := get(t.Context(), client, w.Server()+tt.query)
+			troubled := false
+			select {
+			case <-w.Troubled():
+				troubled = true
+			default:
+			}
+			taken := w.Take()
+			if troubled != tt.troubled || (taken.Problem != nil) != tt.timeout || taken.Forbidden != tt.denied {
+				t.Errorf("trouble: %v, %+v", troubled, taken)
+			}
+			var problem *identity.Problem
+			if err != nil && !errors.As(err, &problem) {
+				t.Errorf("the error is not in our words: %v", err)
+			}
+		})
+	}
+}
+
+func TestLooksAreNoTroubles(t *testing.T) {
+	w := serve(t, Limits{}, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	if _, err := get(t.Context(), w.ForLooks(), w.Server()); err == nil {
+		t.Fatal("there is an answer")
+	}
+	select {
+	case <-w.Troubled():
+		t.Error("a look is reported")
+	default:
+	}
+}
+
+func TestWhoeverGivesUpIsNoTrouble(t *testing.T) {
+	asked := make(chan struct{})
+	w := serve(t, Limits{}, func(_ http.ResponseWriter, r *http.Request) {
+		close(asked)
+		<-r.Context().Done()
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-asked
+		cancel()
+	}()
+	if _, err := get(ctx, w.ForUsers(), w.Server()); !errors.Is(err, context.Canceled) {
+		t.Errorf("the error is %v", err)
+	}
+	if taken := w.Take(); taken != (Trouble{}) {
+		t.Errorf("trouble: %+v", taken)
+	}
+}
+
+func TestTakeJoinsTroubles(t *testing.T) {
+	w := serve(t, Limits{}, nil)
+	problem := w.Silent()
+	for _, trouble := range []Trouble{{}, {Forbidden: true}, {Problem: problem}, {}} {
+		w.troubles.add(trouble)
+	}
+	<-w.Troubled()
+	if diff := cmp.Diff(Trouble{Problem: problem, Forbidden: true}, w.Take()); diff != "" {
+		t.Error(diff)
+	}
+	w.troubles.add(Trouble{Forbidden: true})
+	w.Forget()
+	select {
+	case <-w.Troubled():
+		t.Error("what is forgotten is told")
+	default:
+	}
+	if taken := w.Take(); taken != (Trouble{}) {
+		t.Errorf("what is forgotten is taken: %+v", taken)
+	}
+}
+
+func TestAnswersHaveALimit(t *testing.T) {
+	const limit = 1000
+	for name, tt := range map[string]struct {
+		size  int
+		query string
+		fails bool
+	}{
+		"below it":          {size: limit - 1},
+		"beyond it":         {size: limit + 1, fails: true},
+		"watches beyond it": {size: limit + 1, query: "?watch=true", fails: true},
+		"far beyond it":     {size: 100 * limit, fails: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := serve(t, Limits{Answer: limit}, func(out http.ResponseWriter, _ *http.Request) {
+				_, _ = out.Write([]byte(strings.Repeat("x", tt.size)))
+			})
+			text, err := get(t.Context(), w.ForUsers(), w.Server()+tt.query)
+			if (err != nil) != tt.fails || len(text) > limit {
+				t.Errorf("%d bytes, %v", len(text), err)
+			}
+		})
+	}
+}
+
+func TestTimes(t *testing.T) {
+	w := &Wire{limits: Limits{Request: 10 * time.Second}}
+	for query, want := range map[string][2]time.Duration{
+		"":                              {5 * time.Second, 0},
+		"timeoutSeconds=600":            {5 * time.Second, 0},
+		"watch=true":                    {30 * time.Second, maxWatch + 30*time.Second},
+		"watch=true&timeoutSeconds=300": {30 * time.Second, 330 * time.Second},
+		"watch=1&timeoutSeconds=999999": {30 * time.Second, maxWatch + 30*time.Second},
+	} {
+		request := httptest.NewRequest(http.MethodGet, "https://a/?"+query, http.NoBody)
+		first, watch := w.times(request, 5*time.Second)
+		if got := [2]time.Duration{first, watch}; got != want {
+			t.Errorf("%q: %v, want %v", query, got, want)
+		}
+	}
+}
+
+// Who sends the headers at the last moment has no time left for the rest: see TestTimes
+// for the time that there is.
+func TestAnswersEndInOneTime(t *testing.T) {
+	const limit = time.Second
+	w := serve(t, Limits{Request: limit}, func(out http.ResponseWriter, r *http.Request) {
+		select {
+		case <-time.After(limit / 2):
+		case <-r.Context().Done():
+		}
+		_ = http.NewResponseController(out).Flush()
+		<-r.Context().Done()
+	})
+	_, err := get(t.Context(), w.ForUsers(), w.Server())
+	var broken *failure
+	if !errors.As(err, &broken) || !broken.timeout {
+		t.Errorf("ended with %v, want a timeout", err)
+	}
+}
+
+// An answer that ends just when its time does may be cut short: it is none.
+func TestAnswersThatEndWithTheirTimeFail(t *testing.T) {
+	w := serve(t, Limits{}, func(http.ResponseWriter, *http.Request) {})
+	a := &answer{
+		ReadCloser: io.NopCloser(strings.NewReader("half")), wire: w, left: 100,
+		request: httptest.NewRequest(http.MethodGet, "https://a/", http.NoBody),
+	}
+	a.expired.Store(true)
+	_, err := io.ReadAll(a)
+	var broken *failure
+	if !errors.As(err, &broken) || !broken.timeout {
+		t.Errorf("ended with %v, want a timeout", err)
+	}
+}
+
+func TestRefuse(t *testing.T) {
+	ask := refuse([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("fe80::/10")})
+	for address, denied := range map[string]bool{
+		"203.0.113.7:443":          false,
+		"127.0.0.1:443":            true,
+		"[::ffff:127.0.0.1]:443":   true,
+		"[fe80::1%eth0]:443":       true,
+		"[2001:db8::1]:443":        false,
+		"what is not an address:1": true,
+	} {
+		if err := ask(t.Context(), "tcp", address, nil); (err != nil) != denied {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package setup
+
+import (
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/nodes"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/setup/kubeconfigreader"
+)
+
+// userAgent names the manager in the audit logs of API servers.
+const userAgent = "cluster-api-provider-metal3-manager"
+
+// CacheOptions says what the cache of the management cluster holds. Secrets are
+// in no cache: see ClientOptions.
+func CacheOptions(o Options) cache.Options {
+	// Not ByObject, which asks the API server about a kind before the manager starts:
+	// a cluster without hosts does not know HardwareData.
+	options := cache.Options{SyncPeriod: &o.SyncPeriod, DefaultTransform: stripForeignHardware}
+	if o.Namespace != "" {
+		options.DefaultNamespaces = map[string]cache.Config{o.Namespace: {}}
+	}
+	return options
+}
+
+// ClientOptions says what is read past the cache.
+func ClientOptions() client.Options {
+	return client.Options{Cache: &client.CacheOptions{
+		DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}},
+	}}
+}
+
+// clusterCacheOptions says how workload clusters are reached, and that of their
+// Nodes only what identifies them is held. Their kubeconfigs are written by
+// tenants, so they are checked before client-go acts on them.
+func clusterCacheOptions(o Options, secrets client.Reader) clustercache.Options {
+	return clustercache.Options{
+		SecretClient:     kubeconfigreader.Kubeconfigs{Reader: secrets},
+		WatchFilterValue: o.WatchFilter,
+		Cache: clustercache.CacheOptions{
+			DefaultTransform: cache.TransformStripManagedFields(),
+			ByObject:         map[client.Object]cache.ByObject{&corev1.Node{}: {Transform: nodes.StripNode}},
+			Indexes:          nodes.Indexes(),
+		},
+		Client: clustercache.ClientOptions{
+			QPS:       o.Workload.QPS,
+			Burst:     o.Workload.Burst,
+			UserAgent: userAgent,
+			Cache: clustercache.ClientCacheOptions{
+				DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}},
+			},
+		},
+	}
+}
+
+// stripForeignHardware drops the managed fields of everything, and the details of
+// HardwareData that no claim owns: those of baremetal-operator, of which there is
+// one for every server.
+func stripForeignHardware(o any) (any, error) {
+	o, err := cache.TransformStripManagedFields()(o)
+	data, ok := o.(*bmov1alpha1.HardwareData)
+	if err != nil || !ok {
+		return o, err
+	}
+	for _, owner := range data.OwnerReferences {
+		if owner.Kind == claims.Kind {
+			return data, nil
+		}
+	}
+	data.Spec = bmov1alpha1.HardwareDataSpec{}
+	data.Annotations, data.Labels = nil, nil
+	return data, nil
+}

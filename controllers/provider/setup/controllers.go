@@ -1,0 +1,246 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package setup
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/cluster"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/clusterindex"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/data"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/datatemplate"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/localclaims"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/machine"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/machinetemplate"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/nodes"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
+)
+
+// reporter is the name under which events are emitted.
+const reporter = "capm3"
+
+// shared is what several controllers use.
+type shared struct {
+	mgr     ctrl.Manager
+	options Options
+	claims  claimreader.Reader
+	local   *localclaims.Kinds
+	remote  *remote.Registry
+	secrets *secretwatch.Watch
+	nodes   nodes.Nodes
+	clock   clock.PassiveClock
+}
+
+// addControllers adds all controllers, with what they share.
+func addControllers(ctx context.Context, mgr ctrl.Manager, o Options) error {
+	if err := addIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	s, err := newShared(ctx, mgr, o)
+	if err != nil {
+		return err
+	}
+	for _, c := range []struct {
+		workers int
+		add     func(context.Context, *shared, controller.Options) error
+	}{
+		{o.Concurrency.Cluster, addCluster},
+		{o.Concurrency.Machine, addMachine},
+		{o.Concurrency.MachineTemplate, addMachineTemplate},
+		{o.Concurrency.DataTemplate, addDataTemplate},
+		{o.Concurrency.Data, addData},
+	} {
+		options := controller.Options{MaxConcurrentReconciles: c.workers, RateLimiter: retry.Limiter()}
+		if err := c.add(ctx, s, options); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addIndexes adds the field indexes of all controllers.
+func addIndexes(ctx context.Context, indexer client.FieldIndexer) error {
+	for _, add := range []func(context.Context, client.FieldIndexer) error{
+		clusterindex.Setup,
+		machine.SetupIndexes,
+		machinetemplate.SetupIndexes,
+		datatemplate.SetupIndexes,
+		data.SetupIndexes,
+	} {
+		if err := add(ctx, indexer); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func newShared(ctx context.Context, mgr ctrl.Manager, o Options) (*shared, error) {
+	secrets, err := secretwatch.NewForConfig(mgr.GetConfig())
+	if err != nil {
+		return nil, err
+	}
+	if err := mgr.Add(secrets); err != nil {
+		return nil, fmt.Errorf("add the watch on secrets: %w", err)
+	}
+	connections, err := clustercache.SetupWithManager(ctx, mgr, clusterCacheOptions(o, mgr.GetAPIReader()),
+		controller.Options{MaxConcurrentReconciles: o.Concurrency.ClusterCache})
+	if err != nil {
+		return nil, fmt.Errorf("set up connections to workload clusters: %w", err)
+	}
+	if err := mgr.Add(closing(connections)); err != nil {
+		return nil, fmt.Errorf("add the end of connections to workload clusters: %w", err)
+	}
+	elsewhere, err := newRemote(mgr, o, secrets)
+	if err != nil {
+		return nil, err
+	}
+	local := localclaims.New(mgr)
+	return &shared{
+		mgr:     mgr,
+		options: o,
+		claims:  claimreader.Reader{Client: mgr.GetClient(), Local: local, Remote: elsewhere},
+		local:   local,
+		remote:  elsewhere,
+		secrets: secrets,
+		nodes:   nodes.Nodes{Cache: connections},
+		clock:   clock.RealClock{},
+	}, nil
+}
+
+// newRemote makes the connections to the clusters that hold hosts of identityRefs.
+func newRemote(mgr ctrl.Manager, o Options, secrets *secretwatch.Watch) (*remote.Registry, error) {
+	denied, err := remote.ParseAddresses(o.IdentityDenied)
+	if err != nil {
+		return nil, fmt.Errorf("read --identity-denied-addresses: %w", err)
+	}
+	registry, err := remote.New(remote.Options{
+		Live:      mgr.GetAPIReader(),
+		Cached:    mgr.GetClient(),
+		Secrets:   secrets,
+		Metrics:   metrics.Registry,
+		UserAgent: userAgent,
+		Denied:    denied,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("set up connections to other clusters: %w", err)
+	}
+	if err := mgr.Add(registry); err != nil {
+		return nil, fmt.Errorf("add the connections to other clusters: %w", err)
+	}
+	return registry, nil
+}
+
+// closing ends the connections to workload clusters with the manager, instead of
+// leaving their watches to the end of the process.
+func closing(connections clustercache.ClusterCache) manager.RunnableFunc {
+	return func(ctx context.Context) error {
+		<-ctx.Done()
+		if c, ok := connections.(interface{ Shutdown() }); ok {
+			c.Shutdown()
+		}
+		return nil
+	}
+}
+
+func addCluster(_ context.Context, s *shared, options controller.Options) error {
+	return (&cluster.Reconciler{
+		Client:      s.mgr.GetClient(),
+		Recorder:    s.mgr.GetEventRecorder(reporter),
+		Remote:      s.remote,
+		Clock:       s.clock,
+		WatchFilter: s.options.WatchFilter,
+	}).SetupWithManager(s.mgr, options)
+}
+
+func addMachine(ctx context.Context, s *shared, options controller.Options) error {
+	measurements, err := machine.NewMetrics(metrics.Registry)
+	if err != nil {
+		return err
+	}
+	return (&machine.Reconciler{
+		Client:      s.mgr.GetClient(),
+		Live:        s.mgr.GetAPIReader(),
+		Claims:      s.claims,
+		Local:       s.local,
+		Remote:      s.remote,
+		Nodes:       s.nodes,
+		Secrets:     s.secrets,
+		Recorder:    s.mgr.GetEventRecorder(reporter),
+		Metrics:     measurements,
+		Clock:       s.clock,
+		WatchFilter: s.options.WatchFilter,
+	}).SetupWithManager(ctx, s.mgr, s.local, options)
+}
+
+func addMachineTemplate(ctx context.Context, s *shared, options controller.Options) error {
+	return (&machinetemplate.Reconciler{
+		Client:      s.mgr.GetClient(),
+		Hosts:       s.claims,
+		Local:       s.local,
+		Remote:      s.remote,
+		Recorder:    s.mgr.GetEventRecorder(reporter),
+		Clock:       s.clock,
+		WatchFilter: s.options.WatchFilter,
+	}).SetupWithManager(ctx, s.mgr, options)
+}
+
+func addDataTemplate(ctx context.Context, s *shared, options controller.Options) error {
+	return (&datatemplate.Reconciler{
+		Client:      s.mgr.GetClient(),
+		Live:        s.mgr.GetAPIReader(),
+		Recorder:    s.mgr.GetEventRecorder(reporter),
+		Clock:       s.clock,
+		AtOnce:      options.MaxConcurrentReconciles,
+		WatchFilter: s.options.WatchFilter,
+	}).SetupWithManager(ctx, s.mgr, options)
+}
+
+func addData(ctx context.Context, s *shared, options controller.Options) error {
+	measurements, err := data.NewMetrics(metrics.Registry)
+	if err != nil {
+		return err
+	}
+	return newData(s, measurements).SetupWithManager(ctx, s.mgr, options)
+}
+
+func newData(s *shared, measurements *data.Metrics) *data.Reconciler {
+	return &data.Reconciler{
+		Client:           s.mgr.GetClient(),
+		Live:             s.mgr.GetAPIReader(),
+		Hosts:            s.claims,
+		Local:            s.local,
+		Remote:           s.remote,
+		Secrets:          s.secrets,
+		Recorder:         s.mgr.GetEventRecorder(reporter),
+		Metrics:          measurements,
+		Clock:            s.clock,
+		WatchFilter:      s.options.WatchFilter,
+		ClaimsByHostName: s.options.ClaimsByHostName,
+	}
+}

@@ -1,0 +1,103 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package setup
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/process"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
+)
+
+// Options are the options of the provider manager.
+type Options struct {
+	process.Options
+
+	// Version asks for the version to be printed, and nothing else to be done.
+	Version bool
+	// WatchFilter restricts the manager to objects with this value of the label
+	// cluster.x-k8s.io/watch-filter; empty means all.
+	WatchFilter string
+	// Workload limits the requests to each workload cluster.
+	Workload process.Rate
+	// IdentityDenied are the addresses that no identityRef may lead to, as
+	// remote.ParseAddresses reads them.
+	IdentityDenied string
+	// ClaimsByHostName names claims on address pools after the host instead of
+	// the Metal3Data.
+	ClaimsByHostName bool
+	// Concurrency is how many objects of a kind are reconciled at a time.
+	Concurrency Concurrency
+}
+
+// Concurrency is the number of workers of each controller.
+type Concurrency struct {
+	// The fields are named for the controllers.
+	Cluster, Machine, MachineTemplate, DataTemplate, Data, ClusterCache int
+}
+
+// NewOptions returns options without values; AddFlags gives them their defaults.
+func NewOptions() Options {
+	return Options{Options: process.NewOptions()}
+}
+
+// AddFlags adds the flags of the manager to the set; their defaults become
+// those of the options.
+func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	o.Options.AddFlags(fs)
+	fs.BoolVar(&o.Version, "version", false, "Print the version and exit.")
+	fs.StringVar(&o.WatchFilter, "watch-filter", "",
+		"Value of the label cluster.x-k8s.io/watch-filter of the objects to reconcile; all objects if empty.")
+	fs.BoolVar(&o.ClaimsByHostName, "enable-bmh-name-based-preallocation", false,
+		"Name claims on IPPools <host>-<pool>, so that a pool can hold an address for a host in advance.")
+	fs.Float32Var(&o.Workload.QPS, "clustercache-client-qps", 20, "Requests per second to each workload cluster.")
+	fs.IntVar(&o.Workload.Burst, "clustercache-client-burst", 30, "Requests at once to each workload cluster.")
+	fs.StringVar(&o.IdentityDenied, "identity-denied-addresses", "local",
+		"Addresses that no identityRef may lead to, separated by commas: prefixes such as 10.0.0.0/8, "+
+			"or local for this host, loopback and link-local; none if empty.")
+	o.Concurrency.addFlags(fs)
+}
+
+func (c *Concurrency) addFlags(fs *pflag.FlagSet) {
+	for _, f := range []struct {
+		kind  string
+		value *int
+	}{
+		{"metal3cluster", &c.Cluster},
+		{"metal3machine", &c.Machine},
+		{"metal3machinetemplate", &c.MachineTemplate},
+		{"metal3datatemplate", &c.DataTemplate},
+		{"metal3data", &c.Data},
+		{"clustercache", &c.ClusterCache},
+	} {
+		fs.IntVar(f.value, f.kind+"-concurrency", 10, fmt.Sprintf("How many objects the controller %s works on at a time.", f.kind))
+	}
+}
+
+// Validate says what is wrong with the options, all of it.
+func (o Options) Validate() error {
+	c := o.Concurrency
+	_, denied := remote.ParseAddresses(o.IdentityDenied)
+	return errors.Join(o.Options.Validate(),
+		process.Check(denied == nil, "--identity-denied-addresses: %v", denied),
+		process.Check(o.Workload.QPS > 0 && o.Workload.Burst > 0, "--clustercache-client-qps and --clustercache-client-burst must be positive"),
+		process.Check(min(c.Cluster, c.Machine, c.MachineTemplate, c.DataTemplate, c.Data, c.ClusterCache) > 0, "every --*-concurrency must be at least 1"),
+	)
+}

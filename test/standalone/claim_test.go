@@ -1,0 +1,236 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package standalone
+
+import (
+	"context"
+	"testing"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/setup"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/host/life"
+)
+
+const newerURL = "https://images.example.com/debian-14.raw"
+
+const userData = `#cloud-config
+hostname: build-1
+runcmd:
+- echo hello from cloud-init
+`
+
+// team is a tenant without Cluster API, and the room that it may claim servers of.
+type team struct {
+	*room
+	tenant string
+}
+
+// newTeam starts a manager for a tenant that no policy admits yet.
+func newTeam(t *testing.T) *team {
+	t.Helper()
+	e := &team{room: newRoom(t)}
+	e.tenant = server.Namespace(t, "team", nil)
+	options := setup.NewOptions()
+	options.AddFlags(pflag.NewFlagSet("test", pflag.PanicOnError))
+	cacheOptions, err := setup.CacheOptions(options)
+	e.ok(err)
+	cacheOptions.DefaultNamespaces = map[string]cache.Config{e.tenant: {}, e.infra: {}}
+	server.StartManager(t, ctrl.Options{Cache: cacheOptions, Client: setup.ClientOptions()},
+		func(ctx context.Context, mgr ctrl.Manager) error {
+			return setup.AddControllers(ctx, mgr, options, prometheus.NewRegistry())
+		})
+	return e
+}
+
+func (e *team) admit() {
+	e.t.Helper()
+	e.ok(e.Create(e.t.Context(), &bmov1alpha1.HostDeployPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: e.infra, Name: "build-team"},
+		Spec:       bmov1alpha1.HostDeployPolicySpec{HostClaimNamespaces: &bmov1alpha1.HostClaimNamespaces{Names: []string{e.tenant}}},
+	}))
+}
+
+func (e *team) claim(name string) *bmov1alpha1.HostClaim {
+	claim := &bmov1alpha1.HostClaim{}
+	e.ok(e.Get(e.t.Context(), client.ObjectKey{Namespace: e.tenant, Name: name}, claim))
+	return claim
+}
+
+// expectClaim waits until a condition of a claim is True, and returns the claim.
+func (e *team) expectClaim(name, condition string) *bmov1alpha1.HostClaim {
+	e.t.Helper()
+	var claim *bmov1alpha1.HostClaim
+	e.g.Eventually(func() bool {
+		claim = e.claim(name)
+		return meta.IsStatusConditionTrue(claim.Status.Conditions, condition)
+	}).Should(gomega.BeTrue(), "condition %s", condition)
+	return claim
+}
+
+// says waits until a condition of a claim says something.
+func (e *team) says(name, condition, text string) {
+	e.t.Helper()
+	e.g.Eventually(func() string {
+		if c := meta.FindStatusCondition(e.claim(name).Status.Conditions, condition); c != nil {
+			return c.Message
+		}
+		return ""
+	}).Should(gomega.ContainSubstring(text))
+}
+
+// TestClaimByHand is the story of docs/claims-by-hand.md.
+func TestClaimByHand(t *testing.T) {
+	e := newTeam(t)
+	e.register("server-1", func(h *bmov1alpha1.BareMetalHost) { h.Labels = map[string]string{"rack": "a1"} })
+	e.expect("server-1", bmov1alpha1.StateAvailable, false)
+
+	// A claim without a policy waits and says for what; with one it is bound.
+	e.ok(e.Create(t.Context(), &bmov1alpha1.HostClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: e.tenant, Name: "build-1"},
+		Spec: bmov1alpha1.HostClaimSpec{
+			PoweredOn: true, HostSelector: bmov1alpha1.HostSelector{MatchLabels: map[string]string{"rack": "a1"}},
+		},
+	}))
+	e.says("build-1", bmov1alpha1.AssociatedCondition, "no other namespace admits namespace "+e.tenant)
+	e.admit()
+	bound := e.expectClaim("build-1", bmov1alpha1.AssociatedCondition)
+	e.g.Expect(bound.Status.BareMetalHost).To(gomega.Equal(&bmov1alpha1.ObjectReference{Namespace: e.infra, Name: "server-1"}))
+
+	// The hardware facts are the tenant's to read, the BMC is not among them.
+	facts := &bmov1alpha1.HardwareData{}
+	e.g.Eventually(func() error {
+		return e.Get(t.Context(), client.ObjectKey{Namespace: e.tenant, Name: "build-1-hostclaim"}, facts)
+	}).Should(gomega.Succeed())
+	e.g.Expect(facts.Spec.HardwareDetails).To(gomega.Equal(e.host("server-1").Status.HardwareDetails))
+
+	// User data and image, in this order or the other.
+	e.secret(e.tenant, "build-1-user-data", "userData", userData)
+	change(e.room, e.claim("build-1"), func(c *bmov1alpha1.HostClaim) {
+		c.Spec.Image = &bmov1alpha1.Image{URL: imageURL, Checksum: "abc123"}
+		c.Spec.UserData = &corev1.SecretReference{Name: "build-1-user-data"}
+	})
+	e.expectClaim("build-1", bmov1alpha1.ReadyCondition)
+	e.expect("server-1", bmov1alpha1.StateProvisioned, true)
+	e.g.Expect(e.server("server-1").Disk.Image).To(gomega.Equal(imageURL))
+	e.g.Expect(e.server("server-1").Disk.Drive.UserData).To(gomega.Equal(userData))
+
+	// Off and on again.
+	e.power("build-1", false)
+	e.expect("server-1", bmov1alpha1.StateProvisioned, false)
+	e.power("build-1", true)
+	e.expect("server-1", bmov1alpha1.StateProvisioned, true)
+	e.g.Expect(e.server("server-1").Boots).To(gomega.Equal(2))
+
+	e.rebootOnce("build-1", "server-1")
+	e.writeAnew("build-1", "server-1")
+
+	// Given back, the server is wiped and free, and nothing is left of the tenant.
+	wipes := e.server("server-1").Disk.Wipes
+	e.ok(e.Delete(t.Context(), e.claim("build-1")))
+	e.expectGone("build-1")
+	free := e.host("server-1")
+	e.g.Expect(free.Spec.ConsumerRef).To(gomega.BeNil())
+	e.g.Expect(free.Spec.Image).To(gomega.BeNil())
+	e.g.Expect(free.Status.Provisioning.State).To(gomega.Equal(bmov1alpha1.StateAvailable))
+	e.g.Expect(e.server("server-1").Disk).To(gomega.Equal(life.Disk{Wipes: wipes + 1}))
+	left := &corev1.SecretList{}
+	e.ok(e.List(t.Context(), left, client.InNamespace(e.infra)))
+	e.g.Expect(left.Items).To(gomega.BeEmpty())
+}
+
+// rebootOnce asks for a reboot, which must happen once, however often anybody looks.
+func (e *team) rebootOnce(name, host string) {
+	e.t.Helper()
+	boots := func() int { return e.server(host).Boots }
+	before := boots()
+	change(e.room, e.claim(name), func(c *bmov1alpha1.HostClaim) {
+		metav1.SetMetaDataAnnotation(&c.ObjectMeta, bmov1alpha1.RebootAnnotationPrefix, "")
+	})
+	e.g.Eventually(boots).Should(gomega.Equal(before + 1))
+	e.g.Eventually(func() map[string]string { return e.claim(name).Annotations }).ShouldNot(gomega.Or(
+		gomega.HaveKey(bmov1alpha1.RebootAnnotationPrefix), gomega.HaveKey(infrav1.RebootRequestAnnotation)))
+	e.g.Consistently(boots).Should(gomega.Equal(before + 1))
+	e.expect(host, bmov1alpha1.StateProvisioned, true)
+}
+
+// writeAnew asks for another image, which must come onto disks that were cleaned,
+// with the same user data.
+func (e *team) writeAnew(name, host string) {
+	e.t.Helper()
+	want := e.server(host).Disk
+	want.Image = newerURL
+	want.Wipes++
+	change(e.room, e.claim(name), func(c *bmov1alpha1.HostClaim) {
+		metav1.SetMetaDataAnnotation(&c.ObjectMeta, infrav1.RebuildAnnotation, "2026-01-31")
+		c.Spec.Image = &bmov1alpha1.Image{URL: newerURL, Checksum: "def456"}
+	})
+	e.g.Eventually(func() life.Disk { return e.server(host).Disk }).Should(gomega.Equal(want))
+	e.expectClaim(name, bmov1alpha1.ReadyCondition)
+}
+
+// power asks for a server to be on or off, and waits until the claim says so.
+func (e *team) power(name string, on bool) {
+	e.t.Helper()
+	change(e.room, e.claim(name), func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = on })
+	e.g.Eventually(func() bool { return e.claim(name).Status.PoweredOn }).Should(gomega.Equal(on))
+}
+
+func (e *team) expectGone(name string) {
+	e.t.Helper()
+	e.g.Eventually(func() bool {
+		return apierrors.IsNotFound(e.Get(e.t.Context(), client.ObjectKey{Namespace: e.tenant, Name: name}, &bmov1alpha1.HostClaim{}))
+	}).Should(gomega.BeTrue())
+}
+
+// TestServerThatCannotBeWipedStaysWithItsClaim lets the wipe of a server fail until
+// somebody has seen to it.
+func TestServerThatCannotBeWipedStaysWithItsClaim(t *testing.T) {
+	e := newTeam(t)
+	e.admit()
+	e.register("server-1", annotate(life.FailAnnotation, "deprovisioning"))
+	e.secret(e.tenant, "user-data", "userData", userData)
+	e.ok(e.Create(t.Context(), &bmov1alpha1.HostClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: e.tenant, Name: "build-1"},
+		Spec: bmov1alpha1.HostClaimSpec{
+			PoweredOn: true, Image: &bmov1alpha1.Image{URL: imageURL, Checksum: "abc123"},
+			UserData: &corev1.SecretReference{Name: "user-data"},
+		},
+	}))
+	e.expectClaim("build-1", bmov1alpha1.ReadyCondition)
+	e.ok(e.Delete(t.Context(), e.claim("build-1")))
+	e.g.Eventually(func() bmov1alpha1.ErrorType { return e.host("server-1").Status.ErrorType }).
+		Should(gomega.Equal(bmov1alpha1.ProvisioningError))
+	e.g.Consistently(func() *corev1.ObjectReference { return e.host("server-1").Spec.ConsumerRef }).ShouldNot(gomega.BeNil())
+	for _, c := range e.claim("build-1").Status.Conditions {
+		e.g.Expect(c.Message).NotTo(gomega.ContainSubstring("192.0.2.7"), "the tenant is told the address of the BMC")
+	}
+	e.edit("server-1", remove(life.FailAnnotation))
+	e.expectGone("build-1")
+	e.g.Expect(e.server("server-1").Disk.Empty()).To(gomega.BeTrue())
+}

@@ -1,0 +1,145 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package standalone
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/host"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/host/life"
+)
+
+const (
+	// patience is how long a story waits; each step takes milliseconds.
+	patience = 20 * time.Second
+
+	imageURL = "https://images.example.com/debian-13.raw"
+)
+
+var server harness.Server
+
+func TestMain(m *testing.M) {
+	gomega.SetDefaultEventuallyTimeout(patience)
+	gomega.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
+	gomega.SetDefaultConsistentlyDuration(500 * time.Millisecond)
+	ctrl.SetLogger(klog.Background())
+	os.Exit(server.Run(m))
+}
+
+// room is a namespace with servers, played by a simulator that sees only these.
+type room struct {
+	client.Client
+	t         *testing.T
+	g         *gomega.WithT
+	infra     string
+	simulator *host.Simulator
+}
+
+func newRoom(t *testing.T) *room {
+	t.Helper()
+	t.Parallel()
+	r := &room{Client: server.Client, t: t, g: gomega.NewWithT(t), infra: server.Namespace(t, "infra", nil)}
+	delays, err := life.ParseDelays("all=10ms,soft-off=50ms,retry=200ms")
+	r.ok(err)
+	r.simulator = host.New(delays)
+	server.StartManager(t, ctrl.Options{Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{r.infra: {}}}},
+		func(_ context.Context, mgr ctrl.Manager) error { return r.simulator.SetupWithManager(mgr) })
+	return r
+}
+
+func (r *room) ok(err error) {
+	r.t.Helper()
+	r.g.Expect(err).NotTo(gomega.HaveOccurred())
+}
+
+// register brings a server under management.
+func (r *room) register(name string, changes ...func(*bmov1alpha1.BareMetalHost)) {
+	r.t.Helper()
+	h := &bmov1alpha1.BareMetalHost{
+		ObjectMeta: metav1.ObjectMeta{Namespace: r.infra, Name: name},
+		Spec: bmov1alpha1.BareMetalHostSpec{
+			BMC:                   bmov1alpha1.BMCDetails{Address: "redfish-virtualmedia://192.0.2.7/redfish/v1/Systems/1", CredentialsName: name + "-bmc"},
+			BootMACAddress:        "02:00:00:00:00:01",
+			AutomatedCleaningMode: bmov1alpha1.CleaningModeMetadata,
+		},
+	}
+	for _, change := range changes {
+		change(h)
+	}
+	r.ok(r.Create(r.t.Context(), h))
+}
+
+func (r *room) host(name string) *bmov1alpha1.BareMetalHost {
+	h := &bmov1alpha1.BareMetalHost{}
+	r.ok(r.Get(r.t.Context(), client.ObjectKey{Namespace: r.infra, Name: name}, h))
+	return h
+}
+
+// server is the machine behind a host.
+func (r *room) server(name string) life.Server {
+	s, found := r.simulator.Server(client.ObjectKey{Namespace: r.infra, Name: name})
+	r.g.Expect(found).To(gomega.BeTrue(), "the simulator has not seen host %s", name)
+	return s
+}
+
+// change patches an object after a function changed it.
+func change[T client.Object](r *room, object T, edit func(T)) {
+	r.t.Helper()
+	before, _ := object.DeepCopyObject().(client.Object)
+	edit(object)
+	r.ok(r.Patch(r.t.Context(), object, client.MergeFrom(before)))
+}
+
+func (r *room) edit(name string, edit func(*bmov1alpha1.BareMetalHost)) {
+	r.t.Helper()
+	change(r, r.host(name), edit)
+}
+
+// expect waits for a state and a power state of a host.
+func (r *room) expect(name string, state bmov1alpha1.ProvisioningState, poweredOn bool) *bmov1alpha1.BareMetalHost {
+	r.t.Helper()
+	type look struct {
+		State     bmov1alpha1.ProvisioningState
+		PoweredOn bool
+	}
+	var h *bmov1alpha1.BareMetalHost
+	r.g.Eventually(func() look {
+		h = r.host(name)
+		return look{h.Status.Provisioning.State, h.Status.PoweredOn}
+	}).Should(gomega.Equal(look{state, poweredOn}))
+	return h
+}
+
+func (r *room) secret(namespace, name, key, value string) {
+	r.t.Helper()
+	r.ok(r.Create(r.t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string][]byte{key: []byte(value)},
+	}))
+}

@@ -1,0 +1,156 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package endpoint
+
+import (
+	"crypto/tls"
+	"fmt"
+	"io"
+	stdlog "log"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/kubeadm"
+)
+
+// headerTimeout is how long a client may take to say what it wants.
+const headerTimeout = 10 * time.Second
+
+// Config is what a server is made of.
+type Config struct {
+	// Address is the host:port to listen on.
+	Address string
+	PKI     kubeadm.PKI
+	// Names are further names of the API server's certificate.
+	Names []string
+	// Version is what the API server calls itself.
+	Version string
+	// API and Etcd answer the requests that are let through.
+	API  http.Handler
+	Etcd http.Handler
+}
+
+// Server is the endpoint of one cluster. The API server and all etcd members
+// share it: clients reach a member through a forwarded port and name its pod as
+// TLS server name. That name selects certificate and client authority.
+type Server struct {
+	config  Config
+	api     *tls.Certificate
+	handler http.Handler
+
+	mu       sync.RWMutex
+	members  map[string]*tls.Certificate
+	running  *http.Server
+	listener net.Listener
+}
+
+// New makes a server that does not listen yet.
+func New(config Config) (*Server, error) {
+	host, _, err := net.SplitHostPort(config.Address)
+	if err != nil {
+		return nil, fmt.Errorf("control plane endpoint %q is not host:port", config.Address)
+	}
+	s := &Server{config: config, members: map[string]*tls.Certificate{}}
+	if s.api, err = issue(config.PKI.Cluster, "kube-apiserver", append(config.Names, host)...); err != nil {
+		return nil, err
+	}
+	s.handler = s.route()
+	return s, nil
+}
+
+// Listen opens the endpoint unless it is open.
+func (s *Server) Listen() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running != nil {
+		return nil
+	}
+	var err error
+	if s.listener, err = net.Listen("tcp", s.config.Address); err != nil {
+		return fmt.Errorf("control plane endpoint: %w", err)
+	}
+	s.running = &http.Server{
+		Handler:   s.handler,
+		TLSConfig: &tls.Config{GetConfigForClient: s.configFor, MinVersion: tls.VersionTLS12},
+		// Clients that give up a handshake are no news.
+		ErrorLog:          stdlog.New(io.Discard, "", 0),
+		ReadHeaderTimeout: headerTimeout,
+	}
+	go func(running *http.Server, listener net.Listener) {
+		// Serve ends with an error in any case, and only when it is closed.
+		_ = running.ServeTLS(listener, "", "")
+	}(s.running, s.listener)
+	return nil
+}
+
+// Close drops the endpoint and every connection to it.
+func (s *Server) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running != nil {
+		// A server that has not begun to serve does not know its listener yet.
+		_ = s.listener.Close()
+		_ = s.running.Close()
+		s.running = nil
+	}
+}
+
+// AddMember makes the etcd member of a pod answer.
+func (s *Server) AddMember(pod string) error {
+	certificate, err := issue(s.config.PKI.Etcd, pod, pod)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.members[pod] = certificate
+	return nil
+}
+
+// RemoveMember silences the etcd member of a pod.
+func (s *Server) RemoveMember(pod string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.members, pod)
+}
+
+func (s *Server) member(name string) (*tls.Certificate, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	certificate, ok := s.members[name]
+	return certificate, ok
+}
+
+// configFor makes etcd members demand a client certificate of their authority.
+// The API server checks one if it is shown; see route for who must.
+func (s *Server) configFor(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+	config := &tls.Config{
+		Certificates: []tls.Certificate{*s.api},
+		ClientCAs:    pool(s.config.PKI.Cluster),
+		ClientAuth:   tls.VerifyClientCertIfGiven,
+		NextProtos:   []string{"h2", "http/1.1"},
+		MinVersion:   tls.VersionTLS12,
+	}
+	if certificate, ok := s.member(hello.ServerName); ok {
+		config.Certificates = []tls.Certificate{*certificate}
+		config.ClientCAs = pool(s.config.PKI.Etcd)
+		config.ClientAuth = tls.RequireAndVerifyClientCert
+	}
+	return config, nil
+}

@@ -1,0 +1,163 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package guest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/configdrive"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/drive"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/workload"
+)
+
+// joinTimeout is how long kubeadm join looks for its cluster before it gives up.
+const joinTimeout = 5 * time.Minute
+
+// Reconciler plays one machine per BareMetalHost.
+type Reconciler struct {
+	// Hosts may read from a cache, Secrets must not: a drive is read once.
+	Hosts    client.Reader
+	Secrets  client.Reader
+	Clusters *workload.Clusters
+	Clock    clock.PassiveClock
+	// Started is when this process began; hosts that were provisioned before are
+	// in their clusters already.
+	Started time.Time
+
+	book book
+}
+
+// Reconcile takes the machine of one host as far as it gets.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	host := &bmov1alpha1.BareMetalHost{}
+	err := r.Hosts.Get(ctx, req.NamespacedName, host)
+	if client.IgnoreNotFound(err) != nil {
+		return ctrl.Result{}, err
+	}
+	o := observe(host)
+	for {
+		m := r.book.load(req.NamespacedName)
+		todo := next(o, m.deployment, m.phase)
+		if todo == nothing {
+			return ctrl.Result{}, nil
+		}
+		wait, err := r.do(ctx, todo, host, &m)
+		if err != nil {
+			return ctrl.Result{}, err
+		}
+		r.book.store(req.NamespacedName, m)
+		if wait {
+			return r.untilDeadline(m), nil
+		}
+	}
+}
+
+// do takes one step and writes its outcome into the machine. The first result
+// says that the step has to be tried again later.
+func (r *Reconciler) do(ctx context.Context, todo step, host *bmov1alpha1.BareMetalHost, m *machine) (bool, error) {
+	switch todo {
+	case install:
+		return false, r.install(ctx, host, m)
+	case boot:
+		return r.boot(ctx, host, m)
+	case powerOn:
+		return r.settle(ctx, host, m, r.Clusters.PowerOn(ctx, m.Machine))
+	case powerOff:
+		log.FromContext(ctx).Info("Machine is off", "node", m.Node.Name)
+		m.phase = off
+		return false, r.Clusters.PowerOff(ctx, m.Machine)
+	default:
+		if m.phase != dead {
+			log.FromContext(ctx).Info("Machine is wiped", "node", m.Node.Name)
+		}
+		err := r.Clusters.Wipe(ctx, m.Machine)
+		*m = machine{}
+		return false, err
+	}
+}
+
+// install reads the config drive, once per deployment.
+func (r *Reconciler) install(ctx context.Context, host *bmov1alpha1.BareMetalHost, m *machine) error {
+	m.deployment = observe(host).deployment
+	parts, err := drive.Read(ctx, r.Secrets, host)
+	if err == nil {
+		m.Machine, err = newMachine(host, parts)
+	}
+	var unusable *configdrive.Error
+	if errors.As(err, &unusable) {
+		m.phase = dead
+		report(ctx, unusable)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	m.phase = installed
+	m.Key = types.NamespacedName{Namespace: host.Namespace, Name: host.Name}.String() + " " + m.deployment
+	m.Restored = provisionedBefore(host, r.Started)
+	return nil
+}
+
+// boot lets the machine found or join its cluster for the first time.
+func (r *Reconciler) boot(ctx context.Context, host *bmov1alpha1.BareMetalHost, m *machine) (bool, error) {
+	if m.deadline.IsZero() {
+		m.deadline = r.Clock.Now().Add(joinTimeout)
+	}
+	return r.settle(ctx, host, m, r.Clusters.Boot(ctx, m.Machine))
+}
+
+// settle files what came of an attempt to bring the machine into its cluster.
+func (r *Reconciler) settle(ctx context.Context, host *bmov1alpha1.BareMetalHost, m *machine, err error) (bool, error) {
+	switch {
+	case err == nil:
+		log.FromContext(ctx).Info("Machine is in its cluster", "node", m.Node.Name, "role", m.Plan.Role,
+			"endpoint", m.Plan.Endpoint, "providerID", m.Plan.Registration.ProviderID())
+		m.phase = running
+		return false, nil
+	case workload.IsNotYet(err) && (m.Restored || r.Clock.Now().Before(m.deadline)):
+		log.FromContext(ctx).Info("Machine cannot join yet", "node", m.Node.Name, "reason", err.Error())
+		return true, nil
+	default:
+		m.phase = dead
+		source := configdrive.SourcesOf(host).UserData
+		report(ctx, &configdrive.Error{Secret: source.Secret, Key: source.Key, Err: err})
+		return false, nil
+	}
+}
+
+// untilDeadline comes back when a machine that waits will have to give up.
+func (r *Reconciler) untilDeadline(m machine) ctrl.Result {
+	if m.Restored {
+		return ctrl.Result{}
+	}
+	return ctrl.Result{RequeueAfter: m.deadline.Sub(r.Clock.Now()) + time.Second}
+}
+
+// report says why a machine does not run. The host is in the logger.
+func report(ctx context.Context, unusable *configdrive.Error) {
+	log.FromContext(ctx).Error(unusable.Err, "Machine does not boot; it stays dead until its host is provisioned anew",
+		"secret", unusable.Secret, "key", unusable.Key)
+}

@@ -1,0 +1,106 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/configdrive"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/drive"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/host/life"
+)
+
+// Reconcile takes one step with one host. When the host has changed meanwhile, the
+// step is taken back, and the newer version is on its way.
+func (s *Simulator) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	host := &bmov1alpha1.BareMetalHost{}
+	if err := s.hosts.Get(ctx, req.NamespacedName, host); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	before, err := s.observe(ctx, host.DeepCopy())
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	step := life.Next(before)
+	// First the server, then what is said of it: whoever reads that a host is
+	// provisioned finds its disks written.
+	s.book.store(req.NamespacedName, step.Server)
+	if err := s.carryOut(ctx, host, step); err != nil {
+		s.book.store(req.NamespacedName, before.Server)
+		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+			return ctrl.Result{}, nil
+		}
+		return ctrl.Result{}, err
+	}
+	report(ctx, before, step)
+	if step.Wake.IsZero() {
+		return ctrl.Result{}, nil
+	}
+	return ctrl.Result{RequeueAfter: max(step.Wake.Sub(s.clock.Now()), 1)}, nil
+}
+
+// observe gathers what the next step depends on.
+func (s *Simulator) observe(ctx context.Context, host *bmov1alpha1.BareMetalHost) (life.Observed, error) {
+	o := life.Observed{Host: host, Server: s.book.of(host), Now: s.clock.Now(), Delays: s.delays}
+	if life.WantsDrive(o) {
+		contents, err := drive.Read(ctx, s.live, host)
+		var unusable *configdrive.Error
+		switch {
+		case errors.As(err, &unusable):
+			o.DriveProblem = unusable.Error()
+		case err != nil:
+			return life.Observed{}, err
+		}
+		o.Drive = contents
+	}
+	if host.Status.Provisioning.State == bmov1alpha1.StatePreparing && host.Status.HardwareDetails == nil {
+		data := &bmov1alpha1.HardwareData{}
+		if err := s.live.Get(ctx, client.ObjectKeyFromObject(host), data); client.IgnoreNotFound(err) != nil {
+			return life.Observed{}, fmt.Errorf("read HardwareData: %w", err)
+		}
+		o.Known = data.Spec.HardwareDetails
+	}
+	return o, nil
+}
+
+// report logs what somebody in front of the rack would notice.
+func report(ctx context.Context, before life.Observed, step life.Step) {
+	logger, was, is := log.FromContext(ctx), before.Host.Status, step.Status
+	if was.Provisioning.State != is.Provisioning.State {
+		logger.Info("State", "from", was.Provisioning.State, "to", is.Provisioning.State)
+	}
+	if is.ErrorMessage != "" && is.ErrorMessage != was.ErrorMessage {
+		logger.Info("Error", "type", is.ErrorType, "message", is.ErrorMessage)
+	}
+	if before.Server.PoweredOn != step.Server.PoweredOn {
+		logger.Info("Power", "on", step.Server.PoweredOn)
+	}
+	if before.Server.Disk.Wipes != step.Server.Disk.Wipes {
+		logger.Info("Disks wiped", "held", before.Server.Disk.Image)
+	}
+	if before.Server.Boots != step.Server.Boots {
+		reportBoot(logger, before.Host, step.Server)
+	}
+}

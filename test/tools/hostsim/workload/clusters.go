@@ -1,0 +1,207 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package workload
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+	inmemoryruntime "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/runtime"
+	inmemoryapi "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/server/api"
+	inmemoryetcd "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/server/etcd"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/endpoint"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/kubeadm"
+)
+
+// Clusters holds every cluster that machines of this process form, by endpoint.
+type Clusters struct {
+	runtime inmemoryruntime.Manager
+	clock   clock.PassiveClock
+	log     logr.Logger
+	changed func()
+
+	mu         sync.Mutex
+	byEndpoint map[string]*cluster
+}
+
+// New makes an empty set of clusters. The changed function is called, never
+// while a method runs, when a machine that was told "not yet" may try again.
+func New(log logr.Logger, changed func()) (*Clusters, error) {
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	c := &Clusters{
+		runtime:    inmemoryruntime.NewManager(scheme),
+		clock:      clock.RealClock{},
+		log:        log,
+		changed:    changed,
+		byEndpoint: map[string]*cluster{},
+	}
+	return c, c.watch()
+}
+
+// Start runs until the context ends, then closes all endpoints.
+func (c *Clusters) Start(ctx context.Context) error {
+	if err := c.runtime.Start(ctx); err != nil && ctx.Err() == nil {
+		return err
+	}
+	<-ctx.Done()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, cl := range c.byEndpoint {
+		cl.server.Close()
+	}
+	return nil
+}
+
+// Boot lets a machine found or join its cluster. Booting a machine that is in
+// its cluster already does nothing.
+func (c *Clusters) Boot(ctx context.Context, m Machine) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cl, err := c.admit(ctx, m)
+	if err != nil {
+		return err
+	}
+	if err := cl.checkName(ctx, m); err != nil {
+		return err
+	}
+	return c.run(ctx, cl, m)
+}
+
+// admit finds the cluster of a machine and checks that the machine may be in it.
+func (c *Clusters) admit(ctx context.Context, m Machine) (*cluster, error) {
+	cl, found := c.byEndpoint[m.Plan.Endpoint]
+	founder := m.Plan.Role == kubeadm.Init || m.Restored && m.controlPlane()
+	switch {
+	case !found && founder:
+		return c.found(ctx, m)
+	case !found || !founder && !cl.serving():
+		return nil, notYetf("nothing answers at %s", m.Plan.Endpoint)
+	}
+	if err := cl.checkAuthorities(m); err != nil {
+		return nil, err
+	}
+	switch {
+	case m.Plan.Role == kubeadm.Init:
+		return cl, cl.writeConfiguration(ctx, m)
+	case m.Restored:
+		return cl, nil
+	default:
+		return cl, cl.checkToken(ctx, *m.Plan.Token, c.clock.Now())
+	}
+}
+
+// found starts a cluster without any Node. A cluster that a joined control
+// plane brings back is marked as rebuilt: its tokens are lost.
+func (c *Clusters) found(ctx context.Context, m Machine) (*cluster, error) {
+	name := m.Plan.Endpoint
+	c.runtime.AddResourceGroup(name)
+	cl := &cluster{
+		name:     name,
+		pki:      m.Plan.PKI,
+		client:   c.runtime.GetResourceGroup(name).GetClient(),
+		machines: map[string]*member{},
+		rebuilt:  m.Restored,
+	}
+	var err error
+	resolve := func(string) (string, error) { return name, nil }
+	if cl.server, err = endpoint.New(endpoint.Config{
+		Address: name, PKI: m.Plan.PKI, Names: m.Plan.Cluster.APIServer.CertSANs, Version: m.Node.KubeletVersion,
+		API:  inmemoryapi.NewAPIServerHandler(c.runtime, c.log, resolve),
+		Etcd: inmemoryetcd.NewEtcdServerHandler(c.runtime, c.log, resolve),
+	}); err != nil {
+		c.runtime.DeleteResourceGroup(name)
+		return nil, err
+	}
+	if err := errors.Join(cl.install(ctx, m), cl.writeConfiguration(ctx, m)); err != nil {
+		c.runtime.DeleteResourceGroup(name)
+		return nil, err
+	}
+	c.byEndpoint[name] = cl
+	c.log.Info("Cluster founded", "endpoint", name)
+	return cl, nil
+}
+
+// PowerOn starts a machine again that is in its cluster.
+func (c *Clusters) PowerOn(ctx context.Context, m Machine) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cl, found := c.byEndpoint[m.Plan.Endpoint]
+	if !found {
+		return notYetf("the cluster at %s is gone", m.Plan.Endpoint)
+	}
+	return c.run(ctx, cl, m)
+}
+
+// run makes the machine a working part of the cluster.
+func (c *Clusters) run(ctx context.Context, cl *cluster, m Machine) error {
+	if m.Node.KubeletVersion == "" {
+		var err error
+		if m.Node.KubeletVersion, err = cl.version(ctx); err != nil {
+			return err
+		}
+	}
+	served := cl.serving()
+	if err := cl.start(ctx, m, c.clock.Now()); err != nil {
+		return err
+	}
+	if !served && cl.serving() {
+		c.log.Info("API server listens", "endpoint", cl.name)
+		go c.changed()
+	}
+	return nil
+}
+
+// PowerOff stops a machine; its disk, and so its place in the cluster, stays.
+func (c *Clusters) PowerOff(ctx context.Context, m Machine) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cl, found := c.byEndpoint[m.Plan.Endpoint]
+	if !found {
+		return nil
+	}
+	return cl.stop(ctx, m.Key, c.clock.Now())
+}
+
+// Wipe stops a machine and forgets its disk. A cluster whose last control plane
+// is wiped is gone; otherwise the Node stays behind until somebody deletes it.
+func (c *Clusters) Wipe(ctx context.Context, m Machine) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cl, found := c.byEndpoint[m.Plan.Endpoint]
+	if !found {
+		return nil
+	}
+	if err := cl.stop(ctx, m.Key, c.clock.Now()); err != nil {
+		return err
+	}
+	delete(cl.machines, m.Key)
+	if cl.hasControlPlane() {
+		return nil
+	}
+	cl.server.Close()
+	delete(c.byEndpoint, cl.name)
+	c.runtime.DeleteResourceGroup(cl.name)
+	c.log.Info("Cluster is gone with its last control plane", "endpoint", cl.name)
+	return nil
+}
