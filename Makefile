@@ -39,6 +39,11 @@ IMAGE_PREFIX ?= localhost
 IMAGE_TAG ?= dev
 DOCKER ?= docker
 
+# Where release-manifests writes, and as which version; metadata.yaml knows its series.
+OUT ?= $(CURDIR)/out
+RELEASE ?= v1.14.99
+REPOSITORY = $(OUT)/infrastructure-metal3/$(RELEASE)
+
 .PHONY: help
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^## / {printf "\n%s\n", substr($$0, 4)} \
@@ -57,14 +62,19 @@ docker-build: ## Build the images of both managers
 	$(DOCKER) build --target manager -t $(IMAGE_PREFIX)/cluster-api-provider-metal3:$(IMAGE_TAG) .
 	$(DOCKER) build --target hostclaim-manager -t $(IMAGE_PREFIX)/hostclaim-manager:$(IMAGE_TAG) .
 
+# The layout of a repository of clusterctl: <OUT>/infrastructure-metal3/<version>. The
+# components of the hostclaim manager lie beside those of the provider, for kubectl.
 .PHONY: release-manifests
-release-manifests: bin/tools/kustomize ## Write what a release consists of into out/
-	mkdir -p out
-	bin/tools/kustomize build config/default >out/infrastructure-components.yaml
-	bin/tools/kustomize build config/hardened >out/infrastructure-components-hardened.yaml
-	bin/tools/kustomize build config/hostclaim/default >out/hostclaim-components.yaml
-	bin/tools/kustomize build config/hostclaim-hardened >out/hostclaim-components-hardened.yaml
-	cp metadata.yaml templates/*.yaml out/
+release-manifests: bin/tools/kustomize ## Write what a release consists of into OUT: a repository for clusterctl
+	rm -rf $(REPOSITORY)
+	mkdir -p $(REPOSITORY)
+	bin/tools/kustomize build config/default >$(REPOSITORY)/infrastructure-components.yaml
+	bin/tools/kustomize build config/hardened >$(REPOSITORY)/infrastructure-components-hardened.yaml
+	bin/tools/kustomize build config/hostclaim/default >$(REPOSITORY)/hostclaim-components.yaml
+	bin/tools/kustomize build config/hostclaim-hardened >$(REPOSITORY)/hostclaim-components-hardened.yaml
+	cp metadata.yaml templates/*.yaml $(REPOSITORY)/
+	printf '%s\n' 'providers:' '- name: metal3' '  type: InfrastructureProvider' \
+		"  url: file://$(REPOSITORY)/infrastructure-components.yaml" >$(OUT)/clusterctl.yaml
 
 .PHONY: clean
 clean: ## Remove what was built; the components of the dev cluster and the tools stay

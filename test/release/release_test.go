@@ -1,0 +1,159 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+	http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+package release
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/console"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manifests"
+)
+
+// version is another one than the default, of the series that metadata.yaml names.
+const version = "v1.14.7"
+
+// release is a folder that make has written and the program that reads it.
+type release struct {
+	repo       components.Repo
+	out        string
+	clusterctl string
+}
+
+func newRelease(t *testing.T) *release {
+	t.Helper()
+	repo, err := components.FindRepo(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := repo.Build(t.Context(), console.New(t.Output()), components.Clusterctl); err != nil {
+		t.Fatal(err)
+	}
+	found, err := components.Lookup(components.Clusterctl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &release{repo: repo, out: t.TempDir()}
+	if r.clusterctl, err = repo.Binary(found[0]); err != nil {
+		t.Fatal(err)
+	}
+	said, err := exec.CommandContext(t.Context(), "make", "-C", repo.Root, "release-manifests", "OUT="+r.out, "RELEASE="+version).CombinedOutput()
+	if err != nil {
+		t.Fatalf("make release-manifests: %v\n%s", err, said)
+	}
+	return r
+}
+
+// run calls clusterctl with the configuration that make has written. It has no
+// kubeconfig and does not look at what the user of this machine has configured.
+func (r *release) run(t *testing.T, args ...string) []byte {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), r.clusterctl, append(args, "--config", filepath.Join(r.out, "clusterctl.yaml"))...)
+	home := t.TempDir()
+	cmd.Env = []string{
+		"HOME=" + home, "XDG_CONFIG_HOME=" + home, "CLUSTERCTL_DISABLE_VERSIONCHECK=true",
+		"CLUSTER_APIENDPOINT_HOST=192.0.2.100", "IMAGE_URL=http://images.example.com/node.qcow2", "IMAGE_CHECKSUM=0123",
+		"IPPOOL_START=192.0.2.101", "IPPOOL_END=192.0.2.150", "IPPOOL_GATEWAY=192.0.2.1", "DNS_SERVER=192.0.2.1",
+	}
+	var complaints bytes.Buffer
+	cmd.Stderr = &complaints
+	written, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("clusterctl %v: %v\n%s", args, err, complaints.String())
+	}
+	return written
+}
+
+// kinds lists the kinds in a file of objects, each once, in alphabetical order.
+func kinds(t *testing.T, text []byte) []string {
+	t.Helper()
+	objects, err := manifests.Process(text, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, object := range objects {
+		found = append(found, object.GetKind())
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+func TestClusterctlReadsTheRelease(t *testing.T) {
+	r := newRelease(t)
+
+	t.Run("it finds the provider", func(t *testing.T) {
+		objects, err := manifests.Process(r.run(t, "generate", "provider", "--infrastructure", "metal3"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		deployment := slices.IndexFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "Deployment" })
+		if deployment < 0 || objects[deployment].GetName() != "capm3-controller-manager" || objects[deployment].GetNamespace() != "capm3-system" {
+			t.Errorf("the provider has no Deployment of ours: %d objects", len(objects))
+		}
+	})
+
+	cluster := []string{
+		"Cluster", "IPPool", "KubeadmConfigTemplate", "KubeadmControlPlane", "MachineDeployment",
+		"Metal3Cluster", "Metal3DataTemplate", "Metal3MachineTemplate",
+	}
+	topology := []string{
+		"Cluster", "ClusterClass", "IPPool", "KubeadmConfigTemplate", "KubeadmControlPlaneTemplate",
+		"Metal3ClusterTemplate", "Metal3DataTemplate", "Metal3MachineTemplate",
+	}
+	for flavor, want := range map[string][]string{"": cluster, "topology": topology} {
+		t.Run("it makes a cluster of flavor '"+flavor+"'", func(t *testing.T) {
+			got := kinds(t, r.run(t, "generate", "cluster", "demo", "--infrastructure", "metal3:"+version, "--flavor", flavor,
+				"--target-namespace", "tenant-a", "--kubernetes-version", "v1.36.1"))
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("kinds (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// kubectl installs the hostclaim manager, and either manager in its hardened form.
+func TestTheReleaseHasEveryForm(t *testing.T) {
+	r := newRelease(t)
+	for file, namespace := range map[string]string{
+		"infrastructure-components-hardened.yaml": "capm3-system",
+		"hostclaim-components.yaml":               "hostclaim-system",
+		"hostclaim-components-hardened.yaml":      "hostclaim-system",
+	} {
+		text, err := os.ReadFile(filepath.Join(r.out, "infrastructure-metal3", version, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects, err := manifests.Process(text, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		deploys := slices.ContainsFunc(objects, func(o *unstructured.Unstructured) bool {
+			return o.GetKind() == "Deployment" && o.GetNamespace() == namespace
+		})
+		if !deploys {
+			t.Errorf("%s has no Deployment in namespace %s", file, namespace)
+		}
+	}
+}
