@@ -126,6 +126,7 @@ func TestRoles(t *testing.T) {
 				on(infra, []string{"create", "delete"}, "metal3clusters", "metal3machinetemplates", "metal3datatemplates"),
 				on(core, []string{"create", "delete"}, "clusters", "machinedeployments"),
 				on("ipam.metal3.io", []string{"create"}, "ippools"),
+				on(core, read, "machinepools"),
 			),
 			refused: slices.Concat(
 				on(metal3, all, "baremetalhosts", "baremetalhosts/status", "hostdeploypolicies"),
@@ -134,6 +135,11 @@ func TestRoles(t *testing.T) {
 				on("", all, "namespaces"),
 				on("rbac.authorization.k8s.io", all, "rolebindings", "roles"),
 			),
+		},
+		"a tenant reads definitions for clusterctl and changes none": {
+			role:    "hostclaim/rbac/tenant_clusterctl_role.yaml",
+			granted: on("apiextensions.k8s.io", []string{"get"}, "customresourcedefinitions"),
+			refused: on("apiextensions.k8s.io", append([]string{"list", "watch"}, write...), "customresourcedefinitions"),
 		},
 		"an administrator of the infrastructure has hosts and policies, and no clusters": {
 			role:    admin,

@@ -17,8 +17,6 @@ limitations under the License.
 package e2e
 
 import (
-	"os"
-	"os/exec"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -32,7 +30,6 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/cluster"
-	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/console"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manager"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/stack"
@@ -110,18 +107,10 @@ func asInstalledByClusterctl(t *testing.T, s *stack.Stack) {
 	}
 }
 
-// clusterctl runs the program as the administrator of the former home. It must not
-// look at what the user of this machine has configured.
+// clusterctl runs the program as the administrator of the former home.
 func (f *far) clusterctl(t *testing.T, args ...string) {
 	t.Helper()
-	must(t, lab.Repo.Build(t.Context(), console.New(t.Output()), components.Clusterctl))
-	found, err := components.Lookup(components.Clusterctl)
-	must(t, err)
-	program, err := lab.Repo.Binary(found[0])
-	must(t, err)
-	cmd := exec.CommandContext(t.Context(), program, append(args, "--kubeconfig", cluster.AdminKubeconfig(f.home.Dir))...)
-	cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir(), "CLUSTERCTL_DISABLE_VERSIONCHECK=true")
-	said, err := cmd.CombinedOutput()
+	said, err := clusterctl(t, append(args, "--kubeconfig", cluster.AdminKubeconfig(f.home.Dir))...)
 	t.Logf("clusterctl: %s", said)
 	must(t, err)
 }

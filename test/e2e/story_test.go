@@ -62,6 +62,7 @@ func TestTenantsShareAPool(t *testing.T) {
 	t.Run("config drives hold what the template asks for", p.templatesAreRendered)
 	t.Run("only what a server needs lies next to it", p.copiesAreNarrow)
 	t.Run("tenant b sees nothing of others", p.tenantIsConfined)
+	t.Run("tenant b uses clusterctl", p.tenantUsesClusterctl)
 	t.Run("neither manager can do the work of the other", p.managersAreConfined)
 	founds(t.Run("a machine without a server says why", p.shortageIsExplained))
 	founds(t.Run("a freed server is wiped and goes to who waits", p.serverChangesHands))

@@ -16,7 +16,11 @@ limitations under the License.
 
 package rbac_test
 
-import "testing"
+import (
+	"testing"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+)
 
 func TestPeople(t *testing.T) {
 	notTheirs := in(tenantB, infra, capm3, hostclaim, elsewhere, everywhere)
@@ -138,5 +142,30 @@ func TestPeople(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) { checkRights(t, test.who, test.allowed, test.denied) })
+	}
+}
+
+// clusterctl reads the definitions of the kinds that a Cluster is made of, by name.
+func TestTenantsUseClusterctl(t *testing.T) {
+	const definitions = "customresourcedefinitions"
+	question := func(verb, name string) authorizationv1.ResourceAttributes {
+		return authorizationv1.ResourceAttributes{Verb: verb, Group: "apiextensions.k8s.io", Resource: definitions, Name: name}
+	}
+	for _, name := range []string{
+		"clusters.cluster.x-k8s.io", "kubeadmcontrolplanes.controlplane.cluster.x-k8s.io",
+		"metal3clusters.infrastructure.cluster.x-k8s.io", "metal3machines.infrastructure.cluster.x-k8s.io",
+	} {
+		if answer := asks(t, tenant, question("get", name)); !answer.Allowed {
+			t.Errorf("a tenant cannot get the definition %s: %s", name, answer.Reason)
+		}
+		if asks(t, tenant, question("patch", name)).Allowed {
+			t.Errorf("a tenant may change the definition %s", name)
+		}
+	}
+	if asks(t, tenant, question("list", "")).Allowed || asks(t, tenant, question("get", "")).Allowed {
+		t.Error("a tenant may read all definitions")
+	}
+	if asks(t, stranger, question("get", "clusters.cluster.x-k8s.io")).Allowed {
+		t.Error("a stranger may read a definition")
 	}
 }

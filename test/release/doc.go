@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 // Package release tests what `make release-manifests` writes, with the real clusterctl.
 // It has no code besides its tests and needs no cluster.
 package release

@@ -21,6 +21,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -33,7 +34,7 @@ import (
 // tenantAccount is the service account that a tenant works with.
 const tenantAccount = "tenant"
 
-// Tenant is a namespace, whoever works in it, and the credentials for that.
+// Tenant is a namespace and the credentials of the account that works in it.
 type Tenant struct {
 	Namespace string
 	// Kubeconfig is good for this namespace only.
@@ -52,6 +53,7 @@ func AddTenant(ctx context.Context, admin client.Client, c *cluster.Cluster, nam
 		bindAccount(namespace, "capm3-tenant-secrets", account("capm3-system", "capm3-manager")),
 		bindAccount(namespace, "hostclaim-source-secrets", hostClaimAccount()),
 		bindAccount(namespace, "hostclaim-tenant-role", account(namespace, tenantAccount)),
+		clusterctlUser(account(namespace, tenantAccount)),
 	} {
 		if err := create(ctx, admin, object); err != nil {
 			return nil, err
@@ -72,4 +74,14 @@ func AddTenant(ctx context.Context, admin client.Client, c *cluster.Cluster, nam
 		return nil, fmt.Errorf("connect as %s: %w", namespace, err)
 	}
 	return tenant, nil
+}
+
+// clusterctlUser lets an account read the definitions that clusterctl describe cluster
+// and clusterctl get kubeconfig ask for. They belong to no namespace.
+func clusterctlUser(subject rbacv1.Subject) *rbacv1.ClusterRoleBinding {
+	return &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "hostclaim-tenant-clusterctl-" + subject.Namespace},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "hostclaim-tenant-clusterctl-role"},
+		Subjects:   []rbacv1.Subject{subject},
+	}
 }
