@@ -132,9 +132,12 @@ type Metal3ClusterV1Beta1DeprecatedStatus struct {
 // +kubebuilder:resource:path=metal3clusters,scope=Namespaced,categories=cluster-api,shortName=m3c;m3cluster;m3clusters;metal3c;metal3cluster
 // +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.labels.cluster\\.x-k8s\\.io/cluster-name",description="Cluster that the object belongs to"
 // +kubebuilder:printcolumn:name="Endpoint",type="string",JSONPath=".spec.controlPlaneEndpoint.host",description="Host of the control plane endpoint"
+// +kubebuilder:printcolumn:name="Port",type="integer",JSONPath=".spec.controlPlaneEndpoint.port",description="Port of the control plane endpoint"
+// +kubebuilder:printcolumn:name="Infrastructure",type="string",JSONPath=".status.conditions[?(@.type==\"BaremetalInfrastructureReady\")].reason",description="Is the endpoint known, and if not, what is waited for"
 // +kubebuilder:printcolumn:name="Provisioned",type="boolean",JSONPath=".status.initialization.provisioned",description="Machines may be created"
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].status",description="Summary of the conditions"
-// +kubebuilder:printcolumn:name="Error",type="string",priority=1,JSONPath=".status.deprecated.v1beta1.failureReason",description="Error that needs a change by the user"
+// +kubebuilder:printcolumn:name="Identity",type="string",priority=1,JSONPath=".spec.identityRef.name",description="Secret with the kubeconfig for the cluster that holds the hosts"
+// +kubebuilder:printcolumn:name="Message",type="string",priority=1,JSONPath=".status.conditions[?(@.type==\"Ready\")].message",description="What it waits for, in words"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 
 // Metal3Cluster is the infrastructure of a Cluster whose machines are bare metal servers.

@@ -94,8 +94,12 @@ type Metal3DataStatus struct {
 // +kubebuilder:resource:path=metal3datas,scope=Namespaced,categories=cluster-api,shortName=m3d;m3data;m3datas;metal3d;metal3data
 // +kubebuilder:printcolumn:name="Template",type="string",JSONPath=".spec.template.name",description="Template that is rendered"
 // +kubebuilder:printcolumn:name="Index",type="integer",JSONPath=".spec.index",description="Index among the machines of the template"
+// +kubebuilder:printcolumn:name="Claim",type="string",JSONPath=".spec.claim.name",description="Metal3DataClaim that the data is for; it has the name of its machine"
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].status",description="Summary of the conditions"
-// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].reason",description="Reason of the summary"
+// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].reason",description="Why it is ready, or what it waits for"
+// +kubebuilder:printcolumn:name="Meta Data",type="string",priority=1,JSONPath=".spec.metaData.name",description="Secret with the rendered metadata"
+// +kubebuilder:printcolumn:name="Network Data",type="string",priority=1,JSONPath=".spec.networkData.name",description="Secret with the rendered network data"
+// +kubebuilder:printcolumn:name="Message",type="string",priority=1,JSONPath=".status.conditions[?(@.type==\"Ready\")].message",description="What it waits for, in words"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 // +kubebuilder:validation:XValidation:rule="has(self.spec) && has(self.spec.template) && has(self.spec.template.name)",message="spec.template.name is empty: set it to the name of the Metal3DataTemplate",reason=FieldValueRequired
 // +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.template) || !has(self.spec.template.name) || (self.metadata.name.startsWith(self.spec.template.name + '-') && self.metadata.name.substring(size(self.spec.template.name) + 1) == string(has(self.spec.index) ? self.spec.index : 0))",message="metadata.name does not match the spec: name the object <spec.template.name>-<spec.index>"

@@ -67,7 +67,8 @@ type Metal3DataClaimStatus struct {
 // +kubebuilder:printcolumn:name="Template",type="string",JSONPath=".spec.template.name",description="Template that data is wanted from"
 // +kubebuilder:printcolumn:name="Data",type="string",JSONPath=".status.renderedData.name",description="Metal3Data that answers the claim"
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].status",description="Summary of the conditions"
-// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].reason",description="Reason of the summary"
+// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].reason",description="Why it is ready, or what it waits for"
+// +kubebuilder:printcolumn:name="Message",type="string",priority=1,JSONPath=".status.conditions[?(@.type==\"Ready\")].message",description="What it waits for, in words"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 
 // Metal3DataClaim asks for data of one machine.

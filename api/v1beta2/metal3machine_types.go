@@ -233,12 +233,25 @@ type Metal3MachineStatus struct {
 	// +optional
 	Initialization Metal3MachineInitializationStatus `json:"initialization,omitempty,omitzero"`
 
-	// addresses are the IP addresses and names of the host.
+	// addresses are the IP addresses and names of the host. Its Hostname is the name of the Node
+	// once that is known.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	Addresses []clusterv1.MachineAddress `json:"addresses,omitempty"`
+
+	// hostClaim names the HostClaim of the machine. With identityRef its namespace is one of the
+	// cluster that holds the hosts.
+	// +optional
+	HostClaim *Metal3ObjectRef `json:"hostClaim,omitempty"`
+
+	// nodeName is the name of the Node of the machine; empty while no Node of the workload cluster
+	// is known to be that of the machine.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	NodeName string `json:"nodeName,omitempty"`
 
 	// failureDomain is the failure domain that the bound host belongs to.
 	// +optional
@@ -309,12 +322,15 @@ type Metal3MachineV1Beta1DeprecatedStatus struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=metal3machines,scope=Namespaced,categories=cluster-api,shortName=m3m;m3machine;m3machines;metal3m;metal3machine
 // +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.labels.cluster\\.x-k8s\\.io/cluster-name",description="Cluster that the object belongs to"
-// +kubebuilder:printcolumn:name="Host",type="string",JSONPath=".status.conditions[?(@.type==\"AssociateBareMetalHost\")].reason",description="Has a host been bound, and if not, why"
-// +kubebuilder:printcolumn:name="HostClaim",type="string",JSONPath=".status.conditions[?(@.type==\"HostClaimReady\")].reason",description="How far the work on the host has come"
-// +kubebuilder:printcolumn:name="Provisioned",type="boolean",JSONPath=".status.initialization.provisioned",description="The host runs the image"
+// +kubebuilder:printcolumn:name="Host",type="string",JSONPath=".metadata.annotations.metal3\\.io/BareMetalHost",description="Namespace and name of the bound host"
+// +kubebuilder:printcolumn:name="Claim",type="string",JSONPath=".status.hostClaim.name",description="HostClaim of the machine"
+// +kubebuilder:printcolumn:name="Node",type="string",JSONPath=".status.nodeName",description="Node of the machine in the workload cluster"
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].status",description="Summary of the conditions"
-// +kubebuilder:printcolumn:name="ProviderID",type="string",JSONPath=".spec.providerID",description="Provider ID of machine and Node"
+// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].reason",description="Why it is ready, or what it waits for"
+// +kubebuilder:printcolumn:name="Provisioned",type="boolean",priority=1,JSONPath=".status.initialization.provisioned",description="The host runs the image"
 // +kubebuilder:printcolumn:name="Failure Domain",type="string",priority=1,JSONPath=".status.failureDomain",description="Failure domain of the bound host"
+// +kubebuilder:printcolumn:name="ProviderID",type="string",priority=1,JSONPath=".spec.providerID",description="Provider ID of machine and Node"
+// +kubebuilder:printcolumn:name="Message",type="string",priority=1,JSONPath=".status.conditions[?(@.type==\"Ready\")].message",description="What it waits for, in words"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 
 // Metal3Machine is the infrastructure of a Machine: one bare metal server.

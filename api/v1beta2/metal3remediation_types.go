@@ -94,11 +94,15 @@ type Metal3RemediationStatus struct {
 // +kubebuilder:storageversion
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=metal3remediations,scope=Namespaced,categories=cluster-api,shortName=m3r;m3remediation
-// +kubebuilder:printcolumn:name="Retry limit",type="integer",JSONPath=".spec.strategy.retryLimit",description="How many times the treatment is repeated at most"
-// +kubebuilder:printcolumn:name="Retry count",type="integer",JSONPath=".status.retryCount",description="How many times the treatment has been repeated"
-// +kubebuilder:printcolumn:name="Last Remediated",type="string",JSONPath=".status.lastRemediated",description="When the last treatment began"
 // +kubebuilder:printcolumn:name="Strategy",type="string",JSONPath=".spec.strategy.type",description="Kind of treatment"
 // +kubebuilder:printcolumn:name="Phase",type="string",JSONPath=".status.phase",description="How far the remediation has come"
+// +kubebuilder:printcolumn:name="Retry limit",type="integer",JSONPath=".spec.strategy.retryLimit",description="How many times the treatment is repeated at most"
+// +kubebuilder:printcolumn:name="Retry count",type="integer",JSONPath=".status.retryCount",description="How many times the treatment has been repeated"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].status",description="Summary of the conditions"
+// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].reason",description="Why it is ready, or what it waits for"
+// +kubebuilder:printcolumn:name="Last Remediated",type="string",priority=1,JSONPath=".status.lastRemediated",description="When the last treatment began"
+// +kubebuilder:printcolumn:name="Message",type="string",priority=1,JSONPath=".status.conditions[?(@.type==\"Ready\")].message",description="What it waits for, in words"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 
 // Metal3Remediation is the treatment of one unhealthy machine. Machine health checks make it.
 type Metal3Remediation struct {

@@ -1234,6 +1234,11 @@ func (in *Metal3MachineStatus) DeepCopyInto(out *Metal3MachineStatus) {
 		*out = make([]corev1beta2.MachineAddress, len(*in))
 		copy(*out, *in)
 	}
+	if in.HostClaim != nil {
+		in, out := &in.HostClaim, &out.HostClaim
+		*out = new(Metal3ObjectRef)
+		**out = **in
+	}
 	if in.UserData != nil {
 		in, out := &in.UserData, &out.UserData
 		*out = new(corev1.SecretReference)
