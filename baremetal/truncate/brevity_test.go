@@ -22,6 +22,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -112,6 +113,18 @@ func TestWarnings(t *testing.T) {
 	want := append(slices.Repeat([]string{"a"}, 20), "further warnings are left out")
 	if diff := cmp.Diff(want, Warnings(slices.Values(many))); diff != "" {
 		t.Errorf("many (-want +got):\n%s", diff)
+	}
+}
+
+func TestCut(t *testing.T) {
+	if got := Cut("short", 1024); got != "short" {
+		t.Errorf("cut to %q", got)
+	}
+	if got := Cut(strings.Repeat("é", 512)+"é", 1024); got != strings.Repeat("é", 512) {
+		t.Errorf("cut to %d bytes", len(got))
+	}
+	if got := Cut("x"+strings.Repeat("é", 600), 1024); len(got) != 1023 || !utf8.ValidString(got) {
+		t.Errorf("cut to %d bytes, valid text %t", len(got), utf8.ValidString(got))
 	}
 }
 

@@ -20,12 +20,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
 )
 
 // Policy refuses HostDeployPolicies that cannot be used.
@@ -77,9 +79,13 @@ func validate(p *bmov1alpha1.HostDeployPolicy) error {
 var errEmptyNames = errors.New("spec.hostClaimNamespaces.names is an empty list, which clients leave out when they write " +
 	"the policy back: leave hostClaimNamespaces out to admit nobody, or names if the rest is to decide")
 
+// warnings tell the author of a policy that is accepted what it may not mean. An
+// option that does not exist is no reason to refuse: the policy may be written for
+// another version of the manager, and an upgrade must not lock it.
 func warnings(p *bmov1alpha1.HostDeployPolicy) admission.Warnings {
+	var found []string
 	if policy.Everybody(p) {
-		return admission.Warnings{"hostClaimNamespaces is empty: claims of every namespace may use the hosts of this one"}
+		found = append(found, "hostClaimNamespaces is empty: claims of every namespace may use the hosts of this one")
 	}
-	return nil
+	return truncate.Warnings(slices.Values(append(found, policy.UnknownOptions(p)...)))
 }

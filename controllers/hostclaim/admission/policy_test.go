@@ -18,11 +18,14 @@ package admission
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
 )
 
 // The list must be told from a missing one as it comes out of a request.
@@ -52,6 +55,23 @@ func TestRefusalOfAHugePolicyIsBrief(t *testing.T) {
 	_, err := Policy{}.ValidateCreate(t.Context(), p)
 	if err == nil || len(err.Error()) > maxText+len("…") {
 		t.Errorf("answered with %v, want a text that was cut", err)
+	}
+}
+
+// The API server cuts a warning after 256 characters, and all of them after 4096.
+func TestWarningsFitIntoAnAnswer(t *testing.T) {
+	p := &bmov1alpha1.HostDeployPolicy{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{}}}
+	for i := range 100 {
+		p.Annotations[fmt.Sprintf("hostclaim.metal3.io/%s%02d", strings.Repeat("share-network-data-", 3), i)] = "true"
+	}
+	warnings, err := Policy{}.ValidateCreate(t.Context(), p)
+	if err != nil || len(warnings) != truncate.MaxFindings+1 {
+		t.Errorf("%d warnings, %v, want the first ones and a word on the rest", len(warnings), err)
+	}
+	for _, w := range warnings {
+		if len(w) > 256 {
+			t.Errorf("a warning of %d bytes: %s", len(w), w)
+		}
 	}
 }
 
@@ -110,6 +130,18 @@ func TestPolicy(t *testing.T) {
 				HostClaimNamespaces: &bmov1alpha1.HostClaimNamespaces{},
 			}},
 			warned: true,
+		},
+		"warns of an option that does not exist": {
+			given: bmov1alpha1.HostDeployPolicy{ObjectMeta: metav1.ObjectMeta{
+				Annotations: map[string]string{"hostclaim.metal3.io/publish-label": ".*"},
+			}},
+			warned: true,
+		},
+		"refuses an option with a value that cannot be understood": {
+			given: bmov1alpha1.HostDeployPolicy{ObjectMeta: metav1.ObjectMeta{
+				Annotations: map[string]string{"hostclaim.metal3.io/publish-labels": "("},
+			}},
+			refused: true, kept: true,
 		},
 	}
 	for name, tt := range tests {

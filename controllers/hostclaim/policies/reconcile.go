@@ -34,14 +34,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
 )
 
 // Reasons of the warning events.
 const (
-	invalidReason     = "InvalidPolicy"
-	everybodyReason   = "AdmitsEverybody"
-	emptyNamesReason  = "EmptyNames"
-	partMatchesReason = "NameMatchesPartOnly"
+	invalidReason       = "InvalidPolicy"
+	everybodyReason     = "AdmitsEverybody"
+	emptyNamesReason    = "EmptyNames"
+	partMatchesReason   = "NameMatchesPartOnly"
+	unknownOptionReason = "UnknownOption"
 )
 
 // Reconciler warns the authors of policies.
@@ -100,7 +102,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	for _, w := range r.change(req.NamespacedName, warningsOf(p, namespaces)) {
-		r.events.Eventf(p, nil, corev1.EventTypeWarning, w.reason, "Evaluate", "%s", cut(w.note))
+		if w.reason == invalidReason {
+			ctrl.LoggerFrom(ctx).Info("The policy is invalid and admits no claim", "cause", truncate.Cut(w.note, maxNote))
+		}
+		r.events.Eventf(p, nil, corev1.EventTypeWarning, w.reason, "Evaluate", "%s", truncate.Cut(w.note, maxNote))
 	}
 	return ctrl.Result{}, nil
 }
@@ -138,9 +143,21 @@ func (r *Reconciler) namespaces(ctx context.Context) ([]string, error) {
 
 // warningsOf says what the author of a policy should know.
 func warningsOf(p *bmov1alpha1.HostDeployPolicy, namespaces []string) []warning {
+	var out []warning
 	if err := policy.Validate(p); err != nil {
-		return []warning{{invalidReason, strings.ReplaceAll(err.Error(), "\n", "; ")}}
+		out = []warning{{invalidReason, strings.ReplaceAll(err.Error(), "\n", "; ")}}
+	} else {
+		out = admissionWarnings(p, namespaces)
 	}
+	for _, note := range truncate.Warnings(slices.Values(policy.UnknownOptions(p))) {
+		out = append(out, warning{unknownOptionReason, note})
+	}
+	return out
+}
+
+// admissionWarnings says which namespaces a valid policy admits, or does not admit,
+// against expectation.
+func admissionWarnings(p *bmov1alpha1.HostDeployPolicy, namespaces []string) []warning {
 	var out []warning
 	if policy.Everybody(p) {
 		out = append(out, warning{
@@ -181,8 +198,3 @@ func few(names []string) string {
 // maxNote is how many bytes the API server accepts in the note of an event; with
 // more it refuses the event.
 const maxNote = 1024
-
-// cut shortens a note, which may repeat what stands in the policy.
-func cut(note string) string {
-	return strings.ToValidUTF8(note[:min(len(note), maxNote)], "")
-}
