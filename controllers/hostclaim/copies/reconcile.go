@@ -76,7 +76,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.Client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID}); client.IgnoreNotFound(err) != nil {
 		return ctrl.Result{}, fmt.Errorf("delete the copy of a claim that does not exist: %w", err)
 	}
-	ctrl.LoggerFrom(ctx).Info("Deleted the copy of a claim that does not exist", "secret", klog.KRef(req.Namespace, req.Name), "claimUID", uid)
+	ctrl.LoggerFrom(ctx).Info("Deleted the copied Secret of a HostClaim that does not exist any more", "Secret", klog.KRef(req.Namespace, req.Name), "claimUID", uid)
 	return ctrl.Result{}, nil
 }
 

@@ -98,9 +98,9 @@ func (r *Reconciler) suspect(ctx context.Context, host *bmov1alpha1.BareMetalHos
 	switch plan.Step {
 	case orphan.Mark:
 		// The mark wakes the host, and the next pass finds it marked.
-		return r.write(ctx, "mark the orphan", host, orphan.Marked(host, r.Clock.Now()))
+		return r.write(ctx, "Marked the host as orphaned", host, orphan.Marked(host, r.Clock.Now()))
 	case orphan.Unmark:
-		return r.write(ctx, "unmark the host", host, orphan.Unmarked(host))
+		return r.write(ctx, "Removed the mark of an orphaned host, since its HostClaim exists", host, orphan.Unmarked(host))
 	case orphan.Release:
 		return r.release(ctx, host)
 	case orphan.Wait:
@@ -140,14 +140,19 @@ func read(ctx context.Context, reader client.Reader, host *bmov1alpha1.BareMetal
 	}
 }
 
-// write patches a host that must not have changed since it was read.
-func (r *Reconciler) write(ctx context.Context, what string, before, after *bmov1alpha1.BareMetalHost) progress.Outcome {
+// write patches a host that must not have changed since it was read, and logs what
+// was done, with the claim that the host named.
+func (r *Reconciler) write(ctx context.Context, done string, before, after *bmov1alpha1.BareMetalHost) progress.Outcome {
 	if err := r.Client.Patch(ctx, after, apply.Locked(before)); err != nil {
 		if apierrors.IsNotFound(err) {
 			return progress.Outcome{}
 		}
-		return progress.Failed(fmt.Errorf("%s: %w", what, err))
+		return progress.Failed(fmt.Errorf("patch the BareMetalHost: %w", err))
 	}
-	ctrl.LoggerFrom(ctx).Info("Wrote the host", "bareMetalHost", klog.KObj(after), "to", what)
+	log := ctrl.LoggerFrom(ctx)
+	if ref := before.Spec.ConsumerRef; ref != nil {
+		log = log.WithValues("HostClaim", klog.KRef(ref.Namespace, ref.Name), "claimUID", ref.UID)
+	}
+	log.Info(done)
 	return progress.Outcome{}
 }

@@ -41,7 +41,7 @@ import (
 // rest. The claim cannot come back between: its UID is gone for ever.
 func (r *Reconciler) release(ctx context.Context, host *bmov1alpha1.BareMetalHost) progress.Outcome {
 	if cleared := binding.Cleared(host); !equality.Semantic.DeepEqual(cleared, host) {
-		if out := r.write(ctx, "clear the orphan", host, cleared); !out.Done() {
+		if out := r.write(ctx, "Cleared the orphaned host, which is deprovisioned now", host, cleared); !out.Done() {
 			return out
 		}
 		host = cleared
@@ -83,7 +83,7 @@ func (r *Reconciler) free(ctx context.Context, host *bmov1alpha1.BareMetalHost) 
 		return progress.Failed(err)
 	}
 	freed := binding.Freed(host)
-	if out := r.write(ctx, "free the orphan", host, freed); !out.Done() {
+	if out := r.write(ctx, "Released the orphaned host", host, freed); !out.Done() {
 		return out
 	}
 	r.forget(client.ObjectKeyFromObject(host))

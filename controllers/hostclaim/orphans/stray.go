@@ -23,8 +23,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/klog/v2"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/orphan"
@@ -43,7 +41,7 @@ func (r *Reconciler) stray(ctx context.Context, host *bmov1alpha1.BareMetalHost)
 		if _, named, err := r.named(ctx, host, fencer); err != nil || named {
 			return progress.Failed(err)
 		}
-		return r.write(ctx, "take a fence off the host", host, orphan.Unfenced(host))
+		return r.write(ctx, "Removed the fence of a bind that was given up", host, orphan.Unfenced(host))
 	}
 	uid := orphan.StrayClaim(host)
 	exists, left, err := r.strayClaim(ctx, host, uid)
@@ -60,8 +58,7 @@ func (r *Reconciler) stray(ctx context.Context, host *bmov1alpha1.BareMetalHost)
 	if equality.Semantic.DeepEqual(tidied, host) {
 		return progress.Outcome{}
 	}
-	ctrl.LoggerFrom(ctx).V(4).Info("Names nobody and has marks of a bind", "bareMetalHost", klog.KObj(host), "claimUID", uid)
-	return r.write(ctx, "tidy the host", host, tidied)
+	return r.write(ctx, "Removed the traces of a bind from a host that names no HostClaim", host, tidied)
 }
 
 // strayClaim says whether a claim with a UID exists, and whether the host is left
