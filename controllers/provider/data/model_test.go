@@ -44,10 +44,10 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apitest"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apitest/history"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/data/addressclaims"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest/history"
 )
 
 var server apitest.Server

@@ -27,7 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apitest"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
 )
 
 var server apitest.Server

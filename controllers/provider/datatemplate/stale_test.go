@@ -33,7 +33,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apitest/history"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest/history"
 )
 
 // TestIndexesWhateverTheCachesShow lets two controllers, as at a change of

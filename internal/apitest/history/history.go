@@ -29,7 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apitest"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
 )
 
 // History is what there was in a namespace of its own.

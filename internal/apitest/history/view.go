@@ -29,7 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apitest"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
 )
 
 // View is what the cache of one controller shows.
