@@ -35,9 +35,9 @@ import (
 type Client struct {
 	client.WithWatch
 
-	// IndexedOnly refuses lists that go by no index: a reconciler that scans a
-	// namespace costs the more the more there is. Only whether there is anything
-	// at all may be asked for, with a limit of one.
+	// IndexedOnly refuses lists without an index, because the cost of a reconciler
+	// that scans a namespace grows with the namespace. A list with a limit of one,
+	// which shows whether an object exists, is allowed.
 	IndexedOnly bool
 
 	indexes map[string]client.IndexerFunc

@@ -14,11 +14,13 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package apitest gives the tests of a package one real API server, for what can
-// only be seen from inside that package: requests that fail, and caches that are
-// behind. Stories that can be told from outside are in the module test instead.
+// Package apitest gives the tests of a package one real API server. The packages of
+// the root module use it for what only their own tests can reach: requests that
+// fail, and caches that are behind. The module test runs its suites on it, with the
+// CRDs and the accounts that test/harness adds.
 //
 // kube-apiserver and etcd are those of KUBEBUILDER_ASSETS, else of the dev
-// cluster. They know the CRDs of this repository; the kinds of others that our
-// controllers read are there without a schema. No controller of Kubernetes runs.
+// cluster. Each test takes a namespace of its own, so that tests run in parallel.
+// No controller of Kubernetes runs: owner references delete nothing, and a namespace
+// that is deleted stays.
 package apitest

@@ -23,12 +23,33 @@ import (
 	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	capipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
 
-// foreignKinds are the kinds of others that our controllers read.
+// newScheme knows the kinds of Kubernetes, Cluster API, its address management,
+// Metal3 and this provider.
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	builder := runtime.NewSchemeBuilder(
+		clientgoscheme.AddToScheme,
+		apiextensionsv1.AddToScheme,
+		clusterv1.AddToScheme,
+		capipamv1.AddToScheme,
+		ipamv1alpha1.AddToScheme,
+		bmov1alpha1.AddToScheme,
+		infrav1.AddToScheme,
+	)
+	return scheme, builder.AddToScheme(scheme)
+}
+
+// foreignKinds are the kinds of other projects that our controllers read.
 func foreignKinds() []*apiextensionsv1.CustomResourceDefinition {
 	return []*apiextensionsv1.CustomResourceDefinition{
 		schemaless(clusterv1.GroupVersion.WithKind("Cluster"), "clusters"),

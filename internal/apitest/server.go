@@ -23,27 +23,25 @@ import (
 	"path/filepath"
 	"testing"
 
-	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	capipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
-
-	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
 
 // Server is an API server that lives as long as the tests of one package. Its
 // zero value is ready for Run.
 type Server struct {
-	// Config is the administrator's way in.
+	// CRDs are files and folders with the CRDs. Without them the server has those
+	// of this repository, and the kinds of other projects without a schema.
+	CRDs []string
+	// Config has the rights of the administrator.
 	Config *rest.Config
+	// Scheme knows every kind that the managers use.
+	Scheme *runtime.Scheme
 	// Client reads and writes as the administrator, without a cache.
 	Client client.WithWatch
 
@@ -71,28 +69,24 @@ func (s *Server) start() error {
 	if err != nil {
 		return err
 	}
-	s.environment = &envtest.Environment{BinaryAssetsDirectory: assets(root), CRDInstallOptions: envtest.CRDInstallOptions{
-		Paths: []string{
+	if s.Scheme, err = newScheme(); err != nil {
+		return err
+	}
+	crds := envtest.CRDInstallOptions{Paths: s.CRDs, ErrorIfPathMissing: true}
+	if len(s.CRDs) == 0 {
+		crds.Paths = []string{
 			filepath.Join(root, "config", "crd", "bases"),
 			filepath.Join(root, "config", "hostclaim", "crd", "bases"),
-		},
-		CRDs:               foreignKinds(),
-		ErrorIfPathMissing: true,
-	}}
+		}
+		crds.CRDs = foreignKinds()
+	}
+	s.environment = &envtest.Environment{BinaryAssetsDirectory: assets(root), CRDInstallOptions: crds}
 	s.environment.ControlPlane.GetAPIServer().Configure().Set("authorization-mode", "RBAC")
 	if s.Config, err = s.environment.Start(); err != nil {
 		return err
 	}
 	s.Config.QPS, s.Config.Burst = 500, 1000
-	scheme := runtime.NewScheme()
-	builder := runtime.NewSchemeBuilder(
-		corev1.AddToScheme, rbacv1.AddToScheme, clusterv1.AddToScheme, capipamv1.AddToScheme,
-		bmov1alpha1.AddToScheme, ipamv1alpha1.AddToScheme, infrav1.AddToScheme,
-	)
-	if err := builder.AddToScheme(scheme); err != nil {
-		return err
-	}
-	s.Client, err = client.NewWithWatch(s.Config, client.Options{Scheme: scheme})
+	s.Client, err = client.NewWithWatch(s.Config, client.Options{Scheme: s.Scheme})
 	return err
 }
 
@@ -123,8 +117,18 @@ func assets(root string) string {
 	return built[len(built)-1]
 }
 
-// TokenKey is the key that signs tokens of service accounts, in PEM. Who has it can
-// make tokens that are almost expired, which the API server itself does not issue.
+// User returns a client for a new user with a client certificate. The user has no
+// rights but those that are bound to its name and its groups.
+func (s *Server) User(name string, groups ...string) (client.WithWatch, error) {
+	user, err := s.environment.AddUser(envtest.User{Name: name, Groups: groups}, rest.CopyConfig(s.Config))
+	if err != nil {
+		return nil, fmt.Errorf("credentials of %s: %w", name, err)
+	}
+	return client.NewWithWatch(user.Config(), client.Options{Scheme: s.Scheme})
+}
+
+// TokenKey is the key that signs tokens of service accounts, in PEM. A test makes
+// tokens with it that are almost expired, which the API server does not issue.
 func (s *Server) TokenKey() ([]byte, error) {
 	return os.ReadFile(filepath.Join(s.environment.ControlPlane.GetAPIServer().CertDir, "sa-signer.key"))
 }

@@ -14,9 +14,9 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package builder makes the objects that surround a machine as those who own them
-// would: Cluster API, the provider manager and the hostclaim manager. Tests and
-// benchmarks create them to play these.
+// Package builder makes the objects that surround a machine in the form that their
+// owners give them: Cluster API, the provider manager and the hostclaim manager.
+// Tests and benchmarks create them in place of these.
 //
 // It writes nothing and invents only what its arguments leave open.
 package builder

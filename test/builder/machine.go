@@ -51,7 +51,7 @@ func Machine(key types.NamespacedName, cluster string) *clusterv1.Machine {
 }
 
 // PausedMetal3Machine is the Metal3Machine of a Machine that exists. It is paused,
-// so that whoever plays and not the machine controller writes what belongs to it.
+// so that the test and not the machine controller writes what belongs to it.
 func PausedMetal3Machine(owner *clusterv1.Machine) *infrav1.Metal3Machine {
 	return &infrav1.Metal3Machine{
 		ObjectMeta: metav1.ObjectMeta{

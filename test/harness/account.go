@@ -76,7 +76,7 @@ func (a Account) subjects() []rbacv1.Subject {
 	return []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: a.Namespace, Name: a.Name}}
 }
 
-// As is the way into the cluster with the rights of the account.
+// As returns a configuration with the rights of the account.
 func (s *Server) As(a Account) *rest.Config {
 	config := rest.CopyConfig(s.Config)
 	config.Impersonate.UserName = a.User()

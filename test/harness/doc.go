@@ -14,11 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package harness gives the tests of a package one real API server.
-//
-// The server is the kube-apiserver of the dev cluster with its etcd, or what
-// KUBEBUILDER_ASSETS names, and knows every CRD that the two managers use. Each
-// test takes a namespace of its own, so that tests run in parallel. Nothing here
-// imitates an API server, and no controller of Kubernetes runs: owner references
-// delete nothing, and a namespace that is deleted stays.
+// Package harness adds to the API server of internal/apitest what the suites of this
+// module need: the CRDs of other projects, the accounts and roles of the managers,
+// the rendered folders of config/, and managers that run in the test.
 package harness

@@ -23,8 +23,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
@@ -76,8 +74,8 @@ func (s *Server) InstallConfig(ctx context.Context, folder string, w Webhooks) e
 }
 
 // InstallManager installs the account, the roles and the webhooks, which it is to
-// serve at w, of a manager that others wrote. It returns whom the API server knows
-// the manager by. The CRDs are there already.
+// serve at w, of a manager of another project, without its CRDs. It returns the
+// name of the manager's user.
 func (s *Server) InstallManager(ctx context.Context, component string, w Webhooks) (user string, err error) {
 	rows, err := manager.Parse(component)
 	if err != nil {
@@ -111,22 +109,12 @@ func (s *Server) InstallManager(ctx context.Context, component string, w Webhook
 	return account.User(), manifests.Apply(ctx, s.Client, objects)
 }
 
-// irrelevant says that an object of config/ means nothing to an API server without
-// Pods: it says neither who may do what nor what is admitted.
+// irrelevant says that an object of config/ has no effect on an API server without
+// Pods, because it is neither about access nor about admission.
 func irrelevant(object *unstructured.Unstructured) bool {
 	return !slices.Contains([]string{
 		"Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding",
 		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
 		"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration",
 	}, object.GetKind())
-}
-
-// User makes somebody known to the API server by a client certificate of their
-// own. They have no rights but those that are bound to them.
-func (s *Server) User(name string, groups ...string) (client.WithWatch, error) {
-	user, err := s.environment.AddUser(envtest.User{Name: name, Groups: groups}, rest.CopyConfig(s.Config))
-	if err != nil {
-		return nil, fmt.Errorf("credentials of %s: %w", name, err)
-	}
-	return client.NewWithWatch(user.Config(), client.Options{Scheme: s.Scheme})
 }

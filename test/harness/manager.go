@@ -28,8 +28,8 @@ import (
 )
 
 // StartManager runs a manager with the controllers that setup adds until the
-// test ends, or until the returned function is called, which is how a test
-// plays a manager that dies. Start-up errors fail the test.
+// test ends, or until the returned function is called, by which a test stops a
+// manager before its time. Start-up errors fail the test.
 func (s *Server) StartManager(t *testing.T, options ctrl.Options, setup func(context.Context, ctrl.Manager) error) (stop func()) {
 	t.Helper()
 	options.Scheme = s.Scheme

@@ -25,74 +25,34 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
 )
 
-// Server is an API server that lives as long as the tests of one package. Its
-// zero value is ready for Run.
+// Server is an API server with the CRDs of every project that the managers use.
+// Its zero value is ready for Run.
 type Server struct {
-	// Config is the administrator's way in.
-	Config *rest.Config
-	// Scheme knows every kind that the managers use.
-	Scheme *runtime.Scheme
-	// Client reads and writes as the administrator, without a cache.
-	Client client.Client
-
-	environment *envtest.Environment
+	apitest.Server
 }
 
 // Run starts the server, runs the tests and stops the server. A TestMain calls
 // it with its *testing.M and exits with what it returns.
 func (s *Server) Run(tests interface{ Run() int }) int {
-	if err := s.start(context.Background()); err != nil {
-		fmt.Fprintf(os.Stderr, "API server for the tests: %v\n"+
-			"Build its programs first: go -C hack/devcluster run . build etcd kube-apiserver\n", err)
-		return 1
-	}
-	code := tests.Run()
-	if err := s.environment.Stop(); err != nil {
-		fmt.Fprintf(os.Stderr, "stop the API server of the tests: %v\n", err)
-		return 1
-	}
-	return code
-}
-
-func (s *Server) start(ctx context.Context) error {
 	repo, err := components.FindRepo(".")
+	if err == nil {
+		s.CRDs, err = CRDFiles(context.Background(), repo)
+	}
 	if err != nil {
-		return err
+		fmt.Fprintf(os.Stderr, "CRDs for the tests: %v\n", err)
+		return 1
 	}
-	assets, err := repo.Assets()
-	if err != nil {
-		return err
-	}
-	crds, err := CRDFiles(ctx, repo)
-	if err != nil {
-		return err
-	}
-	if s.Scheme, err = newScheme(); err != nil {
-		return err
-	}
-	s.environment = &envtest.Environment{
-		BinaryAssetsDirectory: assets,
-		CRDInstallOptions:     envtest.CRDInstallOptions{Paths: crds, ErrorIfPathMissing: true},
-	}
-	s.environment.ControlPlane.GetAPIServer().Configure().Set("authorization-mode", "RBAC")
-	if s.Config, err = s.environment.Start(); err != nil {
-		return err
-	}
-	s.Config.QPS, s.Config.Burst = 500, 1000
-	s.Client, err = client.New(s.Config, client.Options{Scheme: s.Scheme})
-	return err
+	return s.Server.Run(tests)
 }
 
-// CRDFiles lists where the CRDs lie that the managers use: ours in this
-// repository, the others' in the modules that the dev cluster runs.
+// CRDFiles lists the files and folders with the CRDs that the managers use: those
+// of this repository, and those of other projects in the modules that the dev
+// cluster runs.
 func CRDFiles(ctx context.Context, repo components.Repo) ([]string, error) {
 	files := []string{
 		repo.Path("config", "crd", "bases"),

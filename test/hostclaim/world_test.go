@@ -107,7 +107,8 @@ func (w *world) managerWith(write func(do func() error) error) (stop func()) {
 	if w.transport != nil {
 		limited.Wrap(w.transport)
 	}
-	as := &harness.Server{Config: limited, Scheme: server.Scheme, Client: server.Client}
+	as := server
+	as.Config = limited
 	registry := prometheus.NewRegistry()
 	w.registry = registry
 	return as.StartManager(w.t, options, func(ctx context.Context, mgr ctrl.Manager) error {

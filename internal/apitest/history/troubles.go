@@ -35,8 +35,8 @@ var ErrLost = errors.New("lost")
 type Troubles struct {
 	// Random chooses; nil means that all is well.
 	Random *rand.Rand
-	// Meanwhile is what happens while a writer sleeps before its write, with all
-	// that it read in mind. It may write itself, but nobody sleeps in it.
+	// Meanwhile runs while a writer is delayed between its reads and its write. It
+	// may write itself, and its writes are not delayed.
 	Meanwhile func()
 
 	asleep bool
