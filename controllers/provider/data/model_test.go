@@ -79,7 +79,7 @@ type model struct {
 
 	t        *testing.T
 	random   *rand.Rand
-	troubles *history.Troubles
+	troubles *history.Faults
 	// controllers are the two, and views is what each of them sees.
 	controllers []*Reconciler
 	views       []*history.View
@@ -112,7 +112,7 @@ func newModel(t *testing.T, random *rand.Rand) *model {
 			&infrav1.Metal3MachineList{}, &clusterv1.MachineList{}, &clusterv1.ClusterList{}, &corev1.SecretList{},
 			&ipamv1alpha1.IPPoolList{}, &ipamv1alpha1.IPClaimList{}, &ipamv1alpha1.IPAddressList{}),
 	}
-	w.troubles = &history.Troubles{Random: random, Meanwhile: w.step}
+	w.troubles = &history.Faults{Random: random, Meanwhile: w.step}
 	template := &infrav1.Metal3DataTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "nodes"}}
 	const spec = `
 networkData:
@@ -179,7 +179,7 @@ func (w *model) play(steps int) {
 	for range steps {
 		w.step()
 	}
-	*w.troubles = history.Troubles{}
+	*w.troubles = history.Faults{}
 	for _, place := range w.places {
 		if data, found := named[infrav1.Metal3Data](w, place.data); !found {
 			w.bury(place)

@@ -55,7 +55,7 @@ type world struct {
 
 	t        *testing.T
 	random   *rand.Rand
-	troubles *history.Troubles
+	troubles *history.Faults
 	// controllers are the two, and views is what each of them sees.
 	controllers []*Reconciler
 	views       []*history.View
@@ -72,7 +72,7 @@ func newWorld(t *testing.T, random *rand.Rand) *world {
 		t: t, random: random, busy: -1, given: map[types.UID]string{},
 		History: history.New(t, &server, &infrav1.Metal3DataTemplateList{}, &infrav1.Metal3DataClaimList{}, &infrav1.Metal3DataList{}, &clusterv1.ClusterList{}),
 	}
-	w.troubles = &history.Troubles{Random: random, Meanwhile: w.step}
+	w.troubles = &history.Faults{Random: random, Meanwhile: w.step}
 	w.must(w.Client.Create(t.Context(), &infrav1.Metal3DataTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "nodes"}}))
 	for range 2 {
 		view := w.View()
@@ -92,7 +92,7 @@ func (w *world) play(steps int) {
 	for range steps {
 		w.step()
 	}
-	*w.troubles = history.Troubles{}
+	*w.troubles = history.Faults{}
 	for range 8 { // a claim that goes takes four passes
 		for i, view := range w.views {
 			view.CatchUp()

@@ -21,7 +21,7 @@ limitations under the License.
 // A History notes what the API server lists after every write that goes through
 // it, so a test that writes in no other way knows at each step what there is. A
 // View is the cache of one controller: of each kind it shows a moment, chosen at
-// random, and never goes back. Troubles are what happens to its requests. All is
+// random, and never goes back. Faults are what happens to its requests. All is
 // played by one goroutine, so a seed plays the same again. Nothing here answers in
 // place of the API server.
 package history

@@ -30,10 +30,10 @@ import (
 // ErrLost is the error of a request that was lost, or its answer.
 var ErrLost = errors.New("lost")
 
-// Troubles are what happens to the requests of controllers. The zero value does
+// Faults are what happens to the requests of controllers. The zero value does
 // nothing.
-type Troubles struct {
-	// Random chooses; nil means that all is well.
+type Faults struct {
+	// Random chooses the faults; nil means none.
 	Random *rand.Rand
 	// Meanwhile runs while a writer is delayed between its reads and its write. It
 	// may write itself, and its writes are not delayed.
@@ -42,25 +42,25 @@ type Troubles struct {
 	asleep bool
 }
 
-// One request out of these meets each kind of trouble.
+// One request out of these meets each kind of fault.
 const (
 	lostIn, unansweredIn, asleepIn = 20, 30, 10
 )
 
-// befall lets a write through, or does not.
-func (t *Troubles) befall(write func() error) error {
-	if t.Random == nil {
+// inject makes a write, delays it or loses it.
+func (f *Faults) inject(write func() error) error {
+	if f.Random == nil {
 		return write()
 	}
-	if t.Random.IntN(asleepIn) == 0 && !t.asleep && t.Meanwhile != nil {
-		t.asleep = true
-		t.Meanwhile()
-		t.asleep = false
+	if f.Random.IntN(asleepIn) == 0 && !f.asleep && f.Meanwhile != nil {
+		f.asleep = true
+		f.Meanwhile()
+		f.asleep = false
 	}
-	if t.Random.IntN(lostIn) == 0 {
+	if f.Random.IntN(lostIn) == 0 {
 		return ErrLost
 	}
-	if err := write(); err != nil || t.Random.IntN(unansweredIn) != 0 {
+	if err := write(); err != nil || f.Random.IntN(unansweredIn) != 0 {
 		return err
 	}
 	return ErrLost
@@ -68,10 +68,10 @@ func (t *Troubles) befall(write func() error) error {
 
 // Live reads from the API server what must not come from a cache, unless that
 // fails.
-func (h *History) Live(t *Troubles) client.Reader {
+func (h *History) Live(f *Faults) client.Reader {
 	return interceptor.NewClient(h.server.Client, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
-			if t.Random != nil && t.Random.IntN(lostIn) == 0 {
+			if f.Random != nil && f.Random.IntN(lostIn) == 0 {
 				return ErrLost
 			}
 			return c.Get(ctx, key, o, options...)
@@ -79,29 +79,29 @@ func (h *History) Live(t *Troubles) client.Reader {
 	})
 }
 
-// writes are the writes that a controller may do, each noted.
-func (h *History) writes(t *Troubles) interceptor.Funcs {
+// writes intercept the writes of a controller and note each.
+func (h *History) writes(f *Faults) interceptor.Funcs {
 	return interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.CreateOption) error {
-			return h.write(ctx, t, "create", o, func() error { return c.Create(ctx, o, options...) })
+			return h.write(ctx, f, "create", o, func() error { return c.Create(ctx, o, options...) })
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, options ...client.PatchOption) error {
-			return h.write(ctx, t, "patch", o, func() error { return c.Patch(ctx, o, patch, options...) })
+			return h.write(ctx, f, "patch", o, func() error { return c.Patch(ctx, o, patch, options...) })
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.DeleteOption) error {
-			return h.write(ctx, t, "delete", o, func() error { return c.Delete(ctx, o, options...) })
+			return h.write(ctx, f, "delete", o, func() error { return c.Delete(ctx, o, options...) })
 		},
 		Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, options ...client.ApplyOption) error {
 			applied, ok := o.(named)
 			if !ok {
-				return fmt.Errorf("%T does not tell what it applies", o)
+				return fmt.Errorf("%T has no name", o)
 			}
-			return h.write(ctx, t, "apply", applied, func() error { return c.Apply(ctx, o, options...) })
+			return h.write(ctx, f, "apply", applied, func() error { return c.Apply(ctx, o, options...) })
 		},
 		SubResourcePatch: func(
 			ctx context.Context, c client.Client, name string, o client.Object, patch client.Patch, options ...client.SubResourcePatchOption,
 		) error {
-			return h.write(ctx, t, "patch "+name+" of", o, func() error { return c.SubResource(name).Patch(ctx, o, patch, options...) })
+			return h.write(ctx, f, "patch "+name+" of", o, func() error { return c.SubResource(name).Patch(ctx, o, patch, options...) })
 		},
 	}
 }
@@ -112,13 +112,13 @@ type named interface {
 	GetName() string
 }
 
-// write lets what happens to a write happen, and notes what comes of it.
-func (h *History) write(ctx context.Context, t *Troubles, verb string, o named, call func() error) error {
+// write makes a write under the faults and notes the result.
+func (h *History) write(ctx context.Context, f *Faults, verb string, o named, call func() error) error {
 	gk, err := h.groupKind(o)
 	if err != nil {
 		return err
 	}
-	err = t.befall(func() error {
+	err = f.inject(func() error {
 		if err := call(); err != nil {
 			return err
 		}

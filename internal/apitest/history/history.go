@@ -32,11 +32,11 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
 )
 
-// History is what there was in a namespace of its own.
+// History records the objects of a namespace of its own.
 type History struct {
-	// Client reads what there is, and notes what it wrote.
+	// Client reads the current objects, and notes what it wrote.
 	Client client.Client
-	// Namespace is where all of it happens.
+	// Namespace is the namespace.
 	Namespace string
 	// Noted is called whenever something was noted; may be nil.
 	Noted func()
@@ -46,7 +46,7 @@ type History struct {
 	kinds  []*kind
 }
 
-// kind is all that was ever listed of a kind, oldest first.
+// kind holds every list of a kind that was noted, oldest first.
 type kind struct {
 	schema.GroupKind
 	list    client.ObjectList // empty
@@ -57,7 +57,7 @@ type kind struct {
 func New(t *testing.T, server *apitest.Server, kinds ...client.ObjectList) *History {
 	t.Helper()
 	h := &History{Namespace: server.Namespace(t), t: t, server: server}
-	h.Client = interceptor.NewClient(server.Client, h.writes(&Troubles{}))
+	h.Client = interceptor.NewClient(server.Client, h.writes(&Faults{}))
 	for _, list := range kinds {
 		gk, err := h.groupKind(list)
 		if err != nil {

@@ -50,11 +50,11 @@ func (h *History) View() *View {
 }
 
 // Client reads from the view, lists by an index only, and writes to the API server
-// unless troubles prevent that.
+// unless faults prevent that.
 func (v *View) Client(
-	ctx context.Context, troubles *Troubles, indexes ...func(context.Context, client.FieldIndexer) error,
+	ctx context.Context, faults *Faults, indexes ...func(context.Context, client.FieldIndexer) error,
 ) (*apitest.Client, error) {
-	calls := v.history.writes(troubles)
+	calls := v.history.writes(faults)
 	calls.Get, calls.List = v.get, v.list
 	c, err := v.history.server.NewClient(ctx, calls, indexes...)
 	if err != nil {
