@@ -65,7 +65,8 @@ func root() *cobra.Command {
 		SilenceErrors: true,
 	}
 	cmd.PersistentFlags().StringVar(&s.dir, "dir", "", "state folder (default <repository>/.devcluster)")
-	cmd.AddCommand(buildCommand(s), upCommand(s), demoCommand(s), downCommand(s))
+	cmd.AddCommand(buildCommand(s), upCommand(s), demoCommand(s), downCommand(s),
+		stopCommand(s), startCommand(s), restartCommand(s))
 	return cmd
 }
 

@@ -190,11 +190,12 @@ func (o Options) start(ctx context.Context, p *prepared) (*Running, error) {
 		env = append(env, p.Env(p.place)...)
 	}
 	running := &Running{Place: p.place, ServiceAccount: p.workload.ServiceAccount, webhooks: p.hasWebhooks(), Spec: process.Spec{
-		Name: p.Component,
-		Path: binary,
-		Args: append(append([]string{}, p.workload.Args...), p.Args(p.place)...),
-		Env:  env,
-		Tier: cluster.TierManagers,
+		Name:  p.Component,
+		Path:  binary,
+		Args:  append(append([]string{}, p.workload.Args...), p.Args(p.place)...),
+		Env:   env,
+		Tier:  cluster.TierManagers,
+		Ready: fmt.Sprintf("http://%s/readyz", loopback(p.place.Health)),
 	}}
 	return running, running.Start(ctx, o.Cluster)
 }
@@ -208,7 +209,7 @@ func (r *Running) Start(ctx context.Context, c *cluster.Cluster) error {
 		return err
 	}
 	r.Process = p
-	ready := cluster.Healthy(http.DefaultClient, fmt.Sprintf("http://%s/readyz", loopback(r.Health)))
+	ready := cluster.Healthy(http.DefaultClient, r.Spec.Ready)
 	return p.WaitReady(ctx, readyTimeout, func(ctx context.Context) error {
 		if err := ready(ctx); err != nil || !r.webhooks {
 			return err

@@ -37,6 +37,8 @@ type Spec struct {
 	Env []string
 	// Tier orders the end, see Record.
 	Tier int
+	// Ready is a URL that answers 200 when the process is ready; empty if it has none.
+	Ready string
 }
 
 // Group holds the processes that belong to one state folder. It may be used by
@@ -127,7 +129,11 @@ func (g *Group) Guard(ctx context.Context) (context.Context, context.CancelFunc)
 
 // LogFile returns where the process of that name writes its output.
 func (g *Group) LogFile(name string) string {
-	return filepath.Join(g.dir, "logs", name+".log")
+	return logFile(g.dir, name)
+}
+
+func logFile(dir, name string) string {
+	return filepath.Join(dir, "logs", name+".log")
 }
 
 func (g *Group) records() []Record {
@@ -157,7 +163,7 @@ func start(spec Spec, logFile string) (*Process, error) {
 		return nil, errors.Join(err, cmd.Process.Kill(), cmd.Wait())
 	}
 	p := &Process{
-		Record:  Record{Name: spec.Name, PID: cmd.Process.Pid, Started: started, Path: spec.Path, Tier: spec.Tier},
+		Record:  newRecord(spec, cmd.Process.Pid, started),
 		LogFile: logFile,
 		exited:  make(chan struct{}),
 	}

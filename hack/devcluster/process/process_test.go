@@ -25,6 +25,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func newGroup(t *testing.T) *Group {
@@ -102,6 +104,52 @@ func TestEndFindsWhatAnotherCommandStarted(t *testing.T) {
 	}
 	if ended, err := End(t.TempDir()); err != nil || ended != 0 {
 		t.Errorf("End() where nothing was started = %d, %v", ended, err)
+	}
+}
+
+func TestStartAgainStartsWhatAnotherCommandStarted(t *testing.T) {
+	g := newGroup(t)
+	stays := run(t, g, "cat", "/dev/zero")
+	path, err := exec.LookPath("sleep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := Spec{Name: "again", Path: path, Args: []string{"1000"}, Env: []string{"WORD=told"}, Tier: 1, Ready: "http://127.0.0.1:1/readyz"}
+	first, err := g.Start(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := StartAgain(g.dir, "again"); err == nil || !strings.Contains(err.Error(), "runs already") {
+		t.Errorf("StartAgain() of a process that runs: %v", err)
+	}
+	if err := EndOne(g.dir, "again"); err != nil {
+		t.Fatal(err)
+	}
+	<-first.Exited()
+	second, err := StartAgain(g.dir, "again")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(spec, second.spec()); diff != "" {
+		t.Errorf("it was started as another one (-want +got):\n%s", diff)
+	}
+	if second.PID == first.PID || !second.Alive() || !stays.Alive() {
+		t.Errorf("pid %d after %d, alive %t; the other process alive %t", second.PID, first.PID, second.Alive(), stays.Alive())
+	}
+	if ended, err := End(g.dir); err != nil || ended != 2 {
+		t.Errorf("End() = %d, %v; the new process must be recorded", ended, err)
+	}
+	<-second.Exited()
+}
+
+func TestEndOneOfNoProcess(t *testing.T) {
+	g := newGroup(t)
+	if err := EndOne(g.dir, "sleep"); err == nil || !strings.Contains(err.Error(), "no dev cluster") {
+		t.Errorf("EndOne() where nothing runs: %v", err)
+	}
+	run(t, g, "sleep", "1000")
+	if err := EndOne(g.dir, "slepe"); err == nil || !strings.Contains(err.Error(), "only sleep") {
+		t.Errorf("the error for an unknown name must list the known ones: %v", err)
 	}
 }
 

@@ -41,6 +41,22 @@ type Record struct {
 	Path string `json:"path"`
 	// Tier orders the end: higher tiers are ended before lower ones.
 	Tier int `json:"tier"`
+	// Args, Env and Ready are those of its Spec, to start it again.
+	Args  []string `json:"args,omitempty"`
+	Env   []string `json:"env,omitempty"`
+	Ready string   `json:"ready,omitempty"`
+}
+
+func newRecord(spec Spec, pid int, started uint64) Record {
+	return Record{
+		Name: spec.Name, PID: pid, Started: started, Path: spec.Path, Tier: spec.Tier,
+		Args: spec.Args, Env: spec.Env, Ready: spec.Ready,
+	}
+}
+
+// spec is what the process was started from.
+func (r Record) spec() Spec {
+	return Spec{Name: r.Name, Path: r.Path, Args: r.Args, Env: r.Env, Tier: r.Tier, Ready: r.Ready}
 }
 
 // Alive says whether the very process of this record still runs. A zombie does
