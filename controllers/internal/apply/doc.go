@@ -17,6 +17,6 @@ limitations under the License.
 // Package apply writes objects that a controller makes by server-side apply: the
 // whole object as it should be, under the controller's one field owner. It
 // drops what a client must not write, and nothing else; it decides nothing. What
-// controllers share about patches is here too: the locked one, and what the last
-// patch of a deleted object may meet.
+// controllers share about patches is here too: the locked one, the patches at the end
+// of a pass, and what the last patch of a deleted object may meet.
 package apply

@@ -14,11 +14,10 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package pausing answers one question: what does the condition Paused of an
-// object say? An object is paused by its own annotation or by its Cluster, as
-// Cluster API has it, and the condition names which of them has to change.
+// Package pausing computes the condition Paused of an object. An object is paused
+// by its own annotation or by its Cluster, as in Cluster API, and the message of
+// the condition names which of them has to change.
 //
-// It takes the object and the Cluster that holds it back, and writes nothing: a
-// controller puts the condition into the status that it writes anyway. Those who
-// write Paused on its own use Cluster API's util/paused.
+// The package writes nothing: a controller sets the condition in the status that
+// it writes at the end of the pass, so that pausing costs no request of its own.
 package pausing

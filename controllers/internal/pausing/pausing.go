@@ -21,19 +21,21 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
 
-// Condition returns the condition Paused of an object. The name is that of the
-// paused Cluster that the object belongs to; empty if its Cluster is not paused,
-// or if it has none.
-func Condition(object metav1.Object, pausedCluster string) metav1.Condition {
+// Condition returns the condition Paused of an object of these Clusters. A Cluster
+// that is nil does not pause the object.
+func Condition(object metav1.Object, clusters ...*clusterv1.Cluster) metav1.Condition {
 	var messages []string
-	if pausedCluster != "" {
-		messages = append(messages, fmt.Sprintf("Cluster %q is paused, its spec.paused is true", pausedCluster))
+	for _, cluster := range clusters {
+		if cluster != nil && ptr.Deref(cluster.Spec.Paused, false) {
+			messages = append(messages, fmt.Sprintf("Cluster %q is paused, its spec.paused is true", cluster.Name))
+		}
 	}
 	if annotations.HasPaused(object) {
 		messages = append(messages, "The object itself is paused, it has the annotation "+clusterv1.PausedAnnotation)
@@ -44,4 +46,10 @@ func Condition(object metav1.Object, pausedCluster string) metav1.Condition {
 		condition.Message = strings.Join(messages, "; ")
 	}
 	return condition
+}
+
+// Paused says whether the object or one of its Clusters is paused, as Condition
+// reports it.
+func Paused(object metav1.Object, clusters ...*clusterv1.Cluster) bool {
+	return Condition(object, clusters...).Status == metav1.ConditionTrue
 }

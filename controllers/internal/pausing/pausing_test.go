@@ -21,29 +21,38 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
+
+func cluster(name string, paused bool) *clusterv1.Cluster {
+	return &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: clusterv1.ClusterSpec{Paused: ptr.To(paused)}}
+}
 
 func TestCondition(t *testing.T) {
 	const byItself = "The object itself is paused, it has the annotation cluster.x-k8s.io/paused"
 	tests := map[string]struct {
 		annotations map[string]string
-		cluster     string
+		clusters    []*clusterv1.Cluster
 		want        metav1.Condition
 	}{
 		"nothing holds the object back": {
 			want: metav1.Condition{Type: "Paused", Status: "False", Reason: "NotPaused"},
 		},
+		"Clusters that run, or do not exist, do not": {
+			clusters: []*clusterv1.Cluster{nil, {}, cluster("a", false)},
+			want:     metav1.Condition{Type: "Paused", Status: "False", Reason: "NotPaused"},
+		},
 		"its Cluster does": {
-			cluster: "a",
-			want:    metav1.Condition{Type: "Paused", Status: "True", Reason: "Paused", Message: `Cluster "a" is paused, its spec.paused is true`},
+			clusters: []*clusterv1.Cluster{cluster("a", true)},
+			want:     metav1.Condition{Type: "Paused", Status: "True", Reason: "Paused", Message: `Cluster "a" is paused, its spec.paused is true`},
 		},
 		"its annotation does, whatever the value": {
 			annotations: map[string]string{clusterv1.PausedAnnotation: "false"},
 			want:        metav1.Condition{Type: "Paused", Status: "True", Reason: "Paused", Message: byItself},
 		},
 		"both do, and both are named": {
-			annotations: map[string]string{clusterv1.PausedAnnotation: ""}, cluster: "a",
+			annotations: map[string]string{clusterv1.PausedAnnotation: ""}, clusters: []*clusterv1.Cluster{cluster("a", true)},
 			want: metav1.Condition{
 				Type: "Paused", Status: "True", Reason: "Paused", Message: `Cluster "a" is paused, its spec.paused is true; ` + byItself,
 			},
@@ -51,9 +60,13 @@ func TestCondition(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := Condition(&metav1.ObjectMeta{Annotations: tc.annotations}, tc.cluster)
+			object := &metav1.ObjectMeta{Annotations: tc.annotations}
+			got := Condition(object, tc.clusters...)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("condition (-want +got):\n%s", diff)
+			}
+			if paused := Paused(object, tc.clusters...); paused != (got.Status == metav1.ConditionTrue) {
+				t.Errorf("paused is %v, the condition says %s", paused, got.Status)
 			}
 		})
 	}

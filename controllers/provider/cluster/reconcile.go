@@ -30,14 +30,13 @@ import (
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/finalizers"
 	"sigs.k8s.io/cluster-api/util/labels"
-	"sigs.k8s.io/cluster-api/util/patch"
-	"sigs.k8s.io/cluster-api/util/paused"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/clusterindex"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
@@ -90,43 +89,41 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if s.owner != nil {
 		ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("Cluster", klog.KObj(s.owner)))
 	}
-	if ended, err := r.prepare(ctx, s); err != nil || ended {
-		return ctrl.Result{}, err
-	}
-	helper, err := patch.NewHelper(s.infra, r.Client)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	s.before = s.infra.DeepCopy()
-	if err := errors.Join(r.observeMachines(ctx, s), r.connect(ctx, s)); err != nil {
+	if err := r.observe(ctx, s); err != nil {
 		return ctrl.Result{}, err
 	}
 	report(s, metav1.NewTime(r.Clock.Now()))
 	dropFinalizer(ctx, s)
-	err = helper.Patch(ctx, s.infra, patch.WithOwnedConditions{Conditions: ownedConditions()},
-		patch.WithOwnedV1Beta1Conditions{Conditions: formerConditions()})
-	if err = apply.IgnoreGone(s.infra, err); err != nil {
-		return progress.Failed(err).Result(r.Clock.Now())
+	if err := apply.Changes(ctx, r.Client, s.before, s.infra); err != nil {
+		return progress.Failed(fmt.Errorf("write Metal3Cluster: %w", err)).Result(r.Clock.Now())
 	}
 	r.announce(s)
 	return ctrl.Result{}, nil
 }
 
-// prepare sees to finalizer and pause. The pass ends where it wrote something,
-// since that wakes us, and while the object is paused.
-func (r *Reconciler) prepare(ctx context.Context, s *scope) (ended bool, err error) {
-	added, err := finalizers.EnsureFinalizer(ctx, r.Client, s.infra, infrav1.ClusterFinalizer)
-	if err != nil || added {
-		return true, err
+// observe reads what the status depends on, once the finalizer is there. While the
+// object is paused nothing is read or written for it.
+func (r *Reconciler) observe(ctx context.Context, s *scope) error {
+	if s.paused() {
+		s.before = s.infra.DeepCopy()
+		return nil
 	}
-	isPaused, changed, err := paused.EnsurePausedCondition(ctx, r.Client, s.owner, s.infra)
-	return isPaused || changed, err
+	if _, err := finalizers.EnsureFinalizer(ctx, r.Client, s.infra, infrav1.ClusterFinalizer); err != nil {
+		return fmt.Errorf("add finalizer: %w", err)
+	}
+	s.before = s.infra.DeepCopy()
+	return errors.Join(r.observeMachines(ctx, s), r.connect(ctx, s))
+}
+
+// paused says that nothing is done for the object but to report the pause.
+func (s *scope) paused() bool {
+	return pausing.Paused(s.infra, s.owner)
 }
 
 // dropFinalizer lets the object go with its last machine; the patch at the end
 // of the pass writes it.
 func dropFinalizer(ctx context.Context, s *scope) {
-	if !s.infra.DeletionTimestamp.IsZero() && !s.machines {
+	if !s.infra.DeletionTimestamp.IsZero() && !s.machines && !s.paused() {
 		ctrl.LoggerFrom(ctx).Info("Metal3Cluster released")
 		controllerutil.RemoveFinalizer(s.infra, infrav1.ClusterFinalizer)
 	}

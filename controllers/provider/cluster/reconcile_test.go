@@ -19,10 +19,12 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -194,7 +196,8 @@ func TestReconcile(t *testing.T) {
 		"one that is gone":                           {given: newCast(func(c *cast) { c.infra = nil }), gone: true},
 		"a live one is ready":                        {given: newCast(), touched: true, reason: "Ready"},
 		"one whose Cluster is gone waits":            {given: newCast(ownerless), touched: true, reason: "NotReady"},
-		"a paused one is not reported on":            {given: newCast(annotated(clusterv1.PausedAnnotation)), touched: true},
+		"a paused one is left alone":                 {given: newCast(annotated(clusterv1.PausedAnnotation))},
+		"a paused one does not go":                   {given: newCast(deleted, annotated(clusterv1.PausedAnnotation)), touched: true},
 		"a deleted one goes":                         {given: newCast(deleted), gone: true},
 		"a deleted one waits for Machines":           {given: newCast(deleted, with(machineOf("a"))), touched: true, reason: "Deleting"},
 		"a deleted one waits for Metal3Machines":     {given: newCast(deleted, with(ours())), touched: true, reason: "Deleting"},
@@ -228,6 +231,47 @@ func TestReconcile(t *testing.T) {
 				t.Errorf("reason of Ready is %q, want %q", reason, tc.reason)
 			}
 		})
+	}
+}
+
+// TestPause shows that pausing costs one request, and a pass of a paused object none.
+func TestPause(t *testing.T) {
+	var writes []string
+	w := newWorld(t, apitest.Writes(&writes), newCast())
+	ready, err := w.settle()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"patch", "status"}; !slices.Equal(writes, want) {
+		t.Errorf("a new object costs the requests %v, want %v", writes, want)
+	}
+	for _, step := range []struct {
+		paused bool
+		want   metav1.Condition
+	}{
+		{true, metav1.Condition{Status: "True", Reason: "Paused", Message: `Cluster "a" is paused, its spec.paused is true`}},
+		{false, metav1.Condition{Status: "False", Reason: "NotPaused"}},
+	} {
+		cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.key.Namespace, Name: "a"}}
+		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"paused":%v}}`, step.paused))
+		if err := server.Client.Patch(t.Context(), cluster, patch); err != nil {
+			t.Fatal(err)
+		}
+		writes = nil
+		infra, err := w.settle()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := []string{"status"}; !slices.Equal(writes, want) {
+			t.Errorf("paused %v: three passes cost the requests %v, want %v", step.paused, writes, want)
+		}
+		got := meta.FindStatusCondition(infra.Status.Conditions, infrav1.PausedCondition)
+		if got == nil || got.Status != step.want.Status || got.Reason != step.want.Reason || got.Message != step.want.Message {
+			t.Errorf("condition Paused is %v, want %v", got, step.want)
+		}
+		if diff := cmp.Diff(ready.Status.Deprecated, infra.Status.Deprecated); diff != "" {
+			t.Errorf("conditions of v1beta1 changed (-want +got):\n%s", diff)
+		}
 	}
 }
 

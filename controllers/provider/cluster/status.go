@@ -27,16 +27,17 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/endpoint"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
 )
 
-// ownedConditions are the conditions that this controller alone writes.
-func ownedConditions() []string {
-	return []string{infrav1.BaremetalInfrastructureReadyCondition, infrav1.IdentityReadyCondition, infrav1.ReadyCondition, infrav1.PausedCondition}
-}
-
 // report brings the status in line with the facts. It is pure: the same scope
-// gives the same status, but for the time at which a change is noted.
+// gives the same status, but for the time at which a change is noted. A paused
+// object shows the pause and otherwise what it showed before.
 func report(s *scope, now metav1.Time) {
+	conditions.Set(s.infra, pausing.Condition(s.infra, s.owner))
+	if s.paused() {
+		return
+	}
 	ready, reason, message := infrastructure(s)
 	condition := metav1.Condition{
 		Type:    infrav1.BaremetalInfrastructureReadyCondition,

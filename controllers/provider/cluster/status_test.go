@@ -34,7 +34,7 @@ var noon = metav1.NewTime(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC))
 
 func both(infrastructure, ready metav1.Condition) []metav1.Condition {
 	infrastructure.Type, ready.Type = "BaremetalInfrastructureReady", "Ready"
-	return []metav1.Condition{infrastructure, ready}
+	return []metav1.Condition{infrastructure, ready, {Type: "Paused", Status: "False", Reason: "NotPaused"}}
 }
 
 func given(change func(*scope)) *scope {

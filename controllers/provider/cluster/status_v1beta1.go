@@ -38,8 +38,3 @@ func formerRules() []v1beta1conditions.Rule {
 func reportFormer(infra *infrav1.Metal3Cluster) {
 	infra.SetV1Beta1Conditions(v1beta1conditions.Derive(infra.Status.Conditions, formerRules()))
 }
-
-// formerConditions are the conditions of v1beta1 that this controller alone writes.
-func formerConditions() []v1beta1conditions.Type {
-	return v1beta1conditions.Types(formerRules())
-}

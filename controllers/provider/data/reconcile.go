@@ -20,14 +20,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/finalizers"
 	"sigs.k8s.io/cluster-api/util/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -35,6 +32,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
@@ -103,28 +101,15 @@ func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*scope
 }
 
 // write reports the pass and writes what has changed: the names of the secrets,
-// then the status. The names carry the lock, since a Metal3Data of that name may
-// have come anew, for another machine.
+// then the status. Both carry the lock, since a Metal3Data of that name may have
+// come anew, for another machine.
 func (r *Reconciler) write(ctx context.Context, s *scope) error {
 	if s.gone {
 		return nil
 	}
 	report(s)
-	after := s.data.DeepCopy()
-	if !reflect.DeepEqual(s.before.Spec, after.Spec) {
-		lock := apply.Locked(s.before)
-		if err := r.Client.Patch(ctx, s.data, lock); err != nil {
-			return fmt.Errorf("write Metal3Data: %w", err)
-		}
-		s.data.Status = after.Status
-	}
-	if reflect.DeepEqual(s.before.Status, after.Status) {
-		return nil
-	}
-	before := s.data.DeepCopy()
-	before.Status = s.before.Status
-	if err := r.Client.Status().Patch(ctx, s.data, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("write status of Metal3Data: %w", err)
+	if err := apply.Changes(ctx, r.Client, s.before, s.data); err != nil {
+		return fmt.Errorf("write Metal3Data: %w", err)
 	}
 	r.announce(s)
 	return nil
@@ -146,16 +131,7 @@ type scope struct {
 
 // paused says whether nothing may be done now.
 func (s *scope) paused() bool {
-	return annotations.HasPaused(s.data) || s.pausedCluster() != ""
-}
-
-// pausedCluster is the name of the Cluster that pauses the Metal3Data; empty if it
-// does not.
-func (s *scope) pausedCluster() string {
-	if s.cluster == nil || !ptr.Deref(s.cluster.Spec.Paused, false) {
-		return ""
-	}
-	return s.cluster.Name
+	return pausing.Paused(s.data, s.cluster)
 }
 
 // owner returns the reference to the owner of a kind.

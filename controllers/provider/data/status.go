@@ -39,7 +39,7 @@ const (
 // report computes the status from what the pass found. It is pure: the same
 // scope gives the same status, but for the time at which a change is noted.
 func report(s *scope) {
-	conditions.Set(s.data, pausing.Condition(s.data, s.pausedCluster()))
+	conditions.Set(s.data, pausing.Condition(s.data, s.cluster))
 	if s.paused() {
 		return
 	}

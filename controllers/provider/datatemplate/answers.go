@@ -43,7 +43,7 @@ func reserved(template types.NamespacedName, a indexes.Assignment) answer {
 		fresh := ptr.Deref(claim.Status.RenderedData, infrav1.Metal3ObjectRef{}) != ref
 		complained := conditions.GetReason(claim, infrav1.ReadyCondition) == infrav1.NotReadyReason
 		claim.Status.RenderedData = &ref
-		conditions.Set(claim, pausing.Condition(claim, ""))
+		conditions.Set(claim, pausing.Condition(claim))
 		begins, succeeds := !a.Exists && !complained, a.Exists && complained
 		if fresh || begins || succeeds {
 			claim.Status.ErrorMessage = ""
@@ -81,7 +81,7 @@ func refused(reason, message string) answer {
 	return func(claim *infrav1.Metal3DataClaim) {
 		claim.Status.ErrorMessage = cut(message)
 		setReady(claim, metav1.ConditionFalse, reason, message)
-		conditions.Set(claim, pausing.Condition(claim, ""))
+		conditions.Set(claim, pausing.Condition(claim))
 	}
 }
 
@@ -95,7 +95,7 @@ func failed(message string) answer {
 // suspended says that nothing is done for the claim now, and why.
 func suspended(s *scope) answer {
 	return func(claim *infrav1.Metal3DataClaim) {
-		conditions.Set(claim, pausing.Condition(claim, s.pausedCluster(claim)))
+		conditions.Set(claim, pausing.Condition(claim, s.clusterOf(claim)))
 	}
 }
 

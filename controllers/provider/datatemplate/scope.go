@@ -26,13 +26,13 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/indexes"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
 )
 
 // scope holds what one pass knows about one template. It holds facts only.
@@ -48,35 +48,32 @@ type scope struct {
 	// known are the indexes in use, from data at first; it grows when the cache
 	// turns out to be behind.
 	known []indexes.Data
-	// pausedClusters are set by load: whether the Cluster of that name is paused.
-	pausedClusters map[string]bool
+	// clusters are set by load: those that the claims and data belong to, by name.
+	clusters map[string]*clusterv1.Cluster
 }
 
 // paused says whether the template itself is paused. Clusters that share it
 // cannot pause it.
 func (s *scope) paused() bool {
-	return s.template != nil && annotations.HasPaused(s.template)
+	return s.template != nil && pausing.Paused(s.template)
 }
 
 // suspended says whether a claim or a Metal3Data, or the Cluster that it belongs
 // to, is paused.
 func (s *scope) suspended(object client.Object) bool {
-	return annotations.HasPaused(object) || s.pausedCluster(object) != ""
+	return pausing.Paused(object, s.clusterOf(object))
 }
 
-// pausedCluster is the name of the Cluster that pauses a claim or a Metal3Data;
-// empty if it does not.
-func (s *scope) pausedCluster(object client.Object) string {
-	if name := object.GetLabels()[clusterv1.ClusterNameLabel]; s.pausedClusters[name] {
-		return name
-	}
-	return ""
+// clusterOf is the Cluster that a claim or a Metal3Data belongs to; nil if there is
+// none.
+func (s *scope) clusterOf(object client.Object) *clusterv1.Cluster {
+	return s.clusters[object.GetLabels()[clusterv1.ClusterNameLabel]]
 }
 
 // load reads the template, the claims on it and what was made from it. It finds
 // nothing when the template is not ours to watch, or when nothing is left of it.
 func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*scope, bool, error) {
-	s := &scope{key: key, pausedClusters: map[string]bool{}}
+	s := &scope{key: key, clusters: map[string]*clusterv1.Cluster{}}
 	template := &infrav1.Metal3DataTemplate{}
 	switch err := r.Client.Get(ctx, key, template); {
 	case client.IgnoreNotFound(err) != nil:
@@ -109,7 +106,7 @@ func (r *Reconciler) list(ctx context.Context, key types.NamespacedName, into cl
 	return nil
 }
 
-// loadClusters reads which of the Clusters that share the template are paused.
+// loadClusters reads the Clusters that share the template.
 func (r *Reconciler) loadClusters(ctx context.Context, s *scope) error {
 	names := map[string]bool{}
 	for i := range s.claims {
@@ -125,7 +122,7 @@ func (r *Reconciler) loadClusters(ctx context.Context, s *scope) error {
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("read Cluster %s: %w", name, err)
 		}
-		s.pausedClusters[name] = ptr.Deref(cluster.Spec.Paused, false)
+		s.clusters[name] = &cluster
 	}
 	return nil
 }

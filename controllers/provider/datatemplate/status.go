@@ -116,7 +116,7 @@ func (r *Reconciler) reportTemplate(ctx context.Context, s *scope) progress.Outc
 
 // describe computes conditions and indexes of the template from the facts.
 func describe(s *scope) {
-	conditions.Set(s.template, pausing.Condition(s.template, ""))
+	conditions.Set(s.template, pausing.Condition(s.template))
 	if s.paused() {
 		return
 	}

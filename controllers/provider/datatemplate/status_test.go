@@ -139,7 +139,9 @@ func TestRefusal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := &scope{
 				key:      types.NamespacedName{Namespace: "tenant", Name: "nodes"},
-				template: tc.template, pausedClusters: map[string]bool{"a": tc.paused},
+				template: tc.template, clusters: map[string]*clusterv1.Cluster{
+					"a": {ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: clusterv1.ClusterSpec{Paused: ptr.To(tc.paused)}},
+				},
 			}
 			if change := refusal(s, tc.claim); change != nil {
 				change(tc.claim)

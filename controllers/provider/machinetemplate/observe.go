@@ -32,7 +32,7 @@ import (
 // observe reads what the machines of the template have shown. One that cannot be read
 // ends the pass, since it might be the least.
 func (r *Reconciler) observe(ctx context.Context, s *scope) error {
-	if s.paused {
+	if s.paused() {
 		return nil
 	}
 	var list infrav1.Metal3MachineList

@@ -24,9 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -37,6 +35,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/capacity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/localclaims"
 )
@@ -90,8 +89,8 @@ type Reconciler struct {
 type scope struct {
 	// template is set by load and changed by report.
 	template *infrav1.Metal3MachineTemplate
-	// paused is set by load: whether the template, or a Cluster that uses it, is paused.
-	paused bool
+	// clusters are set by load: those that use the template.
+	clusters []*clusterv1.Cluster
 	// machines are set by observe, and nil while paused: those made from the template.
 	machines []capacity.Machine
 	// siblings are set by observe while the template promises nothing: what others
@@ -113,7 +112,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return progress.Failed(r.write(ctx, before, s.template)).Result(r.Clock.Now())
 }
 
-// load reads the template and whether it is paused. It finds nothing when the template
+// load reads the template and the Clusters that use it. It finds nothing when the template
 // is gone, going, or not ours to watch.
 func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*scope, bool, error) {
 	s := &scope{template: &infrav1.Metal3MachineTemplate{}}
@@ -123,16 +122,20 @@ func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*scope, bo
 	if !s.template.DeletionTimestamp.IsZero() || (r.WatchFilter != "" && !labels.HasWatchLabel(s.template, r.WatchFilter)) {
 		return nil, false, nil
 	}
-	s.paused = annotations.HasPaused(s.template)
 	for _, name := range clustersOf(s.template) {
-		var cluster clusterv1.Cluster
-		err := r.Client.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: name}, &cluster)
+		cluster := &clusterv1.Cluster{}
+		err := r.Client.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: name}, cluster)
 		if client.IgnoreNotFound(err) != nil {
 			return nil, false, fmt.Errorf("read Cluster %s: %w", name, err)
 		}
-		s.paused = s.paused || ptr.Deref(cluster.Spec.Paused, false)
+		s.clusters = append(s.clusters, cluster)
 	}
 	return s, true, nil
+}
+
+// paused says whether the template, or a Cluster that uses it, is paused.
+func (s *scope) paused() bool {
+	return pausing.Paused(s.template, s.clusters...)
 }
 
 // write patches the status if it has changed, locked on the version that was read: the

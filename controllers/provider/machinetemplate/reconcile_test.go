@@ -21,6 +21,7 @@ import (
 	"errors"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -286,30 +287,27 @@ func TestReconcile(t *testing.T) {
 	}
 }
 
-// countPatches counts what is written.
-func countPatches(n *int) interceptor.Funcs {
-	return interceptor.Funcs{SubResourcePatch: func(
-		ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, options ...client.SubResourcePatchOption,
-	) error {
-		*n++
-		return c.SubResource(sub).Patch(ctx, o, p, options...)
-	}}
-}
-
 func TestNothingIsWrittenTwice(t *testing.T) {
-	writes := 0
-	c := newCast(func(c *cast) {
+	tests := map[string]func(*cast){
 		// Not how the API server writes it back.
-		c.template.Annotations = map[string]string{infrav1.CapacityAnnotation: "cpu=1000m,memory=1024Mi"}
-	})
-	w := newWorld(t, countPatches(&writes), c)
-	for range 3 {
-		if _, _, err := w.pass(); err != nil {
-			t.Fatal(err)
-		}
+		"a capacity": func(c *cast) {
+			c.template.Annotations = map[string]string{infrav1.CapacityAnnotation: "cpu=1000m,memory=1024Mi"}
+		},
+		"a pause": func(c *cast) { c.clusters[0].Spec.Paused = ptr.To(true) },
 	}
-	if writes != 1 {
-		t.Errorf("%d writes for one change", writes)
+	for name, change := range tests {
+		t.Run(name, func(t *testing.T) {
+			var writes []string
+			w := newWorld(t, apitest.Writes(&writes), newCast(change))
+			for range 3 {
+				if _, _, err := w.pass(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if want := []string{"status"}; !slices.Equal(writes, want) {
+				t.Errorf("the requests of three passes are %v, want %v", writes, want)
+			}
+		})
 	}
 }
 

@@ -26,6 +26,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/capacity"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
 )
 
 // maxMessage bounds the message of a condition, as the API does.
@@ -35,8 +36,8 @@ const maxMessage = 32768
 // same status. While the template is paused, it says that and nothing else.
 func report(s *scope) {
 	status := &s.template.Status
-	setCondition(s.template, infrav1.PausedCondition, s.paused, pauseReason(s.paused), "")
-	if s.paused {
+	conditions.Set(s.template, pausing.Condition(s.template, s.clusters...))
+	if s.paused() {
 		return
 	}
 	promise := capacity.Next(capacity.Observed{
@@ -46,8 +47,14 @@ func report(s *scope) {
 		Siblings:    s.siblings,
 	})
 	status.Capacity, status.NodeInfo = promise.Capacity, promise.NodeInfo
-	setCondition(s.template, infrav1.ReadyCondition, promise.Reason != infrav1.InvalidCapacityAnnotationReason,
-		promise.Reason, promise.Message)
+	ready := metav1.Condition{
+		Type: infrav1.ReadyCondition, Status: metav1.ConditionTrue,
+		Reason: promise.Reason, Message: promise.Message[:min(len(promise.Message), maxMessage)],
+	}
+	if promise.Reason == infrav1.InvalidCapacityAnnotationReason {
+		ready.Status = metav1.ConditionFalse
+	}
+	conditions.Set(s.template, ready)
 }
 
 // promiseOf reads what a template promises.
@@ -61,23 +68,6 @@ func promiseOf(template *infrav1.Metal3MachineTemplate) capacity.Promise {
 
 func promisesNothing(template *infrav1.Metal3MachineTemplate) bool {
 	return len(template.Status.Capacity) == 0 && template.Status.NodeInfo == nil
-}
-
-func pauseReason(paused bool) string {
-	if paused {
-		return infrav1.PausedReason
-	}
-	return infrav1.NotPausedReason
-}
-
-func setCondition(template *infrav1.Metal3MachineTemplate, kind string, holds bool, reason, message string) {
-	status := metav1.ConditionFalse
-	if holds {
-		status = metav1.ConditionTrue
-	}
-	conditions.Set(template, metav1.Condition{
-		Type: kind, Status: status, Reason: reason, Message: message[:min(len(message), maxMessage)],
-	})
 }
 
 func sameCapacity(a, b corev1.ResourceList) bool {

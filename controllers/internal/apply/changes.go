@@ -1,0 +1,57 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Changes writes what a pass changed on an object: metadata and spec in one
+// request, then the whole status in another, each only if it differs. Both fail
+// with a conflict if the object was written since it was read. An object that is
+// being deleted may be gone, and goes with its last finalizer: then its status is
+// not written. Neither version is changed.
+func Changes(ctx context.Context, writer client.Client, before, after client.Object) error {
+	diff, err := client.MergeFrom(before).Data(after)
+	if err != nil {
+		return fmt.Errorf("compare two versions of %s: %w", after.GetName(), err)
+	}
+	var changed map[string]json.RawMessage
+	if err := json.Unmarshal(diff, &changed); err != nil {
+		return fmt.Errorf("read the changes of %s: %w", after.GetName(), err)
+	}
+	_, reported := changed["status"]
+	delete(changed, "status")
+
+	base, written := before.DeepCopyObject().(client.Object), after.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy has the type of its original
+	if len(changed) > 0 {
+		if err := writer.Patch(ctx, written, Locked(base)); err != nil {
+			return IgnoreGone(after, err)
+		}
+		base.SetResourceVersion(written.GetResourceVersion())
+	}
+	ended := !after.GetDeletionTimestamp().IsZero() && len(after.GetFinalizers()) == 0
+	if !reported || ended {
+		return nil
+	}
+	written = after.DeepCopyObject().(client.Object) //nolint:forcetypeassert // see above
+	return IgnoreGone(after, writer.Status().Patch(ctx, written, Locked(base)))
+}

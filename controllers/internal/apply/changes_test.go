@@ -1,0 +1,125 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package apply
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
+)
+
+func TestChanges(t *testing.T) {
+	var requests []string
+	writer, err := server.NewClient(t.Context(), apitest.Writes(&requests))
+	if err != nil {
+		t.Fatal(err)
+	}
+	labeled := func(c *bmov1alpha1.HostClaim) { c.Labels = map[string]string{"a": "b"} }
+	specified := func(c *bmov1alpha1.HostClaim) { c.Spec.FailureDomain = "row-1" }
+	reported := func(c *bmov1alpha1.HostClaim) { c.Status.PoweredOn = true }
+	released := func(c *bmov1alpha1.HostClaim) { c.Finalizers = nil }
+	tests := map[string]struct {
+		deleted bool
+		// meanwhile happens between the read and the write.
+		meanwhile func(t *testing.T, claim *bmov1alpha1.HostClaim)
+		change    []func(*bmov1alpha1.HostClaim)
+		want      []string
+		conflict  bool
+		gone      bool
+	}{
+		"nothing changed, nothing is sent":           {},
+		"a status goes in one request":               {change: []func(*bmov1alpha1.HostClaim){reported}, want: []string{"status"}},
+		"metadata and spec go in one request":        {change: []func(*bmov1alpha1.HostClaim){labeled, specified}, want: []string{"patch"}},
+		"the status goes last":                       {change: []func(*bmov1alpha1.HostClaim){reported, labeled}, want: []string{"patch", "status"}},
+		"an object goes with its last finalizer":     {deleted: true, change: []func(*bmov1alpha1.HostClaim){released, reported}, want: []string{"patch"}, gone: true},
+		"a write since then is not overwritten":      {meanwhile: rewrite, change: []func(*bmov1alpha1.HostClaim){labeled}, want: []string{"patch"}, conflict: true},
+		"nor is a status":                            {meanwhile: rewrite, change: []func(*bmov1alpha1.HostClaim){reported}, want: []string{"status"}, conflict: true},
+		"a deleted object may be gone":               {deleted: true, meanwhile: release, change: []func(*bmov1alpha1.HostClaim){released}, want: []string{"patch"}, gone: true},
+		"so may one of which only the status is new": {deleted: true, meanwhile: release, change: []func(*bmov1alpha1.HostClaim){reported}, want: []string{"status"}, gone: true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			claim := &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{
+				Namespace: server.Namespace(t), Name: "m-1", Finalizers: []string{"example.com/kept"},
+			}}
+			server.Create(t, claim)
+			key := client.ObjectKeyFromObject(claim)
+			if tc.deleted {
+				if err := server.Client.Delete(t.Context(), claim); err != nil {
+					t.Fatal(err)
+				}
+			}
+			before := &bmov1alpha1.HostClaim{}
+			if err := server.Client.Get(t.Context(), key, before); err != nil {
+				t.Fatal(err)
+			}
+			if tc.meanwhile != nil {
+				tc.meanwhile(t, before.DeepCopy())
+			}
+			after := before.DeepCopy()
+			for _, change := range tc.change {
+				change(after)
+			}
+			wanted := after.DeepCopy()
+			requests = nil
+			err := Changes(t.Context(), writer, before, after)
+			if apierrors.IsConflict(err) != tc.conflict || err != nil && !tc.conflict {
+				t.Errorf("error is %v, want a conflict: %v", err, tc.conflict)
+			}
+			if diff := cmp.Diff(tc.want, requests); diff != "" {
+				t.Errorf("requests (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(wanted, after); diff != "" {
+				t.Errorf("the object was changed (-want +got):\n%s", diff)
+			}
+			got := &bmov1alpha1.HostClaim{}
+			switch err := server.Client.Get(t.Context(), key, got); {
+			case apierrors.IsNotFound(err) != tc.gone:
+				t.Errorf("error is %v, want it gone: %v", err, tc.gone)
+			case err != nil || tc.conflict:
+			default:
+				if diff := cmp.Diff([]any{wanted.Labels, wanted.Spec, wanted.Status}, []any{got.Labels, got.Spec, got.Status}); diff != "" {
+					t.Errorf("what was written (-want +got):\n%s", diff)
+				}
+			}
+		})
+	}
+}
+
+// rewrite writes the claim.
+func rewrite(t *testing.T, claim *bmov1alpha1.HostClaim) {
+	t.Helper()
+	claim.Annotations = map[string]string{"written": "meanwhile"}
+	if err := server.Client.Update(t.Context(), claim); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// release lets a deleted claim go.
+func release(t *testing.T, claim *bmov1alpha1.HostClaim) {
+	t.Helper()
+	claim.Finalizers = nil
+	if err := server.Client.Update(t.Context(), claim); err != nil {
+		t.Fatal(err)
+	}
+}
