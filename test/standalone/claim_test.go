@@ -49,12 +49,16 @@ runcmd:
 type team struct {
 	*room
 	tenant string
+	// manifests are the claims as their author has them in files, and save brings
+	// one to the API server.
+	manifests map[string]*bmov1alpha1.HostClaim
+	save      save
 }
 
 // newTeam starts a manager for a tenant that no policy admits yet.
 func newTeam(t *testing.T) *team {
 	t.Helper()
-	e := &team{room: newRoom(t)}
+	e := &team{room: newRoom(t), manifests: map[string]*bmov1alpha1.HostClaim{}, save: create}
 	e.tenant = server.Namespace(t, "team", nil)
 	options := setup.NewOptions()
 	options.AddFlags(pflag.NewFlagSet("test", pflag.PanicOnError))
@@ -104,19 +108,36 @@ func (e *team) says(name, condition, text string) {
 	}).Should(gomega.ContainSubstring(text))
 }
 
-// TestClaimByHand is the story of docs/claims-by-hand.md.
+// TestClaimByHand is the story of docs/claims-by-hand.md, in every way in which
+// kubectl writes a claim.
 func TestClaimByHand(t *testing.T) {
-	e := newTeam(t)
+	for name, tt := range map[string]struct{ first, later save }{
+		"kubectl create and patch":                  {create, create},
+		"kubectl apply":                             {apply, apply},
+		"kubectl apply --server-side":               {serverSideApply, serverSideApply},
+		"kubectl create, and apply once it runs":    {create, apply},
+		"kubectl apply, and --server-side later on": {apply, serverSideApply},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newTeam(t)
+			e.save = tt.first
+			e.claimByHand(func() { e.save = tt.later })
+		})
+	}
+}
+
+// claimByHand tells the story; runs is called when the server runs its first image.
+func (e *team) claimByHand(runs func()) {
+	t := e.t
 	e.register("server-1", func(h *bmov1alpha1.BareMetalHost) { h.Labels = map[string]string{"rack": "a1"} })
 	e.expect("server-1", bmov1alpha1.StateAvailable, false)
 
 	// A claim without a policy waits and says for what; with one it is bound.
-	e.ok(e.Create(t.Context(), &bmov1alpha1.HostClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: e.tenant, Name: "build-1"},
-		Spec: bmov1alpha1.HostClaimSpec{
+	e.write("build-1", func(c *bmov1alpha1.HostClaim) {
+		c.Spec = bmov1alpha1.HostClaimSpec{
 			PoweredOn: true, HostSelector: bmov1alpha1.HostSelector{MatchLabels: map[string]string{"rack": "a1"}},
-		},
-	}))
+		}
+	})
 	e.says("build-1", bmov1alpha1.AssociatedCondition, "no other namespace admits namespace "+e.tenant)
 	e.admit()
 	bound := e.expectClaim("build-1", bmov1alpha1.AssociatedCondition)
@@ -131,7 +152,7 @@ func TestClaimByHand(t *testing.T) {
 
 	// User data and image, in this order or the other.
 	e.secret(e.tenant, "build-1-user-data", "userData", userData)
-	change(e.room, e.claim("build-1"), func(c *bmov1alpha1.HostClaim) {
+	e.write("build-1", func(c *bmov1alpha1.HostClaim) {
 		c.Spec.Image = &bmov1alpha1.Image{URL: imageURL, Checksum: "abc123"}
 		c.Spec.UserData = &corev1.SecretReference{Name: "build-1-user-data"}
 	})
@@ -141,6 +162,7 @@ func TestClaimByHand(t *testing.T) {
 	e.g.Expect(e.server("server-1").Disk.Drive.UserData).To(gomega.Equal(userData))
 
 	// Off and on again.
+	runs()
 	e.power("build-1", false)
 	e.expect("server-1", bmov1alpha1.StateProvisioned, false)
 	e.power("build-1", true)
@@ -186,7 +208,7 @@ func (e *team) writeAnew(name, host string) {
 	want := e.server(host).Disk
 	want.Image = newerURL
 	want.Wipes++
-	change(e.room, e.claim(name), func(c *bmov1alpha1.HostClaim) {
+	e.write(name, func(c *bmov1alpha1.HostClaim) {
 		metav1.SetMetaDataAnnotation(&c.ObjectMeta, infrav1.RebuildAnnotation, "2026-01-31")
 		c.Spec.Image = &bmov1alpha1.Image{URL: newerURL, Checksum: "def456"}
 	})
@@ -197,7 +219,7 @@ func (e *team) writeAnew(name, host string) {
 // power asks for a server to be on or off, and waits until the claim says so.
 func (e *team) power(name string, on bool) {
 	e.t.Helper()
-	change(e.room, e.claim(name), func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = on })
+	e.write(name, func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = on })
 	e.g.Eventually(func() bool { return e.claim(name).Status.PoweredOn }).Should(gomega.Equal(on))
 }
 

@@ -21,7 +21,6 @@ import (
 	"unicode/utf8"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	"k8s.io/apimachinery/pkg/api/equality"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
@@ -101,11 +100,4 @@ func EmptyingWait(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost)
 	default:
 		return Wait{HostDeprovisioningReason, "Waiting for the host to be deprovisioned and cleaned"}
 	}
-}
-
-// SameWish says that two versions of a claim ask for the same.
-func SameWish(a, b *bmov1alpha1.HostClaim) bool {
-	return a.UID == b.UID && a.DeletionTimestamp.IsZero() == b.DeletionTimestamp.IsZero() &&
-		equality.Semantic.DeepEqual(a.Spec, b.Spec) &&
-		equality.Semantic.DeepEqual(a.Labels, b.Labels) && equality.Semantic.DeepEqual(a.Annotations, b.Annotations)
 }

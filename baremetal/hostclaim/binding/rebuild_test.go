@@ -24,7 +24,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
@@ -349,27 +348,5 @@ func TestReservation(t *testing.T) {
 	if !WantsNoCleaning(newClaim(claimAnnotated(infrav1.SkipCleaningAnnotation, "true"))) ||
 		WantsNoCleaning(newClaim(claimAnnotated(infrav1.SkipCleaningAnnotation, "yes"))) {
 		t.Error(`only "true" skips cleaning`)
-	}
-}
-
-func TestSameWish(t *testing.T) {
-	tests := map[string]struct {
-		edit claimEdit
-		want bool
-	}{
-		"in another version":   {func(c *bmov1alpha1.HostClaim) { c.ResourceVersion = "8" }, true},
-		"with another status":  {func(c *bmov1alpha1.HostClaim) { c.Status.PoweredOn = true }, true},
-		"not with an image":    {asksImage, false},
-		"not with a token":     {rebuilds("1"), false},
-		"not with a label":     {reserved, false},
-		"not of another claim": {func(c *bmov1alpha1.HostClaim) { c.UID = "other" }, false},
-		"not while it goes":    {func(c *bmov1alpha1.HostClaim) { c.DeletionTimestamp = &metav1.Time{Time: time.Now()} }, false},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := SameWish(newClaim(), newClaim(tt.edit)); got != tt.want {
-				t.Errorf("SameWish() = %t, want %t", got, tt.want)
-			}
-		})
 	}
 }

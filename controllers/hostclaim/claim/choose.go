@@ -173,7 +173,7 @@ func (r *Reconciler) bind(ctx context.Context, s *scope, host *bmov1alpha1.BareM
 	s.host, s.step, s.justBound = after, binding.Keep, true
 	r.Pool.Bound(client.ObjectKeyFromObject(host))
 	r.Pool.Leave(keyOf(s.claim))
-	ctrl.LoggerFrom(ctx).Info("Bound", "bareMetalHost", klog.KObj(host))
+	ctrl.LoggerFrom(ctx).Info("Bound the host", "BareMetalHost", klog.KObj(host))
 	r.Metrics.bound(r.Clock.Since(s.claim.CreationTimestamp.Time))
 	return nil
 }

@@ -17,6 +17,7 @@ limitations under the License.
 package claim
 
 import (
+	"context"
 	"fmt"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -24,6 +25,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
@@ -50,13 +53,16 @@ type notice struct {
 
 // announce emits events and measures for what a status that was just written
 // says anew. An answer that gets lost may cost an event; none is emitted twice.
-func (r *Reconciler) announce(before bmov1alpha1.HostClaimStatus, s *scope) {
+func (r *Reconciler) announce(ctx context.Context, before bmov1alpha1.HostClaimStatus, s *scope) {
 	for _, n := range transitions(before, s) {
 		var about runtime.Object = s.claim
 		if n.to == administrator {
 			about = s.host
 		}
 		r.Events.Eventf(about, nil, n.kind, n.reason, n.action, "%s", n.note)
+		if n.reason == bmov1alpha1.ProvisionedReason {
+			ctrl.LoggerFrom(ctx).Info("The host is provisioned", "BareMetalHost", klog.KObj(s.host))
+		}
 	}
 	r.Metrics.provisioned(before, s.claim.Status)
 }

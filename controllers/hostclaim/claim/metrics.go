@@ -29,6 +29,7 @@ import (
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
 // Metrics measures what claims and hosts do. Its labels are namespaces, and words
@@ -38,6 +39,7 @@ type Metrics struct {
 	bindSeconds, provisionSeconds, releaseSeconds prometheus.Histogram
 
 	secrets *prometheus.CounterVec
+	stale   prometheus.Counter
 	waiting *tally
 	hosts   *pool.Census
 }
@@ -75,10 +77,14 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 			Name: "hostclaim_secrets_synchronized_total",
 			Help: "Secrets of HostClaims that were brought next to a host, or could not be, by kind and result.",
 		}, []string{"kind", "result"}),
+		stale: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "hostclaim_stale_decisions_total",
+			Help: "Passes over HostClaims that ended before a write, since what was decided on had changed meanwhile.",
+		}),
 		waiting: &tally{gauge: waiting, under: map[types.NamespacedName]string{}, counts: map[string]int{}},
 		hosts:   pool.NewCensus(),
 	}
-	for _, c := range []prometheus.Collector{m.bindSeconds, m.provisionSeconds, m.releaseSeconds, m.secrets, waiting, m.hosts} {
+	for _, c := range []prometheus.Collector{m.bindSeconds, m.provisionSeconds, m.releaseSeconds, m.secrets, m.stale, waiting, m.hosts} {
 		if err := registry.Register(c); err != nil {
 			return nil, err
 		}
@@ -113,6 +119,13 @@ func (m *Metrics) provisioned(before, after bmov1alpha1.HostClaimStatus) {
 		since = was.LastTransitionTime.Time
 	}
 	m.provisionSeconds.Observe(is.LastTransitionTime.Sub(since).Seconds())
+}
+
+// decided counts a pass that decided on stale facts.
+func (m *Metrics) decided(out progress.Outcome) {
+	if m != nil && out.Stale() {
+		m.stale.Inc()
+	}
 }
 
 // secretDone counts a secret that was written next to a host.

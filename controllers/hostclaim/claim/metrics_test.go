@@ -37,6 +37,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/orphans"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
 // book notes the collectors that are registered with it.
@@ -55,7 +56,7 @@ func kindOf(c prometheus.Collector) string {
 	switch c.(type) {
 	case prometheus.Histogram:
 		return "histogram"
-	case *prometheus.CounterVec:
+	case *prometheus.CounterVec, prometheus.Counter:
 		return "counter"
 	case *prometheus.GaugeVec, *pool.Census:
 		return "gauge"
@@ -211,6 +212,17 @@ func TestSecretsAreCountedByKindAndResult(t *testing.T) {
 	}
 }
 
+func TestStaleDecisionsAreCounted(t *testing.T) {
+	m, registry := newMetrics(t)
+	m.decided(progress.Outcome{})
+	m.decided(progress.Failed(errors.New("no answer")))
+	m.decided(progress.Failed(fmt.Errorf("write the host: %w", progress.ErrStale)))
+	want := map[string]float64{"": 1}
+	if diff := cmp.Diff(want, values(t, registry, "hostclaim_stale_decisions_total")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestProvisioningIsMeasuredFromTheBind(t *testing.T) {
 	at := func(kind string, status metav1.ConditionStatus, minute int) metav1.Condition {
 		return metav1.Condition{
@@ -264,4 +276,5 @@ func TestMetricsThatAreNotThereMeasureNothing(_ *testing.T) {
 	m.forget(types.NamespacedName{})
 	m.hostSeen(nil)
 	m.hostGone(types.NamespacedName{})
+	m.decided(progress.Failed(progress.ErrStale))
 }

@@ -115,7 +115,7 @@ func (r *Reconciler) writeHost(ctx context.Context, s *scope, desired *bmov1alph
 	if err := r.Client.Patch(ctx, desired, apply.Locked(s.host)); err != nil {
 		return err
 	}
-	ctrl.LoggerFrom(ctx).Info("Wrote the reboots of the host", "bareMetalHost", klog.KObj(desired))
+	ctrl.LoggerFrom(ctx).Info("Wrote reboot annotations of the host", "BareMetalHost", klog.KObj(desired))
 	s.host = desired
 	return nil
 }

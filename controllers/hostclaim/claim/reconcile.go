@@ -24,16 +24,17 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 )
 
 // +kubebuilder:rbac:groups=metal3.io,resources=hostclaims,verbs=get;list;watch;patch;delete
@@ -44,9 +45,6 @@ import (
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
-
-// deleteForMoveAnnotation is put by clusterctl on what it deletes after a move.
-const deleteForMoveAnnotation = "clusterctl.cluster.x-k8s.io/delete-for-move"
 
 // Reconciler binds, synchronizes and releases HostClaims.
 type Reconciler struct {
@@ -69,6 +67,7 @@ type Reconciler struct {
 	OwnNamespace policy.Own
 
 	rotations rotations
+	stale     retry.Stale
 }
 
 // SecretWatch is the part of secretwatch.Watch that the reconciler uses.
@@ -91,16 +90,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			r.Pool.Leave(req.NamespacedName)
 			r.Metrics.forget(req.NamespacedName)
 			r.rotations.forget(req.NamespacedName)
+			r.stale.Forget(req.NamespacedName)
 			return ctrl.Result{}, r.releaseWatches(ctx, req.Namespace)
 		}
 		return ctrl.Result{}, err
 	}
-	if handsOff(claim) {
+	if binding.OnHold(claim) {
 		r.Pool.Leave(req.NamespacedName)
 		r.Metrics.forget(req.NamespacedName)
+		ctrl.LoggerFrom(ctx).V(4).Info("The claim is paused or was moved, nothing is done")
 		return ctrl.Result{}, nil
 	}
-	return r.pass(ctx, &scope{claim: claim}).Result(r.Clock.Now())
+	out := r.pass(ctx, &scope{claim: claim})
+	r.Metrics.decided(out)
+	for _, wait := range out.Waits() {
+		ctrl.LoggerFrom(ctx).V(4).Info("Waiting", "reason", wait.Reason, "message", wait.Message)
+	}
+	return r.stale.Result(ctx, req.NamespacedName, out, r.Clock.Now())
 }
 
 // pass is one pass over a claim that we may touch.
@@ -161,21 +167,8 @@ func (r *Reconciler) ensureFinalizer(ctx context.Context, s *scope) error {
 		}
 		return fmt.Errorf("add the finalizer: %w", err)
 	}
-	ctrl.LoggerFrom(ctx).Info("Added the finalizer")
 	s.brandNew = true
 	return nil
-}
-
-// handsOff says that the claim must be neither bound, written nor released: it
-// is paused, or on the move to another cluster. A missing finalizer is no such
-// sign: whoever strips it from a claim does not keep the host.
-func handsOff(claim *bmov1alpha1.HostClaim) bool {
-	for _, key := range []string{clusterv1.PausedAnnotation, deleteForMoveAnnotation} {
-		if _, found := claim.Annotations[key]; found {
-			return true
-		}
-	}
-	return false
 }
 
 func deleting(claim *bmov1alpha1.HostClaim) bool {

@@ -50,7 +50,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) progress.Outcome {
 		if err := r.Client.Patch(ctx, cleared, apply.Locked(s.host)); err != nil {
 			return progress.Failed(fmt.Errorf("clear the host: %w", err))
 		}
-		ctrl.LoggerFrom(ctx).Info("Took back what the claim had put on the host", "bareMetalHost", klog.KObj(cleared))
+		ctrl.LoggerFrom(ctx).Info("Took back what the host was given, waiting for it to be wiped", "BareMetalHost", klog.KObj(cleared))
 		s.host = cleared
 	}
 	if wait, ok := binding.Releasable(s.host); !ok {
@@ -83,7 +83,7 @@ func (r *Reconciler) free(ctx context.Context, s *scope) progress.Outcome {
 	if err := r.Client.Patch(ctx, freed, apply.Locked(host)); err != nil {
 		return progress.Failed(fmt.Errorf("free the host: %w", err))
 	}
-	ctrl.LoggerFrom(ctx).Info("Released", "bareMetalHost", klog.KObj(freed))
+	ctrl.LoggerFrom(ctx).Info("Released the host", "BareMetalHost", klog.KObj(freed))
 	r.eventReleased(s.claim, freed)
 	r.Metrics.released(r.Clock.Since(s.claim.DeletionTimestamp.Time))
 	s.host = nil

@@ -25,6 +25,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -158,17 +160,17 @@ func (r *Reconciler) ensureCopy(ctx context.Context, s *scope, kind binding.Secr
 	case apierrors.IsForbidden(err):
 		return "", forbidden(kind, "get", desired.Namespace, hostSecretsRole)
 	case apierrors.IsNotFound(err):
-		return desired.Name, r.writeCopy(kind, "create", desired, r.Client.Create(ctx, desired))
+		return desired.Name, r.writeCopy(ctx, kind, "create", desired, r.Client.Create(ctx, desired))
 	case err != nil:
 		return "", fmt.Errorf("read the copied secret: %w", err)
 	case !binding.IsCopy(current, s.claim, kind):
 		return "", &secretError{kind, "a secret that is not ours has the name of the copy next to the host; " +
 			"the infrastructure team must remove it"}
 	case current.Type != desired.Type:
-		if err := r.writeCopy(kind, "delete", desired, r.deleteSecret(ctx, current)); err != nil {
+		if err := r.writeCopy(ctx, kind, "delete", desired, r.deleteSecret(ctx, current)); err != nil {
 			return "", err
 		}
-		return desired.Name, r.writeCopy(kind, "create", desired, r.Client.Create(ctx, desired))
+		return desired.Name, r.writeCopy(ctx, kind, "create", desired, r.Client.Create(ctx, desired))
 	}
 	updated := current.DeepCopy()
 	updated.Labels, updated.Annotations = desired.Labels, desired.Annotations
@@ -176,7 +178,7 @@ func (r *Reconciler) ensureCopy(ctx context.Context, s *scope, kind binding.Secr
 	if equality.Semantic.DeepEqual(updated, current) {
 		return desired.Name, nil
 	}
-	return desired.Name, r.writeCopy(kind, "patch", desired, r.Client.Patch(ctx, updated, apply.Locked(current)))
+	return desired.Name, r.writeCopy(ctx, kind, "patch", desired, r.Client.Patch(ctx, updated, apply.Locked(current)))
 }
 
 // deleteSecret deletes exactly the secret that was read.
@@ -186,7 +188,7 @@ func (r *Reconciler) deleteSecret(ctx context.Context, secret *corev1.Secret) er
 }
 
 // writeCopy tells missing rights, which a person must mend, from other errors.
-func (r *Reconciler) writeCopy(kind binding.SecretKind, verb string, secret *corev1.Secret, err error) error {
+func (r *Reconciler) writeCopy(ctx context.Context, kind binding.SecretKind, verb string, secret *corev1.Secret, err error) error {
 	switch {
 	case apierrors.IsForbidden(err):
 		return forbidden(kind, verb, secret.Namespace, hostSecretsRole)
@@ -194,6 +196,9 @@ func (r *Reconciler) writeCopy(kind binding.SecretKind, verb string, secret *cor
 		return fmt.Errorf("%s the copied secret: %w", verb, err)
 	}
 	r.Metrics.secretDone(kind)
+	if verb != "delete" {
+		ctrl.LoggerFrom(ctx).Info("Copied a secret next to the host", "Secret", klog.KObj(secret), "kind", string(kind))
+	}
 	return nil
 }
 

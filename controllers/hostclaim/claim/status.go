@@ -48,7 +48,7 @@ func (r *Reconciler) report(ctx context.Context, s *scope, out progress.Outcome)
 	if err := r.Client.Status().Patch(ctx, s.claim, apply.Locked(before)); err != nil {
 		return fmt.Errorf("write the status: %w", err)
 	}
-	r.announce(before.Status, s)
+	r.announce(ctx, before.Status, s)
 	return nil
 }
 
@@ -236,6 +236,9 @@ func provisionedOf(s *scope) metav1.Condition {
 		c.Reason, c.Message = bmov1alpha1.ProvisioningReason, stateMessage(s.host)
 	case state == bmov1alpha1.StateDeprovisioning:
 		c.Reason, c.Message = bmov1alpha1.DeprovisioningReason, stateMessage(s.host)
+	case !binding.Asked(s.claim) && !binding.Told(s.host):
+		c.Reason = bmov1alpha1.NotProvisionedReason
+		c.Message = "No image asked for: nothing is written to the server before spec.image or spec.customDeploy is set. " + stateMessage(s.host)
 	default:
 		c.Reason, c.Message = bmov1alpha1.NotProvisionedReason, stateMessage(s.host)
 	}

@@ -555,31 +555,6 @@ func TestOtherController(t *testing.T) {
 	}
 }
 
-func TestHandsOff(t *testing.T) {
-	annotated := func(key string) func(*bmov1alpha1.HostClaim) {
-		return func(c *bmov1alpha1.HostClaim) { c.Annotations = map[string]string{key: ""} }
-	}
-	ours := func(c *bmov1alpha1.HostClaim) { c.Finalizers = []string{infrav1.HostClaimFinalizer} }
-	tests := map[string]struct {
-		claim *bmov1alpha1.HostClaim
-		want  bool
-	}{
-		"a living claim":                       {newClaim(), false},
-		"a claim that goes with our finalizer": {newClaim(ours, going), false},
-		"a paused claim":                       {newClaim(ours, annotated("cluster.x-k8s.io/paused")), true},
-		"a paused claim that goes":             {newClaim(ours, going, annotated("cluster.x-k8s.io/paused")), true},
-		"a claim that was moved":               {newClaim(ours, going, annotated("clusterctl.cluster.x-k8s.io/delete-for-move")), true},
-		"a claim whose finalizer was stripped": {newClaim(going), false},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := handsOff(tt.claim); got != tt.want {
-				t.Errorf("handsOff() = %t, want %t", got, tt.want)
-			}
-		})
-	}
-}
-
 func TestOwnHost(t *testing.T) {
 	named := func(names ...string) []bmov1alpha1.BareMetalHost {
 		var out []bmov1alpha1.BareMetalHost

@@ -19,6 +19,7 @@ package claim
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -62,8 +63,11 @@ func TestHostIsToldOnlyWhatTheClaimSaysNow(t *testing.T) {
 		live onlyClaim
 		want error
 	}{
-		"the claim is as the cache has it":   {onlyClaim{claim: newClaim(withImage)}, nil},
-		"only its status differs":            {onlyClaim{claim: newClaim(withImage, recorded(metav1.ConditionTrue, "x", ""))}, nil},
+		"the claim is as the cache has it": {onlyClaim{claim: newClaim(withImage)}, nil},
+		"only its status differs":          {onlyClaim{claim: newClaim(withImage, recorded(metav1.ConditionTrue, "x", ""))}, nil},
+		"kubectl has applied it": {onlyClaim{claim: newClaim(withImage, func(c *bmov1alpha1.HostClaim) {
+			c.Annotations = map[string]string{corev1.LastAppliedConfigAnnotation: "{}"}
+		})}, nil},
 		"it asks for something else":         {onlyClaim{claim: newClaim()}, progress.ErrStale},
 		"it is being deleted":                {onlyClaim{claim: newClaim(withImage, going)}, progress.ErrStale},
 		"it is another one of the same name": {onlyClaim{claim: newClaim(withImage, func(c *bmov1alpha1.HostClaim) { c.UID = "other" })}, progress.ErrStale},
@@ -78,6 +82,59 @@ func TestHostIsToldOnlyWhatTheClaimSaysNow(t *testing.T) {
 				t.Errorf("confirm() = %v, want %v", err, tt.want)
 			}
 		})
+	}
+}
+
+// A decision that was stale is the fault of no request.
+func TestMessageOfAHostThatWasNotWritten(t *testing.T) {
+	tests := map[string]struct {
+		given error
+		want  string
+	}{
+		"a request failed":   {errors.New("no answer"), "A request to the API server did not succeed; it is tried again"},
+		"the facts changed":  {fmt.Errorf("confirm: %w", progress.ErrStale), "The claim or its host changed before the host was written; what is to be written is decided again"},
+		"the host was newer": {apierrors.NewConflict(schema.GroupResource{}, "x", nil), "The claim or its host changed before the host was written; what is to be written is decided again"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := &scope{}
+			if out := s.unsynchronized(tt.given); !errors.Is(out.Err(), tt.given) || s.syncWait.Message != tt.want {
+				t.Errorf("says %q (%v), want %q", s.syncWait.Message, out.Err(), tt.want)
+			}
+		})
+	}
+}
+
+func TestClaimWithoutAnImageSaysSo(t *testing.T) {
+	tests := map[string]struct {
+		claim *bmov1alpha1.HostClaim
+		host  *bmov1alpha1.BareMetalHost
+		want  bool
+	}{
+		"no image":                          {newClaim(), newHost("infra"), true},
+		"an image":                          {newClaim(withImage), newHost("infra"), false},
+		"an image that was taken back late": {newClaim(), newHost("infra", running), false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			status := statusOf(&scope{claim: tt.claim, host: tt.host, step: binding.Keep}, progress.Outcome{}, now)
+			for _, kind := range []string{bmov1alpha1.ProvisionedCondition, bmov1alpha1.ReadyCondition} {
+				c := meta.FindStatusCondition(status.Conditions, kind)
+				if got := strings.HasPrefix(c.Message, "No image asked for"); got != tt.want || c.Reason != bmov1alpha1.NotProvisionedReason {
+					t.Errorf("%s says %s: %q", kind, c.Reason, c.Message)
+				}
+			}
+		})
+	}
+}
+
+// An image that is refused costs the pool a server, so the claim says so.
+func TestClaimWithARefusedImageSaysWhatItCosts(t *testing.T) {
+	claim := newClaim(func(c *bmov1alpha1.HostClaim) { c.Spec.Image = &bmov1alpha1.Image{URL: "no URL"} })
+	s := &scope{claim: claim}
+	s.mayHave(policy.Grant{Admitted: true})
+	if s.syncWait.Reason != infrav1.ImageRefusedReason || !strings.Contains(s.syncWait.Message, "holds its server") {
+		t.Errorf("says %s: %q", s.syncWait.Reason, s.syncWait.Message)
 	}
 }
 

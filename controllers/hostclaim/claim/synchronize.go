@@ -53,7 +53,7 @@ func (r *Reconciler) synchronize(ctx context.Context, s *scope) progress.Outcome
 	if err := r.Client.Patch(ctx, desired, apply.Locked(s.host)); err != nil {
 		return out.And(s.unsynchronized(fmt.Errorf("write the host: %w", err)))
 	}
-	ctrl.LoggerFrom(ctx).Info("Wrote the host", "bareMetalHost", klog.KObj(desired))
+	logWritten(ctx, s.host, desired)
 	s.host = desired
 	switch {
 	case tells && !told:
@@ -62,6 +62,21 @@ func (r *Reconciler) synchronize(ctx context.Context, s *scope) progress.Outcome
 		r.eventEmptied(s.claim, s.host)
 	}
 	return out
+}
+
+// logWritten tells what a write to a host changed on the server. Labels and
+// annotations of ours are no such change.
+func logWritten(ctx context.Context, before, after *bmov1alpha1.BareMetalHost) {
+	log := ctrl.LoggerFrom(ctx).WithValues("BareMetalHost", klog.KObj(after))
+	switch told, tells := binding.Told(before), binding.Told(after); {
+	case tells && !told:
+		log.Info("Wrote image and data to the host")
+	case told && !tells:
+		log.Info("Took image and data back to have the host wiped in place")
+	}
+	if before.Spec.Online != after.Spec.Online {
+		log.Info("Changed the power of the host", "online", after.Spec.Online)
+	}
 }
 
 // desired returns the host as the claim wants it now, and what that waits for.
@@ -143,7 +158,8 @@ func (s *scope) mayHave(grant policy.Grant) progress.Outcome {
 		err = binding.CheckPayload(s.claim)
 	}
 	if err != nil {
-		return s.waitForSync(infrav1.ImageRefusedReason, err.Error())
+		return s.waitForSync(infrav1.ImageRefusedReason,
+			err.Error()+". The claim holds its server meanwhile: mend it, or delete it to give the server back")
 	}
 	return progress.Outcome{}
 }
@@ -195,11 +211,16 @@ func (s *scope) note(message string) {
 	s.syncNote = message
 }
 
-// unsynchronized notes that a request failed; the error goes to the log.
+// unsynchronized notes that the host could not be written; the error goes to the
+// log. A stale decision is nobody's fault, so its message blames no request.
 func (s *scope) unsynchronized(err error) progress.Outcome {
+	out := progress.Failed(err)
 	s.syncWait = progress.Wait{
 		Reason:  bmov1alpha1.BareMetalHostNotSynchronizedReason,
 		Message: "A request to the API server did not succeed; it is tried again",
 	}
-	return progress.Failed(err)
+	if out.Stale() {
+		s.syncWait.Message = "The claim or its host changed before the host was written; what is to be written is decided again"
+	}
+	return out
 }

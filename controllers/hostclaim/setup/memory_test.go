@@ -27,6 +27,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 )
 
 // inspectedHost is a host as baremetal-operator leaves it after inspection: about
@@ -183,5 +186,25 @@ func TestClaimsInTheCacheKeepTheNamesOfTheirManagers(t *testing.T) {
 	got := claim.ManagedFields
 	if len(got) != 1 || got[0].Manager != "other" || got[0].Subresource != "status" || got[0].FieldsV1 != nil || len(claim.Annotations) != 0 {
 		t.Errorf("kept %+v, annotations %v", got, claim.Annotations)
+	}
+}
+
+// What the cache drops decides nothing: a cached claim asks for the same as the live
+// one, or no host would ever be written for it.
+func TestClaimsInTheCacheAskForTheSame(t *testing.T) {
+	live := &bmov1alpha1.HostClaim{
+		ObjectMeta: metav1.ObjectMeta{
+			UID:         "u",
+			Labels:      map[string]string{infrav1.NodeReuseLabel: "workers"},
+			Annotations: map[string]string{corev1.LastAppliedConfigAnnotation: "{}", infrav1.RebuildAnnotation: "1"},
+		},
+		Spec: bmov1alpha1.HostClaimSpec{PoweredOn: true, Image: &bmov1alpha1.Image{URL: "https://images.example.com/os.raw"}},
+	}
+	cached := live.DeepCopy()
+	if _, err := stripClaim(cached); err != nil {
+		t.Fatal(err)
+	}
+	if !binding.SameWish(cached, live) {
+		t.Error("the cached claim asks for something else")
 	}
 }

@@ -29,11 +29,11 @@ import (
 // could write. It counts as a conflict.
 var ErrStale = errors.New("what was decided on has changed meanwhile")
 
-// staleDelay is how long a reconcile whose write met a newer object stays away.
+// StaleDelay is how long a reconcile whose write met a newer object stays away.
 // This is no poll: the newer object is on its way into the cache, and its event
 // wakes the reconcile too if it concerns it. Coming back earlier would mostly
 // meet the same old copy.
-const staleDelay = 50 * time.Millisecond
+const StaleDelay = 50 * time.Millisecond
 
 // Wait says what an object waits for, in the words of a condition.
 type Wait struct {
@@ -93,6 +93,12 @@ func (o Outcome) Err() error {
 	return errors.Join(o.errs...)
 }
 
+// Stale says that the step failed for nothing but conflicts: it decided on facts
+// that have changed since.
+func (o Outcome) Stale() bool {
+	return len(o.errs) > 0 && !slices.ContainsFunc(o.errs, realError)
+}
+
 // And joins two outcomes: waits are kept in order, errors joined, and the
 // earliest deadline wins.
 func (o Outcome) And(p Outcome) Outcome {
@@ -113,8 +119,8 @@ func (o Outcome) And(p Outcome) Outcome {
 // decides anew.
 func (o Outcome) Result(now time.Time) (ctrl.Result, error) {
 	switch {
-	case len(o.errs) > 0 && !slices.ContainsFunc(o.errs, realError):
-		return ctrl.Result{RequeueAfter: staleDelay}, nil
+	case o.Stale():
+		return ctrl.Result{RequeueAfter: StaleDelay}, nil
 	case len(o.errs) > 0:
 		return ctrl.Result{}, o.Err()
 	}

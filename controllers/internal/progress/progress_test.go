@@ -59,7 +59,7 @@ func TestResult(t *testing.T) {
 		},
 		"a write that met a newer object is no error, and is tried again shortly": {
 			outcome: Failed(fmt.Errorf("write the host: %w", conflict)).And(Failed(fmt.Errorf("free it: %w", ErrStale))),
-			want:    ctrl.Result{RequeueAfter: staleDelay},
+			want:    ctrl.Result{RequeueAfter: StaleDelay},
 		},
 		"an error beside a conflict is an error": {
 			outcome: Failed(conflict).And(Failed(broken)),
@@ -71,7 +71,7 @@ func TestResult(t *testing.T) {
 		},
 		"joined conflicts are no error": {
 			outcome: Failed(errors.Join(conflict, conflict)),
-			want:    ctrl.Result{RequeueAfter: staleDelay},
+			want:    ctrl.Result{RequeueAfter: StaleDelay},
 		},
 		"a nil failure is done": {
 			outcome: Failed(nil),

@@ -1,0 +1,78 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package retry
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+)
+
+// repeats is from which stale pass in a row an object is worth a line in the log.
+// One or two are normal while the cache catches up.
+const repeats = 3
+
+// Stale spaces out the passes of objects that keep deciding on facts which have
+// changed meanwhile. The zero value is ready to use.
+type Stale struct {
+	mu     sync.Mutex
+	inARow map[types.NamespacedName]int
+}
+
+// Result is what a reconciler returns for the outcome of a pass. A stale pass is
+// tried again after progress.StaleDelay, twice as long after each further one in a
+// row, and Last at most. Any other outcome begins anew.
+func (s *Stale) Result(ctx context.Context, object types.NamespacedName, out progress.Outcome, now time.Time) (ctrl.Result, error) {
+	if !out.Stale() {
+		s.Forget(object)
+		return out.Result(now)
+	}
+	times := s.again(object)
+	delay := progress.StaleDelay
+	for i := 1; i < times && delay < Last; i++ {
+		delay *= 2
+	}
+	delay = min(delay, Last)
+	level := 4
+	if times >= repeats {
+		level = 0
+	}
+	ctrl.LoggerFrom(ctx).V(level).Info("Decided on stale facts, trying again", "passesInARow", times, "after", delay.String(), "reason", out.Err().Error())
+	return ctrl.Result{RequeueAfter: delay}, nil
+}
+
+// Forget begins anew for an object, such as one that is gone.
+func (s *Stale) Forget(object types.NamespacedName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.inARow, object)
+}
+
+func (s *Stale) again(object types.NamespacedName) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.inARow == nil {
+		s.inARow = map[types.NamespacedName]int{}
+	}
+	s.inARow[object]++
+	return s.inARow[object]
+}

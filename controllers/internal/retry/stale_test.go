@@ -1,0 +1,73 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package retry
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2/textlogger"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+)
+
+func TestStalePassesOfAnObjectAreSpacedOut(t *testing.T) {
+	now, one := time.Unix(0, 0), types.NamespacedName{Name: "one"}
+	stale := progress.Failed(fmt.Errorf("write: %w", progress.ErrStale))
+	log := &bytes.Buffer{}
+	ctx := ctrl.LoggerInto(t.Context(), textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(log))))
+	s := &Stale{}
+	var got []time.Duration
+	pass := func(object types.NamespacedName, out progress.Outcome) error {
+		result, err := s.Result(ctx, object, out, now)
+		got = append(got, result.RequeueAfter)
+		return err
+	}
+	for range 11 {
+		if err := pass(one, stale); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []time.Duration{
+		50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond, 800 * time.Millisecond,
+		1600 * time.Millisecond, 3200 * time.Millisecond, 6400 * time.Millisecond, 12800 * time.Millisecond, Last, Last,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("delays (-want +got):\n%s", diff)
+	}
+	if lines := bytes.Count(log.Bytes(), []byte("\n")); lines != 9 {
+		t.Errorf("logged %d lines, want one for each pass from the third on:\n%s", lines, log)
+	}
+
+	// Another object has a count of its own, and any other outcome begins anew.
+	broken := errors.New("broken")
+	if err := pass(types.NamespacedName{Name: "two"}, stale); err != nil || got[11] != progress.StaleDelay {
+		t.Errorf("another object waits %s, %v", got[11], err)
+	}
+	if err := pass(one, progress.Failed(broken)); !errors.Is(err, broken) || got[12] != 0 {
+		t.Errorf("an error gives %s, %v", got[12], err)
+	}
+	if err := pass(one, stale); err != nil || got[13] != progress.StaleDelay {
+		t.Errorf("the first stale pass after an error waits %s, %v", got[13], err)
+	}
+}
