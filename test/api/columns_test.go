@@ -145,6 +145,7 @@ func TestColumns(t *testing.T) {
 			{Name: "Reason", Value: "Provisioning"},
 			{Name: "Host namespace", Value: "infra", Wide: true},
 			{Name: "Consumer", Value: "every", Wide: true},
+			{Name: "Admitted", Value: "False", Wide: true},
 			{Name: "Message", Value: "the image is being written", Wide: true},
 			age,
 		},
@@ -204,10 +205,10 @@ func TestColumnsOfClaims(t *testing.T) {
 		want   []any // phase, host, power, ready, reason
 	}{
 		"a-new": {"{}", []any{nil, nil, nil, nil, nil}},
-		"b-waits": {conditions(
+		"b-waits": {"poweredOn: false\n" + conditions(
 			[4]any{"Provisioned", "False", "NotAssociated", "There is no host"},
 			[4]any{"Ready", "False", "NoBareMetalHost", "3 hosts seen: 3 in use"},
-		), []any{"NotAssociated", nil, nil, "False", "NoBareMetalHost"}},
+		), []any{"NotAssociated", nil, false, "False", "NoBareMetalHost"}},
 		"c-lacks-a-secret": {host + "poweredOn: true\n" + conditions(
 			[4]any{"Provisioned", "False", "NotProvisioned", "The state of the host is available"},
 			[4]any{"Ready", "False", "UserDataSecretSyncFailure", "no secret"},

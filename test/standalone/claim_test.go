@@ -28,6 +28,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -139,6 +140,7 @@ func (e *team) claimByHand(runs func()) {
 		}
 	})
 	e.says("build-1", bmov1alpha1.AssociatedCondition, "no other namespace admits namespace "+e.tenant)
+	e.g.Expect(e.shownPower("build-1")).To(gomega.BeFalse())
 	e.admit()
 	bound := e.expectClaim("build-1", bmov1alpha1.AssociatedCondition)
 	e.g.Expect(bound.Status.BareMetalHost).To(gomega.Equal(&bmov1alpha1.ObjectReference{Namespace: e.infra, Name: "server-1"}))
@@ -220,7 +222,17 @@ func (e *team) writeAnew(name, host string) {
 func (e *team) power(name string, on bool) {
 	e.t.Helper()
 	e.write(name, func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = on })
-	e.g.Eventually(func() bool { return e.claim(name).Status.PoweredOn }).Should(gomega.Equal(on))
+	e.g.Eventually(func() any { return e.shownPower(name) }).Should(gomega.Equal(on))
+}
+
+// shownPower is what kubectl get shows as POWER: nil if it shows nothing.
+func (e *team) shownPower(name string) any {
+	claim := &unstructured.Unstructured{}
+	claim.SetGroupVersionKind(bmov1alpha1.GroupVersion.WithKind("HostClaim"))
+	e.ok(e.Get(e.t.Context(), client.ObjectKey{Namespace: e.tenant, Name: name}, claim))
+	power, _, err := unstructured.NestedFieldNoCopy(claim.Object, "status", "poweredOn")
+	e.ok(err)
+	return power
 }
 
 func (e *team) expectGone(name string) {

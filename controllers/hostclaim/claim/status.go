@@ -18,6 +18,7 @@ package claim
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 	"unicode/utf8"
@@ -26,6 +27,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
@@ -45,11 +48,32 @@ func (r *Reconciler) report(ctx context.Context, s *scope, out progress.Outcome)
 	before := s.claim.DeepCopy()
 	status.LastUpdated = &metav1.Time{Time: r.Clock.Now()}
 	s.claim.Status = status
-	if err := r.Client.Status().Patch(ctx, s.claim, apply.Locked(before)); err != nil {
+	if err := r.Client.Status().Patch(ctx, s.claim, powerPatch{apply.Locked(before)}); err != nil {
 		return fmt.Errorf("write the status: %w", err)
 	}
 	r.announce(ctx, before.Status, s)
 	return nil
+}
+
+// powerPatch is a patch of the status of a claim that writes poweredOn also when it
+// is false. The API type leaves it out then, and kubectl would show nothing.
+type powerPatch struct{ client.Patch }
+
+// Data returns the patch as JSON.
+func (p powerPatch) Data(object client.Object) ([]byte, error) {
+	data, err := p.Patch.Data(object)
+	claim, ok := object.(*bmov1alpha1.HostClaim)
+	if err != nil || !ok || claim.Status.PoweredOn {
+		return data, err
+	}
+	patch := map[string]any{}
+	if err := json.Unmarshal(data, &patch); err != nil {
+		return nil, err
+	}
+	if err := unstructured.SetNestedField(patch, false, "status", "poweredOn"); err != nil {
+		return nil, err
+	}
+	return json.Marshal(patch)
 }
 
 // statusOf computes the status from the facts of a pass. It is pure: same
