@@ -46,7 +46,11 @@ type Options struct {
 // tells the story on it. On success the cluster stays, to look around in; on
 // error it is ended.
 func Run(ctx context.Context, o Options) error {
-	kubectl, err := findKubectl(ctx, o)
+	kubectl, err := find(ctx, o, components.Kubectl)
+	if err != nil {
+		return err
+	}
+	clusterctl, err := find(ctx, o, components.Clusterctl)
 	if err != nil {
 		return err
 	}
@@ -54,22 +58,22 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := tell(ctx, o, s, kubectl); err != nil {
+	if err := tell(ctx, o, s, kubectl, clusterctl); err != nil {
 		o.Out.Text("Logs: " + s.Group.LogFile("*"))
 		return errors.Join(err, s.Group.Stop())
 	}
 	return nil
 }
 
-// findKubectl returns the user's own kubectl, or one that it builds.
-func findKubectl(ctx context.Context, o Options) (string, error) {
-	if _, err := exec.LookPath(components.Kubectl); err == nil {
-		return components.Kubectl, nil
+// find returns the user's own program of that name, or one that it builds.
+func find(ctx context.Context, o Options, name string) (string, error) {
+	if _, err := exec.LookPath(name); err == nil {
+		return name, nil
 	}
-	if err := o.Repo.Build(ctx, o.Out, components.Kubectl); err != nil {
+	if err := o.Repo.Build(ctx, o.Out, name); err != nil {
 		return "", err
 	}
-	found, err := components.Lookup(components.Kubectl)
+	found, err := components.Lookup(name)
 	if err != nil {
 		return "", err
 	}
@@ -82,8 +86,9 @@ type script struct {
 
 	// hosts is where the servers are: the same, but for the story of two clusters.
 	hosts *stack.Stack
-	// kubectl is the command to recommend.
-	kubectl  string
+	// kubectl and clusterctl are the commands to recommend.
+	kubectl, clusterctl string
+
 	out      *console.Printer
 	world    *world.World
 	narrator *narrator
@@ -98,7 +103,7 @@ type actor struct {
 	cluster story.Cluster
 }
 
-func tell(ctx context.Context, o Options, s *stack.Stack, kubectl string) error {
+func tell(ctx context.Context, o Options, s *stack.Stack, kubectl, clusterctl string) error {
 	// Watches and narration end with the story, and the story with any process.
 	ctx, cancel := s.Group.Guard(ctx)
 	defer cancel()
@@ -107,13 +112,14 @@ func tell(ctx context.Context, o Options, s *stack.Stack, kubectl string) error 
 		return err
 	}
 	play := &script{
-		Stack:    s,
-		hosts:    s,
-		kubectl:  kubectl,
-		out:      o.Out,
-		world:    w,
-		narrator: newNarrator(w, o.Out),
-		pool:     story.Pool{Namespace: "infra", Servers: 8, Tenants: []string{"tenant-a", "tenant-b"}},
+		Stack:      s,
+		hosts:      s,
+		kubectl:    kubectl,
+		clusterctl: clusterctl,
+		out:        o.Out,
+		world:      w,
+		narrator:   newNarrator(w, o.Out),
+		pool:       story.Pool{Namespace: "infra", Servers: 8, Tenants: []string{"tenant-a", "tenant-b"}},
 	}
 	return play.tell(ctx, []scene{
 		{"register 8 servers in namespace infra", play.registerServers},
@@ -121,6 +127,7 @@ func tell(ctx context.Context, o Options, s *stack.Stack, kubectl string) error 
 		{"tenants create their clusters: a 3+2, b 1+1 machines", play.createClusters},
 		{"b asks for two more workers, and one server is free", play.growB},
 		{"a gives a worker back, and b gets its server", play.shrinkA},
+		{"register two more servers, which are left for you", play.leaveServers},
 	}, play.hints)
 }
 
@@ -217,6 +224,18 @@ func (p *script) shrinkA(ctx context.Context, note func(string)) error {
 		return err
 	}
 	return p.b.waitRunning(ctx, p.world, note)
+}
+
+// leaveServers registers two free servers: one for docs/claims-by-hand.md and two for the
+// cluster of docs/tenant-quick-start.md, if the claim is given back before. The policy
+// stays as it is: the guides write their own.
+func (p *script) leaveServers(ctx context.Context, note func(string)) error {
+	var err error
+	if p.pool, err = p.pool.Grow(ctx, p.world.Hosts, 2); err != nil {
+		return err
+	}
+	note("until they are available")
+	return p.pool.WaitFree(ctx, p.world, 2)
 }
 
 func (a *actor) waitRunning(ctx context.Context, w *world.World, note func(string)) error {

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/cluster"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/stack"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/story"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/world"
@@ -32,7 +33,7 @@ import (
 // RunRemote tells the story of a tenant whose servers are in another cluster. As
 // Run it leaves both clusters on success, and none on error.
 func RunRemote(ctx context.Context, o Options) error {
-	kubectl, err := findKubectl(ctx, o)
+	kubectl, err := find(ctx, o, components.Kubectl)
 	if err != nil {
 		return err
 	}

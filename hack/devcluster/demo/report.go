@@ -97,7 +97,12 @@ Look around, as the administrator:
   %[2]s get hardwaredata -n %[4]s -o yaml
 or as tenant b, who sees neither hosts nor tenant a:
   %[2]s --kubeconfig %[5]s get machines,hostclaims
+  %[7]s --kubeconfig %[5]s describe cluster b -n %[8]s
+Two servers are free. Take one by docs/claims-by-hand.md, or make a cluster of your own
+by docs/tenant-quick-start.md.
 Logs: %[6]s
+Restart a manager: go -C hack/devcluster run . restart %[9]s
 Stop: make demo-down
-`, cluster.AdminKubeconfig(p.Dir), p.kubectl, p.pool.Namespace, p.a.Namespace, p.b.Kubeconfig, p.Group.LogFile("*"))
+`, cluster.AdminKubeconfig(p.Dir), p.kubectl, p.pool.Namespace, p.a.Namespace, p.b.Kubeconfig, p.Group.LogFile("*"),
+		p.clusterctl, p.b.Namespace, components.HostClaimManager)
 }

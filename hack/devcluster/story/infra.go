@@ -54,7 +54,18 @@ func (p Pool) Register(ctx context.Context, c client.Client) error {
 			return err
 		}
 	}
-	for number := 1; number <= p.Servers; number++ {
+	return p.registerServers(ctx, c, 1)
+}
+
+// Grow registers that many servers more and returns the larger pool.
+func (p Pool) Grow(ctx context.Context, c client.Client, more int) (Pool, error) {
+	first := p.Servers + 1
+	p.Servers += more
+	return p, p.registerServers(ctx, c, first)
+}
+
+func (p Pool) registerServers(ctx context.Context, c client.Client, first int) error {
+	for number := first; number <= p.Servers; number++ {
 		if err := p.registerServer(ctx, c, number); err != nil {
 			return err
 		}
@@ -83,7 +94,7 @@ func (p Pool) WaitAvailable(ctx context.Context, w *world.World, note func(strin
 	})
 }
 
-// WaitFree waits until that many servers of the pool are available and nobody's.
+// WaitFree waits until that many servers of the pool are available and have no consumer.
 func (p Pool) WaitFree(ctx context.Context, w *world.World, wanted int) error {
 	return w.Until(ctx, func(ctx context.Context) (string, error) {
 		var hosts bmov1alpha1.BareMetalHostList
@@ -154,7 +165,7 @@ func (p Pool) host(number int) *bmov1alpha1.BareMetalHost {
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        name,
 			Namespace:   p.Namespace,
-			Labels:      map[string]string{"rack": fmt.Sprintf("r%d", 1+(number-1)/4), "model": "demo"},
+			Labels:      map[string]string{"rack": fmt.Sprintf("a%d", 1+(number-1)%2), "model": "demo"},
 			Annotations: map[string]string{bmov1alpha1.PausedAnnotation: ""},
 		},
 		Spec: bmov1alpha1.BareMetalHostSpec{

@@ -18,7 +18,6 @@ package guest
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -69,7 +68,7 @@ func readNetwork(host *bmov1alpha1.BareMetalHost, raw []byte) (netdata.Document,
 
 func readUserData(raw []byte, metaData map[string]any) (kubeadm.Plan, error) {
 	if len(raw) == 0 {
-		return kubeadm.Plan{}, errors.New("there is no user data, so nothing tells the machine to join a cluster")
+		return kubeadm.Plan{}, fmt.Errorf("there is no user data: %w", kubeadm.ErrNoCommand)
 	}
 	rendered, err := cloudinit.Render(raw, cloudinit.InstanceData(metaData))
 	if err != nil {

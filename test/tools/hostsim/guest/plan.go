@@ -24,6 +24,8 @@ const (
 	absent phase = iota
 	// dead machines will never run what was deployed on them.
 	dead
+	// alone machines run what was deployed on them and belong to no cluster.
+	alone
 	// installed machines have read their config drive, and are to join.
 	installed
 	// running machines are in their cluster.

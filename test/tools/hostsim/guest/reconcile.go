@@ -30,6 +30,7 @@ import (
 
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/configdrive"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/drive"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/kubeadm"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/workload"
 )
 
@@ -90,7 +91,7 @@ func (r *Reconciler) do(ctx context.Context, todo step, host *bmov1alpha1.BareMe
 		m.phase = off
 		return false, r.Clusters.PowerOff(ctx, m.Machine)
 	default:
-		if m.phase != dead {
+		if m.phase != dead && m.phase != alone {
 			log.FromContext(ctx).Info("Machine is wiped", "node", m.Node.Name)
 		}
 		err := r.Clusters.Wipe(ctx, m.Machine)
@@ -105,6 +106,11 @@ func (r *Reconciler) install(ctx context.Context, host *bmov1alpha1.BareMetalHos
 	parts, err := drive.Read(ctx, r.Secrets, host)
 	if err == nil {
 		m.Machine, err = newMachine(host, parts)
+	}
+	if errors.Is(err, kubeadm.ErrNoCommand) {
+		log.FromContext(ctx).Info("Machine runs its image and joins no cluster: its user data does not call kubeadm")
+		m.phase = alone
+		return nil
 	}
 	var unusable *configdrive.Error
 	if errors.As(err, &unusable) {

@@ -95,6 +95,33 @@ func TestMachinesFromBeforeAreRestored(t *testing.T) {
 	r.expect("host-1", running)
 }
 
+// A server that is claimed by hand runs whatever its owner wants.
+func TestMachineWithoutKubeadmRunsAlone(t *testing.T) {
+	tests := map[string]func(*room, *bmov1alpha1.BareMetalHost){
+		"without user data": func(_ *room, host *bmov1alpha1.BareMetalHost) { host.Spec.UserData = nil },
+		"with commands of its own": func(r *room, _ *bmov1alpha1.BareMetalHost) {
+			r.secrets["init"]["value"] = []byte("#cloud-config\nhostname: build-1\nruncmd:\n- echo hello\n")
+		},
+	}
+	for name, given := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := newRoom(t)
+			host := r.host("host-0", "init")
+			given(r, host)
+			r.expect("host-0", alone)
+			host.Status.PoweredOn = false
+			r.expect("host-0", alone)
+			for _, line := range r.logs {
+				if strings.Contains(line, "error") {
+					t.Errorf("an error is logged: %s", line)
+				}
+			}
+			host.Status.Provisioning.State = bmov1alpha1.StateDeprovisioning
+			r.expect("host-0", absent)
+		})
+	}
+}
+
 func TestUnusableDriveIsReported(t *testing.T) {
 	link := func(mac string) []byte {
 		return []byte(`{"links":[{"id":"eth0","type":"phy","ethernet_mac_address":"` + mac + `"}]}`)
@@ -103,10 +130,6 @@ func TestUnusableDriveIsReported(t *testing.T) {
 		given func(*room, *bmov1alpha1.BareMetalHost)
 		want  string
 	}{
-		"a host without user data": {
-			func(_ *room, host *bmov1alpha1.BareMetalHost) { host.Spec.UserData = nil },
-			`"there is no user data, so nothing tells the machine to join a cluster" "secret"="" "key"="userData"`,
-		},
 		"a secret that does not exist": {
 			func(r *room, _ *bmov1alpha1.BareMetalHost) { delete(r.secrets, "init") },
 			`"the secret does not exist" "secret"="init" "key"="userData"`,

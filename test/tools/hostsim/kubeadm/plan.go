@@ -57,6 +57,10 @@ type Plan struct {
 	PKI PKI
 }
 
+// ErrNoCommand says that user data calls kubeadm nowhere, as that of a server which is
+// claimed by hand.
+var ErrNoCommand = errors.New("runcmd has no kubeadm init or join with --config")
+
 // command finds the kubeadm call among boot commands.
 var command = regexp.MustCompile(`(?:^|[\s;&|'"])kubeadm\s+(init|join)\b.*?--config[= ]\s*(\S+)`)
 
@@ -95,7 +99,7 @@ func findCommand(commands []string) (verb, path string, err error) {
 			return found[1], found[2], nil
 		}
 	}
-	return "", "", errors.New("runcmd has no kubeadm init or join with --config")
+	return "", "", ErrNoCommand
 }
 
 // readDocuments splits a kubeadm configuration file into its kinds.
