@@ -195,7 +195,7 @@ func TestNeededKinds(t *testing.T) {
 		}
 		plural, group, _ := strings.Cut(need.CRD, ".")
 		if group == "infrastructure.cluster.x-k8s.io" {
-			if _, err := os.Stat(filepath.Join("..", "..", "config", "crd", "bases", group+"_"+plural+".yaml")); err != nil {
+			if _, err := os.Stat(filepath.Join("..", "..", "..", "config", "crd", "bases", group+"_"+plural+".yaml")); err != nil {
 				t.Error(err)
 			}
 		}
