@@ -30,6 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/selection"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/namedsource"
 )
 
 // Waiter is a claim that looks for a host.
@@ -167,12 +168,12 @@ func (p *Pool) Waiting() []types.NamespacedName {
 
 // Source connects the pool with the work queue of the claims.
 func (p *Pool) Source() source.Source {
-	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	return namedsource.New("hosts that become free", source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.wake = func(claim types.NamespacedName) { queue.Add(reconcile.Request{NamespacedName: claim}) }
 		return nil
-	})
+	}))
 }
 
 // offerLocked wakes the first claim that a free host could suit, that has no

@@ -28,6 +28,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/namedsource"
 )
 
 var (
@@ -161,12 +163,12 @@ func (w *Watch) Where(name string) []string {
 // Source returns an event source for builder.WatchesRawSource. Each controller
 // takes its own.
 func (w *Watch) Source(toRequests MapFunc) source.Source {
-	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	return namedsource.New("changes of Secrets", source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.subscribers = append(w.subscribers, subscriber{toRequests: toRequests, queue: queue})
 		return nil
-	})
+	}))
 }
 
 // Subscribe has somebody who is no controller told of every change.

@@ -32,6 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/namedsource"
 )
 
 // MapFunc turns a Node of a cluster into the requests of a controller.
@@ -100,5 +101,5 @@ func StripNode(o any) (any, error) {
 // Connections wakes a controller when the connection to a workload cluster
 // comes or goes.
 func (n Nodes) Connections(controllerName string, mapCluster handler.MapFunc) source.Source {
-	return n.Cache.GetClusterSource(controllerName, mapCluster)
+	return namedsource.New("connections to workload clusters", n.Cache.GetClusterSource(controllerName, mapCluster))
 }

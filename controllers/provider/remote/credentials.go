@@ -89,6 +89,18 @@ func (c *credentials) state() state {
 	}
 }
 
+// key is that of the newest access; empty if there is none.
+func (c *credentials) key() string {
+	switch {
+	case c.next != nil:
+		return c.next.access.Key()
+	case c.current != nil:
+		return c.current.access.Key()
+	default:
+		return ""
+	}
+}
+
 // secretChanged has the credentials of a Secret looked at again; no name stands for
 // all Secrets of the namespace.
 func (r *Registry) secretChanged(_ context.Context, namespace, name string) {
@@ -163,7 +175,7 @@ func (r *Registry) use(ctx context.Context, c *credentials, access *kubeconfig.A
 		r.mu.Unlock()
 		return
 	}
-	before := c.state()
+	before, earlier, oldKey := c.state(), c.problem, c.key()
 	c.problem = problem
 	if access == nil {
 		r.holdLocked(c, nil, nil)
@@ -175,6 +187,8 @@ func (r *Registry) use(ctx context.Context, c *credentials, access *kubeconfig.A
 		users = slices.Collect(maps.Keys(c.users))
 	}
 	r.mu.Unlock()
+	rotated := access != nil && oldKey != "" && oldKey != access.Key()
+	announceSecret(ctx, c.ref, earlier, problem, rotated)
 	r.wake(ctx, users)
 }
 

@@ -26,6 +26,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/namedsource"
 )
 
 // gathering is how long a wake-up waits for others of the same object: how many there
@@ -43,12 +45,12 @@ type subscriber struct {
 // for users of a kind when the state of their connection changes, and when a claim
 // with their origin, the HardwareData owned by it or a Secret with their origin does.
 func (r *Registry) Source(kind string, mapUser func(ctx context.Context, user types.NamespacedName) []ctrl.Request) source.Source {
-	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
+	return namedsource.New("connections for identityRefs", source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.subscribers = append(r.subscribers, subscriber{kind, mapUser, queue})
 		return nil
-	})
+	}))
 }
 
 // wake tells the controllers of these users. The caller does not hold the lock.
@@ -89,7 +91,8 @@ func (r *Registry) changed(ctx context.Context, c *connection, origin string) {
 // to follow, and wakes everybody concerned.
 func (r *Registry) settle(ctx context.Context, c *connection, s state) {
 	r.mu.Lock()
-	changed := !c.state.same(s)
+	before, target := c.state, c.access.Target()
+	changed := !before.same(s)
 	c.state = s
 	var users []User
 	for holder := range c.holders {
@@ -101,5 +104,6 @@ func (r *Registry) settle(ctx context.Context, c *connection, s state) {
 		users = slices.AppendSeq(users, maps.Keys(holder.users))
 	}
 	r.mu.Unlock()
+	c.announce(ctx, target, before, s)
 	r.wake(ctx, users)
 }

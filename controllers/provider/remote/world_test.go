@@ -23,6 +23,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/prometheus/client_golang/prometheus"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -69,12 +70,13 @@ type world struct {
 	tenant string                    // namespace of Secrets and machines
 	woken  chan types.NamespacedName // what the controller of machines was woken for
 	values *prometheus.Registry
+	log    *lines
 }
 
 // newWorld starts a registry that reads Secrets as the administrator.
 func newWorld(t *testing.T, change ...func(*remote.Options)) *world {
 	t.Helper()
-	w := &world{tenant: server.Namespace(t), woken: make(chan types.NamespacedName, 1000), values: prometheus.NewRegistry()}
+	w := &world{tenant: server.Namespace(t), woken: make(chan types.NamespacedName, 1000), values: prometheus.NewRegistry(), log: &lines{}}
 	options := remote.Options{
 		Live: server.Client, Cached: server.Client, Secrets: secretsFor(t, server.Config), Metrics: w.values, UserAgent: "test",
 		RequestTimeout: 2 * time.Second,
@@ -96,7 +98,9 @@ func newWorld(t *testing.T, change ...func(*remote.Options)) *world {
 		t.Fatal(err)
 	}
 	run(t, options.Secrets.Start)
-	run(t, w.Start)
+	run(t, func(ctx context.Context) error {
+		return w.Start(ctrl.LoggerInto(ctx, funcr.New(w.log.add, funcr.Options{})))
+	})
 	return w
 }
 

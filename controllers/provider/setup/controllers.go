@@ -108,7 +108,7 @@ func newShared(ctx context.Context, mgr ctrl.Manager, o Options) (*shared, error
 	if err := mgr.Add(secrets); err != nil {
 		return nil, fmt.Errorf("add the watch on secrets: %w", err)
 	}
-	connections, err := clustercache.SetupWithManager(ctx, mgr, clusterCacheOptions(o, mgr.GetAPIReader()),
+	connections, err := clustercache.SetupWithManager(ctx, quietManager{mgr}, clusterCacheOptions(o, mgr.GetAPIReader()),
 		controller.Options{MaxConcurrentReconciles: o.Concurrency.ClusterCache})
 	if err != nil {
 		return nil, fmt.Errorf("set up connections to workload clusters: %w", err)

@@ -14,10 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package localclaims answers one question: does the manager's own cluster serve
-// HostClaims and HardwareData by now?
-//
-// A cluster whose machines all have their hosts elsewhere needs neither kind.
-// Where they are there, or come, they are indexed once and watched for every
-// controller that asked for it. The package reads no object of those kinds.
-package localclaims
+// Package namedsource gives event sources names for the log. controller-runtime
+// logs each source when a controller starts; those made of functions and
+// channels would show as addresses in memory.
+package namedsource

@@ -1,0 +1,41 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package namedsource
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+)
+
+func TestSourceIsLoggedByItsName(t *testing.T) {
+	started := false
+	named := New("changes of Secrets", source.Func(func(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		started = true
+		return nil
+	}))
+	if got := fmt.Sprintf("%s", named); got != "changes of Secrets" {
+		t.Errorf("logged as %q", got)
+	}
+	if err := named.Start(t.Context(), nil); err != nil || !started {
+		t.Errorf("the source is not started: %v", err)
+	}
+}

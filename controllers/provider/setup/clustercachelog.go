@@ -1,0 +1,73 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package setup
+
+import (
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+)
+
+// quietManager is the manager as the ClusterCache sees it. The ClusterCache logs
+// an error for each attempt to connect to a new Cluster whose kubeconfig does not
+// exist yet, although that Cluster is as it should be. Options.ClusterFilter would
+// keep such Clusters from it, but Cluster API v1.14 does not pass it on.
+type quietManager struct {
+	manager.Manager
+}
+
+// GetLogger returns the logger that controllers of the manager derive theirs from.
+func (m quietManager) GetLogger() logr.Logger {
+	log := m.Manager.GetLogger()
+	return log.WithSink(newWaitSink(log.GetSink()))
+}
+
+// waitSink logs errors about objects that do not exist at V(4), as waits.
+type waitSink struct {
+	logr.LogSink
+}
+
+func newWaitSink(sink logr.LogSink) logr.LogSink {
+	if deeper, ok := sink.(logr.CallDepthLogSink); ok {
+		sink = deeper.WithCallDepth(1)
+	}
+	return waitSink{sink}
+}
+
+// waitLevel is the level at which a wait is logged.
+const waitLevel = 4
+
+// Error logs an error, unless it says that an object does not exist.
+func (s waitSink) Error(err error, message string, keysAndValues ...any) {
+	if !apierrors.IsNotFound(err) {
+		s.LogSink.Error(err, message, keysAndValues...)
+		return
+	}
+	if s.Enabled(waitLevel) {
+		s.Info(waitLevel, "Waiting for the kubeconfig of the Cluster", append(keysAndValues, "reason", err.Error())...)
+	}
+}
+
+// WithValues keeps the rule for a logger with more values.
+func (s waitSink) WithValues(keysAndValues ...any) logr.LogSink {
+	return waitSink{s.LogSink.WithValues(keysAndValues...)}
+}
+
+// WithName keeps the rule for a logger with a name.
+func (s waitSink) WithName(name string) logr.LogSink {
+	return waitSink{s.LogSink.WithName(name)}
+}
