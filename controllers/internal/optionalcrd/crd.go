@@ -31,8 +31,8 @@ import (
 )
 
 // discoveryLag is how long an API server may take to serve a kind after the
-// last event of its CRD. No event tells when it does, so those who wait look
-// once at the event and once after this time; nobody looks again and again.
+// last event of its CRD. No event tells when it does, so waiting objects are
+// reconciled at the event and once more after this time. Nothing polls.
 const discoveryLag = 3 * time.Second
 
 // CRD is the object to watch for OnCRD: the metadata of all CRDs.
@@ -47,7 +47,7 @@ func OneOf(crds ...string) predicate.Predicate {
 	return predicate.NewPredicateFuncs(func(o client.Object) bool { return slices.Contains(crds, o.GetName()) })
 }
 
-// OnCRD wakes those who wait for a kind when its CRD comes or changes.
+// OnCRD enqueues the objects that wait for a kind when its CRD comes or changes.
 func OnCRD(waiting func(ctx context.Context) []reconcile.Request) handler.EventHandler {
 	wake := func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 		for _, request := range waiting(ctx) {

@@ -14,11 +14,9 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package optionalcrd answers one question: is a kind that this manager can do
-// without, but not always, known to the API server by now?
-//
-// A kind that is there is watched and indexed, from the start of the controller
-// or from the moment when it is first found; one that is not makes no manager
-// fail. CRDs are watched by their metadata, so that those who wait for a kind
-// are woken when it comes. The package reads no object of those kinds itself.
+// Package optionalcrd watches kinds that a manager can do without. A kind that the
+// API server does not serve makes no manager fail; it is indexed and watched from
+// the moment when it is first found. CRDs are watched by their metadata, so that
+// objects which wait for a kind are reconciled when it comes. The package reads no
+// object of these kinds itself.
 package optionalcrd

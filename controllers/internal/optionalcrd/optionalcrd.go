@@ -22,7 +22,6 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -32,84 +31,129 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Kind is a kind that may come late.
+// Kind is a kind that may be missing.
 type Kind struct {
 	// Object is an empty object of the kind.
 	Object client.Object
-	// CRD is the name of its CRD.
+	// CRD is the name of its CustomResourceDefinition.
 	CRD string
 	// Index adds the field indexes that readers of the kind need; may be nil.
 	Index func(ctx context.Context, indexer client.FieldIndexer) error
-	// Handler turns events of the kind into requests.
+}
+
+// Events says what a controller makes of the events of one kind.
+type Events struct {
+	// Handler turns them into requests.
 	Handler handler.EventHandler
-	// Predicates narrow the events down; may be empty.
+	// Predicates narrow them down; may be empty.
 	Predicates []predicate.Predicate
 }
 
-// Kinds are the late kinds of one controller.
+// Kinds are kinds that are only of use together, in one manager.
 type Kinds struct {
-	manager    manager.Manager
-	controller controller.Controller
-
-	// mu guards started, and keeps two workers from starting one watch twice.
-	mu      sync.Mutex
+	manager manager.Manager
 	kinds   []Kind
-	started map[string]bool // by CRD
+
+	// mu guards the rest, and keeps two workers from starting one watch twice.
+	mu       sync.Mutex
+	watchers []watcher
+	started  bool
 }
 
-// Start watches the kinds that are there already. Call it after the controller
-// was built and before the manager starts.
-func Start(ctx context.Context, mgr manager.Manager, c controller.Controller, kinds ...Kind) (*Kinds, error) {
-	k := &Kinds{manager: mgr, controller: c, kinds: kinds, started: map[string]bool{}}
-	for _, kind := range kinds {
-		if _, err := k.Available(ctx, kind.Object); err != nil {
-			return nil, err
+// watcher is a controller and what it makes of the events of each kind.
+type watcher struct {
+	controller controller.Controller
+	events     []Events
+}
+
+// New returns Kinds without watches.
+func New(mgr manager.Manager, kinds ...Kind) *Kinds {
+	return &Kinds{manager: mgr, kinds: kinds}
+}
+
+// CRDs are the names of the CRDs of all kinds.
+func (k *Kinds) CRDs() []string {
+	names := make([]string, len(k.kinds))
+	for i, kind := range k.kinds {
+		names[i] = kind.CRD
+	}
+	return names
+}
+
+// Watch wakes the controller for events of the kinds, which are given in the order
+// of New, from now on or from when all kinds are served. Call it after the
+// controller was built and before the manager starts.
+func (k *Kinds) Watch(ctx context.Context, c controller.Controller, events ...Events) error {
+	w := watcher{c, events}
+	k.mu.Lock()
+	k.watchers = append(k.watchers, w)
+	started := k.started
+	k.mu.Unlock()
+	if started {
+		return k.start(w)
+	}
+	_, err := k.Available(ctx)
+	return err
+}
+
+// Started says that all kinds are watched and may be read. It makes no request.
+func (k *Kinds) Started() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.started
+}
+
+// Available says whether the API server serves all kinds. If so, they are indexed
+// and watched from now on, and may be read from the cache.
+func (k *Kinds) Available(ctx context.Context) (bool, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.started {
+		return true, nil
+	}
+	for _, kind := range k.kinds {
+		if served, err := k.served(kind.Object); err != nil || !served {
+			return false, err
 		}
 	}
-	return k, nil
+	for _, kind := range k.kinds {
+		if kind.Index == nil {
+			continue
+		}
+		if err := kind.Index(ctx, k.manager.GetFieldIndexer()); err != nil {
+			return false, err
+		}
+	}
+	for _, w := range k.watchers {
+		if err := k.start(w); err != nil {
+			return false, err
+		}
+	}
+	k.started = true
+	return true, nil
 }
 
-// Available says whether the kind of the object is known to the API server. If
-// so, it is watched and indexed from now on, and may be read from the cache.
-func (k *Kinds) Available(ctx context.Context, object client.Object) (bool, error) {
+func (k *Kinds) served(object client.Object) (bool, error) {
 	gvk, err := apiutil.GVKForObject(object, k.manager.GetScheme())
 	if err != nil {
 		return false, fmt.Errorf("kind of %T: %w", object, err)
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for _, kind := range k.kinds {
-		if known, err := apiutil.GVKForObject(kind.Object, k.manager.GetScheme()); err != nil || known != gvk {
-			continue
-		}
-		if k.started[kind.CRD] {
-			return true, nil
-		}
-		_, err := k.manager.GetRESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
-		switch {
-		case meta.IsNoMatchError(err):
-			return false, nil
-		case err != nil:
-			return false, fmt.Errorf("discover %s: %w", gvk, err)
-		}
-		return true, k.startLocked(ctx, kind)
+	_, err = k.manager.GetRESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
+	if meta.IsNoMatchError(err) {
+		return false, nil
 	}
-	return false, fmt.Errorf("%s is not among the late kinds", gvk)
+	if err != nil {
+		return false, fmt.Errorf("discover %s: %w", gvk, err)
+	}
+	return true, nil
 }
 
-func (k *Kinds) startLocked(ctx context.Context, kind Kind) error {
-	if kind.Index != nil {
-		if err := kind.Index(ctx, k.manager.GetFieldIndexer()); err != nil {
-			return err
+func (k *Kinds) start(w watcher) error {
+	for i, kind := range k.kinds {
+		events := w.events[i]
+		if err := w.controller.Watch(source.Kind(k.manager.GetCache(), kind.Object, events.Handler, events.Predicates...)); err != nil {
+			return fmt.Errorf("watch %s: %w", kind.CRD, err)
 		}
 	}
-	if err := k.controller.Watch(late(k.manager.GetCache(), kind)); err != nil {
-		return fmt.Errorf("watch %s: %w", kind.CRD, err)
-	}
-	k.started[kind.CRD] = true
 	return nil
-}
-
-func late(from cache.Cache, kind Kind) source.Source {
-	return source.Kind(from, kind.Object, kind.Handler, kind.Predicates...)
 }

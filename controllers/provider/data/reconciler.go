@@ -37,7 +37,6 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/optionalcrd"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/data/addressclaims"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/localclaims"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3datas,verbs=get;list;watch;patch
@@ -65,7 +64,7 @@ type HostReader interface {
 // LocalKinds are HostClaim and HardwareData of this cluster, if it has them.
 type LocalKinds interface {
 	// Watch wakes a controller for their events, once they exist.
-	Watch(ctx context.Context, c controller.Controller, claims, hardware localclaims.Events) error
+	Watch(ctx context.Context, c controller.Controller, events ...optionalcrd.Events) error
 }
 
 // Remote are the connections to other clusters, of which HostReader makes use.
@@ -137,12 +136,12 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		return fmt.Errorf("set up controller %s: %w", controllerName, err)
 	}
 	err = r.Local.Watch(ctx, c,
-		localclaims.Events{Handler: handler.EnqueueRequestsFromMapFunc(r.hostClaimToData)},
-		localclaims.Events{Handler: handler.EnqueueRequestsFromMapFunc(r.hardwareToData)})
+		optionalcrd.Events{Handler: handler.EnqueueRequestsFromMapFunc(r.hostClaimToData)},
+		optionalcrd.Events{Handler: handler.EnqueueRequestsFromMapFunc(r.hardwareToData)})
 	if err != nil {
 		return fmt.Errorf("set up controller %s: %w", controllerName, err)
 	}
-	kinds, err := optionalcrd.Start(ctx, mgr, c, addressclaims.Kinds(r.waitingForAddress)...)
+	kinds, err := addressclaims.Watch(ctx, mgr, c, r.waitingForAddress)
 	if err != nil {
 		return fmt.Errorf("set up controller %s: %w", controllerName, err)
 	}

@@ -41,7 +41,6 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/optionalcrd"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/clusterindex"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/localclaims"
 )
 
 // controllerName names the controller in logs, metrics and events.
@@ -57,13 +56,13 @@ const controllerName = "metal3machine"
 //	Machine, Cluster, Metal3Cluster   by reference and by label
 //	Secret   by the name that Machine or Metal3Machine give, that is made from theirs, or that was copied
 //	Node, connection of the workload cluster   by provider ID, host UID or label
-func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, kinds *localclaims.Kinds, options controller.Options) error {
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, kinds *optionalcrd.Kinds, options controller.Options) error {
 	machineToInfra := util.MachineToInfrastructureMapFunc(infrav1.GroupVersion.WithKind(claims.MachineKind))
 	filter := predicates.ResourceHasFilterLabel(mgr.GetScheme(), mgr.GetLogger(), r.WatchFilter)
 	c, err := ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
 		For(&infrav1.Metal3Machine{}, builder.WithPredicates(filter)).
-		Watches(optionalcrd.CRD(), optionalcrd.OnCRD(r.waitingForKinds), builder.WithPredicates(optionalcrd.OneOf(localclaims.CRDs()...))).
+		Watches(optionalcrd.CRD(), optionalcrd.OnCRD(r.waitingForKinds), builder.WithPredicates(optionalcrd.OneOf(kinds.CRDs()...))).
 		Watches(&infrav1.Metal3DataClaim{}, handler.EnqueueRequestsFromMapFunc(dataClaimToMachines)).
 		Watches(&infrav1.Metal3Data{}, handler.EnqueueRequestsFromMapFunc(ownedToMachine)).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(machineToInfra)).
@@ -79,8 +78,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, kin
 	}
 	r.controller = c
 	return kinds.Watch(ctx, c,
-		localclaims.Events{Handler: handler.EnqueueRequestsFromMapFunc(claimToMachines)},
-		localclaims.Events{Handler: handler.EnqueueRequestsFromMapFunc(r.hardwareToMachines)})
+		optionalcrd.Events{Handler: handler.EnqueueRequestsFromMapFunc(claimToMachines)},
+		optionalcrd.Events{Handler: handler.EnqueueRequestsFromMapFunc(r.hardwareToMachines)})
 }
 
 // self is a machine as a user of connections.

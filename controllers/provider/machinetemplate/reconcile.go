@@ -35,9 +35,9 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/capacity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/optionalcrd"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/localclaims"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machinetemplates,verbs=get;list;watch
@@ -56,7 +56,7 @@ type Hosts interface {
 // LocalKinds are HostClaim and HardwareData of this cluster.
 type LocalKinds interface {
 	// Watch wakes a controller for their events, once they exist.
-	Watch(ctx context.Context, c controller.Controller, claims, hardware localclaims.Events) error
+	Watch(ctx context.Context, c controller.Controller, events ...optionalcrd.Events) error
 }
 
 // Remote are the connections to the clusters that hold the hosts of machines with an

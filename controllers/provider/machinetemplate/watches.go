@@ -39,7 +39,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/localclaims"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/optionalcrd"
 )
 
 // controllerName names the controller in logs, metrics and events.
@@ -71,8 +71,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Build(r)
 	if err == nil {
 		err = r.Local.Watch(ctx, c,
-			localclaims.Events{Handler: mapped(r.claimToTemplate), Predicates: []predicate.Predicate{whenever(differentClaim)}},
-			localclaims.Events{Handler: mapped(r.hardwareToTemplate), Predicates: []predicate.Predicate{whenever(differentHardware)}})
+			optionalcrd.Events{Handler: mapped(r.claimToTemplate), Predicates: []predicate.Predicate{whenever(differentClaim)}},
+			optionalcrd.Events{Handler: mapped(r.hardwareToTemplate), Predicates: []predicate.Predicate{whenever(differentHardware)}})
 	}
 	if err != nil {
 		return fmt.Errorf("set up controller %s: %w", controllerName, err)

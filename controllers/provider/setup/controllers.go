@@ -20,6 +20,7 @@ import (
 	"context"
 	"fmt"
 
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -28,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/optionalcrd"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
@@ -35,7 +37,6 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/clusterindex"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/data"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/datatemplate"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/localclaims"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/machine"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/machinetemplate"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/nodes"
@@ -50,7 +51,7 @@ type shared struct {
 	mgr     ctrl.Manager
 	options Options
 	claims  claimreader.Reader
-	local   *localclaims.Kinds
+	local   *optionalcrd.Kinds
 	remote  *remote.Registry
 	secrets *secretwatch.Watch
 	nodes   nodes.Nodes
@@ -120,7 +121,7 @@ func newShared(ctx context.Context, mgr ctrl.Manager, o Options) (*shared, error
 	if err != nil {
 		return nil, err
 	}
-	local := localclaims.New(mgr)
+	local := localKinds(mgr)
 	return &shared{
 		mgr:     mgr,
 		options: o,
@@ -131,6 +132,14 @@ func newShared(ctx context.Context, mgr ctrl.Manager, o Options) (*shared, error
 		nodes:   nodes.Nodes{Cache: connections},
 		clock:   clock.RealClock{},
 	}, nil
+}
+
+// localKinds are the kinds that the provider reads of hosts in its own cluster. A
+// cluster whose machines all have an identityRef needs neither.
+func localKinds(mgr ctrl.Manager) *optionalcrd.Kinds {
+	return optionalcrd.New(mgr,
+		optionalcrd.Kind{Object: &bmov1alpha1.HostClaim{}, CRD: "hostclaims.metal3.io", Index: claimreader.SetupIndexes},
+		optionalcrd.Kind{Object: &bmov1alpha1.HardwareData{}, CRD: "hardwaredata.metal3.io"})
 }
 
 // newRemote makes the connections to the clusters that hold hosts of identityRefs.

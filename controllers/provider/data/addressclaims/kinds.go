@@ -28,8 +28,10 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	capipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -53,19 +55,50 @@ func CRDs() []string {
 	return []string{ipClaimCRD, ipPoolCRD, ipAddressClaimCRD}
 }
 
-// Kinds are the late kinds. A claim wakes the Metal3Data that owns it, also one
+// Kinds are the optional kinds. A claim wakes the Metal3Data that owns it, also one
 // that does not exist any more: its claims are to be released. A pool, and a
 // claim that goes, wake those who wait for an address.
-func Kinds(waiting handler.MapFunc) []optionalcrd.Kind {
-	owners := onClaim(waiting)
-	return []optionalcrd.Kind{
-		{Object: &ipamv1alpha1.IPClaim{}, CRD: ipClaimCRD, Index: index(&ipamv1alpha1.IPClaim{}), Handler: owners},
-		{Object: &capipamv1.IPAddressClaim{}, CRD: ipAddressClaimCRD, Index: index(&capipamv1.IPAddressClaim{}), Handler: owners},
-		{
-			Object: &ipamv1alpha1.IPPool{}, CRD: ipPoolCRD, Handler: handler.EnqueueRequestsFromMapFunc(waiting),
-			Predicates: []predicate.Predicate{stateChanges()},
-		},
+func Kinds(waiting handler.MapFunc) []Kind {
+	owners := optionalcrd.Events{Handler: onClaim(waiting)}
+	pools := optionalcrd.Events{
+		Handler: handler.EnqueueRequestsFromMapFunc(waiting), Predicates: []predicate.Predicate{stateChanges()},
 	}
+	return []Kind{
+		{optionalcrd.Kind{Object: &ipamv1alpha1.IPClaim{}, CRD: ipClaimCRD, Index: index(&ipamv1alpha1.IPClaim{})}, owners},
+		{optionalcrd.Kind{Object: &capipamv1.IPAddressClaim{}, CRD: ipAddressClaimCRD, Index: index(&capipamv1.IPAddressClaim{})}, owners},
+		{optionalcrd.Kind{Object: &ipamv1alpha1.IPPool{}, CRD: ipPoolCRD}, pools},
+	}
+}
+
+// Kind is one of them with its events.
+type Kind struct {
+	optionalcrd.Kind
+	optionalcrd.Events
+}
+
+// served are the kinds that are watched when they are served, each for itself.
+type served map[reflect.Type]*optionalcrd.Kinds
+
+// Watch wakes the controller for events of each kind that is served, now or later.
+func Watch(ctx context.Context, mgr manager.Manager, c controller.Controller, waiting handler.MapFunc) (Availability, error) {
+	out := served{}
+	for _, kind := range Kinds(waiting) {
+		kinds := optionalcrd.New(mgr, kind.Kind)
+		if err := kinds.Watch(ctx, c, kind.Events); err != nil {
+			return nil, err
+		}
+		out[reflect.TypeOf(kind.Object)] = kinds
+	}
+	return out, nil
+}
+
+// Available says whether the kind of the object is served, and may be read.
+func (s served) Available(ctx context.Context, object client.Object) (bool, error) {
+	kinds, found := s[reflect.TypeOf(object)]
+	if !found {
+		return false, fmt.Errorf("%T is no kind of address management", object)
+	}
+	return kinds.Available(ctx)
 }
 
 // onClaim wakes the owner of a claim that says anything new. A claim that goes may
