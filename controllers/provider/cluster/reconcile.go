@@ -97,7 +97,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := apply.Changes(ctx, r.Client, s.before, s.infra); err != nil {
 		return progress.Failed(fmt.Errorf("write Metal3Cluster: %w", err)).Result(r.Clock.Now())
 	}
-	r.announce(s)
+	r.announce(ctx, s)
 	return ctrl.Result{}, nil
 }
 

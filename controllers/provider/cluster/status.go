@@ -17,13 +17,16 @@ limitations under the License.
 package cluster
 
 import (
+	"context"
 	"reflect"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/endpoint"
@@ -121,12 +124,25 @@ func sameStatus(before, after *infrav1.Metal3Cluster) bool {
 
 // announce emits an event when machines may come, and when the cluster that holds
 // their hosts cannot be used.
-func (r *Reconciler) announce(s *scope) {
+func (r *Reconciler) announce(ctx context.Context, s *scope) {
+	log := ctrl.LoggerFrom(ctx)
+	if before, after := s.before.Status.FailureDomains, s.infra.Status.FailureDomains; !reflect.DeepEqual(before, after) {
+		log.Info("Published failure domains", "failureDomains", namesOf(after))
+	}
 	if ptr.Deref(s.infra.Status.Initialization.Provisioned, false) && !ptr.Deref(s.before.Status.Initialization.Provisioned, false) {
+		log.Info("Control plane endpoint is known, machines may be created")
 		r.Recorder.Eventf(s.infra, nil, corev1.EventTypeNormal, "Provisioned", "Provision", "Machines may be created")
 	}
 	was, is := conditions.GetReason(s.before, infrav1.IdentityReadyCondition), s.identity
 	if is != nil && is.Status == metav1.ConditionFalse && is.Reason != infrav1.IdentityConnectingReason && is.Reason != was {
 		r.Recorder.Eventf(s.infra, nil, corev1.EventTypeWarning, is.Reason, "Connect", "%s", is.Message)
 	}
+}
+
+func namesOf(domains []clusterv1.FailureDomain) []string {
+	names := make([]string, 0, len(domains))
+	for _, domain := range domains {
+		names = append(names, domain.Name)
+	}
+	return names
 }

@@ -24,8 +24,10 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2/ktesting"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
@@ -157,11 +159,39 @@ func TestReport(t *testing.T) {
 				t.Error("a second report of the same facts changes the status")
 			}
 			recorder := events.NewFakeRecorder(10)
-			(&Reconciler{Recorder: recorder}).announce(tc.given)
+			(&Reconciler{Recorder: recorder}).announce(t.Context(), tc.given)
 			if got := len(recorder.Events); got != tc.wantEvents {
 				t.Errorf("%d events, want %d", got, tc.wantEvents)
 			}
 		})
+	}
+}
+
+// TestLog shows that each milestone is logged once.
+func TestLog(t *testing.T) {
+	log := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
+	ctx := ctrl.LoggerInto(t.Context(), log)
+	s := given(func(s *scope) {
+		s.infra.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: "192.0.2.1", Port: 6443}
+		s.infra.Spec.FailureDomains = []clusterv1.FailureDomain{{Name: "row-1"}}
+	})
+	r := &Reconciler{Recorder: events.NewFakeRecorder(10)}
+	for range 2 {
+		report(s, noon)
+		r.announce(ctx, s)
+		s.before = s.infra.DeepCopy()
+	}
+	sink, ok := log.GetSink().(ktesting.Underlier)
+	if !ok {
+		t.Fatal("the log is not kept")
+	}
+	var got []string
+	for _, line := range sink.GetBuffer().Data() {
+		got = append(got, line.Message)
+	}
+	want := []string{"Published failure domains", "Control plane endpoint is known, machines may be created"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("log (-want +got):\n%s", diff)
 	}
 }
 

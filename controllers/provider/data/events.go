@@ -17,6 +17,7 @@ limitations under the License.
 package data
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -24,6 +25,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
@@ -52,10 +54,16 @@ func (m *Metrics) ready(after time.Duration) {
 }
 
 // announce emits an event for a change of readiness, after it has been written.
-func (r *Reconciler) announce(s *scope) {
+func (r *Reconciler) announce(ctx context.Context, s *scope) {
+	log := ctrl.LoggerFrom(ctx)
 	was, is := conditions.Get(s.before, infrav1.ReadyCondition), conditions.Get(s.data, infrav1.ReadyCondition)
 	if is == nil || was != nil && was.Status == is.Status && was.Reason == is.Reason {
 		return
+	}
+	if is.Status == metav1.ConditionTrue {
+		log.Info("Secrets are ready")
+	} else {
+		log.V(4).Info("Not ready", "reason", is.Reason)
 	}
 	switch {
 	case is.Status == metav1.ConditionTrue:

@@ -22,6 +22,7 @@ import (
 	"fmt"
 
 	"k8s.io/klog/v2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -108,6 +109,9 @@ func (r *Reconciler) readAddresses(ctx context.Context, s *scope) progress.Outco
 				"The address that %s gave cannot be read", p.ask), err)
 		}
 		s.addresses[p.ask.Lease()] = address
+	}
+	if conditions.GetReason(s.before, infrav1.ReadyCondition) == infrav1.WaitingForAddressesReason {
+		ctrl.LoggerFrom(ctx).Info("Received the addresses from the pools", "addresses", len(s.addresses))
 	}
 	return progress.Outcome{}
 }

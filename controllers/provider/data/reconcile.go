@@ -24,6 +24,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/finalizers"
 	"sigs.k8s.io/cluster-api/util/labels"
@@ -46,6 +47,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil || !found {
 		return ctrl.Result{}, err
 	}
+	ctx = withOwners(ctx, s)
 	if s.paused() {
 		return progress.Failed(r.write(ctx, s)).Result(r.Clock.Now())
 	}
@@ -111,7 +113,7 @@ func (r *Reconciler) write(ctx context.Context, s *scope) error {
 	if err := apply.Changes(ctx, r.Client, s.before, s.data); err != nil {
 		return fmt.Errorf("write Metal3Data: %w", err)
 	}
-	r.announce(s)
+	r.announce(ctx, s)
 	return nil
 }
 
@@ -142,6 +144,18 @@ func (s *scope) owner(kind string) (metav1.OwnerReference, bool) {
 		}
 	}
 	return metav1.OwnerReference{}, false
+}
+
+// withOwners puts the Cluster and the machine of the Metal3Data into the logger.
+func withOwners(ctx context.Context, s *scope) context.Context {
+	log := ctrl.LoggerFrom(ctx)
+	if s.cluster != nil {
+		log = log.WithValues("Cluster", klog.KObj(s.cluster))
+	}
+	if machine, found := s.owner(machineKind); found {
+		log = log.WithValues(machineKind, klog.KRef(s.data.Namespace, machine.Name))
+	}
+	return ctrl.LoggerInto(ctx, log)
 }
 
 // secretRef names a secret of the Metal3Data's namespace.

@@ -157,7 +157,7 @@ func (r *Reconciler) serve(ctx context.Context, s *scope, claim *infrav1.Metal3D
 // makeData makes the Metal3Data of a claim, and returns who has its index then.
 func (r *Reconciler) makeData(ctx context.Context, s *scope, claim *infrav1.Metal3DataClaim, index int32) ([]indexes.Data, error) {
 	desired := desiredData(s.key, claim, index)
-	ctrl.LoggerFrom(ctx).Info("Creating Metal3Data", "Metal3Data", klog.KObj(desired))
+	ctrl.LoggerFrom(ctx).Info("Creating Metal3Data", "Metal3Data", klog.KObj(desired), "index", index)
 	err := r.Client.Create(ctx, desired, client.FieldOwner(infrav1.DataTemplateFieldOwner))
 	switch {
 	case apierrors.IsAlreadyExists(err):

@@ -24,6 +24,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -90,7 +91,7 @@ func (r *Reconciler) releaseData(ctx context.Context, data *infrav1.Metal3Data) 
 		err := r.removeFinalizers(ctx, data.DeepCopy(), infrav1.DataClaimFinalizer)
 		return err == nil, err
 	}
-	ctrl.LoggerFrom(ctx).Info("Deleting Metal3Data", "Metal3Data", data.Name)
+	ctrl.LoggerFrom(ctx).Info("Deleting Metal3Data", "Metal3Data", klog.KObj(data))
 	err := r.Client.Delete(ctx, data.DeepCopy(), client.Preconditions{UID: &data.UID})
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("delete Metal3Data %s: %w", data.Name, err)

@@ -149,7 +149,7 @@ func (r *Reconciler) write(ctx context.Context, before, after *infrav1.Metal3Mac
 		return fmt.Errorf("write status of Metal3MachineTemplate: %w", err)
 	}
 	if err == nil {
-		r.announce(before, after)
+		r.announce(ctx, before, after)
 	}
 	return nil
 }

@@ -17,12 +17,14 @@ limitations under the License.
 package machinetemplate
 
 import (
+	"context"
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/capacity"
@@ -74,8 +76,13 @@ func sameCapacity(a, b corev1.ResourceList) bool {
 	return maps.EqualFunc(a, b, func(x, y resource.Quantity) bool { return x.Cmp(y) == 0 })
 }
 
-// announce emits an event when somebody has to correct an annotation.
-func (r *Reconciler) announce(before, after *infrav1.Metal3MachineTemplate) {
+// announce logs a new capacity, and emits an event when an annotation has to be
+// corrected.
+func (r *Reconciler) announce(ctx context.Context, before, after *infrav1.Metal3MachineTemplate) {
+	if !sameCapacity(before.Status.Capacity, after.Status.Capacity) {
+		ctrl.LoggerFrom(ctx).Info("Published the capacity of the machines",
+			"cpu", after.Status.Capacity.Cpu().String(), "memory", after.Status.Capacity.Memory().String())
+	}
 	ready := conditions.Get(after, infrav1.ReadyCondition)
 	if ready == nil || ready.Reason != infrav1.InvalidCapacityAnnotationReason ||
 		conditions.GetMessage(before, infrav1.ReadyCondition) == ready.Message {
