@@ -28,6 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/secretkeys"
 )
 
 // SecretKind is what a secret of a claim is for. Its text is the value of the
@@ -48,11 +49,10 @@ var SecretKinds = [...]SecretKind{UserData, MetaData, NetworkData, OCIAuth}
 // copyPrefix starts the names of all copies.
 const copyPrefix = "hostclaim-"
 
-// fallbackKey is the key of bootstrap secrets of Cluster API.
-const fallbackKey = "value"
-
 // dataKeys are the keys that baremetal-operator reads.
-var dataKeys = map[SecretKind]string{UserData: "userData", MetaData: "metaData", NetworkData: "networkData"}
+var dataKeys = map[SecretKind]string{
+	UserData: secretkeys.UserData, MetaData: secretkeys.MetaData, NetworkData: secretkeys.NetworkData,
+}
 
 // pullSecretKeys are the keys of the two types of pull secrets.
 var pullSecretKeys = map[corev1.SecretType]string{
@@ -95,22 +95,17 @@ type Content struct {
 }
 
 // Extract returns the part of a secret that is needed, under the key that
-// baremetal-operator reads. The error says which key is missing. Network data
-// without its key counts as empty, as baremetal-operator has it.
+// baremetal-operator reads. The error says which key is missing.
 func Extract(kind SecretKind, secret *corev1.Secret) (Content, error) {
 	if kind == OCIAuth {
 		return extractPullSecret(secret)
 	}
 	key := dataKeys[kind]
-	for _, candidate := range []string{key, fallbackKey} {
-		if value, found := secret.Data[candidate]; found {
-			return Content{Type: corev1.SecretTypeOpaque, Data: map[string][]byte{key: value}}, nil
-		}
+	value, found := secretkeys.Value(key, secret.Data)
+	if !found {
+		return Content{}, fmt.Errorf("it has neither key %q nor key %q", key, secretkeys.Bootstrap)
 	}
-	if kind == NetworkData {
-		return EmptyNetworkData(), nil
-	}
-	return Content{}, fmt.Errorf("it has neither key %q nor key %q", key, fallbackKey)
+	return Content{Type: corev1.SecretTypeOpaque, Data: map[string][]byte{key: value}}, nil
 }
 
 func extractPullSecret(secret *corev1.Secret) (Content, error) {

@@ -26,6 +26,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/secretkeys"
 )
 
 // Elsewhere is a place for claims in another cluster.
@@ -57,10 +58,8 @@ type Copy struct {
 	Source string
 	// Suffix ends the name of the copy.
 	Suffix string
-	// Key is the only key of the copy, and SourceKeys are the keys of the source,
-	// of which the first that is there is copied.
-	Key        string
-	SourceKeys []string
+	// Key is the only key of the copy.
+	Key string
 }
 
 // Name of the copy next to the claim of that name; empty without a source.
@@ -75,20 +74,15 @@ func (c Copy) Name(claim string) string {
 // those of the machine's own secrets.
 func Copies(userData, metaData, networkData string) [3]Copy {
 	return [3]Copy{
-		{Source: userData, Suffix: UserDataSuffix, Key: "userData", SourceKeys: []string{"userData", "value"}},
-		{Source: metaData, Suffix: MetaDataSuffix, Key: "metaData", SourceKeys: []string{"metaData", "value"}},
-		{Source: networkData, Suffix: NetworkDataSuffix, Key: "networkData", SourceKeys: []string{"networkData", "value"}},
+		{Source: userData, Suffix: UserDataSuffix, Key: secretkeys.UserData},
+		{Source: metaData, Suffix: MetaDataSuffix, Key: secretkeys.MetaData},
+		{Source: networkData, Suffix: NetworkDataSuffix, Key: secretkeys.NetworkData},
 	}
 }
 
-// Value is what is copied of a source. Without one of the keys there is nothing.
+// Value is what is copied of a source; false if the source lacks it.
 func (c Copy) Value(source map[string][]byte) ([]byte, bool) {
-	for _, key := range c.SourceKeys {
-		if value, found := source[key]; found {
-			return value, true
-		}
-	}
-	return nil, false
+	return secretkeys.Value(c.Key, source)
 }
 
 // DesiredCopy is the copy with the value, whole. It goes with the claim.

@@ -100,6 +100,9 @@ func TestCopies(t *testing.T) {
 			}
 		})
 	}
+	if got, found := copies[2].Value(map[string][]byte{"token": []byte("secret")}); len(got) != 0 || !found {
+		t.Errorf("network data without its key is %q, found %v; want it empty, as inside a cluster", got, found)
+	}
 	got := copies[0].DesiredCopy(claim, []byte("content"))
 	hash := got.Annotations[infrav1.ContentHashAnnotation]
 	want := &corev1.Secret{

@@ -27,12 +27,9 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/secretkeys"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
-
-// userDataKeys are the keys under which a secret may hold user data: bootstrap
-// providers write the first one, baremetal-operator knows both.
-var userDataKeys = [...]string{"value", "userData"}
 
 // observeBootstrap finds out whether the user data is there. The secret is read
 // live, and only until the claim names it.
@@ -78,12 +75,9 @@ func (r *Reconciler) readBootstrap(ctx context.Context, namespace string, facts 
 		return err
 	}
 	facts.Found = true
-	for _, key := range userDataKeys {
-		if _, found := secret.Data[key]; found {
-			return nil
-		}
+	if _, found := secretkeys.Value(secretkeys.UserData, secret.Data); !found {
+		facts.Invalid = fmt.Sprintf("Secret %q has no user data: it needs the key %q", facts.Secret, secretkeys.Bootstrap)
 	}
-	facts.Invalid = fmt.Sprintf("Secret %q has no user data: it needs the key %q", facts.Secret, userDataKeys[0])
 	return nil
 }
 
