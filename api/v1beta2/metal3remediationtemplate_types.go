@@ -78,3 +78,13 @@ type Metal3RemediationTemplateList struct {
 	// items are the Metal3RemediationTemplates of the list.
 	Items []Metal3RemediationTemplate `json:"items"`
 }
+
+// GetConditions returns the conditions of the template itself.
+func (t *Metal3RemediationTemplate) GetConditions() []metav1.Condition {
+	return t.Status.Status.Conditions
+}
+
+// SetConditions replaces the conditions of the template itself.
+func (t *Metal3RemediationTemplate) SetConditions(conditions []metav1.Condition) {
+	t.Status.Status.Conditions = conditions
+}

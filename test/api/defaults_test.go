@@ -98,7 +98,8 @@ func (l *listener) HandleWarningHeader(_ int, _, text string) {
 	l.heard = append(l.heard, text)
 }
 
-// TestWarnings sends what is taken, but worth a word.
+// TestWarnings sends objects that are taken with a warning, such as those that are not
+// carried out yet: the answer to kubectl apply is what their author reads.
 func TestWarnings(t *testing.T) {
 	tests := map[string]struct {
 		kind, spec string
@@ -115,6 +116,21 @@ func TestWarnings(t *testing.T) {
 		"a template of machines that only serves another namespace": {
 			kind: "Metal3MachineTemplate", spec: "template: {spec: {customDeploy: {method: m}, userData: {name: x, namespace: elsewhere}}}",
 			want: []string{`spec.template.spec.userData.namespace is "elsewhere": machines of any other namespace, such as this one, are refused; leave it out`},
+		},
+		"a template that asks for node reuse": {
+			kind: "Metal3MachineTemplate", spec: "{nodeReuse: true, template: {spec: {customDeploy: {method: m}}}}",
+			want: []string{"spec.nodeReuse is not implemented yet: in a rolling update the new machine gets any free server; leave it out"},
+		},
+		"a template that asks for no node reuse": {
+			kind: "Metal3MachineTemplate", spec: "{nodeReuse: false, template: {spec: {customDeploy: {method: m}}}}",
+		},
+		"a remediation": {
+			kind: "Metal3Remediation", spec: "strategy: {type: Reboot}",
+			want: []string{"remediation is not implemented yet: the machine is left as it is; delete the Machine to have it replaced"},
+		},
+		"a template of remediations": {
+			kind: "Metal3RemediationTemplate", spec: "template: {spec: {strategy: {type: Reboot}}}",
+			want: []string{"remediation is not implemented yet: leave spec.remediation.templateRef out of the MachineHealthCheck, so that unhealthy Machines are replaced"},
 		},
 	}
 	namespace := server.Namespace(t, "warnings", nil)

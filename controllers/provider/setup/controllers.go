@@ -18,6 +18,7 @@ package setup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -40,6 +41,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/machine"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/machinetemplate"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/nodes"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remediation"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 )
 
@@ -76,6 +78,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		{o.Concurrency.MachineTemplate, addMachineTemplate},
 		{o.Concurrency.DataTemplate, addDataTemplate},
 		{o.Concurrency.Data, addData},
+		{1, addRemediation},
 	} {
 		options := controller.Options{MaxConcurrentReconciles: c.workers, RateLimiter: retry.Limiter()}
 		if err := c.add(ctx, s, options); err != nil {
@@ -217,6 +220,17 @@ func addMachineTemplate(ctx context.Context, s *shared, options controller.Optio
 		Clock:       s.clock,
 		WatchFilter: s.options.WatchFilter,
 	}).SetupWithManager(ctx, s.mgr, options)
+}
+
+// addRemediation adds a controller for each of the kinds of remediation.
+func addRemediation(ctx context.Context, s *shared, options controller.Options) error {
+	var errs []error
+	for _, kind := range remediation.Kinds() {
+		errs = append(errs, (&remediation.Reconciler{
+			Client: s.mgr.GetClient(), Kind: kind, Clock: s.clock, WatchFilter: s.options.WatchFilter,
+		}).SetupWithManager(ctx, s.mgr, options))
+	}
+	return errors.Join(errs...)
 }
 
 func addDataTemplate(ctx context.Context, s *shared, options controller.Options) error {

@@ -1,0 +1,21 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package remediation reports on Metal3Remediations and Metal3RemediationTemplates
+// that nothing is done with them yet, and what their author can do instead. A
+// MachineHealthCheck waits for a Metal3Remediation without a limit, so the object
+// itself must say that the wait is in vain. The package writes conditions only.
+package remediation
