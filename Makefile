@@ -2,7 +2,7 @@
 SHELL := /usr/bin/env bash -o pipefail
 .SHELLFLAGS := -ec
 .DEFAULT_GOAL := help
-# A clone that somebody else owns has no version that git would tell.
+# git tells no version of a clone that another user owns.
 export GOFLAGS += -buildvcs=false
 MAKEFLAGS += --no-print-directory
 

@@ -29,7 +29,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// administrator writes a kubeconfig whose server answers nobody.
+// administrator writes a kubeconfig whose server does not answer.
 func administrator(t *testing.T, change func(*clientcmdapi.Cluster)) string {
 	t.Helper()
 	cluster := &clientcmdapi.Cluster{Server: "https://127.0.0.1:1", CertificateAuthorityData: []byte("authorities")}
@@ -97,7 +97,7 @@ func TestCommandLine(t *testing.T) {
 		"a context of nothing is refused":                      {args: []string{"--namespace=blue", "--management-context=c"}, want: []string{"--management-kubeconfig"}},
 		"half an account is refused":                           {args: []string{"--namespace=blue", "--hostclaim-manager=manager"}, want: []string{"--hostclaim-manager", "<namespace>/<name>"}},
 		"a server without TLS is refused":                      {args: []string{"--namespace=blue", "--kubeconfig=" + good, "--server=http://hosts"}, want: []string{"--server"}},
-		"a server that nobody checks is refused":               {args: []string{"--namespace=blue", "--kubeconfig=" + unchecked}, want: []string{"--certificate-authority"}},
+		"a server whose certificate is not checked is refused": {args: []string{"--namespace=blue", "--kubeconfig=" + unchecked}, want: []string{"--certificate-authority"}},
 		"its authorities may be given":                         {args: []string{"--namespace=blue", "--kubeconfig=" + unchecked, "--certificate-authority=" + authorities, "--dry-run"}},
 		"a server that does not answer is named with the flag": {args: []string{"--namespace=blue", "--kubeconfig=" + good}, want: []string{"https://127.0.0.1:1"}},
 	}

@@ -60,7 +60,7 @@ func noMatchingHost(t *testing.T) {
 	provisioned(t, key)
 }
 
-// missingBootstrapSecret is mended by whoever has the user data.
+// missingBootstrapSecret is mended by a tenant who creates the secret.
 func missingBootstrapSecret(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "forgetful", 1)
@@ -149,8 +149,8 @@ func missingRoleBinding(t *testing.T) {
 }
 
 // storedInvalidPolicy has a policy that came past the webhook. It is skipped,
-// while the other policy goes on admitting its tenant; whoever hoped for the
-// invalid one is told.
+// while the other policy goes on admitting its tenant; an event
+// tells the author of the invalid one.
 func storedInvalidPolicy(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "lawful", 2)

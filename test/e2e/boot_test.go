@@ -30,7 +30,7 @@ import (
 
 // TestServerWithoutAKeyItNeedsDoesNotBoot gives a server user data that asks for
 // a key which its metadata does not have. The server is provisioned, since
-// nobody can know, and never becomes a Node; whoever plays it says why.
+// baremetal-operator cannot know, and never becomes a Node; hostsim logs why.
 func TestServerWithoutAKeyItNeedsDoesNotBoot(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "bootless", 1)

@@ -52,8 +52,8 @@ func (l *laboratory) explain(namespaces ...string) string {
 	return "machines that do not run:\n" + strings.TrimRight(text.String(), "\n")
 }
 
-// alone says that a machine was made by hand for a test about servers. Nobody
-// expects it to become a Node.
+// alone says that a machine was made by hand for a test about servers. It
+// does not become a Node.
 func alone(m world.Machine) bool {
 	return metav1.GetControllerOf(m.Machine) == nil
 }

@@ -78,7 +78,7 @@ func (h *history) replay(object any) {
 	}
 }
 
-// someHost is a version of a host that one claim, or nobody, has.
+// someHost is a version of a host that one claim, or none, has.
 func someHost(name string, version int, claim types.UID) *bmov1alpha1.BareMetalHost {
 	host := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: name, ResourceVersion: fmt.Sprint(version)}}
 	host.Status.Provisioning.State = bmov1alpha1.StateAvailable

@@ -35,7 +35,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
 )
 
-// deed is something that somebody must not be able to do.
+// request is one that the API server is expected to refuse, or to allow.
 type deed func(ctx context.Context, c client.Client) error
 
 // tenantIsConfined tries, with the kubeconfig of tenant b, what a tenant must

@@ -186,8 +186,8 @@ func (l *laboratory) out() *console.Printer {
 	return console.New(os.Stderr)
 }
 
-// clear removes the state of the cluster, keys included, and the logs unless
-// somebody will want to read them.
+// clear removes the state of the cluster, keys included, and the logs too if
+// logs is true.
 func (l *laboratory) clear(logs bool) {
 	entries, err := os.ReadDir(l.dir)
 	for _, entry := range entries {

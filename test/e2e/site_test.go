@@ -31,10 +31,10 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/story"
 )
 
-// userData is enough for a server to be provisioned. No Node comes of it.
+// userData is enough for a server to be provisioned. It makes no Node.
 const userData = "#cloud-config\n{}\n"
 
-// site is a tenant with servers that nobody else may have, and a Cluster for
+// site is a tenant with servers that no other tenant may have, and a Cluster for
 // machines that are made one by one.
 type site struct {
 	*story.Tenant

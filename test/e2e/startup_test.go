@@ -130,7 +130,7 @@ func (b bareCluster) start(t *testing.T, program string) func(context.Context) e
 	return cluster.Healthy(http.DefaultClient, "http://"+health+"/readyz")
 }
 
-// installCRDs installs what the other cluster has. Nobody converts here.
+// installCRDs installs what the other cluster has. No conversion is served here.
 func (b bareCluster) installCRDs(t *testing.T) {
 	t.Helper()
 	var crds apiextensionsv1.CustomResourceDefinitionList

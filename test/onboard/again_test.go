@@ -107,7 +107,7 @@ func TestDeletingTheAccountEndsItsTokens(t *testing.T) {
 // created, with the name of the thing and the remedy.
 func TestNothingHalf(t *testing.T) {
 	t.Parallel()
-	nobody := rest.AnonymousClientConfig(server.Config)
+	anonymous := rest.AnonymousClientConfig(server.Config)
 	tests := map[string]struct {
 		// prepare spoils something and may return another client for the hosts.
 		prepare func(*testing.T, *onboard.Plan) client.Client
@@ -120,7 +120,7 @@ func TestNothingHalf(t *testing.T) {
 			},
 			want: []string{"the tenant's cluster", "namespace nowhere", "--management-namespace"},
 		},
-		"somebody else's Secret has the name": {
+		"another client's Secret has the name": {
 			prepare: func(t *testing.T, plan *onboard.Plan) client.Client {
 				t.Helper()
 				must(t, server.Client.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: plan.Home.Namespace, Name: "hosts"}}))
@@ -128,7 +128,7 @@ func TestNothingHalf(t *testing.T) {
 			},
 			want: []string{"the tenant's cluster", "Secret", "/hosts", "delete it", grant.ManagedByLabel},
 		},
-		"somebody else's Role has the name": {
+		"another client's Role has the name": {
 			prepare: func(t *testing.T, plan *onboard.Plan) client.Client {
 				t.Helper()
 				must(t, server.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: plan.Tenant.Namespace}}))
@@ -139,10 +139,10 @@ func TestNothingHalf(t *testing.T) {
 			},
 			want: []string{"the cluster with the hosts", "Role", "hostclaim-remote-tenant", "delete it"},
 		},
-		"the credentials are nobody's": {
+		"the credentials are anonymous": {
 			prepare: func(t *testing.T, _ *onboard.Plan) client.Client {
 				t.Helper()
-				c, err := client.New(nobody, client.Options{Scheme: server.Scheme, Mapper: server.Client.RESTMapper()})
+				c, err := client.New(anonymous, client.Options{Scheme: server.Scheme, Mapper: server.Client.RESTMapper()})
 				must(t, err)
 				return c
 			},

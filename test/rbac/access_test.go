@@ -71,7 +71,7 @@ func (r rights) each(f func(question authorizationv1.ResourceAttributes)) {
 	}
 }
 
-// asks puts a question about somebody to the API server.
+// asks puts a question about a subject to the API server.
 func asks(t *testing.T, who subject, question authorizationv1.ResourceAttributes) authorizationv1.SubjectAccessReviewStatus {
 	t.Helper()
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{

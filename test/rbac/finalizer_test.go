@@ -39,7 +39,7 @@ const (
 // root may do everything.
 var root = subject{user: "root", groups: []string{"system:masters", "system:authenticated"}}
 
-// guarded makes a claim with our finalizer and somebody else's, as after a bind,
+// guarded makes a claim with our finalizer and that of another controller, as after a bind,
 // and waits until the API server guards it.
 func guarded(t *testing.T, namespace string) *bmov1alpha1.HostClaim {
 	t.Helper()
@@ -74,7 +74,7 @@ func guarded(t *testing.T, namespace string) *bmov1alpha1.HostClaim {
 // tenant-b.
 var tenantAdmin = member("bob", "tenant-b-admins")
 
-// strip takes our finalizer off a claim, as somebody.
+// strip takes our finalizer off a claim, as the subject.
 func strip(t *testing.T, who subject, claim *bmov1alpha1.HostClaim, options ...client.PatchOption) error {
 	t.Helper()
 	return editClaim(t, who, claim, func(c *bmov1alpha1.HostClaim) { controllerutil.RemoveFinalizer(c, claimFinalizer) }, options...)
@@ -111,7 +111,7 @@ func TestFinalizerOfAClaimStaysUntilItsHostIsReleased(t *testing.T) {
 		"not by the provider manager":                         {who: provider, at: tenantB, edit: ours},
 		"by the hostclaim manager":                            {who: hostOwner, at: tenantB, edit: ours, allowed: true},
 		"by the infrastructure team in its own namespace":     {who: admin, at: infra, edit: ours, allowed: true},
-		"by whoever was bound as releaser of the namespace":   {who: releaser, at: tenantB, edit: ours, allowed: true},
+		"by the subject bound as releaser of the namespace":   {who: releaser, at: tenantB, edit: ours, allowed: true},
 		"by an administrator of the cluster":                  {who: root, at: tenantB, edit: none, allowed: true},
 		"while a tenant may take off finalizers of others":    {who: tenantAdmin, at: tenantB, edit: keepOnly(claimFinalizer), allowed: true},
 		"and while a tenant may change the rest of its claim": {who: tenantAdmin, at: tenantB, edit: powerOn, allowed: true},

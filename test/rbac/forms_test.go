@@ -86,7 +86,7 @@ func checkSecretsEverywhere(t *testing.T, who subject, bindings []*unstructured.
 	waitForRight(t, who, anySecret, true)
 	checkRights(t, who,
 		[]rights{{owned, on("", "secrets"), in(tenantA, tenantB, infra, everywhere)}},
-		append(slices.Clone(ownPower), rights{all, on("", "configmaps", "nodes", "pods"), in(tenantB, elsewhere, everywhere)}))
+		append(slices.Clone(ownPower), rights{all, on("", "configmaps", "nodes", "pods"), in(tenantB, unrelated, everywhere)}))
 	for _, binding := range bindings {
 		if err := server.Client.Delete(t.Context(), binding); err != nil {
 			t.Fatal(err)
@@ -95,7 +95,7 @@ func checkSecretsEverywhere(t *testing.T, who subject, bindings []*unstructured.
 	waitForRight(t, who, anySecret, false)
 }
 
-// Nobody is given a whole group or all verbs: what a later version of a third
+// No role holds a whole group or all verbs: what a later version of a third
 // party's API adds is not ours by accident.
 func TestNoWildcards(t *testing.T) {
 	for _, dir := range []string{"default", "hostclaim/default"} {

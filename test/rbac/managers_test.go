@@ -28,13 +28,13 @@ const (
 	leaseGroup  = "coordination.k8s.io"
 )
 
-var anywhere = in(tenantA, tenantB, infra, capm3, hostclaim, elsewhere, everywhere)
+var anywhere = in(tenantA, tenantB, infra, capm3, hostclaim, unrelated, everywhere)
 
 // infraKinds are the nine kinds of the provider.
 var infraKinds = on(infraGroup, "metal3clusters", "metal3clustertemplates", "metal3machines", "metal3machinetemplates",
 	"metal3datatemplates", "metal3dataclaims", "metal3datas", "metal3remediations", "metal3remediationtemplates")
 
-// ownPower is what lets somebody get more rights than he was given.
+// ownPower is what lets a subject give itself more rights.
 var ownPower = []rights{
 	{all, on(rbacGroup, "roles", "rolebindings", "clusterroles", "clusterrolebindings"), anywhere},
 	{[]string{"bind", "escalate"}, on(rbacGroup, "roles", "clusterroles"), anywhere},
@@ -60,7 +60,7 @@ func TestManagers(t *testing.T) {
 				{owned, on("", "secrets"), in(tenantA)},
 			},
 			denied: []rights{
-				{all, on("", "secrets"), in(tenantB, infra, capm3, hostclaim, elsewhere, everywhere)},
+				{all, on("", "secrets"), in(tenantB, infra, capm3, hostclaim, unrelated, everywhere)},
 				{[]string{"update", "deletecollection"}, on("", "secrets"), in(tenantA)},
 			},
 		},
@@ -115,7 +115,7 @@ func TestManagers(t *testing.T) {
 				{[]string{"get", "create", "update"}, on(leaseGroup, "leases"), in(capm3)},
 			},
 			denied: []rights{
-				{all, on(leaseGroup, "leases"), in(tenantA, tenantB, infra, hostclaim, elsewhere, everywhere)},
+				{all, on(leaseGroup, "leases"), in(tenantA, tenantB, infra, hostclaim, unrelated, everywhere)},
 			},
 		},
 		"the provider manager reports events and checks who reads its metrics": {
@@ -186,7 +186,7 @@ func TestManagers(t *testing.T) {
 			denied: []rights{
 				{write, on("", "secrets"), in(tenantA)},
 				{[]string{"update", "deletecollection"}, on("", "secrets"), in(infra)},
-				{all, on("", "secrets"), in(tenantB, capm3, hostclaim, elsewhere, everywhere)},
+				{all, on("", "secrets"), in(tenantB, capm3, hostclaim, unrelated, everywhere)},
 			},
 		},
 		"the hostclaim manager elects a leader at home and nowhere else": {
@@ -195,7 +195,7 @@ func TestManagers(t *testing.T) {
 				{[]string{"get", "create", "update"}, on(leaseGroup, "leases"), in(hostclaim)},
 			},
 			denied: []rights{
-				{all, on(leaseGroup, "leases"), in(tenantA, tenantB, infra, capm3, elsewhere, everywhere)},
+				{all, on(leaseGroup, "leases"), in(tenantA, tenantB, infra, capm3, unrelated, everywhere)},
 			},
 		},
 		"the hostclaim manager reports events and checks who reads its metrics": {

@@ -23,7 +23,7 @@ import (
 )
 
 func TestPeople(t *testing.T) {
-	notTheirs := in(tenantB, infra, capm3, hostclaim, elsewhere, everywhere)
+	notTheirs := in(tenantB, infra, capm3, hostclaim, unrelated, everywhere)
 	tests := map[string]struct {
 		who             subject
 		allowed, denied []rights

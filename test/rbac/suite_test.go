@@ -38,20 +38,19 @@ import (
 var server harness.Server
 
 // The namespaces of the tests: those of config/samples, those of the managers, a
-// tenant that nobody has bound anything for, and one that has nothing to do with
-// all this.
+// tenant without any binding, and one that has nothing to do with the managers.
 const (
 	tenantA   = "tenant-a"
 	tenantB   = "tenant-b"
 	infra     = "infra"
 	capm3     = "capm3-system"
 	hostclaim = "hostclaim-system"
-	elsewhere = "kube-system"
+	unrelated = "kube-system"
 	// everywhere asks for a right on the whole cluster.
 	everywhere = ""
 )
 
-// subject is somebody who sends requests.
+// subject is a user or an account that sends requests.
 type subject struct {
 	user   string
 	groups []string
@@ -82,7 +81,7 @@ var (
 	tenant    = member("alice", tenantA)
 	admin     = member("ingrid", "infra-admins")
 	auditor   = member("ada", "auditors")
-	stranger  = account(elsewhere, "default")
+	stranger  = account(unrelated, "default")
 )
 
 func TestMain(m *testing.M) {

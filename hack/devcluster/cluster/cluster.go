@@ -40,7 +40,7 @@ type Options struct {
 	// Dir is the state folder; what an earlier cluster left there is removed.
 	Dir  string
 	Repo components.Repo
-	// Group runs the processes. Whoever made it ends them.
+	// Group runs the processes. The caller that made it ends them.
 	Group *process.Group
 	Out   *console.Printer
 }

@@ -17,7 +17,6 @@ limitations under the License.
 // Package cluster runs a bare control plane: etcd, kube-apiserver and
 // kube-controller-manager on loopback ports, with RBAC.
 //
-// It answers: is there an API server, and with which credentials is it reached?
 // It begins with an empty etcd in its state folder and keeps there the keys, the
 // kubeconfigs and the logs. Service accounts work as in life: tokens by
 // TokenRequest, garbage collection, namespace deletion and aggregated roles by

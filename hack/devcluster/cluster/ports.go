@@ -30,7 +30,7 @@ const (
 	highestPort = 32000
 )
 
-// FreePorts returns n loopback ports on which nobody listens at the moment.
+// FreePorts returns n loopback ports on which no process listens at the moment.
 func FreePorts(n int) ([]int, error) {
 	var ports []int
 	var listeners []net.Listener

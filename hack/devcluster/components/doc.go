@@ -16,8 +16,7 @@ limitations under the License.
 
 // Package components builds the programs of the dev cluster from Go modules.
 //
-// It answers: where is the program called X, and if it is not there, how is it
-// built? Programs of others come from the small modules in the folders below,
+// Programs of others come from the small modules in the folders below,
 // which pin them by go.mod and go.sum, and are kept in bin/components under
 // their version: what is there is not built again. Our own are built every time,
 // which the compiler's cache makes cheap.

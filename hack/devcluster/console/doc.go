@@ -16,7 +16,6 @@ limitations under the License.
 
 // Package console shows a person what a long command is doing.
 //
-// It answers: what is going on right now, for how long, and what is finished?
 // On a terminal the running tasks are repainted below the finished lines once a
 // second; anywhere else (a log of CI) every change is one line, with a sign of
 // life now and then. It never decides anything and never fails.

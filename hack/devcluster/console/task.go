@@ -70,7 +70,7 @@ func (t *Task) Done(err error) {
 	p.line(fmt.Sprintf("%s: %s (%.1f s)", t.name, word, time.Since(t.start).Seconds()))
 }
 
-// tick repaints a terminal every second, or writes a reminder elsewhere.
+// tick repaints a terminal every second, or writes a reminder to a log.
 func (t *Task) tick() {
 	period := reminder
 	if t.printer.live {

@@ -17,7 +17,7 @@ limitations under the License.
 // Package demo tells the story of two tenants on one pool of servers to a
 // person at a terminal, on a dev cluster that it starts for that.
 //
-// It answers: what does this project do? Every line that it prints comes from an
+// Every line that it prints comes from an
 // object of the real API server. It asserts nothing beyond what the story needs
 // to go on; that is the work of the end-to-end tests, which use the same steps.
 package demo

@@ -17,7 +17,7 @@ limitations under the License.
 // Package manager runs controller managers beside a control plane, as processes
 // instead of pods.
 //
-// It answers: what does a manager's manifest mean where there is no kubelet? Its
+// It carries out a manager's manifest without a kubelet. The
 // namespace, account, roles, CRDs and webhook configurations are installed as
 // they are in life; its Deployment is read for the account and the arguments and
 // then left out. The manager gets a token of its own service account, so that a

@@ -133,7 +133,7 @@ func Parse(text string) ([]Manager, error) {
 }
 
 // HostSim plays the servers of baremetal-operator in demo mode. Its manifest
-// lies here, since nobody installs it in life.
+// lies here, since no real cluster installs it.
 func HostSim() Manager {
 	return Manager{
 		Component:     components.HostSim,

@@ -17,8 +17,8 @@ limitations under the License.
 // Package manifests turns the manifests of a manager into what a cluster without
 // pods can use.
 //
-// It answers: which objects does this kustomization mean, what do its variables
-// default to, which account and arguments does its Deployment give, and where do
-// its webhooks listen when there are no Services? Only Apply talks to an API
+// It renders a kustomization with the defaults of its variables, reads account and
+// arguments from its Deployment, and points its webhooks at URLs, since there are no
+// Services. Only Apply talks to an API
 // server; everything else is a function of its arguments and the files read.
 package manifests

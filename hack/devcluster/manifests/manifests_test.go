@@ -183,7 +183,7 @@ webhooks:
 - name: a
   clientConfig: {service: {name: s, namespace: sys, path: /validate}}
 - name: b
-  clientConfig: {url: 'https://elsewhere/'}
+  clientConfig: {url: 'https://other/'}
 ---
 kind: CustomResourceDefinition
 metadata: {name: converted}
@@ -200,7 +200,7 @@ webhooks:
 - name: a
   clientConfig: {url: 'https://127.0.0.1:1/validate', caBundle: Y2E=}
 - name: b
-  clientConfig: {url: 'https://elsewhere/'}
+  clientConfig: {url: 'https://other/'}
 ---
 kind: CustomResourceDefinition
 metadata: {name: converted}

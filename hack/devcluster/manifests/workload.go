@@ -38,7 +38,7 @@ type Workload struct {
 
 // Split reads the one Deployment among the objects and returns the rest, without
 // what is of no use here. A Namespace for the workload is added where the
-// manifests expect that somebody else makes it.
+// manifests expect another installer to make it.
 func Split(objects []*unstructured.Unstructured) (Workload, []*unstructured.Unstructured, error) {
 	var workload Workload
 	var kept []*unstructured.Unstructured

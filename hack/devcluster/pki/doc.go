@@ -16,8 +16,8 @@ limitations under the License.
 
 // Package pki makes the certificates of a dev cluster.
 //
-// It answers: with which keys do the API server, its clients and the webhooks
-// know each other? One authority signs everything and is thrown away with the
+// With them the API server, its clients and the webhooks know each other. One authority
+// signs everything and is thrown away with the
 // cluster. Private keys lie in the state folder readable by their owner only;
 // nothing here is fit for a cluster that outlives a day.
 package pki

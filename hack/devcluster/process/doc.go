@@ -16,12 +16,11 @@ limitations under the License.
 
 // Package process runs the programs of a dev cluster and ends them again.
 //
-// It answers: which programs did we start, are they alive, and how are they
-// stopped without hitting anybody else? Every program gets a session of its
-// own, so that it outlives the command that started it and no Ctrl-C of a
-// terminal reaches it, and one log file. What was started is recorded in the
-// state folder with the kernel's start time, because a pid alone may meanwhile
-// belong to a stranger.
+// Every program gets a session of its own, so that it outlives the command that
+// started it and no Ctrl-C of a terminal reaches it, and one log file. The state
+// folder records how each was started, and the kernel's start time, because its pid
+// may be given to another program later.
 //
-// It never restarts a program and knows nothing of what the programs do.
+// It starts a program again only when it is asked to, and knows nothing of what the
+// programs do.
 package process

@@ -38,7 +38,7 @@ const (
 )
 
 // End ends what the state folder records, tier by tier, and empties the record.
-// Processes that are gone, or whose pid now belongs to somebody else, are left
+// Processes that are gone, or whose pid now belongs to another program, are left
 // alone. It returns how many it had to end.
 func End(dir string) (int, error) {
 	records, err := Recorded(dir)

@@ -159,7 +159,7 @@ func start(spec Spec, logFile string) (*Process, error) {
 	}
 	_, started, err := stat(cmd.Process.Pid)
 	if err != nil {
-		// Nobody could end it later without its start time.
+		// Without its start time it could not be ended later.
 		return nil, errors.Join(err, cmd.Process.Kill(), cmd.Wait())
 	}
 	p := &Process{

@@ -18,8 +18,7 @@ limitations under the License.
 // missing, ends what an earlier one left in the state folder, starts a control
 // plane and then the managers.
 //
-// It answers: what has to be running, and in which order? Whoever calls Up owns
-// the processes; an error or a canceled context leaves none of them behind. The
+// The caller of Up owns the processes; an error or a canceled context leaves none of them behind. The
 // demo, the command line and the end-to-end tests all begin here. UpPair starts two:
 // one for tenants, and one with the hosts.
 package stack

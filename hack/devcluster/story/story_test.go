@@ -99,7 +99,7 @@ func TestAnIdentityIsThatOfTheMetal3Cluster(t *testing.T) {
 		t.Errorf("spec of the cluster and of a template (-want +got):\n%s", diff)
 	}
 	if err := c.identify([]*unstructured.Unstructured{machine}); err == nil {
-		t.Error("nobody gets the identity, and nothing is said")
+		t.Error("the identity is dropped without an error")
 	}
 	if err := (Cluster{Name: "a"}).identify([]*unstructured.Unstructured{machine}); err != nil {
 		t.Errorf("a cluster without an identity needs no Metal3Cluster: %v", err)

@@ -79,7 +79,7 @@ func TestStep(t *testing.T) {
 			"waits: WaitingForBootstrapData",
 		},
 		"a new claim": {Machine{Machine: machine(), Metal3: metal3(), Claim: claim()}, "asks for a server"},
-		"a claim that nobody answers repeats the explanation": {
+		"a claim without a host repeats the explanation": {
 			Machine{Machine: machine(), Metal3: metal3(), Claim: claim(condition(bmov1alpha1.AssociatedCondition, "False", "NoBareMetalHost", "8 hosts seen: 8 in use")...)},
 			"waits for a server: 8 hosts seen: 8 in use",
 		},
@@ -119,7 +119,7 @@ func TestStuck(t *testing.T) {
 			Machine{Machine: machine(func(m *clusterv1.Machine) { m.Status.Conditions = []metav1.Condition{ready} }), Metal3: metal3(paused)},
 			"Ready: summary",
 		},
-		"nobody knows": {Machine{Machine: machine()}, "no condition says why"},
+		"no condition at all": {Machine{Machine: machine()}, "no condition says why"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestStuck(t *testing.T) {
 
 func TestJoinFollowsUIDsAndNotNames(t *testing.T) {
 	stale := claim()
-	stale.Name, stale.UID, stale.Spec.ConsumerRef.UID = "m3", "old", "somebody-else"
+	stale.Name, stale.UID, stale.Spec.ConsumerRef.UID = "m3", "old", "other-claim"
 	others := host("u", "provisioned")
 	others.Name, others.Spec.ConsumerRef.UID = "server-2", "old"
 	got := join(machine(), []infrav1.Metal3Machine{*metal3()}, []bmov1alpha1.HostClaim{*stale, *claim()},

@@ -112,7 +112,7 @@ func TestCheck(t *testing.T) {
 		change func(*Tenant)
 		want   []string // parts of the error; none for no error
 	}{
-		"a tenant with an account elsewhere may be let in":              {},
+		"a tenant with an account in another namespace may be let in":   {},
 		"ten minutes are long enough":                                   {change: func(t *Tenant) { t.Expiry = 10 * time.Minute }},
 		"a name that no namespace can have is named with its flag":      {change: func(t *Tenant) { t.Namespace = "Blue" }, want: []string{"--namespace", `"Blue"`}},
 		"an account without a namespace is refused":                     {change: func(t *Tenant) { t.Account.Namespace = "" }, want: []string{"--account-namespace"}},
@@ -133,8 +133,8 @@ func TestApart(t *testing.T) {
 		return rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: RoleName}, Subjects: []rbacv1.Subject{subject}}
 	}
 	account := rbacv1.Subject{Kind: "ServiceAccount", Namespace: "accounts", Name: "blue"}
-	other, elsewhere, person := account, account, account
-	other.Name, elsewhere.Namespace, person.Kind = "red", "others", "User"
+	other, foreign, person := account, account, account
+	other.Name, foreign.Namespace, person.Kind = "red", "others", "User"
 	tests := map[string]struct {
 		found Found
 		want  []string // parts of the error; none for no error
@@ -144,7 +144,7 @@ func TestApart(t *testing.T) {
 		"accounts of others are all named":                     {found: Found{Accounts: []string{"builder", "default", "red"}}, want: []string{"namespace blue", "builder, red:", "--namespace"}},
 		"a tenant beside the account is named":                 {found: Found{Occupied: true}, want: []string{"Role accounts/hostclaim-remote-tenant", "--account-namespace"}},
 		"a binding of the last time is no trouble":             {found: Found{Bindings: []rbacv1.RoleBinding{binding("blue", account)}}},
-		"bindings of other accounts are no trouble":            {found: Found{Bindings: []rbacv1.RoleBinding{binding("red", other), binding("red", elsewhere), binding("red", person)}}},
+		"bindings of other accounts are no trouble":            {found: Found{Bindings: []rbacv1.RoleBinding{binding("red", other), binding("red", foreign), binding("red", person)}}},
 		"a binding of the account in another place is named":   {found: Found{Bindings: []rbacv1.RoleBinding{binding("red", account)}}, want: []string{"accounts/blue", "RoleBinding red/hostclaim-remote-tenant", "--account "}},
 		"everything that is found in the way is named at once": {found: Found{Accounts: []string{"red"}, Occupied: true}, want: []string{"--namespace", "--account-namespace"}},
 	}

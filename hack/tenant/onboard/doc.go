@@ -18,6 +18,6 @@ limitations under the License.
 // objects in the cluster with the hosts, has a token issued, and applies the Secret
 // in the tenant's cluster or hands it to the caller.
 //
-// It answers: is the tenant in? Running it again changes what differs and issues a
-// new token. No token is in an error or a message.
+// Running it again changes what differs and issues a new token. No token is in an
+// error or a message.
 package onboard

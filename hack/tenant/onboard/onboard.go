@@ -121,7 +121,7 @@ func admit(ctx context.Context, tenant grant.Tenant, c client.Client) (grant.Tok
 		return grant.Token{}, err
 	}
 	for _, namespace := range tenant.Namespaces() {
-		// One that is there belongs to somebody, who knows best what it should be like.
+		// A namespace that exists stays as its owner made it.
 		if err := c.Create(ctx, namespace); err != nil && !apierrors.IsAlreadyExists(err) {
 			return grant.Token{}, explain("create", namespace, err)
 		}

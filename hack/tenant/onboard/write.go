@@ -32,7 +32,7 @@ import (
 // fieldOwner is who applies the objects.
 const fieldOwner = client.FieldOwner(grant.ManagedBy)
 
-// checkOurs refuses to go over what somebody else made. Only metadata is read:
+// checkOurs refuses to go over what another client made. Only metadata is read:
 // one of the objects is a Secret.
 func checkOurs(ctx context.Context, c client.Client, object client.Object) error {
 	gvk := object.GetObjectKind().GroupVersionKind()
@@ -49,7 +49,7 @@ func checkOurs(ctx context.Context, c client.Client, object client.Object) error
 	}
 }
 
-// apply makes an object of ours what it should be, whoever changed it.
+// apply makes an object of ours what it should be, also where another client changed it.
 func apply(ctx context.Context, c client.Client, object client.Object) error {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {

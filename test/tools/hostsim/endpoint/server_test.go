@@ -100,23 +100,23 @@ func TestWhoGetsIn(t *testing.T) {
 	}{
 		"clients of the cluster reach the API":               {config: cluster.CA.Client(""), path: nodes, wantCode: 200, wantBody: "api"},
 		"they may use further names of the server":           {config: cluster.CA.Client("api.example.com"), path: nodes, wantCode: 200, wantBody: "api"},
-		"nobody reaches the API without a certificate":       {config: anonymous, path: nodes, wantCode: 401, wantBody: "Unauthorized"},
+		"no client reaches the API without a certificate":    {config: anonymous, path: nodes, wantCode: 401, wantBody: "Unauthorized"},
 		"a certificate of another authority counts for none": {config: stranger, path: nodes, wantCode: 401, wantBody: "Unauthorized"},
 		"everybody may ask for health":                       {config: anonymous, path: "/readyz", wantCode: 200, wantBody: "ok"},
 		"everybody may ask for the version":                  {config: anonymous, path: "/version", wantCode: 200, wantBody: "v1.36.1"},
 		"everybody may read where to join":                   {config: anonymous, path: "/api/v1/namespaces/kube-public/configmaps/cluster-info", wantCode: 200, wantBody: "api"},
-		"nobody applies server-side": {
+		"server-side apply is refused": {
 			config: cluster.CA.Client(""), path: nodes, header: http.Header{"Content-Type": {"application/apply-patch+yaml"}},
 			wantCode: 415, wantBody: "server-side apply is not supported",
 		},
 		"an answer that is no table is passed on": {
 			config: cluster.CA.Client(""), path: nodes, header: http.Header{"Accept": {"application/json;as=Table"}}, wantCode: 200, wantBody: "api",
 		},
-		"clients of etcd reach their member":           {config: cluster.Etcd.Client("etcd-0"), path: "/", wantCode: 200, wantBody: "etcd"},
-		"clients of the API do not reach etcd":         {config: cluster.CA.Client("etcd-0"), path: "/"},
-		"clients of etcd do not reach another member":  {config: cluster.Etcd.Client("etcd-1"), path: "/"},
-		"clients of etcd do not reach the API":         {config: cluster.Etcd.Client(""), path: nodes},
-		"nobody reaches a member without certificates": {config: &tls.Config{RootCAs: cluster.Etcd.Client("").RootCAs, ServerName: "etcd-0"}, path: "/"},
+		"clients of etcd reach their member":              {config: cluster.Etcd.Client("etcd-0"), path: "/", wantCode: 200, wantBody: "etcd"},
+		"clients of the API do not reach etcd":            {config: cluster.CA.Client("etcd-0"), path: "/"},
+		"clients of etcd do not reach another member":     {config: cluster.Etcd.Client("etcd-1"), path: "/"},
+		"clients of etcd do not reach the API":            {config: cluster.Etcd.Client(""), path: nodes},
+		"no client reaches a member without certificates": {config: &tls.Config{RootCAs: cluster.Etcd.Client("").RootCAs, ServerName: "etcd-0"}, path: "/"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -15,7 +15,7 @@ limitations under the License.
 */
 
 // Package host plays baremetal-operator and the servers under it: it keeps the
-// status of every BareMetalHost of a cluster where nobody else does.
+// status of every BareMetalHost of a cluster without baremetal-operator.
 //
 //	BareMetalHost ─▶ Reconcile ─▶ life.Next ─▶ finalizer and annotations
 //	Server (book) ─▶     ▲                     HardwareData

@@ -44,7 +44,7 @@ func (s *Simulator) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 		return ctrl.Result{}, err
 	}
 	step := life.Next(before)
-	// First the server, then what is said of it: whoever reads that a host is
+	// The server is stored before the status, so that a test which reads that a host is
 	// provisioned finds its disks written.
 	s.book.store(req.NamespacedName, step.Server)
 	if err := s.carryOut(ctx, host, step); err != nil {
@@ -85,7 +85,7 @@ func (s *Simulator) observe(ctx context.Context, host *bmov1alpha1.BareMetalHost
 	return o, nil
 }
 
-// report logs what somebody in front of the rack would notice.
+// report logs what a person in front of the rack would notice.
 func report(ctx context.Context, before life.Observed, step life.Step) {
 	logger, was, is := log.FromContext(ctx), before.Host.Status, step.Status
 	if was.Provisioning.State != is.Provisioning.State {

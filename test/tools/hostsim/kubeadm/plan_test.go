@@ -99,7 +99,7 @@ func TestReadRefuses(t *testing.T) {
 		wantError string
 	}{
 		"commands without kubeadm":              {given: cluster.Init(), old: "kubeadm init", new: "true", wantError: "runcmd has no kubeadm init or join"},
-		"a configuration that nobody writes":    {given: cluster.Init(), old: "--config /run/kubeadm/kubeadm.yaml", new: "--config=/nowhere", wantError: "reads /nowhere"},
+		"a configuration that is not written":   {given: cluster.Init(), old: "--config /run/kubeadm/kubeadm.yaml", new: "--config=/nowhere", wantError: "reads /nowhere"},
 		"an unknown kubeadm API version":        {given: cluster.JoinWorker(), old: "v1beta4", new: "v1beta2", wantError: "no JoinConfiguration of kubeadm.k8s.io/v1beta3 or v1beta4"},
 		"init without endpoint":                 {given: cluster.Init(), old: "controlPlaneEndpoint", new: "other", wantError: "no controlPlaneEndpoint"},
 		"init with external etcd":               {given: cluster.Init(), old: "clusterName: sample", new: "etcd: {external: {}}", wantError: "external etcd"},

@@ -184,7 +184,7 @@ func (c *Clusters) PowerOff(ctx context.Context, m Machine) error {
 }
 
 // Wipe stops a machine and forgets its disk. A cluster whose last control plane
-// is wiped is gone; otherwise the Node stays behind until somebody deletes it.
+// is wiped is gone; otherwise the Node stays behind until a client deletes it.
 func (c *Clusters) Wipe(ctx context.Context, m Machine) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

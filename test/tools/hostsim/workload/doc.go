@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package workload plays the clusters that booted machines form. It answers
+// Package workload plays the clusters that booted machines form. It decides
 // whether a machine may found or join one, and serves each cluster's API and
 // etcd on the cluster's own endpoint, on top of the in-memory API server and
 // etcd of Cluster API's test module.

@@ -60,7 +60,7 @@ func newLab(t *testing.T) *lab {
 	return l
 }
 
-// freeEndpoint is a loopback address that nobody listens on at the moment.
+// freeEndpoint is a loopback address that no process listens on at the moment.
 func freeEndpoint(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -185,6 +185,6 @@ func (l *lab) wait(when string) {
 	select {
 	case <-l.wakes:
 	case <-time.After(10 * time.Second):
-		l.t.Fatalf("nobody is woken when %s", when)
+		l.t.Fatalf("no host is woken when %s", when)
 	}
 }

@@ -72,7 +72,7 @@ func TestWipe(t *testing.T) {
 	first, second, worker := threeMachines(l)
 
 	g.Expect(l.Wipe(t.Context(), first)).To(gomega.Succeed())
-	g.Expect(ready(l.node("cp-0"))).To(gomega.BeFalse(), "the Node stays until somebody deletes it")
+	g.Expect(ready(l.node("cp-0"))).To(gomega.BeFalse(), "the Node stays until a client deletes it")
 	g.Expect(l.api().Delete(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "cp-0"}})).To(gomega.Succeed())
 	g.Eventually(func() bool { return slices.Contains(l.allPods(), "etcd-cp-0") }).Should(gomega.BeFalse(), "its pods go with the Node")
 

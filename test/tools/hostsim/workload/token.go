@@ -34,7 +34,7 @@ const tokenPrefix = "bootstrap-token-"
 
 // checkToken admits a joining machine that trusts this cluster and that this
 // cluster's tokens vouch for. A rebuilt cluster has lost its tokens and admits
-// whoever holds one that it cannot disprove.
+// each machine whose token it cannot disprove.
 func (cl *cluster) checkToken(ctx context.Context, token kubeadm.BootstrapToken, now time.Time) error {
 	if !token.Trusts(cl.pki.Cluster.Certificate) {
 		return fmt.Errorf("the authority of the cluster at %s is not one of the pinned caCertHashes", cl.name)

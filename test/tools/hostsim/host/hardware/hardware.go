@@ -63,7 +63,7 @@ func (s serial) part(n int) string {
 	return strings.ToUpper(string(s[:n]))
 }
 
-// mac is the address of a card. Its first byte says that nobody has assigned it.
+// mac is the address of a card. Its first byte says that no vendor has assigned it.
 func (s serial) mac(card int) string {
 	return fmt.Sprintf("02:%s:%s:%s:%s:%02x", s[0:2], s[2:4], s[4:6], s[6:8], card)
 }

@@ -15,16 +15,16 @@ limitations under the License.
 */
 
 // Package life is the state machine of a server as baremetal-operator 0.13.2
-// shows it: given a BareMetalHost, the server behind it and the time, what are
+// shows it: given a BareMetalHost, the server behind it and the time, Next returns
 // the next status of the host, the next state of the server, and the moment to
-// look again?
+// look again.
 //
 //	"" ─▶ registering ─▶ inspecting ─▶ preparing ─▶ available ─▶ provisioning ─▶ provisioned
 //	           │                                      ▲   ▲          │              │
 //	           └─▶ externally provisioned             │   └─── deprovisioning ◀─────┘
 //	                                                  └ (inspection on request)
 //
-// One call takes one step, so that each state is seen by whoever watches. What
+// One call takes one step, so that a watch sees each state. What
 // takes time on hardware is a Job of the Server that ends at a computed moment.
 // The package does no IO and reads no clock.
 package life

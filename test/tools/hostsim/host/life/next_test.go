@@ -216,7 +216,7 @@ func TestNext(t *testing.T) {
 			newRack(bmov1alpha1.StateProvisioned, running, with(`reboot.metal3.io={"mode":"hard"}`)),
 			[]string{"1s provisioned off, disk " + imageURL, "1s provisioned off, disk " + imageURL, "2s provisioned on, disk " + imageURL},
 		},
-		"stays off as long as somebody holds it": {
+		"stays off as long as an annotation holds it": {
 			newRack(bmov1alpha1.StateProvisioned, running, with("reboot.metal3.io/x=")), []string{"5s provisioned off, disk " + imageURL},
 		},
 		"reboots a free server only by force": {

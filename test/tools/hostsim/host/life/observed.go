@@ -70,7 +70,7 @@ type Disk struct {
 	Wipes int
 }
 
-// Empty says that nothing of anybody is on the disks.
+// Empty says that no image and no data is on the disks.
 func (d Disk) Empty() bool {
 	d.Wipes = 0
 	return d == Disk{}

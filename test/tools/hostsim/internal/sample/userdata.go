@@ -88,7 +88,7 @@ discovery:
 type file struct{ path, content string }
 
 // pki lists the shared files of a control plane. The front proxy may share the
-// cluster's authority here; nobody looks into it.
+// cluster's authority here; it is not read.
 func (c Cluster) pki() []file {
 	const dir = "/etc/kubernetes/pki/"
 	return []file{
