@@ -76,7 +76,7 @@ func newClassy(t *testing.T) *classy {
 	t.Helper()
 	c := &classy{pool: story.Pool{Namespace: "classy-infra", Servers: 4, Tenants: []string{"classy"}}}
 	must(t, c.pool.Register(t.Context(), lab.admin))
-	must(t, c.pool.WaitAvailable(impatient(t), lab.world, quiet))
+	must(t, c.pool.WaitAvailable(limited(t), lab.world, ignoreNotes))
 	ports, err := cluster.FreePorts(1)
 	must(t, err)
 	c.actor = newActor(t, "classy", story.Cluster{Name: "c", ControlPlanes: 1, Workers: 1, Port: ports[0], Subnet: 112})

@@ -35,13 +35,13 @@ import (
 func TestKilledManagersLoseNothing(t *testing.T) {
 	pool := story.Pool{Namespace: "crash-infra", Servers: 1, Tenants: []string{"crash"}}
 	must(t, pool.Register(t.Context(), lab.admin))
-	must(t, pool.WaitAvailable(impatient(t), lab.world, quiet))
+	must(t, pool.WaitAvailable(limited(t), lab.world, ignoreNotes))
 	ports, err := cluster.FreePorts(1)
 	must(t, err)
 	a := newActor(t, "crash", story.Cluster{Name: "c", ControlPlanes: 1, Port: ports[0], Subnet: 111})
 	must(t, a.cluster.Create(t.Context(), lab.Repo, a.Tenant))
 
-	must(t, lab.world.Until(impatient(t), func(ctx context.Context) (string, error) {
+	must(t, lab.world.Until(limited(t), func(ctx context.Context) (string, error) {
 		machines, err := lab.world.Machines(ctx, a.Namespace)
 		if err != nil || len(machines) == 1 && machines[0].Claim != nil {
 			return "", err

@@ -30,7 +30,7 @@ import (
 
 // explain tells of every machine that does not run, in the given namespaces or
 // in all, at which step it is and which of its conditions do not hold.
-func (l *laboratory) explain(namespaces ...string) string {
+func (l *testCluster) explain(namespaces ...string) string {
 	// The machines are in memory; the context of the caller may be over.
 	machines, err := l.world.Machines(context.Background(), namespaces...)
 	if err != nil {

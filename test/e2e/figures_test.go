@@ -114,7 +114,7 @@ func (f *figures) nodes() []life {
 }
 
 // summary tells what the run has shown of speed and memory.
-func (l *laboratory) summary() string {
+func (l *testCluster) summary() string {
 	var text strings.Builder
 	fmt.Fprintln(&text, "Machines, from their turn (user data there, or host free):")
 	for _, m := range l.figures.nodes() {

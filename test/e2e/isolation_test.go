@@ -36,13 +36,13 @@ import (
 )
 
 // request is one that the API server is expected to refuse, or to allow.
-type deed func(ctx context.Context, c client.Client) error
+type request func(ctx context.Context, c client.Client) error
 
 // tenantIsConfined tries, with the kubeconfig of tenant b, what a tenant must
 // not be able to do, on objects that are really there.
 func (p *play) tenantIsConfined(t *testing.T) {
 	other, mine := p.a.machines(t)[0], p.b.machines(t)[0]
-	refused(t, p.b.Client, map[string]deed{
+	refused(t, p.b.Client, map[string]request{
 		"list hosts of all namespaces":     list(&bmov1alpha1.BareMetalHostList{}),
 		"list hosts of the pool":           list(&bmov1alpha1.BareMetalHostList{}, client.InNamespace(p.pool.Namespace)),
 		"list hosts of its own namespace":  list(&bmov1alpha1.BareMetalHostList{}, client.InNamespace(p.b.Namespace)),
@@ -80,7 +80,7 @@ func (p *play) tenantIsConfined(t *testing.T) {
 		},
 	})
 	// The credentials are good for what they are meant for.
-	for title, allowed := range map[string]deed{
+	for title, allowed := range map[string]request{
 		"list its own claims":  list(&bmov1alpha1.HostClaimList{}, client.InNamespace(p.b.Namespace)),
 		"get its own machine":  get(mine.Metal3),
 		"list its own secrets": list(&corev1.SecretList{}, client.InNamespace(p.b.Namespace)),
@@ -95,7 +95,7 @@ func (p *play) tenantIsConfined(t *testing.T) {
 func (p *play) managersAreConfined(t *testing.T) {
 	machine := p.a.machines(t)[0]
 	t.Run("provider", func(t *testing.T) {
-		refused(t, actingAs(t, components.ProviderManager), map[string]deed{
+		refused(t, actingAs(t, components.ProviderManager), map[string]request{
 			"get a host":                     get(machine.Host),
 			"list hosts":                     list(&bmov1alpha1.BareMetalHostList{}),
 			"patch a host":                   patch(machine.Host),
@@ -121,7 +121,7 @@ func (p *play) managersAreConfined(t *testing.T) {
 	})
 	t.Run("hostclaim", func(t *testing.T) {
 		cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: p.a.Namespace, Name: p.a.cluster.Name}}
-		refused(t, actingAs(t, components.HostClaimManager), map[string]deed{
+		refused(t, actingAs(t, components.HostClaimManager), map[string]request{
 			"get a Metal3Machine":            get(machine.Metal3),
 			"list Metal3Machines":            list(&infrav1.Metal3MachineList{}),
 			"patch a Metal3Machine":          patch(machine.Metal3),
@@ -139,40 +139,40 @@ func (p *play) managersAreConfined(t *testing.T) {
 	})
 }
 
-// refused expects each deed to be Forbidden. Objects are tried without being
-// changed if the deed should succeed after all.
-func refused(t *testing.T, c client.Client, deeds map[string]deed) {
+// refused expects each request to be Forbidden. Objects are tried without being
+// changed if the request should succeed after all.
+func refused(t *testing.T, c client.Client, requests map[string]request) {
 	t.Helper()
-	for title, try := range deeds {
+	for title, try := range requests {
 		if err := try(t.Context(), c); !apierrors.IsForbidden(err) {
 			t.Errorf("%s: got %v, want Forbidden", title, err)
 		}
 	}
 }
 
-func list(into client.ObjectList, options ...client.ListOption) deed {
+func list(into client.ObjectList, options ...client.ListOption) request {
 	return func(ctx context.Context, c client.Client) error { return c.List(ctx, into, options...) }
 }
 
-func get(object client.Object) deed {
+func get(object client.Object) request {
 	return func(ctx context.Context, c client.Client) error {
 		return c.Get(ctx, client.ObjectKeyFromObject(object), copied(object))
 	}
 }
 
-func patch(object client.Object) deed {
+func patch(object client.Object) request {
 	return func(ctx context.Context, c client.Client) error {
 		return c.Patch(ctx, copied(object), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"e2e":"was-here"}}}`)), client.DryRunAll)
 	}
 }
 
-func del(object client.Object) deed {
+func del(object client.Object) request {
 	return func(ctx context.Context, c client.Client) error {
 		return c.Delete(ctx, copied(object), client.DryRunAll)
 	}
 }
 
-func delAll(kind client.Object, namespace string) deed {
+func delAll(kind client.Object, namespace string) request {
 	return func(ctx context.Context, c client.Client) error {
 		return c.DeleteAllOf(ctx, copied(kind), client.InNamespace(namespace), client.DryRunAll)
 	}
@@ -186,7 +186,7 @@ func claimLike(claim *bmov1alpha1.HostClaim) *bmov1alpha1.HostClaim {
 	}
 }
 
-func create(object client.Object) deed {
+func create(object client.Object) request {
 	return func(ctx context.Context, c client.Client) error {
 		return c.Create(ctx, copied(object), client.DryRunAll)
 	}

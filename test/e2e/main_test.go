@@ -42,15 +42,15 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/world"
 )
 
-// farewell is how long before the timeout of `go test` the cluster is ended:
+// shutdownMargin is how long before the timeout of `go test` the cluster is ended:
 // a test binary that is killed could not do it any more.
-const farewell = 30 * time.Second
+const shutdownMargin = 30 * time.Second
 
 // lab is the dev cluster of this package. TestMain fills it before the first test.
-var lab laboratory
+var lab testCluster
 
-// laboratory is a dev cluster with everything that watches it.
-type laboratory struct {
+// testCluster is a dev cluster with everything that watches it.
+type testCluster struct {
 	*stack.Stack
 
 	// world is a live view of the cluster, admin reads and writes without a cache.
@@ -72,7 +72,7 @@ func run(m *testing.M) int {
 	flag.Parse()
 	// Tests wait far more than they compute, so that all of them may run at a time.
 	if err := flag.Set("test.parallel", "32"); err != nil {
-		return complain(err)
+		return reportError(err)
 	}
 	// Libraries would write between the lines of the tests; errors come back as such.
 	ctrl.SetLogger(logr.Discard())
@@ -80,7 +80,7 @@ func run(m *testing.M) int {
 	ctx, cancel := interruptible()
 	defer cancel()
 	if err := lab.start(ctx); err != nil {
-		return complain(err)
+		return reportError(err)
 	}
 	over := make(chan struct{})
 	defer close(over)
@@ -89,7 +89,7 @@ func run(m *testing.M) int {
 		case <-over:
 		case <-ctx.Done():
 			lab.stop(1)
-			os.Exit(complain(context.Cause(ctx)))
+			os.Exit(reportError(context.Cause(ctx)))
 		}
 	}()
 	return lab.stop(m.Run())
@@ -100,10 +100,10 @@ func run(m *testing.M) int {
 func interruptible() (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	timeout, found := flag.Lookup("test.timeout").Value.(flag.Getter).Get().(time.Duration)
-	if !found || timeout <= farewell {
+	if !found || timeout <= shutdownMargin {
 		return ctx, stop
 	}
-	limited, cancel := context.WithTimeoutCause(ctx, timeout-farewell, fmt.Errorf("the tests are not done after %s", timeout-farewell))
+	limited, cancel := context.WithTimeoutCause(ctx, timeout-shutdownMargin, fmt.Errorf("the tests are not done after %s", timeout-shutdownMargin))
 	return limited, func() {
 		cancel()
 		stop()
@@ -111,7 +111,7 @@ func interruptible() (context.Context, context.CancelFunc) {
 }
 
 // start brings up the dev cluster and begins to watch it.
-func (l *laboratory) start(ctx context.Context) error {
+func (l *testCluster) start(ctx context.Context) error {
 	repo, err := components.FindRepo(".")
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func (l *laboratory) start(ctx context.Context) error {
 	return nil
 }
 
-func (l *laboratory) watch(ctx context.Context) error {
+func (l *testCluster) watch(ctx context.Context) error {
 	scheme, err := world.Scheme()
 	if err != nil {
 		return err
@@ -151,7 +151,7 @@ func (l *laboratory) watch(ctx context.Context) error {
 // stop ends the cluster, once. It returns the exit code: the given one, or a
 // failure if the history of the run breaks an invariant. The state of a run that
 // failed is explained, and its logs are kept.
-func (l *laboratory) stop(code int) int {
+func (l *testCluster) stop(code int) int {
 	l.end.Do(func() {
 		for _, violation := range l.history.violations() {
 			fmt.Fprintln(os.Stderr, "invariant broken:", violation)
@@ -165,7 +165,7 @@ func (l *laboratory) stop(code int) int {
 		_, err := process.End(l.bare())
 		err = errors.Join(err, stack.Down(l.next(), l.out()), stack.Down(stack.HostsDir(l.dir), l.out()), l.Group.Stop())
 		if err != nil {
-			code = complain(err)
+			code = reportError(err)
 		}
 		l.clear(code == 0)
 	})
@@ -173,22 +173,22 @@ func (l *laboratory) stop(code int) int {
 }
 
 // bare is the folder of the cluster where nothing is installed.
-func (l *laboratory) bare() string {
+func (l *testCluster) bare() string {
 	return filepath.Join(l.dir, "bare")
 }
 
 // next is the folder of the cluster that others are moved to.
-func (l *laboratory) next() string {
+func (l *testCluster) next() string {
 	return filepath.Join(l.dir, "next")
 }
 
-func (l *laboratory) out() *console.Printer {
+func (l *testCluster) out() *console.Printer {
 	return console.New(os.Stderr)
 }
 
 // clear removes the state of the cluster, keys included, and the logs too if
 // logs is true.
-func (l *laboratory) clear(logs bool) {
+func (l *testCluster) clear(logs bool) {
 	entries, err := os.ReadDir(l.dir)
 	for _, entry := range entries {
 		if logs || entry.Name() != "logs" {
@@ -199,12 +199,12 @@ func (l *laboratory) clear(logs bool) {
 		err = errors.Join(err, os.Remove(l.dir))
 	}
 	if err != nil {
-		complain(err)
+		reportError(err)
 	}
 }
 
 // crashed returns why a process of the cluster is not running, if one is not.
-func (l *laboratory) crashed() error {
+func (l *testCluster) crashed() error {
 	for _, running := range l.Running {
 		select {
 		case <-running.Process.Exited():
@@ -215,7 +215,7 @@ func (l *laboratory) crashed() error {
 	return nil
 }
 
-func complain(err error) int {
+func reportError(err error) int {
 	fmt.Fprintln(os.Stderr, "e2e:", err)
 	return 1
 }

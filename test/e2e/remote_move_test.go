@@ -36,16 +36,16 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/story"
 )
 
-// bond is what a machine holds in the cluster with the hosts.
-type bond struct {
+// binding is what a machine holds in the cluster with the hosts.
+type binding struct {
 	Claim, Host types.UID
 }
 
 // moves takes the cluster to a third dev cluster by clusterctl. The managers of both
 // run all the time, and those of the former home must not give anything back. The
 // credential goes along.
-func (f *far) moves(t *testing.T) {
-	before, frees := f.bonds(t), f.history.releases()
+func (f *remoteStory) moves(t *testing.T) {
+	before, frees := f.bindings(t), f.history.releases()
 	next := f.nextHome(t)
 	for _, s := range []*stack.Stack{f.home.Stack, next.Stack} {
 		asInstalledByClusterctl(t, s)
@@ -61,7 +61,7 @@ func (f *far) moves(t *testing.T) {
 	f.runsIn(t, f.home.world)
 	f.identityIs(t, metav1.ConditionTrue, infrav1.IdentityConnectedReason)
 	eventually(t, "the machines have their claims and servers", func(g gomega.Gomega) {
-		g.Expect(cmp.Diff(before, f.bonds(t))).To(gomega.BeEmpty())
+		g.Expect(cmp.Diff(before, f.bindings(t))).To(gomega.BeEmpty())
 	})
 	for _, m := range f.servers(t) {
 		f.conditionsHold(t, m)
@@ -75,7 +75,7 @@ func (f *far) moves(t *testing.T) {
 }
 
 // nextHome starts a dev cluster like the first one, but without hosts.
-func (f *far) nextHome(t *testing.T) home {
+func (f *remoteStory) nextHome(t *testing.T) home {
 	t.Helper()
 	s, err := stack.Up(t.Context(), stack.Options{
 		Repo: lab.Repo, Dir: lab.next(), Managers: manager.BesideTenants(), Out: console.New(t.Output()),
@@ -108,21 +108,21 @@ func asInstalledByClusterctl(t *testing.T, s *stack.Stack) {
 }
 
 // clusterctl runs the program as the administrator of the former home.
-func (f *far) clusterctl(t *testing.T, args ...string) {
+func (f *remoteStory) clusterctl(t *testing.T, args ...string) {
 	t.Helper()
 	said, err := clusterctl(t, append(args, "--kubeconfig", cluster.AdminKubeconfig(f.home.Dir))...)
 	t.Logf("clusterctl: %s", said)
 	must(t, err)
 }
 
-// bonds tells which claim and host each machine has; a machine without any has none.
-func (f *far) bonds(t *testing.T) map[string]bond {
+// bindings tells which claim and host each machine has; a machine without any has none.
+func (f *remoteStory) bindings(t *testing.T) map[string]binding {
 	t.Helper()
 	machines, err := f.home.world.Machines(t.Context(), f.Namespace)
 	must(t, err)
-	out := map[string]bond{}
+	out := map[string]binding{}
 	for _, m := range machines {
-		var b bond
+		var b binding
 		if m.Claim != nil {
 			b.Claim = m.Claim.UID
 		}

@@ -43,9 +43,9 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/world"
 )
 
-// far is a tenant of the dev cluster of this package whose servers are in another
+// remoteStory is a tenant of the dev cluster of this package whose servers are in another
 // one. The tenant has a namespace on either side; only a kubeconfig ties them.
-type far struct {
+type remoteStory struct {
 	*actor
 
 	// t is the test whose chapters these are.
@@ -75,14 +75,14 @@ type home struct {
 // by an identityRef. Its chapters build on each other. It runs before the parallel
 // tests: its two clusters more would leave them too little of a small machine.
 func TestServersInAnotherCluster(t *testing.T) {
-	f := newFar(t)
+	f := newRemoteStory(t)
 	founds := func(ok bool) {
 		if !ok {
 			t.FailNow()
 		}
 	}
 	founds(t.Run("the cluster comes up", f.comesUp))
-	t.Run("claims are where the hosts are, and nowhere else", f.claimsAreFar)
+	t.Run("claims are where the hosts are, and nowhere else", f.claimsAreRemote)
 	t.Run("each machine is a Node and says which server it is", f.machinesAreNodes)
 	founds(t.Run("a revoked credential is named, and a new one is enough", f.credentialIsRenewed))
 	t.Run("a kubeconfig that would run a program is refused until it is mended", f.kubeconfigIsMended)
@@ -93,9 +93,9 @@ func TestServersInAnotherCluster(t *testing.T) {
 	}
 }
 
-// newFar starts the other cluster and lets the tenant in, as the infrastructure
+// newRemoteStory starts the other cluster and lets the tenant in, as the infrastructure
 // team would.
-func newFar(t *testing.T) *far {
+func newRemoteStory(t *testing.T) *remoteStory {
 	t.Helper()
 	out := console.New(t.Output())
 	must(t, lab.Repo.Build(t.Context(), out, components.Tenant))
@@ -110,7 +110,7 @@ func newFar(t *testing.T) *far {
 	})
 	ports, err := cluster.FreePorts(1)
 	must(t, err)
-	f := &far{
+	f := &remoteStory{
 		t:     t,
 		hosts: hosts,
 		pool:  story.Pool{Namespace: "infra", Servers: 3, Tenants: []string{"blue"}},
@@ -126,13 +126,13 @@ func newFar(t *testing.T) *far {
 	must(t, err)
 	f.home = f.at(t, lab.Stack)
 	must(t, f.pool.Register(t.Context(), f.admin))
-	must(t, f.pool.WaitAvailable(impatient(t), f.home.world, quiet))
+	must(t, f.pool.WaitAvailable(limited(t), f.home.world, ignoreNotes))
 	f.onboard(t)
 	return f
 }
 
 // at looks at the tenant in a dev cluster.
-func (f *far) at(t *testing.T, s *stack.Stack) home {
+func (f *remoteStory) at(t *testing.T, s *stack.Stack) home {
 	t.Helper()
 	admin, err := client.New(s.Admin, client.Options{Scheme: lab.admin.Scheme()})
 	must(t, err)
@@ -142,20 +142,20 @@ func (f *far) at(t *testing.T, s *stack.Stack) home {
 }
 
 // onboard lets the tenant in, or renews its credential.
-func (f *far) onboard(t *testing.T) {
+func (f *remoteStory) onboard(t *testing.T) {
 	t.Helper()
 	said, err := f.onboarding.Run(t.Context())
 	must(t, err)
 	t.Log(said)
 }
 
-func (f *far) comesUp(t *testing.T) {
+func (f *remoteStory) comesUp(t *testing.T) {
 	must(t, f.cluster.Create(t.Context(), lab.Repo, f.Tenant))
 	f.runsIn(t, f.home.world)
 }
 
 // servers lists the machines with their claims and hosts; each must have both.
-func (f *far) servers(t *testing.T) []world.Machine {
+func (f *remoteStory) servers(t *testing.T) []world.Machine {
 	t.Helper()
 	machines, err := f.home.world.Machines(t.Context(), f.Namespace)
 	must(t, err)
@@ -167,8 +167,8 @@ func (f *far) servers(t *testing.T) []world.Machine {
 	return machines
 }
 
-// claimsAreFar looks for claims on both sides, and at what ties them to machines.
-func (f *far) claimsAreFar(t *testing.T) {
+// claimsAreRemote looks for claims on both sides, and at what ties them to machines.
+func (f *remoteStory) claimsAreRemote(t *testing.T) {
 	for _, list := range []client.ObjectList{&bmov1alpha1.HostClaimList{}, &bmov1alpha1.HardwareDataList{}} {
 		must(t, lab.admin.List(t.Context(), list, client.InNamespace(f.Namespace)))
 		if left := names(t, list); len(left) > 0 {
@@ -196,7 +196,7 @@ func (f *far) claimsAreFar(t *testing.T) {
 }
 
 // copied expects a secret beside the claim that goes with it.
-func (f *far) copied(t *testing.T, m world.Machine, ref *corev1.SecretReference) {
+func (f *remoteStory) copied(t *testing.T, m world.Machine, ref *corev1.SecretReference) {
 	t.Helper()
 	if ref == nil {
 		t.Fatal("the claim names no user data, metadata or network data")
@@ -212,7 +212,7 @@ func (f *far) copied(t *testing.T, m world.Machine, ref *corev1.SecretReference)
 }
 
 // machinesAreNodes checks that names and provider IDs do not show where the host is.
-func (f *far) machinesAreNodes(t *testing.T) {
+func (f *remoteStory) machinesAreNodes(t *testing.T) {
 	nodes := f.nodes(t)
 	for _, m := range f.servers(t) {
 		t.Run(m.Name(), func(t *testing.T) {
@@ -235,7 +235,7 @@ func (f *far) machinesAreNodes(t *testing.T) {
 }
 
 // conditionsHold expects every condition of the machine to hold.
-func (f *far) conditionsHold(t *testing.T, m world.Machine) {
+func (f *remoteStory) conditionsHold(t *testing.T, m world.Machine) {
 	t.Helper()
 	eventually(t, m.Name()+" has all conditions", func(g gomega.Gomega) {
 		metal3 := &infrav1.Metal3Machine{}
@@ -254,7 +254,7 @@ func (f *far) conditionsHold(t *testing.T, m world.Machine) {
 }
 
 // identityIs expects cluster and machines to say how they get on with the other cluster.
-func (f *far) identityIs(t *testing.T, status metav1.ConditionStatus, reason string, parts ...string) {
+func (f *remoteStory) identityIs(t *testing.T, status metav1.ConditionStatus, reason string, parts ...string) {
 	t.Helper()
 	want := metav1.Condition{Type: infrav1.IdentityReadyCondition, Status: status, Reason: reason}
 	eventually(t, "cluster and machines say "+reason, func(g gomega.Gomega) {
@@ -273,7 +273,7 @@ func (f *far) identityIs(t *testing.T, status metav1.ConditionStatus, reason str
 // credentialIsRenewed deletes the account, so that its tokens are void, and lets
 // the cluster grow: the new machine says what is wrong, and goes on by itself once
 // the infrastructure team has issued another token.
-func (f *far) credentialIsRenewed(t *testing.T) {
+func (f *remoteStory) credentialIsRenewed(t *testing.T) {
 	former := f.credential(t)
 	must(t, f.admin.Delete(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "hostclaim-tenants", Name: f.onboarding.Claims}}))
 	eventually(t, "the token is void", func(g gomega.Gomega) {
@@ -301,7 +301,7 @@ func (f *far) credentialIsRenewed(t *testing.T) {
 }
 
 // credential is a client with what the tenant's Secret holds now.
-func (f *far) credential(t *testing.T) client.Client {
+func (f *remoteStory) credential(t *testing.T) client.Client {
 	t.Helper()
 	secret := &corev1.Secret{}
 	must(t, f.Client.Get(t.Context(), client.ObjectKey{Namespace: f.Namespace, Name: f.onboarding.Secret}, secret))
@@ -314,7 +314,7 @@ func (f *far) credential(t *testing.T) client.Client {
 
 // kubeconfigIsMended has the tenant write a kubeconfig that asks for a program. It
 // must not run, whatever it is called.
-func (f *far) kubeconfigIsMended(t *testing.T) {
+func (f *remoteStory) kubeconfigIsMended(t *testing.T) {
 	ran := t.TempDir() + "/ran"
 	secret := &corev1.Secret{}
 	must(t, f.Client.Get(t.Context(), client.ObjectKey{Namespace: f.Namespace, Name: f.onboarding.Secret}, secret))
@@ -338,7 +338,7 @@ func (f *far) kubeconfigIsMended(t *testing.T) {
 
 // clusterGoes deletes the cluster as the tenant and looks for leftovers on either
 // side. The credential is the tenant's own and stays.
-func (f *far) clusterGoes(t *testing.T) {
+func (f *remoteStory) clusterGoes(t *testing.T) {
 	must(t, f.Client.Delete(t.Context(), &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: f.cluster.Name}}))
 	eventually(t, "nothing of the cluster is left", func(g gomega.Gomega) {
 		g.Expect(leftIn(t, f.home.admin, f.Namespace)).To(gomega.Equal([]string{"secret " + f.onboarding.Secret}))

@@ -37,7 +37,7 @@ import (
 // tenant b why the second machine waits.
 func (p *play) shortageIsExplained(t *testing.T) {
 	p.b.scale(t, p.b.cluster.Workers+2)
-	waiting, _, err := story.WaitForShortage(impatient(t), lab.world, p.pool, p.b.Namespace)
+	waiting, _, err := story.WaitForShortage(limited(t), lab.world, p.pool, p.b.Namespace)
 	must(t, err)
 	const why = "8 hosts seen: 8 in use"
 	eventually(t, "the explanation reaches the Machine", func(g gomega.Gomega) {

@@ -47,7 +47,7 @@ func newSite(t *testing.T, name string, servers int) *site {
 	t.Helper()
 	s := &site{pool: story.Pool{Namespace: name + "-infra", Servers: servers, Tenants: []string{name}}}
 	must(t, s.pool.Register(t.Context(), lab.admin))
-	must(t, s.pool.WaitAvailable(impatient(t), lab.world, quiet))
+	must(t, s.pool.WaitAvailable(limited(t), lab.world, ignoreNotes))
 	s.Tenant = newTenant(t, name)
 	ports, err := cluster.FreePorts(1)
 	must(t, err)

@@ -80,7 +80,7 @@ func newPlay(t *testing.T) *play {
 		host.Spec.AutomatedCleaningMode = bmov1alpha1.CleaningModeDisabled
 		must(t, lab.admin.Patch(t.Context(), &host, client.MergeFrom(before)))
 	}
-	must(t, p.pool.WaitAvailable(impatient(t), lab.world, quiet))
+	must(t, p.pool.WaitAvailable(limited(t), lab.world, ignoreNotes))
 	ports, err := cluster.FreePorts(2)
 	must(t, err)
 	p.a = newActor(t, "tenant-a", story.Cluster{Name: "a", ControlPlanes: 3, Workers: 2, Port: ports[0], Subnet: 101})
@@ -176,13 +176,13 @@ func hosts(t *testing.T, namespace string) []bmov1alpha1.BareMetalHost {
 	return list.Items
 }
 
-// impatient returns a context for the steps of package story.
-func impatient(t *testing.T) context.Context {
+// limited returns a context for the steps of package story.
+func limited(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeoutCause(t.Context(), patience, fmt.Errorf("not done after %s", patience))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), stepTimeout, fmt.Errorf("not done after %s", stepTimeout))
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// quiet takes the notes of a step for a person who does not watch.
-func quiet(string) {}
+// ignoreNotes takes the progress notes of a step, which only the demo shows.
+func ignoreNotes(string) {}

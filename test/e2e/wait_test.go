@@ -31,9 +31,9 @@ import (
 )
 
 const (
-	// patience is how long anything may take. Seconds are the rule, and the rest
+	// stepTimeout is how long anything may take. Seconds are the rule, and the rest
 	// is for machines that are busy with something else.
-	patience = 3 * time.Minute
+	stepTimeout = 3 * time.Minute
 	// pace is how often it is looked at, in memory as a rule.
 	pace = 100 * time.Millisecond
 )
@@ -48,7 +48,7 @@ func eventually(t *testing.T, what string, check func(g gomega.Gomega)) {
 			gomega.StopTrying(err.Error()).Now()
 		}
 		check(g)
-	}).WithContext(t.Context()).WithTimeout(patience).WithPolling(pace).Should(gomega.Succeed(), func() string {
+	}).WithContext(t.Context()).WithTimeout(stepTimeout).WithPolling(pace).Should(gomega.Succeed(), func() string {
 		return what + "; " + lab.explain()
 	})
 }
