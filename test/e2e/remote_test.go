@@ -62,7 +62,7 @@ type remoteStory struct {
 	onboarding story.Onboarding
 }
 
-// home is a dev cluster with machines whose hosts are elsewhere.
+// home is a dev cluster with machines whose hosts are in another cluster.
 type home struct {
 	*stack.Stack
 
