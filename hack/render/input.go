@@ -47,6 +47,9 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/crdschema"
 )
 
+// quote is the remedy where a word became a boolean.
+const quote = ": YAML reads words such as yes, no, on and off as booleans: put the word in quotes"
+
 // input is what the files hold.
 type input struct {
 	template      *infrav1.Metal3DataTemplate
@@ -58,59 +61,73 @@ type input struct {
 	byHostName    bool
 }
 
-// read reads the files.
+// read reads the files, and joins the errors of all of them.
 func (o options) read() (*input, error) {
 	in := &input{
 		template: &infrav1.Metal3DataTemplate{}, metal3Machine: &infrav1.Metal3Machine{}, machine: &clusterv1.Machine{},
 		index: o.index, byHostName: o.byHostName,
 	}
-	machines, err := load(o.machine)
+	err := errors.Join(in.readMachines(o.machine), in.readTemplate(o.template), in.readHost(o.hardware), in.readPools(o.pools))
+	return in, err
+}
+
+// readMachines reads the Metal3Machine and its Machine.
+func (in *input) readMachines(path string) error {
+	machines, err := load(path)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := machines.one(infrav1.GroupVersion.String(), "Metal3Machine", "", in.metal3Machine); err != nil {
-		return nil, err
+	err = machines.one(infrav1.GroupVersion.String(), "Metal3Machine", "", in.metal3Machine)
+	if err == nil && (in.metal3Machine.Name == "" || in.metal3Machine.Namespace == "") {
+		err = fmt.Errorf("%s: the Metal3Machine needs metadata.name and metadata.namespace: set both", path)
 	}
-	if in.metal3Machine.Name == "" || in.metal3Machine.Namespace == "" {
-		return nil, fmt.Errorf("%s: the Metal3Machine needs metadata.name and metadata.namespace: set both", o.machine)
-	}
-	if err := in.readMachine(machines); err != nil {
-		return nil, err
-	}
-	templates, err := load(o.template)
+	return errors.Join(err, in.readMachine(machines))
+}
+
+// readTemplate reads the template that the Metal3Machine names, and checks it as an
+// API server would.
+func (in *input) readTemplate(path string) error {
+	templates, err := load(path)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var wanted string
 	if ref := in.metal3Machine.Spec.DataTemplate; ref != nil {
 		wanted = ref.Name
 	}
-	if err := templates.one(infrav1.GroupVersion.String(), "Metal3DataTemplate", wanted, in.template); err != nil {
-		return nil, err
+	err = templates.one(infrav1.GroupVersion.String(), "Metal3DataTemplate", wanted, in.template)
+	if in.template.Name == "" {
+		in.template.Name = wanted
 	}
-	if err := checkTemplate(templates, in.template); err != nil {
-		return nil, err
+	refused := checkTemplate(templates, in.template, err == nil)
+	if mistype := (*gojson.UnmarshalTypeError)(nil); refused != nil && errors.As(err, &mistype) {
+		return refused // which says the same with the path of the field
 	}
-	return in, errors.Join(in.readHost(o.hardware), in.readPools(o.pools))
+	return errors.Join(err, refused)
 }
 
-// checkTemplate says why an API server would not take a template, by its schema or
-// by the webhook of the manager.
-func checkTemplate(from file, template *infrav1.Metal3DataTemplate) error {
+// checkTemplate says why an API server would not take a template: by its schema and,
+// if the template could be read, by the webhook of the manager.
+func checkTemplate(from file, template *infrav1.Metal3DataTemplate, isRead bool) error {
 	schema, err := crdschema.Load("metal3datatemplates")
 	if err != nil {
 		return err
 	}
 	for _, i := range from.items {
 		var object map[string]any
-		if i.Kind != "Metal3DataTemplate" || i.Metadata.Name != template.Name {
+		if i.Kind != "Metal3DataTemplate" || i.APIVersion != infrav1.GroupVersion.String() || i.Metadata.Name != template.Name {
 			continue
 		}
 		if err := yaml.Unmarshal(i.text, &object); err != nil {
 			return err
 		}
 		problems := schema.Check(context.Background(), object)
-		if len(problems) == 0 {
+		for _, problem := range problems {
+			if problem.Type == field.ErrorTypeTypeInvalid && problem.BadValue == "boolean" {
+				problem.Detail += quote
+			}
+		}
+		if isRead && len(problems) == 0 {
 			problems = check.Problems(template.Spec, field.NewPath("spec"))
 		}
 		if err := problems.ToAggregate(); err != nil {
@@ -279,7 +296,8 @@ func (f file) one(version, kind, name string, into runtime.Object) error {
 	return fmt.Errorf("%s: there are %d of %s in it: %s", f.path, len(found), wanted, remedy)
 }
 
-// into reads a manifest, every field of it.
+// into reads a manifest, every field of it. Fields of HardwareData that are not known
+// are of no use to a template.
 func (i item) into(version, kind string, into runtime.Object) error {
 	if i.Kind != kind || i.APIVersion != version {
 		return fmt.Errorf("%s: %s of %s is not read: write it as %s of %s", i.path, i.Kind, i.APIVersion, kind, version)
@@ -290,8 +308,15 @@ func (i item) into(version, kind string, into runtime.Object) error {
 	if err == nil {
 		_, _, err = decoder.Decode(i.text, nil, into)
 	}
-	if err != nil {
-		return fmt.Errorf("%s: %s %q: %w: correct the field", i.path, i.Kind, i.Metadata.Name, err)
+	if kind == "HardwareData" && runtime.IsStrictDecodingError(err) {
+		err = nil // written by a baremetal-operator that knows more fields
 	}
-	return nil
+	if err == nil {
+		return nil
+	}
+	remedy := ": correct the field"
+	if mistype := (*gojson.UnmarshalTypeError)(nil); errors.As(err, &mistype) && mistype.Value == "bool" {
+		remedy = quote
+	}
+	return fmt.Errorf("%s: %s %q: %w%s", i.path, i.Kind, i.Metadata.Name, err, remedy)
 }

@@ -65,13 +65,17 @@ func run(args []string, out io.Writer) error {
 	if extra := fs.Args(); len(extra) > 0 {
 		return fmt.Errorf("%q belongs to no flag: name each file by its flag", extra[0])
 	}
+	var errs []error
 	for _, needed := range []string{"template", "hardware", "machine"} {
 		if fs.Lookup(needed).Value.String() == "" {
-			return fmt.Errorf("--%s is missing: name a file", needed)
+			errs = append(errs, fmt.Errorf("--%s is missing: name a file", needed))
 		}
 	}
 	if o.index < 0 {
-		return errors.New("--index is negative: indexes start at 0")
+		errs = append(errs, errors.New("--index is negative: indexes start at 0"))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
 	}
 	in, err := o.read()
 	if err != nil {

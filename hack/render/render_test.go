@@ -123,6 +123,19 @@ func TestErrors(t *testing.T) {
 			args: files("--machine=" + machine(t, "no-annotation", "")),
 			want: []string{`networkData.networks.ipv4[nodes]: metal3machine "worker-0" has no annotation "pool": set it`},
 		},
+		"every file with a fault is named": {
+			args: []string{"--machine=testdata/no-namespace.yaml", "--hardware=testdata/pools.yaml", "--template=testdata/boolean.yaml", "--pools=testdata/hardware.yaml"},
+			want: []string{
+				"needs metadata.name and metadata.namespace", "there is no HardwareData in it", "is not read: write it as IPPool",
+				`spec.metaData.strings[0].value: Invalid value: "boolean"`, "put the word in quotes",
+			},
+		},
+		"every flag without a file is named": {
+			args: []string{"--index=-1"}, want: []string{"--template is missing", "--hardware is missing", "--machine is missing", "indexes start at 0"},
+		},
+		"a word that YAML reads as a boolean": {
+			args: files("--hardware=testdata/boolean-label.yaml"), want: []string{"labels", "put the word in quotes"},
+		},
 		"a field that does not exist": {
 			args: files("--machine=" + machine(t, "misspelled", "")), want: []string{`unknown field "spec.metaData.string": correct the field`},
 		},
