@@ -2,8 +2,11 @@
 SHELL := /usr/bin/env bash -o pipefail
 .SHELLFLAGS := -ec
 .DEFAULT_GOAL := help
-# git tells no version of a clone that another user owns.
-export GOFLAGS += -buildvcs=false
+# Git refuses to read the version of a clone that another user owns. The rest is how the
+# dev cluster builds its programs: tests and linters that build in the same way compile
+# no package again. Only the race detector does, which needs cgo.
+export GOFLAGS += -buildvcs=false -trimpath
+export CGO_ENABLED := 0
 MAKEFLAGS += --no-print-directory
 
 # The modules that hold code of ours; those below hack/devcluster/components only
@@ -23,8 +26,9 @@ HOSTCLAIM_API := github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1
 GENERATED := api/v1beta2/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml \
 	config/hostclaim/crd/bases config/hostclaim/rbac/role.yaml
 
-# -race where it is affordable: the stories on servers go without.
-UNIT_FLAGS ?= -race -shuffle=on
+# The race detector watches the modules with goroutines, except for the suites on servers.
+RACE := CGO_ENABLED=1 $(GO_TEST) -race
+UNIT_FLAGS ?= -shuffle=on
 # The folder with etcd and kube-apiserver, built from source if KUBEBUILDER_ASSETS is not set.
 ASSETS := $${KUBEBUILDER_ASSETS:-$$($(DEVCLUSTER) build etcd kube-apiserver)}
 API_FLAGS ?= -shuffle=on -timeout 15m
@@ -103,16 +107,24 @@ dev-down: ## Stop the dev cluster
 
 ## Test
 
+# The dev cluster waits most of the time, so the other tests run beside it. What both
+# need is built before. The output of each part appears when the part ends.
 .PHONY: test
-test: test-unit test-model test-api test-e2e ## Run all tests
+test: ## Run all tests but test-long
+	$(DEVCLUSTER) build >/dev/null
+	$(MAKE) -j2 --output-sync=target test-e2e test-others
+
+.PHONY: test-others
+test-others:
+	for part in unit model api; do $(MAKE) test-$$part; done
 
 .PHONY: test-unit
 test-unit: ## Run the tests beside the code; a few start an API server for themselves
-	assets=$(ASSETS); KUBEBUILDER_ASSETS=$$assets $(GO_TEST) $(UNIT_FLAGS) ./...
-	$(GO_TEST) -C api $(UNIT_FLAGS) ./...
-	$(GO_TEST) -C hack/tools $(UNIT_FLAGS) ./...
-	$(GO_TEST) -C hack/devcluster $(UNIT_FLAGS) ./...
-	cd test && $(GO_TEST) $(UNIT_FLAGS) $$(go list ./... | grep -vE '$(SERVED)')
+	assets=$(ASSETS); KUBEBUILDER_ASSETS=$$assets $(RACE) $(UNIT_FLAGS) ./...
+	cd api && $(GO_TEST) $(UNIT_FLAGS) ./...
+	cd hack/tools && $(GO_TEST) $(UNIT_FLAGS) ./...
+	cd hack/devcluster && $(RACE) $(UNIT_FLAGS) ./...
+	cd test && $(RACE) $(UNIT_FLAGS) $$(go list ./... | grep -vE '$(SERVED)')
 
 # SCHEDULES, SEED, START, STEPS and WITHOUT (features, separated by commas) choose what
 # is played.
@@ -126,13 +138,21 @@ test-api: ## Run the stories of each controller against a real API server
 	assets=$(ASSETS); \
 	cd test && KUBEBUILDER_ASSETS=$$assets $(GO_TEST) $(API_FLAGS) $(API_TESTS:%=./%/...)
 
+.PHONY: test-long
+test-long: ## Run more schedules than make test, and each benchmark in medium size
+	$(MAKE) test-model SCHEDULES=20000
+	assets=$(ASSETS); export KUBEBUILDER_ASSETS=$$assets SCHEDULES=300; \
+	$(GO_TEST) -timeout 60m ./controllers/provider/data/ ./controllers/provider/datatemplate/; \
+	cd test && $(GO_TEST) -timeout 60m -run TestSchedules ./model/served/
+	for name in bind data remote; do $(MAKE) bench BENCH=$$name SIZE=medium; done
+
 .PHONY: bench
 bench: ## Measure what docs/benchmarks.md promises: BENCH=bind, data or remote, SIZE=full, medium or small
 	assets=$(ASSETS); cd test && KUBEBUILDER_ASSETS=$$assets go run ./tools/bench/$(BENCH) --size=$(SIZE)
 
 .PHONY: test-e2e
 test-e2e: ## Run the story of the demo with assertions, on a dev cluster of its own
-	$(GO_TEST) -C test $(E2E_FLAGS) ./e2e/...
+	cd test && $(GO_TEST) $(E2E_FLAGS) ./e2e/...
 
 ## Generate
 

@@ -22,6 +22,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -35,8 +36,8 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/test/model/store"
 )
 
-// schedules is how many are played against the server.
-const schedules = 200
+// schedules is how many are played against the server without SCHEDULES.
+const schedules = 100
 
 var server harness.Server
 
@@ -65,8 +66,15 @@ func TestStoreAnswersAsTheAPIServer(t *testing.T) {
 func TestSchedulesOnTheAPIServer(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("SEED=%d", seed)
+	played := schedules
+	if text := os.Getenv("SCHEDULES"); text != "" {
+		var err error
+		if played, err = strconv.Atoi(text); err != nil {
+			t.Fatalf("SCHEDULES: %v", err)
+		}
+	}
 	counts := model.Result{Failed: map[int]*model.Violation{}, Counts: map[string]int{}}
-	for i := range schedules {
+	for i := range played {
 		prefix := fmt.Sprintf("s%d-", i)
 		w := model.Play(model.Config{
 			Steps: 120, Trace: true, Prefix: prefix,
