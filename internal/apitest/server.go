@@ -22,6 +22,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,6 +32,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
+
+// patience is how long the server may take to start and to stop. It takes seconds on
+// a machine that does nothing else; the defaults of envtest fail on a busy one.
+const patience = 2 * time.Minute
 
 // Server is an API server that lives as long as the tests of one package. Its
 // zero value is ready for Run.
@@ -80,7 +85,10 @@ func (s *Server) start() error {
 		}
 		crds.CRDs = foreignKinds()
 	}
-	s.environment = &envtest.Environment{BinaryAssetsDirectory: assets(root), CRDInstallOptions: crds}
+	s.environment = &envtest.Environment{
+		BinaryAssetsDirectory: assets(root), CRDInstallOptions: crds,
+		ControlPlaneStartTimeout: patience, ControlPlaneStopTimeout: patience,
+	}
 	s.environment.ControlPlane.GetAPIServer().Configure().Set("authorization-mode", "RBAC")
 	if s.Config, err = s.environment.Start(); err != nil {
 		return err
