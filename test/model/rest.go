@@ -28,6 +28,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/selection"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selector"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/model/store"
 )
 
@@ -229,7 +230,7 @@ func (w *World) checkUnbound(v *store.Version, l *life) {
 // checkWaiting judges a claim without a host.
 func (w *World) checkWaiting(v *store.Version) {
 	claim := claimOf(v)
-	criteria, err := selection.Parse(claim)
+	criteria, err := selector.Parse(claim)
 	if err != nil {
 		return
 	}

@@ -22,6 +22,8 @@ import (
 	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selector"
 )
 
 // Crowd is the hosts that a claim could look at.
@@ -40,7 +42,7 @@ type Crowd struct {
 // Hosts are counted, never named, since they may be of another namespace. A
 // host that does fit counts as in use: another claim is about to be bound to it,
 // and if that fails, the host is offered again.
-func Explain(c Criteria, crowd Crowd) string {
+func Explain(c selector.Criteria, crowd Crowd) string {
 	counts, total := map[Misfit]int{}, len(crowd.Free)
 	for misfit, n := range crowd.Unfree {
 		counts[misfit] += n
@@ -57,7 +59,7 @@ func Explain(c Criteria, crowd Crowd) string {
 		return noHosts(c)
 	}
 	var parts []string
-	for _, misfit := range c.order() {
+	for _, misfit := range order(c) {
 		if n := counts[misfit]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, misfit))
 		}
@@ -69,33 +71,33 @@ func Explain(c Criteria, crowd Crowd) string {
 	return fmt.Sprintf("%d %s seen: %s", total, noun, strings.Join(parts, ", "))
 }
 
-func noHosts(c Criteria) string {
-	if c.inNamespace != "" {
-		return "no hosts seen in namespace " + c.inNamespace
+func noHosts(c selector.Criteria) string {
+	if c.InNamespace != "" {
+		return "no hosts seen in namespace " + c.InNamespace
 	}
 	return "no hosts seen"
 }
 
 // order lists the misfits that a host can have for this claim: the state of the
 // host, then what the claim asks for, errors last.
-func (c Criteria) order() []Misfit {
+func order(c selector.Criteria) []Misfit {
 	var out []Misfit
 	for _, check := range checks {
 		if check.misfit != InError {
 			out = append(out, check.misfit)
 		}
 	}
-	if c.inNamespace != "" {
-		out = append(out, Misfit("outside namespace "+c.inNamespace))
+	if c.InNamespace != "" {
+		out = append(out, Misfit("outside namespace "+c.InNamespace))
 	}
 	listed := map[string]bool{}
-	for _, r := range c.requirements {
-		if !listed[r.lack] {
-			out = append(out, Misfit(r.lack))
+	for _, r := range c.Requirements {
+		if !listed[r.Lack] {
+			out = append(out, Misfit(r.Lack))
 		}
-		listed[r.lack] = true
+		listed[r.Lack] = true
 	}
-	out = append(out, Misfit("outside failure domain "+c.failureDomain))
+	out = append(out, Misfit("outside failure domain "+c.FailureDomain))
 	return append(out, InError)
 }
 

@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selector"
 )
 
 // Misfit is why a host does not answer a claim, worded so that a number can
@@ -48,19 +49,19 @@ const (
 // Select returns the first host that fits, or false. With a failure domain that
 // is a preference, hosts of that domain come first. The sequence may be run
 // through twice and must then give the same order.
-func Select(c Criteria, hosts iter.Seq[*bmov1alpha1.BareMetalHost]) (*bmov1alpha1.BareMetalHost, bool) {
-	if c.failureDomain == "" || !c.soft {
+func Select(c selector.Criteria, hosts iter.Seq[*bmov1alpha1.BareMetalHost]) (*bmov1alpha1.BareMetalHost, bool) {
+	if c.FailureDomain == "" || !c.Soft {
 		return first(c, hosts)
 	}
 	strict := c
-	strict.soft = false
+	strict.Soft = false
 	if host, found := first(strict, hosts); found {
 		return host, true
 	}
 	return first(c, hosts)
 }
 
-func first(c Criteria, hosts iter.Seq[*bmov1alpha1.BareMetalHost]) (*bmov1alpha1.BareMetalHost, bool) {
+func first(c selector.Criteria, hosts iter.Seq[*bmov1alpha1.BareMetalHost]) (*bmov1alpha1.BareMetalHost, bool) {
 	for host := range hosts {
 		if Fits(c, host) == "" {
 			return host, true
@@ -71,7 +72,7 @@ func first(c Criteria, hosts iter.Seq[*bmov1alpha1.BareMetalHost]) (*bmov1alpha1
 
 // Fits says why a host does not answer a claim; empty when it does. Whether
 // policy admits the claim to the host's namespace is not asked here.
-func Fits(c Criteria, host *bmov1alpha1.BareMetalHost) Misfit {
+func Fits(c selector.Criteria, host *bmov1alpha1.BareMetalHost) Misfit {
 	if misfit := Free(host); misfit != "" {
 		return misfit
 	}
@@ -80,17 +81,17 @@ func Fits(c Criteria, host *bmov1alpha1.BareMetalHost) Misfit {
 
 // Suits is the part of Fits that depends on the claim: why a host that is free does
 // not answer it; empty when it does.
-func Suits(c Criteria, host *bmov1alpha1.BareMetalHost) Misfit {
-	if c.inNamespace != "" && host.Namespace != c.inNamespace {
-		return Misfit("outside namespace " + c.inNamespace)
+func Suits(c selector.Criteria, host *bmov1alpha1.BareMetalHost) Misfit {
+	if c.InNamespace != "" && host.Namespace != c.InNamespace {
+		return Misfit("outside namespace " + c.InNamespace)
 	}
-	for i := range c.requirements { // a copy of each would be made for every host
-		if r := &c.requirements[i]; !r.parsed.Matches(labels.Set(host.Labels)) {
-			return Misfit(r.lack)
+	for i := range c.Requirements { // a copy of each would be made for every host
+		if r := &c.Requirements[i]; !r.Matches(labels.Set(host.Labels)) {
+			return Misfit(r.Lack)
 		}
 	}
-	if c.failureDomain != "" && !c.soft && host.Labels[infrav1.FailureDomainLabel] != c.failureDomain {
-		return Misfit("outside failure domain " + c.failureDomain)
+	if c.FailureDomain != "" && !c.Soft && host.Labels[infrav1.FailureDomainLabel] != c.FailureDomain {
+		return Misfit("outside failure domain " + c.FailureDomain)
 	}
 	return ""
 }

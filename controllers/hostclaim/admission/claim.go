@@ -28,7 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/selection"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selector"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
 )
 
@@ -44,7 +44,7 @@ var _ admission.Validator[*bmov1alpha1.HostClaim] = Claim{}
 // ValidateCreate refuses a new claim with a selector or a reboot that cannot be
 // understood.
 func (Claim) ValidateCreate(_ context.Context, c *bmov1alpha1.HostClaim) (admission.Warnings, error) {
-	return nil, brief(errors.Join(selector(c), reboots(nil, c.Annotations)))
+	return nil, brief(errors.Join(selectorFault(c), reboots(nil, c.Annotations)))
 }
 
 // ValidateUpdate refuses what a change brings in. A claim that is going away may
@@ -56,7 +56,7 @@ func (Claim) ValidateUpdate(_ context.Context, before, c *bmov1alpha1.HostClaim)
 	faults := reboots(before.Annotations, c.Annotations)
 	if before.Spec.FailureDomain != c.Spec.FailureDomain ||
 		!equality.Semantic.DeepEqual(before.Spec.HostSelector, c.Spec.HostSelector) {
-		faults = errors.Join(selector(c), faults)
+		faults = errors.Join(selectorFault(c), faults)
 	}
 	return nil, brief(faults)
 }
@@ -66,9 +66,9 @@ func (Claim) ValidateDelete(context.Context, *bmov1alpha1.HostClaim) (admission.
 	return nil, nil
 }
 
-// selector says what cannot be understood about the hosts that a claim asks for.
-func selector(c *bmov1alpha1.HostClaim) error {
-	_, err := selection.Parse(c)
+// selectorFault says what cannot be understood about the hosts that a claim asks for.
+func selectorFault(c *bmov1alpha1.HostClaim) error {
+	_, err := selector.Parse(c)
 	if err == nil {
 		return nil
 	}

@@ -18,7 +18,7 @@ limitations under the License.
 // stored as it is? It looks only at what the ValidatingAdmissionPolicies of
 // config/hostclaim/admission cannot read: regular expressions, label selectors and
 // the arguments of a reboot. The decisions on the first two are those of
-// baremetal/hostclaim/policy.Validate and baremetal/hostclaim/selection.Parse, and the controllers
+// baremetal/hostclaim/policy.Validate and baremetal/selector.Parse, and the controllers
 // apply the same to what was stored while the webhook was away. It reads nothing
 // but the objects of the request.
 package admission

@@ -32,6 +32,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/selection"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selector"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
@@ -50,7 +51,7 @@ func (r *Reconciler) choose(ctx context.Context, s *scope) progress.Outcome {
 	if len(s.moved) > 0 {
 		return r.adopt(ctx, s)
 	}
-	criteria, err := selection.Parse(s.claim)
+	criteria, err := selector.Parse(s.claim)
 	if err != nil {
 		r.Pool.Leave(keyOf(s.claim))
 		return s.waitForHost(infrav1.InvalidHostSelectorReason, joined(err))
@@ -108,7 +109,7 @@ func (r *Reconciler) take(ctx context.Context, s *scope, host *bmov1alpha1.BareM
 }
 
 // enter notes the claim as waiting before a host is looked for.
-func (r *Reconciler) enter(s *scope, criteria selection.Criteria, namespaces []string) {
+func (r *Reconciler) enter(s *scope, criteria selector.Criteria, namespaces []string) {
 	r.Pool.Enter(pool.Waiter{
 		Claim:      keyOf(s.claim),
 		Created:    s.claim.CreationTimestamp.Time,
@@ -120,7 +121,7 @@ func (r *Reconciler) enter(s *scope, criteria selection.Criteria, namespaces []s
 
 // candidate reads the first host of the pool that still answers the claim. It is
 // kept from other claims until it is dropped or the pass ends.
-func (r *Reconciler) candidate(ctx context.Context, claim *bmov1alpha1.HostClaim, criteria selection.Criteria) (*bmov1alpha1.BareMetalHost, bool, error) {
+func (r *Reconciler) candidate(ctx context.Context, claim *bmov1alpha1.HostClaim, criteria selector.Criteria) (*bmov1alpha1.BareMetalHost, bool, error) {
 	for {
 		picked, found := r.Pool.Pick(keyOf(claim))
 		if !found {
@@ -221,10 +222,10 @@ func (r *Reconciler) permitted(ctx context.Context, s *scope, host *bmov1alpha1.
 
 // explain counts the hosts that the claim could have had, by reason. It copies no
 // host: a claim that a host has become free for waits behind those that are explained.
-func (r *Reconciler) explain(s *scope, criteria selection.Criteria, namespaces []string) progress.Outcome {
+func (r *Reconciler) explain(s *scope, criteria selector.Criteria, namespaces []string) progress.Outcome {
 	crowd := r.Pool.Crowd(namespaces)
 	reason, message := bmov1alpha1.NoBareMetalHostReason, selection.Explain(criteria, crowd)
-	if others := slices.DeleteFunc(slices.Clone(namespaces), s.own); len(others) == 0 && criteria.InNamespace() == "" {
+	if others := slices.DeleteFunc(slices.Clone(namespaces), s.own); len(others) == 0 && criteria.InNamespace == "" {
 		message += "; " + noNamespace(s.claim.Namespace, criteria, s.decision)
 		if len(crowd.Free)+len(crowd.Unfree) == 0 {
 			reason = infrav1.NoNamespaceAdmitsReason
@@ -245,10 +246,10 @@ func (s *scope) waitForHost(reason, message string) progress.Outcome {
 }
 
 // noNamespace says what is missing before any host can be looked at.
-func noNamespace(own string, criteria selection.Criteria, decision policy.Decision) string {
+func noNamespace(own string, criteria selector.Criteria, decision policy.Decision) string {
 	where := "no other namespace admits namespace " + own
-	if criteria.InNamespace() != "" {
-		where = "namespace " + criteria.InNamespace() + " does not admit namespace " + own
+	if criteria.InNamespace != "" {
+		where = "namespace " + criteria.InNamespace + " does not admit namespace " + own
 	}
 	message := where + "; the infrastructure team must name it in a HostDeployPolicy next to the hosts"
 	if len(decision.Invalid) > 0 {

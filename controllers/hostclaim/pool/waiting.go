@@ -30,6 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/selection"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selector"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/namedsource"
 )
 
@@ -41,7 +42,7 @@ type Waiter struct {
 	Created time.Time
 	UID     types.UID
 	// Criteria are its wishes, and Namespaces those whose hosts it may use.
-	Criteria   selection.Criteria
+	Criteria   selector.Criteria
 	Namespaces []string
 }
 

@@ -24,8 +24,6 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
-
-	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
 
 // Condition returns the condition Paused of an object of these Clusters. A Cluster
@@ -40,9 +38,9 @@ func Condition(object metav1.Object, clusters ...*clusterv1.Cluster) metav1.Cond
 	if annotations.HasPaused(object) {
 		messages = append(messages, "The object itself is paused, it has the annotation "+clusterv1.PausedAnnotation)
 	}
-	condition := metav1.Condition{Type: infrav1.PausedCondition, Status: metav1.ConditionFalse, Reason: infrav1.NotPausedReason}
+	condition := metav1.Condition{Type: clusterv1.PausedCondition, Status: metav1.ConditionFalse, Reason: clusterv1.NotPausedReason}
 	if len(messages) > 0 {
-		condition.Status, condition.Reason = metav1.ConditionTrue, infrav1.PausedReason
+		condition.Status, condition.Reason = metav1.ConditionTrue, clusterv1.PausedReason
 		condition.Message = strings.Join(messages, "; ")
 	}
 	return condition

@@ -14,15 +14,14 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package secretwatch answers one question: which Secrets of which namespace
-// changed just now? It keeps one metadata-only watch for each namespace that a
-// controller asks for, so that a manager without cluster-wide rights on Secrets
-// is still woken by them.
+// Package secretwatch wakes controllers when Secrets of chosen namespaces change. It
+// keeps one metadata-only watch for each namespace that a controller asks for, so that
+// a manager without cluster-wide rights on Secrets is still woken by them.
 //
 // It takes a metadata client and namespaces, and hands namespace and name of a
 // changed Secret to each subscribed controller. A namespace whose rights are
 // missing is tried again by itself; once it works, and when it works for the
 // first time, subscribers get one event with an empty name. A namespace is watched
-// until it is released; for the provider manager, ReleaseTenant decides when. The
-// package never reads the data of a Secret, never caches one and never writes.
+// until it is released. The package never reads the data of a Secret, never caches
+// one and never writes.
 package secretwatch

@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -32,7 +33,13 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
 )
+
+var server apitest.Server
+
+func TestMain(m *testing.M) { os.Exit(server.Run(m)) }
 
 func secret(namespace, name string) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}

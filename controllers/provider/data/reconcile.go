@@ -35,6 +35,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/tenantsecrets"
 )
 
 // phase is one step of a pass. It may add facts to the scope; it never sets a
@@ -86,7 +87,7 @@ func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*scope
 		if client.IgnoreNotFound(err) != nil {
 			return nil, false, fmt.Errorf("read Metal3Data: %w", err)
 		}
-		return nil, false, errors.Join(r.releaseForeign(ctx, key, ""), r.Secrets.ReleaseTenant(ctx, r.Client, key.Namespace))
+		return nil, false, errors.Join(r.releaseForeign(ctx, key, ""), tenantsecrets.Release(ctx, r.Secrets, r.Client, key.Namespace))
 	}
 	if r.WatchFilter != "" && !labels.HasWatchLabel(s.data, r.WatchFilter) {
 		return nil, false, nil

@@ -30,6 +30,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/tenantsecrets"
 )
 
 // load reads the machine and what stands above it. Only a machine that is gone,
@@ -42,7 +43,7 @@ func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*scope
 			return nil, false, fmt.Errorf("read Metal3Machine: %w", err)
 		}
 		r.Remote.Release(remote.User{Kind: claims.MachineKind, NamespacedName: key})
-		return nil, false, r.Secrets.ReleaseTenant(ctx, r.Client, key.Namespace)
+		return nil, false, tenantsecrets.Release(ctx, r.Secrets, r.Client, key.Namespace)
 	}
 	if r.WatchFilter != "" && !labels.HasWatchLabel(s.machine, r.WatchFilter) {
 		return nil, false, nil

@@ -30,6 +30,7 @@ import (
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity/kubeconfig"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/tenantsecrets"
 )
 
 // kubeconfigKey is the key of a Secret that holds a kubeconfig.
@@ -71,7 +72,7 @@ func (r *Registry) startLocked(c *credentials) {
 	c.cancel = cancel
 	r.loops.Go(func() {
 		r.follow(ctx, c)
-		if err := r.options.Secrets.ReleaseTenant(context.WithoutCancel(ctx), r.options.Cached, c.ref.Namespace); err != nil {
+		if err := tenantsecrets.Release(context.WithoutCancel(ctx), r.options.Secrets, r.options.Cached, c.ref.Namespace); err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "Watch of Secrets not ended", "namespace", c.ref.Namespace)
 		}
 	})

@@ -32,6 +32,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/tenantsecrets"
 )
 
 // hardware is what is published for a claim.
@@ -256,7 +257,7 @@ func TestTheWatchOfSecretsEndsWithTheLastUser(t *testing.T) {
 	watched := func() []string { return secrets.Where("infra") }
 	eventually(t, "Secrets of the tenant are watched", func() bool { return slices.Equal(watched(), []string{w.tenant}) })
 	w.Release(machine)
-	if err := secrets.ReleaseTenant(t.Context(), server.Client, w.tenant); err != nil {
+	if err := tenantsecrets.Release(t.Context(), secrets, server.Client, w.tenant); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(watched(), []string{w.tenant}) {

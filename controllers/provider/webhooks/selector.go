@@ -23,17 +23,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/selection"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selector"
 )
 
 // selectorProblems finds what the hostclaim manager would not understand of the
 // claim that a machine with the selector makes. It is the same code.
-func selectorProblems(selector *infrav1.HostSelector, path *field.Path) field.ErrorList {
-	_, err := selection.Parse(claims.Desired(claims.Wanted{Selector: selector}))
+func selectorProblems(wanted *infrav1.HostSelector, path *field.Path) field.ErrorList {
+	_, err := selector.Parse(claims.Desired(claims.Wanted{Selector: wanted}))
 	var problems field.ErrorList
 	for _, fault := range all(err) {
-		var invalid *selection.InvalidError
+		var invalid *selector.InvalidError
 		if errors.As(fault, &invalid) {
 			problems = append(problems, &field.Error{
 				Type: field.ErrorTypeInvalid, BadValue: field.OmitValueType{},

@@ -14,7 +14,14 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package secretwatch
+// Package tenantsecrets ends the watch on the Secrets of a tenant's namespace when
+// nothing in that namespace needs it any more.
+//
+// The controllers of Metal3Machine and Metal3Data and the connections to other
+// clusters start such watches. Each calls Release when its last object of a namespace
+// may be gone. The package reads Metal3Machines and Metal3Data from the cache and
+// writes nothing.
+package tenantsecrets
 
 import (
 	"context"
@@ -24,14 +31,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 )
 
-// ReleaseTenant stops the watch of a namespace in which neither a Metal3Machine
-// nor a Metal3Data is left: nobody else of the provider manager needs Secrets.
-// Controllers of these kinds call it when they find an object gone. The reader
-// is the cache that they reconcile from.
-func (w *Watch) ReleaseTenant(ctx context.Context, reader client.Reader, namespace string) error {
-	return w.Release(namespace, func() (bool, error) {
+// Release stops the watch of a namespace in which neither a Metal3Machine nor a
+// Metal3Data is left, and which no connection to another cluster holds. The reader is
+// the cache that the caller reconciles from. If it cannot be read, the watch stays.
+func Release(ctx context.Context, watch *secretwatch.Watch, reader client.Reader, namespace string) error {
+	return watch.Release(namespace, func() (bool, error) {
 		for _, users := range []client.ObjectList{&infrav1.Metal3MachineList{}, &infrav1.Metal3DataList{}} {
 			err := reader.List(ctx, users, client.InNamespace(namespace), client.Limit(1), client.UnsafeDisableDeepCopy)
 			if err != nil {

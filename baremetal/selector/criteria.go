@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package selection
+package selector
 
 import (
 	"errors"
@@ -25,31 +25,33 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/labels"
-	operators "k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/selection"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
 
-// Criteria are the wishes of one claim, parsed. The zero value fits every free
-// host.
+// Criteria is what one claim asks of its host, parsed. The zero value fits every
+// free host.
 type Criteria struct {
-	requirements []requirement
-	inNamespace  string
-
-	failureDomain string
-	// soft makes failureDomain a preference instead of a condition.
-	soft bool
+	// Requirements are conditions on the labels of the host; all must hold.
+	Requirements []Requirement
+	// InNamespace is the one namespace that the claim accepts; empty means any.
+	InNamespace string
+	// FailureDomain is the failure domain that the host must have; empty means any.
+	FailureDomain string
+	// Soft makes FailureDomain a preference instead of a condition.
+	Soft bool
 }
 
-// requirement is one condition on the labels of a host.
-type requirement struct {
-	parsed labels.Requirement
-	// lack says in an explanation what a host lacks: "without label rack=a1".
-	lack string
+// Requirement is one condition on the labels of a host.
+type Requirement struct {
+	labels.Requirement
+	// Lack says in an explanation what a host lacks: "without label rack=a1".
+	Lack string
 }
 
 // InvalidError is a selector that cannot be understood. Only its author can
-// mend it.
+// correct it.
 type InvalidError struct {
 	// Field is the path in the claim, Problem what is wrong there.
 	Field, Problem string
@@ -60,43 +62,44 @@ func (e *InvalidError) Error() string {
 	return fmt.Sprintf("%s is invalid: %s", e.Field, e.Problem)
 }
 
-// spellings maps what the API accepts as operator, in lower case, to what the
-// label library calls it.
-var spellings = map[string]operators.Operator{
-	"in":           operators.In,
-	"notin":        operators.NotIn,
-	"exists":       operators.Exists,
-	"!":            operators.DoesNotExist,
-	"doesnotexist": operators.DoesNotExist,
-	"=":            operators.Equals,
-	"==":           operators.DoubleEquals,
-	"!=":           operators.NotEquals,
-	"gt":           operators.GreaterThan,
-	">":            operators.GreaterThan,
-	"lt":           operators.LessThan,
-	"<":            operators.LessThan,
+// spellings maps each operator that the API accepts, in lower case, to the one of
+// the label library.
+var spellings = map[string]selection.Operator{
+	"in":           selection.In,
+	"notin":        selection.NotIn,
+	"exists":       selection.Exists,
+	"!":            selection.DoesNotExist,
+	"doesnotexist": selection.DoesNotExist,
+	"=":            selection.Equals,
+	"==":           selection.DoubleEquals,
+	"!=":           selection.NotEquals,
+	"gt":           selection.GreaterThan,
+	">":            selection.GreaterThan,
+	"lt":           selection.LessThan,
+	"<":            selection.LessThan,
 }
 
-// Parse reads the wishes of a claim. Its errors are InvalidErrors, joined. A
-// selector that is too large is turned down before its parts are looked at.
+// Parse reads the hostSelector and the failure domain of a claim. Its errors are
+// InvalidErrors, joined. A selector with too many requirements is refused before
+// they are parsed, so that its size costs nothing.
 func Parse(claim *bmov1alpha1.HostClaim) (Criteria, error) {
-	selector := claim.Spec.HostSelector
-	if err := tooMany(selector); err != nil {
+	wanted := claim.Spec.HostSelector
+	if err := tooMany(wanted); err != nil {
 		return Criteria{}, err
 	}
 	c := Criteria{
-		inNamespace:   selector.InNamespace,
-		failureDomain: claim.Spec.FailureDomain,
-		soft:          claim.Annotations[infrav1.SoftFailureDomainAnnotation] == "true",
+		InNamespace:   wanted.InNamespace,
+		FailureDomain: claim.Spec.FailureDomain,
+		Soft:          claim.Annotations[infrav1.SoftFailureDomainAnnotation] == "true",
 	}
 	faults := []error{
-		notNamespace(c.inNamespace),
-		tooLong("spec.failureDomain", c.failureDomain, maxDomainLength),
+		notNamespace(c.InNamespace),
+		tooLong("spec.failureDomain", c.FailureDomain, maxDomainLength),
 	}
-	for _, key := range slices.Sorted(maps.Keys(selector.MatchLabels)) {
-		faults = append(faults, c.addLabel(key, selector.MatchLabels[key]))
+	for _, key := range slices.Sorted(maps.Keys(wanted.MatchLabels)) {
+		faults = append(faults, c.addLabel(key, wanted.MatchLabels[key]))
 	}
-	for i, e := range selector.MatchExpressions {
+	for i, e := range wanted.MatchExpressions {
 		faults = append(faults, c.addExpression(fmt.Sprintf("spec.hostSelector.matchExpressions[%d]", i), e))
 	}
 	return c, errors.Join(faults...)
@@ -108,7 +111,7 @@ func (c *Criteria) addLabel(key, value string) error {
 	if err := oversizedLabel(field, key, value); err != nil {
 		return err
 	}
-	return c.add(field, key, operators.Equals, []string{value})
+	return c.add(field, key, selection.Equals, []string{value})
 }
 
 // addExpression adds one of the matchExpressions; field is its path.
@@ -124,21 +127,21 @@ func (c *Criteria) addExpression(field string, e bmov1alpha1.HostSelectorRequire
 	return c.add(field, e.Key, op, e.Values)
 }
 
-func (c *Criteria) add(field, key string, op operators.Operator, values []string) error {
+func (c *Criteria) add(field, key string, op selection.Operator, values []string) error {
 	parsed, err := labels.NewRequirement(key, op, values)
 	if err != nil {
 		return &InvalidError{Field: field, Problem: err.Error()}
 	}
-	c.requirements = append(c.requirements, requirement{parsed: *parsed, lack: lack(parsed)})
+	c.Requirements = append(c.Requirements, Requirement{Requirement: *parsed, Lack: lack(parsed)})
 	return nil
 }
 
-// lack words what a host lacks that does not meet a requirement.
+// lack is the text that explains why a host does not meet a requirement.
 func lack(r *labels.Requirement) string {
 	switch r.Operator() {
-	case operators.Equals, operators.DoubleEquals, operators.Exists:
+	case selection.Equals, selection.DoubleEquals, selection.Exists:
 		return "without label " + r.String()
-	case operators.DoesNotExist:
+	case selection.DoesNotExist:
 		return "with label " + r.Key()
 	default:
 		return "not matching " + r.String()
@@ -148,16 +151,11 @@ func lack(r *labels.Requirement) string {
 // Namespaces narrows the namespaces that policy admits to those that the claim
 // accepts. The order is kept.
 func (c Criteria) Namespaces(admitted []string) []string {
-	if c.inNamespace == "" {
+	if c.InNamespace == "" {
 		return admitted
 	}
-	if slices.Contains(admitted, c.inNamespace) {
-		return []string{c.inNamespace}
+	if slices.Contains(admitted, c.InNamespace) {
+		return []string{c.InNamespace}
 	}
 	return nil
-}
-
-// InNamespace is the one namespace that the claim accepts; empty means any.
-func (c Criteria) InNamespace() string {
-	return c.inNamespace
 }

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package secretwatch
+package tenantsecrets
 
 import (
 	"context"
@@ -28,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
 )
 
@@ -35,7 +36,18 @@ var server apitest.Server
 
 func TestMain(m *testing.M) { os.Exit(server.Run(m)) }
 
-func TestReleaseTenant(t *testing.T) {
+// watched says whether a namespace is watched: only then is it asked whether the watch
+// is needed.
+func watched(t *testing.T, w *secretwatch.Watch, namespace string) bool {
+	t.Helper()
+	asked := false
+	if err := w.Release(namespace, func() (bool, error) { asked = true; return true, nil }); err != nil {
+		t.Fatal(err)
+	}
+	return asked
+}
+
+func TestRelease(t *testing.T) {
 	machine := func(namespace string) client.Object {
 		return &infrav1.Metal3Machine{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "m"},
@@ -51,12 +63,12 @@ func TestReleaseTenant(t *testing.T) {
 		}
 	}
 	tests := map[string]struct {
-		left      func(namespace string) client.Object // nil: nothing
-		elsewhere bool
-		watched   bool
+		left    func(namespace string) client.Object // nil: nothing
+		other   bool                                 // left in another namespace
+		watched bool
 	}{
 		"stops when nothing is left":                      {},
-		"stops whatever is left in other namespaces":      {left: machine, elsewhere: true},
+		"stops whatever is left in other namespaces":      {left: machine, other: true},
 		"goes on while there is a machine":                {left: machine, watched: true},
 		"goes on while a Metal3Data outlives its machine": {left: data, watched: true},
 	}
@@ -65,35 +77,35 @@ func TestReleaseTenant(t *testing.T) {
 			namespace := server.Namespace(t)
 			if tc.left != nil {
 				in := namespace
-				if tc.elsewhere {
+				if tc.other {
 					in = server.Namespace(t)
 				}
 				server.Create(t, tc.left(in))
 			}
-			w := New(newClient(t))
+			w := secretwatch.New(nil) // started by no test
 			w.Ensure(namespace)
-			if err := w.ReleaseTenant(t.Context(), server.Client, namespace); err != nil {
+			if err := Release(t.Context(), w, server.Client, namespace); err != nil {
 				t.Fatal(err)
 			}
-			if _, watched := w.namespaces[namespace]; watched != tc.watched {
-				t.Errorf("watched: %v", watched)
+			if got := watched(t, w, namespace); got != tc.watched {
+				t.Errorf("watched: %v", got)
 			}
 		})
 	}
 }
 
-func TestReleaseTenantKeepsTheWatchWhenItCannotLook(t *testing.T) {
-	w := New(newClient(t))
+func TestReleaseKeepsTheWatchWhenItCannotLook(t *testing.T) {
+	w := secretwatch.New(nil) // started by no test
 	w.Ensure("tenant")
 	blind := interceptor.NewClient(server.Client, interceptor.Funcs{
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
 			return errors.New("broken")
 		},
 	})
-	if err := w.ReleaseTenant(t.Context(), blind, "tenant"); err == nil {
+	if err := Release(t.Context(), w, blind, "tenant"); err == nil {
 		t.Error("the error is lost")
 	}
-	if _, watched := w.namespaces["tenant"]; !watched {
+	if !watched(t, w, "tenant") {
 		t.Error("the watch is lost")
 	}
 }

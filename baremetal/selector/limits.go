@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package selection
+package selector
 
 import (
 	"fmt"
@@ -25,8 +25,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Limits of what a claim may ask for. A selector is written by a tenant and
-// compared with hosts on everybody's time, so its cost is bounded.
+// Limits of what a claim may ask for. A tenant writes the selector, and comparing it
+// with hosts takes time from all tenants, so its cost is bounded.
 const (
 	// maxRequirements bounds matchLabels and matchExpressions together.
 	maxRequirements = 64
