@@ -33,7 +33,7 @@ const (
 	// InvalidKubeconfigReason says that the kubeconfig cannot be used as it is.
 	InvalidKubeconfigReason = "InvalidKubeconfig"
 	// ForbiddenKubeconfigFeatureReason says that the kubeconfig asks for something that the manager
-	// does for nobody, such as running a program or reading a file.
+	// never does, such as running a program or reading a file.
 	ForbiddenKubeconfigFeatureReason = "ForbiddenKubeconfigFeature"
 	// IdentityContextNotFoundReason says that the kubeconfig does not have the context.
 	IdentityContextNotFoundReason = "ContextNotFound"

@@ -102,7 +102,7 @@ const (
 	// ClaimUIDLabel is on a bound BareMetalHost and on the HardwareData that is
 	// published for it: the UID of the HostClaim. On a host, spec.consumerRef is
 	// the truth, and the label makes a live list of a claim's host cheap. On a
-	// host that does not name that claim, the label is a mark: somebody was about
+	// host that does not name that claim, the label is a mark: a pass was about
 	// to bind the host. A mark books nothing.
 	ClaimUIDLabel = "hostclaim.metal3.io/claim-uid"
 

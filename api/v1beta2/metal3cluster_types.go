@@ -28,7 +28,7 @@ const (
 	BaremetalInfrastructureReadyCondition = "BaremetalInfrastructureReady"
 	// BaremetalInfrastructureReadyReason says that the control plane endpoint is known.
 	BaremetalInfrastructureReadyReason = "Ready"
-	// WaitingForControlPlaneEndpointReason says that nobody has set a complete control plane endpoint yet.
+	// WaitingForControlPlaneEndpointReason says that no complete control plane endpoint is set yet.
 	WaitingForControlPlaneEndpointReason = "WaitingForControlPlaneEndpoint"
 	// WaitingForClusterOwnerReason says that Cluster API has not made a Cluster the owner of the object yet.
 	WaitingForClusterOwnerReason = "WaitingForClusterOwner"

@@ -66,7 +66,7 @@ func TestAPIEndpoint(t *testing.T) {
 	}
 }
 
-// Server-side apply and merge patches must not claim fields that nobody set.
+// Server-side apply and merge patches must not claim fields that are not set.
 func TestEmptyObjectsAreWrittenWithoutSpecAndStatus(t *testing.T) {
 	tests := map[string]runtime.Object{
 		"Metal3Cluster":             &Metal3Cluster{},

@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package crdschema answers one question: would an API server take this object of
-// one of our kinds?
+// Package crdschema checks objects of our kinds as an API server would before it stores
+// them.
 //
 // It reads the CRD of the kind and applies its defaults, its schema and its rules as
 // kube-apiserver does, with the same code, where there is no API server: in the

@@ -86,8 +86,8 @@ func TestImages(t *testing.T) {
 		"an OCI image with another":             {image: image{url: "oci://a/b", checksum: "abc"}, want: "image.checksum and image.checksumType"},
 		"a URL without a checksum":              {image: image{url: "http://a/b"}, want: "image.checksum"},
 		"a checksum that is a broken URL":       {image: image{url: "http://a/b", checksum: "http://[x"}, want: "not a valid one"},
-		"a checksum type that nobody knows":     {image: image{url: "http://a/b", checksum: "abc", checksumType: "crc"}, want: "checksumType"},
-		"a disk format that nobody knows":       {image: image{url: "http://a/b", checksum: "abc", format: "tar"}, want: "diskFormat"},
+		"an unknown checksum type":              {image: image{url: "http://a/b", checksum: "abc", checksumType: "crc"}, want: "checksumType"},
+		"an unknown disk format":                {image: image{url: "http://a/b", checksum: "abc", format: "tar"}, want: "diskFormat"},
 		"no URL":                                {image: image{checksum: "abc"}, want: "url"},
 		"a URL that is longer than the API has": {image: image{url: "http://a/" + strings.Repeat("b", 600), checksum: "abc"}, want: "512"},
 	}

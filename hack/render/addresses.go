@@ -84,7 +84,7 @@ func (a *answered) take(pool *ipamv1alpha1.IPPool) error {
 	return fmt.Errorf("%s has no free address for claim %q: extend spec.pools", a.ask.Pool, a.claim)
 }
 
-// free says whether nobody has an address, and it is held for nobody.
+// free says whether an address is neither allocated nor held for a claim.
 func free(pool *ipamv1alpha1.IPPool, address ipamv1alpha1.IPAddressStr) bool {
 	for _, taken := range []map[string]ipamv1alpha1.IPAddressStr{pool.Spec.PreAllocations, pool.Status.Allocations} {
 		for _, other := range taken {

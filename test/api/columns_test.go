@@ -184,8 +184,8 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// TestColumnsOfClaims shows claims on their way from one host to none, as somebody
-// sees them who has nothing but kubectl get.
+// TestColumnsOfClaims shows claims on their way from one host to none, as
+// kubectl get prints them.
 func TestColumnsOfClaims(t *testing.T) {
 	namespace := server.Namespace(t, "claims", nil)
 	const (

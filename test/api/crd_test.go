@@ -96,7 +96,7 @@ func TestIrregularPlural(t *testing.T) {
 	}
 }
 
-// Whoever installs last, baremetal-operator or we: objects stay the same.
+// Objects stay the same whichever project installs its CRDs last, baremetal-operator or this one.
 func TestSchemasOfUpstream(t *testing.T) {
 	for kind, theirs := range upstream {
 		t.Run(kind, func(t *testing.T) {

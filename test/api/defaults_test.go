@@ -37,7 +37,7 @@ func TestDefaults(t *testing.T) {
 			kind: "Metal3Cluster", spec: "cloudProviderEnabled: true\ncontrolPlaneEndpoint: {host: h, port: 0}",
 			want: "cloudProviderEnabled: true\ncontrolPlaneEndpoint: {host: h, port: 6443}",
 		},
-		"an endpoint that somebody else sets stays empty": {kind: "Metal3Cluster", want: "cloudProviderEnabled: false"},
+		"an endpoint that a control plane provider sets stays empty": {kind: "Metal3Cluster", want: "cloudProviderEnabled: false"},
 		"a template of clusters says nothing of a cloud provider": {
 			kind: "Metal3ClusterTemplate", spec: "template: {spec: {controlPlaneEndpoint: {host: h}}}",
 			want: "template: {spec: {controlPlaneEndpoint: {host: h, port: 6443}}}",

@@ -34,7 +34,7 @@ import (
 )
 
 // owner is who the tests write as.
-const owner = client.FieldOwner("somebody")
+const owner = client.FieldOwner("author")
 
 // example is one object that a user could send, and what the server says.
 type example struct {

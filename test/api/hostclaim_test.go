@@ -54,9 +54,9 @@ func TestHostClaim(t *testing.T) {
 
 func TestHostDeployPolicy(t *testing.T) {
 	checkExamples(t, map[string]example{
-		"a policy without a spec is fine and admits nobody":       {kind: "HostDeployPolicy"},
+		"a policy without a spec is fine and admits no claim":     {kind: "HostDeployPolicy"},
 		"a policy of empty namespaces admits everybody":           {kind: "HostDeployPolicy", spec: "hostClaimNamespaces: {}"},
-		"a policy of no names is fine and admits nobody":          {kind: "HostDeployPolicy", spec: "hostClaimNamespaces: {names: []}"},
+		"a policy of no names is fine and admits no claim":        {kind: "HostDeployPolicy", spec: "hostClaimNamespaces: {names: []}"},
 		"names, a pattern and labels may stand side by side":      {kind: "HostDeployPolicy", spec: "hostClaimNamespaces: {names: [a], nameMatches: 'tenant-.*', hasLabels: [{name: pool}, {name: size, value: big}]}"},
 		"a broken pattern passes the schema and is the webhook's": {kind: "HostDeployPolicy", spec: "hostClaimNamespaces: {nameMatches: '('}"},
 		"a label needs a name": {

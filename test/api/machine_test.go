@@ -23,7 +23,7 @@ import (
 )
 
 // TestMachineSpec sends each spec as a Metal3Machine and in a
-// Metal3MachineTemplate: whoever writes a template hears of a mistake at once.
+// Metal3MachineTemplate: the author of a template hears of a mistake at once.
 func TestMachineSpec(t *testing.T) {
 	const image = "image: {url: 'http://images/u.qcow2', checksum: 'http://images/u.qcow2.sha256', checksumType: sha256, diskFormat: qcow2}\n"
 	tests := map[string]struct {
@@ -254,8 +254,8 @@ func values(count int) string {
 	return strings.Join(list, ", ")
 }
 
-// References into other namespaces are refused in a machine. Nobody can tell for a
-// template: that of a ClusterClass may serve another namespace than its own.
+// References into other namespaces are refused in a machine. A template is not
+// refused: that of a ClusterClass may serve another namespace than its own.
 func TestForeignReferences(t *testing.T) {
 	const remedy = "remove the field, and name one that is there"
 	examples := map[string]example{}

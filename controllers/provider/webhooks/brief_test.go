@@ -29,7 +29,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
 
-// Whatever somebody writes, the answer stays one that can be read and sent.
+// The answer stays short enough to be read and sent, whatever the object holds.
 func TestRefusalsAreBrief(t *testing.T) {
 	labels, annotations, odd := map[string]string{}, map[string]string{}, map[string]string{}
 	for i := range 5000 {

@@ -126,7 +126,7 @@ func clusterTemplateValidator() validator[*infrav1.Metal3ClusterTemplate] {
 // metadataProblems finds labels and annotations that no object can have. What they
 // are and how to correct them is said in the words of Kubernetes. Entries are asked
 // about one by one, in the order of their keys, since there may be more of them than
-// anybody wants to hear about.
+// an answer can hold.
 func metadataProblems(metadata clusterv1.ObjectMeta, path *field.Path) field.ErrorList {
 	if apivalidation.ValidateAnnotationsSize(metadata.Annotations) != nil {
 		return field.ErrorList{field.TooLong(path.Child("annotations"), "", apivalidation.TotalAnnotationSizeLimitB)}

@@ -30,7 +30,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
 )
 
-// change is what somebody wants to do to an object.
+// change is a request to create or update an object.
 type change[T client.Object] struct {
 	// before is the object as it is stored; meaningless when it is created.
 	before T

@@ -50,7 +50,7 @@ func TestDefaultCluster(t *testing.T) {
 				ControlPlaneEndpoint: infrav1.APIEndpoint{Host: "192.0.2.1", Port: 443}, CloudProviderEnabled: ptr.To(true),
 			},
 		},
-		"an endpoint that somebody else sets stays empty": {
+		"an endpoint that a control plane provider sets stays empty": {
 			want: infrav1.Metal3ClusterSpec{CloudProviderEnabled: ptr.To(false)},
 		},
 	}
