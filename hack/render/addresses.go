@@ -135,10 +135,10 @@ func placeholder(ask ippool.Ask, i int) facts.Address {
 	return address
 }
 
-func addresses(answers []answered) map[facts.Lease]facts.Address {
-	all := map[facts.Lease]facts.Address{}
+func addresses(answers []answered) map[facts.AddressRef]facts.Address {
+	all := map[facts.AddressRef]facts.Address{}
 	for _, a := range answers {
-		all[a.ask.Lease()] = a.address
+		all[a.ask.Ref()] = a.address
 	}
 	return all
 }

@@ -414,7 +414,7 @@ func TestDataWhoseClaimVanishedIsReleased(t *testing.T) {
 	tn.bind(m)
 	claim := tn.claim(m, "nodes")
 	tn.ready("nodes-0")
-	// Somebody takes all finalizers off: the usual order cannot be kept.
+	// A user takes all finalizers off: the usual order cannot be kept.
 	tn.g.Expect(tn.Delete(tn.ctx, claim)).To(gomega.Succeed())
 	tn.patch(claim, func() { claim.Finalizers = nil })
 	data := &infrav1.Metal3Data{ObjectMeta: metav1.ObjectMeta{Namespace: tn.namespace, Name: "nodes-0"}}

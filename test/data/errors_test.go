@@ -134,7 +134,7 @@ func TestATemplateThatIsMissingIsNamedAtTheMachine(t *testing.T) {
 }
 
 // live makes a Machine and a Metal3Machine that the machine controller works on,
-// in a Cluster whose infrastructure is somebody else's.
+// in a Cluster whose infrastructure is that of another provider.
 func (tn *tenant) live(name, template string) {
 	const cluster = "live"
 	c := &clusterv1.Cluster{

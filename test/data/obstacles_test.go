@@ -144,7 +144,7 @@ func TestAClaimIsNotHeldByAMachineThatVanished(t *testing.T) {
 				g.Expect(claim.Finalizers).To(gomega.ContainElement(infrav1.MachineFinalizer))
 			})
 		}
-		// Somebody takes the machine's finalizer off: it releases nothing.
+		// A user takes the machine's finalizer off: it releases nothing.
 		tn.eventually(name, m, func(g gomega.Gomega) { g.Expect(m.Finalizers).NotTo(gomega.BeEmpty()) })
 		tn.g.Expect(tn.Delete(tn.ctx, m)).To(gomega.Succeed())
 		tn.patch(m, func() { m.Finalizers = nil })
@@ -157,7 +157,7 @@ func TestAClaimIsNotHeldByAMachineThatVanished(t *testing.T) {
 	}
 }
 
-// TestAnObjectAboveTheDataMayComeLate starts at a Metal3Data that somebody made by
+// TestAnObjectAboveTheDataMayComeLate starts at a Metal3Data that a user made by
 // hand, before anything that it is for.
 func TestAnObjectAboveTheDataMayComeLate(t *testing.T) {
 	tn := newTenant(t)

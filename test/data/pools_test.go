@@ -258,7 +258,7 @@ func (p *pools) hold(ctx context.Context, claim client.Object) error {
 	return p.Patch(ctx, claim, client.MergeFrom(before))
 }
 
-// takeBack waits until nobody but the pool holds the claim.
+// takeBack waits until only the pool holds the claim.
 func (p *pools) takeBack(ctx context.Context, claim *ipamv1alpha1.IPClaim) error {
 	if len(claim.Finalizers) != 1 || claim.Finalizers[0] != poolFinalizer {
 		return nil

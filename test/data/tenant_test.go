@@ -38,7 +38,7 @@ import (
 
 const clusterName = "a"
 
-// tenant is a namespace with the objects of one story. It plays everybody but
+// tenant is a namespace with the objects of one story. It plays everything but
 // the provider manager and the pools.
 type tenant struct {
 	client.Client
@@ -99,7 +99,7 @@ func (tn *tenant) eventually(name string, into client.Object, check func(g gomeg
 	}).Should(gomega.Succeed())
 }
 
-// patch changes an object as whoever owns it would.
+// patch changes an object as its owner would.
 func (tn *tenant) patch(o client.Object, change func()) {
 	tn.g.Expect(tn.get(o.GetName(), o)).To(gomega.Succeed())
 	before, _ := o.DeepCopyObject().(client.Object)
@@ -107,7 +107,7 @@ func (tn *tenant) patch(o client.Object, change func()) {
 	tn.g.Expect(tn.Patch(tn.ctx, o, client.MergeFrom(before))).To(gomega.Succeed())
 }
 
-// status changes the status of an object as whoever owns it would.
+// status changes the status of an object as its owner would.
 func (tn *tenant) status(o client.Object, change func()) {
 	before, _ := o.DeepCopyObject().(client.Object)
 	change()

@@ -14,12 +14,11 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package capacity answers one question: what may be promised of a machine that a
-// Metal3MachineTemplate would make, so that the cluster autoscaler can decide before
-// there is one?
+// Package capacity computes the capacity that a Metal3MachineTemplate promises for its
+// next machine, so that the cluster autoscaler can decide before the machine exists.
 //
 // It takes what the template's annotations say, what its machines have shown, what was
-// promised before, and what templates promise that ask for the same servers. Nothing is promised that a machine of the template did not have:
-// of each resource the least counts, and a promise is not raised because a better server
-// came or a lesser one went. It reads no object, and knows neither claims nor hosts.
+// promised before, and what other templates for the same servers promise. It promises
+// nothing that a machine of the template did not have: of each resource the least
+// counts, and a promise is not raised because a better server came or a lesser one went. It reads no object, and knows neither claims nor hosts.
 package capacity

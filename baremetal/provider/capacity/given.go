@@ -39,9 +39,9 @@ const maxName = 63
 
 // Given is what the annotations of a template say. It wins over what machines show.
 type Given struct {
-	// Capacity is nil if nobody gave any.
+	// Capacity is nil if the annotations give none.
 	Capacity corev1.ResourceList
-	// NodeInfo has empty fields where nobody said anything.
+	// NodeInfo has empty fields where the annotations say nothing.
 	NodeInfo infrav1.NodeInfo
 }
 

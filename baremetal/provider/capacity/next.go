@@ -112,7 +112,7 @@ func inherited(siblings []Promise) Promise {
 
 // capacityOf promises what is given and, of what servers tell, the least. What was
 // promised because servers had it is a bound for good: the server that had so little has
-// gone back to where the next one comes from. What somebody gave is no such bound.
+// gone back to where the next one comes from. What an annotation gives is no such bound.
 func capacityOf(given Given, promised Promise, machines []Machine) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	for _, m := range machines {

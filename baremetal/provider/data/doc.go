@@ -14,10 +14,10 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package data answers one question: which documents does a data template ask
-// for, and what do they hold for one machine?
+// Package data renders the documents that a data template asks for, for one
+// machine.
 //
 // Its inputs are a template and the facts of the machine, addresses included. The
-// controller of Metal3Data and the preview in hack/render both go this way, so
-// that what is tried is what a server gets. It writes no secret and asks no pool.
+// controller of Metal3Data and the preview in hack/render both use it, so
+// that the preview shows what a server gets. It writes no secret and asks no pool.
 package data

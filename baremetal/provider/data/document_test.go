@@ -35,7 +35,7 @@ import (
 // whole reads the largest templates of the renderers as one.
 func whole(tb testing.TB) (spec infrav1.Metal3DataTemplateSpec, metaData, networkData []byte) {
 	tb.Helper()
-	metaData, networkData = read(tb, "../metadata/testdata/full.yaml"), read(tb, "../networkdata/testdata/full.yaml")
+	metaData, networkData = read(tb, "metadata/testdata/full.yaml"), read(tb, "networkdata/testdata/full.yaml")
 	spec.MetaData, spec.NetworkData = &infrav1.MetaData{}, &infrav1.NetworkData{}
 	if err := yaml.UnmarshalStrict(metaData, spec.MetaData); err != nil {
 		tb.Fatal(err)
@@ -81,12 +81,12 @@ func machine() facts.Facts {
 }
 
 // answer gives every address that is asked for, of the family that is needed.
-func answer(asks []ippool.Ask) map[facts.Lease]facts.Address {
-	given := map[facts.Lease]facts.Address{}
+func answer(asks []ippool.Ask) map[facts.AddressRef]facts.Address {
+	given := map[facts.AddressRef]facts.Address{}
 	for i, ask := range asks {
-		given[ask.Lease()] = facts.Address{Address: fmt.Sprintf("192.0.2.%d", 10+i%200), Prefix: 24, Gateway: "192.0.2.1"}
+		given[ask.Ref()] = facts.Address{Address: fmt.Sprintf("192.0.2.%d", 10+i%200), Prefix: 24, Gateway: "192.0.2.1"}
 		if ask.Family == ippool.IPv6 {
-			given[ask.Lease()] = facts.Address{Address: fmt.Sprintf("2001:db8::%x", 10+i), Prefix: 64, Gateway: "2001:db8::1"}
+			given[ask.Ref()] = facts.Address{Address: fmt.Sprintf("2001:db8::%x", 10+i), Prefix: 64, Gateway: "2001:db8::1"}
 		}
 	}
 	return given
@@ -120,10 +120,10 @@ func TestWanted(t *testing.T) {
 // repeats, the same each time, and no address is missed that was not asked for.
 func FuzzRender(f *testing.F) {
 	_, metaData, networkData := whole(f)
-	for _, path := range paths(f, "../networkdata/testdata/*.yaml") {
+	for _, path := range paths(f, "networkdata/testdata/*.yaml") {
 		f.Add(metaData, read(f, path))
 	}
-	for _, path := range paths(f, "../metadata/testdata/*.yaml") {
+	for _, path := range paths(f, "metadata/testdata/*.yaml") {
 		f.Add(read(f, path), networkData)
 	}
 	f.Add([]byte(`strings: [{key: "a: b", value: "- *x\n# y"}, {key: "yes", value: "0x1"}]`), []byte(`{}`))

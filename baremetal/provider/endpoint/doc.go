@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package endpoint answers one question: can the machines of a Cluster be told
-// where its API server is? It reads the endpoint that the Metal3Cluster gives
+// Package endpoint decides which control plane endpoint a Cluster has. It reads the
+// endpoint that the Metal3Cluster gives
 // and the one that the Cluster already knows, says which one counts, and what is
 // missing when none does. It never makes up an endpoint.
 package endpoint

@@ -16,7 +16,7 @@ limitations under the License.
 
 // Package cluster tells Cluster API when the machines of a Cluster may come:
 // once the control plane endpoint is known, be it given by the Metal3Cluster or
-// by somebody else. It copies failure domains to where Cluster API looks for
+// by another controller or a user. It copies failure domains to where Cluster API looks for
 // them, and holds a Metal3Cluster until its machines are gone. There is nothing
 // to build: the servers are those of the machines.
 package cluster

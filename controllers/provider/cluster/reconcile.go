@@ -154,7 +154,7 @@ func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*scope, bo
 }
 
 // observeMachines looks whether machines are left, ours or, in a Cluster of
-// mixed infrastructure, anybody's.
+// mixed infrastructure, those of another provider.
 func (r *Reconciler) observeMachines(ctx context.Context, s *scope) error {
 	if s.infra.DeletionTimestamp.IsZero() {
 		return nil

@@ -209,7 +209,7 @@ func TestClusterToInfra(t *testing.T) {
 		t.Errorf("requests are %v", got)
 	}
 	if got := clusterToInfra(t.Context(), cluster("infrastructure.cluster.x-k8s.io", "OtherCluster")); len(got) != 0 {
-		t.Errorf("somebody else's infrastructure is asked for: %v", got)
+		t.Errorf("the infrastructure of another provider is asked for: %v", got)
 	}
 	if got := clusterToInfra(t.Context(), &clusterv1.Machine{}); len(got) != 0 {
 		t.Errorf("a Machine is taken for a Cluster: %v", got)

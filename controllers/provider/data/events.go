@@ -40,7 +40,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{timeToReady: prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "capm3_data_time_to_ready_seconds",
 		Help: "Time from the creation of a Metal3Data until its secrets exist.",
-		// From an idle address manager to a pool that somebody has to extend.
+		// From an idle address manager to a pool that has to be extended first.
 		Buckets: []float64{0.5, 1, 2, 5, 10, 30, 60, 300, 1800},
 	})}
 	if err := registry.Register(m.timeToReady); err != nil {

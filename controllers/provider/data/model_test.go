@@ -63,7 +63,7 @@ func TestMain(m *testing.M) { os.Exit(server.Run(m)) }
 //   - have two living machines one address,
 //   - is a machine configured with an address that was claimed for another one;
 //
-// and in the end living machines have their addresses and nobody else has any.
+// and in the end the living machines have their addresses and no claim is left over.
 func TestAddressesWhateverTheCachesShow(t *testing.T) {
 	history.Play(t, 40, func(t *testing.T, random *rand.Rand) {
 		t.Helper()
@@ -378,7 +378,7 @@ func (w *model) addressManager() {
 }
 
 // answer gives a claim the first free address, or refuses it for good; it takes
-// the address back once nobody but itself holds the claim.
+// the address back once only its own finalizer is left on the claim.
 func (w *model) answer(claim *ipamv1alpha1.IPClaim) {
 	switch {
 	case !claim.DeletionTimestamp.IsZero() && slices.Equal(claim.Finalizers, []string{poolFinalizer}):

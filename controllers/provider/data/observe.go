@@ -50,7 +50,7 @@ type observed struct {
 	held  []addressclaims.Claim
 	steps []poolStep
 	// addresses are set by readAddresses.
-	addresses map[facts.Lease]facts.Address
+	addresses map[facts.AddressRef]facts.Address
 }
 
 // poolStep is the next step for one address.

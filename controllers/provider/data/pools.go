@@ -101,14 +101,14 @@ func (r *Reconciler) carryOut(ctx context.Context, s *scope, p poolStep) error {
 
 // readAddresses reads what the pools gave.
 func (r *Reconciler) readAddresses(ctx context.Context, s *scope) progress.Outcome {
-	s.addresses = map[facts.Lease]facts.Address{}
+	s.addresses = map[facts.AddressRef]facts.Address{}
 	for _, p := range s.steps {
 		address, err := r.addresses.Address(ctx, p.ask.Pool, s.data.Namespace, p.step.Read)
 		if err != nil {
 			return progress.FailedBecause(infrav1.WaitingForAddressesReason, fmt.Sprintf(
 				"The address that %s gave cannot be read", p.ask), err)
 		}
-		s.addresses[p.ask.Lease()] = address
+		s.addresses[p.ask.Ref()] = address
 	}
 	if conditions.GetReason(s.before, infrav1.ReadyCondition) == infrav1.WaitingForAddressesReason {
 		ctrl.LoggerFrom(ctx).Info("Received the addresses from the pools", "addresses", len(s.addresses))

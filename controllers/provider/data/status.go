@@ -32,7 +32,7 @@ const (
 	// maxMessage bounds status.errorMessage.
 	maxMessage = 512
 	// maxConditionMessage bounds the messages of conditions. The API has room for
-	// more, but nobody reads on after that many complaints about one template.
+	// more than a reader needs about one template.
 	maxConditionMessage = 4096
 )
 

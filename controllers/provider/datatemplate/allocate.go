@@ -37,7 +37,7 @@ import (
 )
 
 // allocate gives every claim its index and its Metal3Data. An index that turns
-// out to be taken is noted, and everybody without one is served anew. Claims that
+// out to be in use is recorded, and the claims without one are served again. Claims that
 // have changed since they were read are left to the next pass.
 func (r *Reconciler) allocate(ctx context.Context, s *scope) progress.Outcome {
 	claims := s.answerable()
@@ -45,8 +45,8 @@ func (r *Reconciler) allocate(ctx context.Context, s *scope) progress.Outcome {
 	for {
 		known := len(s.known)
 		var failed error
-		for _, done := range r.serveAll(ctx, s, claims, indexes.Allocate(s.key.Name, s.known, facts(claims))) {
-			s.known = append(s.known, done.taken...)
+		for _, done := range r.serveAll(ctx, s, claims, indexes.Allocate(s.key.Name, s.known, candidates(claims))) {
+			s.known = append(s.known, done.used...)
 			if errors.Is(done.err, progress.ErrStale) {
 				delete(claims, done.claim.UID)
 				stale = progress.ErrStale
@@ -89,8 +89,8 @@ func (s *scope) anyOpen(claims map[types.UID]*infrav1.Metal3DataClaim) bool {
 	return open > 0
 }
 
-// facts are what the allocation looks at.
-func facts(claims map[types.UID]*infrav1.Metal3DataClaim) []indexes.Claim {
+// candidates are the claims as the allocation sees them.
+func candidates(claims map[types.UID]*infrav1.Metal3DataClaim) []indexes.Claim {
 	all := make([]indexes.Claim, 0, len(claims))
 	for uid, claim := range claims {
 		c := indexes.Claim{UID: uid, Name: claim.Name, Created: claim.CreationTimestamp.Time}
@@ -106,10 +106,10 @@ func facts(claims map[types.UID]*infrav1.Metal3DataClaim) []indexes.Claim {
 type served struct {
 	// claim is as it is afterwards.
 	claim *infrav1.Metal3DataClaim
-	// taken are indexes of which was learned that they are in use: that of the claim
-	// itself, or one that somebody else has.
-	taken []indexes.Data
-	err   error
+	// used are indexes that turned out to be in use, by the claim itself or by
+	// another one.
+	used []indexes.Data
+	err  error
 }
 
 // serveAll carries out assignments, some at a time: no two of them concern the same
@@ -132,8 +132,9 @@ func (r *Reconciler) serveAll(
 }
 
 // serve writes the index into the claim and makes the Metal3Data. The claim is
-// written first and with its resourceVersion, even if that changes nothing: whoever
-// works from an old copy of it fails there, before a second Metal3Data is made.
+// written first and with its resourceVersion, even if that changes nothing: a
+// controller with an old copy of it fails at that write, before a second Metal3Data
+// is made.
 func (r *Reconciler) serve(ctx context.Context, s *scope, claim *infrav1.Metal3DataClaim, a indexes.Assignment) served {
 	if err := r.confirm(ctx, s, claim, a); err != nil {
 		return served{claim: claim, err: err}
@@ -150,18 +151,18 @@ func (r *Reconciler) serve(ctx context.Context, s *scope, claim *infrav1.Metal3D
 	if err := r.patchClaim(ctx, before, current); err != nil {
 		return served{claim: current, err: err}
 	}
-	taken, err := r.makeData(ctx, s, current, a.Index)
-	return served{claim: current, taken: taken, err: err}
+	used, err := r.makeData(ctx, s, current, a.Index)
+	return served{claim: current, used: used, err: err}
 }
 
-// makeData makes the Metal3Data of a claim, and returns who has its index then.
+// makeData makes the Metal3Data of a claim, and returns which claim has its index then.
 func (r *Reconciler) makeData(ctx context.Context, s *scope, claim *infrav1.Metal3DataClaim, index int32) ([]indexes.Data, error) {
 	desired := desiredData(s.key, claim, index)
 	ctrl.LoggerFrom(ctx).Info("Creating Metal3Data", "Metal3Data", klog.KObj(desired), "index", index)
 	err := r.Client.Create(ctx, desired, client.FieldOwner(infrav1.DataTemplateFieldOwner))
 	switch {
 	case apierrors.IsAlreadyExists(err):
-		return r.whoHas(ctx, s, index)
+		return r.usedBy(ctx, s, index)
 	case err != nil:
 		complaint := r.writeClaim(ctx, claim, failed(fmt.Sprintf("Metal3Data %q cannot be created", desired.Name)))
 		return nil, errors.Join(fmt.Errorf("create Metal3Data %s: %w", desired.Name, err), complaint)
@@ -190,17 +191,17 @@ func (r *Reconciler) confirm(ctx context.Context, s *scope, claim *infrav1.Metal
 	return err
 }
 
-// whoHas reads live who holds an index that is not free after all: the claim
-// itself, when the cache is behind, or somebody else.
-func (r *Reconciler) whoHas(ctx context.Context, s *scope, index int32) ([]indexes.Data, error) {
-	taken, found, err := r.holder(ctx, s, index)
+// usedBy reads live which claim holds an index that is not free after all: the claim
+// itself, when the cache is behind, or another one.
+func (r *Reconciler) usedBy(ctx context.Context, s *scope, index int32) ([]indexes.Data, error) {
+	holder, found, err := r.holder(ctx, s, index)
 	if !found {
-		taken = indexes.Data{Index: index} // gone again; for this pass it counts as taken
+		holder = indexes.Data{Index: index} // gone again; in this pass the index counts as used
 	}
-	return []indexes.Data{taken}, err
+	return []indexes.Data{holder}, err
 }
 
-// holder reads live who holds an index, if anybody does.
+// holder reads live which claim holds an index, and whether one does.
 func (r *Reconciler) holder(ctx context.Context, s *scope, index int32) (indexes.Data, bool, error) {
 	name := indexes.Name(s.key.Name, index)
 	var data infrav1.Metal3Data

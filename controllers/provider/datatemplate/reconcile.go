@@ -65,7 +65,7 @@ func (r *Reconciler) phases(s *scope) []phase {
 	}
 }
 
-// dropFinalizer lets a deleted template go once nobody uses it any more.
+// dropFinalizer lets a deleted template go once no claim or data uses it any more.
 func (r *Reconciler) dropFinalizer(ctx context.Context, s *scope) progress.Outcome {
 	if s.template.DeletionTimestamp.IsZero() {
 		return progress.Outcome{}

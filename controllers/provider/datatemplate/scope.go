@@ -127,7 +127,7 @@ func (r *Reconciler) loadClusters(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// indexOf reads which index a Metal3Data takes, and for whom.
+// indexOf reads which index a Metal3Data has, and for which claim.
 func indexOf(data *infrav1.Metal3Data) indexes.Data {
 	index := indexes.Data{Index: ptr.Deref(data.Spec.Index, 0)}
 	if owner := metav1.GetControllerOfNoCopy(data); owner != nil && owner.Kind == claimKind {

@@ -48,7 +48,7 @@ func templateOf(o client.Object) []string {
 
 // toTemplate wakes the template that a claim or a Metal3Data names. Templates
 // serve their own namespace only; a claim that names another namespace is told
-// so by whoever has the name here.
+// so by the template of that name in its own.
 func toTemplate(_ context.Context, o client.Object) []ctrl.Request {
 	var requests []ctrl.Request
 	for _, name := range templateOf(o) {

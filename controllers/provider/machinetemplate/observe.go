@@ -58,7 +58,7 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) error {
 }
 
 // siblings are the other templates whose machines ask for the same servers, in the same
-// Cluster: another one may have its servers elsewhere. They share memory with the cache.
+// Cluster: another one may have its servers in another place. They share memory with the cache.
 func (r *Reconciler) siblings(ctx context.Context, of *infrav1.Metal3MachineTemplate) ([]*infrav1.Metal3MachineTemplate, error) {
 	var list infrav1.Metal3MachineTemplateList
 	err := r.Client.List(ctx, &list, client.InNamespace(of.Namespace),

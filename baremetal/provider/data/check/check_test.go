@@ -297,7 +297,7 @@ func TestKeysWinAsTheyAreRendered(t *testing.T) {
 		},
 		Metal3Machine: facts.Object{Name: "m"},
 		Host:          hostview.Host{Name: "h", Namespace: "from namespaces", NICs: []hostview.NIC{{Name: "n", MAC: "from fromHostInterfaces"}}},
-		Addresses: map[facts.Lease]facts.Address{{Pool: "p"}: {
+		Addresses: map[facts.AddressRef]facts.Address{{Pool: "p"}: {
 			Address: "from ipAddressesFromPool", Prefix: 24, Gateway: "from gatewaysFromPool", DNSServers: []string{"from dnsServersFromPool"},
 		}},
 	}

@@ -14,12 +14,11 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package check answers one question: is something wrong with a
-// Metal3DataTemplate whatever machine it is rendered for, that its schema and
-// its CEL rules cannot see?
+// Package check finds mistakes of a Metal3DataTemplate that do not depend on the
+// machine and that its schema and CEL rules cannot see.
 //
-// Those look at one field, or at one item of a list. Here are the rules between
-// items: links that others rest on, ids and names that may be there only once,
+// Schema and CEL look at one field, or at one item of a list. These are the rules
+// between items: links that others rest on, ids and names that must be unique,
 // pools of one name. The input is the spec alone. The webhook of the provider
 // manager refuses by these rules, and the preview (hack/render) repeats them.
 // Nothing is rendered here, and neither hosts nor pools are asked.

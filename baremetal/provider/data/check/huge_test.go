@@ -85,7 +85,7 @@ func TestAnswersToHugeTemplatesAreBrief(t *testing.T) {
 	}
 }
 
-// The list of what is there ends where nobody reads on, and says how much is left out.
+// The list of known links is cut, and says how many it leaves out.
 func TestFewLinksAreOffered(t *testing.T) {
 	links := infrav1.NetworkDataLink{Vlans: []infrav1.NetworkDataLinkVlan{{ID: "v", VlanLink: "none"}}}
 	for i := range 30 {

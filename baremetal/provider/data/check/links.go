@@ -106,12 +106,12 @@ func networksOf(spec *infrav1.NetworkDataNetwork, path *field.Path) (ids []value
 // missing finds references to links that do not exist.
 func missing(known []value, references []reference) iter.Seq[*field.Error] {
 	return func(yield func(*field.Error) bool) {
-		names, there := make([]string, 0, len(known)), map[string]bool{}
+		names, exists := make([]string, 0, len(known)), map[string]bool{}
 		for _, v := range known {
-			names, there[v.text] = append(names, v.text), true
+			names, exists[v.text] = append(names, v.text), true
 		}
 		for _, r := range references {
-			if there[r.text] {
+			if exists[r.text] {
 				continue
 			}
 			e := field.NotFound(r.path, r.text)

@@ -34,7 +34,7 @@ import (
 
 // TestWhatIsTakenIsRendered draws templates whose fields are well formed: what has no
 // problem is rendered for a machine that lacks nothing, and what has one is not. So
-// nobody hears of a mistake only when a server is waiting for its data.
+// a mistake is reported before a server waits for its data.
 func TestWhatIsTakenIsRendered(t *testing.T) {
 	taken, refused := 0, 0
 	for seed := range uint64(4000) {
@@ -65,13 +65,13 @@ func complete() facts.Facts {
 		Host: hostview.Host{NICs: []hostview.NIC{
 			{Name: "n0", MAC: "52:54:00:00:02:00"}, {Name: "n1", MAC: "52:54:00:00:02:01"}, {Name: "n2", MAC: "52:54:00:00:02:02"},
 		}},
-		Addresses: map[facts.Lease]facts.Address{
+		Addresses: map[facts.AddressRef]facts.Address{
 			{Pool: "four"}: {Address: "192.0.2.10", Prefix: 24}, {Pool: "six"}: {Address: "2001:db8::10", Prefix: 64},
 		},
 	}
 	for _, id := range []string{"net0", "net1", "net2"} {
-		f.Addresses[facts.Lease{Pool: "four", Network: id}] = facts.Address{Address: "192.0.2.11", Prefix: 24}
-		f.Addresses[facts.Lease{Pool: "six", Network: id}] = facts.Address{Address: "2001:db8::11", Prefix: 64}
+		f.Addresses[facts.AddressRef{Pool: "four", Network: id}] = facts.Address{Address: "192.0.2.11", Prefix: 24}
+		f.Addresses[facts.AddressRef{Pool: "six", Network: id}] = facts.Address{Address: "2001:db8::11", Prefix: 64}
 	}
 	return f
 }

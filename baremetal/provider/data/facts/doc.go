@@ -14,11 +14,11 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package facts answers one question: what may a data template refer to when
-// it is rendered for one machine?
+// Package facts holds what a data template may refer to when it is rendered for
+// one machine.
 //
-// It holds the names, labels, annotations, interfaces and addresses of that
-// machine and its server, and looks them up in the words of a template. A fact
-// that is missing is a typed error that names the fact and how to mend it.
+// These are the names, labels, annotations, interfaces and addresses of that
+// machine and its server; the package looks them up by the words of a template. A
+// missing fact is a typed error that names the fact and the remedy.
 // The package renders nothing and reads nothing from an API server.
 package facts

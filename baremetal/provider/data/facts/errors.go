@@ -78,7 +78,7 @@ func (e AnnotationNotFoundError) Error() string {
 }
 
 // AddressNotFoundError says that an address is not known.
-type AddressNotFoundError Lease
+type AddressNotFoundError AddressRef
 
 func (e AddressNotFoundError) Error() string {
 	if e.Network != "" {

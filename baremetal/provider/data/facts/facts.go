@@ -43,7 +43,7 @@ type Facts struct {
 	// so, not what an identityRef asks for now.
 	RemoteHost bool
 	// Addresses are the answers of the pools.
-	Addresses map[Lease]Address
+	Addresses map[AddressRef]Address
 }
 
 // Sources are the objects that facts are taken from.
@@ -79,9 +79,9 @@ func object(o metav1.Object) Object {
 	return Object{Name: o.GetName(), Labels: o.GetLabels(), Annotations: o.GetAnnotations()}
 }
 
-// Lease names one of the addresses that a machine has from pools. The first
+// AddressRef names one of the addresses that a machine has from pools. The first
 // from a pool has no Network; it is also the one that metadata speaks of.
-type Lease struct {
+type AddressRef struct {
 	// Pool is the name of the pool.
 	Pool string
 	// Network is the id of the network of the template that has the address for
@@ -149,10 +149,10 @@ func (f Facts) BootMAC() (string, error) {
 }
 
 // Address returns what a pool gave to the machine.
-func (f Facts) Address(lease Lease) (Address, error) {
-	address, ok := f.Addresses[lease]
+func (f Facts) Address(ref AddressRef) (Address, error) {
+	address, ok := f.Addresses[ref]
 	if !ok {
-		return Address{}, AddressNotFoundError(lease)
+		return Address{}, AddressNotFoundError(ref)
 	}
 	return address, nil
 }

@@ -41,7 +41,7 @@ func given() Facts {
 			Labels: map[string]string{"l": "3"}, Annotations: map[string]string{"a": "3", "empty": ""},
 			NICs: []hostview.NIC{{Name: "eth0", MAC: "52:54:00:00:00:01"}},
 		},
-		Addresses: map[Lease]Address{{Pool: "pool"}: {Address: "192.0.2.1"}},
+		Addresses: map[AddressRef]Address{{Pool: "pool"}: {Address: "192.0.2.1"}},
 	}
 }
 
@@ -129,11 +129,11 @@ func TestLookups(t *testing.T) {
 			message: `host "server" has no boot MAC address: set spec.bootMACAddress of the BareMetalHost`,
 		},
 		"an address": {
-			look: func(f Facts) (any, error) { return f.Address(Lease{Pool: "pool"}) },
+			look: func(f Facts) (any, error) { return f.Address(AddressRef{Pool: "pool"}) },
 			want: Address{Address: "192.0.2.1"},
 		},
 		"an address that is missing": {
-			look:    func(f Facts) (any, error) { return f.Address(Lease{Pool: "other"}) },
+			look:    func(f Facts) (any, error) { return f.Address(AddressRef{Pool: "other"}) },
 			want:    Address{},
 			wantErr: AddressNotFoundError{Pool: "other"},
 			message: `pool "other" has not given an address yet`,

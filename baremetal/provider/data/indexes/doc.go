@@ -14,13 +14,11 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package indexes answers one question: which index of a data template does
-// each claim hold?
+// Package indexes allocates the indexes of a data template to the claims on it.
 //
 // Its inputs are the claims on one template and the Metal3Data that exist for
-// it. The answer is the same for the same input in any order: an index is never
+// it. The result is the same for the same input in any order: an index is never
 // given twice, one that is held is never changed, and a new one is the lowest
-// that is free. That no two controllers with different views give out the same
-// index is not decided here: the name of the Metal3Data, which follows from
-// template and index, sees to that.
+// that is free. Two controllers with different views cannot create the same index
+// twice, because the name of a Metal3Data follows from template and index.
 package indexes

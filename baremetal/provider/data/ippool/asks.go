@@ -41,9 +41,9 @@ type Ask struct {
 	Family string
 }
 
-// Lease is the name of the address within the facts of a machine.
-func (a Ask) Lease() facts.Lease {
-	return facts.Lease{Pool: a.Name, Network: a.Network}
+// Ref is the name of the address within the facts of a machine.
+func (a Ask) Ref() facts.AddressRef {
+	return facts.AddressRef{Pool: a.Name, Network: a.Network}
 }
 
 func (a Ask) String() string {
@@ -66,18 +66,18 @@ func (a Ask) claimSuffix() string {
 	}
 }
 
-// Turns deals the addresses of pools to the networks of a template: each has one
-// of its own, and the first one has that of which the metadata speaks too. It
-// holds the names of the pools that a network has asked already.
-type Turns map[string]bool
+// Assigned are the pools whose first address a network of the template has. That
+// address is also the one that the metadata of the template refers to; each
+// further network gets an address of its own.
+type Assigned map[string]bool
 
-// Take returns the address that a network takes, when its turn comes.
-func (t Turns) Take(pool, network string) facts.Lease {
-	if t[pool] {
-		return facts.Lease{Pool: pool, Network: network}
+// Assign returns the address of the next network of the template on a pool.
+func (a Assigned) Assign(pool, network string) facts.AddressRef {
+	if a[pool] {
+		return facts.AddressRef{Pool: pool, Network: network}
 	}
-	t[pool] = true
-	return facts.Lease{Pool: pool}
+	a[pool] = true
+	return facts.AddressRef{Pool: pool}
 }
 
 // Asks lists the addresses that the template asks for on behalf of a machine,
@@ -88,8 +88,8 @@ func Asks(spec infrav1.Metal3DataTemplateSpec, f facts.Facts) ([]Ask, error) {
 	return c.asks, errors.Join(c.problems...)
 }
 
-// Contradictions lists what is wrong with the pools of a template whatever machine
-// it is rendered for: ConflictErrors and ClaimNameErrors.
+// Contradictions lists what is wrong with the pools of a template for every machine
+// that it may be rendered for: ConflictErrors and ClaimNameErrors.
 func Contradictions(spec infrav1.Metal3DataTemplateSpec) []error {
 	return slices.DeleteFunc(collect(spec, facts.Facts{}).problems, func(err error) bool {
 		return !errors.As(err, &ConflictError{}) && !errors.As(err, &ClaimNameError{})
@@ -99,20 +99,19 @@ func Contradictions(spec infrav1.Metal3DataTemplateSpec) []error {
 // collector gathers addresses in the order of the template.
 type collector struct {
 	facts    facts.Facts
-	turns    Turns
+	assigned Assigned
 	asks     []Ask
 	problems []error
-	// pools has the pool that a name stands for, and places where an address is
-	// among asks.
+	// pools are the pools by name, and places the positions of addresses in asks.
 	pools  map[string]Pool
-	places map[facts.Lease]int
-	// told are the texts of the problems.
-	told map[string]bool
+	places map[facts.AddressRef]int
+	// reported are the texts of the problems.
+	reported map[string]bool
 }
 
 func collect(spec infrav1.Metal3DataTemplateSpec, f facts.Facts) *collector {
 	c := &collector{
-		facts: f, turns: Turns{}, pools: map[string]Pool{}, places: map[facts.Lease]int{}, told: map[string]bool{},
+		facts: f, assigned: Assigned{}, pools: map[string]Pool{}, places: map[facts.AddressRef]int{}, reported: map[string]bool{},
 	}
 	if spec.MetaData != nil {
 		c.metaData(spec.MetaData)
@@ -127,30 +126,30 @@ func collect(spec infrav1.Metal3DataTemplateSpec, f facts.Facts) *collector {
 	return c
 }
 
-// add notes an address, unless the template has asked for it already.
+// add records an address, unless the template asks for it already.
 func (c *collector) add(ask Ask) {
 	if ask.Name == "" {
 		return
 	}
-	if known, taken := c.pools[ask.Name]; taken && known != ask.Pool {
+	if known, asked := c.pools[ask.Name]; asked && known != ask.Pool {
 		c.fail(ConflictError{One: known, Other: ask.Pool})
 		return
 	}
 	c.pools[ask.Name] = ask.Pool
-	if i, asked := c.places[ask.Lease()]; asked {
+	if i, asked := c.places[ask.Ref()]; asked {
 		if c.asks[i].Family == "" {
 			c.asks[i].Family = ask.Family
 		}
 		return
 	}
-	c.places[ask.Lease()] = len(c.asks)
+	c.places[ask.Ref()] = len(c.asks)
 	c.asks = append(c.asks, ask)
 }
 
-// fail notes a problem once.
+// fail records a problem once.
 func (c *collector) fail(err error) {
-	if text := err.Error(); !c.told[text] {
-		c.told[text] = true
+	if text := err.Error(); !c.reported[text] {
+		c.reported[text] = true
 		c.problems = append(c.problems, err)
 	}
 }
@@ -159,7 +158,7 @@ func (c *collector) fail(err error) {
 func (c *collector) compareClaims() {
 	names := map[string]Ask{}
 	for _, ask := range c.asks {
-		if other, taken := names[ask.claimSuffix()]; taken {
+		if other, used := names[ask.claimSuffix()]; used {
 			c.fail(ClaimNameError{One: other, Other: ask})
 		}
 		names[ask.claimSuffix()] = ask
@@ -234,7 +233,7 @@ func (c *collector) network(family, id string, source Source) {
 	case err != nil:
 		c.fail(fmt.Errorf("networkData.networks.%s[%s]: %w", family, id, err))
 	case pool.Name != "":
-		c.add(Ask{Pool: pool, Network: c.turns.Take(pool.Name, id).Network, Family: family})
+		c.add(Ask{Pool: pool, Network: c.assigned.Assign(pool.Name, id).Network, Family: family})
 	}
 }
 

@@ -30,8 +30,8 @@ const (
 	ClaimAbsent ClaimState = iota
 	// ClaimHeld means that the claim is ours.
 	ClaimHeld
-	// ClaimDying means that the claim is ours, but somebody deleted it. The
-	// address stays ours until we release the claim.
+	// ClaimDying means that the claim is ours and was deleted by another
+	// client. The address stays ours until we release the claim.
 	ClaimDying
 	// ClaimForeign means that a claim of that name belongs to something else,
 	// perhaps to an earlier Metal3Data that is not quite gone.
@@ -46,10 +46,10 @@ type Observed struct {
 	// APIMissing says that the cluster does not know the kind of claim.
 	APIMissing bool
 	// PoolMissing says that there is no such pool. Only pools of
-	// ip-address-manager are looked at, others are nobody's business but their
-	// provider's.
+	// ip-address-manager are read; other pools are known to their provider only.
 	PoolMissing bool
-	// Claim and ClaimName tell about the claim, Answer what it says.
+	// Claim is the state of the claim, ClaimName its name, Answer what its provider
+	// wrote into it.
 	Claim     ClaimState
 	ClaimName string
 	Answer    Answer

@@ -14,8 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package metadata answers one question: which keys and values does a server
-// find as metadata on its config drive?
+// Package metadata renders the metadata that a server finds on its config drive.
 //
 // Its inputs are the metaData of a data template and the facts of one machine.
 // The output is YAML with string values only, the same bytes for the same

@@ -124,7 +124,7 @@ func (w *writer) pool(list string, entries []infrav1.FromPool, value func(facts.
 			w.set(list, entry.Key, "", errors.New("the entry names no pool: set name"))
 			continue
 		}
-		address, err := w.facts.Address(facts.Lease{Pool: entry.Name})
+		address, err := w.facts.Address(facts.AddressRef{Pool: entry.Name})
 		w.set(list, entry.Key, value(address), err)
 	}
 }
@@ -166,8 +166,8 @@ func (w *writer) object(word infrav1.DataObject) (facts.Object, error) {
 }
 
 // identity writes what makes a machine distinct from all others. Names of
-// servers are unique among the servers of one namespace only; a server from
-// elsewhere takes the name of its machine, unless the template names it.
+// servers are unique among the servers of one namespace only; a server of
+// another namespace takes the name of its machine, unless the template names it.
 func (w *writer) identity() {
 	if w.facts.HostElsewhere() {
 		machine := w.facts.Metal3Machine.Name

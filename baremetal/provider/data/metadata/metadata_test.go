@@ -47,7 +47,7 @@ func known() facts.Facts {
 			Labels: map[string]string{"rack": "a1"},
 			NICs:   []hostview.NIC{{Name: "eth1", MAC: "52:54:00:00:00:01"}},
 		},
-		Addresses: map[facts.Lease]facts.Address{
+		Addresses: map[facts.AddressRef]facts.Address{
 			{Pool: "pool"}:  {Address: "192.0.2.10", Prefix: 24, Gateway: "192.0.2.1", DNSServers: []string{"192.0.2.53", "192.0.2.54"}},
 			{Pool: "blunt"}: {Address: "192.0.2.11"},
 			{Pool: "six"}:   {Address: "2001:db8::10", Prefix: 64},

@@ -14,12 +14,11 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package networkdata answers one question: how shall a server set up its
-// network, in the format that OpenStack's network_data.json defines and
-// cloud-init reads?
+// Package networkdata renders how a server sets up its network, in the format
+// that OpenStack's network_data.json defines and cloud-init reads.
 //
 // Its inputs are the networkData of a data template and the facts of one
-// machine. The output is YAML, the same bytes for the same input. Whatever
-// cloud-init would stumble over is an error here that names the link, network
-// or route and the remedy. The package asks no pool and writes no secret.
+// machine. The output is YAML, the same bytes for the same input. What
+// cloud-init would reject is an error that names the link, network or route and
+// the remedy. The package asks no pool and writes no secret.
 package networkdata

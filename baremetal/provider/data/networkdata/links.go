@@ -121,7 +121,7 @@ func (r *renderer) bond(spec infrav1.NetworkDataLinkBond, macs map[string]string
 	for _, parameter := range spec.Parameters {
 		key := "bond_" + parameter.Name
 		value, err := scalar(parameter)
-		if _, taken := l[key]; taken || key == "bond_xmit_hash_policy" {
+		if _, set := l[key]; set || key == "bond_xmit_hash_policy" {
 			err = TemplateError{
 				Problem: fmt.Sprintf("parameter %q is a field of the bond", parameter.Name), Remedy: "use that field instead",
 			}

@@ -48,7 +48,7 @@ func known() facts.Facts {
 		Host: hostview.Host{
 			Name: "server", Annotations: map[string]string{"vlan-mac": "52:54:00:00:07:01", "pool6": "six"}, NICs: []hostview.NIC{{Name: "eth0", MAC: "52:54:00:00:00:01"}, {Name: "eth1", MAC: "52:54:00:00:00:02"}},
 		},
-		Addresses: map[facts.Lease]facts.Address{
+		Addresses: map[facts.AddressRef]facts.Address{
 			{Pool: "four"}:                     {Address: "192.0.2.10", Prefix: 24, Gateway: "192.0.2.1", DNSServers: []string{"192.0.2.53"}},
 			{Pool: "four", Network: "storage"}: {Address: "192.0.2.138", Prefix: 25, Gateway: "192.0.2.129", DNSServers: []string{"192.0.2.153"}},
 			{Pool: "six"}:                      {Address: "2001:db8::10", Prefix: 64, Gateway: "2001:db8::1"},
@@ -365,7 +365,7 @@ func FuzzRender(f *testing.F) {
 			return
 		}
 		given := known()
-		given.Addresses[facts.Lease{Pool: "four"}] = facts.Address{Address: address, Prefix: prefix, Gateway: address, DNSServers: []string{address}}
+		given.Addresses[facts.AddressRef{Pool: "four"}] = facts.Address{Address: address, Prefix: prefix, Gateway: address, DNSServers: []string{address}}
 		rendered, err := Render(&spec, given)
 		if err != nil {
 			return

@@ -84,7 +84,7 @@ func (r *renderer) networks(spec *infrav1.NetworkDataNetwork) []network {
 // leased renders a network whose addresses the network itself hands out.
 func (r *renderer) leased(f family, kind, id, link string, routes []routeSpec) network {
 	rendered, name := r.network(kind, id, link)
-	rendered.Routes = r.routes(f, name, facts.Lease{}, routes)
+	rendered.Routes = r.routes(f, name, facts.AddressRef{}, routes)
 	return rendered
 }
 
@@ -114,9 +114,9 @@ func (r *renderer) static(f family, id, link string, source ippool.Source, route
 		r.fail(name, err)
 		return rendered
 	}
-	lease := r.turns.Take(pool.Name, id)
-	rendered.Routes = r.routes(f, name, lease, routes)
-	address, err := r.facts.Address(lease)
+	ref := r.assigned.Assign(pool.Name, id)
+	rendered.Routes = r.routes(f, name, ref, routes)
+	address, err := r.facts.Address(ref)
 	if err == nil {
 		err = f.fits(pool.Name, address)
 	}

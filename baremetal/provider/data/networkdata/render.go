@@ -67,14 +67,14 @@ func Render(spec *infrav1.NetworkData, f facts.Facts) ([]byte, error) {
 	if spec == nil {
 		spec = &infrav1.NetworkData{}
 	}
-	r := &renderer{facts: f, types: map[string]string{}, turns: ippool.Turns{}}
+	r := &renderer{facts: f, types: map[string]string{}, assigned: ippool.Assigned{}}
 	doc := document{
 		Links:    r.links(spec.Links),
 		Networks: r.networks(spec.Networks),
 		Services: []service{},
 	}
 	if spec.Services != nil {
-		doc.Services = r.services("networkData.services", texts(spec.Services.DNS), facts.Lease{Pool: spec.Services.DNSFromIPPool})
+		doc.Services = r.services("networkData.services", texts(spec.Services.DNS), facts.AddressRef{Pool: spec.Services.DNSFromIPPool})
 	}
 	if len(r.problems) > 0 {
 		return nil, errors.Join(r.problems...)
@@ -90,7 +90,7 @@ func Render(spec *infrav1.NetworkData, f facts.Facts) ([]byte, error) {
 type renderer struct {
 	facts    facts.Facts
 	types    map[string]string // type of each link, by its id
-	turns    ippool.Turns      // which pools have given an address to a network
+	assigned ippool.Assigned   // pools that have given an address to a network
 	problems []error
 }
 
@@ -100,10 +100,10 @@ func (r *renderer) fail(item string, err error) {
 }
 
 // services lists name servers: those of the template first, then those of the pool.
-func (r *renderer) services(item string, servers []string, lease facts.Lease) []service {
+func (r *renderer) services(item string, servers []string, ref facts.AddressRef) []service {
 	rendered := []service{}
-	if lease.Pool != "" {
-		address, err := r.facts.Address(lease)
+	if ref.Pool != "" {
+		address, err := r.facts.Address(ref)
 		if err != nil {
 			r.fail(item, err)
 		}

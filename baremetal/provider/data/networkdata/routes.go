@@ -68,9 +68,9 @@ func routesV6(routes []infrav1.NetworkDataRoutev6) []routeSpec {
 	return specs
 }
 
-// routes renders the routes of a network, which has the address of a lease for
-// itself if the lease names a pool.
-func (r *renderer) routes(f family, network string, own facts.Lease, specs []routeSpec) []route {
+// routes renders the routes of a network, which has an address of its own
+// from a pool if own names one.
+func (r *renderer) routes(f family, network string, own facts.AddressRef, specs []routeSpec) []route {
 	rendered := make([]route, 0, len(specs))
 	for i, spec := range specs {
 		name := fmt.Sprintf("%s.routes[%d]", network, i)
@@ -97,7 +97,7 @@ func (r *renderer) routes(f family, network string, own facts.Lease, specs []rou
 }
 
 // gateway returns the router of a route, which the template gives or a pool knows.
-func (r *renderer) gateway(f family, own facts.Lease, spec routeSpec) (string, error) {
+func (r *renderer) gateway(f family, own facts.AddressRef, spec routeSpec) (string, error) {
 	if spec.gateway != "" {
 		if !f.contains(spec.gateway) {
 			return "", TemplateError{
@@ -130,9 +130,9 @@ func (r *renderer) gateway(f family, own facts.Lease, spec routeSpec) (string, e
 
 // ownOf is the address of a pool that matters to a network: its own, if that is
 // from the pool, since gateways may differ between the subnets of a pool.
-func ownOf(own facts.Lease, pool string) facts.Lease {
+func ownOf(own facts.AddressRef, pool string) facts.AddressRef {
 	if own.Pool == pool {
 		return own
 	}
-	return facts.Lease{Pool: pool}
+	return facts.AddressRef{Pool: pool}
 }

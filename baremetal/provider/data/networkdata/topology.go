@@ -24,7 +24,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
 
-// register notes the id of each link, so that references can be checked.
+// register records the id of each link, so that references can be checked.
 func (r *renderer) register(spec *infrav1.NetworkDataLink) {
 	add := func(id, kind string) {
 		if _, twice := r.types[id]; twice {
@@ -45,8 +45,7 @@ func (r *renderer) register(spec *infrav1.NetworkDataLink) {
 	}
 }
 
-// topology notes links that no operating system could set up as they are put
-// together.
+// topology reports links that no operating system can set up in this combination.
 func (r *renderer) topology(spec *infrav1.NetworkDataLink) {
 	bonded := map[string]string{}
 	lower := map[string][]string{}
@@ -56,7 +55,7 @@ func (r *renderer) topology(spec *infrav1.NetworkDataLink) {
 			r.fail(name, TemplateError{Problem: "the bond has no links", Remedy: "name them in bondLinks"})
 		}
 		for _, member := range bond.BondLinks {
-			if other, taken := bonded[member]; taken {
+			if other, found := bonded[member]; found {
 				r.fail(name, TemplateError{
 					Problem: fmt.Sprintf("link %q is in bond %q already", member, other), Remedy: "put it into one of them only",
 				})
@@ -76,7 +75,7 @@ func (r *renderer) topology(spec *infrav1.NetworkDataLink) {
 	r.ownNames(spec)
 }
 
-// ownNames notes links that would be one device, or have one name.
+// ownNames reports links that would be one device, or have one name.
 func (r *renderer) ownNames(spec *infrav1.NetworkDataLink) {
 	r.distinct("vlanID on that vlanLink", func(tell func(id, value string)) {
 		for _, vlan := range spec.Vlans {
@@ -115,11 +114,11 @@ func reaches(lower map[string][]string, from []string, id string) bool {
 	return false
 }
 
-// distinct notes links that share what must be their own; each tells its value.
+// distinct reports links that share a value that must be unique.
 func (r *renderer) distinct(what string, links func(tell func(id, value string))) {
 	holders := map[string]string{}
 	links(func(id, value string) {
-		if other, taken := holders[value]; taken && value != "" {
+		if other, found := holders[value]; found && value != "" {
 			r.fail(item("links", id), TemplateError{
 				Problem: fmt.Sprintf("the link has the same %s as link %q, %q", what, other, value), Remedy: "give each one of its own",
 			})
@@ -138,7 +137,7 @@ func (r *renderer) ids() []string {
 	return known
 }
 
-// mustExist notes a reference to a link that is not in the template.
+// mustExist reports a reference to a link that is not in the template.
 func (r *renderer) mustExist(item, id string) {
 	if _, found := r.types[id]; found {
 		return

@@ -68,7 +68,7 @@ type Claim struct {
 	// Answer is what the pool said.
 	Answer ippool.Answer
 	// AskedState is the state that the pool had when the claim was made; empty if
-	// nobody noted it.
+	// it was not recorded.
 	AskedState string
 }
 
@@ -149,9 +149,9 @@ func (a API) Observe(ctx context.Context, request ippool.Request, ask ippool.Ask
 	at := slices.IndexFunc(held, func(c Claim) bool { return c.For(request.Data.UID, ask) })
 	if at >= 0 {
 		held[at].describe(&observed)
-	} else if taken, err := a.exists(ctx, kind, request.Data.Namespace, observed.ClaimName); err != nil {
+	} else if exists, err := a.exists(ctx, kind, request.Data.Namespace, observed.ClaimName); err != nil {
 		return observed, err
-	} else if taken {
+	} else if exists {
 		observed.Claim = ippool.ClaimForeign
 	}
 	if ask.Metal3() && observed.Answer.AddressName == "" {
@@ -192,8 +192,8 @@ func (a API) exists(ctx context.Context, into client.Object, namespace, name str
 }
 
 // Create makes the claim for an address. A claim is never written again, so that it
-// keeps the state of the pool at that time; one that exists, whoever's it is, is
-// on its way to the cache.
+// keeps the state of the pool at that time; one that exists already is on
+// its way to the cache.
 func (a API) Create(ctx context.Context, request ippool.Request, ask ippool.Ask) error {
 	var desired client.Object = request.IPAddressClaim(ask)
 	if ask.Metal3() {

@@ -14,9 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package addressclaims is what the Metal3Data controller knows of the two
-// address management APIs, ip-address-manager's and Cluster API's: which claims
-// a Metal3Data holds, what they answer, how they are made and given back.
+// Package addressclaims reads and writes the claims of a Metal3Data in the two
+// address management APIs, ip-address-manager's and Cluster API's.
 //
 // Which pool is asked and what follows from an answer is decided in
 // baremetal/provider/data/ippool. Claims are found by their owner, never by their name alone,

@@ -243,7 +243,7 @@ func (g *generator) routesV6() []infrav1.NetworkDataRoutev6 {
 // answer gives every address that the template asks for.
 func (g *generator) answer() {
 	asks, _ := ippool.Asks(infrav1.Metal3DataTemplateSpec{NetworkData: &g.spec}, g.given)
-	g.given.Addresses = map[facts.Lease]facts.Address{}
+	g.given.Addresses = map[facts.AddressRef]facts.Address{}
 	for i, ask := range asks {
 		address := facts.Address{Address: fmt.Sprintf("192.0.2.%d", 10+i), Prefix: 24, Gateway: "192.0.2.1", DNSServers: []string{"192.0.2.53"}}
 		if strings.HasPrefix(ask.Name, "six") {
@@ -252,6 +252,6 @@ func (g *generator) answer() {
 		if g.slip() {
 			address.Prefix = int32(g.IntN(200))
 		}
-		g.given.Addresses[ask.Lease()] = address
+		g.given.Addresses[ask.Ref()] = address
 	}
 }
