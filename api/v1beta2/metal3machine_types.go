@@ -69,6 +69,9 @@ const (
 	ProvisioningReason = "Provisioning"
 	// ProvisionedReason says that the host runs the image that was asked for.
 	ProvisionedReason = "Provisioned"
+	// PoweredOffReason says that the host runs the image that was asked for, and is switched off because
+	// its HostClaim asks for that.
+	PoweredOffReason = "PoweredOff"
 	// DeprovisioningReason says that the host is being wiped before it is given back.
 	DeprovisioningReason = "Deprovisioning"
 )

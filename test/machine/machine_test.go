@@ -93,6 +93,7 @@ func TestMachineJoins(t *testing.T) {
 			{Type: clusterv1.MachineHostName, Address: "host-1.example"},
 			{Type: clusterv1.MachineInternalDNS, Address: "host-1.example"},
 		},
+		HostClaim:     &infrav1.Metal3ObjectRef{Namespace: tn.namespace, Name: machineName},
 		FailureDomain: "row-1",
 		UserData:      &corev1.SecretReference{Namespace: tn.namespace, Name: bootSecret},
 		MetaData:      &corev1.SecretReference{Namespace: tn.namespace, Name: "meta"},
@@ -123,8 +124,18 @@ func TestMachineJoins(t *testing.T) {
 	}).WithTimeout(connecting).Should(gomega.Succeed())
 	tn.eventually(machineName, m, func(g gomega.Gomega) {
 		g.Expect(conditionOf(m, "KubernetesNodeReady")).To(gomega.Equal("True/NodeFound"))
+		g.Expect(m.Status.NodeName).To(gomega.Equal(node.Name))
+		g.Expect(m.Status.Addresses).To(gomega.ContainElement(clusterv1.MachineAddress{Type: clusterv1.MachineHostName, Address: node.Name}))
 	})
 	tn.g.Eventually(tn.events).Should(gomega.ContainElements("HostBound", "Provisioned"))
+
+	tn.patch(machineName, claim, func() { claim.Spec.PoweredOn = false })
+	tn.provision()
+	tn.waits("HostClaimReady", "PoweredOff", "spec.poweredOn")
+	tn.waits("Ready", "NotReady", "switched off")
+	tn.patch(machineName, claim, func() { claim.Spec.PoweredOn = true })
+	tn.provision()
+	tn.provisioned()
 
 	tn.g.Expect(tn.Delete(tn.ctx, m)).To(gomega.Succeed())
 	tn.waits("HostClaimReady", "Deprovisioning")

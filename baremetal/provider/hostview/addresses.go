@@ -17,6 +17,7 @@ limitations under the License.
 package hostview
 
 import (
+	"cmp"
 	"slices"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -30,16 +31,17 @@ const (
 
 // Addresses lists under which addresses the server is known: one InternalIP
 // for each address of its interfaces, then its name as Hostname and
-// InternalDNS. The order is that of the inspection, repeats are dropped, and
-// when there are too many, names are kept and surplus interfaces left out. One
-// that is too long is none.
-func Addresses(host Host) []clusterv1.MachineAddress {
+// InternalDNS. The Hostname is the name of the machine's Node, once that is known
+// and not empty: the two differ where a machine does not keep the name of its host.
+// The order is that of the inspection, repeats are dropped, and when there are too
+// many, names are kept and surplus interfaces left out. One that is too long is none.
+func Addresses(host Host, node string) []clusterv1.MachineAddress {
 	var names []clusterv1.MachineAddress
+	if hostname := cmp.Or(node, host.Hostname); hostname != "" && len(hostname) <= maxAddressLength {
+		names = append(names, clusterv1.MachineAddress{Type: clusterv1.MachineHostName, Address: hostname})
+	}
 	if host.Hostname != "" && len(host.Hostname) <= maxAddressLength {
-		names = []clusterv1.MachineAddress{
-			{Type: clusterv1.MachineHostName, Address: host.Hostname},
-			{Type: clusterv1.MachineInternalDNS, Address: host.Hostname},
-		}
+		names = append(names, clusterv1.MachineAddress{Type: clusterv1.MachineInternalDNS, Address: host.Hostname})
 	}
 	var addresses []clusterv1.MachineAddress
 	for _, nic := range host.NICs {

@@ -124,8 +124,18 @@ func TestAddresses(t *testing.T) {
 	}
 	tests := map[string]struct {
 		given Host
+		node  string
 		want  []clusterv1.MachineAddress
 	}{
+		"the Node's name is the Hostname, where the host has another one": {
+			given: Host{Hostname: "server-1"}, node: "a-cp-1",
+			want: []clusterv1.MachineAddress{
+				{Type: clusterv1.MachineHostName, Address: "a-cp-1"}, {Type: clusterv1.MachineInternalDNS, Address: "server-1"},
+			},
+		},
+		"the Node's name is the Hostname, where the host has none": {
+			node: "a-cp-1", want: []clusterv1.MachineAddress{{Type: clusterv1.MachineHostName, Address: "a-cp-1"}},
+		},
 		"nothing is known of a host without facts": {},
 		"each address once, in the order of the inspection, then the names": {
 			given: Host{Hostname: "server-1", NICs: []NIC{
@@ -140,7 +150,7 @@ func TestAddresses(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, Addresses(tc.given)); diff != "" {
+			if diff := cmp.Diff(tc.want, Addresses(tc.given, tc.node)); diff != "" {
 				t.Errorf("addresses (-want +got):\n%s", diff)
 			}
 		})
@@ -152,7 +162,7 @@ func TestAddressesThatFit(t *testing.T) {
 	long := strings.Repeat("x", 257)
 	host := Host{Hostname: long, NICs: []NIC{{IP: long}, {IP: "192.0.2.1"}}}
 	want := []clusterv1.MachineAddress{{Type: clusterv1.MachineInternalIP, Address: "192.0.2.1"}}
-	if diff := cmp.Diff(want, Addresses(host)); diff != "" {
+	if diff := cmp.Diff(want, Addresses(host, "")); diff != "" {
 		t.Errorf("addresses (-want +got):\n%s", diff)
 	}
 }

@@ -142,7 +142,12 @@ func deploysImage(o Observed, p *Plan) bool {
 		}
 		p.Claim.PoweredOn = true
 	}
-	if o.Claim.Phase == claims.Provisioned {
+	switch {
+	case o.Claim.Phase == claims.Provisioned && !o.Claim.PoweredOn:
+		p.wait(infrav1.HostClaimReadyCondition, infrav1.PoweredOffReason, fmt.Sprintf(
+			"The server was switched off by spec.poweredOn of HostClaim %q: set it to true to have the server run", o.Claim.Name))
+		return false
+	case o.Claim.Phase == claims.Provisioned:
 		p.achieve(infrav1.HostClaimReadyCondition, infrav1.ProvisionedReason)
 		return false
 	}
@@ -173,6 +178,9 @@ func joinsCluster(o Observed, p *Plan) bool {
 	}
 	p.Provisioned = p.Provisioned || o.Claim.Phase == claims.Provisioned
 	p.NodePatch = nodePatch(o, p.ProviderID)
+	if o.Node.Kind != nodematch.Unknown { // else the Node was not looked for
+		p.NodeName = ""
+	}
 	switch o.Node.Kind {
 	case nodematch.Unknown:
 		p.wait(infrav1.KubernetesNodeReadyCondition, infrav1.WorkloadClusterUnreachableReason,
@@ -187,6 +195,7 @@ func joinsCluster(o Observed, p *Plan) bool {
 		p.wait(infrav1.KubernetesNodeReadyCondition, infrav1.NodeTakenReason, fmt.Sprintf(
 			"Node %q runs on this host and carries another provider ID: delete the Node so that it registers anew", o.Node.Node.Name))
 	case nodematch.ByProviderID, nodematch.ByHostUID, nodematch.ByHostname:
+		p.NodeName = o.Node.Node.Name
 		p.achieve(infrav1.KubernetesNodeReadyCondition, infrav1.NodeFoundReason)
 	}
 	return false

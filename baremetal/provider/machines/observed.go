@@ -76,6 +76,8 @@ type MachineFacts struct {
 	CloudProvider bool
 	// Provisioned says that the machine has been reported provisioned before.
 	Provisioned bool
+	// NodeName is the Node that has been reported before; empty means none.
+	NodeName string
 }
 
 // BootstrapFacts are the facts about the secret with the user data.

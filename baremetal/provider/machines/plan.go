@@ -37,6 +37,8 @@ type Plan struct {
 	ProviderID string
 	// NodePatch is what the Node lacks.
 	NodePatch *NodePatch
+	// NodeName is the name of the Node of the machine, empty while none is found.
+	NodeName string
 	// Provisioned is the value for status.initialization.provisioned.
 	Provisioned bool
 	// Secrets are the secrets that the server gets, as far as they are known.
@@ -100,6 +102,7 @@ func Next(o Observed) Plan {
 	p := Plan{
 		ProviderID:  o.Machine.Spec.ProviderID,
 		Provisioned: o.Machine.Provisioned,
+		NodeName:    o.Machine.NodeName,
 	}
 	for _, step := range []rule{
 		needsCluster, needsBootstrap, wantsClaim, needsFacts, wantsData, deploysImage, joinsCluster,

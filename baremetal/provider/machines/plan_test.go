@@ -364,7 +364,11 @@ func TestNextProvisioned(t *testing.T) {
 		change(&p)
 		return p
 	}
-	found := func(p *Plan) { p.Achieved = append(all[:len(all):len(all)], nodeFound) }
+	found := func(p *Plan) {
+		p.NodeName = "node-1"
+		p.Achieved = append(all[:len(all):len(all)], nodeFound)
+	}
+	known := func(o *Observed) { o.Machine.NodeName = "node-1" }
 	tests := map[string]struct {
 		given Observed
 		want  Plan
@@ -380,8 +384,24 @@ func TestNextProvisioned(t *testing.T) {
 				p.Waits = []Wait{noNode}
 			}),
 		},
-		"waits for the Node": {
-			given: live(node(nodematch.None, nodematch.Node{})),
+		"keeps the name of its Node while the workload cluster cannot be reached": {
+			given: live(known),
+			want:  plan(func(p *Plan) { p.NodeName, p.Waits = "node-1", []Wait{noNode} }),
+		},
+		"is not ready while its tenant has switched it off, and stays provisioned": {
+			given: live(node(nodematch.ByProviderID, nodematch.Node{ProviderID: id, HostUID: "host-uid"}),
+				func(o *Observed) { o.Claim.PoweredOn = false }),
+			want: plan(func(p *Plan) {
+				p.Claim.PoweredOn, p.NodeName = false, "node-1"
+				p.Achieved = []Achievement{isBound, hasClaim, hasData, nodeFound}
+				p.Waits = []Wait{{
+					"HostClaimReady", "PoweredOff",
+					`The server was switched off by spec.poweredOn of HostClaim "m-1": set it to true to have the server run`,
+				}}
+			}),
+		},
+		"waits for the Node, and forgets one that is gone": {
+			given: live(node(nodematch.None, nodematch.Node{}), known),
 			want: plan(func(p *Plan) {
 				p.Waits = []Wait{{
 					"KubernetesNodeReady", "WaitingForNode",
@@ -430,6 +450,7 @@ func TestNextProvisioned(t *testing.T) {
 			given: observe(bound, deployed, established, node(nodematch.ByProviderID, nodematch.Node{ProviderID: id, HostUID: "host-uid"}),
 				func(o *Observed) { o.Claim.Message = "Host in error" }),
 			want: plan(func(p *Plan) {
+				p.NodeName = "node-1"
 				p.Achieved = []Achievement{isBound, hasClaim, hasData, nodeFound}
 				p.Waits = []Wait{{"HostClaimReady", "Provisioning", "Host in error"}}
 			}),

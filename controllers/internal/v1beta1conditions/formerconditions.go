@@ -53,15 +53,6 @@ func Derive(conditions []metav1.Condition, rules []Rule) clusterv1.Conditions {
 	return derived
 }
 
-// Types returns the types of the conditions that the rules derive.
-func Types(rules []Rule) []Type {
-	types := make([]Type, 0, len(rules))
-	for _, rule := range rules {
-		types = append(types, rule.Type)
-	}
-	return types
-}
-
 func decisive(conditions []metav1.Condition, types []string) (c metav1.Condition, found bool) {
 	for _, t := range types {
 		i := slices.IndexFunc(conditions, func(c metav1.Condition) bool { return c.Type == t })

@@ -81,10 +81,3 @@ func TestDerive(t *testing.T) {
 		})
 	}
 }
-
-func TestTypes(t *testing.T) {
-	want := []Type{"A", "B"}
-	if diff := cmp.Diff(want, Types([]Rule{{Type: "A"}, {Type: "B"}})); diff != "" {
-		t.Errorf("types (-want +got):\n%s", diff)
-	}
-}

@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
@@ -28,6 +29,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/finalizers"
 	"sigs.k8s.io/cluster-api/util/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -47,6 +49,10 @@ import (
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machines,verbs=get;list;watch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;machines,verbs=get;list;watch
 // +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch
+
+// ownerDeadline is how long after its creation an object without an owner says so.
+// Cluster API makes a Cluster its owner within seconds.
+const ownerDeadline = 10 * time.Minute
 
 // Reconciler reconciles Metal3Clusters. All fields but WatchFilter are needed.
 type Reconciler struct {
@@ -89,9 +95,22 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if s.owner != nil {
 		ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("Cluster", klog.KObj(s.owner)))
 	}
+	if !controllerutil.ContainsFinalizer(s.infra, infrav1.ClusterFinalizer) {
+		switch {
+		case !s.infra.DeletionTimestamp.IsZero():
+			return ctrl.Result{}, nil // nothing was ever done for it, or all is undone
+		case s.owner == nil:
+			return r.awaitOwner(ctx, s)
+		}
+	}
 	if err := r.observe(ctx, s); err != nil {
 		return ctrl.Result{}, err
 	}
+	return r.finish(ctx, s)
+}
+
+// finish writes what the pass has found out, and announces what has happened.
+func (r *Reconciler) finish(ctx context.Context, s *scope) (ctrl.Result, error) {
 	report(s, metav1.NewTime(r.Clock.Now()))
 	dropFinalizer(ctx, s)
 	if err := apply.Changes(ctx, r.Client, s.before, s.infra); err != nil {
@@ -99,6 +118,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	r.announce(ctx, s)
 	return ctrl.Result{}, nil
+}
+
+// awaitOwner is for an object that Cluster API may still be making. Nothing is
+// written before the deadline, since a write of ours could make one of Cluster API
+// meet a conflict; past it, the object says that it lacks an owner.
+func (r *Reconciler) awaitOwner(ctx context.Context, s *scope) (ctrl.Result, error) {
+	if annotations.HasPaused(s.infra) {
+		return ctrl.Result{}, nil
+	}
+	if deadline := s.infra.CreationTimestamp.Add(ownerDeadline); r.Clock.Now().Before(deadline) {
+		return progress.Until(deadline, infrav1.WaitingForClusterOwnerReason, "").Result(r.Clock.Now())
+	}
+	if !conditions.Has(s.infra, infrav1.BaremetalInfrastructureReadyCondition) {
+		ctrl.LoggerFrom(ctx).Info("No Cluster owns the Metal3Cluster", "since", s.infra.CreationTimestamp)
+	}
+	s.before = s.infra.DeepCopy()
+	return r.finish(ctx, s)
 }
 
 // observe reads what the status depends on, once the finalizer is there. While the

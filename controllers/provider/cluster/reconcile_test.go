@@ -106,6 +106,8 @@ func deleted(c *cast) {
 
 func ownerless(c *cast) { c.cluster = nil }
 
+func held(c *cast) { c.infra.Finalizers = []string{infrav1.ClusterFinalizer} }
+
 // world is what one Metal3Cluster sees of a real API server.
 type world struct {
 	*Reconciler
@@ -195,7 +197,7 @@ func TestReconcile(t *testing.T) {
 	}{
 		"one that is gone":                           {given: newCast(func(c *cast) { c.infra = nil }), gone: true},
 		"a live one is ready":                        {given: newCast(), touched: true, reason: "Ready"},
-		"one whose Cluster is gone waits":            {given: newCast(ownerless), touched: true, reason: "NotReady"},
+		"one whose Cluster is gone waits":            {given: newCast(ownerless, held), touched: true, reason: "NotReady"},
 		"a paused one is left alone":                 {given: newCast(annotated(clusterv1.PausedAnnotation))},
 		"a paused one does not go":                   {given: newCast(deleted, annotated(clusterv1.PausedAnnotation)), touched: true},
 		"a deleted one goes":                         {given: newCast(deleted), gone: true},

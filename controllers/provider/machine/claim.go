@@ -173,12 +173,23 @@ func (r *Reconciler) applyClaim(ctx context.Context, s *scope) progress.Outcome 
 		// on which nothing of this plan is based: its event wakes us.
 		return s.inTheWay(claim, err)
 	}
-	ctrl.LoggerFrom(ctx).Info("Applying HostClaim", "HostClaim", klog.KObj(desired),
-		"deployed", s.plan.Claim.Deployment != nil)
+	ctrl.LoggerFrom(ctx).Info(claimStep(s.observed.Claim, s.plan.Claim), "HostClaim", klog.KObj(desired))
 	if err := apply.Object(ctx, s.site.client, desired, infrav1.MachineFieldOwner); err != nil {
 		return s.claimProblem(fmt.Errorf("apply HostClaim %s: %w", desired.Name, err))
 	}
 	return progress.Outcome{}
+}
+
+// claimStep names the step in the life of the machine that a write of its claim is.
+func claimStep(current claims.State, wanted *claims.Wanted) string {
+	switch {
+	case current.Phase == claims.Absent:
+		return "Creating HostClaim"
+	case current.Deployment == nil && wanted.Deployment != nil:
+		return "Asking for the image on HostClaim"
+	default:
+		return "Updating HostClaim"
+	}
 }
 
 // inTheWay is what becomes of a claim whose name is taken although the cache does

@@ -258,7 +258,7 @@ func TestElsewhereProblems(t *testing.T) {
 			condition: "IdentityReady/False/InvalidEffectiveIdentity", message: infrav1.EffectiveIdentityAnnotation,
 		},
 		"a machine without a Machine waits for it": {
-			change:    func(c *cast) { c.owner = nil },
+			change:    func(c *cast) { c.owner, c.machine.Finalizers = nil, []string{infrav1.MachineFinalizer} },
 			condition: "AssociateBareMetalHost/False/WaitingForMetal3MachineOwnerRef",
 		},
 	}

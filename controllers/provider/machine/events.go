@@ -17,11 +17,15 @@ limitations under the License.
 package machine
 
 import (
+	"context"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
@@ -55,7 +59,8 @@ func troubles(before, after *infrav1.Metal3Machine) []transition {
 	if c, became := becameFalse(before, after, infrav1.AssociateBareMetalHostCondition); became {
 		switch c.Reason {
 		case infrav1.HostLostReason, infrav1.HostClaimNameTakenReason, infrav1.BootstrapSecretNotFoundReason,
-			infrav1.SecretsForbiddenReason, infrav1.HostClaimTakenOverReason, infrav1.HostClaimAPIMissingReason, infrav1.InvalidConfigurationReason:
+			infrav1.SecretsForbiddenReason, infrav1.HostClaimTakenOverReason, infrav1.HostClaimAPIMissingReason, infrav1.InvalidConfigurationReason,
+			infrav1.WaitingForMetal3MachineOwnerRefReason:
 			all = append(all, transition{corev1.EventTypeWarning, c.Reason, "Bind", c.Message})
 		}
 	}
@@ -92,9 +97,41 @@ func abandonment(machine string, record identity.Record) transition {
 	}
 }
 
-// announce emits events and metrics for what happened in this pass, after it
-// has been written.
-func (r *Reconciler) announce(s *scope) {
+// milestone is a log line about a step in the life of a machine.
+type milestone struct {
+	message string
+	values  []any
+}
+
+// milestones are the steps that the machine has made in a pass, but for the writes of
+// its claim and its data, which are logged where they are made.
+func milestones(before, after *infrav1.Metal3Machine) []milestone {
+	var all []milestone
+	if now := hostOf(after); now != "" && hostOf(before) != now {
+		namespace, name, _ := strings.Cut(now, "/")
+		all = append(all, milestone{"Host bound", []any{"BareMetalHost", klog.KRef(namespace, name)}})
+	}
+	if conditions.IsTrue(after, infrav1.Metal3DataReadyCondition) && !conditions.IsTrue(before, infrav1.Metal3DataReadyCondition) {
+		all = append(all, milestone{"Data ready", nil})
+	}
+	if provisioned(after) && !provisioned(before) {
+		all = append(all, milestone{"Machine provisioned", []any{"providerID", after.Spec.ProviderID}})
+	}
+	if now := after.Status.NodeName; now != "" && before.Status.NodeName != now {
+		all = append(all, milestone{"Node found", []any{"Node", klog.KRef("", now)}})
+	}
+	if released(after) && !released(before) {
+		all = append(all, milestone{"Machine released", nil})
+	}
+	return all
+}
+
+// announce logs, and emits events and metrics for, what happened in this pass, after
+// it has been written.
+func (r *Reconciler) announce(ctx context.Context, s *scope) {
+	for _, m := range milestones(s.before, s.machine) {
+		ctrl.LoggerFrom(ctx).Info(m.message, m.values...)
+	}
 	happened := transitions(s.before, s.machine)
 	if s.abandoned != nil && released(s.machine) { // and not given back
 		happened = []transition{abandonment(s.machine.Name, *s.abandoned)}

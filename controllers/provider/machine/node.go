@@ -74,7 +74,7 @@ func (s *scope) nodeQuery() nodematch.Query {
 	// UID of the host. Without one, the host name is all there may be.
 	if !s.owner.Spec.Bootstrap.ConfigRef.IsDefined() {
 		for _, address := range s.machine.Status.Addresses {
-			if address.Type == clusterv1.MachineHostName {
+			if address.Type == clusterv1.MachineHostName || address.Type == clusterv1.MachineInternalDNS {
 				q.Hostnames = append(q.Hostnames, address.Address)
 			}
 		}

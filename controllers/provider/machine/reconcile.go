@@ -19,19 +19,25 @@ package machine
 import (
 	"context"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
+	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/finalizers"
-	"sigs.k8s.io/cluster-api/util/patch"
 	"sigs.k8s.io/cluster-api/util/paused"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
+
+// ownerDeadline is how long after its creation a machine without an owner says so.
+// Cluster API makes a Machine its owner within seconds.
+const ownerDeadline = 10 * time.Minute
 
 // phase is one step of a pass. It may add facts to the scope; it never sets a
 // condition.
@@ -45,6 +51,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	ctx = withOwners(ctx, s)
+	if !controllerutil.ContainsFinalizer(s.machine, infrav1.MachineFinalizer) {
+		switch {
+		case !s.machine.DeletionTimestamp.IsZero():
+			return ctrl.Result{}, nil // nothing was ever done for it, or all is undone
+		case s.owner == nil:
+			return r.awaitOwner(ctx, s)
+		}
+	}
 
 	if added, err := finalizers.EnsureFinalizer(ctx, r.Client, s.machine, infrav1.MachineFinalizer); err != nil || added {
 		return ctrl.Result{}, err
@@ -58,22 +72,37 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	s.paused = isPaused
 
-	helper, err := patch.NewHelper(s.machine, r.Client)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
 	s.before = s.machine.DeepCopy()
 	out := r.connect(ctx, s)
 	if out.Err() == nil {
 		out = out.And(r.run(ctx, s, r.phases(s)...))
 	}
+	return r.finish(ctx, s, out)
+}
+
+// finish writes what the pass has found out, and announces what has happened.
+func (r *Reconciler) finish(ctx context.Context, s *scope, out progress.Outcome) (ctrl.Result, error) {
 	report(s, metav1.NewTime(r.Clock.Now()))
-	err = helper.Patch(ctx, s.machine, patch.WithOwnedConditions{Conditions: ownedConditions()},
-		patch.WithOwnedV1Beta1Conditions{Conditions: formerConditions()})
-	if err = apply.IgnoreGone(s.machine, err); err == nil {
-		r.announce(s)
+	err := apply.Changes(ctx, r.Client, s.before, s.machine)
+	if err == nil {
+		r.announce(ctx, s)
 	}
 	return out.And(progress.Failed(err)).Result(r.Clock.Now())
+}
+
+// awaitOwner is for a machine that Cluster API is still making: it creates the
+// machine, writes it again with a lock, and makes a Machine its owner only then. A
+// write of ours in between could make it give up, and leave the machine behind. So
+// nothing is written before the deadline, after which the machine says what it lacks.
+func (r *Reconciler) awaitOwner(ctx context.Context, s *scope) (ctrl.Result, error) {
+	if s.clusterPaused() || annotations.HasPaused(s.machine) {
+		return ctrl.Result{}, nil
+	}
+	if deadline := s.machine.CreationTimestamp.Add(ownerDeadline); r.Clock.Now().Before(deadline) {
+		return progress.Until(deadline, infrav1.WaitingForMetal3MachineOwnerRefReason, "").Result(r.Clock.Now())
+	}
+	s.before = s.machine.DeepCopy()
+	return r.finish(ctx, s, r.waitForOwners(ctx, s))
 }
 
 // phases lists the steps of this pass in order.

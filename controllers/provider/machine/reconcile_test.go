@@ -78,7 +78,7 @@ func TestReconcileProblems(t *testing.T) {
 		wantErr   bool
 	}{
 		"a machine whose owner is gone waits for one": {
-			given:     newCast(func(c *cast) { c.owner = nil }),
+			given:     newCast(func(c *cast) { c.owner = nil; c.machine.Finalizers = []string{infrav1.MachineFinalizer} }),
 			condition: "AssociateBareMetalHost/False/WaitingForMetal3MachineOwnerRef",
 		},
 		"a machine whose Cluster does not exist waits for it": {

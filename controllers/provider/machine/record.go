@@ -91,8 +91,10 @@ func (r *Reconciler) writeRecord(ctx context.Context, s *scope, record identity.
 	if err != nil {
 		return fmt.Errorf("record the identity: %w", err)
 	}
-	// The patch at the end of the pass must not be locked by our own write.
-	s.machine.Annotations = after.Annotations
+	// The patches at the end of the pass must not be refused because of this write.
+	for _, m := range []*infrav1.Metal3Machine{s.before, s.machine} {
+		m.Annotations, m.ResourceVersion = maps.Clone(after.Annotations), after.ResourceVersion
+	}
 	return nil
 }
 

@@ -117,9 +117,8 @@ func (r *Reconciler) releaseClaim(ctx context.Context, s *scope) progress.Outcom
 }
 
 // dropFinalizer lets the machine go; the patch at the end of the pass writes it.
-func (r *Reconciler) dropFinalizer(ctx context.Context, s *scope) progress.Outcome {
+func (r *Reconciler) dropFinalizer(_ context.Context, s *scope) progress.Outcome {
 	if s.release.Done {
-		ctrl.LoggerFrom(ctx).Info("Machine released")
 		controllerutil.RemoveFinalizer(s.machine, infrav1.MachineFinalizer)
 	}
 	return progress.Outcome{}

@@ -107,6 +107,7 @@ func (s *scope) facts() machines.MachineFacts {
 		ClusterReady:  ptr.Deref(s.cluster.Status.Initialization.InfrastructureProvisioned, false),
 		CloudProvider: s.infra != nil && ptr.Deref(s.infra.Spec.CloudProviderEnabled, false),
 		Provisioned:   ptr.Deref(s.machine.Status.Initialization.Provisioned, false),
+		NodeName:      s.machine.Status.NodeName,
 
 		SoftFailureDomain: s.machine.Annotations[infrav1.SoftFailureDomainAnnotation] == "true",
 	}

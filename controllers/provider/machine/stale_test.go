@@ -18,11 +18,13 @@ package machine
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -54,6 +56,38 @@ func late() interceptor.Funcs {
 			}
 			return nil
 		},
+	}
+}
+
+// TestStaleMachine shows that a pass on an old copy of the machine does not announce a
+// second time what another one has announced.
+func TestStaleMachine(t *testing.T) {
+	w := newWorld(t, interceptor.Funcs{}, newCast(running, func(c *cast) { c.machine.Finalizers = []string{infrav1.MachineFinalizer} }))
+	recorder := events.NewFakeRecorder(100)
+	w.Recorder = recorder
+	reconcile := func() {
+		t.Helper()
+		if _, err := w.Reconcile(t.Context(), request(w.namespace, "m-1")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reconcile() // writes the condition Paused
+	w.get(w.machine)
+	reconcile()
+	w.Client = w.through(interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+		if m, stale := o.(*infrav1.Metal3Machine); stale {
+			w.machine.DeepCopyInto(m)
+			return nil
+		}
+		return c.Get(ctx, key, o, opts...)
+	}})
+	reconcile()
+	reasons := map[string]int{}
+	for len(recorder.Events) > 0 {
+		reasons[strings.Fields(<-recorder.Events)[1]]++
+	}
+	if reasons["Provisioned"] != 1 || reasons["HostBound"] != 1 {
+		t.Errorf("events are %v", reasons)
 	}
 }
 

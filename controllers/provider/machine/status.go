@@ -174,6 +174,7 @@ func summarize(machine *infrav1.Metal3Machine) {
 // reportPlan writes what Cluster API waits for.
 func reportPlan(machine *infrav1.Metal3Machine, plan machines.Plan) {
 	machine.Spec.ProviderID = plan.ProviderID
+	machine.Status.NodeName = plan.NodeName
 	if plan.Provisioned {
 		machine.Status.Initialization.Provisioned = ptr.To(true)
 	}
@@ -202,8 +203,13 @@ func reportData(s *scope) {
 	}
 }
 
-// reportHost tells about the server; what was known of one that is gone stays.
+// reportHost tells about the claim and its server; what was known of a server that
+// is gone stays.
 func reportHost(s *scope) {
+	s.machine.Status.HostClaim = nil
+	if s.claim != nil {
+		s.machine.Status.HostClaim = &infrav1.Metal3ObjectRef{Namespace: s.claim.Namespace, Name: s.observed.Claim.Name}
+	}
 	if s.observed.Claim.HasHost() {
 		if s.machine.Annotations == nil {
 			s.machine.Annotations = map[string]string{}
@@ -214,7 +220,7 @@ func reportHost(s *scope) {
 		return
 	}
 	s.machine.Status.FailureDomain = s.host.FailureDomain
-	if addresses := hostview.Addresses(s.host); len(addresses) > 0 {
+	if addresses := hostview.Addresses(s.host, s.plan.NodeName); len(addresses) > 0 {
 		s.machine.Status.Addresses = addresses
 	}
 }

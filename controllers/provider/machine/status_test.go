@@ -22,6 +22,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -119,6 +120,24 @@ func TestReport(t *testing.T) {
 					LastUpdated:   &noon,
 				},
 			},
+		},
+		"a machine tells its claim and its Node, whose name is its Hostname": {
+			given: started(func(s *scope) {
+				s.plan = &machines.Plan{NodeName: "a-cp-1"}
+				s.host, s.observed.Facts = host, true
+				s.claim = &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-a", Name: "claim-1"}}
+				s.observed.Claim = claims.Read(s.claim)
+			}),
+			want: infrav1.Metal3Machine{Status: infrav1.Metal3MachineStatus{
+				Conditions: []metav1.Condition{},
+				Addresses: []clusterv1.MachineAddress{
+					{Type: "InternalIP", Address: "192.0.2.1"}, {Type: "Hostname", Address: "a-cp-1"}, {Type: "InternalDNS", Address: "h"},
+				},
+				FailureDomain: "row-1",
+				HostClaim:     &infrav1.Metal3ObjectRef{Namespace: "tenant-a", Name: "claim-1"},
+				NodeName:      "a-cp-1",
+				LastUpdated:   &noon,
+			}},
 		},
 		"a wish about cleaning that is not heeded is not passed over in silence": {
 			given: started(func(s *scope) {

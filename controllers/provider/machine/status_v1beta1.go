@@ -69,8 +69,3 @@ func reportFormer(machine *infrav1.Metal3Machine) {
 		machine.SetV1Beta1Conditions(former)
 	}
 }
-
-// formerConditions are the conditions of v1beta1 that this controller alone writes.
-func formerConditions() []v1beta1conditions.Type {
-	return v1beta1conditions.Types(formerRules())
-}
