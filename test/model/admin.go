@@ -122,6 +122,7 @@ func (w *World) makeHost() bool {
 	if chance(w.choices, 3) {
 		host.Spec.PreprovisioningNetworkDataName = "infra-network"
 	}
+	applied(host)
 	v, ok := w.createTyped(store.Hosts, host)
 	if !ok {
 		return false

@@ -89,7 +89,7 @@ func (m *manager) start() {
 	m.lives++
 	m.leads, m.workers = true, 1+w.choices.Intn(2)
 	m.secrets, m.listing, m.passes = map[string]map[string]bool{}, nil, nil
-	m.cache = store.NewCache(w.log, held)
+	m.cache = store.NewCache(w.log, kept)
 	if err := index.Add(w.ctx, m.cache); err != nil {
 		w.fail("start", "%v", err)
 	}
@@ -199,11 +199,12 @@ func (m *manager) advance(kind store.Kind) {
 	m.deliver(kind, kept(e.Before), kept(e.After))
 }
 
+// kept is an object as the cache holds it, nil if it holds none.
 func kept(v *store.Version) *store.Version {
 	if v == nil || !held(v) {
 		return nil
 	}
-	return v
+	return v.Stripped()
 }
 
 // behind says that something has happened that the manager has not seen.

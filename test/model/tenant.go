@@ -20,11 +20,13 @@ import (
 	"encoding/base64"
 	"fmt"
 	"slices"
+	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/model/store"
@@ -86,8 +88,17 @@ func (w *World) makeClaim() bool {
 	if chance(c, 2) {
 		withImage(claim)
 	}
+	applied(claim)
 	_, ok := w.createTyped(store.Claims, claim)
 	return ok
+}
+
+// applied marks an object whose name ends in 0 as one of kubectl apply. The API server
+// shows that mark and the caches of the managers do not.
+func applied(object client.Object) {
+	if strings.HasSuffix(object.GetName(), "0") {
+		object.SetAnnotations(map[string]string{corev1.LastAppliedConfigAnnotation: "{}"})
+	}
 }
 
 // makeChoosy makes a claim choosy, or not.

@@ -31,7 +31,7 @@ type Cache struct {
 	log     *Log
 	seen    map[Kind]int // events of the kind
 	objects map[Kind]map[client.ObjectKey]*Version
-	holds   func(*Version) bool
+	keep    func(*Version) *Version
 	indexes map[index]client.IndexerFunc
 }
 
@@ -43,11 +43,11 @@ type index struct {
 
 var _ client.FieldIndexer = &Cache{}
 
-// NewCache returns a cache that has seen nothing yet and holds only the objects
-// of which the function says so.
-func NewCache(log *Log, holds func(*Version) bool) *Cache {
+// NewCache returns a cache that has seen nothing yet. Of each object it holds what
+// keep returns, and nothing where that is nil.
+func NewCache(log *Log, keep func(*Version) *Version) *Cache {
 	c := &Cache{
-		log: log, holds: holds, seen: map[Kind]int{},
+		log: log, keep: keep, seen: map[Kind]int{},
 		objects: map[Kind]map[client.ObjectKey]*Version{}, indexes: map[index]client.IndexerFunc{},
 	}
 	for _, kind := range Kinds() {
@@ -69,8 +69,8 @@ func (c *Cache) Relist(kind Kind) []*Version {
 	c.seen[kind] = len(c.log.byKind[kind])
 	c.objects[kind] = map[client.ObjectKey]*Version{}
 	for _, v := range c.log.All(kind) {
-		if c.holds(v) {
-			c.objects[kind][v.Key] = v
+		if kept := c.keep(v); kept != nil {
+			c.objects[kind][v.Key] = kept
 		}
 	}
 	return sorted(c.objects[kind])
@@ -87,8 +87,8 @@ func (c *Cache) Advance(kind Kind) Event {
 	e := c.log.byKind[kind][c.seen[kind]]
 	c.seen[kind]++
 	after := e.After
-	if after != nil && !c.holds(after) {
-		after = nil
+	if after != nil {
+		after = c.keep(after)
 	}
 	apply(c.objects[kind], e.Key, after)
 	return e

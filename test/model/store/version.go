@@ -21,6 +21,7 @@ import (
 	"maps"
 	"reflect"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -38,8 +39,9 @@ type Version struct {
 	// JSON is the object as the API server shows it.
 	JSON map[string]any
 
-	owners owners
-	typed  client.Object // made on first use
+	owners   owners
+	typed    client.Object // made on first use
+	stripped *Version      // made on first use
 }
 
 // newVersion reads the identity out of an object.
@@ -63,6 +65,24 @@ func (v *Version) Object() client.Object {
 		}
 	}
 	return v.typed
+}
+
+// Stripped returns the object without what kubectl keeps in its annotations, as the
+// caches of the managers hold it.
+func (v *Version) Stripped() *Version {
+	annotations, _ := metadata(v.JSON)["annotations"].(map[string]any)
+	if _, applied := annotations[corev1.LastAppliedConfigAnnotation]; !applied {
+		return v
+	}
+	if v.stripped == nil {
+		object, meta := withMetadata(v.JSON)
+		annotations = maps.Clone(annotations)
+		delete(annotations, corev1.LastAppliedConfigAnnotation)
+		meta["annotations"] = annotations
+		v.stripped = newVersion(v.Kind, object)
+		v.stripped.owners = v.owners
+	}
+	return v.stripped
 }
 
 // Metadata returns the object without spec and status.
