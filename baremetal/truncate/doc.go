@@ -14,11 +14,11 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package truncate answers one question: how much of what is wrong is told?
+// Package truncate bounds the texts that are shown to users.
 //
-// Its inputs are findings, names and texts, all of which somebody else may have
-// written, in any number and length. An answer is read by a person and is kept in
-// memory several times on its way there, so it ends early, and says that it does.
-// Findings come as sequences, so that what is not told is not even looked for.
-// Nothing is ranked here: what comes first is told.
+// Its inputs are findings, names and texts of any number and length, which tenants and
+// remote clusters may have written. An answer is read by a person and is kept in memory
+// several times on its way there, so it ends early, and says that it does. Findings come
+// as sequences, so that what is not shown is not computed. The package keeps the order:
+// what comes first is shown.
 package truncate

@@ -14,11 +14,10 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package policy answers three questions: does a HostDeployPolicy admit the
-// namespace of a claim, what may an admitted claim of another namespace see and
-// ask for, and is a policy itself valid?
+// Package policy decides which namespaces a HostDeployPolicy admits, what an admitted
+// claim of another namespace may see and ask for, and whether the policy is valid.
 //
 // Its inputs are HostDeployPolicies and the name and labels of a namespace. It
-// performs no IO, keeps nothing, and never lets an invalid policy admit
-// anybody: such a policy is named in an error and skipped.
+// performs no IO and keeps no state. An invalid policy never admits a claim: it is
+// named in an error and skipped.
 package policy

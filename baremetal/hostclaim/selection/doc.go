@@ -14,11 +14,10 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package selection answers two questions: which host answers a claim, and
-// when none does, why do the others not?
+// Package selection selects the host of a claim, and explains why no host fits.
 //
-// Its inputs are the wishes of a claim and an ordered list of hosts that policy
+// Its inputs are the Criteria of a claim and an ordered list of hosts that policy
 // admits. Select stops at the first host that fits; Explain reads all of them
-// and is only for a claim that found nothing. The package performs no IO, rolls
-// no dice and looks at no policy.
+// and is only for a claim that found nothing. The package performs no IO, uses no
+// randomness and looks at no policy.
 package selection

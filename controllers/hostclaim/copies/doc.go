@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package copies answers one question: which secrets did we put next to a host
-// for claims, and are they gone?
+// Package copies deletes the secrets that were copied next to a host for claims that
+// do not need them any more.
 //
 // Its inputs are the UID of a claim and the host, or the namespace, next to which
 // the copies are, and what the watch on Secrets has seen. It reads their metadata

@@ -31,7 +31,7 @@ import (
 // The field indexes of hosts.
 const (
 	// HostsByConsumer finds hosts by the claim that they name: namespace, name and
-	// UID, as lease.ClaimKey gives them.
+	// UID, as binding.ClaimKey gives them.
 	HostsByConsumer = "host.consumer"
 	// HostsByConsumerUID finds hosts by the UID of the claim that they name.
 	HostsByConsumerUID = "host.consumerUID"

@@ -14,14 +14,13 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package orphans answers one question: which hosts name a HostClaim that does
-// not exist any more, and what is done with them?
+// Package orphans releases hosts that name a HostClaim that does not exist any more.
 //
 // It looks at the hosts that we bound, believes that a claim is gone only by a
 // live read, asks baremetal/hostclaim/orphan for the next step, and carries it out in the
 // way in which a claim is released. It never touches a host whose claim exists
 // with the UID that the host names, nor one that another controller bound. From a
-// host that names nobody it takes the marks and fences that nobody else will.
+// host that names no claim it removes the marks and fences of binds that broke off.
 //
 // A host is woken by itself while it carries our marks, by a HostClaim that is
 // created, deleted or replaced under the name (or UID) that the host knows, or whose

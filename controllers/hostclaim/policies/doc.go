@@ -14,11 +14,10 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package policies answers one question: does the author of a HostDeployPolicy
-// know what it does?
+// Package policies warns the author of a HostDeployPolicy of what it may not mean.
 //
-// It tells, as warning events on the policy itself, of policies that are invalid
-// and therefore skipped, that admit everybody, or that would admit other
-// namespaces if their expression were not anchored. It admits nobody itself and
-// writes nothing but events.
+// It emits warning events on the policy itself if the policy is invalid and therefore
+// skipped, admits every namespace, has options that do not exist, or would admit other
+// namespaces if its expression were not anchored. It admits no claim itself and writes
+// nothing but events.
 package policies
