@@ -39,7 +39,7 @@ import (
 )
 
 // choose selects a host for a claim without one and binds it.
-func (r *Reconciler) choose(ctx context.Context, s *scope) progress.Outcome {
+func (r *binder) choose(ctx context.Context, s *scope) progress.Outcome {
 	switch s.step {
 	case binding.Choose:
 	case binding.Rest:
@@ -53,7 +53,7 @@ func (r *Reconciler) choose(ctx context.Context, s *scope) progress.Outcome {
 	}
 	criteria, err := selector.Parse(s.claim)
 	if err != nil {
-		r.Pool.Leave(keyOf(s.claim))
+		r.pool.Leave(keyOf(s.claim))
 		return s.waitForHost(infrav1.InvalidHostSelectorReason, joined(err))
 	}
 	namespaces := criteria.Namespaces(s.decision.Namespaces())
@@ -73,13 +73,13 @@ func (r *Reconciler) choose(ctx context.Context, s *scope) progress.Outcome {
 
 // adopt gives a claim back the host that was moved with it, before any other is
 // looked for. Which of several it is cannot be known.
-func (r *Reconciler) adopt(ctx context.Context, s *scope) progress.Outcome {
-	r.Pool.Leave(keyOf(s.claim))
+func (r *binder) adopt(ctx context.Context, s *scope) progress.Outcome {
+	r.pool.Leave(keyOf(s.claim))
 	if len(s.moved) > 1 {
 		return s.waitForHost(infrav1.AmbiguousHostReason, ambiguous(s.moved))
 	}
 	host, key := &bmov1alpha1.BareMetalHost{}, client.ObjectKeyFromObject(&s.moved[0])
-	if err := r.Live.Get(ctx, key, host); client.IgnoreNotFound(err) != nil {
+	if err := r.live.Get(ctx, key, host); client.IgnoreNotFound(err) != nil {
 		return progress.Failed(fmt.Errorf("read host %s: %w", key, err))
 	}
 	if !binding.Moved(host, s.claim) {
@@ -100,7 +100,7 @@ func ambiguous(hosts []bmov1alpha1.BareMetalHost) string {
 }
 
 // take binds the host unless the claim turns out to have one.
-func (r *Reconciler) take(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) progress.Outcome {
+func (r *binder) take(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) progress.Outcome {
 	s.binding.Candidate = true
 	if out := r.walk(ctx, s, s.binding); !out.Done() || s.step != binding.Take {
 		return out
@@ -109,8 +109,8 @@ func (r *Reconciler) take(ctx context.Context, s *scope, host *bmov1alpha1.BareM
 }
 
 // enter notes the claim as waiting before a host is looked for.
-func (r *Reconciler) enter(s *scope, criteria selector.Criteria, namespaces []string) {
-	r.Pool.Enter(pool.Waiter{
+func (r *binder) enter(s *scope, criteria selector.Criteria, namespaces []string) {
+	r.pool.Enter(pool.Waiter{
 		Claim:      keyOf(s.claim),
 		Created:    s.claim.CreationTimestamp.Time,
 		UID:        s.claim.UID,
@@ -121,14 +121,14 @@ func (r *Reconciler) enter(s *scope, criteria selector.Criteria, namespaces []st
 
 // candidate reads the first host of the pool that still answers the claim. It is
 // kept from other claims until it is dropped or the pass ends.
-func (r *Reconciler) candidate(ctx context.Context, claim *bmov1alpha1.HostClaim, criteria selector.Criteria) (*bmov1alpha1.BareMetalHost, bool, error) {
+func (r *binder) candidate(ctx context.Context, claim *bmov1alpha1.HostClaim, criteria selector.Criteria) (*bmov1alpha1.BareMetalHost, bool, error) {
 	for {
-		picked, found := r.Pool.Pick(keyOf(claim))
+		picked, found := r.pool.Pick(keyOf(claim))
 		if !found {
 			return nil, false, nil
 		}
 		host, key := &bmov1alpha1.BareMetalHost{}, client.ObjectKeyFromObject(picked)
-		err := r.Live.Get(ctx, key, host)
+		err := r.live.Get(ctx, key, host)
 		if client.IgnoreNotFound(err) != nil {
 			return nil, false, fmt.Errorf("read host %s: %w", key, err)
 		}
@@ -138,7 +138,7 @@ func (r *Reconciler) candidate(ctx context.Context, claim *bmov1alpha1.HostClaim
 		if err != nil {
 			host = nil
 		}
-		r.Pool.Correct(key, host) // it may suit another claim
+		r.pool.Correct(key, host) // it may suit another claim
 	}
 }
 
@@ -153,35 +153,35 @@ func (r *Reconciler) candidate(ctx context.Context, claim *bmov1alpha1.HostClaim
 // mark: whoever has changed it before did not see the mark, and is seen here;
 // whoever changes it afterwards finds the mark and takes it off. A mark that leads
 // nowhere is taken off again. Confirming is left to report.
-func (r *Reconciler) bind(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) error {
-	if err := r.blockMove(ctx, s.claim, host.Namespace != s.claim.Namespace); err != nil {
+func (r *binder) bind(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) error {
+	if err := blockMove(ctx, r.client, s.claim, host.Namespace != s.claim.Namespace); err != nil {
 		return err
 	}
 	if err := r.recordIntent(ctx, s, host); err != nil {
 		return err
 	}
 	marked := binding.MarkedHost(host, s.claim)
-	if err := r.Client.Patch(ctx, marked, apply.Locked(host)); err != nil {
+	if err := r.client.Patch(ctx, marked, apply.Locked(host)); err != nil {
 		return fmt.Errorf("mark the host: %w", err)
 	}
 	if err := r.holds(ctx, s, marked); err != nil {
 		return errors.Join(err, r.unmark(ctx, s, marked))
 	}
 	after := binding.Bind(marked, s.claim)
-	if err := r.Client.Patch(ctx, after, apply.Locked(marked)); err != nil {
+	if err := r.client.Patch(ctx, after, apply.Locked(marked)); err != nil {
 		return fmt.Errorf("bind host: %w", err)
 	}
 	s.host, s.step, s.justBound = after, binding.Keep, true
-	r.Pool.Bound(client.ObjectKeyFromObject(host))
-	r.Pool.Leave(keyOf(s.claim))
+	r.pool.Bound(client.ObjectKeyFromObject(host))
+	r.pool.Leave(keyOf(s.claim))
 	ctrl.LoggerFrom(ctx).Info("Bound the host", "BareMetalHost", klog.KObj(host))
-	r.Metrics.bound(r.Clock.Since(s.claim.CreationTimestamp.Time))
+	r.metrics.bound(r.clock.Since(s.claim.CreationTimestamp.Time))
 	return nil
 }
 
 // holds asks the API server whether the decision to bind a host still holds.
-func (r *Reconciler) holds(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) error {
-	if err := r.unchanged(ctx, s.claim); err != nil {
+func (r *binder) holds(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) error {
+	if err := unchanged(ctx, r.live, s.claim); err != nil {
 		return err
 	}
 	return r.permitted(ctx, s, host)
@@ -190,9 +190,9 @@ func (r *Reconciler) holds(ctx context.Context, s *scope, host *bmov1alpha1.Bare
 // unchanged asks the API server whether the claim is still as the intent left it.
 // One version means that everything is: the status, the spec, and that the claim
 // is neither paused nor going.
-func (r *Reconciler) unchanged(ctx context.Context, claim *bmov1alpha1.HostClaim) error {
+func unchanged(ctx context.Context, reader client.Reader, claim *bmov1alpha1.HostClaim) error {
 	live := &bmov1alpha1.HostClaim{}
-	if err := r.Live.Get(ctx, keyOf(claim), live); client.IgnoreNotFound(err) != nil {
+	if err := reader.Get(ctx, keyOf(claim), live); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("read the claim: %w", err)
 	}
 	if live.UID != claim.UID || live.ResourceVersion != claim.ResourceVersion {
@@ -204,12 +204,12 @@ func (r *Reconciler) unchanged(ctx context.Context, claim *bmov1alpha1.HostClaim
 // permitted asks the API server whether policy admits the claim right now. A
 // claim needs no policy in its own namespace unless the manager was told so, nor
 // for a host that it had before both were moved.
-func (r *Reconciler) permitted(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) error {
+func (r *binder) permitted(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) error {
 	if binding.Moved(host, s.claim) ||
-		(host.Namespace == s.claim.Namespace && r.OwnNamespace == policy.OwnWithoutPolicy) {
+		(host.Namespace == s.claim.Namespace && r.policies.own == policy.OwnWithoutPolicy) {
 		return nil
 	}
-	grant, err := r.grantNow(ctx, s.claim.Namespace, host.Namespace)
+	grant, err := r.policies.grantNow(ctx, s.claim.Namespace, host.Namespace)
 	if err != nil {
 		return err
 	}
@@ -222,8 +222,8 @@ func (r *Reconciler) permitted(ctx context.Context, s *scope, host *bmov1alpha1.
 
 // explain counts the hosts that the claim could have had, by reason. It copies no
 // host: a claim that a host has become free for waits behind those that are explained.
-func (r *Reconciler) explain(s *scope, criteria selector.Criteria, namespaces []string) progress.Outcome {
-	crowd := r.Pool.Crowd(namespaces)
+func (r *binder) explain(s *scope, criteria selector.Criteria, namespaces []string) progress.Outcome {
+	crowd := r.pool.Crowd(namespaces)
 	reason, message := bmov1alpha1.NoBareMetalHostReason, selection.Explain(criteria, crowd)
 	if others := slices.DeleteFunc(slices.Clone(namespaces), s.own); len(others) == 0 && criteria.InNamespace == "" {
 		message += "; " + noNamespace(s.claim.Namespace, criteria, s.decision)

@@ -53,25 +53,25 @@ type notice struct {
 
 // announce emits events and measures for what a status that was just written
 // says anew. An answer that gets lost may cost an event; none is emitted twice.
-func (r *Reconciler) announce(ctx context.Context, before bmov1alpha1.HostClaimStatus, s *scope) {
+func (r *announcer) announce(ctx context.Context, before bmov1alpha1.HostClaimStatus, s *scope) {
 	for _, n := range transitions(before, s) {
 		var about runtime.Object = s.claim
 		if n.to == administrator {
 			about = s.host
 		}
-		r.Events.Eventf(about, nil, n.kind, n.reason, n.action, "%s", n.note)
+		r.events.Eventf(about, nil, n.kind, n.reason, n.action, "%s", n.note)
 		if n.reason == bmov1alpha1.ProvisionedReason {
 			ctrl.LoggerFrom(ctx).Info("The host is provisioned", "BareMetalHost", klog.KObj(s.host))
 		}
 	}
-	r.Metrics.provisioned(before, s.claim.Status)
+	r.metrics.provisioned(before, s.claim.Status)
 }
 
 // eventReleased tells both sides of a release, which no status is left to tell of.
-func (r *Reconciler) eventReleased(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) {
-	r.Events.Eventf(claim, nil, corev1.EventTypeNormal, "Released", "Release",
+func (r *announcer) eventReleased(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) {
+	r.events.Eventf(claim, nil, corev1.EventTypeNormal, "Released", "Release",
 		"The host was wiped and given back")
-	r.Events.Eventf(host, nil, corev1.EventTypeNormal, "Freed", "Release",
+	r.events.Eventf(host, nil, corev1.EventTypeNormal, "Freed", "Release",
 		"HostClaim %s of namespace %s has given the host back", claim.Name, claim.Namespace)
 }
 
@@ -264,37 +264,37 @@ func releasing(c change) []notice {
 }
 
 // eventEmptied tells both sides that a host is wiped without being given back.
-func (r *Reconciler) eventEmptied(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) {
+func (r *announcer) eventEmptied(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) {
 	if binding.Asked(claim) {
-		r.Events.Eventf(claim, nil, corev1.EventTypeNormal, "Rebuilding", "Rebuild",
+		r.events.Eventf(claim, nil, corev1.EventTypeNormal, "Rebuilding", "Rebuild",
 			"The host is deprovisioned and then written anew")
-		r.Events.Eventf(host, nil, corev1.EventTypeNormal, "Rebuilding", "Rebuild",
+		r.events.Eventf(host, nil, corev1.EventTypeNormal, "Rebuilding", "Rebuild",
 			"HostClaim %s of namespace %s has the host written anew", claim.Name, claim.Namespace)
 		return
 	}
-	r.Events.Eventf(claim, nil, corev1.EventTypeNormal, "Emptied", "Rebuild",
+	r.events.Eventf(claim, nil, corev1.EventTypeNormal, "Emptied", "Rebuild",
 		"The host is deprovisioned and stays bound")
-	r.Events.Eventf(host, nil, corev1.EventTypeNormal, "Emptied", "Rebuild",
+	r.events.Eventf(host, nil, corev1.EventTypeNormal, "Emptied", "Rebuild",
 		"HostClaim %s of namespace %s has the host deprovisioned and keeps it", claim.Name, claim.Namespace)
 }
 
 // eventReboot tells both sides that a one-shot reboot was passed on.
-func (r *Reconciler) eventReboot(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) {
-	r.Events.Eventf(claim, nil, corev1.EventTypeNormal, "Reboot", "Reboot", "The reboot was passed on to the host")
-	r.Events.Eventf(host, nil, corev1.EventTypeNormal, "Reboot", "Reboot",
+func (r *announcer) eventReboot(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) {
+	r.events.Eventf(claim, nil, corev1.EventTypeNormal, "Reboot", "Reboot", "The reboot was passed on to the host")
+	r.events.Eventf(host, nil, corev1.EventTypeNormal, "Reboot", "Reboot",
 		"HostClaim %s of namespace %s asks for a reboot", claim.Name, claim.Namespace)
 }
 
 // eventLimited warns the tenant that its reservation has no end that can be
 // understood.
-func (r *Reconciler) eventLimited(claim *bmov1alpha1.HostClaim) {
-	r.Events.Eventf(claim, nil, corev1.EventTypeWarning, "ReservationLimited", "Reserve",
+func (r *announcer) eventLimited(claim *bmov1alpha1.HostClaim) {
+	r.events.Eventf(claim, nil, corev1.EventTypeWarning, "ReservationLimited", "Reserve",
 		"Annotation %s was missing or no time, so it was set; write a time such as 2026-01-31T12:00:00Z to change it",
 		infrav1.ReservedUntilAnnotation)
 }
 
 // eventExpired tells the tenant why its claim goes.
-func (r *Reconciler) eventExpired(claim *bmov1alpha1.HostClaim) {
-	r.Events.Eventf(claim, nil, corev1.EventTypeNormal, "ReservationExpired", "Reserve",
+func (r *announcer) eventExpired(claim *bmov1alpha1.HostClaim) {
+	r.events.Eventf(claim, nil, corev1.EventTypeNormal, "ReservationExpired", "Reserve",
 		"Nobody has adopted this claim in time; it is deleted and its host goes back")
 }

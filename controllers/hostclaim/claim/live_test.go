@@ -72,7 +72,7 @@ func (unwatched) Release(string, func() (bool, error)) error { return nil }
 
 func TestSecretsOfARunningClaimAreReadWhenOneHasChanged(t *testing.T) {
 	l := &live{secrets: map[string]string{}}
-	r := &Reconciler{Live: l, Secrets: unwatched{}}
+	r := &synchronizer{live: l, secrets: unwatched{}, rotations: &rotations{}}
 	claim := newClaim(withImage, func(c *bmov1alpha1.HostClaim) { c.Spec.UserData = &corev1.SecretReference{Name: "boot"} })
 	source, copied := "tenant/boot", "infra/"+binding.CopyName(claim.UID, binding.UserData)
 	steps := []struct {
@@ -121,8 +121,8 @@ func TestReservedClaimWithoutAHostLooksForNone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l, free := &live{}, newHost("tenant")
 			free.Status.Provisioning.State = bmov1alpha1.StateAvailable
-			r := &Reconciler{Live: l, Pool: pool.New()}
-			r.Pool.Observe(free)
+			r := &binder{live: l, pool: pool.New()}
+			r.pool.Observe(free)
 			claim := newClaim(func(c *bmov1alpha1.HostClaim) { c.Labels = map[string]string{infrav1.NodeReuseLabel: "group"} }, tt.edit)
 			s := &scope{claim: claim}
 			s.decision = policy.Evaluate(nil, policy.Namespace{Name: "tenant"}, policy.OwnWithoutPolicy)
@@ -155,7 +155,7 @@ func TestHostsAreListedBeforeABindUnlessTheClaimIsNew(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			l, s := &live{}, tt.scope
-			r := &Reconciler{Live: l, Pool: pool.New()}
+			r := &binder{live: l, pool: pool.New()}
 			out := r.settle(t.Context(), &s)
 			s.binding.Candidate = tt.candidate
 			if out = out.And(r.walk(t.Context(), &s, s.binding)); out.Err() != nil {

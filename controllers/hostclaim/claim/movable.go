@@ -23,6 +23,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
@@ -33,17 +34,17 @@ import (
 // guardMove keeps clusterctl from moving a claim whose host cannot come along,
 // and lets go of one that has no such host any more. A lost host still counts:
 // in a move the claim would forget that it ever had one.
-func (r *Reconciler) guardMove(ctx context.Context, s *scope) progress.Outcome {
+func (r *binder) guardMove(ctx context.Context, s *scope) progress.Outcome {
 	if s.step != binding.Keep && s.step != binding.Choose && s.step != binding.Rest {
 		return progress.Outcome{}
 	}
-	return progress.Failed(r.blockMove(ctx, s.claim, s.crossing()))
+	return progress.Failed(blockMove(ctx, r.client, s.claim, s.crossing()))
 }
 
 // blockMove puts the annotation on the claim that clusterctl waits for to go, or
 // takes it off. One that somebody else put there stays. The claim of a machine in
 // another cluster moves with nothing, and is found from wherever the machine is.
-func (r *Reconciler) blockMove(ctx context.Context, claim *bmov1alpha1.HostClaim, block bool) error {
+func blockMove(ctx context.Context, writer client.Client, claim *bmov1alpha1.HostClaim, block bool) error {
 	block = block && claim.Labels[infrav1.OriginKey] == ""
 	value, found := claim.Annotations[infrav1.BlockMoveAnnotation]
 	before := claim.DeepCopy()
@@ -55,7 +56,7 @@ func (r *Reconciler) blockMove(ctx context.Context, claim *bmov1alpha1.HostClaim
 	default:
 		return nil
 	}
-	if err := r.Client.Patch(ctx, claim, apply.Locked(before)); err != nil {
+	if err := writer.Patch(ctx, claim, apply.Locked(before)); err != nil {
 		return fmt.Errorf("say whether the claim can be moved: %w", err)
 	}
 	return nil

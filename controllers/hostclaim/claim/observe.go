@@ -38,12 +38,12 @@ const pageSize = 500
 
 // observe reads from the caches what policies say of the claim and which host
 // names it.
-func (r *Reconciler) observe(ctx context.Context, s *scope) error {
+func (r *observer) observe(ctx context.Context, s *scope) error {
 	var err error
-	if s.namespace, err = readNamespace(ctx, r.Client, s.claim.Namespace); err != nil {
+	if s.namespace, err = readNamespace(ctx, r.client, s.claim.Namespace); err != nil {
 		return err
 	}
-	if s.decision, err = r.decide(ctx, s.namespace); err != nil {
+	if s.decision, err = r.policies.decide(ctx, s.namespace); err != nil {
 		return err
 	}
 	if err := r.observeHosts(ctx, s); err != nil {
@@ -54,7 +54,7 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) error {
 }
 
 // observeHosts finds the hosts that have to do with the claim.
-func (r *Reconciler) observeHosts(ctx context.Context, s *scope) error {
+func (r *observer) observeHosts(ctx context.Context, s *scope) error {
 	own, err := r.hostsBy(ctx, index.HostsByConsumer, binding.ClaimKey(s.claim))
 	if err != nil {
 		return err
@@ -67,9 +67,9 @@ func (r *Reconciler) observeHosts(ctx context.Context, s *scope) error {
 	return err
 }
 
-func (r *Reconciler) hostsBy(ctx context.Context, index, value string) ([]bmov1alpha1.BareMetalHost, error) {
+func (r *observer) hostsBy(ctx context.Context, index, value string) ([]bmov1alpha1.BareMetalHost, error) {
 	hosts := &bmov1alpha1.BareMetalHostList{}
-	if err := r.Client.List(ctx, hosts, client.MatchingFields{index: value}); err != nil {
+	if err := r.client.List(ctx, hosts, client.MatchingFields{index: value}); err != nil {
 		return nil, fmt.Errorf("list hosts of the claim by %s: %w", index, err)
 	}
 	return hosts.Items, nil
@@ -93,25 +93,25 @@ func ownHost(claim *bmov1alpha1.HostClaim, hosts []bmov1alpha1.BareMetalHost) *b
 }
 
 // decide evaluates the policies that the cache shows.
-func (r *Reconciler) decide(ctx context.Context, ns policy.Namespace) (policy.Decision, error) {
+func (r *policyReader) decide(ctx context.Context, ns policy.Namespace) (policy.Decision, error) {
 	policies := &bmov1alpha1.HostDeployPolicyList{}
-	if err := r.Client.List(ctx, policies); err != nil {
+	if err := r.client.List(ctx, policies); err != nil {
 		return policy.Decision{}, fmt.Errorf("list HostDeployPolicies: %w", err)
 	}
-	return policy.Evaluate(policies.Items, ns, r.OwnNamespace), nil
+	return policy.Evaluate(policies.Items, ns, r.own), nil
 }
 
 // grantNow asks the API server itself what the policies permit on the hosts of
 // one namespace. Each policy that admits the claim as far as the cache knows is
 // read again; one that the cache does not show yet permits nothing yet. A live
 // list would wait until the API server's own cache has caught up.
-func (r *Reconciler) grantNow(ctx context.Context, claimNamespace, hostNamespace string) (policy.Grant, error) {
-	ns, err := readNamespace(ctx, r.Live, claimNamespace)
+func (r *policyReader) grantNow(ctx context.Context, claimNamespace, hostNamespace string) (policy.Grant, error) {
+	ns, err := readNamespace(ctx, r.live, claimNamespace)
 	if err != nil {
 		return policy.Grant{}, err
 	}
 	known := &bmov1alpha1.HostDeployPolicyList{}
-	if err := r.Client.List(ctx, known, client.InNamespace(hostNamespace)); err != nil {
+	if err := r.client.List(ctx, known, client.InNamespace(hostNamespace)); err != nil {
 		return policy.Grant{}, fmt.Errorf("list HostDeployPolicies of %s: %w", hostNamespace, err)
 	}
 	var live []bmov1alpha1.HostDeployPolicy
@@ -120,14 +120,14 @@ func (r *Reconciler) grantNow(ctx context.Context, claimNamespace, hostNamespace
 			continue
 		}
 		key, current := client.ObjectKeyFromObject(&known.Items[i]), bmov1alpha1.HostDeployPolicy{}
-		switch err := r.Live.Get(ctx, key, &current); {
+		switch err := r.live.Get(ctx, key, &current); {
 		case err == nil:
 			live = append(live, current)
 		case !apierrors.IsNotFound(err):
 			return policy.Grant{}, fmt.Errorf("read HostDeployPolicy %s: %w", key, err)
 		}
 	}
-	return policy.Evaluate(live, ns, r.OwnNamespace).Grants[hostNamespace], nil
+	return policy.Evaluate(live, ns, r.own).Grants[hostNamespace], nil
 }
 
 // readNamespace reads name and labels of a namespace. One that is gone has no
@@ -143,10 +143,10 @@ func readNamespace(ctx context.Context, reader client.Reader, name string) (poli
 
 // readRecorded reads the host that the claim's status names; it is empty if the
 // host is gone. A host that is ours becomes s.host.
-func (r *Reconciler) readRecorded(ctx context.Context, s *scope, b *binding.Binding) (*bmov1alpha1.BareMetalHost, error) {
+func (r *binder) readRecorded(ctx context.Context, s *scope, b *binding.Binding) (*bmov1alpha1.BareMetalHost, error) {
 	ref := s.claim.Status.BareMetalHost
 	host := &bmov1alpha1.BareMetalHost{}
-	err := r.Live.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, host)
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, host)
 	switch {
 	case apierrors.IsNotFound(err):
 		b.Recorded = binding.Gone
@@ -164,14 +164,14 @@ func (r *Reconciler) readRecorded(ctx context.Context, s *scope, b *binding.Bind
 
 // listOwn looks for hosts that name the claim, and for such as carry its mark, by
 // one paged live list, narrowed by the label that both have.
-func (r *Reconciler) listOwn(ctx context.Context, s *scope, b *binding.Binding) error {
+func (r *binder) listOwn(ctx context.Context, s *scope, b *binding.Binding) error {
 	hosts := &bmov1alpha1.BareMetalHostList{}
 	options := []client.ListOption{
 		client.MatchingLabels{infrav1.ClaimUIDLabel: string(s.claim.UID)}, client.Limit(pageSize),
 	}
 	s.marked = nil
 	for more := true; more; more = hosts.Continue != "" {
-		if err := r.Live.List(ctx, hosts, append(options, client.Continue(hosts.Continue))...); err != nil {
+		if err := r.live.List(ctx, hosts, append(options, client.Continue(hosts.Continue))...); err != nil {
 			return fmt.Errorf("list hosts that name the claim: %w", err)
 		}
 		for i := range hosts.Items {
@@ -187,6 +187,6 @@ func (r *Reconciler) listOwn(ctx context.Context, s *scope, b *binding.Binding) 
 	return nil
 }
 
-// errTooManySteps guards against a binding that never settles; lease.Next adds
+// errTooManySteps guards against a binding that never settles; binding.Next adds
 // a fact with each step, so it cannot happen.
 var errTooManySteps = errors.New("the binding of the claim does not settle")

@@ -33,7 +33,7 @@ import (
 
 // publish shows the tenant the facts of its host, as far as policy lets them
 // out, in a HardwareData of the claim's namespace.
-func (r *Reconciler) publish(ctx context.Context, s *scope) progress.Outcome {
+func (r *publisher) publish(ctx context.Context, s *scope) progress.Outcome {
 	if s.step != binding.Keep {
 		return progress.Outcome{}
 	}
@@ -86,12 +86,12 @@ func sameFacts(a, b *bmov1alpha1.HardwareData) bool {
 }
 
 // withHardware returns the host with its hardware, which hosts from the cache lack.
-func (r *Reconciler) withHardware(ctx context.Context, s *scope) (*bmov1alpha1.BareMetalHost, error) {
+func (r *publisher) withHardware(ctx context.Context, s *scope) (*bmov1alpha1.BareMetalHost, error) {
 	if s.host.Status.HardwareDetails != nil {
 		return s.host, nil
 	}
 	host := &bmov1alpha1.BareMetalHost{}
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.host), host); err != nil {
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(s.host), host); err != nil {
 		return nil, fmt.Errorf("read the hardware of the host: %w", err)
 	}
 	if !binding.Owned(host, s.claim) || host.Status.HardwareDetails == nil {
@@ -103,10 +103,10 @@ func (r *Reconciler) withHardware(ctx context.Context, s *scope) (*bmov1alpha1.B
 // published reads the HardwareData of the claim from the cache, which holds only
 // those that carry our label, without the hardware: to compare and to delete, never
 // to patch.
-func (r *Reconciler) published(ctx context.Context, claim *bmov1alpha1.HostClaim) (*bmov1alpha1.HardwareData, bool, error) {
+func (r *publisher) published(ctx context.Context, claim *bmov1alpha1.HostClaim) (*bmov1alpha1.HardwareData, bool, error) {
 	data := &bmov1alpha1.HardwareData{}
 	key := client.ObjectKey{Namespace: claim.Namespace, Name: binding.HardwareDataName(claim.Name)}
-	if err := r.Client.Get(ctx, key, data); err != nil {
+	if err := r.client.Get(ctx, key, data); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil, false, nil
 		}
@@ -117,16 +117,16 @@ func (r *Reconciler) published(ctx context.Context, claim *bmov1alpha1.HostClaim
 
 // createHardwareData publishes for the first time. baremetal-operator keeps
 // HardwareData under the names of hosts, so that such a name is left alone.
-func (r *Reconciler) createHardwareData(ctx context.Context, s *scope, desired *bmov1alpha1.HardwareData) progress.Outcome {
+func (r *publisher) createHardwareData(ctx context.Context, s *scope, desired *bmov1alpha1.HardwareData) progress.Outcome {
 	key := client.ObjectKeyFromObject(desired)
-	switch err := r.Client.Get(ctx, key, &bmov1alpha1.BareMetalHost{}); {
+	switch err := r.client.Get(ctx, key, &bmov1alpha1.BareMetalHost{}); {
 	case err == nil:
 		return s.waitForHardware(infrav1.HardwareDataNameTakenReason, fmt.Sprintf(
 			"BareMetalHost %s has the name under which the facts would be published; rename the claim", key.Name))
 	case !apierrors.IsNotFound(err):
 		return progress.Failed(fmt.Errorf("look for a BareMetalHost %s: %w", key, err))
 	}
-	err := r.Client.Create(ctx, desired)
+	err := r.client.Create(ctx, desired)
 	if apierrors.IsAlreadyExists(err) {
 		return r.updateHardwareData(ctx, s, desired)
 	}
@@ -139,9 +139,9 @@ func (r *Reconciler) createHardwareData(ctx context.Context, s *scope, desired *
 
 // updateHardwareData brings our own object up to date, as the API server has it. A
 // foreign one of that name is left alone.
-func (r *Reconciler) updateHardwareData(ctx context.Context, s *scope, desired *bmov1alpha1.HardwareData) progress.Outcome {
+func (r *publisher) updateHardwareData(ctx context.Context, s *scope, desired *bmov1alpha1.HardwareData) progress.Outcome {
 	current := &bmov1alpha1.HardwareData{}
-	switch err := r.Live.Get(ctx, client.ObjectKeyFromObject(desired), current); {
+	switch err := r.live.Get(ctx, client.ObjectKeyFromObject(desired), current); {
 	case apierrors.IsNotFound(err):
 		return progress.Failed(fmt.Errorf("HardwareData has gone meanwhile: %w", progress.ErrStale))
 	case err != nil:
@@ -159,20 +159,20 @@ func (r *Reconciler) updateHardwareData(ctx context.Context, s *scope, desired *
 	if equality.Semantic.DeepEqual(updated, current) {
 		return progress.Outcome{}
 	}
-	if err := r.Client.Patch(ctx, updated, apply.Locked(current)); err != nil {
+	if err := r.client.Patch(ctx, updated, apply.Locked(current)); err != nil {
 		return progress.Failed(fmt.Errorf("update HardwareData: %w", err))
 	}
 	return progress.Outcome{}
 }
 
 // withdraw deletes the published facts of a claim that goes.
-func (r *Reconciler) withdraw(ctx context.Context, claim *bmov1alpha1.HostClaim) error {
+func (r *publisher) withdraw(ctx context.Context, claim *bmov1alpha1.HostClaim) error {
 	data, found, err := r.published(ctx, claim)
 	if err != nil || !found {
 		return err
 	}
 	uid := data.UID
-	return client.IgnoreNotFound(r.Client.Delete(ctx, data, client.Preconditions{UID: &uid}))
+	return client.IgnoreNotFound(r.client.Delete(ctx, data, client.Preconditions{UID: &uid}))
 }
 
 // waitForHardware notes why the facts of the host are not published.

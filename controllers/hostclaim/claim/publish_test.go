@@ -42,7 +42,7 @@ func (foreignData) Get(_ context.Context, key client.ObjectKey, object client.Ob
 func TestForeignHardwareDataIsWaitedForAndNoError(t *testing.T) {
 	s := &scope{claim: newClaim(), step: binding.Keep, host: newHost("infra")}
 	desired := binding.HardwareData(s.claim, s.host, binding.Published{})
-	out := (&Reconciler{Live: foreignData{}}).updateHardwareData(t.Context(), s, desired)
+	out := (&publisher{live: foreignData{}}).updateHardwareData(t.Context(), s, desired)
 	if out.Err() != nil {
 		t.Errorf("error %v, want to wait for the watch", out.Err())
 	}
@@ -96,7 +96,7 @@ func TestHardwareIsReadOnlyWhenTheFactsAreNotCurrent(t *testing.T) {
 			tt.edit(s.host)
 			binding.StripHardware(s.host)
 			l := &live{}
-			out := (&Reconciler{Client: cachedFacts{data: data}, Live: l}).publish(t.Context(), s)
+			out := (&publisher{client: cachedFacts{data: data}, live: l}).publish(t.Context(), s)
 			if reads := l.count > 0; reads != tt.reads || (out.Err() == nil) == reads {
 				t.Errorf("read %d times, %v, want a read: %t", l.count, out.Err(), tt.reads)
 			}

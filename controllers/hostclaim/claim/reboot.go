@@ -25,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
@@ -34,7 +35,7 @@ import (
 
 // refusals notes the annotations of a claim that are not obeyed. It comes after
 // what is: a refused one keeps nothing else from its way.
-func (r *Reconciler) refusals(_ context.Context, s *scope) progress.Outcome {
+func (r *rebooter) refusals(_ context.Context, s *scope) progress.Outcome {
 	if s.step != binding.Keep {
 		return progress.Outcome{}
 	}
@@ -55,7 +56,7 @@ func (r *Reconciler) refusals(_ context.Context, s *scope) progress.Outcome {
 
 // reboot mirrors the reboot annotations of the claim to its host: those that are
 // held as they are, and one-shots one by one, each exactly once.
-func (r *Reconciler) reboot(ctx context.Context, s *scope) progress.Outcome {
+func (r *rebooter) reboot(ctx context.Context, s *scope) progress.Outcome {
 	if s.step != binding.Keep {
 		return progress.Outcome{}
 	}
@@ -83,22 +84,22 @@ const maxRebootSteps = 4
 
 // oneShot takes the next step of the one-shot reboots; again says that it wrote
 // something.
-func (r *Reconciler) oneShot(ctx context.Context, s *scope) (again bool, err error) {
+func (r *rebooter) oneShot(ctx context.Context, s *scope) (again bool, err error) {
 	reboots := binding.ReadReboots(s.claim)
 	switch binding.NextReboot(reboots, s.host) {
 	case binding.AcceptReboot:
-		return true, r.writeClaim(ctx, s, binding.AcceptedReboot(s.claim, *reboots.Wish))
+		return true, writeClaim(ctx, r.client, s, binding.AcceptedReboot(s.claim, *reboots.Wish))
 	case binding.PassReboot:
-		if err := r.confirm(ctx, s); err != nil {
+		if err := confirm(ctx, r.live, s.claim); err != nil {
 			return false, err
 		}
 		if err := r.writeHost(ctx, s, binding.PassedReboot(s.host, *reboots.Request)); err != nil {
 			return false, fmt.Errorf("pass the reboot on: %w", err)
 		}
-		r.eventReboot(s.claim, s.host)
+		r.announcer.eventReboot(s.claim, s.host)
 		return true, nil
 	case binding.CloseReboot:
-		return true, r.writeClaim(ctx, s, binding.ClosedReboot(s.claim))
+		return true, writeClaim(ctx, r.client, s, binding.ClosedReboot(s.claim))
 	case binding.AwaitTurn:
 		s.note("The reboot that was asked for waits for another one to end")
 	case binding.AwaitHost:
@@ -108,11 +109,11 @@ func (r *Reconciler) oneShot(ctx context.Context, s *scope) (again bool, err err
 }
 
 // writeHost writes the bound host if it differs.
-func (r *Reconciler) writeHost(ctx context.Context, s *scope, desired *bmov1alpha1.BareMetalHost) error {
+func (r *rebooter) writeHost(ctx context.Context, s *scope, desired *bmov1alpha1.BareMetalHost) error {
 	if equality.Semantic.DeepEqual(desired, s.host) {
 		return nil
 	}
-	if err := r.Client.Patch(ctx, desired, apply.Locked(s.host)); err != nil {
+	if err := r.client.Patch(ctx, desired, apply.Locked(s.host)); err != nil {
 		return err
 	}
 	ctrl.LoggerFrom(ctx).Info("Wrote reboot annotations of the host", "BareMetalHost", klog.KObj(desired))
@@ -121,8 +122,8 @@ func (r *Reconciler) writeHost(ctx context.Context, s *scope, desired *bmov1alph
 }
 
 // writeClaim writes annotations of the claim.
-func (r *Reconciler) writeClaim(ctx context.Context, s *scope, desired *bmov1alpha1.HostClaim) error {
-	if err := r.Client.Patch(ctx, desired, apply.Locked(s.claim)); err != nil {
+func writeClaim(ctx context.Context, writer client.Client, s *scope, desired *bmov1alpha1.HostClaim) error {
+	if err := writer.Patch(ctx, desired, apply.Locked(s.claim)); err != nil {
 		return fmt.Errorf("write the annotations of the claim: %w", err)
 	}
 	s.claim = desired

@@ -30,7 +30,7 @@ import (
 // to be written afterwards, the host stays as it is until that could be done: a
 // running server is not given up for an image that policy refuses or a secret
 // that does not exist.
-func (r *Reconciler) emptied(ctx context.Context, s *scope) (*bmov1alpha1.BareMetalHost, progress.Outcome) {
+func (r *synchronizer) emptied(ctx context.Context, s *scope) (*bmov1alpha1.BareMetalHost, progress.Outcome) {
 	uncleaned := false
 	if binding.Asked(s.claim) {
 		grant, err := r.payloadGrant(ctx, s, binding.Redo)
@@ -48,7 +48,7 @@ func (r *Reconciler) emptied(ctx context.Context, s *scope) (*bmov1alpha1.BareMe
 
 // couldBeWritten checks policy and the secrets of a claim without bringing them
 // to the host, which may still read the former ones.
-func (r *Reconciler) couldBeWritten(ctx context.Context, s *scope, grant policy.Grant) progress.Outcome {
+func (r *synchronizer) couldBeWritten(ctx context.Context, s *scope, grant policy.Grant) progress.Outcome {
 	if out := s.mayHave(grant); !out.Done() {
 		return out
 	}

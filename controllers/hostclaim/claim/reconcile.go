@@ -76,9 +76,9 @@ type SecretWatch interface {
 	Release(namespace string, needed func() (bool, error)) error
 }
 
-// phase is one step of a pass. It may add facts to the scope; it never sets a
+// step is one step of a pass. It may add facts to the scope; it never sets a
 // condition.
-type phase func(ctx context.Context, s *scope) progress.Outcome
+type step func(ctx context.Context, s *scope) progress.Outcome
 
 // Reconcile brings one HostClaim a step closer to its spec. Its steps are in
 // phases; what they mean is decided in baremetal/hostclaim/binding.
@@ -111,44 +111,42 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 // pass is one pass over a claim that we may touch.
 func (r *Reconciler) pass(ctx context.Context, s *scope) progress.Outcome {
-	if err := r.observe(ctx, s); err != nil {
+	p := r.parts()
+	if err := p.observer.observe(ctx, s); err != nil {
 		return progress.Failed(err)
 	}
 	if s.otherController != "" {
 		r.Pool.Leave(keyOf(s.claim))
-		return progress.Failed(r.report(ctx, s, progress.Outcome{}))
+		return progress.Failed(p.reporter.report(ctx, s, progress.Outcome{}))
 	}
-	if foreign, err := r.heldByOthers(ctx, s); err != nil || foreign {
+	if foreign, err := p.releaser.heldByOthers(ctx, s); err != nil || foreign {
 		r.Pool.Leave(keyOf(s.claim))
 		return progress.Failed(err)
 	}
 	if err := r.ensureFinalizer(ctx, s); err != nil {
 		return progress.Failed(err)
 	}
-	out := r.run(ctx, s)
-	if !s.finished {
-		out = out.And(progress.Failed(r.report(ctx, s, out)))
-	}
-	return out
-}
-
-// phases lists the steps of a pass; the last ones wait for the first by looking
-// at the scope.
-func (r *Reconciler) phases(s *scope) []phase {
-	if deleting(s.claim) {
-		return []phase{r.settle, r.release, r.finish}
-	}
-	return []phase{r.settle, r.choose, r.guardMove, r.synchronize, r.reboot, r.refusals, r.publish, r.expire}
-}
-
-// run carries out the phases. Each looks at the scope for what it needs of those
-// before it, so a failed one does not keep an independent one from its work.
-func (r *Reconciler) run(ctx context.Context, s *scope) progress.Outcome {
 	var out progress.Outcome
-	for _, step := range r.phases(s) {
+	for _, step := range p.steps(s.claim) {
 		out = out.And(step(ctx, s))
 	}
+	if !s.finished {
+		out = out.And(progress.Failed(p.reporter.report(ctx, s, out)))
+	}
 	return out
+}
+
+// steps are those of a pass, all of which run: each looks at the scope for what it
+// needs of those before it, so that one that failed does not keep an independent
+// one from its work.
+func (p *parts) steps(claim *bmov1alpha1.HostClaim) []step {
+	if deleting(claim) {
+		return []step{p.binder.settle, p.releaser.release, p.releaser.finish}
+	}
+	return []step{
+		p.binder.settle, p.binder.choose, p.binder.guardMove, p.synchronizer.synchronize,
+		p.rebooter.reboot, p.rebooter.refusals, p.publisher.publish, p.releaser.expire,
+	}
 }
 
 // ensureFinalizer puts our finalizer on a live claim in a write of its own, so

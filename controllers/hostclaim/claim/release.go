@@ -42,12 +42,12 @@ import (
 //
 // The last write carries the version of the live read that showed the host at
 // rest, so nothing can have happened to the host since.
-func (r *Reconciler) release(ctx context.Context, s *scope) progress.Outcome {
+func (r *releaser) release(ctx context.Context, s *scope) progress.Outcome {
 	if s.step != binding.Release {
 		return progress.Outcome{}
 	}
 	if cleared := binding.Cleared(s.host); !equality.Semantic.DeepEqual(cleared, s.host) {
-		if err := r.Client.Patch(ctx, cleared, apply.Locked(s.host)); err != nil {
+		if err := r.client.Patch(ctx, cleared, apply.Locked(s.host)); err != nil {
 			return progress.Failed(fmt.Errorf("clear the host: %w", err))
 		}
 		ctrl.LoggerFrom(ctx).Info("Took back what the host was given, waiting for it to be wiped", "BareMetalHost", klog.KObj(cleared))
@@ -60,9 +60,9 @@ func (r *Reconciler) release(ctx context.Context, s *scope) progress.Outcome {
 }
 
 // free lets go of a host that seems to be at rest.
-func (r *Reconciler) free(ctx context.Context, s *scope) progress.Outcome {
+func (r *releaser) free(ctx context.Context, s *scope) progress.Outcome {
 	host := &bmov1alpha1.BareMetalHost{}
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.host), host); err != nil {
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(s.host), host); err != nil {
 		return progress.Failed(fmt.Errorf("read the host before it is freed: %w", err))
 	}
 	wait, releasable := binding.Releasable(host)
@@ -76,18 +76,18 @@ func (r *Reconciler) free(ctx context.Context, s *scope) progress.Outcome {
 		return out
 	}
 	// A claim whose finalizer was stripped may be gone as soon as its host is free.
-	if err := r.withdraw(ctx, s.claim); err != nil {
+	if err := r.publisher.withdraw(ctx, s.claim); err != nil {
 		return progress.Failed(fmt.Errorf("withdraw HardwareData: %w", err))
 	}
 	freed := binding.Freed(host)
-	if err := r.Client.Patch(ctx, freed, apply.Locked(host)); err != nil {
+	if err := r.client.Patch(ctx, freed, apply.Locked(host)); err != nil {
 		return progress.Failed(fmt.Errorf("free the host: %w", err))
 	}
 	ctrl.LoggerFrom(ctx).Info("Released the host", "BareMetalHost", klog.KObj(freed))
-	r.eventReleased(s.claim, freed)
-	r.Metrics.released(r.Clock.Since(s.claim.DeletionTimestamp.Time))
+	r.announcer.eventReleased(s.claim, freed)
+	r.metrics.released(r.clock.Since(s.claim.DeletionTimestamp.Time))
 	s.host = nil
-	return r.settle(ctx, s)
+	return r.binder.settle(ctx, s)
 }
 
 // heldByOthers says that a claim that goes is held by somebody else's finalizer
@@ -95,18 +95,18 @@ func (r *Reconciler) free(ctx context.Context, s *scope) progress.Outcome {
 // or our facts are there, the claim is looked at like any other: whoever stripped
 // our finalizer, and a manager that died between freeing the host and tidying up,
 // leave nothing behind.
-func (r *Reconciler) heldByOthers(ctx context.Context, s *scope) (bool, error) {
+func (r *releaser) heldByOthers(ctx context.Context, s *scope) (bool, error) {
 	if s.host != nil || !deleting(s.claim) || marked(s.claim) ||
 		controllerutil.ContainsFinalizer(s.claim, infrav1.HostClaimFinalizer) {
 		return false, nil
 	}
-	_, published, err := r.published(ctx, s.claim)
+	_, published, err := r.publisher.published(ctx, s.claim)
 	return !published, err
 }
 
 // finish lets the claim go once no host names it. What it left elsewhere goes
 // first.
-func (r *Reconciler) finish(ctx context.Context, s *scope) progress.Outcome {
+func (r *releaser) finish(ctx context.Context, s *scope) progress.Outcome {
 	if s.step != binding.Finish {
 		return progress.Outcome{}
 	}
@@ -115,7 +115,7 @@ func (r *Reconciler) finish(ctx context.Context, s *scope) progress.Outcome {
 			return out
 		}
 	}
-	if err := r.withdraw(ctx, s.claim); err != nil {
+	if err := r.publisher.withdraw(ctx, s.claim); err != nil {
 		return progress.Failed(fmt.Errorf("withdraw HardwareData: %w", err))
 	}
 	return progress.Failed(r.dropFinalizer(ctx, s))
@@ -124,9 +124,9 @@ func (r *Reconciler) finish(ctx context.Context, s *scope) progress.Outcome {
 // dropFinalizer removes our finalizer with the version of a live read, which
 // must show the claim as it was judged: an intent that was written meanwhile
 // would be lost with it.
-func (r *Reconciler) dropFinalizer(ctx context.Context, s *scope) error {
+func (r *releaser) dropFinalizer(ctx context.Context, s *scope) error {
 	live := &bmov1alpha1.HostClaim{}
-	if err := r.Live.Get(ctx, keyOf(s.claim), live); err != nil {
+	if err := r.live.Get(ctx, keyOf(s.claim), live); err != nil {
 		s.finished = apierrors.IsNotFound(err)
 		return client.IgnoreNotFound(err)
 	}
@@ -138,7 +138,7 @@ func (r *Reconciler) dropFinalizer(ctx context.Context, s *scope) error {
 	if !controllerutil.RemoveFinalizer(live, infrav1.HostClaimFinalizer) {
 		return nil
 	}
-	if err := r.Client.Patch(ctx, live, apply.Locked(before)); err != nil {
+	if err := r.client.Patch(ctx, live, apply.Locked(before)); err != nil {
 		s.finished = apierrors.IsNotFound(err)
 		return client.IgnoreNotFound(err)
 	}

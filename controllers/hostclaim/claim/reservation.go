@@ -33,29 +33,29 @@ const defaultReservation = time.Hour
 
 // expire ends a reservation in time: the claim is deleted as it is known, so that
 // one that was adopted meanwhile stays, and its host goes back like any other.
-func (r *Reconciler) expire(ctx context.Context, s *scope) progress.Outcome {
+func (r *releaser) expire(ctx context.Context, s *scope) progress.Outcome {
 	if !binding.Reserved(s.claim) {
 		return progress.Outcome{}
 	}
 	until, known := binding.ReservedUntil(s.claim)
 	if !known {
-		until = r.Clock.Now().Add(defaultReservation)
-		if err := r.writeClaim(ctx, s, binding.LimitReservation(s.claim, until)); err != nil {
+		until = r.clock.Now().Add(defaultReservation)
+		if err := writeClaim(ctx, r.client, s, binding.LimitReservation(s.claim, until)); err != nil {
 			return progress.Failed(err)
 		}
-		r.eventLimited(s.claim)
+		r.announcer.eventLimited(s.claim)
 	}
-	if r.Clock.Now().Before(until) {
+	if r.clock.Now().Before(until) {
 		message := "The host is kept for the next machine until the time in annotation " + infrav1.ReservedUntilAnnotation
 		s.note(message)
 		return progress.Until(until, infrav1.ReservedReason, message)
 	}
 	uid, version := s.claim.UID, s.claim.ResourceVersion
-	err := r.Client.Delete(ctx, s.claim, client.Preconditions{UID: &uid, ResourceVersion: &version})
+	err := r.client.Delete(ctx, s.claim, client.Preconditions{UID: &uid, ResourceVersion: &version})
 	if client.IgnoreNotFound(err) != nil {
 		return progress.Failed(fmt.Errorf("end the reservation: %w", err))
 	}
-	r.eventExpired(s.claim)
+	r.announcer.eventExpired(s.claim)
 	s.finished = true
 	return progress.Outcome{}
 }

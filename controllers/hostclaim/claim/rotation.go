@@ -80,13 +80,13 @@ func (a *rotations) forget(claim types.NamespacedName) {
 
 // rotated says that a secret differs from its copy, which stays as the server
 // got it.
-func (r *Reconciler) rotated(ctx context.Context, s *scope) bool {
+func (r *synchronizer) rotated(ctx context.Context, s *scope) bool {
 	answer, known, asked := r.rotations.answer(s.claim)
 	if known {
 		return answer
 	}
-	r.Secrets.Ensure(s.claim.Namespace)
-	r.Secrets.Ensure(s.host.Namespace)
+	r.secrets.Ensure(s.claim.Namespace)
+	r.secrets.Ensure(s.host.Namespace)
 	rotated := false
 	for _, kind := range binding.SecretKinds {
 		differs, err := r.differs(ctx, s, kind)
@@ -102,17 +102,17 @@ func (r *Reconciler) rotated(ctx context.Context, s *scope) bool {
 
 // differs compares one secret with its copy. One of them that is gone, or that
 // cannot be used any more, is no difference: the server does not need it.
-func (r *Reconciler) differs(ctx context.Context, s *scope, kind binding.SecretKind) (bool, error) {
+func (r *synchronizer) differs(ctx context.Context, s *scope, kind binding.SecretKind) (bool, error) {
 	name := binding.SecretName(s.claim, kind)
 	if name == "" {
 		return false, nil
 	}
 	source, copied := &corev1.Secret{}, &corev1.Secret{}
-	if err := r.Live.Get(ctx, client.ObjectKey{Namespace: s.claim.Namespace, Name: name}, source); err != nil {
+	if err := r.live.Get(ctx, client.ObjectKey{Namespace: s.claim.Namespace, Name: name}, source); err != nil {
 		return false, client.IgnoreNotFound(err)
 	}
 	key := client.ObjectKey{Namespace: s.host.Namespace, Name: binding.CopyName(s.claim.UID, kind)}
-	if err := r.Live.Get(ctx, key, copied); err != nil {
+	if err := r.live.Get(ctx, key, copied); err != nil {
 		return false, client.IgnoreNotFound(err)
 	}
 	content, err := binding.Extract(kind, source)

@@ -95,7 +95,7 @@ func (n secretNames) payload(claim *bmov1alpha1.HostClaim, namespace string) *bi
 
 // provide sees to it that the secret of one kind is next to the host, and
 // returns its name there; empty when the claim needs none.
-func (r *Reconciler) provide(ctx context.Context, s *scope, kind binding.SecretKind, grant policy.Grant) (string, error) {
+func (r *synchronizer) provide(ctx context.Context, s *scope, kind binding.SecretKind, grant policy.Grant) (string, error) {
 	source := binding.SecretName(s.claim, kind)
 	content := binding.EmptyNetworkData()
 	switch {
@@ -122,16 +122,16 @@ func (s *scope) hidesNetworkData(kind binding.SecretKind, grant policy.Grant) bo
 
 // readSource reads the part that is needed of a secret in the claim's
 // namespace. The watch starts before the read, so that no change is missed.
-func (r *Reconciler) readSource(ctx context.Context, claim *bmov1alpha1.HostClaim, kind binding.SecretKind) (binding.Content, error) {
+func (r *synchronizer) readSource(ctx context.Context, claim *bmov1alpha1.HostClaim, kind binding.SecretKind) (binding.Content, error) {
 	key := client.ObjectKey{Namespace: claim.Namespace, Name: binding.SecretName(claim, kind)}
 	if problems := validation.IsDNS1123Subdomain(key.Name); len(problems) > 0 {
 		return binding.Content{}, &secretError{kind, fmt.Sprintf("%s: no secret can be named %q; correct the reference",
 			binding.SecretField(kind), key.Name)}
 	}
-	r.Secrets.Ensure(claim.Namespace)
+	r.secrets.Ensure(claim.Namespace)
 	where := binding.SecretField(kind) + ": secret " + key.String()
 	secret := &corev1.Secret{}
-	err := r.Live.Get(ctx, key, secret)
+	err := r.live.Get(ctx, key, secret)
 	switch {
 	case apierrors.IsNotFound(err):
 		return binding.Content{}, &secretError{kind, where + " does not exist; create it, or correct the reference"}
@@ -151,16 +151,16 @@ func (r *Reconciler) readSource(ctx context.Context, claim *bmov1alpha1.HostClai
 // returns its name. A secret of that name that is not our copy is not touched.
 // The type of a secret cannot be changed, so that a copy of another type makes way
 // for a new one.
-func (r *Reconciler) ensureCopy(ctx context.Context, s *scope, kind binding.SecretKind, content binding.Content) (string, error) {
-	r.Secrets.Ensure(s.host.Namespace)
+func (r *synchronizer) ensureCopy(ctx context.Context, s *scope, kind binding.SecretKind, content binding.Content) (string, error) {
+	r.secrets.Ensure(s.host.Namespace)
 	desired := binding.Copy(s.claim, s.host, kind, content)
 	current := &corev1.Secret{}
-	err := r.Live.Get(ctx, client.ObjectKeyFromObject(desired), current)
+	err := r.live.Get(ctx, client.ObjectKeyFromObject(desired), current)
 	switch {
 	case apierrors.IsForbidden(err):
 		return "", forbidden(kind, "get", desired.Namespace, hostSecretsRole)
 	case apierrors.IsNotFound(err):
-		return desired.Name, r.writeCopy(ctx, kind, "create", desired, r.Client.Create(ctx, desired))
+		return desired.Name, r.writeCopy(ctx, kind, "create", desired, r.client.Create(ctx, desired))
 	case err != nil:
 		return "", fmt.Errorf("read the copied secret: %w", err)
 	case !binding.IsCopy(current, s.claim, kind):
@@ -170,7 +170,7 @@ func (r *Reconciler) ensureCopy(ctx context.Context, s *scope, kind binding.Secr
 		if err := r.writeCopy(ctx, kind, "delete", desired, r.deleteSecret(ctx, current)); err != nil {
 			return "", err
 		}
-		return desired.Name, r.writeCopy(ctx, kind, "create", desired, r.Client.Create(ctx, desired))
+		return desired.Name, r.writeCopy(ctx, kind, "create", desired, r.client.Create(ctx, desired))
 	}
 	updated := current.DeepCopy()
 	updated.Labels, updated.Annotations = desired.Labels, desired.Annotations
@@ -178,24 +178,24 @@ func (r *Reconciler) ensureCopy(ctx context.Context, s *scope, kind binding.Secr
 	if equality.Semantic.DeepEqual(updated, current) {
 		return desired.Name, nil
 	}
-	return desired.Name, r.writeCopy(ctx, kind, "patch", desired, r.Client.Patch(ctx, updated, apply.Locked(current)))
+	return desired.Name, r.writeCopy(ctx, kind, "patch", desired, r.client.Patch(ctx, updated, apply.Locked(current)))
 }
 
 // deleteSecret deletes exactly the secret that was read.
-func (r *Reconciler) deleteSecret(ctx context.Context, secret *corev1.Secret) error {
+func (r *synchronizer) deleteSecret(ctx context.Context, secret *corev1.Secret) error {
 	uid := secret.UID
-	return client.IgnoreNotFound(r.Client.Delete(ctx, secret, client.Preconditions{UID: &uid}))
+	return client.IgnoreNotFound(r.client.Delete(ctx, secret, client.Preconditions{UID: &uid}))
 }
 
 // writeCopy tells missing rights, which a person must mend, from other errors.
-func (r *Reconciler) writeCopy(ctx context.Context, kind binding.SecretKind, verb string, secret *corev1.Secret, err error) error {
+func (r *synchronizer) writeCopy(ctx context.Context, kind binding.SecretKind, verb string, secret *corev1.Secret, err error) error {
 	switch {
 	case apierrors.IsForbidden(err):
 		return forbidden(kind, verb, secret.Namespace, hostSecretsRole)
 	case err != nil:
 		return fmt.Errorf("%s the copied secret: %w", verb, err)
 	}
-	r.Metrics.secretDone(kind)
+	r.metrics.secretDone(kind)
 	if verb != "delete" {
 		ctrl.LoggerFrom(ctx).Info("Copied a secret next to the host", "Secret", klog.KObj(secret), "kind", string(kind))
 	}
@@ -214,7 +214,7 @@ func missingRight(verb, namespace, role string) string {
 
 // noteFrozen tells the owner of a claim what no longer reaches its server: new
 // secrets after the policy was revoked, and secrets that were changed too late.
-func (r *Reconciler) noteFrozen(ctx context.Context, s *scope) {
+func (r *synchronizer) noteFrozen(ctx context.Context, s *scope) {
 	switch {
 	case !s.grant().Admitted:
 		s.note("No HostDeployPolicy admits this namespace to the host any more; the server keeps running")
@@ -226,11 +226,11 @@ func (r *Reconciler) noteFrozen(ctx context.Context, s *scope) {
 // deleteCopies removes every secret that was copied for the claim to a namespace
 // of hosts. With a host, which must still name the claim, all other copies that
 // it owns go as well.
-func (r *Reconciler) deleteCopies(ctx context.Context, s *scope, namespace string, host *bmov1alpha1.BareMetalHost) progress.Outcome {
-	sweeper, own := copies.Sweeper{Live: r.Live, Writer: r.Client}, namespace == s.claim.Namespace
+func (r *releaser) deleteCopies(ctx context.Context, s *scope, namespace string, host *bmov1alpha1.BareMetalHost) progress.Outcome {
+	sweeper, own := copies.Sweeper{Live: r.live, Writer: r.client}, namespace == s.claim.Namespace
 	var err error
 	if !own {
-		r.Secrets.Ensure(namespace) // what comes after the list is seen by the watch
+		r.secrets.Ensure(namespace) // what comes after the list is seen by the watch
 		err = sweeper.OfClaim(ctx, s.claim.UID, namespace)
 	}
 	if err == nil && host != nil {

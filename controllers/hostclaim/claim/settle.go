@@ -34,7 +34,7 @@ import (
 
 // settle finds out where the claim stands with its host, and kills an intent
 // that did not come to a bind. It ends with s.step.
-func (r *Reconciler) settle(ctx context.Context, s *scope) progress.Outcome {
+func (r *binder) settle(ctx context.Context, s *scope) progress.Outcome {
 	b := binding.Binding{
 		Deleting: deleting(s.claim), Reserved: binding.Reserved(s.claim),
 		Own: s.host != nil, Record: record(s.claim), Moved: len(s.moved) > 0,
@@ -54,7 +54,7 @@ func (s *scope) recorded(host bmov1alpha1.BareMetalHost) bool {
 }
 
 // walk goes from step to step until the binding is settled.
-func (r *Reconciler) walk(ctx context.Context, s *scope, b binding.Binding) progress.Outcome {
+func (r *binder) walk(ctx context.Context, s *scope, b binding.Binding) progress.Outcome {
 	var recorded *bmov1alpha1.BareMetalHost
 	for range binding.MaxSteps {
 		var err error
@@ -75,7 +75,7 @@ func (r *Reconciler) walk(ctx context.Context, s *scope, b binding.Binding) prog
 		default:
 			s.step, s.binding = step, b
 			if step != binding.Choose && step != binding.Take {
-				r.Pool.Leave(keyOf(s.claim))
+				r.pool.Leave(keyOf(s.claim))
 			}
 			return progress.Outcome{}
 		}
@@ -89,11 +89,11 @@ func (r *Reconciler) walk(ctx context.Context, s *scope, b binding.Binding) prog
 // fence makes every writer lose that acts on the claim's intent: it writes to
 // the host, and nothing of ours stays on it. Taking off the mark of that writer,
 // or the fence that an earlier pass left, is a write; else there are two.
-func (r *Reconciler) fence(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) error {
+func (r *binder) fence(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) error {
 	if !binding.HasFence(host, s.claim) && !binding.Marked(host, s.claim) {
 		before := host
 		host = binding.FencedHost(host, s.claim)
-		if err := r.Client.Patch(ctx, host, apply.Locked(before)); err != nil {
+		if err := r.client.Patch(ctx, host, apply.Locked(before)); err != nil {
 			return fmt.Errorf("fence the intended host: %w", err)
 		}
 	}
@@ -101,7 +101,7 @@ func (r *Reconciler) fence(ctx context.Context, s *scope, host *bmov1alpha1.Bare
 }
 
 // unmarkAll takes the claim's mark off all hosts that do not name it.
-func (r *Reconciler) unmarkAll(ctx context.Context, s *scope) error {
+func (r *binder) unmarkAll(ctx context.Context, s *scope) error {
 	for i := range s.marked {
 		if err := r.unmark(ctx, s, &s.marked[i]); client.IgnoreNotFound(err) != nil {
 			return err
@@ -112,8 +112,8 @@ func (r *Reconciler) unmarkAll(ctx context.Context, s *scope) error {
 }
 
 // unmark takes off a host what an intent of the claim left on it.
-func (r *Reconciler) unmark(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) error {
-	if err := r.Client.Patch(ctx, binding.UnmarkedHost(host, s.claim), apply.Locked(host)); err != nil {
+func (r *binder) unmark(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) error {
+	if err := r.client.Patch(ctx, binding.UnmarkedHost(host, s.claim), apply.Locked(host)); err != nil {
 		return fmt.Errorf("take the mark off a host: %w", err)
 	}
 	return nil
@@ -121,7 +121,7 @@ func (r *Reconciler) unmark(ctx context.Context, s *scope, host *bmov1alpha1.Bar
 
 // recordIntent writes the host that is about to be bound into the status, with
 // the claim's resourceVersion: whoever decided on an older claim loses.
-func (r *Reconciler) recordIntent(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) error {
+func (r *binder) recordIntent(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) error {
 	before := s.claim.DeepCopy()
 	s.claim.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: host.Namespace, Name: host.Name}
 	meta.SetStatusCondition(&s.claim.Status.Conditions, metav1.Condition{
@@ -130,19 +130,19 @@ func (r *Reconciler) recordIntent(ctx context.Context, s *scope, host *bmov1alph
 		Reason:             infrav1.BindingReason,
 		Message:            "A host was chosen and is being bound",
 		ObservedGeneration: s.claim.Generation,
-		LastTransitionTime: metav1.NewTime(r.Clock.Now()),
+		LastTransitionTime: metav1.NewTime(r.clock.Now()),
 	})
-	if err := r.Client.Status().Patch(ctx, s.claim, apply.Locked(before)); err != nil {
+	if err := r.client.Status().Patch(ctx, s.claim, apply.Locked(before)); err != nil {
 		return fmt.Errorf("record the intent: %w", err)
 	}
 	return nil
 }
 
 // dropIntent takes a dead intent out of the status.
-func (r *Reconciler) dropIntent(ctx context.Context, s *scope) error {
+func (r *binder) dropIntent(ctx context.Context, s *scope) error {
 	before := s.claim.DeepCopy()
 	s.claim.Status.BareMetalHost = nil
-	if err := r.Client.Status().Patch(ctx, s.claim, apply.Locked(before)); err != nil {
+	if err := r.client.Status().Patch(ctx, s.claim, apply.Locked(before)); err != nil {
 		return fmt.Errorf("drop the intent: %w", err)
 	}
 	return nil

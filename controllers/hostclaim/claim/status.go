@@ -39,19 +39,19 @@ import (
 
 // report writes the status that follows from the facts of the pass, unless it
 // stands there already.
-func (r *Reconciler) report(ctx context.Context, s *scope, out progress.Outcome) error {
-	status := statusOf(s, out, r.Clock.Now())
-	r.Metrics.waits(s, status)
+func (r *reporter) report(ctx context.Context, s *scope, out progress.Outcome) error {
+	status := statusOf(s, out, r.clock.Now())
+	r.metrics.waits(s, status)
 	if equality.Semantic.DeepEqual(status, s.claim.Status) {
 		return nil
 	}
 	before := s.claim.DeepCopy()
-	status.LastUpdated = &metav1.Time{Time: r.Clock.Now()}
+	status.LastUpdated = &metav1.Time{Time: r.clock.Now()}
 	s.claim.Status = status
-	if err := r.Client.Status().Patch(ctx, s.claim, powerPatch{apply.Locked(before)}); err != nil {
+	if err := r.client.Status().Patch(ctx, s.claim, powerPatch{apply.Locked(before)}); err != nil {
 		return fmt.Errorf("write the status: %w", err)
 	}
-	r.announce(ctx, before.Status, s)
+	r.announcer.announce(ctx, before.Status, s)
 	return nil
 }
 

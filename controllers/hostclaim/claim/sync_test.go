@@ -77,8 +77,7 @@ func TestHostIsToldOnlyWhatTheClaimSaysNow(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := &Reconciler{Live: tt.live}
-			if err := r.confirm(t.Context(), &scope{claim: newClaim(withImage)}); !errors.Is(err, tt.want) {
+			if err := confirm(t.Context(), tt.live, newClaim(withImage)); !errors.Is(err, tt.want) {
 				t.Errorf("confirm() = %v, want %v", err, tt.want)
 			}
 		})
@@ -150,7 +149,7 @@ func TestHostIsParkedOnlyIfTheClaimIsStillReserved(t *testing.T) {
 		claim: reserved, host: host, step: binding.Keep,
 		decision: policy.Evaluate(nil, policy.Namespace{Name: reserved.Namespace}, policy.OwnWithoutPolicy),
 	}
-	r := &Reconciler{Live: onlyClaim{claim: newClaim(withImage)}, Client: readOnly{}}
+	r := &synchronizer{live: onlyClaim{claim: newClaim(withImage)}, client: readOnly{}}
 	if out := r.synchronize(t.Context(), s); !errors.Is(out.Err(), progress.ErrStale) || s.host != host {
 		t.Errorf("synchronize() = %v, want it to be refused since the claim was adopted", out.Err())
 	}
@@ -197,7 +196,7 @@ func TestTokenThatIsTooLongIsNamedBesideAnImageThatIsIgnored(t *testing.T) {
 		c.Annotations = map[string]string{infrav1.RebuildAnnotation: strings.Repeat("x", 64)}
 	})
 	s := &scope{claim: claim, host: newHost("infra", running), step: binding.Keep}
-	if _, out := (&Reconciler{}).desired(t.Context(), s); out.Err() != nil || s.syncWait.Reason != infrav1.InvalidRebuildAnnotationReason {
+	if _, out := (&synchronizer{}).desired(t.Context(), s); out.Err() != nil || s.syncWait.Reason != infrav1.InvalidRebuildAnnotationReason {
 		t.Errorf("Synchronized has reason %s (%v)", s.syncWait.Reason, out.Err())
 	}
 }
@@ -239,7 +238,7 @@ func TestWhatIsRefusedComesAfterWhatKeepsTheRest(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := &scope{claim: claim, host: newHost("infra"), step: binding.Keep, syncWait: tt.before}
-			out := (&Reconciler{}).refusals(t.Context(), s)
+			out := (&rebooter{}).refusals(t.Context(), s)
 			status := statusOf(s, out, now)
 			if c := meta.FindStatusCondition(status.Conditions, bmov1alpha1.SynchronizedCondition); c.Reason != tt.want {
 				t.Errorf("Synchronized has reason %s, want %s", c.Reason, tt.want)
@@ -256,7 +255,7 @@ func TestReservationWakesTheClaimAtItsEnd(t *testing.T) {
 	claim := binding.LimitReservation(newClaim(func(c *bmov1alpha1.HostClaim) {
 		c.Labels = map[string]string{infrav1.NodeReuseLabel: "workers"}
 	}), until)
-	r := &Reconciler{Clock: fixedClock{}}
+	r := &releaser{clock: fixedClock{}}
 	result, err := r.expire(t.Context(), &scope{claim: claim}).Result(now)
 	if err != nil || result.RequeueAfter != 7*time.Minute {
 		t.Errorf("woken after %s (%v), want 7m", result.RequeueAfter, err)

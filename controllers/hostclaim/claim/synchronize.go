@@ -36,7 +36,7 @@ import (
 
 // synchronize puts on the bound host what the claim asks for: all of it in one
 // locked patch, once the data is ready.
-func (r *Reconciler) synchronize(ctx context.Context, s *scope) progress.Outcome {
+func (r *synchronizer) synchronize(ctx context.Context, s *scope) progress.Outcome {
 	if s.step != binding.Keep {
 		return progress.Outcome{}
 	}
@@ -46,11 +46,11 @@ func (r *Reconciler) synchronize(ctx context.Context, s *scope) progress.Outcome
 	}
 	told, tells := binding.Told(s.host), binding.Told(desired)
 	if told != tells || binding.IsParked(s.host) != binding.IsParked(desired) {
-		if err := r.confirm(ctx, s); err != nil {
+		if err := confirm(ctx, r.live, s.claim); err != nil {
 			return out.And(s.unsynchronized(err))
 		}
 	}
-	if err := r.Client.Patch(ctx, desired, apply.Locked(s.host)); err != nil {
+	if err := r.client.Patch(ctx, desired, apply.Locked(s.host)); err != nil {
 		return out.And(s.unsynchronized(fmt.Errorf("write the host: %w", err)))
 	}
 	logWritten(ctx, s.host, desired)
@@ -59,7 +59,7 @@ func (r *Reconciler) synchronize(ctx context.Context, s *scope) progress.Outcome
 	case tells && !told:
 		r.rotations.forget(keyOf(s.claim)) // what was copied before is not what it got
 	case told && !tells:
-		r.eventEmptied(s.claim, s.host)
+		r.announcer.eventEmptied(s.claim, s.host)
 	}
 	return out
 }
@@ -80,7 +80,7 @@ func logWritten(ctx context.Context, before, after *bmov1alpha1.BareMetalHost) {
 }
 
 // desired returns the host as the claim wants it now, and what that waits for.
-func (r *Reconciler) desired(ctx context.Context, s *scope) (*bmov1alpha1.BareMetalHost, progress.Outcome) {
+func (r *synchronizer) desired(ctx context.Context, s *scope) (*bmov1alpha1.BareMetalHost, progress.Outcome) {
 	stage := binding.Compare(s.claim, s.host, skipsCleaning(s.claim, s.grant()))
 	switch stage {
 	case binding.Redo:
@@ -97,7 +97,7 @@ func (r *Reconciler) desired(ctx context.Context, s *scope) (*bmov1alpha1.BareMe
 
 // payload returns what is to be written to the host's disks; nil leaves the host
 // as it is, because data is missing, refused, or too late.
-func (r *Reconciler) payload(ctx context.Context, s *scope, stage binding.Progress) (*binding.Payload, progress.Outcome) {
+func (r *synchronizer) payload(ctx context.Context, s *scope, stage binding.Progress) (*binding.Payload, progress.Outcome) {
 	switch stage {
 	case binding.NothingAsked:
 		return &binding.Payload{}, progress.Outcome{}
@@ -126,12 +126,12 @@ func (r *Reconciler) payload(ctx context.Context, s *scope, stage binding.Progre
 // confirm asks the API server whether the claim still says what this pass acts
 // on. It is asked after the host was read, so that a write which is locked to
 // that version of the host follows a wish of the claim that is no older.
-func (r *Reconciler) confirm(ctx context.Context, s *scope) error {
-	live := &bmov1alpha1.HostClaim{}
-	if err := r.Live.Get(ctx, keyOf(s.claim), live); client.IgnoreNotFound(err) != nil {
+func confirm(ctx context.Context, live client.Reader, claim *bmov1alpha1.HostClaim) error {
+	current := &bmov1alpha1.HostClaim{}
+	if err := live.Get(ctx, keyOf(claim), current); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("read the claim before the host is written: %w", err)
 	}
-	if !binding.SameWish(live, s.claim) {
+	if !binding.SameWish(current, claim) {
 		return fmt.Errorf("the claim says something else by now: %w", progress.ErrStale)
 	}
 	return nil
@@ -139,9 +139,9 @@ func (r *Reconciler) confirm(ctx context.Context, s *scope) error {
 
 // payloadGrant is what policy permits: read live when the host is about to be
 // told what to write, or to be emptied for that, else from the cache.
-func (r *Reconciler) payloadGrant(ctx context.Context, s *scope, stage binding.Progress) (policy.Grant, error) {
+func (r *synchronizer) payloadGrant(ctx context.Context, s *scope, stage binding.Progress) (policy.Grant, error) {
 	if s.crossing() && (stage == binding.Wanted || stage == binding.Redo) {
-		return r.grantNow(ctx, s.claim.Namespace, s.host.Namespace)
+		return r.policies.grantNow(ctx, s.claim.Namespace, s.host.Namespace)
 	}
 	return s.grant(), nil
 }
@@ -166,12 +166,12 @@ func (s *scope) mayHave(grant policy.Grant) progress.Outcome {
 
 // provided brings the secrets of the claim to the host, and returns what the host
 // is then told.
-func (r *Reconciler) provided(ctx context.Context, s *scope, grant policy.Grant) (*binding.Payload, progress.Outcome) {
+func (r *synchronizer) provided(ctx context.Context, s *scope, grant policy.Grant) (*binding.Payload, progress.Outcome) {
 	refs := secretNames{}
 	for _, kind := range binding.SecretKinds {
 		name, err := r.provide(ctx, s, kind, grant)
 		if err != nil {
-			r.Metrics.secretUndone(kind, err)
+			r.metrics.secretUndone(kind, err)
 			return nil, s.secretProblem(err)
 		}
 		refs[kind] = name

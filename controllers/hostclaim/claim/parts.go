@@ -1,0 +1,134 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package claim
+
+import (
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
+)
+
+// policyReader evaluates HostDeployPolicies, from the cache or live.
+type policyReader struct {
+	client client.Client
+	live   client.Reader
+	own    policy.Own
+}
+
+// observer reads from the caches what a pass is decided on.
+type observer struct {
+	client   client.Client
+	policies policyReader
+}
+
+// binder finds out where a claim stands with its host and binds one to it.
+type binder struct {
+	client   client.Client
+	live     client.Reader
+	pool     *pool.Pool
+	policies policyReader
+	metrics  *Metrics
+	clock    clock.PassiveClock
+}
+
+// synchronizer writes to the bound host what the claim asks for, secrets included.
+type synchronizer struct {
+	client    client.Client
+	live      client.Reader
+	secrets   SecretWatch
+	policies  policyReader
+	rotations *rotations
+	metrics   *Metrics
+	announcer announcer
+}
+
+// rebooter passes reboots on to the bound host, and refuses what it cannot pass on.
+type rebooter struct {
+	client    client.Client
+	live      client.Reader
+	announcer announcer
+}
+
+// publisher shows the tenant the hardware of the bound host.
+type publisher struct {
+	client client.Client
+	live   client.Reader
+}
+
+// releaser gives the host of a claim back and lets the claim go.
+type releaser struct {
+	client    client.Client
+	live      client.Reader
+	secrets   SecretWatch
+	binder    *binder
+	publisher *publisher
+	metrics   *Metrics
+	clock     clock.PassiveClock
+	announcer announcer
+}
+
+// announcer emits the events of a claim and its host.
+type announcer struct {
+	events  events.EventRecorder
+	metrics *Metrics
+}
+
+// reporter writes the status of a claim.
+type reporter struct {
+	client    client.Client
+	metrics   *Metrics
+	clock     clock.PassiveClock
+	announcer announcer
+}
+
+// parts are the steps of a pass, each with the clients that it needs.
+type parts struct {
+	observer     observer
+	binder       binder
+	synchronizer synchronizer
+	rebooter     rebooter
+	publisher    publisher
+	releaser     releaser
+	reporter     reporter
+}
+
+// parts returns the parts of the reconciler.
+func (r *Reconciler) parts() *parts {
+	policies := policyReader{client: r.Client, live: r.Live, own: r.OwnNamespace}
+	announcer := announcer{events: r.Events, metrics: r.Metrics}
+	p := &parts{
+		observer: observer{client: r.Client, policies: policies},
+		binder: binder{
+			client: r.Client, live: r.Live, pool: r.Pool, policies: policies, metrics: r.Metrics, clock: r.Clock,
+		},
+		synchronizer: synchronizer{
+			client: r.Client, live: r.Live, secrets: r.Secrets, policies: policies,
+			rotations: &r.rotations, metrics: r.Metrics, announcer: announcer,
+		},
+		rebooter:  rebooter{client: r.Client, live: r.Live, announcer: announcer},
+		publisher: publisher{client: r.Client, live: r.Live},
+		reporter:  reporter{client: r.Client, metrics: r.Metrics, clock: r.Clock, announcer: announcer},
+	}
+	p.releaser = releaser{
+		client: r.Client, live: r.Live, secrets: r.Secrets, binder: &p.binder, publisher: &p.publisher,
+		metrics: r.Metrics, clock: r.Clock, announcer: announcer,
+	}
+	return p
+}
