@@ -158,6 +158,9 @@ func (w *World) stall(p *pass) {
 		w.count("fault: " + string(TwoLeaders))
 	}
 	for range w.choices.Intn(3) {
+		if w.table.faults == 0 {
+			break // this schedule was drawn without any other fault
+		}
 		at := w.table.sum - w.table.faults + w.choices.Intn(w.table.faults)
 		w.row(at)
 	}
