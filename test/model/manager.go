@@ -130,7 +130,7 @@ func (m *manager) claimController() *controller {
 		Live:         store.NewClient(w.backend, nil, gate),
 		Pool:         pool.New(),
 		Secrets:      secretWatch{m},
-		Events:       recorder{w},
+		Recorder:     recorder{w},
 		Clock:        w.clock,
 		OwnNamespace: policy.Own(false),
 	}

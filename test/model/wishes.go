@@ -42,7 +42,7 @@ func annotate(claim *bmov1alpha1.HostClaim, key, value string) {
 func (w *World) working() (*store.Version, bool) {
 	v, found := w.claim(func(claim *bmov1alpha1.HostClaim) bool {
 		host, bound := w.hostNaming(claim.UID)
-		return live(claim) && bound && binding.Told(hostOf(host))
+		return live(claim) && bound && binding.HasPayload(hostOf(host))
 	})
 	if found && !chance(w.choices, 4) {
 		return v, true
@@ -135,7 +135,7 @@ func (w *World) observeWork(e store.Event) {
 		return
 	}
 	before, after := hostOf(e.Before), hostOf(e.After)
-	if !binding.Told(before) || binding.Told(after) {
+	if !binding.HasPayload(before) || binding.HasPayload(after) {
 		return
 	}
 	w.count("rebuilds")
@@ -168,7 +168,7 @@ func (w *World) checkWishes(v, hostVersion *store.Version) {
 			w.fail(Once, "claim %s: reboot %s was accepted and lost", v.Key, id)
 		}
 	}
-	if !binding.Told(host) || host.Status.Provisioning.State != bmov1alpha1.StateProvisioned {
+	if !binding.HasPayload(host) || host.Status.Provisioning.State != bmov1alpha1.StateProvisioned {
 		return
 	}
 	keys := []string{bmov1alpha1.RebootAnnotationPrefix, infrav1.RebootRequestAnnotation}

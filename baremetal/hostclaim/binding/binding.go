@@ -20,7 +20,7 @@ package binding
 type Record int
 
 // The records of a claim. Only Bound and Lost claim anything about the host;
-// Intended says what somebody was about to do.
+// Intended says what a pass was about to do.
 const (
 	// Unrecorded is a status without a host.
 	Unrecorded Record = iota
@@ -44,9 +44,9 @@ const (
 	Gone
 	// Taken means that the host names another consumer.
 	Taken
-	// Idle means that the host names nobody.
+	// Idle means that the host names no consumer.
 	Idle
-	// Fenced means that the host names nobody and was written after the intent.
+	// Fenced means that the host names no consumer and was written after the intent.
 	Fenced
 )
 
@@ -65,7 +65,7 @@ type Binding struct {
 	// NobodyNamesUs says that no host names the claim, for sure: a live list found
 	// none, or there cannot be any yet.
 	NobodyNamesUs bool
-	// Marked says that the claim's mark is on hosts that do not name it: somebody
+	// Marked says that the claim's mark is on hosts that do not name it: a pass
 	// was about to bind them.
 	Marked bool
 	// Moved says that there are hosts that seem to have been moved with the claim.
@@ -96,8 +96,8 @@ const (
 	DropIntent Step = "DropIntent"
 	// ReportLost means that the host is gone and that nothing replaces it.
 	ReportLost Step = "ReportLost"
-	// Rest means that the claim is reserved and has no host: there is nothing to keep,
-	// and nobody to look for a host for.
+	// Rest means that the claim is reserved and has no host: nothing is kept,
+	// and no machine needs a host.
 	Rest Step = "Rest"
 	// Choose asks for a host that the claim could have.
 	Choose Step = "Choose"
@@ -169,7 +169,7 @@ func missing(b Binding) Step {
 }
 
 // dropIntent leads out of an intent that did not come to a consumerRef. A host
-// that is gone or names somebody else needs no fence: its version has changed
+// that is gone or names another consumer needs no fence: its version has changed
 // since the intent was made, so a writer that still acts on the intent loses.
 func dropIntent(b Binding) Step {
 	switch b.Recorded {

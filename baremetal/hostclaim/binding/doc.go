@@ -14,9 +14,9 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package binding answers the questions of a claim and its host: what is the next
-// step of binding, what is written on a bound host, which secrets and facts
-// travel between the two, and when may the host go back to the pool?
+// Package binding decides about a claim and its host: the next step of binding,
+// what is written on a bound host, which secrets and hardware facts are copied
+// between the two, and when the host may go back to the pool.
 //
 // Its inputs are a HostClaim, a BareMetalHost and what was seen of the two; its
 // answers are steps and whole desired objects. It performs no IO, reads no
@@ -31,8 +31,9 @@ limitations under the License.
 //
 // The intent stands in the claim, the mark on the host. Only the pass that wrote
 // both writes the consumerRef, with the version that its mark gave the host and
-// after it has seen that the claim is still as the intent left it. Whoever finds
-// an intent or a mark therefore kills it by any successful write to the host.
+// after it has seen that the claim is still as the intent left it. A pass
+// that finds an intent or a mark of another pass therefore ends it by any
+// successful write to the host.
 //
 // What a bound host is told goes round in a circle, by locked writes:
 //
@@ -40,8 +41,8 @@ limitations under the License.
 //
 // Taking back destroys, telling boots, and what is parked is taken back in the end.
 // So all of these are written only after the claim was read live, which itself was
-// after the host was read: nobody who sleeps, or whose cache is late, then acts on
-// what the claim said long ago. The same order makes a one-shot reboot fire once:
+// after the host was read: no pass that was suspended, or whose cache is late,
+// then acts on what the claim said long ago. The same order makes a one-shot reboot fire once:
 // while the host was read, the request was not closed yet, so the last ID noted on
 // that version of the host is the request's own if it was passed before, and the
 // lock fails if it was passed since.
@@ -52,6 +53,6 @@ limitations under the License.
 // only for the same claim, and the mark "uncleaned" is put on by the write that
 // switches cleaning off and takes the image back. Until the host reports to run the
 // next image, the mark is there, and Releasable says no. From then on cleaning is
-// on, and deprovisioning that image wipes all. Whoever dies between these writes
-// leaves the mark, not the gap.
+// on, and deprovisioning that image wipes all. A manager that dies between these writes
+// leaves the mark behind.
 package binding

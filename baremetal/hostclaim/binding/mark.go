@@ -25,8 +25,8 @@ import (
 )
 
 // MarkedHost returns the host with the mark of a claim that is about to be bound
-// to it: the second record of the intent, in a place where the writer meets
-// whoever decides otherwise. It books nothing: another claim that takes the host
+// to it: the second record of the intent, in the place that every other writer
+// of the host must write, too. It books nothing: another claim that takes the host
 // overwrites the mark, and with that defeats the first.
 func MarkedHost(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) *bmov1alpha1.BareMetalHost {
 	out := host.DeepCopy()

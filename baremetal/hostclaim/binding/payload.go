@@ -51,13 +51,13 @@ func Desired(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, payl
 	if payload != nil {
 		payload.putOn(out)
 	}
-	if Told(out) {
-		noteToken(claim, out, !Told(host))
+	if HasPayload(out) {
+		noteToken(claim, out, !HasPayload(host))
 	}
-	if Told(out) || !uncleaned(out) {
+	if HasPayload(out) || !uncleaned(out) {
 		enforceCleaning(out)
 	}
-	if runsWhatItWasTold(out) {
+	if runsItsPayload(out) {
 		delete(out.Annotations, infrav1.UncleanedAnnotation)
 	}
 	return out
@@ -105,14 +105,14 @@ func enforceCleaning(host *bmov1alpha1.BareMetalHost) {
 // else: a host may still report what was on it before, and a parked one has what
 // was written for another machine.
 func Provisioned(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) bool {
-	return Asked(claim) && same(claim, host) && !IsParked(host) && runsWhatItWasTold(host)
+	return Asked(claim) && same(claim, host) && !IsParked(host) && runsItsPayload(host)
 }
 
-// runsWhatItWasTold says that a host reports to be provisioned with the payload
+// runsItsPayload says that a host reports to be provisioned with the payload
 // in its spec.
-func runsWhatItWasTold(host *bmov1alpha1.BareMetalHost) bool {
+func runsItsPayload(host *bmov1alpha1.BareMetalHost) bool {
 	status := host.Status.Provisioning
-	if !Told(host) || status.State != bmov1alpha1.StateProvisioned {
+	if !HasPayload(host) || status.State != bmov1alpha1.StateProvisioned {
 		return false
 	}
 	if host.Spec.Image != nil && host.Spec.Image.URL != status.Image.URL {

@@ -52,8 +52,8 @@ const (
 	Parked Progress = "Parked"
 )
 
-// facts are what the progress of a payload depends on.
-type facts struct {
+// observed is what the progress of a payload depends on.
+type observed struct {
 	// asked, told and same say whether the claim names a payload, whether the host
 	// does, and whether the two are equal.
 	asked, told, same bool
@@ -74,9 +74,9 @@ type facts struct {
 // that policy permits it; a host that must not be switched off cannot have that,
 // since what is on it would run on.
 func Compare(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, skips bool) Progress {
-	return facts{
+	return observed{
 		asked:    Asked(claim),
-		told:     Told(host),
+		told:     HasPayload(host),
 		same:     same(claim, host),
 		begun:    begun(host),
 		left:     left(host),
@@ -88,15 +88,15 @@ func Compare(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, skip
 }
 
 // progress is the rule itself: in each of its parts the first case that holds.
-func (f facts) progress() Progress {
+func (o observed) progress() Progress {
 	switch {
-	case f.told && (f.reserved || f.parked):
-		return f.kept()
-	case f.told:
-		return f.inUse()
-	case f.left:
+	case o.told && (o.reserved || o.parked):
+		return o.kept()
+	case o.told:
+		return o.inUse()
+	case o.left:
 		return Emptying
-	case f.asked:
+	case o.asked:
 		return Wanted
 	default:
 		return NothingAsked
@@ -105,21 +105,21 @@ func (f facts) progress() Progress {
 
 // kept is for a host with the payload of a machine that is gone. It runs no more,
 // whatever happens: it is switched off, or taken back.
-func (f facts) kept() Progress {
-	if (f.reserved && !f.skips) || f.asked {
+func (o observed) kept() Progress {
+	if (o.reserved && !o.skips) || o.asked {
 		return Redo
 	}
 	return Parked
 }
 
 // inUse is for a host with the payload of its claim.
-func (f facts) inUse() Progress {
+func (o observed) inUse() Progress {
 	switch {
-	case f.renewed:
+	case o.renewed:
 		return Redo
-	case !f.same:
+	case !o.same:
 		return Diverged
-	case f.begun:
+	case o.begun:
 		return Frozen
 	default:
 		return Applied
@@ -131,8 +131,8 @@ func Asked(claim *bmov1alpha1.HostClaim) bool {
 	return claim.Spec.Image != nil || claim.Spec.CustomDeploy != nil
 }
 
-// Told says that a host is told what to write, by whomever.
-func Told(host *bmov1alpha1.BareMetalHost) bool {
+// HasPayload says that a host is told what to write, by any client.
+func HasPayload(host *bmov1alpha1.BareMetalHost) bool {
 	return host.Spec.Image != nil || host.Spec.CustomDeploy != nil
 }
 

@@ -202,8 +202,8 @@ func ClosedReboot(claim *bmov1alpha1.HostClaim) *bmov1alpha1.HostClaim {
 // WithHeld returns the host with the held reboots of its claim, and whether all of
 // them are there. Those of others stay. Nothing is added to a host on which it
 // would not be honored: baremetal-operator 0.13 takes reboot annotations away
-// whenever it provisions or deprovisions, and a tug of war would keep it from
-// coming to an end.
+// whenever it provisions or deprovisions, and writing them again and again would keep it
+// from coming to an end.
 func WithHeld(held map[string]Reboot, host *bmov1alpha1.BareMetalHost) (out *bmov1alpha1.BareMetalHost, complete bool) {
 	out, complete = host.DeepCopy(), true
 	for key := range host.Annotations {
@@ -235,11 +235,11 @@ func honorsReboot(host *bmov1alpha1.BareMetalHost, force bool) bool {
 	}
 	switch host.Status.Provisioning.State {
 	case bmov1alpha1.StateProvisioned:
-		return Told(host)
+		return HasPayload(host)
 	case bmov1alpha1.StateExternallyProvisioned:
 		return true
 	case bmov1alpha1.StateAvailable, bmov1alpha1.StateReady:
-		return force && !Told(host)
+		return force && !HasPayload(host)
 	default:
 		return false
 	}

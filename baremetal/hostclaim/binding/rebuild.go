@@ -47,7 +47,7 @@ func token(claim *bmov1alpha1.HostClaim) string {
 }
 
 // renewed says that a claim asks for a rebuild that its host has not seen. A host
-// without a note was told by somebody else, or has lost it: then nothing is
+// without a note was written by another client, or has lost it: then nothing is
 // destroyed on a guess, and the token counts as seen.
 func renewed(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) bool {
 	seen, noted := host.Annotations[infrav1.RebuildAnnotation]
@@ -75,7 +75,7 @@ func Emptied(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, uncl
 	delete(out.Annotations, infrav1.ParkedAnnotation)
 	out = Desired(claim, out, &Payload{})
 	enforceCleaning(out)
-	if runsWhatItWasTold(host) {
+	if runsItsPayload(host) {
 		delete(out.Annotations, infrav1.UncleanedAnnotation)
 	}
 	if asked := token(claim); asked != "" {

@@ -62,35 +62,35 @@ func running(h *bmov1alpha1.BareMetalHost) {
 	h.Status.Provisioning.State = bmov1alpha1.StateProvisioned
 }
 
-// The order of the cases in facts.progress is what counts, so the table goes by
+// The order of the cases in observed.progress is what counts, so the table goes by
 // facts.
 func TestProgress(t *testing.T) {
 	tests := map[string]struct {
-		given facts
+		given observed
 		want  Progress
 	}{
-		"nothing is asked for":                               {facts{}, NothingAsked},
-		"something is asked for":                             {facts{asked: true}, Wanted},
-		"not before the host shows nothing":                  {facts{asked: true, left: true}, Emptying},
-		"nothing is asked for and something is left":         {facts{left: true}, Emptying},
-		"a reserved claim whose host is empty":               {facts{reserved: true}, NothingAsked},
-		"a rebuild of an empty host is no more than a write": {facts{asked: true, renewed: true}, Wanted},
-		"the host knows":                                     {facts{asked: true, told: true, same: true}, Applied},
-		"the host has begun":                                 {facts{asked: true, told: true, same: true, begun: true, left: true}, Frozen},
-		"the claim was changed":                              {facts{asked: true, told: true, begun: true, left: true}, Diverged},
-		"the claim asks for nothing any more":                {facts{told: true, begun: true, left: true}, Diverged},
-		"a rebuild with another image":                       {facts{asked: true, told: true, renewed: true, begun: true, left: true}, Redo},
-		"a rebuild with the same image":                      {facts{asked: true, told: true, same: true, renewed: true, begun: true, left: true}, Redo},
-		"a rebuild to nothing":                               {facts{told: true, renewed: true, begun: true, left: true}, Redo},
-		"a rebuild before the host has begun":                {facts{asked: true, told: true, same: true, renewed: true}, Redo},
-		"a reserved claim is emptied without a token":        {facts{told: true, reserved: true, begun: true, left: true}, Redo},
-		"a reserved claim that skips cleaning":               {facts{told: true, reserved: true, skips: true, begun: true, left: true}, Parked},
-		"a token does not empty a parked host":               {facts{told: true, reserved: true, skips: true, renewed: true}, Parked},
-		"a parked host whose claim may skip no longer":       {facts{told: true, reserved: true, parked: true}, Redo},
-		"a parked host with a new machine and no image":      {facts{told: true, parked: true, begun: true, left: true}, Parked},
-		"nor does a token then":                              {facts{told: true, parked: true, renewed: true}, Parked},
-		"an adopted claim, even with an equal image":         {facts{asked: true, told: true, same: true, parked: true, begun: true, left: true}, Redo},
-		"a live claim that would like to skip":               {facts{asked: true, told: true, same: true, skips: true, begun: true}, Frozen},
+		"nothing is asked for":                               {observed{}, NothingAsked},
+		"something is asked for":                             {observed{asked: true}, Wanted},
+		"not before the host shows nothing":                  {observed{asked: true, left: true}, Emptying},
+		"nothing is asked for and something is left":         {observed{left: true}, Emptying},
+		"a reserved claim whose host is empty":               {observed{reserved: true}, NothingAsked},
+		"a rebuild of an empty host is no more than a write": {observed{asked: true, renewed: true}, Wanted},
+		"the host knows":                                     {observed{asked: true, told: true, same: true}, Applied},
+		"the host has begun":                                 {observed{asked: true, told: true, same: true, begun: true, left: true}, Frozen},
+		"the claim was changed":                              {observed{asked: true, told: true, begun: true, left: true}, Diverged},
+		"the claim asks for nothing any more":                {observed{told: true, begun: true, left: true}, Diverged},
+		"a rebuild with another image":                       {observed{asked: true, told: true, renewed: true, begun: true, left: true}, Redo},
+		"a rebuild with the same image":                      {observed{asked: true, told: true, same: true, renewed: true, begun: true, left: true}, Redo},
+		"a rebuild to nothing":                               {observed{told: true, renewed: true, begun: true, left: true}, Redo},
+		"a rebuild before the host has begun":                {observed{asked: true, told: true, same: true, renewed: true}, Redo},
+		"a reserved claim is emptied without a token":        {observed{told: true, reserved: true, begun: true, left: true}, Redo},
+		"a reserved claim that skips cleaning":               {observed{told: true, reserved: true, skips: true, begun: true, left: true}, Parked},
+		"a token does not empty a parked host":               {observed{told: true, reserved: true, skips: true, renewed: true}, Parked},
+		"a parked host whose claim may skip no longer":       {observed{told: true, reserved: true, parked: true}, Redo},
+		"a parked host with a new machine and no image":      {observed{told: true, parked: true, begun: true, left: true}, Parked},
+		"nor does a token then":                              {observed{told: true, parked: true, renewed: true}, Parked},
+		"an adopted claim, even with an equal image":         {observed{asked: true, told: true, same: true, parked: true, begun: true, left: true}, Redo},
+		"a live claim that would like to skip":               {observed{asked: true, told: true, same: true, skips: true, begun: true}, Frozen},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -26,7 +26,7 @@ import (
 const (
 	// HostBeingDeletedReason means that the host itself is going away.
 	HostBeingDeletedReason = "HostBeingDeleted"
-	// HostPausedReason means that nobody looks after the host.
+	// HostPausedReason means that baremetal-operator leaves the host alone.
 	HostPausedReason = bmov1alpha1.HostPausedReason
 	// HostDetachedReason means that the host is out of management.
 	HostDetachedReason = "HostDetached"

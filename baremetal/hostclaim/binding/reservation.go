@@ -25,7 +25,7 @@ import (
 )
 
 // Reserved says that a claim is kept for the next machine: it carries the label,
-// nobody uses it, and it asks for nothing to be written.
+// no machine uses it, and it asks for nothing to be written.
 func Reserved(claim *bmov1alpha1.HostClaim) bool {
 	return claim.Labels[infrav1.NodeReuseLabel] != "" && claim.Spec.ConsumerRef == nil && !Asked(claim)
 }
@@ -77,7 +77,7 @@ func WithoutWork(host *bmov1alpha1.BareMetalHost) {
 	withoutReboots(host)
 	delete(host.Annotations, infrav1.RebuildAnnotation)
 	delete(host.Annotations, infrav1.ParkedAnnotation)
-	if runsWhatItWasTold(host) {
+	if runsItsPayload(host) {
 		delete(host.Annotations, infrav1.UncleanedAnnotation)
 	}
 }

@@ -193,7 +193,7 @@ func Copy(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, kind Se
 }
 
 // IsCopy says that a secret is a copy made for a claim. A secret of the right
-// name without the marks is somebody else's and is never touched.
+// name without the marks belongs to another owner and is never touched.
 func IsCopy(secret *corev1.Secret, claim *bmov1alpha1.HostClaim, kind SecretKind) bool {
 	return secret.Labels[infrav1.SecretClaimUIDLabel] == string(claim.UID) &&
 		secret.Labels[infrav1.SecretKindLabel] == string(kind)

@@ -22,8 +22,8 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 )
 
-// StateUnknown is the StateName of a host that has none yet, or one that nobody
-// has heard of.
+// StateUnknown is the StateName of a host that has none yet, or one that is
+// not known.
 const StateUnknown = "unknown"
 
 // StateName names the provisioning state of a host for people and metrics: a word
@@ -83,7 +83,7 @@ var standstills = [...]struct {
 	}},
 	{"the server is off, and nothing is written to it before spec.poweredOn of the claim is true", func(h *bmov1alpha1.BareMetalHost) bool {
 		state := h.Status.Provisioning.State
-		return Told(h) && !h.Spec.Online && (state == bmov1alpha1.StateAvailable || state == bmov1alpha1.StateReady)
+		return HasPayload(h) && !h.Spec.Online && (state == bmov1alpha1.StateAvailable || state == bmov1alpha1.StateReady)
 	}},
 }
 

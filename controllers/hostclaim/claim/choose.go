@@ -150,8 +150,8 @@ func (r *binder) candidate(ctx context.Context, claim *bmov1alpha1.HostClaim, cr
 //
 // Each host write carries the version that the step before gave it, so any write
 // to the host after the intent defeats this pass. The claim is read after the
-// mark: whoever has changed it before did not see the mark, and is seen here;
-// whoever changes it afterwards finds the mark and takes it off. A mark that leads
+// mark: a pass that changed it before did not see the mark, and its change is seen
+// here; a pass that changes it afterwards finds the mark and takes it off. A mark that leads
 // nowhere is taken off again. Confirming is left to report.
 func (r *binder) bind(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) error {
 	if err := blockMove(ctx, r.client, s.claim, host.Namespace != s.claim.Namespace); err != nil {

@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package claim answers one question: what is the next write that brings a
-// HostClaim and its BareMetalHost together, keeps them in step, or parts them?
+// Package claim reconciles HostClaims: it binds a claim to a BareMetalHost, keeps
+// the two in step, and releases the host when the claim goes.
 //
 // It observes (caches, and live reads where a cache would not do), asks
 // baremetal/hostclaim/policy, baremetal/hostclaim/selection and baremetal/hostclaim/binding, and carries out

@@ -35,7 +35,7 @@ import (
 // The events of a claim and its host, each in words for its reader: the tenant
 // reads those of the claim, the infrastructure team those of the host. What
 // baremetal-operator tells of a host by itself, that it is written for example,
-// is not told again there.
+// is not repeated in an event.
 
 // reader is whom an event is for.
 type reader string
@@ -59,7 +59,7 @@ func (r *announcer) announce(ctx context.Context, before bmov1alpha1.HostClaimSt
 		if n.to == administrator {
 			about = s.host
 		}
-		r.events.Eventf(about, nil, n.kind, n.reason, n.action, "%s", n.note)
+		r.recorder.Eventf(about, nil, n.kind, n.reason, n.action, "%s", n.note)
 		if n.reason == bmov1alpha1.ProvisionedReason {
 			ctrl.LoggerFrom(ctx).Info("The host is provisioned", "BareMetalHost", klog.KObj(s.host))
 		}
@@ -69,9 +69,9 @@ func (r *announcer) announce(ctx context.Context, before bmov1alpha1.HostClaimSt
 
 // eventReleased tells both sides of a release, which no status is left to tell of.
 func (r *announcer) eventReleased(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) {
-	r.events.Eventf(claim, nil, corev1.EventTypeNormal, "Released", "Release",
+	r.recorder.Eventf(claim, nil, corev1.EventTypeNormal, "Released", "Release",
 		"The host was wiped and given back")
-	r.events.Eventf(host, nil, corev1.EventTypeNormal, "Freed", "Release",
+	r.recorder.Eventf(host, nil, corev1.EventTypeNormal, "Freed", "Release",
 		"HostClaim %s of namespace %s has given the host back", claim.Name, claim.Namespace)
 }
 
@@ -148,9 +148,9 @@ func lost(c change) []notice {
 	}}
 }
 
-// refused tells the tenant what somebody must mend. Waiting for a free host is
+// refused tells the tenant what a person must mend. Waiting for a free host is
 // nothing of the kind, nor is a request that is tried again; what a claim that goes
-// waits for, what a revoked policy means, and that a host is wiped is told elsewhere.
+// waits for, what a revoked policy means, and that a host is wiped have events of their own.
 func refused(c change) []notice {
 	var all []notice
 	tell := func(kind, action string, told func(reason string) bool) {
@@ -266,35 +266,35 @@ func releasing(c change) []notice {
 // eventEmptied tells both sides that a host is wiped without being given back.
 func (r *announcer) eventEmptied(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) {
 	if binding.Asked(claim) {
-		r.events.Eventf(claim, nil, corev1.EventTypeNormal, "Rebuilding", "Rebuild",
+		r.recorder.Eventf(claim, nil, corev1.EventTypeNormal, "Rebuilding", "Rebuild",
 			"The host is deprovisioned and then written anew")
-		r.events.Eventf(host, nil, corev1.EventTypeNormal, "Rebuilding", "Rebuild",
+		r.recorder.Eventf(host, nil, corev1.EventTypeNormal, "Rebuilding", "Rebuild",
 			"HostClaim %s of namespace %s has the host written anew", claim.Name, claim.Namespace)
 		return
 	}
-	r.events.Eventf(claim, nil, corev1.EventTypeNormal, "Emptied", "Rebuild",
+	r.recorder.Eventf(claim, nil, corev1.EventTypeNormal, "Emptied", "Rebuild",
 		"The host is deprovisioned and stays bound")
-	r.events.Eventf(host, nil, corev1.EventTypeNormal, "Emptied", "Rebuild",
+	r.recorder.Eventf(host, nil, corev1.EventTypeNormal, "Emptied", "Rebuild",
 		"HostClaim %s of namespace %s has the host deprovisioned and keeps it", claim.Name, claim.Namespace)
 }
 
 // eventReboot tells both sides that a one-shot reboot was passed on.
 func (r *announcer) eventReboot(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) {
-	r.events.Eventf(claim, nil, corev1.EventTypeNormal, "Reboot", "Reboot", "The reboot was passed on to the host")
-	r.events.Eventf(host, nil, corev1.EventTypeNormal, "Reboot", "Reboot",
+	r.recorder.Eventf(claim, nil, corev1.EventTypeNormal, "Reboot", "Reboot", "The reboot was passed on to the host")
+	r.recorder.Eventf(host, nil, corev1.EventTypeNormal, "Reboot", "Reboot",
 		"HostClaim %s of namespace %s asks for a reboot", claim.Name, claim.Namespace)
 }
 
 // eventLimited warns the tenant that its reservation has no end that can be
 // understood.
 func (r *announcer) eventLimited(claim *bmov1alpha1.HostClaim) {
-	r.events.Eventf(claim, nil, corev1.EventTypeWarning, "ReservationLimited", "Reserve",
+	r.recorder.Eventf(claim, nil, corev1.EventTypeWarning, "ReservationLimited", "Reserve",
 		"Annotation %s was missing or no time, so it was set; write a time such as 2026-01-31T12:00:00Z to change it",
 		infrav1.ReservedUntilAnnotation)
 }
 
 // eventExpired tells the tenant why its claim goes.
 func (r *announcer) eventExpired(claim *bmov1alpha1.HostClaim) {
-	r.events.Eventf(claim, nil, corev1.EventTypeNormal, "ReservationExpired", "Reserve",
+	r.recorder.Eventf(claim, nil, corev1.EventTypeNormal, "ReservationExpired", "Reserve",
 		"Nobody has adopted this claim in time; it is deleted and its host goes back")
 }

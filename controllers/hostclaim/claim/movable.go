@@ -42,7 +42,7 @@ func (r *binder) guardMove(ctx context.Context, s *scope) progress.Outcome {
 }
 
 // blockMove puts the annotation on the claim that clusterctl waits for to go, or
-// takes it off. One that somebody else put there stays. The claim of a machine in
+// takes it off. An annotation that another controller put on the claim stays. The claim of a machine in
 // another cluster moves with nothing, and is found from wherever the machine is.
 func blockMove(ctx context.Context, writer client.Client, claim *bmov1alpha1.HostClaim, block bool) error {
 	block = block && claim.Labels[infrav1.OriginKey] == ""

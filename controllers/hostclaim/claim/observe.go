@@ -76,7 +76,7 @@ func (r *observer) hostsBy(ctx context.Context, index, value string) ([]bmov1alp
 }
 
 // ownHost returns the host of a claim among those that name it, nil if there are
-// none. There is more than one only if somebody else wrote a consumerRef; then
+// none. More than one names it only if another client wrote a consumerRef; then
 // the recorded host stays, or the first by name.
 func ownHost(claim *bmov1alpha1.HostClaim, hosts []bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
 	var own *bmov1alpha1.BareMetalHost

@@ -33,9 +33,9 @@ const nameless = "unknown"
 //
 // What the status says decides, since no tenant can write it: a host or a
 // condition Associated without our mark is another one's work. Field managers
-// only add to that, for a controller that has written neither yet; whoever may
-// write a claim may also forge or erase them, which makes us stand down from
-// that claim or miss such a beginner, and nothing else.
+// only add to that, for a controller that has written neither yet; a tenant that
+// may write the claim may also forge or erase them, which makes us stand down from
+// that claim or miss a controller that has only begun, and nothing else.
 //
 // A claim whose host names it by UID was bound by us, and one that goes away is
 // only let go of, so neither makes us stand down. Once we stood down we stay so,
@@ -74,7 +74,7 @@ func marked(claim *bmov1alpha1.HostClaim) bool {
 }
 
 // foreignManager returns one field manager of the status that is not ours.
-// Somebody who edits the status by hand with kubectl is no controller.
+// A status that was edited with kubectl shows no controller.
 func foreignManager(claim *bmov1alpha1.HostClaim) string {
 	for _, entry := range claim.ManagedFields {
 		if entry.Subresource == "status" && entry.Manager != infrav1.HostClaimManagerFieldOwner &&

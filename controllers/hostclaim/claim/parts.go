@@ -86,8 +86,8 @@ type releaser struct {
 
 // announcer emits the events of a claim and its host.
 type announcer struct {
-	events  events.EventRecorder
-	metrics *Metrics
+	recorder events.EventRecorder
+	metrics  *Metrics
 }
 
 // reporter writes the status of a claim.
@@ -112,7 +112,7 @@ type parts struct {
 // parts returns the parts of the reconciler.
 func (r *Reconciler) parts() *parts {
 	policies := policyReader{client: r.Client, live: r.Live, own: r.OwnNamespace}
-	announcer := announcer{events: r.Events, metrics: r.Metrics}
+	announcer := announcer{recorder: r.Recorder, metrics: r.Metrics}
 	p := &parts{
 		observer: observer{client: r.Client, policies: policies},
 		binder: binder{

@@ -57,8 +57,8 @@ type Reconciler struct {
 	Pool *pool.Pool
 	// Secrets wakes claims when Secrets of these namespaces change.
 	Secrets SecretWatch
-	// Events tells tenants and administrators of transitions.
-	Events events.EventRecorder
+	// Recorder tells tenants and administrators of transitions.
+	Recorder events.EventRecorder
 	// Metrics counts durations; nil counts nothing.
 	Metrics *Metrics
 	// Clock is the time of conditions and durations.

@@ -90,11 +90,11 @@ func (r *releaser) free(ctx context.Context, s *scope) progress.Outcome {
 	return r.binder.settle(ctx, s)
 }
 
-// heldByOthers says that a claim that goes is held by somebody else's finalizer
+// heldByOthers says that a claim that goes is held by the finalizer of another controller
 // only, and that we have nothing to do with it. Where the status shows our hand,
-// or our facts are there, the claim is looked at like any other: whoever stripped
-// our finalizer, and a manager that died between freeing the host and tidying up,
-// leave nothing behind.
+// or our facts are there, the claim is reconciled like any other, so that a
+// tenant that stripped our finalizer, or a manager that died between freeing the
+// host and tidying up, leaves nothing behind.
 func (r *releaser) heldByOthers(ctx context.Context, s *scope) (bool, error) {
 	if s.host != nil || !deleting(s.claim) || marked(s.claim) ||
 		controllerutil.ContainsFinalizer(s.claim, infrav1.HostClaimFinalizer) {
@@ -104,8 +104,8 @@ func (r *releaser) heldByOthers(ctx context.Context, s *scope) (bool, error) {
 	return !published, err
 }
 
-// finish lets the claim go once no host names it. What it left elsewhere goes
-// first.
+// finish lets the claim go once no host names it. Copies of its secrets and
+// its HardwareData go first.
 func (r *releaser) finish(ctx context.Context, s *scope) progress.Outcome {
 	if s.step != binding.Finish {
 		return progress.Outcome{}

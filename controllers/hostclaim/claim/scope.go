@@ -56,8 +56,8 @@ type scope struct {
 	// brandNew says that this pass put the finalizer on the claim, by a locked
 	// write. Such a claim has neither host nor mark unless its status names a host:
 	// both come only to a claim with finalizer, after an intent in its status, and
-	// tenants cannot write the status. Whoever strips the finalizer of a bound
-	// claim leaves that record, and whoever loses the record leaves the finalizer.
+	// tenants cannot write the status. A tenant that strips the finalizer of a
+	// bound claim leaves that record, and a status that is lost leaves the finalizer.
 	// A crash changes nothing about it, since both are in the API server; ADR 0002
 	// says what is left open. Set by Reconcile.
 	brandNew bool

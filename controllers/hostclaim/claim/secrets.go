@@ -238,8 +238,8 @@ func (r *releaser) deleteCopies(ctx context.Context, s *scope, namespace string,
 	}
 	switch {
 	case apierrors.IsForbidden(err) && own:
-		// Nothing was copied for this claim, and whoever runs such an install
-		// need not give rights on secrets.
+		// Nothing was copied for this claim, so the manager needs no rights on
+		// secrets in its namespace.
 		return progress.Outcome{}
 	case apierrors.IsForbidden(err):
 		return s.waitForRelease(infrav1.SecretsForbiddenReason, missingRight("delete", namespace, hostSecretsRole))

@@ -53,7 +53,7 @@ func (s *scope) recorded(host bmov1alpha1.BareMetalHost) bool {
 	return ref != nil && ref.Namespace == host.Namespace && ref.Name == host.Name
 }
 
-// walk goes from step to step until the binding is settled.
+// walk goes from step to step until no step of the binding is left.
 func (r *binder) walk(ctx context.Context, s *scope, b binding.Binding) progress.Outcome {
 	var recorded *bmov1alpha1.BareMetalHost
 	for range binding.MaxSteps {
@@ -120,7 +120,7 @@ func (r *binder) unmark(ctx context.Context, s *scope, host *bmov1alpha1.BareMet
 }
 
 // recordIntent writes the host that is about to be bound into the status, with
-// the claim's resourceVersion: whoever decided on an older claim loses.
+// the claim's resourceVersion: a pass that decided on an older claim fails.
 func (r *binder) recordIntent(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) error {
 	before := s.claim.DeepCopy()
 	s.claim.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: host.Namespace, Name: host.Name}

@@ -260,7 +260,7 @@ func provisionedOf(s *scope) metav1.Condition {
 		c.Reason, c.Message = bmov1alpha1.ProvisioningReason, stateMessage(s.host)
 	case state == bmov1alpha1.StateDeprovisioning:
 		c.Reason, c.Message = bmov1alpha1.DeprovisioningReason, stateMessage(s.host)
-	case !binding.Asked(s.claim) && !binding.Told(s.host):
+	case !binding.Asked(s.claim) && !binding.HasPayload(s.host):
 		c.Reason = bmov1alpha1.NotProvisionedReason
 		c.Message = "No image asked for: nothing is written to the server before spec.image or spec.customDeploy is set. " + stateMessage(s.host)
 	default:

@@ -44,7 +44,7 @@ func (r *synchronizer) synchronize(ctx context.Context, s *scope) progress.Outco
 	if out.Err() != nil || equality.Semantic.DeepEqual(desired, s.host) {
 		return out
 	}
-	told, tells := binding.Told(s.host), binding.Told(desired)
+	told, tells := binding.HasPayload(s.host), binding.HasPayload(desired)
 	if told != tells || binding.IsParked(s.host) != binding.IsParked(desired) {
 		if err := confirm(ctx, r.live, s.claim); err != nil {
 			return out.And(s.unsynchronized(err))
@@ -68,7 +68,7 @@ func (r *synchronizer) synchronize(ctx context.Context, s *scope) progress.Outco
 // annotations of ours are no such change.
 func logWritten(ctx context.Context, before, after *bmov1alpha1.BareMetalHost) {
 	log := ctrl.LoggerFrom(ctx).WithValues("BareMetalHost", klog.KObj(after))
-	switch told, tells := binding.Told(before), binding.Told(after); {
+	switch told, tells := binding.HasPayload(before), binding.HasPayload(after); {
 	case tells && !told:
 		log.Info("Wrote image and data to the host")
 	case told && !tells:
@@ -212,7 +212,7 @@ func (s *scope) note(message string) {
 }
 
 // unsynchronized notes that the host could not be written; the error goes to the
-// log. A stale decision is nobody's fault, so its message blames no request.
+// log. A stale decision is no failed request, so its message names none.
 func (s *scope) unsynchronized(err error) progress.Outcome {
 	out := progress.Failed(err)
 	s.syncWait = progress.Wait{

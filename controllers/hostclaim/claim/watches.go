@@ -51,7 +51,7 @@ import (
 //	the labels of a Namespace          its claims
 //	a Secret                           those that name it, or whose copy it is
 //	rights on Secrets of a namespace   its claims, and those with a host there
-//	a HardwareData, whoever made it    the claim whose facts have its name
+//	a HardwareData, ours or not         the claim whose facts have its name
 //	a host goes                        besides, the claim whose facts have its name
 //
 // Secrets and the HardwareData that we did not make are not in the cache of the
@@ -62,7 +62,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Optio
 	return watching.Complete(build, r.Watches(), append([]source.Source{r.Pool.Source()}, more...), r)
 }
 
-// Watches is the table of SetupWithManager without the claims themselves, for whoever plays the events himself.
+// Watches is the table of SetupWithManager without the claims themselves. Tests
+// deliver the events of these watches themselves.
 func (r *Reconciler) Watches() []watching.Watch {
 	namespaces := &metav1.PartialObjectMetadata{}
 	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
@@ -159,7 +160,7 @@ func (r *Reconciler) SecretToClaims(ctx context.Context, namespace, name string)
 }
 
 // claims lists claims from the cache. An error can only mean that the cache does
-// not hold the namespace, and then nobody is to be woken.
+// not hold the namespace, and then no claim can be woken.
 func (r *Reconciler) claims(ctx context.Context, options ...client.ListOption) []reconcile.Request {
 	list := &bmov1alpha1.HostClaimList{}
 	if err := r.Client.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {

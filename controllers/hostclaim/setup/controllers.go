@@ -114,7 +114,7 @@ func addClaims(mgr ctrl.Manager, o Options, secrets *secretwatch.Watch, registry
 		Live:         mgr.GetAPIReader(),
 		Pool:         free,
 		Secrets:      secrets,
-		Events:       mgr.GetEventRecorder(reporter),
+		Recorder:     mgr.GetEventRecorder(reporter),
 		Metrics:      measures,
 		Clock:        clock.RealClock{},
 		OwnNamespace: policy.Own(o.RequirePolicyInOwnNamespace),

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package setup answers one question: how is the hostclaim manager put together?
+// Package setup puts the hostclaim manager together.
 // It has its options and flags, what its caches hold, the controllers and the
 // webhook, and the checks before the start. It decides nothing about claims.
 package setup

@@ -32,7 +32,7 @@ import (
 )
 
 const (
-	// leaderElectionID is the name of the lease.
+	// leaderElectionID names the Lease of the leader.
 	leaderElectionID = "hostclaim-manager-leader-election"
 
 	// userAgent names the manager in the audit logs of API servers.
