@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package identity answers: which cluster holds the claim of a machine, and by
-// which credentials is it reached. Its inputs are the identityRefs of machine and
+// Package identity decides which cluster holds the claim of a machine, and by which
+// credentials it is reached. Its inputs are the identityRefs of machine and
 // cluster, what was recorded on the machine before the first remote write, and
 // where the credentials lead now.
 //

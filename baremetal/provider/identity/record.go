@@ -56,8 +56,8 @@ func NewRecord(owner claims.Owner, ref Ref, target Target, origin string) Record
 
 // Read returns the record among the annotations of a machine, and whether there
 // is one. One that was made for another machine is none: two machines must never
-// share a claim. One that cannot be read is a problem, since nobody knows then
-// whether there is a claim.
+// share a claim. One that cannot be read is a problem: there may be a
+// claim that only the record could name.
 func Read(owner claims.Owner, annotations map[string]string) (Record, bool, *Problem) {
 	text, found := annotations[infrav1.EffectiveIdentityAnnotation]
 	if !found {

@@ -35,7 +35,8 @@ const (
 	// moved or restored, so that the machine takes it over.
 	Inherited
 	// TakenOver means that the machine had the claim, and something of the same
-	// origin has it now: a copy of the machine that was restored elsewhere.
+	// origin has it now: a copy of the machine that was restored in
+	// another management cluster.
 	TakenOver
 )
 

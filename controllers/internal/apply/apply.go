@@ -28,7 +28,7 @@ import (
 // Object applies the object and takes over fields that others have written.
 // The object is not changed. With its UID set, the object is only written if it
 // still exists under that UID; without, it is created when it is missing. With
-// its resourceVersion set, it is only written if nobody has written it since.
+// its resourceVersion set, it is only written if it has not changed since.
 func Object(ctx context.Context, writer client.Client, object client.Object, fieldOwner string) error {
 	content, err := content(writer, object)
 	if err != nil {

@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package preflight answers one question: does the cluster know the kinds that a
-// manager cannot do without?
+// Package preflight waits until the cluster serves the kinds that a manager cannot do
+// without.
 //
 // It takes a cluster, or a REST mapper of it, and the kinds, and names every CRD
 // that is missing and what to do about it, so that a manager waits with one clear

@@ -60,7 +60,7 @@ const recheck = 2 * time.Second
 // Await returns once the API server of config answers and knows all kinds. It
 // comes before a manager is made, whose caches would only say that a kind has no
 // match. What is missing is logged once, and again when it changes, so that
-// whoever reads it can mend it and need not restart anything. A config that
+// the administrator can install it without restarting the manager. A config that
 // cannot be used at all, and the end of ctx, are errors.
 func Await(ctx context.Context, config *rest.Config, needs ...Need) error {
 	httpClient, err := rest.HTTPClientFor(config)

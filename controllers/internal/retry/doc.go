@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package retry answers one question: when is a reconcile that failed tried
+// Package retry decides when a reconcile that failed is tried
 // again? All controllers of both managers give the same answer. It knows neither
 // what failed nor why, and nothing that merely waits comes here.
 package retry

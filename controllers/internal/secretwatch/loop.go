@@ -32,7 +32,7 @@ import (
 
 const (
 	// firstDelay and maxDelay bound the pause before a failed namespace is
-	// tried again: a RoleBinding cannot be watched by somebody who lacks it.
+	// tried again: the manager cannot watch the RoleBinding that it lacks.
 	firstDelay = 200 * time.Millisecond
 	maxDelay   = 4500 * time.Millisecond
 
@@ -49,11 +49,11 @@ type loop struct {
 	// known maps the name of each Secret to the resourceVersion last seen, so
 	// that a new list tells what changed, disappeared included. It is nil before
 	// the first list, which cannot tell what disappeared just before it.
-	// Only the loop writes it; mu is for those who ask meanwhile.
+	// Only the loop writes it; mu guards it against readers.
 	known map[string]string
 	mu    sync.Mutex
-	// failed says that the last attempt failed and nobody was told yet that
-	// the namespace works again.
+	// failed says that the last attempt failed and that subscribers were not told
+	// yet that the namespace works again.
 	failed bool
 }
 

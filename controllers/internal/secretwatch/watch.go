@@ -39,8 +39,8 @@ var (
 
 // MapFunc turns a changed Secret into the requests of a controller. The name is
 // empty when the watch of the namespace works for the first time, or again after
-// it failed: whoever waits for rights in that namespace, or for a Secret to go,
-// should then look again.
+// it failed: objects that wait for rights in that namespace, or for a Secret to go,
+// should then be reconciled.
 type MapFunc func(ctx context.Context, namespace, name string) []reconcile.Request
 
 // ListenFunc is told of a changed Secret as a MapFunc is. It must not block.
@@ -106,7 +106,7 @@ func (w *Watch) ensureLocked(namespace string) {
 	}
 }
 
-// Hold is Ensure for somebody who says when the watch is not needed any more, by Drop.
+// Hold is Ensure for a caller that says by Drop when it needs the watch no more.
 // Until then Release leaves it.
 func (w *Watch) Hold(namespace string) {
 	w.mu.Lock()
@@ -127,8 +127,8 @@ func (w *Watch) Drop(namespace string) {
 	}
 }
 
-// Release stops the watch of a namespace unless somebody still needs it, which
-// needed finds out; an error of it leaves the watch as it is. Nobody can ask for
+// Release stops the watch of a namespace unless it is still needed, which
+// needed finds out; an error of it leaves the watch as it is. No caller can ask for
 // the watch between that look and the stop, and who asks later gets a new one.
 func (w *Watch) Release(namespace string, needed func() (bool, error)) error {
 	w.mu.Lock()
@@ -171,7 +171,7 @@ func (w *Watch) Source(toRequests MapFunc) source.Source {
 	}))
 }
 
-// Subscribe has somebody who is no controller told of every change.
+// Subscribe tells a listener that is no controller of every change.
 func (w *Watch) Subscribe(listen ListenFunc) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

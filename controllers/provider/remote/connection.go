@@ -33,7 +33,7 @@ const (
 	// tried again: nothing of it can be watched.
 	firstDelay = 500 * time.Millisecond
 	maxDelay   = 30 * time.Second
-	// calm is how long a connection has to hold before its troubles are forgotten.
+	// calm is how long a connection has to hold before the pauses begin at firstDelay again.
 	calm = time.Minute
 	// spacing is the pause between two looks at a connection that works although its
 	// requests fail.
@@ -51,7 +51,7 @@ func (s state) pending() bool {
 	return s.problem == nil && s.site.Client == nil
 }
 
-// same says that nobody needs to hear of the other state.
+// same says that users need not be woken for the change to the other state.
 func (s state) same(other state) bool {
 	if s.problem != nil && other.problem != nil {
 		return *s.problem == *other.problem
@@ -78,10 +78,10 @@ type connection struct {
 	state   state
 	holders map[*credentials]struct{}
 
-	registry *Registry
-	wire     *transport.Wire
-	renewed  chan struct{} // has an entry when the token is another one
-	cancel   context.CancelFunc
+	registry  *Registry
+	transport *transport.Transport
+	renewed   chan struct{} // has an entry when the token is another one
+	cancel    context.CancelFunc
 }
 
 // connectLocked begins a new connection.
@@ -89,7 +89,7 @@ func (r *Registry) connectLocked(access kubeconfig.Access) *connection {
 	ctx, cancel := context.WithCancel(r.running)
 	c := &connection{
 		access: access, holders: map[*credentials]struct{}{},
-		registry: r, wire: transport.New(access, r.options.limits(), r.options.UserAgent, r.metrics.sent),
+		registry: r, transport: transport.New(access, r.options.limits(), r.options.UserAgent, r.metrics.sent),
 		renewed: make(chan struct{}, 1), cancel: cancel,
 	}
 	r.connections[access.Key()] = c
@@ -101,18 +101,18 @@ func (r *Registry) connectLocked(access kubeconfig.Access) *connection {
 // next request carries it; the watches go on. The caller holds Registry.mu.
 func (c *connection) renew(access kubeconfig.Access) {
 	c.access = access
-	c.wire.Authorize(access.Authorization())
+	c.transport.Authorize(access.Authorization())
 	nudge(c.renewed)
 }
 
-// run keeps the connection up until nobody uses it:
+// run keeps the connection up until its last user leaves:
 //
 //	look ─▶ fill the cache ─▶ serve until a look finds a problem ─▶ pause ─▶ look ...
 //
 // While there is a problem, nothing but the looks reaches the cluster. The pauses grow
 // as long as the connection does not hold, and a new token ends them.
 func (c *connection) run(ctx context.Context, target identity.Target) {
-	defer c.wire.Close()
+	defer c.transport.Close()
 	delay := newDelay()
 	for {
 		held, problem := c.serve(ctx, target)
@@ -159,7 +159,7 @@ func (c *connection) serve(ctx context.Context, target identity.Target) (time.Du
 // until there is a problem. A cluster whose requests fail although nothing is found
 // is not looked at all the time.
 func (c *connection) guard(ctx context.Context, target identity.Target) *identity.Problem {
-	var found transport.Trouble
+	var found transport.Failures
 	var doubt bool
 	var rest <-chan time.Time
 	for {
@@ -170,8 +170,8 @@ func (c *connection) guard(ctx context.Context, target identity.Target) *identit
 			rest = nil
 		case <-c.renewed:
 			found.Forbidden, doubt, rest = true, true, nil
-		case <-c.wire.Troubled():
-			found, doubt = found.And(c.wire.Take()), true
+		case <-c.transport.Failed():
+			found, doubt = found.And(c.transport.Take()), true
 		}
 		if found.Problem != nil {
 			return found.Problem
@@ -182,6 +182,6 @@ func (c *connection) guard(ctx context.Context, target identity.Target) *identit
 		if problem := c.look(ctx, target, found.Forbidden); problem != nil {
 			return problem
 		}
-		found, doubt, rest = transport.Trouble{}, false, time.After(wait.Jitter(spacing, 0.5))
+		found, doubt, rest = transport.Failures{}, false, time.After(wait.Jitter(spacing, 0.5))
 	}
 }

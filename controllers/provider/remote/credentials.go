@@ -53,7 +53,7 @@ type credentials struct {
 }
 
 // credentialsLocked returns the credentials of a reference, and begins to follow
-// their Secret if nobody has asked for them before.
+// their Secret unless they are followed already.
 func (r *Registry) credentialsLocked(ref identity.Ref) *credentials {
 	c, found := r.credentials[ref]
 	if !found {
@@ -114,7 +114,7 @@ func (r *Registry) secretChanged(_ context.Context, namespace, name string) {
 	}
 }
 
-// follow reads the Secret whenever it may have changed, until nobody uses it.
+// follow reads the Secret whenever it may have changed, until its last user leaves.
 func (r *Registry) follow(ctx context.Context, c *credentials) {
 	delay := newDelay()
 	for {
@@ -122,7 +122,7 @@ func (r *Registry) follow(ctx context.Context, c *credentials) {
 		if r.look(ctx, c) {
 			delay = newDelay()
 		} else {
-			// A RoleBinding cannot be watched by somebody who lacks it.
+			// The manager cannot watch the RoleBinding that it lacks.
 			retry = time.After(delay.Step())
 		}
 		select {
@@ -151,7 +151,7 @@ func (r *Registry) look(ctx context.Context, c *credentials) bool {
 		r.use(ctx, c, nil, secretForbidden(c.ref))
 		return false
 	case err != nil:
-		// The management cluster has a trouble; what is known of the Secret stays.
+		// The management cluster did not answer; what is known of the Secret stays.
 		ctrl.LoggerFrom(ctx).Error(err, "Secret of an identityRef not read", "namespace", c.ref.Namespace, "secret", c.ref.Secret)
 		return false
 	}
@@ -232,8 +232,7 @@ func (r *Registry) renewedLocked(c *credentials, access kubeconfig.Access) *conn
 	return nil
 }
 
-// holdLocked notes which connections credentials use, and ends those that nobody uses
-// any more.
+// holdLocked notes which connections credentials use, and ends those without users.
 func (r *Registry) holdLocked(c *credentials, current, next *connection) {
 	before := []*connection{c.current, c.next}
 	c.current, c.next = current, next

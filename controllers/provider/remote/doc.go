@@ -14,13 +14,13 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package remote answers one question: through which connection does an object with
-// an identityRef reach the cluster that holds the hosts, and why does it not?
+// Package remote connects objects with an identityRef to the cluster that holds their
+// hosts, and says why a connection cannot be used.
 //
 // It takes identityRefs and the Secrets that they name, and gives each user a Site:
-// cached reads and live writes in one namespace of the other cluster. Users with the
-// same credentials share one connection. A connection lives in a goroutine of its
-// own; asking for it never waits for the network, and users are woken when it changes.
-// The package writes nothing by itself, keeps no content of Secrets, and follows only
-// what baremetal/provider/identity/kubeconfig permits.
+// cached reads and live writes in one namespace of the remote cluster. Users with the
+// same credentials share one connection, which runs in a goroutine of its own. Asking
+// for a Site never waits for the network; users are woken when it changes. The package
+// writes nothing by itself, keeps no content of Secrets, and follows only what
+// baremetal/provider/identity/kubeconfig permits.
 package remote

@@ -29,9 +29,9 @@ import (
 // longest is how many characters of what another cluster says are shown.
 const longest = 256
 
-// Explain says in words fit for a condition why a request to a site failed. Whoever
-// runs the other cluster chooses what its API server says: only the first part of it is
-// shown, quoted, in one line, without characters that are not printed.
+// Explain says in words fit for a condition why a request to a site failed. The text
+// of the remote API server is not trusted: only its first part is shown, quoted, in one
+// line, without characters that are not printed.
 func Explain(err error) string {
 	var problem *identity.Problem
 	var status apierrors.APIStatus

@@ -65,7 +65,7 @@ func (c *connection) look(ctx context.Context, target identity.Target, withRight
 		return problem
 	}
 	asker, err := client.New(c.lookConfig(), client.Options{
-		HTTPClient: c.wire.ForLooks(), Scheme: c.registry.kinds.scheme, Mapper: c.registry.kinds.mapper,
+		HTTPClient: c.transport.ForLooks(), Scheme: c.registry.kinds.scheme, Mapper: c.registry.kinds.mapper,
 	})
 	if err != nil {
 		return internal(err)
@@ -87,9 +87,9 @@ func (c *connection) look(ctx context.Context, target identity.Target, withRight
 		switch {
 		case err == errMissing: //nolint:errorlint // it is never wrapped
 			missing = append(missing, all[i])
-		case apierrors.IsForbidden(err): // whoever may not ask finds out by trying
+		case apierrors.IsForbidden(err): // without the right to ask, the first request shows it
 		case err != nil:
-			return c.wire.Meaning(err)
+			return c.transport.Meaning(err)
 		}
 	}
 	if len(missing) > 0 {
@@ -116,14 +116,14 @@ func (c *connection) ask(ctx context.Context, asker client.Client, namespace str
 
 // lookConfig is for the few requests of looks, which users must not hold up.
 func (c *connection) lookConfig() *rest.Config {
-	return &rest.Config{Host: c.wire.Server(), QPS: -1, WarningHandler: rest.NoWarnings{}}
+	return &rest.Config{Host: c.transport.Server(), QPS: -1, WarningHandler: rest.NoWarnings{}}
 }
 
 // lookForKinds asks which kinds the cluster serves.
 func (c *connection) lookForKinds(ctx context.Context, target identity.Target) *identity.Problem {
 	config := c.lookConfig()
 	config.NegotiatedSerializer = serializer.NewCodecFactory(c.registry.kinds.scheme).WithoutConversion()
-	asker, err := rest.UnversionedRESTClientForConfigAndClient(config, c.wire.ForLooks())
+	asker, err := rest.UnversionedRESTClientForConfigAndClient(config, c.transport.ForLooks())
 	if err != nil {
 		return internal(err)
 	}
@@ -132,10 +132,10 @@ func (c *connection) lookForKinds(ctx context.Context, target identity.Target) *
 	switch {
 	case apierrors.IsNotFound(err):
 		return kindMissing(target, "hostclaims", "the hostclaim manager")
-	case apierrors.IsForbidden(err): // whoever may not ask finds out by trying
+	case apierrors.IsForbidden(err): // without the right to ask, the first request shows it
 		return nil
 	case err != nil:
-		return c.wire.Meaning(err)
+		return c.transport.Meaning(err)
 	}
 	switch {
 	case !serves(served, "hostclaims"):

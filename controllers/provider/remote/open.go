@@ -54,7 +54,7 @@ func (c *connection) open(ctx context.Context, target identity.Target) (*opened,
 	o := &opened{}
 	config := c.config()
 	live, err := client.New(config, client.Options{
-		HTTPClient: c.wire.ForUsers(), Scheme: c.registry.kinds.scheme, Mapper: c.registry.kinds.mapper,
+		HTTPClient: c.transport.ForUsers(), Scheme: c.registry.kinds.scheme, Mapper: c.registry.kinds.mapper,
 	})
 	if err != nil {
 		return o, internal(err)
@@ -63,7 +63,7 @@ func (c *connection) open(ctx context.Context, target identity.Target) (*opened,
 	if err != nil {
 		return o, internal(err)
 	}
-	c.wire.Forget()
+	c.transport.Forget()
 	filled := make(chan bool, 1)
 	o.running.Go(func() { _ = held.Start(ctx) }) // it ends with the context
 	o.running.Go(func() { filled <- held.WaitForCacheSync(ctx) })
@@ -75,12 +75,12 @@ func (c *connection) open(ctx context.Context, target identity.Target) (*opened,
 	return o, nil
 }
 
-// config is for clients that send through the wire. The limit is for all of them
+// config is for clients that send through the transport. The limit is for all of them
 // together.
 func (c *connection) config() *rest.Config {
 	rate := c.registry.options.Rate
 	return &rest.Config{
-		Host:           c.wire.Server(),
+		Host:           c.transport.Server(),
 		RateLimiter:    flowcontrol.NewTokenBucketRateLimiter(rate.QPS, rate.Burst),
 		WarningHandler: rest.NoWarnings{}, // they would write into our log
 	}
@@ -88,23 +88,23 @@ func (c *connection) config() *rest.Config {
 
 // await waits for the cache. A request that fails meanwhile is followed up.
 func (c *connection) await(ctx context.Context, target identity.Target, filled <-chan bool) *identity.Problem {
-	ctx, cancel := context.WithTimeout(ctx, transport.Patience*c.registry.options.RequestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, transport.WatchFactor*c.registry.options.RequestTimeout)
 	defer cancel()
 	for {
 		select {
 		case <-filled:
 			return nil
 		case <-ctx.Done():
-			return c.wire.Silent()
-		case <-c.wire.Troubled():
-			trouble := c.wire.Take()
-			if trouble.Problem != nil {
-				return trouble.Problem
+			return c.transport.Silent()
+		case <-c.transport.Failed():
+			failures := c.transport.Take()
+			if failures.Problem != nil {
+				return failures.Problem
 			}
-			if problem := c.look(ctx, target, trouble.Forbidden); problem != nil {
+			if problem := c.look(ctx, target, failures.Forbidden); problem != nil {
 				return problem
 			}
-			if trouble.Forbidden {
+			if failures.Forbidden {
 				return rightUnknown(target)
 			}
 		}
@@ -112,7 +112,7 @@ func (c *connection) await(ctx context.Context, target identity.Target, filled <
 }
 
 // newCache returns a cache of what belongs to claims of ours in one namespace, which
-// wakes those whom a change concerns.
+// wakes the users of a claim that changes.
 func (c *connection) newCache(ctx context.Context, config *rest.Config, namespace string) (cache.Cache, error) {
 	ours, err := labels.Parse(infrav1.OriginKey)
 	if err != nil {
@@ -125,10 +125,10 @@ func (c *connection) newCache(ctx context.Context, config *rest.Config, namespac
 	secrets := &metav1.PartialObjectMetadata{}
 	secrets.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 	held, err := cache.New(config, cache.Options{
-		HTTPClient: c.wire.ForCache(), Scheme: c.registry.kinds.scheme, Mapper: c.registry.kinds.mapper,
+		HTTPClient: c.transport.ForCache(), Scheme: c.registry.kinds.scheme, Mapper: c.registry.kinds.mapper,
 		DefaultNamespaces:           map[string]cache.Config{namespace: {}},
 		DefaultTransform:            cache.TransformStripManagedFields(),
-		DefaultWatchErrorHandler:    func(context.Context, *toolscache.Reflector, error) {}, // the wire has seen it
+		DefaultWatchErrorHandler:    func(context.Context, *toolscache.Reflector, error) {}, // the transport reports it
 		ReaderFailOnMissingInformer: true,
 		ByObject: map[client.Object]cache.ByObject{
 			&bmov1alpha1.HostClaim{}:    {Label: ours},

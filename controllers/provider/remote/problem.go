@@ -26,8 +26,8 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
 )
 
-// Every problem is told in words of ours: what another cluster says could be made to
-// mislead whoever reads a condition.
+// Messages of problems never repeat what a remote cluster says: it could be made to
+// mislead the reader of a condition.
 
 const (
 	forbiddenFeature  = infrav1.ForbiddenKubeconfigFeatureReason
@@ -99,7 +99,8 @@ func rightsMissing(target identity.Target, missing []right) *identity.Problem {
 	}
 }
 
-// rightUnknown is a refusal of which nobody says the right that is missing.
+// rightUnknown is a refused request where the server does not tell which right is missing:
+// the credentials may not create SelfSubjectAccessReviews.
 func rightUnknown(target identity.Target) *identity.Problem {
 	return &identity.Problem{
 		Reason: infrav1.IdentityForbiddenReason,
@@ -115,10 +116,10 @@ func resourceName(resource string) string {
 	return resource + ".metal3.io"
 }
 
-// internal is a fault of ours.
+// internal is a problem that only a bug of this program can cause.
 func internal(err error) *identity.Problem {
 	return &identity.Problem{Reason: infrav1.IdentityUnreachableReason, Message: "The connection cannot be made: " + err.Error()}
 }
 
-// errMissing is the answer no to the question whether there is a right.
+// errMissing says that a SelfSubjectAccessReview denied a right.
 var errMissing = errors.New("the right is missing")

@@ -81,7 +81,7 @@ type Options struct {
 	// MaxAnswer bounds how much of one answer is read: its bytes, and more for each
 	// object in it. Optional.
 	MaxAnswer int64
-	// Denied are addresses that are never connected to, whatever name led there. See
+	// Denied are addresses that are never connected to, whatever name resolves to them. See
 	// LocalAddresses. Optional.
 	Denied []netip.Prefix
 	// Clock tells how long a connection held. Optional.

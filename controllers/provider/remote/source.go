@@ -88,7 +88,7 @@ func (r *Registry) changed(ctx context.Context, c *connection, origin string) {
 }
 
 // settle notes the state of a connection, lets it take the place of those that it is
-// to follow, and wakes everybody concerned.
+// to follow, and wakes the users of both.
 func (r *Registry) settle(ctx context.Context, c *connection, s state) {
 	r.mu.Lock()
 	before, target := c.state, c.access.Target()

@@ -120,7 +120,7 @@ func newShared(ctx context.Context, mgr ctrl.Manager, o Options) (*shared, error
 	if err := mgr.Add(closing(connections)); err != nil {
 		return nil, fmt.Errorf("add the end of connections to workload clusters: %w", err)
 	}
-	elsewhere, err := newRemote(mgr, o, secrets)
+	registry, err := newRemote(mgr, o, secrets)
 	if err != nil {
 		return nil, err
 	}
@@ -128,9 +128,9 @@ func newShared(ctx context.Context, mgr ctrl.Manager, o Options) (*shared, error
 	return &shared{
 		mgr:     mgr,
 		options: o,
-		claims:  claimreader.Reader{Client: mgr.GetClient(), Local: local, Remote: elsewhere},
+		claims:  claimreader.Reader{Client: mgr.GetClient(), Local: local, Remote: registry},
 		local:   local,
-		remote:  elsewhere,
+		remote:  registry,
 		secrets: secrets,
 		nodes:   nodes.Nodes{Cache: connections},
 		clock:   clock.RealClock{},

@@ -30,8 +30,8 @@ import (
 )
 
 // Access is all that is taken from a kubeconfig: one namespace of one API server,
-// whom to trust there and what to show. Whoever connects builds the connection from
-// it and from nothing else.
+// which CA to trust and which credentials to send. Connections are built from it and
+// from nothing else.
 type Access struct {
 	// Server is the URL of the API server in its canonical form.
 	Server string

@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package kubeconfig answers two questions: may a manager use a kubeconfig that
-// somebody else wrote, and where does a context of it lead?
+// Package kubeconfig decides whether a manager may use a kubeconfig that a tenant
+// wrote, and resolves where a context of it leads.
 //
 // Tenants write kubeconfigs: those of their workload clusters and those of clusters
 // with hosts for them. client-go does whatever a kubeconfig asks for: it reads

@@ -31,7 +31,7 @@ import (
 const MaxSize = 256 << 10
 
 // ForbiddenError is a kubeconfig that asks for something a manager must not do
-// for somebody else. Its text holds no part of a credential.
+// for a tenant. Its text holds no part of a credential.
 type ForbiddenError struct {
 	// Field is where it does so, such as users[admin].tokenFile.
 	Field string
@@ -76,8 +76,8 @@ func load(data []byte) (*clientcmdapi.Config, error) {
 	return config, nil
 }
 
-// checkUser refuses whatever makes client-go read a file, run a program or act
-// as somebody else.
+// checkUser refuses whatever makes client-go read a file, run a program or
+// impersonate another user.
 func checkUser(name string, user *clientcmdapi.AuthInfo) error {
 	const embed = "embed its content"
 	for _, field := range []struct {
@@ -99,7 +99,7 @@ func checkUser(name string, user *clientcmdapi.AuthInfo) error {
 	return nil
 }
 
-// checkCluster refuses files and connections that anybody could read.
+// checkCluster refuses files, and connections without verified TLS.
 func checkCluster(name string, cluster *clientcmdapi.Cluster) error {
 	if cluster.CertificateAuthority != "" {
 		return &ForbiddenError{

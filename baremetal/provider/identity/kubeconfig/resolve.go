@@ -68,8 +68,8 @@ func Resolve(data []byte, context string) (Access, error) {
 	return access, nil
 }
 
-// checkNamespace wants the namespace written down: one by default would let claims
-// land where nobody expects them.
+// checkNamespace requires the namespace to be set: a default would put claims into a
+// namespace that the author of the kubeconfig did not choose.
 func checkNamespace(context, namespace string) error {
 	if len(validation.IsDNS1123Label(namespace)) == 0 {
 		return nil

@@ -25,36 +25,36 @@ import (
 	"time"
 )
 
-// answer is the body of what comes back for a request. It ends after a time and at a
-// weight, decompressed: both are the other side's choice otherwise.
+// answer is the body of a response. It is cut off at a timeout and at a decompressed
+// size, which the server would choose otherwise.
 type answer struct {
 	io.ReadCloser
 
-	wire    *Wire
-	request *http.Request
-	report  func(Trouble) // nil if nobody is to know of failures
-	cancel  context.CancelFunc
-	timer   *time.Timer
-	expired atomic.Bool
-	left    int64 // the weight that it may still have
-	scale   scale
-	once    sync.Once
+	transport *Transport
+	request   *http.Request
+	report    func(Failures) // receives failures; nil if the caller handles them
+	cancel    context.CancelFunc
+	timer     *time.Timer
+	expired   atomic.Bool
+	left      int64 // the weight that may still be read
+	scale     scale
+	once      sync.Once
 }
 
 // Read reads up to the limit and fails there.
 func (a *answer) Read(p []byte) (int, error) {
 	if a.left < 0 {
-		return 0, a.wire.tooLarge()
+		return 0, a.transport.tooLarge()
 	}
 	if int64(len(p)) > a.left+1 {
 		p = p[:a.left+1]
 	}
 	n, err := a.ReadCloser.Read(p)
 	if a.left -= a.scale.weigh(p[:n]); a.left < 0 {
-		return 0, a.wire.tooLarge()
+		return 0, a.transport.tooLarge()
 	}
-	// An end that comes with the end of the time may be no more than the other side's
-	// farewell to a request that was given up.
+	// The server may answer our cancellation with a clean end of the stream. After the
+	// timeout, EOF therefore does not mean that the body is complete.
 	if err != nil && (err != io.EOF || a.expired.Load()) { //nolint:errorlint // readers return it bare
 		err = a.failed(err)
 	}
@@ -81,23 +81,24 @@ func (a *answer) end() {
 	})
 }
 
-// failed says what a broken answer means. The end of a watch means nothing.
+// failed turns an error into a failure and reports it. A watch that ends is not reported:
+// all watches end.
 func (a *answer) failed(err error) error {
 	if given := a.request.Context().Err(); given != nil {
 		return given
 	}
-	f := a.wire.failed(err, a.expired.Load())
+	f := a.transport.failed(err, a.expired.Load())
 	if refused := a.ReadCloser == nil; a.report != nil && (refused || !watches(a.request)) {
-		t := Trouble{}
+		reported := Failures{}
 		if f.timeout {
-			t.Problem = f.problem
+			reported.Problem = f.problem
 		}
-		a.report(t)
+		a.report(reported)
 	}
 	return f
 }
 
-// closing does something more when an answer is closed.
+// closing calls a function once when a body is closed.
 type closing struct {
 	io.ReadCloser
 

@@ -26,8 +26,8 @@ import (
 // errDenied is an address that must not be connected to.
 var errDenied = errors.New("the address is denied")
 
-// refuse returns what a dialer asks before it connects, when the name has become an
-// address: a name can lead elsewhere each time it is looked up.
+// refuse returns a check for net.Dialer.ControlContext. It runs after the name was
+// resolved: a name can resolve to another address at each lookup.
 func refuse(denied []netip.Prefix) func(context.Context, string, string, syscall.RawConn) error {
 	return func(_ context.Context, _, address string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(address)

@@ -14,12 +14,12 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package transport answers one question: how does a manager send requests to an API server
-// that somebody else chose, and what does it mean when no answer comes?
+// Package transport sends requests to an API server that a tenant chose. It takes an
+// Access of baremetal/provider/identity/kubeconfig and limits, and returns HTTP clients
+// that bound time, size and concurrency, refuse denied addresses and follow no
+// redirects.
 //
-// It takes an Access of baremetal/provider/identity/kubeconfig and limits, and gives HTTP clients: who may
-// be dialed, what is sent along, how long an answer may take and how large it may be is
-// settled here. Nothing of the process goes along: no file, no setting of the
-// environment, no credentials but those of the Access. An error is told in words of
-// ours. The package knows no kinds and keeps no answers.
+// Requests carry the credentials of the Access and nothing else of this process: no
+// file, no proxy or other setting of the environment. Errors are told in our own words,
+// never in those of the server. The package knows no kinds and keeps no responses.
 package transport

@@ -32,9 +32,8 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
 )
 
-// failure is a request that got no answer, or not all of it. It wraps the problem, and
-// not the cause: client-go asks again by itself, up to ten times, when it sees some of
-// them.
+// failure is the error of a request that got no response, or not all of it. It wraps
+// the problem and not the cause: client-go retries some causes by itself, ten times.
 type failure struct {
 	problem *identity.Problem
 	timeout bool
@@ -46,66 +45,66 @@ func (f *failure) Error() string { return f.problem.Message }
 // Unwrap is the problem.
 func (f *failure) Unwrap() error { return f.problem }
 
-// failed says what it means that a request got no answer, or not all of it.
-func (w *Wire) failed(err error, expired bool) *failure {
+// failed classifies the error of a request that got no response, or not all of it.
+func (t *Transport) failed(err error, expired bool) *failure {
 	var timeout net.Error
 	if expired || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) ||
 		errors.As(err, &timeout) && timeout.Timeout() {
-		return &failure{problem: w.Silent(), timeout: true}
+		return &failure{problem: t.Silent(), timeout: true}
 	}
 	var alert tls.AlertError
-	if errors.As(err, &alert) && w.certified {
-		return &failure{problem: w.unauthorized()}
+	if errors.As(err, &alert) && t.certified {
+		return &failure{problem: t.unauthorized()}
 	}
-	return &failure{problem: w.Unusable(cause(err))}
+	return &failure{problem: t.Unusable(cause(err))}
 }
 
-// Meaning says what the error of a request means for the connection.
-func (w *Wire) Meaning(err error) *identity.Problem {
+// Meaning classifies the error of a request as a problem of the connection.
+func (t *Transport) Meaning(err error) *identity.Problem {
 	var problem *identity.Problem
 	var status apierrors.APIStatus
 	switch {
 	case errors.As(err, &problem):
 		return problem
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return w.Silent()
+		return t.Silent()
 	case apierrors.IsUnauthorized(err):
-		return w.unauthorized()
+		return t.unauthorized()
 	case errors.As(err, &status):
-		return w.Unusable(fmt.Sprintf("it answers with status %d; check that it is an API server of Kubernetes, and in order",
+		return t.Unusable(fmt.Sprintf("it answers with status %d; check that it is an API server of Kubernetes, and in order",
 			status.Status().Code))
 	default:
-		return w.Unusable("it answers with something that is no answer of an API server of Kubernetes")
+		return t.Unusable("it answers with something that is no answer of an API server of Kubernetes")
 	}
 }
 
 // Unusable is the problem that the server cannot be used, and why.
-func (w *Wire) Unusable(why string) *identity.Problem {
+func (t *Transport) Unusable(why string) *identity.Problem {
 	return &identity.Problem{
 		Reason:  infrav1.IdentityUnreachableReason,
-		Message: fmt.Sprintf("The API server %s cannot be used: %s", w.server, why),
+		Message: fmt.Sprintf("The API server %s cannot be used: %s", t.server, why),
 	}
 }
 
-// Silent is the problem that the server lets others wait.
-func (w *Wire) Silent() *identity.Problem {
-	return w.Unusable("it does not answer in time; check that it runs, and the way to it")
+// Silent is the problem that the server does not answer in time.
+func (t *Transport) Silent() *identity.Problem {
+	return t.Unusable("it does not answer in time; check that it runs, and the way to it")
 }
 
-func (w *Wire) slow() *identity.Problem {
-	return w.Unusable("it answers too slowly; other requests are still under way")
+func (t *Transport) slow() *identity.Problem {
+	return t.Unusable("it answers too slowly; other requests are still under way")
 }
 
-func (w *Wire) unauthorized() *identity.Problem {
+func (t *Transport) unauthorized() *identity.Problem {
 	return &identity.Problem{
 		Reason: infrav1.IdentityUnauthorizedReason,
 		Message: fmt.Sprintf("The API server %s does not accept the credentials: they may be expired or revoked; "+
-			"put a kubeconfig with valid ones into the Secret", w.server),
+			"put a kubeconfig with valid ones into the Secret", t.server),
 	}
 }
 
-// cause names why a connection failed, by the type of the error: what the other side
-// says could be made to mislead whoever reads a condition.
+// cause names why a connection failed by the type of the error. Text of the remote
+// server is not repeated: it could be made to mislead the reader of a condition.
 func cause(err error) string {
 	var (
 		name   *net.DNSError
@@ -128,7 +127,7 @@ func cause(err error) string {
 	}
 }
 
-// certificate names what is wrong with the certificate of the server, if that is it.
+// certificate names what is wrong with the certificate of the server, if that is the cause.
 func certificate(err error) string {
 	var (
 		authority x509.UnknownAuthorityError
@@ -150,7 +149,7 @@ func certificate(err error) string {
 	}
 }
 
-// tooLarge is an answer that is not read to its end.
-func (w *Wire) tooLarge() error {
-	return &failure{problem: w.Unusable("an answer of it is larger than what this manager reads")}
+// tooLarge is the error of a response that exceeds its limit.
+func (t *Transport) tooLarge() error {
+	return &failure{problem: t.Unusable("an answer of it is larger than what this manager reads")}
 }

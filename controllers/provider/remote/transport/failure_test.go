@@ -62,7 +62,7 @@ func TestFailure(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := &Wire{server: "https://a", certified: tt.certified}
+			w := &Transport{server: "https://a", certified: tt.certified}
 			failed := w.failed(&net.OpError{Op: "dial", Err: fmt.Errorf("wrapped: %w", tt.err)}, tt.expired)
 			var err error = failed
 			if tt.reason == "" {

@@ -26,43 +26,42 @@ import (
 )
 
 const (
-	// maxWatch bounds a watch that does not say how long it wants to be.
+	// maxWatch bounds a watch that asks for no timeout.
 	maxWatch = 15 * time.Minute
-	// Patience is by how much a watch may be longer than it wants to be, and its headers
-	// later than those of another answer, in times of a request.
-	Patience = 3
-	// maxLook bounds an answer to a look.
+	// WatchFactor times Limits.Request is how long a watch may take to send its headers,
+	// and how long it may outlast the timeout that it asked for.
+	WatchFactor = 3
+	// maxLook bounds the response to a check of the connection.
 	maxLook = 1 << 20
-	// maxRefusal bounds an answer that says no more than why there is none.
+	// maxRefusal bounds the body of an error response.
 	maxRefusal = 16 << 10
-	// jsonType is the one encoding that is asked for.
+	// jsonType is the only encoding that is requested: its decoded size can be estimated.
 	jsonType = "application/json"
 )
 
-// terms are what a request is sent on.
+// terms are the limits of one request.
 type terms struct {
-	most   int64         // the weight that the answer may have
-	within time.Duration // the time for all of it, unless it is a watch
-	report func(Trouble) // nil if nobody is to know of failures
+	most   int64          // the weight that the answer may have
+	within time.Duration  // the time for all of it, unless it is a watch
+	report func(Failures) // receives failures; nil if the caller handles them
 }
 
-// send sends a request with the credentials, in bounded time, and reports what went
-// wrong with it to whoever is to know. An error wraps an identity.Problem, unless
-// whoever asked has given up.
-func (w *Wire) send(request *http.Request, on terms) (*http.Response, error) {
+// send sends a request with the credentials, in bounded time, and reports its failure.
+// An error wraps an identity.Problem, unless the context of the request ended.
+func (t *Transport) send(request *http.Request, on terms) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(request.Context())
-	first, watch := w.times(request, on.within)
-	a := &answer{wire: w, request: request, report: on.report, cancel: cancel, left: min(on.most, w.limits.Answer)}
+	first, watch := t.times(request, on.within)
+	a := &answer{transport: t, request: request, report: on.report, cancel: cancel, left: min(on.most, t.limits.Answer)}
 	a.timer = time.AfterFunc(first, a.expire)
 	out := request.Clone(ctx)
-	out.Header.Set("User-Agent", w.agent)
+	out.Header.Set("User-Agent", t.agent)
 	out.Header.Set("Accept", onlyJSON(request.Header.Get("Accept")))
 	out.Header.Del("Authorization")
-	if header := *w.header.Load(); header != "" {
+	if header := *t.header.Load(); header != "" {
 		out.Header.Set("Authorization", header)
 	}
-	response, err := w.transport.RoundTrip(out)
-	w.count(response)
+	response, err := t.transport.RoundTrip(out)
+	t.count(response)
 	if err != nil {
 		a.end()
 		return nil, a.failed(err)
@@ -74,7 +73,7 @@ func (w *Wire) send(request *http.Request, on terms) (*http.Response, error) {
 		a.left = min(a.left, maxRefusal)
 	}
 	a.ReadCloser, response.Body = response.Body, a
-	// client-go would wait for as long as the other side says, and ask again.
+	// client-go would sleep for as long as the server says, and retry by itself.
 	response.Header.Del("Retry-After")
 	if on.report != nil {
 		reportStatus(response.StatusCode, on.report)
@@ -82,7 +81,7 @@ func (w *Wire) send(request *http.Request, on terms) (*http.Response, error) {
 	return response, nil
 }
 
-// onlyJSON leaves out of a header Accept what cannot be weighed.
+// onlyJSON drops encodings other than JSON from a header Accept.
 func onlyJSON(accept string) string {
 	var kept []string
 	for part := range strings.SplitSeq(accept, ",") {
@@ -101,18 +100,18 @@ func isJSON(contentType string) bool {
 	return err == nil && name == jsonType
 }
 
-func reportStatus(code int, report func(Trouble)) {
+func reportStatus(code int, report func(Failures)) {
 	switch {
 	case code == http.StatusForbidden:
-		report(Trouble{Forbidden: true})
+		report(Failures{Forbidden: true})
 	case code == http.StatusUnauthorized, code >= http.StatusInternalServerError:
-		report(Trouble{})
+		report(Failures{})
 	}
 }
 
-// times says how long an answer may take: all of it, or the headers of a watch and then
-// the watch itself.
-func (w *Wire) times(request *http.Request, within time.Duration) (first, watch time.Duration) {
+// times returns how long a response may take in all; for a watch, how long its headers
+// may take, and then the watch itself.
+func (t *Transport) times(request *http.Request, within time.Duration) (first, watch time.Duration) {
 	if !watches(request) {
 		return within, 0
 	}
@@ -121,10 +120,10 @@ func (w *Wire) times(request *http.Request, within time.Duration) (first, watch 
 	if err == nil && seconds > 0 {
 		watch = min(watch, time.Duration(seconds)*time.Second)
 	}
-	return Patience * w.limits.Request, watch + Patience*w.limits.Request
+	return WatchFactor * t.limits.Request, watch + WatchFactor*t.limits.Request
 }
 
-// watches says that the answer to a request has no end of its own.
+// watches says that a request is a watch, whose response has no end of its own.
 func watches(request *http.Request) bool {
 	return request.URL.Query().Get("watch") != ""
 }

@@ -16,6 +16,6 @@ limitations under the License.
 
 // Package kubeconfigreader reads the kubeconfigs of workload clusters on behalf of
 // ClusterCache, and withholds those that would make the manager read its own
-// files, run programs or send its credentials elsewhere. What is permitted is
+// files, run programs or send its credentials to another server. What is permitted is
 // decided in baremetal/provider/identity/kubeconfig. It never changes a Secret.
 package kubeconfigreader

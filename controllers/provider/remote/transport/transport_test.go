@@ -35,7 +35,7 @@ import (
 )
 
 // serve returns a wire to a server that answers like this.
-func serve(t *testing.T, limits Limits, answer http.HandlerFunc) *Wire {
+func serve(t *testing.T, limits Limits, answer http.HandlerFunc) *Transport {
 	t.Helper()
 	server := httptest.NewTLSServer(answer)
 	access := kubeconfig.Access{
@@ -147,7 +147,7 @@ func TestTroubles(t *testing.T) {
 			_, err := get(t.Context(), client, w.Server()+tt.query)
 			troubled := false
 			select {
-			case <-w.Troubled():
+			case <-w.Failed():
 				troubled = true
 			default:
 			}
@@ -169,7 +169,7 @@ func TestLooksAreNoTroubles(t *testing.T) {
 		t.Fatal("there is an answer")
 	}
 	select {
-	case <-w.Troubled():
+	case <-w.Failed():
 		t.Error("a look is reported")
 	default:
 	}
@@ -189,7 +189,7 @@ func TestWhoeverGivesUpIsNoTrouble(t *testing.T) {
 	if _, err := get(ctx, w.ForUsers(), w.Server()); !errors.Is(err, context.Canceled) {
 		t.Errorf("the error is %v", err)
 	}
-	if taken := w.Take(); taken != (Trouble{}) {
+	if taken := w.Take(); taken != (Failures{}) {
 		t.Errorf("trouble: %+v", taken)
 	}
 }
@@ -197,21 +197,21 @@ func TestWhoeverGivesUpIsNoTrouble(t *testing.T) {
 func TestTakeJoinsTroubles(t *testing.T) {
 	w := serve(t, Limits{}, nil)
 	problem := w.Silent()
-	for _, trouble := range []Trouble{{}, {Forbidden: true}, {Problem: problem}, {}} {
-		w.troubles.add(trouble)
+	for _, trouble := range []Failures{{}, {Forbidden: true}, {Problem: problem}, {}} {
+		w.failures.add(trouble)
 	}
-	<-w.Troubled()
-	if diff := cmp.Diff(Trouble{Problem: problem, Forbidden: true}, w.Take()); diff != "" {
+	<-w.Failed()
+	if diff := cmp.Diff(Failures{Problem: problem, Forbidden: true}, w.Take()); diff != "" {
 		t.Error(diff)
 	}
-	w.troubles.add(Trouble{Forbidden: true})
+	w.failures.add(Failures{Forbidden: true})
 	w.Forget()
 	select {
-	case <-w.Troubled():
+	case <-w.Failed():
 		t.Error("what is forgotten is told")
 	default:
 	}
-	if taken := w.Take(); taken != (Trouble{}) {
+	if taken := w.Take(); taken != (Failures{}) {
 		t.Errorf("what is forgotten is taken: %+v", taken)
 	}
 }
@@ -241,7 +241,7 @@ func TestAnswersHaveALimit(t *testing.T) {
 }
 
 func TestTimes(t *testing.T) {
-	w := &Wire{limits: Limits{Request: 10 * time.Second}}
+	w := &Transport{limits: Limits{Request: 10 * time.Second}}
 	for query, want := range map[string][2]time.Duration{
 		"":                              {5 * time.Second, 0},
 		"timeoutSeconds=600":            {5 * time.Second, 0},
@@ -280,7 +280,7 @@ func TestAnswersEndInOneTime(t *testing.T) {
 func TestAnswersThatEndWithTheirTimeFail(t *testing.T) {
 	w := serve(t, Limits{}, func(http.ResponseWriter, *http.Request) {})
 	a := &answer{
-		ReadCloser: io.NopCloser(strings.NewReader("half")), wire: w, left: 100,
+		ReadCloser: io.NopCloser(strings.NewReader("half")), transport: w, left: 100,
 		request: httptest.NewRequest(http.MethodGet, "https://a/", http.NoBody),
 	}
 	a.expired.Store(true)

@@ -1,0 +1,173 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package transport
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity/kubeconfig"
+)
+
+const (
+	// maxHeader bounds the headers of an answer.
+	maxHeader = 64 << 10
+	// maxConcurrent limits the requests of reconciles under way at a time, so that a
+	// slow cluster cannot block all workers of a controller.
+	maxConcurrent = 4
+	// slotTimeout is how long a request waits for others to end past that limit.
+	slotTimeout = time.Second
+	// maxUser bounds the time of a request of a reconcile: a worker waits for it.
+	maxUser = 5 * time.Second
+)
+
+// Limits bound what the remote API server can cost this process.
+type Limits struct {
+	// Request bounds the time of a request, from the first byte to the last.
+	Request time.Duration
+	// Answer bounds the weight of an answer: its bytes, and more for each object.
+	Answer int64
+	// Denied are addresses that are never connected to, whatever name resolves to them.
+	Denied []netip.Prefix
+}
+
+// Transport sends all requests of one connection to its API server.
+type Transport struct {
+	transport *http.Transport
+	header    atomic.Pointer[string] // value of Authorization
+	server    string
+	agent     string
+	limits    Limits
+	certified bool // there is a client certificate
+	count     func(*http.Response)
+
+	slots    chan struct{} // one entry for each request of a reconcile under way
+	failures failures
+}
+
+// New returns a Transport for an access, and uses no other setting of the process. Agent
+// is the User-Agent of all requests. Count is called with every response, and with nil
+// for a request that got none.
+func New(access kubeconfig.Access, limits Limits, agent string, count func(*http.Response)) *Transport {
+	dialer := &net.Dialer{Timeout: limits.Request, KeepAlive: 30 * time.Second, ControlContext: refuse(limits.Denied)}
+	t := &Transport{
+		transport: &http.Transport{
+			DialContext:            dialer.DialContext,
+			TLSClientConfig:        access.TLS(),
+			TLSHandshakeTimeout:    limits.Request,
+			ForceAttemptHTTP2:      true,
+			HTTP2:                  &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
+			MaxIdleConnsPerHost:    maxConcurrent,
+			IdleConnTimeout:        90 * time.Second,
+			MaxResponseHeaderBytes: maxHeader,
+		},
+		server: access.Server, agent: agent, limits: limits, count: count,
+		certified: len(access.ClientCertificate) > 0,
+		slots:     make(chan struct{}, maxConcurrent), failures: failures{signal: make(chan struct{}, 1)},
+	}
+	t.Authorize(access.Authorization())
+	return t
+}
+
+// Server is the URL of the API server.
+func (t *Transport) Server() string {
+	return t.server
+}
+
+// Authorize sets the value of the header Authorization of the next requests.
+func (t *Transport) Authorize(header string) {
+	t.header.Store(&header)
+}
+
+// Close closes idle connections. Requests under way come to their end.
+func (t *Transport) Close() {
+	t.transport.CloseIdleConnections()
+}
+
+// ForLooks returns a client for checks of the connection, whose caller handles failures.
+func (t *Transport) ForLooks() *http.Client {
+	on := terms{most: maxLook, within: t.limits.Request}
+	return httpClient(func(request *http.Request) (*http.Response, error) { return t.send(request, on) })
+}
+
+// ForCache returns a client for lists and watches. It reports their failures.
+func (t *Transport) ForCache() *http.Client {
+	on := terms{most: t.limits.Answer, within: t.limits.Request, report: t.failures.add}
+	return httpClient(func(request *http.Request) (*http.Response, error) {
+		response, err := t.send(request, on)
+		if err == nil && response.StatusCode == http.StatusNotFound {
+			t.failures.add(Failures{}) // the kind is gone
+		}
+		return response, err
+	})
+}
+
+// ForUsers returns a client for reconciles. It reports their failures, and limits how
+// many of their requests are under way at a time.
+func (t *Transport) ForUsers() *http.Client {
+	on := terms{most: t.limits.Answer, within: min(maxUser, t.limits.Request), report: t.failures.add}
+	return httpClient(func(request *http.Request) (*http.Response, error) {
+		release, err := t.acquire(request.Context())
+		if err != nil {
+			if request.Body != nil {
+				_ = request.Body.Close() // http.RoundTripper requires it
+			}
+			return nil, err
+		}
+		response, err := t.send(request, on)
+		if err != nil {
+			release()
+			return nil, err
+		}
+		response.Body = &closing{ReadCloser: response.Body, then: release}
+		return response, nil
+	})
+}
+
+// acquire waits for a slot, for slotTimeout at most.
+func (t *Transport) acquire(ctx context.Context) (release func(), err error) {
+	timeout := time.NewTimer(slotTimeout)
+	defer timeout.Stop()
+	select {
+	case t.slots <- struct{}{}:
+		return func() { <-t.slots }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-timeout.C:
+		return nil, &failure{problem: t.slow()}
+	}
+}
+
+// roundTrip makes a function an http.RoundTripper.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+// RoundTrip calls the function.
+func (f roundTrip) RoundTrip(request *http.Request) (*http.Response, error) {
+	return f(request)
+}
+
+// httpClient follows no redirects, which could send the credentials to another server.
+func httpClient(send roundTrip) *http.Client {
+	return &http.Client{
+		Transport:     send,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
