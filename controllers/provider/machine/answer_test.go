@@ -55,7 +55,7 @@ func TestWordsOfOthers(t *testing.T) {
 		shown string // empty for nothing
 	}{
 		"a refused secret is not repeated": {
-			calls: secrets, act: func(w *world, s *scope) progress.Outcome { return w.copySecrets(w.t.Context(), s) }, shown: "400 (Bad Request)",
+			calls: secrets, act: func(w *world, s *scope) progress.Outcome { return w.claimSteps().copySecrets(w.t.Context(), s) }, shown: "400 (Bad Request)",
 		},
 		"a refused change of a secret is not repeated": {
 			calls: secrets,

@@ -29,16 +29,24 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/secretkeys"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 )
+
+// bootstrapSteps see to the user data of a machine.
+type bootstrapSteps struct {
+	// live reads past the cache: Secrets are in none.
+	live    client.Reader
+	secrets *secretwatch.Watch
+}
 
 // observeBootstrap finds out whether the user data is there. The secret is read
 // live, and only until the claim names it.
-func (r *Reconciler) observeBootstrap(ctx context.Context, s *scope) progress.Outcome {
+func (b bootstrapSteps) observeBootstrap(ctx context.Context, s *scope) progress.Outcome {
 	// The watch comes before the read, so that no change is missed.
-	r.Secrets.Ensure(s.machine.Namespace)
+	b.secrets.Ensure(s.machine.Namespace)
 	facts := s.bootstrapRef()
 	if s.observed.Claim.Deployment == nil && facts.Secret != "" && facts.Invalid == "" {
-		if err := r.readBootstrap(ctx, s.machine.Namespace, &facts); err != nil {
+		if err := b.readBootstrap(ctx, s.machine.Namespace, &facts); err != nil {
 			return s.failed(infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostFailedReason,
 				fmt.Sprintf("Secret %q with the user data cannot be read", facts.Secret), err)
 		}
@@ -62,9 +70,9 @@ func (s *scope) bootstrapRef() machines.BootstrapFacts {
 	}
 }
 
-func (r *Reconciler) readBootstrap(ctx context.Context, namespace string, facts *machines.BootstrapFacts) error {
+func (b bootstrapSteps) readBootstrap(ctx context.Context, namespace string, facts *machines.BootstrapFacts) error {
 	secret := &corev1.Secret{}
-	err := r.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: facts.Secret}, secret)
+	err := b.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: facts.Secret}, secret)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil

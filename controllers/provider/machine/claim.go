@@ -37,9 +37,13 @@ import (
 // errNameTaken is the error of a pass that found a foreign claim in its way.
 var errNameTaken = errors.New("the name of the HostClaim is taken")
 
+// claimSteps observe, write, pause and release the claim of a machine, in its own
+// cluster or in another one, and the secrets copied next to it.
+type claimSteps struct{ connector }
+
 // observeClaim reads the machine's claim from the cache. A missing claim is a
 // fact, not an error.
-func (r *Reconciler) observeClaim(ctx context.Context, s *scope) progress.Outcome {
+func (p claimSteps) observeClaim(ctx context.Context, s *scope) progress.Outcome {
 	claim, found, err := s.site.claims.ClaimOf(ctx, s.machine)
 	if err != nil {
 		return s.failed(infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostFailedReason,
@@ -55,11 +59,11 @@ func (r *Reconciler) observeClaim(ctx context.Context, s *scope) progress.Outcom
 // pauseClaim keeps the hostclaim manager off the claim while the Cluster is
 // paused, so that a move finds claim and host as they are. A claim in another
 // cluster is not moved.
-func (r *Reconciler) pauseClaim(ctx context.Context, s *scope) progress.Outcome {
+func (p claimSteps) pauseClaim(ctx context.Context, s *scope) progress.Outcome {
 	if !s.clusterPaused() || s.site.elsewhere() {
 		return progress.Outcome{}
 	}
-	if err := r.repause(ctx, s, true); err != nil {
+	if err := p.repause(ctx, s, true); err != nil {
 		return s.failed(infrav1.AssociateBareMetalHostCondition, infrav1.BareMetalHostPauseAnnotationSetFailedReason,
 			"The HostClaim of the machine cannot be paused", err)
 	}
@@ -67,11 +71,11 @@ func (r *Reconciler) pauseClaim(ctx context.Context, s *scope) progress.Outcome 
 }
 
 // unpauseClaim takes back what pauseClaim did.
-func (r *Reconciler) unpauseClaim(ctx context.Context, s *scope) progress.Outcome {
+func (p claimSteps) unpauseClaim(ctx context.Context, s *scope) progress.Outcome {
 	if s.site.elsewhere() {
 		return progress.Outcome{}
 	}
-	if err := r.repause(ctx, s, false); err != nil {
+	if err := p.repause(ctx, s, false); err != nil {
 		return s.failed(infrav1.AssociateBareMetalHostCondition, infrav1.BareMetalHostPauseAnnotationRemoveFailedReason,
 			"The HostClaim of the machine cannot be unpaused", err)
 	}
@@ -80,7 +84,7 @@ func (r *Reconciler) unpauseClaim(ctx context.Context, s *scope) progress.Outcom
 
 // repause writes the annotation by a locked merge patch, not by apply: after a
 // move it belongs to another field manager, and must still go.
-func (r *Reconciler) repause(ctx context.Context, s *scope, pause bool) error {
+func (p claimSteps) repause(ctx context.Context, s *scope, pause bool) error {
 	if s.claim == nil {
 		return nil
 	}
@@ -98,7 +102,7 @@ func (r *Reconciler) repause(ctx context.Context, s *scope, pause bool) error {
 		s.claim.Annotations[clusterv1.PausedAnnotation] = *value
 	}
 	ctrl.LoggerFrom(ctx).Info("Changing the pause annotation of the HostClaim", "HostClaim", klog.KObj(s.claim), "paused", pause)
-	err := r.Client.Patch(ctx, s.claim, apply.Locked(before))
+	err := p.client.Patch(ctx, s.claim, apply.Locked(before))
 	if err != nil {
 		return fmt.Errorf("patch the pause annotation of HostClaim %s: %w", s.claim.Name, err)
 	}
@@ -109,7 +113,7 @@ func (r *Reconciler) repause(ctx context.Context, s *scope, pause bool) error {
 // cache does not show. The machine and that cluster are seen through two caches:
 // a claim may seem to be a rival's that was only just taken over, and one that has
 // lost its label is in no cache.
-func (r *Reconciler) confirmElsewhere(ctx context.Context, s *scope) progress.Outcome {
+func (p claimSteps) confirmElsewhere(ctx context.Context, s *scope) progress.Outcome {
 	if s.claim != nil || !s.site.elsewhere() || !s.site.recorded {
 		return progress.Outcome{}
 	}
@@ -128,7 +132,7 @@ func (r *Reconciler) confirmElsewhere(ctx context.Context, s *scope) progress.Ou
 
 // observeHost reads what is published of the bound host, and whether a claim of
 // the wanted name belongs to somebody else.
-func (r *Reconciler) observeHost(ctx context.Context, s *scope) progress.Outcome {
+func (p claimSteps) observeHost(ctx context.Context, s *scope) progress.Outcome {
 	const condition, reason = infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostFailedReason
 	s.observed.Machine = s.facts()
 	if s.claim == nil {
@@ -151,11 +155,11 @@ func (r *Reconciler) observeHost(ctx context.Context, s *scope) progress.Outcome
 }
 
 // applyClaim writes the planned claim, unless it is like that already.
-func (r *Reconciler) applyClaim(ctx context.Context, s *scope) progress.Outcome {
+func (p claimSteps) applyClaim(ctx context.Context, s *scope) progress.Outcome {
 	if s.plan.Claim == nil {
 		return s.takenElsewhere()
 	}
-	if done, out := r.keepRecord(ctx, s); !done {
+	if done, out := p.keepRecord(ctx, s); !done {
 		return out
 	}
 	desired := claims.Desired(*s.plan.Claim)

@@ -79,9 +79,21 @@ func (s *site) elsewhere() bool {
 	return s.claims.Record != nil
 }
 
+// connector finds the cluster and namespace of the claim of a machine, and keeps on
+// the machine the record of one in another cluster.
+type connector struct {
+	client client.Client
+	// live reads past the cache.
+	live client.Reader
+	// claims finds claims of this cluster.
+	claims claimreader.Reader
+	local  LocalKinds
+	remote Remote
+}
+
 // connect finds the place of the claim. Without one, the pass says why, and does
 // nothing that needs it.
-func (r *Reconciler) connect(ctx context.Context, s *scope) progress.Outcome {
+func (c connector) connect(ctx context.Context, s *scope) progress.Outcome {
 	record, found, problem := identity.Read(s.identified(), s.machine.Annotations)
 	switch {
 	case problem != nil:
@@ -89,27 +101,27 @@ func (r *Reconciler) connect(ctx context.Context, s *scope) progress.Outcome {
 	case s.paused && found:
 		return progress.Outcome{} // nothing is written there meanwhile
 	case found:
-		return r.connectElsewhere(ctx, s, &record, record.Ref(s.machine.Namespace))
+		return c.connectElsewhere(ctx, s, &record, record.Ref(s.machine.Namespace))
 	case s.paused, !s.machine.DeletionTimestamp.IsZero(), s.owner == nil, s.cluster == nil:
-		return r.connectHere(ctx, s)
+		return c.connectHere(ctx, s)
 	}
-	settled, err := r.settled(ctx, s)
+	settled, err := c.settled(ctx, s)
 	if err != nil {
 		return s.failed(infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostFailedReason,
 			"The HostClaim of the machine cannot be read", err)
 	}
 	answer := identity.Resolve(s.machine.Namespace, nil, s.wishes(settled))
 	if !answer.Remote {
-		return r.connectHere(ctx, s)
+		return c.connectHere(ctx, s)
 	}
-	return r.connectElsewhere(ctx, s, nil, answer.Ref)
+	return c.connectElsewhere(ctx, s, nil, answer.Ref)
 }
 
 // connectHere is for claims of the machine's own namespace, and for machines that
 // have none.
-func (r *Reconciler) connectHere(ctx context.Context, s *scope) progress.Outcome {
-	r.Remote.Release(claimreader.UserOf(s.machine))
-	served, err := r.Local.Available(ctx)
+func (c connector) connectHere(ctx context.Context, s *scope) progress.Outcome {
+	c.remote.Release(claimreader.UserOf(s.machine))
+	served, err := c.local.Available(ctx)
 	if err != nil {
 		return s.failed(infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostFailedReason,
 			"It cannot be found out whether this cluster serves HostClaims", err)
@@ -117,7 +129,7 @@ func (r *Reconciler) connectHere(ctx context.Context, s *scope) progress.Outcome
 	if !served {
 		return s.unserved()
 	}
-	s.site = &site{claims: r.Claims.Own(s.machine), client: r.Client, live: r.Live}
+	s.site = &site{claims: c.claims.Own(s.machine), client: c.client, live: c.live}
 	return progress.Outcome{}
 }
 
@@ -140,14 +152,14 @@ func (s *scope) unserved() progress.Outcome {
 
 // settled says that the machine has its claim, or its server, in this cluster, and
 // keeps it whatever identityRef says.
-func (r *Reconciler) settled(ctx context.Context, s *scope) (bool, error) {
+func (c connector) settled(ctx context.Context, s *scope) (bool, error) {
 	if s.machine.Spec.ProviderID != "" || provisioned(s.machine) {
 		return true, nil
 	}
-	if served, err := r.Local.Available(ctx); err != nil || !served {
+	if served, err := c.local.Available(ctx); err != nil || !served {
 		return false, err
 	}
-	_, found, err := r.Claims.Own(s.machine).ClaimOf(ctx, s.machine)
+	_, found, err := c.claims.Own(s.machine).ClaimOf(ctx, s.machine)
 	return found, err
 }
 
@@ -162,9 +174,9 @@ func (s *scope) wishes(settled bool) identity.Wishes {
 
 // connectElsewhere is for claims of another cluster. The record is nil before the
 // first write there.
-func (r *Reconciler) connectElsewhere(ctx context.Context, s *scope, record *identity.Record, ref identity.Ref) progress.Outcome {
+func (c connector) connectElsewhere(ctx context.Context, s *scope, record *identity.Record, ref identity.Ref) progress.Outcome {
 	user := claimreader.UserOf(s.machine)
-	there, err := r.Remote.Site(ctx, user, ref)
+	there, err := c.remote.Site(ctx, user, ref)
 	var problem *identity.Problem
 	switch {
 	case errors.As(err, &problem):
@@ -183,11 +195,11 @@ func (r *Reconciler) connectElsewhere(ctx context.Context, s *scope, record *ide
 		return s.disconnected(*problem)
 	}
 	if followed != *record {
-		if err := r.writeRecord(ctx, s, followed); err != nil {
+		if err := c.writeRecord(ctx, s, followed); err != nil {
 			return s.failed(infrav1.IdentityReadyCondition, infrav1.IdentityConnectingReason, "The machine cannot be written", err)
 		}
 	}
-	r.Remote.Bind(user, record.Origin)
+	c.remote.Bind(user, record.Origin)
 	s.reach(there, &followed, true)
 	s.identity.Message = identity.Resolve(s.machine.Namespace, record, s.wishes(false)).Note
 	return progress.Outcome{}

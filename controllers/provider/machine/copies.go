@@ -41,14 +41,14 @@ var errSecretTaken = errors.New("the name of the copied Secret is taken")
 // copySecrets brings the secrets of the machine next to a claim in another
 // cluster, and keeps the copies up to date. The claim does not name them before
 // all of them are there.
-func (r *Reconciler) copySecrets(ctx context.Context, s *scope) progress.Outcome {
+func (p claimSteps) copySecrets(ctx context.Context, s *scope) progress.Outcome {
 	if s.claim == nil || s.plan.Claim == nil {
 		return progress.Outcome{}
 	}
 	var all progress.Outcome
 	for _, c := range s.plan.Copies {
 		if c.Source != "" {
-			all = all.And(r.copySecret(ctx, s, c))
+			all = all.And(p.copySecret(ctx, s, c))
 		}
 	}
 	if !all.Done() && s.observed.Claim.Deployment == nil {
@@ -59,9 +59,9 @@ func (r *Reconciler) copySecrets(ctx context.Context, s *scope) progress.Outcome
 
 // copySecret sees to one copy. A source that is gone, or may not be read any more,
 // after the claim was given its copy changes nothing: the server has it.
-func (r *Reconciler) copySecret(ctx context.Context, s *scope, c claims.Copy) progress.Outcome {
+func (p claimSteps) copySecret(ctx context.Context, s *scope, c claims.Copy) progress.Outcome {
 	source := &corev1.Secret{}
-	err := r.Live.Get(ctx, client.ObjectKey{Namespace: s.machine.Namespace, Name: c.Source}, source)
+	err := p.live.Get(ctx, client.ObjectKey{Namespace: s.machine.Namespace, Name: c.Source}, source)
 	switch {
 	case s.observed.Claim.Deployment != nil && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err)):
 		return progress.Outcome{}

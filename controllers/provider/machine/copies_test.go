@@ -130,7 +130,7 @@ func TestCopySecrets(t *testing.T) {
 			if tc.given != nil {
 				tc.given(w, s)
 			}
-			out := w.copySecrets(t.Context(), s)
+			out := w.claimSteps().copySecrets(t.Context(), s)
 			if (out.Err() != nil) != tc.wantErr {
 				t.Errorf("error is %v", out.Err())
 			}
@@ -156,7 +156,7 @@ func TestCopyIsKept(t *testing.T) {
 	w, s := copying(t, boot("value"))
 	again := func(want string) *corev1.Secret {
 		t.Helper()
-		if out := w.copySecrets(t.Context(), s); !out.Done() {
+		if out := w.claimSteps().copySecrets(t.Context(), s); !out.Done() {
 			t.Fatalf("outcome is %v, %v", out.Waits(), out.Err())
 		}
 		got := copyOf(t, s)
@@ -184,12 +184,12 @@ func TestCopyIsKept(t *testing.T) {
 	if err := server.Client.Patch(t.Context(), first, strip); err != nil {
 		t.Fatal(err)
 	}
-	if out := w.copySecrets(t.Context(), s); out.Err() == nil {
+	if out := w.claimSteps().copySecrets(t.Context(), s); out.Err() == nil {
 		t.Error("nobody says that the copy cannot be updated")
 	}
 	s.site.client = w.through(readsFail[*metav1.PartialObjectMetadata](errNotFound))
 	s.observed.Claim.Deployment = &claims.Deployment{}
-	if _, err := w.copySecrets(t.Context(), s).Result(noon.Time); err != nil {
+	if _, err := w.claimSteps().copySecrets(t.Context(), s).Result(noon.Time); err != nil {
 		t.Errorf("our own copy that the cache does not show is taken for a foreign one: %v", err)
 	}
 }
@@ -201,7 +201,7 @@ func TestForeignSecretUnseen(t *testing.T) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.claim.Namespace, Name: "m-1-0-userdata"}}
 	server.Create(t, secret)
 	s.site.client = w.through(readsFail[*metav1.PartialObjectMetadata](errNotFound))
-	if out := w.copySecrets(t.Context(), s); out.Err() == nil || len(s.problems) != 1 || s.plan.Claim.Deployment != nil {
+	if out := w.claimSteps().copySecrets(t.Context(), s); out.Err() == nil || len(s.problems) != 1 || s.plan.Claim.Deployment != nil {
 		t.Errorf("error %v, problems %v", out.Err(), s.problems)
 	}
 }
@@ -212,7 +212,7 @@ func TestNothingToCopy(t *testing.T) {
 	unclaimed, unplanned := *s, *s
 	unclaimed.claim, unplanned.plan = nil, &machines.Plan{Copies: s.plan.Copies}
 	for _, s := range []*scope{&unclaimed, &unplanned} {
-		if out := w.copySecrets(t.Context(), s); !out.Done() {
+		if out := w.claimSteps().copySecrets(t.Context(), s); !out.Done() {
 			t.Errorf("outcome is %v", out)
 		}
 	}

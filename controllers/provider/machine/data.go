@@ -38,10 +38,18 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
+// dataSteps see to the metadata and network data of a machine: its Metal3DataClaim,
+// and the secret that names its server where it gets no other metadata.
+type dataSteps struct {
+	client client.Client
+	// live reads past the cache.
+	live client.Reader
+}
+
 // observeData reads the Metal3DataClaim of the machine, which has its name, and
 // the Metal3Data that answers it.
-func (r *Reconciler) observeData(ctx context.Context, s *scope) progress.Outcome {
-	claim, found, err := readDataClaim(ctx, r.Client, s.machine)
+func (d dataSteps) observeData(ctx context.Context, s *scope) progress.Outcome {
+	claim, found, err := readDataClaim(ctx, d.client, s.machine)
 	switch {
 	case err != nil:
 		return s.failed(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.AssociateMetal3MachineMetaDataFailedReason,
@@ -53,7 +61,7 @@ func (r *Reconciler) observeData(ctx context.Context, s *scope) progress.Outcome
 		return progress.Outcome{}
 	}
 	s.dataClaim = claim
-	data, err := r.readData(ctx, claim)
+	data, err := d.readData(ctx, claim)
 	if err != nil {
 		return s.failed(infrav1.Metal3DataReadyCondition, infrav1.WaitingForMetal3DataReason, "The Metal3Data of the machine cannot be read", err)
 	}
@@ -74,13 +82,13 @@ func readDataClaim(ctx context.Context, reader client.Reader, machine *infrav1.M
 // readData reads the Metal3Data that the claim names. It is empty when there is
 // none: then the claim has not been answered, or the cache is behind and an
 // event wakes us.
-func (r *Reconciler) readData(ctx context.Context, claim *infrav1.Metal3DataClaim) (infrav1.Metal3Data, error) {
+func (d dataSteps) readData(ctx context.Context, claim *infrav1.Metal3DataClaim) (infrav1.Metal3Data, error) {
 	data := infrav1.Metal3Data{}
 	if claim.Status.RenderedData == nil || claim.Status.RenderedData.Name == "" {
 		return data, nil
 	}
 	key := client.ObjectKey{Namespace: claim.Namespace, Name: claim.Status.RenderedData.Name}
-	err := r.Client.Get(ctx, key, &data)
+	err := d.client.Get(ctx, key, &data)
 	return data, client.IgnoreNotFound(err)
 }
 
@@ -122,13 +130,13 @@ func complaint(o conditions.Getter, errorMessage string) (reason, message string
 
 // applyData writes the planned Metal3DataClaim once; what it asks for cannot be
 // changed.
-func (r *Reconciler) applyData(ctx context.Context, s *scope) progress.Outcome {
+func (d dataSteps) applyData(ctx context.Context, s *scope) progress.Outcome {
 	if s.plan.Data == nil || s.dataClaim != nil {
 		return progress.Outcome{}
 	}
 	desired := desiredDataClaim(s.machine, s.cluster.Name, s.plan.Data.Template)
 	ctrl.LoggerFrom(ctx).Info("Applying Metal3DataClaim", "Metal3DataClaim", klog.KObj(desired))
-	if err := apply.Object(ctx, r.Client, desired, infrav1.MachineFieldOwner); err != nil {
+	if err := apply.Object(ctx, d.client, desired, infrav1.MachineFieldOwner); err != nil {
 		return s.failed(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.AssociateMetal3MachineMetaDataFailedReason,
 			"The Metal3DataClaim of the machine cannot be written", fmt.Errorf("apply Metal3DataClaim %s: %w", desired.Name, err))
 	}
@@ -166,14 +174,14 @@ func desiredDataClaim(machine *infrav1.Metal3Machine, cluster, template string) 
 
 // releaseData takes our finalizer off the Metal3DataClaim and deletes it. The
 // finalizer goes first, since deleting would make the copy at hand an old one.
-func (r *Reconciler) releaseData(ctx context.Context, s *scope) progress.Outcome {
+func (d dataSteps) releaseData(ctx context.Context, s *scope) progress.Outcome {
 	if !s.release.ReleaseData {
 		return progress.Outcome{}
 	}
 	ctrl.LoggerFrom(ctx).Info("Releasing Metal3DataClaim", "Metal3DataClaim", klog.KObj(s.dataClaim))
-	err := r.dropDataFinalizer(ctx, s.dataClaim)
+	err := d.dropDataFinalizer(ctx, s.dataClaim)
 	if err == nil && s.dataClaim.DeletionTimestamp.IsZero() {
-		err = r.Client.Delete(ctx, s.dataClaim, client.Preconditions{UID: &s.dataClaim.UID})
+		err = d.client.Delete(ctx, s.dataClaim, client.Preconditions{UID: &s.dataClaim.UID})
 	}
 	if client.IgnoreNotFound(err) != nil {
 		return s.failed(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.DisassociateM3MetaDataFailedReason,
@@ -184,12 +192,12 @@ func (r *Reconciler) releaseData(ctx context.Context, s *scope) progress.Outcome
 
 // dropDataFinalizer takes our finalizer off. Those of others are in the same
 // list: hence the lock.
-func (r *Reconciler) dropDataFinalizer(ctx context.Context, claim *infrav1.Metal3DataClaim) error {
+func (d dataSteps) dropDataFinalizer(ctx context.Context, claim *infrav1.Metal3DataClaim) error {
 	before := claim.DeepCopy()
 	if !controllerutil.RemoveFinalizer(claim, infrav1.MachineFinalizer) {
 		return nil
 	}
-	return r.Client.Patch(ctx, claim, apply.Locked(before))
+	return d.client.Patch(ctx, claim, apply.Locked(before))
 }
 
 func secretName(ref *corev1.SecretReference) string {

@@ -364,7 +364,7 @@ func TestUnserved(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.expect(m, "AssociateBareMetalHost/False/HostClaimAPIMissing", "identityRef")
-		if woken := w.waitingForKinds(t.Context()); !slices.Contains(woken, request(w.namespace, "m-1")) {
+		if woken := w.mapper().waitingForKinds(t.Context()); !slices.Contains(woken, request(w.namespace, "m-1")) {
 			t.Errorf("woken by the kinds are %v", woken)
 		}
 	})

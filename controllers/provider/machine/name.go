@@ -42,7 +42,7 @@ import (
 // observeName reads the secret that gives the server the name of its machine, if
 // one is needed. As with rendered secrets, one that a user has put there is taken
 // as it is, and one of another owner is waited for to go.
-func (r *Reconciler) observeName(ctx context.Context, s *scope) progress.Outcome {
+func (d dataSteps) observeName(ctx context.Context, s *scope) progress.Outcome {
 	name := machines.NameFacts{Secret: data.MetaDataSecret(s.machine.Name)}
 	s.observed.Name = name
 	s.observed.HostElsewhere = s.observed.Facts && s.nameFacts().HostElsewhere()
@@ -50,7 +50,7 @@ func (r *Reconciler) observeName(ctx context.Context, s *scope) progress.Outcome
 		return progress.Outcome{}
 	}
 	secret := &corev1.Secret{}
-	err := r.Live.Get(ctx, client.ObjectKey{Namespace: s.machine.Namespace, Name: name.Secret}, secret)
+	err := d.live.Get(ctx, client.ObjectKey{Namespace: s.machine.Namespace, Name: name.Secret}, secret)
 	switch {
 	case apierrors.IsForbidden(err):
 		name.Reason, name.Message = infrav1.SecretsForbiddenReason, forbidden("get", s.machine.Namespace)
@@ -82,7 +82,7 @@ func (s *scope) taken(secret *corev1.Secret) (reason, message string) {
 
 // applyName writes the secret once. It is created and never changed, since the
 // server reads it when it boots; it goes with its machine.
-func (r *Reconciler) applyName(ctx context.Context, s *scope) progress.Outcome {
+func (d dataSteps) applyName(ctx context.Context, s *scope) progress.Outcome {
 	if s.plan.Name == nil {
 		return progress.Outcome{}
 	}
@@ -93,7 +93,7 @@ func (r *Reconciler) applyName(ctx context.Context, s *scope) progress.Outcome {
 	}
 	secret := s.nameSecret(content)
 	ctrl.LoggerFrom(ctx).Info("Writing the secret that names the server", "Secret", klog.KObj(secret))
-	err = r.Client.Create(ctx, secret, client.FieldOwner(infrav1.MachineFieldOwner))
+	err = d.client.Create(ctx, secret, client.FieldOwner(infrav1.MachineFieldOwner))
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		return progress.Failed(progress.ErrStale)

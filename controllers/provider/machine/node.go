@@ -22,6 +22,7 @@ import (
 
 	"k8s.io/klog/v2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -32,14 +33,21 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/nodes"
 )
 
+// nodeSteps find the Node of a machine, and give it what it lacks.
+type nodeSteps struct {
+	nodes      Nodes
+	controller clustercache.SourceWatcher[ctrl.Request]
+	mapNode    nodes.MapFunc
+}
+
 // observeNode looks for the Node of a machine whose server runs. A workload
 // cluster that cannot be reached is a fact: its connection wakes us.
-func (r *Reconciler) observeNode(ctx context.Context, s *scope) progress.Outcome {
+func (n nodeSteps) observeNode(ctx context.Context, s *scope) progress.Outcome {
 	query := s.nodeQuery()
 	if query.ProviderID == "" {
 		return progress.Outcome{}
 	}
-	candidates, err := r.candidates(ctx, s, query)
+	candidates, err := n.candidates(ctx, s, query)
 	switch {
 	case err == nil:
 		s.observed.Node = nodematch.Match(query, candidates)
@@ -52,11 +60,11 @@ func (r *Reconciler) observeNode(ctx context.Context, s *scope) progress.Outcome
 }
 
 // candidates watches the Nodes, then reads them.
-func (r *Reconciler) candidates(ctx context.Context, s *scope, query nodematch.Query) ([]nodematch.Node, error) {
-	if err := r.Nodes.Watch(ctx, s.clusterKey(), r.controller, r.nodeToMachines); err != nil {
+func (n nodeSteps) candidates(ctx context.Context, s *scope, query nodematch.Query) ([]nodematch.Node, error) {
+	if err := n.nodes.Watch(ctx, s.clusterKey(), n.controller, n.mapNode); err != nil {
 		return nil, err
 	}
-	return r.Nodes.Candidates(ctx, s.clusterKey(), query)
+	return n.nodes.Candidates(ctx, s.clusterKey(), query)
 }
 
 // nodeQuery says what is known about the Node. Its provider ID is empty while
@@ -83,7 +91,7 @@ func (s *scope) nodeQuery() nodematch.Query {
 }
 
 // applyNode writes what the Node lacks.
-func (r *Reconciler) applyNode(ctx context.Context, s *scope) progress.Outcome {
+func (n nodeSteps) applyNode(ctx context.Context, s *scope) progress.Outcome {
 	if s.nodeErr != nil {
 		return s.failed(infrav1.KubernetesNodeReadyCondition, infrav1.WorkloadClusterUnreachableReason,
 			"The Nodes of the workload cluster cannot be read", s.nodeErr)
@@ -93,7 +101,7 @@ func (r *Reconciler) applyNode(ctx context.Context, s *scope) progress.Outcome {
 		return progress.Outcome{}
 	}
 	ctrl.LoggerFrom(ctx).Info("Patching Node", "Node", klog.KRef("", patch.Node), "providerID", patch.ProviderID)
-	err := r.Nodes.Patch(ctx, s.clusterKey(), *patch)
+	err := n.nodes.Patch(ctx, s.clusterKey(), *patch)
 	if err == nil || errors.Is(err, nodes.ErrNotConnected) {
 		return progress.Outcome{}
 	}

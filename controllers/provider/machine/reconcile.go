@@ -41,7 +41,7 @@ const ownerDeadline = 10 * time.Minute
 
 // phase is one step of a pass. It may add facts to the scope; it never sets a
 // condition.
-type phase func(ctx context.Context, s *scope) progress.Outcome
+type phase = progress.Step[*scope]
 
 // Reconcile brings one Metal3Machine a step closer to its spec. It decides
 // nothing itself: see baremetal/provider/machines for the rules.
@@ -73,9 +73,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	s.paused = isPaused
 
 	s.before = s.machine.DeepCopy()
-	out := r.connect(ctx, s)
+	out := r.connector().connect(ctx, s)
 	if out.Err() == nil {
-		out = out.And(r.run(ctx, s, r.phases(s)...))
+		// A decision on half of the facts could claim a second server.
+		out = out.And(progress.Run(ctx, s, progress.UntilError, r.phases(s)...))
 	}
 	return r.finish(ctx, s, out)
 }
@@ -102,72 +103,61 @@ func (r *Reconciler) awaitOwner(ctx context.Context, s *scope) (ctrl.Result, err
 		return progress.Until(deadline, infrav1.WaitingForMetal3MachineOwnerRefReason, "").Result(r.Clock.Now())
 	}
 	s.before = s.machine.DeepCopy()
-	return r.finish(ctx, s, r.waitForOwners(ctx, s))
+	return r.finish(ctx, s, waitForOwners(ctx, s))
 }
 
 // phases lists the steps of this pass in order.
 func (r *Reconciler) phases(s *scope) []phase {
+	claim, data := r.claimSteps(), r.dataSteps()
 	switch {
 	case s.paused && s.site == nil:
 		return nil
 	case s.paused:
-		return []phase{r.observeClaim, r.pauseClaim}
+		return []phase{claim.observeClaim, claim.pauseClaim}
 	case !s.machine.DeletionTimestamp.IsZero() && s.site == nil:
-		return r.phasesWithoutClaim(s)
+		return phasesWithoutClaim(s, data)
 	case !s.machine.DeletionTimestamp.IsZero():
 		return []phase{
-			r.observeClaim, r.unpauseClaim, r.observeData, r.confirmNoClaim, r.confirmNoData,
-			r.decideRelease, r.releaseClaim, r.releaseData, r.dropFinalizer,
+			claim.observeClaim, claim.unpauseClaim, data.observeData, claim.confirmNoClaim, data.confirmNoData,
+			decideRelease, claim.releaseClaim, data.releaseData, dropFinalizer,
 		}
 	case s.owner == nil || s.cluster == nil:
-		return []phase{r.waitForOwners}
+		return []phase{waitForOwners}
 	case s.site == nil:
 		return nil // connect has said why
-	default:
-		return []phase{
-			r.observeClaim, r.unpauseClaim, r.confirmElsewhere, r.observeHost, r.observeBootstrap, r.observeData, r.observeName, r.observeNode,
-			r.decide, r.applyName, r.copySecrets, r.applyClaim, r.applyData, r.applyNode,
-		}
+	}
+	bootstrap, node := bootstrapSteps{live: r.Live, secrets: r.Secrets}, r.nodeSteps()
+	return []phase{
+		claim.observeClaim, claim.unpauseClaim, claim.confirmElsewhere, claim.observeHost,
+		bootstrap.observeBootstrap, data.observeData, data.observeName, node.observeNode,
+		decide,
+		data.applyName, claim.copySecrets, claim.applyClaim, data.applyData, node.applyNode,
 	}
 }
 
 // phasesWithoutClaim are those of a machine that is being deleted and whose claim
 // cannot be reached, or never was.
-func (r *Reconciler) phasesWithoutClaim(s *scope) []phase {
-	released := []phase{r.observeData, r.confirmNoData, r.decideRelease, r.releaseData, r.dropFinalizer}
+func phasesWithoutClaim(s *scope, data dataSteps) []phase {
+	released := []phase{data.observeData, data.confirmNoData, decideRelease, data.releaseData, dropFinalizer}
 	switch {
 	case s.claimless:
 		return released
 	case s.abandoning() && s.unreachable.Reason != infrav1.IdentityConnectingReason:
-		return append([]phase{r.abandonClaim}, released...)
+		return append([]phase{abandonClaim}, released...)
 	default:
-		return []phase{r.holdElsewhere}
+		return []phase{holdElsewhere}
 	}
-}
-
-// run carries out the phases. One that fails ends the pass: a decision on half
-// of the facts could claim a second server.
-func (r *Reconciler) run(ctx context.Context, s *scope, phases ...phase) progress.Outcome {
-	var all progress.Outcome
-	for _, step := range phases {
-		out := step(ctx, s)
-		all = all.And(out)
-		if out.Err() != nil {
-			break
-		}
-	}
-	return all
 }
 
 // decide lets the planner decide. No IO.
-func (r *Reconciler) decide(_ context.Context, s *scope) progress.Outcome {
+func decide(_ context.Context, s *scope) progress.Outcome {
 	plan := machines.Next(s.observed)
 	s.plan = &plan
 	return progress.Outcome{}
 }
 
 // waitForOwners says which of the objects above the machine is missing.
-func (r *Reconciler) waitForOwners(_ context.Context, s *scope) progress.Outcome {
+func waitForOwners(_ context.Context, s *scope) progress.Outcome {
 	w := machines.Wait{
 		Condition: infrav1.AssociateBareMetalHostCondition,
 		Reason:    infrav1.WaitingForMetal3MachineOwnerRefReason,

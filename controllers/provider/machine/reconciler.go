@@ -88,3 +88,19 @@ type Reconciler struct {
 	// controller is set by SetupWithManager, for watches that start later.
 	controller clustercache.SourceWatcher[ctrl.Request]
 }
+
+// The parts of a pass, each with what it needs.
+
+func (r *Reconciler) connector() connector {
+	return connector{client: r.Client, live: r.Live, claims: r.Claims, local: r.Local, remote: r.Remote}
+}
+
+func (r *Reconciler) claimSteps() claimSteps { return claimSteps{r.connector()} }
+
+func (r *Reconciler) dataSteps() dataSteps { return dataSteps{client: r.Client, live: r.Live} }
+
+func (r *Reconciler) nodeSteps() nodeSteps {
+	return nodeSteps{nodes: r.Nodes, controller: r.controller, mapNode: r.mapper().nodeToMachines}
+}
+
+func (r *Reconciler) mapper() mapper { return mapper{client: r.Client, local: r.Local} }

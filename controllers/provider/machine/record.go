@@ -38,7 +38,7 @@ import (
 // exists, and under which UID it took it over afterwards. It is done when nothing
 // had to be written; else the pass ends, and the machine's own event begins the
 // next one.
-func (r *Reconciler) keepRecord(ctx context.Context, s *scope) (done bool, out progress.Outcome) {
+func (c connector) keepRecord(ctx context.Context, s *scope) (done bool, out progress.Outcome) {
 	record := s.site.claims.Record
 	switch {
 	case record == nil:
@@ -49,13 +49,13 @@ func (r *Reconciler) keepRecord(ctx context.Context, s *scope) (done bool, out p
 		return true, progress.Outcome{}
 	}
 	if !s.site.recorded {
-		if err := r.confirmUnsettled(ctx, s); err != nil {
+		if err := c.confirmUnsettled(ctx, s); err != nil {
 			return false, s.claimProblem(err)
 		}
 	}
 	renewed := *record
 	renewed.UID = s.machine.UID
-	if err := r.writeRecord(ctx, s, renewed); err != nil {
+	if err := c.writeRecord(ctx, s, renewed); err != nil {
 		return false, s.claimProblem(err)
 	}
 	return false, progress.Outcome{}
@@ -63,11 +63,11 @@ func (r *Reconciler) keepRecord(ctx context.Context, s *scope) (done bool, out p
 
 // confirmUnsettled makes sure that the machine has no claim in its own namespace
 // that the cache does not show yet.
-func (r *Reconciler) confirmUnsettled(ctx context.Context, s *scope) error {
-	if !r.Local.Started() {
+func (c connector) confirmUnsettled(ctx context.Context, s *scope) error {
+	if !c.local.Started() {
 		return nil
 	}
-	here := &site{claims: r.Claims.Own(s.machine), live: r.Live}
+	here := &site{claims: c.claims.Own(s.machine), live: c.live}
 	claim, found, err := here.readLive(ctx, claims.Name(s.machine.Name))
 	if err == nil && found && claims.BelongsTo(claim, s.identified()) {
 		return progress.ErrStale
@@ -78,7 +78,7 @@ func (r *Reconciler) confirmUnsettled(ctx context.Context, s *scope) error {
 // writeRecord puts the record on the machine. It is written on its own, and only
 // if nobody has written the machine since it was read: a machine that is being
 // deleted must not be let go by a pass which has not seen the record.
-func (r *Reconciler) writeRecord(ctx context.Context, s *scope, record identity.Record) error {
+func (c connector) writeRecord(ctx context.Context, s *scope, record identity.Record) error {
 	before := s.machine.DeepCopy()
 	before.ResourceVersion = s.before.ResourceVersion
 	after := before.DeepCopy()
@@ -87,7 +87,7 @@ func (r *Reconciler) writeRecord(ctx context.Context, s *scope, record identity.
 	}
 	maps.Copy(after.Annotations, record.Annotations())
 	ctrl.LoggerFrom(ctx).Info("Recording where the HostClaim is", "server", record.Server, "namespace", record.Namespace)
-	err := r.Client.Patch(ctx, after, apply.Locked(before))
+	err := c.client.Patch(ctx, after, apply.Locked(before))
 	if err != nil {
 		return fmt.Errorf("record the identity: %w", err)
 	}

@@ -34,7 +34,7 @@ import (
 
 // confirmNoClaim makes sure that a claim which the cache does not show does not
 // exist either, before the machine is let go on the strength of that.
-func (r *Reconciler) confirmNoClaim(ctx context.Context, s *scope) progress.Outcome {
+func (p claimSteps) confirmNoClaim(ctx context.Context, s *scope) progress.Outcome {
 	if s.claim != nil {
 		return progress.Outcome{}
 	}
@@ -51,11 +51,11 @@ func (r *Reconciler) confirmNoClaim(ctx context.Context, s *scope) progress.Outc
 
 // confirmNoData does the same for the Metal3DataClaim: one that the cache does
 // not show would keep our finalizer for ever.
-func (r *Reconciler) confirmNoData(ctx context.Context, s *scope) progress.Outcome {
+func (d dataSteps) confirmNoData(ctx context.Context, s *scope) progress.Outcome {
 	if s.claim != nil || s.dataClaim != nil {
 		return progress.Outcome{}
 	}
-	claim, found, err := readDataClaim(ctx, r.Live, s.machine)
+	claim, found, err := readDataClaim(ctx, d.live, s.machine)
 	if err != nil {
 		return s.failed(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.DisassociateM3MetaDataFailedReason,
 			"The Metal3DataClaim of the machine cannot be read", err)
@@ -69,7 +69,7 @@ func (r *Reconciler) confirmNoData(ctx context.Context, s *scope) progress.Outco
 
 // holdElsewhere says that the machine stays because its claim in another cluster
 // cannot be released now, and what its owner can do about it.
-func (r *Reconciler) holdElsewhere(_ context.Context, s *scope) progress.Outcome {
+func holdElsewhere(_ context.Context, s *scope) progress.Outcome {
 	if s.unreachable.Reason == infrav1.IdentityConnectingReason {
 		return progress.Outcome{} // connect has said so
 	}
@@ -84,7 +84,7 @@ func (r *Reconciler) holdElsewhere(_ context.Context, s *scope) progress.Outcome
 
 // abandonClaim notes that the machine goes without its claim in another cluster,
 // as its owner wants it.
-func (r *Reconciler) abandonClaim(ctx context.Context, s *scope) progress.Outcome {
+func abandonClaim(ctx context.Context, s *scope) progress.Outcome {
 	record, _, _ := identity.Read(s.identified(), s.machine.Annotations)
 	s.abandoned = &record
 	ctrl.LoggerFrom(ctx).Info("Abandoning the HostClaim", "server", record.Server, "namespace", record.Namespace,
@@ -98,14 +98,14 @@ func (s *scope) abandoning() bool {
 }
 
 // decideRelease lets the planner decide. No IO.
-func (r *Reconciler) decideRelease(_ context.Context, s *scope) progress.Outcome {
+func decideRelease(_ context.Context, s *scope) progress.Outcome {
 	release := machines.Release(s.observed)
 	s.release = &release
 	return progress.Outcome{}
 }
 
 // releaseClaim deletes the claim; the hostclaim manager takes it from there.
-func (r *Reconciler) releaseClaim(ctx context.Context, s *scope) progress.Outcome {
+func (p claimSteps) releaseClaim(ctx context.Context, s *scope) progress.Outcome {
 	if !s.release.DeleteClaim {
 		return progress.Outcome{}
 	}
@@ -117,7 +117,7 @@ func (r *Reconciler) releaseClaim(ctx context.Context, s *scope) progress.Outcom
 }
 
 // dropFinalizer lets the machine go; the patch at the end of the pass writes it.
-func (r *Reconciler) dropFinalizer(_ context.Context, s *scope) progress.Outcome {
+func dropFinalizer(_ context.Context, s *scope) progress.Outcome {
 	if s.release.Done {
 		controllerutil.RemoveFinalizer(s.machine, infrav1.MachineFinalizer)
 	}

@@ -57,20 +57,21 @@ const controllerName = "metal3machine"
 //	Secret   by the name that Machine or Metal3Machine give, that is made from theirs, or that was copied
 //	Node, connection of the workload cluster   by provider ID, host UID or label
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, kinds *optionalcrd.Kinds, options controller.Options) error {
+	m := r.mapper()
 	machineToInfra := util.MachineToInfrastructureMapFunc(infrav1.GroupVersion.WithKind(claims.MachineKind))
 	filter := predicates.ResourceHasFilterLabel(mgr.GetScheme(), mgr.GetLogger(), r.WatchFilter)
 	c, err := ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
 		For(&infrav1.Metal3Machine{}, builder.WithPredicates(filter)).
-		Watches(optionalcrd.CRD(), optionalcrd.OnCRD(r.waitingForKinds), builder.WithPredicates(optionalcrd.OneOf(kinds.CRDs()...))).
+		Watches(optionalcrd.CRD(), optionalcrd.OnCRD(m.waitingForKinds), builder.WithPredicates(optionalcrd.OneOf(kinds.CRDs()...))).
 		Watches(&infrav1.Metal3DataClaim{}, handler.EnqueueRequestsFromMapFunc(dataClaimToMachines)).
 		Watches(&infrav1.Metal3Data{}, handler.EnqueueRequestsFromMapFunc(ownedToMachine)).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(machineToInfra)).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.clusterToMachines)).
-		Watches(&infrav1.Metal3Cluster{}, handler.EnqueueRequestsFromMapFunc(r.infraToMachines)).
-		WatchesRawSource(r.Secrets.Source(r.secretToMachines)).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(m.clusterToMachines)).
+		Watches(&infrav1.Metal3Cluster{}, handler.EnqueueRequestsFromMapFunc(m.infraToMachines)).
+		WatchesRawSource(r.Secrets.Source(m.secretToMachines)).
 		WatchesRawSource(r.Remote.Source(claims.MachineKind, self)).
-		WatchesRawSource(r.Nodes.Connections(controllerName, r.clusterToMachines)).
+		WatchesRawSource(r.Nodes.Connections(controllerName, m.clusterToMachines)).
 		WithOptions(options).
 		Build(r)
 	if err != nil {
@@ -79,7 +80,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, kin
 	r.controller = c
 	return kinds.Watch(ctx, c,
 		optionalcrd.Events{Handler: handler.EnqueueRequestsFromMapFunc(claimToMachines)},
-		optionalcrd.Events{Handler: handler.EnqueueRequestsFromMapFunc(r.hardwareToMachines)})
+		optionalcrd.Events{Handler: handler.EnqueueRequestsFromMapFunc(m.hardwareToMachines)})
 }
 
 // self is a machine as a user of connections.
@@ -87,9 +88,16 @@ func self(_ context.Context, machine types.NamespacedName) []ctrl.Request {
 	return []ctrl.Request{{NamespacedName: machine}}
 }
 
+// mapper finds the machines that an event concerns.
+type mapper struct {
+	// client reads from the cache.
+	client client.Reader
+	local  LocalKinds
+}
+
 // waitingForKinds are the machines that have no place for a claim.
-func (r *Reconciler) waitingForKinds(ctx context.Context) []ctrl.Request {
-	return r.machinesWhere(ctx, func(m *infrav1.Metal3Machine) bool {
+func (m mapper) waitingForKinds(ctx context.Context) []ctrl.Request {
+	return m.machinesWhere(ctx, func(m *infrav1.Metal3Machine) bool {
 		return conditions.GetReason(m, infrav1.AssociateBareMetalHostCondition) == infrav1.HostClaimAPIMissingReason
 	})
 }
@@ -111,14 +119,14 @@ func claimToMachines(_ context.Context, o client.Object) []ctrl.Request {
 
 // hardwareToMachines maps published facts to the consumer of the claim that
 // owns them.
-func (r *Reconciler) hardwareToMachines(ctx context.Context, o client.Object) []ctrl.Request {
+func (m mapper) hardwareToMachines(ctx context.Context, o client.Object) []ctrl.Request {
 	for _, owner := range o.GetOwnerReferences() {
 		if owner.Kind != claims.Kind {
 			continue
 		}
 		claim := &bmov1alpha1.HostClaim{}
 		key := client.ObjectKey{Namespace: o.GetNamespace(), Name: owner.Name}
-		if err := r.Client.Get(ctx, key, claim); err != nil {
+		if err := m.client.Get(ctx, key, claim); err != nil {
 			return nil // its own event follows
 		}
 		return claimToMachines(ctx, claim)
@@ -149,31 +157,31 @@ func dataClaimToMachines(ctx context.Context, o client.Object) []ctrl.Request {
 }
 
 // clusterToMachines maps a Cluster to its machines.
-func (r *Reconciler) clusterToMachines(ctx context.Context, o client.Object) []ctrl.Request {
-	return r.machines(ctx, client.InNamespace(o.GetNamespace()), client.MatchingFields{clusterindex.Field: o.GetName()})
+func (m mapper) clusterToMachines(ctx context.Context, o client.Object) []ctrl.Request {
+	return m.machines(ctx, client.InNamespace(o.GetNamespace()), client.MatchingFields{clusterindex.Field: o.GetName()})
 }
 
 // infraToMachines maps a Metal3Cluster to the machines of the Cluster that owns it.
-func (r *Reconciler) infraToMachines(ctx context.Context, o client.Object) []ctrl.Request {
+func (m mapper) infraToMachines(ctx context.Context, o client.Object) []ctrl.Request {
 	name := o.GetLabels()[clusterv1.ClusterNameLabel]
 	for _, owner := range o.GetOwnerReferences() {
 		if owner.Kind == "Cluster" {
 			name = owner.Name
 		}
 	}
-	return r.machines(ctx, client.InNamespace(o.GetNamespace()), client.MatchingFields{clusterindex.Field: name})
+	return m.machines(ctx, client.InNamespace(o.GetNamespace()), client.MatchingFields{clusterindex.Field: name})
 }
 
 // secretToMachines maps a Secret to the machines that need what it holds, and to
 // the one whose server it names. No name stands for all secrets of the namespace.
-func (r *Reconciler) secretToMachines(ctx context.Context, namespace, name string) []ctrl.Request {
+func (m mapper) secretToMachines(ctx context.Context, namespace, name string) []ctrl.Request {
 	if name == "" {
-		return r.machines(ctx, client.InNamespace(namespace))
+		return m.machines(ctx, client.InNamespace(namespace))
 	}
-	requests := r.machines(ctx, client.InNamespace(namespace), client.MatchingFields{SecretIndex: name})
+	requests := m.machines(ctx, client.InNamespace(namespace), client.MatchingFields{SecretIndex: name})
 	requests = append(requests, nameSecretToMachines(namespace, name)...)
 	var owners clusterv1.MachineList
-	if err := r.Client.List(ctx, &owners, client.InNamespace(namespace), client.MatchingFields{BootstrapIndex: name}); err != nil {
+	if err := m.client.List(ctx, &owners, client.InNamespace(namespace), client.MatchingFields{BootstrapIndex: name}); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Machines of a bootstrap secret not found", "secret", name)
 		return requests
 	}
@@ -188,52 +196,52 @@ func (r *Reconciler) secretToMachines(ctx context.Context, namespace, name strin
 // nodeToMachines maps a Node to the machine that its provider ID names, else to
 // those whose host it runs on, as far as the host is known in this cluster; else to
 // the machines of the Cluster that it could be.
-func (r *Reconciler) nodeToMachines(ctx context.Context, cluster client.ObjectKey, node *corev1.Node) []ctrl.Request {
+func (m mapper) nodeToMachines(ctx context.Context, cluster client.ObjectKey, node *corev1.Node) []ctrl.Request {
 	if id, ours := providerid.Parse(node.Spec.ProviderID); ours && id.Namespace == cluster.Namespace {
 		return []ctrl.Request{request(id.Namespace, id.Machine)}
 	}
 	uid := node.Labels[infrav1.NodeUUIDLabel]
 	if uid == "" {
-		return r.machines(ctx, client.InNamespace(cluster.Namespace), client.MatchingFields{clusterindex.Field: cluster.Name})
+		return m.machines(ctx, client.InNamespace(cluster.Namespace), client.MatchingFields{clusterindex.Field: cluster.Name})
 	}
-	if !r.Local.Started() {
-		return r.elsewhere(ctx, cluster)
+	if !m.local.Started() {
+		return m.elsewhere(ctx, cluster)
 	}
 	var facts bmov1alpha1.HardwareDataList
-	err := r.Client.List(ctx, &facts, client.InNamespace(cluster.Namespace), client.MatchingFields{claimreader.HostUIDIndex: uid})
+	err := m.client.List(ctx, &facts, client.InNamespace(cluster.Namespace), client.MatchingFields{claimreader.HostUIDIndex: uid})
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Host of a Node not found", "node", node.Name)
 		return nil
 	}
 	if len(facts.Items) == 0 {
-		return r.elsewhere(ctx, cluster)
+		return m.elsewhere(ctx, cluster)
 	}
 	var requests []ctrl.Request
 	for i := range facts.Items {
-		requests = append(requests, r.hardwareToMachines(ctx, &facts.Items[i])...)
+		requests = append(requests, m.hardwareToMachines(ctx, &facts.Items[i])...)
 	}
 	return requests
 }
 
 // elsewhere are the machines of a Cluster whose hosts are in other clusters, of
 // which no index here knows.
-func (r *Reconciler) elsewhere(ctx context.Context, cluster client.ObjectKey) []ctrl.Request {
-	return r.machinesWhere(ctx, func(m *infrav1.Metal3Machine) bool {
+func (m mapper) elsewhere(ctx context.Context, cluster client.ObjectKey) []ctrl.Request {
+	return m.machinesWhere(ctx, func(m *infrav1.Metal3Machine) bool {
 		return m.Annotations[infrav1.EffectiveIdentityAnnotation] != ""
 	}, client.InNamespace(cluster.Namespace), client.MatchingFields{clusterindex.Field: cluster.Name})
 }
 
 // machines lists machines by the given options, as requests.
-func (r *Reconciler) machines(ctx context.Context, options ...client.ListOption) []ctrl.Request {
-	return r.machinesWhere(ctx, func(*infrav1.Metal3Machine) bool { return true }, options...)
+func (m mapper) machines(ctx context.Context, options ...client.ListOption) []ctrl.Request {
+	return m.machinesWhere(ctx, func(*infrav1.Metal3Machine) bool { return true }, options...)
 }
 
 // machinesWhere lists those of them that the condition holds for.
-func (r *Reconciler) machinesWhere(
+func (m mapper) machinesWhere(
 	ctx context.Context, holds func(*infrav1.Metal3Machine) bool, options ...client.ListOption,
 ) []ctrl.Request {
 	var list infrav1.Metal3MachineList
-	if err := r.Client.List(ctx, &list, options...); err != nil {
+	if err := m.client.List(ctx, &list, options...); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Metal3Machines not listed")
 		return nil
 	}

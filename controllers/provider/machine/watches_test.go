@@ -87,9 +87,9 @@ func TestWatches(t *testing.T) {
 		"a claim of another name also wakes its namesake":       {claimToMachines(ctx, renamed), []string{"m-1", "reserved-7"}},
 		"a foreign claim wakes the machine it is in the way of": {claimToMachines(ctx, &bmov1alpha1.HostClaim{ObjectMeta: inA("m-1")}), one},
 		"something else is no claim":                            {claimToMachines(ctx, &corev1.Pod{}), nil},
-		"facts wake the consumer of their claim":                {w.hardwareToMachines(ctx, facts), one},
-		"facts of a claim that is gone wake nobody":             {w.hardwareToMachines(ctx, &bmov1alpha1.HardwareData{ObjectMeta: owned("HostClaim", "gone")}), nil},
-		"facts of a host wake nobody":                           {w.hardwareToMachines(ctx, &bmov1alpha1.HardwareData{ObjectMeta: owned("BareMetalHost", "h")}), nil},
+		"facts wake the consumer of their claim":                {w.mapper().hardwareToMachines(ctx, facts), one},
+		"facts of a claim that is gone wake nobody":             {w.mapper().hardwareToMachines(ctx, &bmov1alpha1.HardwareData{ObjectMeta: owned("HostClaim", "gone")}), nil},
+		"facts of a host wake nobody":                           {w.mapper().hardwareToMachines(ctx, &bmov1alpha1.HardwareData{ObjectMeta: owned("BareMetalHost", "h")}), nil},
 		"data wakes its machine":                                {ownedToMachine(ctx, &infrav1.Metal3Data{ObjectMeta: owned("Metal3Machine", "m-1")}), one},
 		"data of something else wakes nobody":                   {ownedToMachine(ctx, &infrav1.Metal3Data{ObjectMeta: owned("Other", "m-1")}), nil},
 		"a claim for data wakes its machine":                    {dataClaimToMachines(ctx, desiredDataClaim(w.machine, "a", "x")), one},
@@ -102,23 +102,23 @@ func TestWatches(t *testing.T) {
 		"a claim for data without an owner wakes the machine it is in the way of": {
 			dataClaimToMachines(ctx, &infrav1.Metal3DataClaim{ObjectMeta: inA("m-1")}), one,
 		},
-		"a Cluster wakes its machines":                      {w.clusterToMachines(ctx, &clusterv1.Cluster{ObjectMeta: inA("a")}), both},
-		"a Metal3Cluster wakes the machines of its Cluster": {w.infraToMachines(ctx, &infrav1.Metal3Cluster{ObjectMeta: owned("Cluster", "a")}), both},
-		"a bootstrap secret wakes its machine":              {w.secretToMachines(ctx, w.namespace, "boot"), one},
-		"user data of a machine wakes it":                   {w.secretToMachines(ctx, w.namespace, "own"), []string{"m-2"}},
-		"a source of copies elsewhere wakes its machine":    {w.secretToMachines(ctx, w.namespace, "meta"), []string{"m-3"}},
-		"a rendered source of copies does too":              {w.secretToMachines(ctx, w.namespace, "net"), []string{"m-3"}},
-		"a bootstrap secret that was copied does too":       {w.secretToMachines(ctx, w.namespace, "far-boot"), []string{"m-3"}},
+		"a Cluster wakes its machines":                      {w.mapper().clusterToMachines(ctx, &clusterv1.Cluster{ObjectMeta: inA("a")}), both},
+		"a Metal3Cluster wakes the machines of its Cluster": {w.mapper().infraToMachines(ctx, &infrav1.Metal3Cluster{ObjectMeta: owned("Cluster", "a")}), both},
+		"a bootstrap secret wakes its machine":              {w.mapper().secretToMachines(ctx, w.namespace, "boot"), one},
+		"user data of a machine wakes it":                   {w.mapper().secretToMachines(ctx, w.namespace, "own"), []string{"m-2"}},
+		"a source of copies elsewhere wakes its machine":    {w.mapper().secretToMachines(ctx, w.namespace, "meta"), []string{"m-3"}},
+		"a rendered source of copies does too":              {w.mapper().secretToMachines(ctx, w.namespace, "net"), []string{"m-3"}},
+		"a bootstrap secret that was copied does too":       {w.mapper().secretToMachines(ctx, w.namespace, "far-boot"), []string{"m-3"}},
 		"a connection wakes the machine that uses it":       {self(ctx, client.ObjectKey{Namespace: w.namespace, Name: "m-3"}), []string{"m-3"}},
-		"a Node on a host elsewhere wakes those with such":  {w.nodeToMachines(ctx, farCluster, node("", "far-uid")), []string{"m-3"}},
-		"metadata wakes the machine whose name it has":      {w.secretToMachines(ctx, w.namespace, "m-1-metadata"), one},
-		"another secret wakes nobody":                       {w.secretToMachines(ctx, w.namespace, "other"), nil},
-		"new rights in a namespace wake all its machines":   {w.secretToMachines(ctx, w.namespace, ""), append(both, "m-3", "m-9")},
-		"a Node wakes the machine that it names":            {w.nodeToMachines(ctx, cluster, node("metal3://"+w.namespace+"/h/m-7", "")), []string{"m-7"}},
-		"a Node wakes the machine on its host":              {w.nodeToMachines(ctx, cluster, node("", "host-uid")), one},
-		"a Node on an unknown host wakes nobody":            {w.nodeToMachines(ctx, cluster, node("", "elsewhere")), nil},
-		"a Node that says nothing wakes the Cluster":        {w.nodeToMachines(ctx, cluster, node("", "")), both},
-		"a Node wakes no machine of another namespace":      {w.nodeToMachines(ctx, cluster, node("metal3://tenant-b/h/m-7", "elsewhere")), nil},
+		"a Node on a host elsewhere wakes those with such":  {w.mapper().nodeToMachines(ctx, farCluster, node("", "far-uid")), []string{"m-3"}},
+		"metadata wakes the machine whose name it has":      {w.mapper().secretToMachines(ctx, w.namespace, "m-1-metadata"), one},
+		"another secret wakes nobody":                       {w.mapper().secretToMachines(ctx, w.namespace, "other"), nil},
+		"new rights in a namespace wake all its machines":   {w.mapper().secretToMachines(ctx, w.namespace, ""), append(both, "m-3", "m-9")},
+		"a Node wakes the machine that it names":            {w.mapper().nodeToMachines(ctx, cluster, node("metal3://"+w.namespace+"/h/m-7", "")), []string{"m-7"}},
+		"a Node wakes the machine on its host":              {w.mapper().nodeToMachines(ctx, cluster, node("", "host-uid")), one},
+		"a Node on an unknown host wakes nobody":            {w.mapper().nodeToMachines(ctx, cluster, node("", "elsewhere")), nil},
+		"a Node that says nothing wakes the Cluster":        {w.mapper().nodeToMachines(ctx, cluster, node("", "")), both},
+		"a Node wakes no machine of another namespace":      {w.mapper().nodeToMachines(ctx, cluster, node("metal3://tenant-b/h/m-7", "elsewhere")), nil},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -137,7 +137,7 @@ func TestNodesWithoutKinds(t *testing.T) {
 	}))
 	w.Local = served(false)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{infrav1.NodeUUIDLabel: "uid"}}}
-	got := names(w.namespace, w.nodeToMachines(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "a"}, node))
+	got := names(w.namespace, w.mapper().nodeToMachines(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "a"}, node))
 	if diff := cmp.Diff([]string{"m-1"}, got); diff != "" {
 		t.Errorf("woken (-want +got):\n%s", diff)
 	}
