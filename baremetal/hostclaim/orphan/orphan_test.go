@@ -192,6 +192,7 @@ func TestSuspectAndStray(t *testing.T) {
 		"a bound host is a suspect":                         {host(), true, false},
 		"so it is once it was cleared":                      {host(cleared), true, false},
 		"so it is without the label":                        {host(without(infrav1.ClaimUIDLabel)), true, false},
+		"so it is once it was cleared without the label":    {host(without(infrav1.ClaimUIDLabel), cleared), true, false},
 		"a host of another kind of consumer is none":        {host(foreign), false, false},
 		"a host that another controller bound is none":      {host(cleared, without(infrav1.ClaimUIDLabel)), false, false},
 		"an old label does not make it one":                 {host(cleared, other), false, false},
