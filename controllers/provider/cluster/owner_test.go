@@ -51,7 +51,7 @@ func TestBeforeOwner(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, interceptor.Funcs{}, tc.given)
 			recorder := events.NewFakeRecorder(10)
-			infra, before := &infrav1.Metal3Cluster{}, &infrav1.Metal3Cluster{}
+			before := &infrav1.Metal3Cluster{}
 			if err := server.Client.Get(t.Context(), w.key, before); err != nil {
 				t.Fatal(err)
 			}
@@ -60,7 +60,8 @@ func TestBeforeOwner(t *testing.T) {
 			if err != nil || result.RequeueAfter != tc.again {
 				t.Errorf("result is %v, error %v, want another look after %v", result, err, tc.again)
 			}
-			if infra, err = w.settle(); err != nil {
+			infra, err := w.settle()
+			if err != nil {
 				t.Fatal(err)
 			}
 			if len(infra.Finalizers) != len(before.Finalizers) {
