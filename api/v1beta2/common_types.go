@@ -24,10 +24,9 @@ const (
 	ReadyCondition = "Ready"
 	// ReadyReason says that everything the object is for has been achieved.
 	ReadyReason = "Ready"
-	// NotReadyReason says that at least one of the summarized conditions is False.
+	// NotReadyReason says that something which Ready sums up does not hold and has no
+	// reason of its own.
 	NotReadyReason = "NotReady"
-	// ReadyUnknownReason says that at least one of the summarized conditions is Unknown and none is False.
-	ReadyUnknownReason = "ReadyUnknown"
 
 	// PausedCondition says whether the object, or the Cluster that it belongs to, is paused.
 	PausedCondition = "Paused"

@@ -121,12 +121,7 @@ func checkTemplate(from file, template *infrav1.Metal3DataTemplate, isRead bool)
 		if err := yaml.Unmarshal(i.text, &object); err != nil {
 			return err
 		}
-		problems := schema.Check(context.Background(), object)
-		for _, problem := range problems {
-			if problem.Type == field.ErrorTypeTypeInvalid && problem.BadValue == "boolean" {
-				problem.Detail += quote
-			}
-		}
+		problems := hinted(schema.Check(context.Background(), object))
 		if isRead && len(problems) == 0 {
 			problems = check.Problems(template.Spec, field.NewPath("spec"))
 		}
@@ -135,6 +130,16 @@ func checkTemplate(from file, template *infrav1.Metal3DataTemplate, isRead bool)
 		}
 	}
 	return nil
+}
+
+// hinted adds to each problem with a boolean that its word may want quotes.
+func hinted(problems field.ErrorList) field.ErrorList {
+	for _, problem := range problems {
+		if problem.Type == field.ErrorTypeTypeInvalid && problem.BadValue == "boolean" {
+			problem.Detail += quote
+		}
+	}
+	return problems
 }
 
 // readMachine reads the Machine, or makes one up: Cluster API gives both machines

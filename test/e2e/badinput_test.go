@@ -52,7 +52,7 @@ func noMatchingHost(t *testing.T) {
 	})
 	const why = "1 host seen: 1 without label gpu=a100"
 	waits(t, key, infrav1.AssociateBareMetalHostCondition, infrav1.HostClaimNotBoundReason, why)
-	s.mirrored(t, key, why)
+	s.mirrored(t, key, infrav1.HostClaimNotBoundReason, why)
 	host := hosts(t, s.pool.Namespace)[0]
 	before := host.DeepCopy()
 	host.Labels["gpu"] = "a100"
@@ -67,7 +67,7 @@ func missingBootstrapSecret(t *testing.T) {
 	key := s.machine(t, "m", "late")
 	parts := []string{`Secret "late"`, `namespace "forgetful"`, "create it"}
 	waits(t, key, infrav1.AssociateBareMetalHostCondition, infrav1.BootstrapSecretNotFoundReason, parts...)
-	s.mirrored(t, key, parts...)
+	s.mirrored(t, key, infrav1.BootstrapSecretNotFoundReason, parts...)
 	if host := hosts(t, s.pool.Namespace)[0]; host.Spec.ConsumerRef != nil {
 		t.Error("a server is taken for a machine that cannot boot yet")
 	}
@@ -84,7 +84,7 @@ func unknownPool(t *testing.T) {
 	}))
 	parts := []string{`IPPool.ipam.metal3.io "nodes"`, `namespace "poolless"`, "create it"}
 	waits(t, key, infrav1.Metal3DataReadyCondition, infrav1.PoolNotFoundReason, parts...)
-	s.mirrored(t, key, parts...)
+	s.mirrored(t, key, infrav1.PoolNotFoundReason, parts...)
 	s.create(t, &ipamv1alpha1.IPPool{
 		ObjectMeta: s.meta("nodes"),
 		Spec: ipamv1alpha1.IPPoolSpec{
@@ -114,7 +114,7 @@ func unknownNIC(t *testing.T) {
 	key := s.machine(t, "wrong", data, s.template(t, "wrong", of("eth9")))
 	parts := []string{`"eth9"`, "eth0, eth1", "new Metal3DataTemplate"}
 	waits(t, key, infrav1.Metal3DataReadyCondition, infrav1.InterfaceNotFoundReason, parts...)
-	s.mirrored(t, key, parts...)
+	s.mirrored(t, key, infrav1.InterfaceNotFoundReason, parts...)
 	next := s.machine(t, "right", data, s.template(t, "right", of("eth1")))
 	waits(t, next, infrav1.AssociateBareMetalHostCondition, infrav1.HostClaimNotBoundReason, "1 host seen: 1 in use")
 	must(t, s.Client.Delete(t.Context(), &clusterv1.Machine{ObjectMeta: s.meta("wrong")}))
@@ -139,11 +139,11 @@ func missingRoleBinding(t *testing.T) {
 	key := s.machine(t, "m", s.bootstrap(t, "data", userData))
 	parts := []string{"may not get secrets", `namespace "unbound"`, "create a RoleBinding", "capm3-tenant-secrets"}
 	waits(t, key, infrav1.AssociateBareMetalHostCondition, infrav1.SecretsForbiddenReason, parts...)
-	s.mirrored(t, key, parts...)
+	s.mirrored(t, key, infrav1.SecretsForbiddenReason, parts...)
 	letProvider()
 	parts = []string{"may not get secrets", "namespace unbound", "create a RoleBinding", "hostclaim-source-secrets"}
 	waits(t, key, infrav1.HostClaimReadyCondition, bmov1alpha1.BadUserDataSecretReason, parts...)
-	s.mirrored(t, key, parts...)
+	s.mirrored(t, key, bmov1alpha1.BadUserDataSecretReason, parts...)
 	letHostclaim()
 	provisioned(t, key)
 }

@@ -102,7 +102,7 @@ func (a *actor) nodes(t *testing.T) map[string]corev1.Node {
 // checkAddresses compares with what the server's cards were given.
 func checkAddresses(t *testing.T, m world.Machine) {
 	t.Helper()
-	want := []clusterv1.MachineAddress{{Type: clusterv1.MachineHostName, Address: m.Host.Status.HardwareDetails.Hostname}}
+	want := []clusterv1.MachineAddress{{Type: clusterv1.MachineHostName, Address: m.Machine.Status.NodeRef.Name}}
 	for _, nic := range m.Host.Status.HardwareDetails.NIC {
 		want = append(want, clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: nic.IP})
 	}

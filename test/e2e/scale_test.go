@@ -50,8 +50,8 @@ func (p *play) shortageIsExplained(t *testing.T) {
 		}
 		says(g, claim.Status.Conditions, no(bmov1alpha1.AssociatedCondition, bmov1alpha1.NoBareMetalHostReason), why)
 		says(g, metal3.Status.Conditions, no(infrav1.AssociateBareMetalHostCondition, infrav1.HostClaimNotBoundReason), why)
-		says(g, metal3.Status.Conditions, no(infrav1.ReadyCondition, infrav1.NotReadyReason), why)
-		says(g, machine.Status.Conditions, no(clusterv1.MachineInfrastructureReadyCondition, infrav1.NotReadyReason), why)
+		says(g, metal3.Status.Conditions, no(infrav1.ReadyCondition, infrav1.HostClaimNotBoundReason), why)
+		says(g, machine.Status.Conditions, no(clusterv1.MachineInfrastructureReadyCondition, infrav1.HostClaimNotBoundReason), why)
 	})
 }
 

@@ -128,14 +128,14 @@ func (s *site) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: s.Namespace, Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: "c"}}
 }
 
-// mirrored expects the Machine to show what its Metal3Machine waits for.
-func (s *site) mirrored(t *testing.T, key client.ObjectKey, parts ...string) {
+// mirrored expects the Machine to show what its Metal3Machine waits for, and why.
+func (s *site) mirrored(t *testing.T, key client.ObjectKey, reason string, parts ...string) {
 	t.Helper()
 	eventually(t, key.String()+" shows it on the Machine", func(g gomega.Gomega) {
 		machine := &clusterv1.Machine{}
 		g.Expect(lab.world.Get(t.Context(), key, machine)).To(gomega.Succeed())
 		says(g, machine.Status.Conditions, metav1.Condition{
-			Type: clusterv1.MachineInfrastructureReadyCondition, Status: metav1.ConditionFalse, Reason: infrav1.NotReadyReason,
+			Type: clusterv1.MachineInfrastructureReadyCondition, Status: metav1.ConditionFalse, Reason: reason,
 		}, parts...)
 	})
 }

@@ -24,7 +24,6 @@ import (
 	"os"
 	"os/exec"
 	"testing"
-	"time"
 
 	"github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -46,7 +45,7 @@ func TestManagersEndWithoutAKubeconfig(t *testing.T) {
 	for _, program := range []string{components.ProviderManager, components.HostClaimManager} {
 		t.Run(program, func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), stepTimeout)
 			defer cancel()
 			output, err := exec.CommandContext(ctx, lab.Repo.Path("bin", program), "--kubeconfig=/nowhere/kubeconfig").CombinedOutput()
 			var exit *exec.ExitError

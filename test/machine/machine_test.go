@@ -68,7 +68,7 @@ func TestMachineJoins(t *testing.T) {
 	tn.claimStatus(func(*bmov1alpha1.HostClaim) {},
 		metav1.Condition{Type: "Associated", Status: metav1.ConditionFalse, Reason: "NoBareMetalHost", Message: "8 hosts seen: 8 in use"})
 	tn.waits("AssociateBareMetalHost", "HostClaimNotBound", "8 hosts seen: 8 in use")
-	tn.waits("Ready", "NotReady", "8 hosts seen: 8 in use")
+	tn.waits("Ready", "HostClaimNotBound", "8 hosts seen: 8 in use")
 
 	hostUID := tn.bind()
 	tn.eventually(machineName, claim, func(g gomega.Gomega) { g.Expect(claim.Spec.Image).NotTo(gomega.BeNil()) })
@@ -132,7 +132,7 @@ func TestMachineJoins(t *testing.T) {
 	tn.patch(machineName, claim, func() { claim.Spec.PoweredOn = false })
 	tn.provision()
 	tn.waits("HostClaimReady", "PoweredOff", "spec.poweredOn")
-	tn.waits("Ready", "NotReady", "switched off")
+	tn.waits("Ready", "PoweredOff", "switched off")
 	tn.patch(machineName, claim, func() { claim.Spec.PoweredOn = true })
 	tn.provision()
 	tn.provisioned()

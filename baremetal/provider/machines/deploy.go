@@ -20,6 +20,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
@@ -195,10 +196,19 @@ func joinsCluster(o Observed, p *Plan) bool {
 		p.wait(infrav1.KubernetesNodeReadyCondition, infrav1.NodeTakenReason, fmt.Sprintf(
 			"Node %q runs on this host and carries another provider ID: delete the Node so that it registers anew", o.Node.Node.Name))
 	case nodematch.ByProviderID, nodematch.ByHostUID, nodematch.ByHostname:
-		p.NodeName = o.Node.Node.Name
+		p.NodeName = nodeName(o.Node.Node.Name)
 		p.achieve(infrav1.KubernetesNodeReadyCondition, infrav1.NodeFoundReason)
 	}
 	return false
+}
+
+// nodeName is empty for a name that no API server gives a Node: a tenant's cluster may
+// answer with anything, and a name that the status does not take would freeze all of it.
+func nodeName(name string) string {
+	if len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return ""
+	}
+	return name
 }
 
 // nodePatch is nil when the Node lacks nothing, or somebody else sees to it.

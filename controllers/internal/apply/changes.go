@@ -41,7 +41,7 @@ func Changes(ctx context.Context, writer client.Client, before, after client.Obj
 	_, reported := changed["status"]
 	delete(changed, "status")
 
-	base, written := before.DeepCopyObject().(client.Object), after.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy has the type of its original
+	base, written := before.DeepCopyObject().(client.Object), after.DeepCopyObject().(client.Object) //nolint:errcheck // a copy has the type of its original
 	if len(changed) > 0 {
 		if err := writer.Patch(ctx, written, Locked(base)); err != nil {
 			return IgnoreGone(after, err)
@@ -52,6 +52,6 @@ func Changes(ctx context.Context, writer client.Client, before, after client.Obj
 	if !reported || ended {
 		return nil
 	}
-	written = after.DeepCopyObject().(client.Object) //nolint:forcetypeassert // see above
+	written = after.DeepCopyObject().(client.Object) //nolint:errcheck // see above
 	return IgnoreGone(after, writer.Status().Patch(ctx, written, Locked(base)))
 }

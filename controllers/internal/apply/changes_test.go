@@ -109,8 +109,9 @@ func TestChanges(t *testing.T) {
 // rewrite writes the claim.
 func rewrite(t *testing.T, claim *bmov1alpha1.HostClaim) {
 	t.Helper()
+	before := claim.DeepCopy()
 	claim.Annotations = map[string]string{"written": "meanwhile"}
-	if err := server.Client.Update(t.Context(), claim); err != nil {
+	if err := server.Client.Patch(t.Context(), claim, Locked(before)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -118,8 +119,9 @@ func rewrite(t *testing.T, claim *bmov1alpha1.HostClaim) {
 // release lets a deleted claim go.
 func release(t *testing.T, claim *bmov1alpha1.HostClaim) {
 	t.Helper()
+	before := claim.DeepCopy()
 	claim.Finalizers = nil
-	if err := server.Client.Update(t.Context(), claim); err != nil {
+	if err := server.Client.Patch(t.Context(), claim, Locked(before)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -53,11 +53,19 @@ func (s *Stale) Result(ctx context.Context, object types.NamespacedName, out pro
 	}
 	delay = min(delay, Last)
 	level := 4
-	if times >= repeats {
+	if worthALine(times) {
 		level = 0
 	}
 	ctrl.LoggerFrom(ctx).V(level).Info("Decided on stale facts, trying again", "passesInARow", times, "after", delay.String(), "reason", out.Err().Error())
 	return ctrl.Result{RequeueAfter: delay}, nil
+}
+
+// worthALine says that the third, sixth, twelfth and so on stale pass in a row is
+// logged: a tenant who writes to an object all the time repeats them much faster than
+// the delay does.
+func worthALine(times int) bool {
+	doubled := times / repeats
+	return times >= repeats && times%repeats == 0 && doubled&(doubled-1) == 0
 }
 
 // Forget begins anew for an object, such as one that is gone.

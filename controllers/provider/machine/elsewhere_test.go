@@ -235,7 +235,7 @@ func TestElsewhereProblems(t *testing.T) {
 		},
 		"it makes the machine unready": {
 			answer:    &identity.Problem{Reason: "Unreachable", Message: "nobody answers"},
-			condition: "Ready/False/NotReady", message: "nobody answers",
+			condition: "Ready/False/Unreachable", message: "nobody answers",
 		},
 		"a first connection is waited for": {
 			answer:    &identity.Problem{Reason: "Connecting", Message: "m"},

@@ -75,7 +75,7 @@ func TestBeforeOwner(t *testing.T) {
 				return
 			}
 			w.expect(w.machine, "AssociateBareMetalHost/False/WaitingForMetal3MachineOwnerRef", "owner")
-			w.expect(w.machine, "Ready/False/NotReady", "owner")
+			w.expect(w.machine, "Ready/False/WaitingForMetal3MachineOwnerRef", "owner")
 			if len(recorder.Events) != 1 {
 				t.Errorf("%d events, want one", len(recorder.Events))
 			}

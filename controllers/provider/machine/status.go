@@ -18,6 +18,7 @@ package machine
 
 import (
 	"reflect"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -157,11 +158,9 @@ func summarize(machine *infrav1.Metal3Machine) {
 		set(machine, infrav1.ReadyCondition, metav1.ConditionFalse, infrav1.DeletingReason, message)
 		return
 	}
-	reasons := conditions.ComputeReasonFunc(conditions.GetDefaultComputeMergeReasonFunc(
-		infrav1.NotReadyReason, infrav1.ReadyUnknownReason, infrav1.ReadyReason))
 	ready, err := conditions.NewSummaryCondition(machine, infrav1.ReadyCondition,
 		conditions.ForConditionTypes(summarized[:]), conditions.IgnoreTypesIfMissing(summarized[:]),
-		conditions.CustomMergeStrategy{MergeStrategy: conditions.DefaultMergeStrategy(reasons)})
+		conditions.CustomMergeStrategy{MergeStrategy: conditions.DefaultMergeStrategy(conditions.ComputeReasonFunc(readyReason))})
 	if err != nil { // none of the conditions is there
 		if conditions.Has(machine, infrav1.ReadyCondition) {
 			conditions.Delete(machine, infrav1.ReadyCondition)
@@ -169,6 +168,15 @@ func summarize(machine *infrav1.Metal3Machine) {
 		return
 	}
 	conditions.Set(machine, *ready)
+}
+
+// readyReason is the reason of the first condition that keeps the machine from being
+// Ready, which kubectl get shows and Cluster API repeats on the Machine.
+func readyReason(failed, unknown, _ []conditions.ConditionWithOwnerInfo) string {
+	for _, c := range slices.Concat(failed, unknown) {
+		return c.Reason
+	}
+	return infrav1.ReadyReason
 }
 
 // reportPlan writes what Cluster API waits for.

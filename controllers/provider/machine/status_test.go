@@ -58,7 +58,7 @@ func TestReport(t *testing.T) {
 	host := hostview.Host{FailureDomain: "row-1", Hostname: "h", NICs: []hostview.NIC{{Name: "eth0", IP: "192.0.2.1"}}}
 	notBound := []metav1.Condition{
 		condition("AssociateBareMetalHost", "False", "HostClaimNotBound", "8 hosts seen: 8 in use"),
-		condition("Ready", "False", "NotReady", "* AssociateBareMetalHost: 8 hosts seen: 8 in use"),
+		condition("Ready", "False", "HostClaimNotBound", "* AssociateBareMetalHost: 8 hosts seen: 8 in use"),
 	}
 	const cleaned = "spec.automatedCleaningMode disabled is not heeded: the host is cleaned when the machine goes, since its next tenant may be another"
 	tests := map[string]struct {
@@ -165,7 +165,7 @@ func TestReport(t *testing.T) {
 				Conditions: []metav1.Condition{
 					condition("HostClaimReady", "True", "Provisioned", ""),
 					condition("Metal3DataReady", "False", "WaitingForMetal3Data", "cannot be read"),
-					condition("Ready", "False", "NotReady", "* Metal3DataReady: cannot be read"),
+					condition("Ready", "False", "WaitingForMetal3Data", "* Metal3DataReady: cannot be read"),
 				},
 				LastUpdated: &noon,
 			}},

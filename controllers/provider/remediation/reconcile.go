@@ -121,7 +121,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	before := object.DeepCopyObject().(Object) //nolint:forcetypeassert // a copy has the type of its original
+	before := object.DeepCopyObject().(Object) //nolint:errcheck // a copy has the type of its original
 	report(object, cluster, r.Kind.Message)
 	return progress.Failed(client.IgnoreNotFound(apply.Changes(ctx, r.Client, before, object))).Result(r.Clock.Now())
 }

@@ -51,13 +51,13 @@ func (l *lines) milestones() []string {
 	var out []string
 	message, reason := regexp.MustCompile(`"msg"="([^"]*)"`), regexp.MustCompile(`"reason"="([^"]*)"`)
 	for _, line := range l.all() {
-		text := ""
+		var text []string
 		for _, part := range []*regexp.Regexp{message, reason} {
 			if found := part.FindStringSubmatch(line); found != nil {
-				text += found[1] + " "
+				text = append(text, found[1])
 			}
 		}
-		out = append(out, strings.TrimSpace(text))
+		out = append(out, strings.Join(text, " "))
 	}
 	return out
 }

@@ -17,6 +17,8 @@ limitations under the License.
 package setup
 
 import (
+	"errors"
+
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -51,15 +53,26 @@ func newWaitSink(sink logr.LogSink) logr.LogSink {
 // waitLevel is the level at which a wait is logged.
 const waitLevel = 4
 
-// Error logs an error, unless it says that an object does not exist.
+// Error logs an error, unless it says that a Secret does not exist.
 func (s waitSink) Error(err error, message string, keysAndValues ...any) {
-	if !apierrors.IsNotFound(err) {
+	if !secretMissing(err) {
 		s.LogSink.Error(err, message, keysAndValues...)
 		return
 	}
 	if s.Enabled(waitLevel) {
-		s.Info(waitLevel, "Waiting for the kubeconfig of the Cluster", append(keysAndValues, "reason", err.Error())...)
+		s.Info(waitLevel, "Waiting for the kubeconfig of the Cluster", keysAndValues...)
 	}
+}
+
+// secretMissing says that a Secret does not exist. Any other object that is not found
+// is an error: a workload cluster that answers 404 to all requests, for example.
+func secretMissing(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details != nil && details.Group == "" && details.Kind == "secrets"
 }
 
 // WithValues keeps the rule for a logger with more values.

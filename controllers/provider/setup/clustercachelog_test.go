@@ -39,6 +39,7 @@ func TestAMissingKubeconfigIsNoErrorLine(t *testing.T) {
 	}{
 		"a kubeconfig that does not exist yet is not logged":  {err: missing},
 		"a kubeconfig that does not exist yet is shown at V4": {err: missing, verbosity: 4, want: "Waiting for the kubeconfig of the Cluster"},
+		"a workload cluster that answers 404 is logged":       {err: apierrors.NewGenericServerResponse(404, "GET", schema.GroupResource{}, "", "", 0, true), want: `"error"=`},
 		"another error is logged as it was":                   {err: errors.New("no route"), want: `"error"="no route"`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -79,7 +79,7 @@ func TestStopEndsTheProcess(t *testing.T) {
 
 func TestStopOneLeavesTheOthers(t *testing.T) {
 	g := newGroup(t)
-	gone, stays := run(t, g, "sleep", "1000"), run(t, g, "cat", "/dev/zero")
+	gone, stays := run(t, g, "sleep", "1000"), run(t, g, "tail", "-f", "/dev/null")
 	if err := g.StopOne("sleep"); err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestEndFindsWhatAnotherCommandStarted(t *testing.T) {
 
 func TestStartAgainStartsWhatAnotherCommandStarted(t *testing.T) {
 	g := newGroup(t)
-	stays := run(t, g, "cat", "/dev/zero")
+	stays := run(t, g, "tail", "-f", "/dev/null")
 	path, err := exec.LookPath("sleep")
 	if err != nil {
 		t.Fatal(err)
