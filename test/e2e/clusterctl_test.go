@@ -53,8 +53,11 @@ func (p *play) tenantUsesClusterctl(t *testing.T) {
 
 	said, err := clusterctl(t, append([]string{"describe", "cluster", "--show-conditions", "all", "--show-templates", "--echo", "--grouping=false"}, about...)...)
 	g.Expect(err).NotTo(gomega.HaveOccurred(), said)
-	for _, kind := range []string{"Metal3Cluster", "KubeadmControlPlane", "MachineDeployment", "Metal3Machine", "KubeadmConfig",
-		"Metal3MachineTemplate", "KubeadmConfigTemplate"} {
+	kinds := []string{
+		"Metal3Cluster", "KubeadmControlPlane", "MachineDeployment", "Metal3Machine", "KubeadmConfig",
+		"Metal3MachineTemplate", "KubeadmConfigTemplate",
+	}
+	for _, kind := range kinds {
 		g.Expect(strings.Contains(said, kind+" "+p.b.Namespace+"/b")).To(gomega.BeTrue(), "%s is missing in:\n%s", kind, said)
 	}
 
