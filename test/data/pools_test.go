@@ -20,6 +20,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -83,7 +84,12 @@ func (i *installation) remove(ctx context.Context) error {
 	return eventually(ctx, func() bool {
 		_, metal3 := groups.ServerResourcesForGroupVersion(ipamv1alpha1.GroupVersion.String())
 		_, capi := groups.ServerResourcesForGroupVersion(capipamv1.GroupVersion.String())
-		return apierrors.IsNotFound(metal3) && apierrors.IsNotFound(capi)
+		// The list of all groups, from which clients learn of kinds, may lag behind.
+		listed, err := groups.ServerGroups()
+		return apierrors.IsNotFound(metal3) && apierrors.IsNotFound(capi) && err == nil &&
+			!slices.ContainsFunc(listed.Groups, func(g metav1.APIGroup) bool {
+				return g.Name == ipamv1alpha1.GroupVersion.Group || g.Name == capipamv1.GroupVersion.Group
+			})
 	})
 }
 
