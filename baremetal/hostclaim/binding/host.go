@@ -93,17 +93,17 @@ func Bind(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) *bmov1a
 		Name:       claim.Name,
 		UID:        claim.UID,
 	}
-	setLabel(out, infrav1.ClaimUIDLabel, string(claim.UID))
+	setClaimUID(out, string(claim.UID))
 	setAnnotation(out, infrav1.BoundHostUIDAnnotation, string(host.UID))
 	delete(out.Annotations, infrav1.FenceAnnotation)
 	return out
 }
 
-func setLabel(host *bmov1alpha1.BareMetalHost, key, value string) {
+func setClaimUID(host *bmov1alpha1.BareMetalHost, uid string) {
 	if host.Labels == nil {
 		host.Labels = map[string]string{}
 	}
-	host.Labels[key] = value
+	host.Labels[infrav1.ClaimUIDLabel] = uid
 }
 
 func setAnnotation(host *bmov1alpha1.BareMetalHost, key, value string) {

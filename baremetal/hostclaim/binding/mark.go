@@ -30,7 +30,7 @@ import (
 // overwrites the mark, and with that defeats the first.
 func MarkedHost(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) *bmov1alpha1.BareMetalHost {
 	out := host.DeepCopy()
-	setLabel(out, infrav1.ClaimUIDLabel, string(claim.UID))
+	setClaimUID(out, string(claim.UID))
 	return out
 }
 

@@ -42,7 +42,7 @@ type Payload struct {
 // image and data as they are: the data is not ready, or it is too late.
 func Desired(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, payload *Payload) *bmov1alpha1.BareMetalHost {
 	out := host.DeepCopy()
-	setLabel(out, infrav1.ClaimUIDLabel, string(claim.UID))
+	setClaimUID(out, string(claim.UID))
 	if _, found := out.Annotations[infrav1.BoundHostUIDAnnotation]; !found {
 		setAnnotation(out, infrav1.BoundHostUIDAnnotation, string(host.UID))
 	}

@@ -60,7 +60,7 @@ func Cleared(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
 	if ConsumerKey(out) != "" {
 		// The label alone proves from here on that the host is ours to free. The mark
 		// of another claim may have overwritten it.
-		setLabel(out, infrav1.ClaimUIDLabel, string(out.Spec.ConsumerRef.UID))
+		setClaimUID(out, string(out.Spec.ConsumerRef.UID))
 	}
 	return out
 }
