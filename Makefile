@@ -122,7 +122,6 @@ test-others:
 test-unit: ## Run the tests beside the code; a few start an API server for themselves
 	assets=$(ASSETS); KUBEBUILDER_ASSETS=$$assets $(RACE) $(UNIT_FLAGS) ./...
 	cd api && $(GO_TEST) $(UNIT_FLAGS) ./...
-	cd hack/tools && $(GO_TEST) $(UNIT_FLAGS) ./...
 	cd hack/devcluster && $(RACE) $(UNIT_FLAGS) ./...
 	cd test && $(RACE) $(UNIT_FLAGS) $$(go list ./... | grep -vE '$(SERVED)')
 
@@ -207,8 +206,8 @@ lint-fix: bin/tools/golangci-lint ## Correct what golangci-lint can correct by i
 	done
 
 .PHONY: lint-api
-lint-api: bin/tools/apilint ## Check the API types against the conventions of Kubernetes
-	bin/tools/apilint api/v1beta2
+lint-api: bin/tools/golangci-lint ## Check the API types against the conventions of Kubernetes
+	cd api && $(GOLANGCI_LINT) run --allow-parallel-runners --config $(CURDIR)/.golangci-kal.yml ./v1beta2/
 
 ## Tools, built from the module hack/tools
 
@@ -218,8 +217,5 @@ bin/tools/controller-gen: hack/tools/go.sum
 bin/tools/kustomize: hack/tools/go.sum
 	go -C hack/tools build -o $(CURDIR)/$@ sigs.k8s.io/kustomize/kustomize/v5
 
-bin/tools/golangci-lint: hack/tools/go.sum
-	go -C hack/tools build -o $(CURDIR)/$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
-
-bin/tools/apilint: $(wildcard hack/tools/apilint/*.go)
-	go -C hack/tools build -o $(CURDIR)/$@ ./apilint
+bin/tools/golangci-lint: hack/tools/go.sum hack/tools/golangci-lint/main.go
+	go -C hack/tools build -o $(CURDIR)/$@ ./golangci-lint

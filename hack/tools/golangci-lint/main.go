@@ -14,12 +14,25 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Command apilint checks API types against the conventions of Kubernetes and of
-// this project: does each field say what it is, whether it may be left out, and
-// within what bounds?
-//
-//	apilint <folder>...
-//
-// It reads the Go files of the folders, prints one line per finding and exits
-// with 1 if there is any. It never changes a file.
+
+// Command golangci-lint is golangci-lint with kube-api-linter built in, which it
+// otherwise offers only as a plugin. `make lint-api` enables it; see
+// docs/adr/0004-api-linter.md.
 package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+
+	"github.com/golangci/golangci-lint/v2/pkg/commands"
+	"github.com/golangci/golangci-lint/v2/pkg/exitcodes"
+	_ "sigs.k8s.io/kube-api-linter" // registers itself
+)
+
+func main() {
+	if err := commands.Execute(commands.BuildInfo{GoVersion: runtime.Version(), Version: "devel"}); err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", err)
+		os.Exit(exitcodes.Failure)
+	}
+}
