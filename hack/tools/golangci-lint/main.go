@@ -14,7 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-
 // Command golangci-lint is golangci-lint with kube-api-linter built in, which it
 // otherwise offers only as a plugin. `make lint-api` enables it; see
 // docs/adr/0004-api-linter.md.
