@@ -37,7 +37,7 @@ const (
 	maxDetail = 1024
 )
 
-// Problems collects the first problems, whatever sequence they are from. If there are
+// Problems collects the first problems of all sequences. If there are
 // others, the last one says so; they are not looked for.
 func Problems(found ...iter.Seq[*field.Error]) field.ErrorList {
 	list, more := first(found)

@@ -33,24 +33,24 @@ type Namespace struct {
 // Admits says whether a valid policy lets claims of a namespace use the hosts
 // of the policy's namespace. All parts of the policy that are set must hold.
 //
-// A policy without hostClaimNamespaces admits nobody, an empty one everybody,
-// and an empty list of names nobody again. nameMatches must match the whole
-// name. An invalid policy admits nobody.
+// A policy without hostClaimNamespaces admits no namespace, an empty one admits all,
+// and an empty list of names admits none. nameMatches must match the whole name. An
+// invalid policy admits none.
 func Admits(p *bmov1alpha1.HostDeployPolicy, ns Namespace) bool {
 	r, err := parse(p)
 	return err == nil && r.admits(ns)
 }
 
-// Everybody says that a policy admits every namespace there is, which deserves
-// a warning to its author.
-func Everybody(p *bmov1alpha1.HostDeployPolicy) bool {
+// AdmitsAll says that a policy admits every namespace, which deserves a warning to its
+// author.
+func AdmitsAll(p *bmov1alpha1.HostDeployPolicy) bool {
 	c := p.Spec.HostClaimNamespaces
 	return c != nil && c.Names == nil && c.NameMatches == "" && len(c.HasLabels) == 0
 }
 
-// EmptyNames says that the names of a policy are a list without entries. It
-// admits nobody, but not for long: a client that knows the type leaves an empty
-// list out when it writes the policy back, and then the rest decides alone.
+// EmptyNames says that the names of a policy are a list without entries. It admits no
+// namespace, but not for long: a client that knows the type leaves an empty list out
+// when it writes the policy back, and then the other fields decide alone.
 func EmptyNames(p *bmov1alpha1.HostDeployPolicy) bool {
 	c := p.Spec.HostClaimNamespaces
 	return c != nil && c.Names != nil && len(c.Names) == 0

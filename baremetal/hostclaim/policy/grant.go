@@ -63,7 +63,7 @@ const (
 	// OwnWithoutPolicy lets a claim use hosts of its own namespace as it is.
 	OwnWithoutPolicy Own = false
 	// OwnByPolicy asks for a policy there too, for namespaces that are shared
-	// by people who do not trust each other.
+	// by teams that do not trust each other.
 	OwnByPolicy Own = true
 )
 

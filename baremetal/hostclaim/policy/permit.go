@@ -71,9 +71,9 @@ func (g Grant) Permit(image *bmov1alpha1.Image, custom *bmov1alpha1.CustomDeploy
 	return g.permitURL("spec.image.checksum", image.Checksum)
 }
 
-// permitURL checks scheme and allowed expressions of one URL. Whoever fetches it may
-// read it in a way of its own, so what is no plain URL with a host is refused too:
-// line breaks and control characters among it.
+// permitURL checks scheme and allowed expressions of one URL. The program that fetches
+// it may parse it differently, so what is no plain URL with a host is refused too, as
+// are line breaks and control characters.
 func (g Grant) permitURL(field, text string) error {
 	scheme, _, found := strings.Cut(text, "://")
 	if !found || !slices.Contains(imageSchemes[:], strings.ToLower(scheme)) {

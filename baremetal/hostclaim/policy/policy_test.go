@@ -58,9 +58,9 @@ func TestAdmits(t *testing.T) {
 		given *bmov1alpha1.HostClaimNamespaces
 		want  bool
 	}{
-		"nobody when hostClaimNamespaces is absent":       {nil, false},
+		"no namespace when hostClaimNamespaces is absent": {nil, false},
 		"everybody when hostClaimNamespaces is empty":     {&bmov1alpha1.HostClaimNamespaces{}, true},
-		"nobody when the list of names is empty":          {names(), false},
+		"no namespace when the list of names is empty":    {names(), false},
 		"a namespace that is listed":                      {names("x", "tenant-a"), true},
 		"not a namespace that is not listed":              {names("tenant-b"), false},
 		"a name that matches as a whole":                  {matching("tenant-[a-c]"), true},
@@ -68,7 +68,7 @@ func TestAdmits(t *testing.T) {
 		"a name that matches with anchors of its own":     {matching("^tenant-a$"), true},
 		"a name by the longer of two alternatives":        {matching("tenant|tenant-a"), true},
 		"not a name by half of an unbalanced alternative": {matching("x|tenant"), false},
-		"nobody when the expression is invalid":           {matching("a)|(b"), false},
+		"no namespace when the expression is invalid":     {matching("a)|(b"), false},
 		"a namespace with the label and the value":        {labeled(bmov1alpha1.NameValuePair{Name: "tier", Value: "gold"}), true},
 		"not a namespace with another value":              {labeled(bmov1alpha1.NameValuePair{Name: "tier", Value: "iron"}), false},
 		"a namespace with the label when no value is set": {labeled(bmov1alpha1.NameValuePair{Name: "empty"}), true},
@@ -87,7 +87,7 @@ func TestAdmits(t *testing.T) {
 	}
 }
 
-func TestEverybody(t *testing.T) {
+func TestAdmitsAll(t *testing.T) {
 	tests := map[string]struct {
 		given *bmov1alpha1.HostClaimNamespaces
 		want  bool
@@ -102,8 +102,8 @@ func TestEverybody(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := newPolicy(tt.given)
-			if got := Everybody(&p); got != tt.want {
-				t.Errorf("Everybody() = %t, want %t", got, tt.want)
+			if got := AdmitsAll(&p); got != tt.want {
+				t.Errorf("AdmitsAll() = %t, want %t", got, tt.want)
 			}
 		})
 	}

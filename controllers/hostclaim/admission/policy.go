@@ -67,8 +67,8 @@ func (Policy) ValidateDelete(context.Context, *bmov1alpha1.HostDeployPolicy) (ad
 	return nil, nil
 }
 
-// validate refuses, besides what admits nobody for being invalid, a list that a
-// client of Go would drop unseen, so that the policy would come to admit more.
+// validate refuses invalid policies, and an empty list of names: a client written in Go
+// drops it, and the policy then admits more.
 func validate(p *bmov1alpha1.HostDeployPolicy) error {
 	if !policy.EmptyNames(p) {
 		return brief(policy.Validate(p))
@@ -84,7 +84,7 @@ var errEmptyNames = errors.New("spec.hostClaimNamespaces.names is an empty list,
 // another version of the manager, and an upgrade must not lock it.
 func warnings(p *bmov1alpha1.HostDeployPolicy) admission.Warnings {
 	var found []string
-	if policy.Everybody(p) {
+	if policy.AdmitsAll(p) {
 		found = append(found, "hostClaimNamespaces is empty: claims of every namespace may use the hosts of this one")
 	}
 	return truncate.Warnings(slices.Values(append(found, policy.UnknownOptions(p)...)))

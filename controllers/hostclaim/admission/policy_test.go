@@ -124,7 +124,7 @@ func TestPolicy(t *testing.T) {
 			},
 			refused: true,
 		},
-		"accepts a policy that admits nobody": {},
+		"accepts a policy that admits no namespace": {},
 		"warns of a policy for everybody": {
 			given: bmov1alpha1.HostDeployPolicy{Spec: bmov1alpha1.HostDeployPolicySpec{
 				HostClaimNamespaces: &bmov1alpha1.HostClaimNamespaces{},

@@ -43,7 +43,7 @@ func (s Sweeper) OfClaim(ctx context.Context, claim types.UID, namespace string)
 	return s.delete(ctx, namespace, infrav1.SecretClaimUIDLabel, claim, anyOwner)
 }
 
-// NextTo deletes all copies that a host owns, whichever claim they were made for.
+// NextTo deletes all copies that a host owns, for all claims.
 // The host must name a claim that it is about to be taken from. Copies of another
 // claim are what a manager left that wrote while it was no leader any more.
 func (s Sweeper) NextTo(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {

@@ -54,9 +54,9 @@ type SecretWatch interface {
 	Where(name string) []string
 }
 
-// Reconcile looks at one Secret that has the name of a copy. That it is needed is
-// believed from the cache, since the end of that looks at the copy again; that its
-// claim does not exist is believed only from the API server.
+// Reconcile deletes a Secret that has the name of a copy if its claim does not exist.
+// The cache decides that a copy is needed, since a later event reads the copy again;
+// only the API server decides that the claim does not exist.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	secret := &metav1.PartialObjectMetadata{}
 	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
@@ -80,8 +80,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{}, nil
 }
 
-// needed says that the claim of a copy exists, or that a host names it: who
-// releases that host deletes the copies.
+// needed says that the claim of a copy exists, or that a host names it: the release of
+// that host deletes the copies.
 func (r *Reconciler) needed(ctx context.Context, secret *metav1.PartialObjectMetadata, uid types.UID) (bool, error) {
 	for _, known := range []struct {
 		list  client.ObjectList

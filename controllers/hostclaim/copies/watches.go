@@ -58,13 +58,13 @@ func claimOf(object client.Object) types.UID {
 //	                                   then on, as copies can be there
 //
 // A copy and the end of its claim are both seen, in one order or the other, and
-// whichever comes second finds that the two do not belong together.
+// the later of the two events finds that the two do not belong together.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options, more ...source.Source) error {
 	build := ctrl.NewControllerManagedBy(mgr).Named("copiedsecret").WithOptions(options)
 	return watching.Complete(build, r.Watches(), more, r)
 }
 
-// Watches is the table of SetupWithManager, for whoever plays the events himself.
+// Watches is the table of SetupWithManager; the model test delivers its events itself.
 func (r *Reconciler) Watches() []watching.Watch {
 	return []watching.Watch{
 		{Object: &bmov1alpha1.HostClaim{}, Handler: handler.EnqueueRequestsFromMapFunc(r.toCopies), Predicates: []predicate.Predicate{ends()}},

@@ -159,7 +159,7 @@ func warningsOf(p *bmov1alpha1.HostDeployPolicy, namespaces []string) []warning 
 // against expectation.
 func admissionWarnings(p *bmov1alpha1.HostDeployPolicy, namespaces []string) []warning {
 	var out []warning
-	if policy.Everybody(p) {
+	if policy.AdmitsAll(p) {
 		out = append(out, warning{
 			everybodyReason,
 			"hostClaimNamespaces is empty, so claims of every namespace may use the hosts of this one; list names to narrow it",

@@ -53,7 +53,7 @@ func (t Tenant) apartFromAccounts(accounts []string) error {
 		return nil
 	}
 	return fmt.Errorf("namespace %s has the service accounts %s: the tenant writes Secrets there, and so could have Kubernetes issue "+
-		"tokens of them that never expire; choose another --namespace, or delete them if nobody needs them",
+		"tokens of them that never expire; choose another --namespace, or delete them if they are not needed",
 		t.Namespace, strings.Join(others, ", "))
 }
 

@@ -68,7 +68,7 @@ func (a Access) Hint() string {
 		return ""
 	}
 	return fmt.Sprintf("the API server is at %s, which only this machine reaches: "+
-		"if the tenant's cluster is elsewhere, give --server", a.Server)
+		"if the tenant works from another machine, give --server", a.Server)
 }
 
 // Token is a credential of the account, with its end.
