@@ -160,13 +160,24 @@ func (r *Registry) look(ctx context.Context, c *credentials) bool {
 		r.use(ctx, c, nil, keyMissing(c.ref))
 		return true
 	}
-	access, err := kubeconfig.Resolve(data, c.ref.Context)
+	access, err := r.resolve(data, c.ref.Context)
 	if err != nil {
 		r.use(ctx, c, nil, kubeconfigProblem(c.ref, err))
 		return true
 	}
 	r.use(ctx, c, &access, nil)
 	return true
+}
+
+// resolve parses one kubeconfig at a time, so that their memory does not add up.
+func (r *Registry) resolve(data []byte, context string) (kubeconfig.Access, error) {
+	r.parsing.Lock()
+	defer r.parsing.Unlock()
+	file, err := kubeconfig.Parse(data)
+	if err != nil {
+		return kubeconfig.Access{}, err
+	}
+	return file.Resolve(context)
 }
 
 // use has credentials lead where the Secret says, or nowhere if there is a problem.

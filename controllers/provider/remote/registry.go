@@ -98,6 +98,7 @@ type Registry struct {
 	options Options
 	kinds   kinds
 	metrics *measurements
+	parsing sync.Mutex
 
 	mu          sync.Mutex
 	running     context.Context // nil until Start, and after its end

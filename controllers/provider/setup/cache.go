@@ -55,7 +55,7 @@ func ClientOptions() client.Options {
 // tenants, so they are checked before client-go acts on them.
 func clusterCacheOptions(o Options, secrets client.Reader) clustercache.Options {
 	return clustercache.Options{
-		SecretClient:     kubeconfigreader.Kubeconfigs{Reader: secrets},
+		SecretClient:     &kubeconfigreader.Kubeconfigs{Reader: secrets},
 		WatchFilterValue: o.WatchFilter,
 		Cache: clustercache.CacheOptions{
 			DefaultTransform: cache.TransformStripManagedFields(),

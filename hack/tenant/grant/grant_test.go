@@ -197,7 +197,7 @@ func TestSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	content := secret.Data["kubeconfig"]
-	if err := kubeconfig.Check(content); err != nil {
+	if _, err := kubeconfig.Parse(content); err != nil {
 		t.Errorf("the provider manager would refuse it: %v", err)
 	}
 	config, err := clientcmd.RESTConfigFromKubeConfig(content)

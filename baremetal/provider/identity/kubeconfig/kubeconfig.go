@@ -27,9 +27,6 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// MaxSize is the largest kubeconfig that is looked at, in bytes.
-const MaxSize = 256 << 10
-
 // ForbiddenError is a kubeconfig that asks for something a manager must not do
 // for a tenant. Its text holds no part of a credential.
 type ForbiddenError struct {
@@ -44,24 +41,55 @@ func (e *ForbiddenError) Error() string {
 	return fmt.Sprintf("kubeconfig: %s is not permitted: %s", e.Field, e.Remedy)
 }
 
-// Check returns nil for a kubeconfig in which everything is embedded. All users
-// and clusters of it must be so, whether its current context uses them or not.
-// A ForbiddenError says what must not be in it; an InvalidError, that it cannot be
-// parsed.
-func Check(data []byte) error {
-	_, err := load(data)
-	return err
+// File is a kubeconfig in which everything is embedded.
+type File struct {
+	config *clientcmdapi.Config
 }
 
-// load parses a kubeconfig that Check accepts.
-func load(data []byte) (*clientcmdapi.Config, error) {
-	if len(data) > MaxSize {
-		return nil, &ForbiddenError{Field: "its size", Remedy: fmt.Sprintf("at most %d bytes are read", MaxSize)}
-	}
-	config, err := clientcmd.Load(data)
+// Parse returns a kubeconfig in which everything is embedded. All users and clusters
+// of it must be so, whether its current context uses them or not. A ForbiddenError
+// says what must not be in it; an InvalidError, that it cannot be parsed.
+func Parse(data []byte) (File, error) {
+	config, err := load(data)
+	return File{config}, err
+}
+
+// Clean returns the current context of a kubeconfig for client-go, which does whatever
+// a kubeconfig says: nothing is in it that Parse refuses, no proxy, and TLS is verified.
+func Clean(data []byte) ([]byte, error) {
+	config, err := load(data)
 	if err != nil {
-		// The parser quotes what it read, which may be a credential.
-		return nil, &InvalidError{Problem: "it cannot be parsed", Remedy: "write one as kubectl config view --raw shows it"}
+		return nil, err
+	}
+	chosen := config.Contexts[config.CurrentContext]
+	if chosen == nil {
+		return nil, &ContextError{Name: config.CurrentContext}
+	}
+	if cluster := config.Clusters[chosen.Cluster]; cluster != nil {
+		access := Access{TLSServerName: cluster.TLSServerName, CA: cluster.CertificateAuthorityData}
+		if err := access.setServer(chosen.Cluster, cluster); err != nil {
+			return nil, err
+		}
+	}
+	if err := clientcmdapi.MinifyConfig(config); err != nil {
+		return nil, unparsable()
+	}
+	text, err := clientcmd.Write(*config)
+	if err != nil {
+		return nil, unparsable()
+	}
+	return text, nil
+}
+
+// load parses a kubeconfig that Parse accepts.
+func load(data []byte) (*clientcmdapi.Config, error) {
+	text, err := plain(data)
+	if err != nil {
+		return nil, err
+	}
+	config, err := clientcmd.Load(text)
+	if err != nil {
+		return nil, unparsable()
 	}
 	for _, name := range slices.Sorted(maps.Keys(config.AuthInfos)) {
 		if err := checkUser(name, config.AuthInfos[name]); err != nil {

@@ -18,6 +18,7 @@ package kubeconfig
 
 import (
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -36,7 +37,7 @@ const (
 	server = "server: https://203.0.113.7:6443"
 )
 
-func TestCheck(t *testing.T) {
+func TestParse(t *testing.T) {
 	tests := map[string]struct {
 		given string
 		field string // of the ForbiddenError, empty for none
@@ -67,7 +68,7 @@ func TestCheck(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := Check([]byte(tt.given))
+			_, err := Parse([]byte(tt.given))
 			var forbidden *ForbiddenError
 			switch {
 			case tt.field == "" && err != nil:
@@ -81,20 +82,117 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-func TestCheckQuotesNothing(t *testing.T) {
-	err := Check([]byte("token: [s3cret"))
+func TestParseQuotesNothing(t *testing.T) {
+	_, err := Parse([]byte("token: [s3cret"))
 	if err == nil || strings.Contains(err.Error(), "s3cret") {
 		t.Errorf("error %v, want one without any part of the text", err)
 	}
 }
 
-func FuzzCheck(f *testing.F) {
+// aliases is a kubeconfig in which every alias stands for a long text.
+func aliases(n, length int) string {
+	return config(token, server) + "extra: &a " + strings.Repeat("x", length) + "\nlist:\n" + strings.Repeat("- *a\n", n)
+}
+
+// The parser of client-go takes 0.38 MiB for each alias of a text of 131,000 characters.
+func TestParseTakesLittleMemory(t *testing.T) {
+	for name, tt := range map[string]struct{ given, field string }{
+		"aliases of a long text": {aliases(4000, 131_000), "an anchor, alias, tag or merge key of YAML"},
+		"as many aliases as fit": {aliases(43_000, 40_000), "its number of values"},
+		"a merge of many maps": {
+			config(token, server) + "a: &a {" + strings.Repeat("k: v, ", 1000) + "}\nb: [" + strings.Repeat("{<<: *a},", 1000) + "]", "an anchor, alias, tag or merge key of YAML",
+		},
+		"a tag":                           {"users: !!binary Yw==", "an anchor, alias, tag or merge key of YAML"},
+		"an anchor at a key":              {"&a users: []", "an anchor, alias, tag or merge key of YAML"},
+		"lists in lists":                  {strings.Repeat("[", 10_000), ""},
+		"lists in lists, closed":          {strings.Repeat("[", 5000) + strings.Repeat("]", 5000), "its nesting"},
+		"maps in maps":                    {strings.Repeat("{a: ", 4000) + strings.Repeat("}", 4000), "its nesting"},
+		"lists in lists of blocks":        {strings.Repeat("- ", 9000) + "x", "its nesting"},
+		"many empty values":               {"a: [" + strings.Repeat("{},", 80_000) + "]", "its number of values"},
+		"many lines":                      {strings.Repeat("#\n", 100_000), "its number of values"},
+		"the values that are read":        {"a: [" + strings.Repeat("x,", maxValues-10) + "]", "nothing"},
+		"a quoted text that ends nowhere": {"a: \"" + strings.Repeat("\\x41", 60_000), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err := Parse([]byte(tt.given))
+			runtime.ReadMemStats(&after)
+			if taken := (after.TotalAlloc - before.TotalAlloc) >> 20; taken > 48 {
+				t.Errorf("it takes %d MiB", taken)
+			} else {
+				t.Logf("%d MiB, %v", taken, err)
+			}
+			var forbidden *ForbiddenError
+			var invalid *InvalidError
+			switch {
+			case tt.field == "nothing":
+				if err != nil {
+					t.Errorf("error %v", err)
+				}
+			case tt.field == "":
+				if !errors.As(err, &invalid) {
+					t.Errorf("error %v, want an InvalidError", err)
+				}
+			case !errors.As(err, &forbidden) || forbidden.Field != tt.field:
+				t.Errorf("error %v, want a ForbiddenError of %s", err, tt.field)
+			}
+		})
+	}
+}
+
+// What client-go is given of the kubeconfig of a workload cluster.
+func TestClean(t *testing.T) {
+	other := strings.Replace(config(token, server), "users:\n", "users:\n- name: other\n  user: {token: t}\n", 1)
+	for name, tt := range map[string]struct{ given, want string }{
+		"keeps the current context, and nothing else": {other, ""},
+		"keeps a text that looks like an alias":       {config("token: '*a&b'", server), ""},
+		"refuses a proxy":                             {config(token, server+"\nproxy-url: http://192.0.2.1"), "clusters[k].proxy-url is not permitted"},
+		"refuses TLS that is not verified":            {config(token, server+"\ninsecure-skip-tls-verify: true"), "clusters[k].insecure-skip-tls-verify is not permitted"},
+		"refuses credentials in the address":          {config(token, "server: https://a:b@203.0.113.7"), "clusters[k].server is no address"},
+		"refuses a file without a current context":    {strings.Replace(config(token, server), "current-context: c", "", 1), "no context is current"},
+		"refuses a context without a cluster":         {strings.Replace(config(token, server), "cluster: k", "cluster: none", 1), "it cannot be parsed"},
+		"refuses aliases":                             {aliases(1, 1), "an anchor, alias, tag or merge key of YAML is not permitted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text, err := Clean([]byte(tt.given))
+			if tt.want != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.want) || text != nil {
+					t.Errorf("error %v, want %q", err, tt.want)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			before, err := load([]byte(tt.given))
+			if err != nil {
+				t.Fatal(err)
+			}
+			after, err := load(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(after.AuthInfos) != 1 || after.AuthInfos["u"].Token != before.AuthInfos["u"].Token || after.Clusters["k"].Server != before.Clusters["k"].Server {
+				t.Errorf("it became %s", text)
+			}
+		})
+	}
+}
+
+func FuzzParse(f *testing.F) {
 	f.Add([]byte(config(token, server)))
 	f.Add([]byte(config("tokenFile: /t", "server: http://x")))
 	f.Add([]byte("users: [{name: u, user: null}]"))
 	f.Add([]byte("clusters: [{name: k}]"))
+	f.Add([]byte(aliases(400, 131_000)))
+	f.Add([]byte("a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if Check(data) == nil && len(data) > MaxSize {
+		text, err := plain(data)
+		if err == nil && len(text) > 8*len(data)+2 {
+			t.Errorf("%d bytes became %d", len(data), len(text))
+		}
+		if _, err := Parse(data); err == nil && len(data) > MaxSize {
 			t.Error("accepted more than is read")
 		}
 	})

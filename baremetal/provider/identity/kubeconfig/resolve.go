@@ -28,15 +28,11 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Resolve follows a context of a kubeconfig, or the current one if the name is
-// empty. It accepts nothing that Check refuses, and refuses besides what would make
-// the connection another one than the file seems to say. The error is a
-// ForbiddenError, an InvalidError or a ContextError.
-func Resolve(data []byte, context string) (Access, error) {
-	config, err := load(data)
-	if err != nil {
-		return Access{}, err
-	}
+// Resolve follows a context of a kubeconfig, or the current one if the name is empty.
+// It refuses what would make the connection another one than the file seems to say.
+// The error is a ForbiddenError, an InvalidError or a ContextError.
+func (f File) Resolve(context string) (Access, error) {
+	config := f.config
 	if context == "" {
 		context = config.CurrentContext
 	}
@@ -112,7 +108,7 @@ func (a *Access) setServer(name string, cluster *clientcmdapi.Cluster) error {
 // says whether there is nothing in it but a host, a port and a path.
 func canonical(server string) (string, bool) {
 	parsed, err := url.Parse(server)
-	if err != nil || !plain(parsed) {
+	if err != nil || !bare(parsed) {
 		return "", false
 	}
 	host := strings.ToLower(parsed.Hostname())
@@ -125,9 +121,9 @@ func canonical(server string) (string, bool) {
 	return (&url.URL{Scheme: "https", Host: host, Path: strings.TrimRight(parsed.Path, "/")}).String(), true
 }
 
-// plain says that a URL has no credentials, query or fragment, and that host and path
+// bare says that a URL has no credentials, query or fragment, and that host and path
 // are what they seem to be.
-func plain(u *url.URL) bool {
+func bare(u *url.URL) bool {
 	return u.User == nil && u.RawQuery == "" && !u.ForceQuery && u.Fragment == "" &&
 		hostname(u.Hostname()) && !strings.HasSuffix(u.Host, ":") &&
 		!strings.Contains(u.Path, "//") && !strings.Contains(u.Path, "..")

@@ -68,6 +68,14 @@ func inNamespace(user, cluster string) string {
 	return strings.Replace(config(user, cluster), "cluster: k}", "cluster: k, namespace: claims}", 1)
 }
 
+func resolve(data []byte, context string) (Access, error) {
+	file, err := Parse(data)
+	if err != nil {
+		return Access{}, err
+	}
+	return file.Resolve(context)
+}
+
 func TestResolve(t *testing.T) {
 	ca, user := newPair(t, "ca"), newPair(t, "user")
 	authority := server + "\ncertificate-authority-data: " + embedded(ca.certificate)
@@ -115,7 +123,7 @@ func TestResolve(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := Resolve([]byte(tt.given), tt.context)
+			got, err := resolve([]byte(tt.given), tt.context)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -219,7 +227,7 @@ func TestResolveRefuses(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := Resolve([]byte(tt.given), tt.context)
+			got, err := resolve([]byte(tt.given), tt.context)
 			if err == nil {
 				t.Fatal("it is accepted")
 			}
@@ -302,7 +310,7 @@ func FuzzResolve(f *testing.F) {
 	f.Add([]byte("contexts: [{name: '', context: {user: '', cluster: ''}}]\nusers: [{name: ''}]\nclusters: [{name: ''}]"), "")
 	f.Add([]byte("contexts: [{name: c, context: null}]"), "c")
 	f.Fuzz(func(t *testing.T, data []byte, context string) {
-		access, err := Resolve(data, context)
+		access, err := resolve(data, context)
 		if err != nil {
 			var forbidden *ForbiddenError
 			var invalid *InvalidError
@@ -316,7 +324,11 @@ func FuzzResolve(f *testing.F) {
 		if !strings.HasPrefix(access.Server, "https://") || access.Namespace == "" || access.Authorization() == "" && len(access.ClientKey) == 0 {
 			t.Errorf("accepted %+v", access)
 		}
-		parsed, err := clientcmd.Load(data)
+		text, err := plain(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsed, err := clientcmd.Load(text)
 		if err != nil {
 			t.Fatal(err)
 		}

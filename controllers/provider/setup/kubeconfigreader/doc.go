@@ -15,7 +15,8 @@ limitations under the License.
 */
 
 // Package kubeconfigreader reads the kubeconfigs of workload clusters on behalf of
-// ClusterCache, and withholds those that would make the manager read its own
-// files, run programs or send its credentials to another server. What is permitted is
-// decided in baremetal/provider/identity/kubeconfig. It never changes a Secret.
+// ClusterCache, and withholds those that would make the manager read its own files,
+// run programs, use a proxy or skip the checks of TLS. It takes Secrets and returns
+// them with what baremetal/provider/identity/kubeconfig permits, written anew. It never
+// changes a Secret in the cluster.
 package kubeconfigreader

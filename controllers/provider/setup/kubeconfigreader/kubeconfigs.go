@@ -19,6 +19,7 @@ package kubeconfigreader
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/cluster-api/util/secret"
@@ -32,10 +33,12 @@ import (
 // says why, and no part of the Secret is returned.
 type Kubeconfigs struct {
 	client.Reader
+
+	parsing sync.Mutex // one at a time, so that their memory does not add up
 }
 
-// Get reads a Secret and checks the kubeconfig in it.
-func (k Kubeconfigs) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+// Get reads a Secret, and returns of the kubeconfig in it what client-go may see.
+func (k *Kubeconfigs) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 	into, ok := object.(*corev1.Secret)
 	if !ok {
 		return fmt.Errorf("read %T: only Secrets with kubeconfigs are read this way", object)
@@ -44,9 +47,13 @@ func (k Kubeconfigs) Get(ctx context.Context, key client.ObjectKey, object clien
 	if err := k.Reader.Get(ctx, key, found, options...); err != nil {
 		return err
 	}
-	if err := kubeconfig.Check(found.Data[secret.KubeconfigDataName]); err != nil {
+	k.parsing.Lock()
+	defer k.parsing.Unlock()
+	text, err := kubeconfig.Clean(found.Data[secret.KubeconfigDataName])
+	if err != nil {
 		return fmt.Errorf("secret %s: %w", key, err)
 	}
+	found.Data = map[string][]byte{secret.KubeconfigDataName: text}
 	found.DeepCopyInto(into)
 	return nil
 }

@@ -1,0 +1,133 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package kubeconfig
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"go.yaml.in/yaml/v3"
+)
+
+const (
+	// MaxSize is the largest kubeconfig that is looked at, in bytes.
+	MaxSize = 256 << 10
+	// maxValues bounds the values of a kubeconfig, whose memory is a multiple of their
+	// bytes. A context with its cluster and user has about twenty.
+	maxValues = 16 << 10
+	// maxDepth bounds how deep values are nested; those of a kubeconfig are six deep.
+	maxDepth = 16
+)
+
+// plain returns a YAML text as JSON, in which nothing stands for more than it says. The
+// parser of client-go copies the text of an anchor for each of its aliases: a file of
+// 260 kB can take 16 GiB. It is therefore only ever given this JSON.
+func plain(data []byte) ([]byte, error) {
+	if len(data) > MaxSize {
+		return nil, &ForbiddenError{Field: "its size", Remedy: fmt.Sprintf("at most %d bytes are read", MaxSize)}
+	}
+	if marks(data) > maxValues {
+		return nil, &ForbiddenError{Field: "its number of values", Remedy: fmt.Sprintf("at most %d are read", maxValues)}
+	}
+	var document yaml.Node
+	if err := yaml.Unmarshal(data, &document); err != nil {
+		return nil, unparsable()
+	}
+	if len(document.Content) == 0 {
+		return []byte("{}"), nil
+	}
+	value, err := valueOf(document.Content[0], 0)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, unparsable()
+	}
+	return text, nil
+}
+
+// unparsable does not wrap the error of a parser, which quotes what it read: that may
+// be a credential.
+func unparsable() error {
+	return &InvalidError{Problem: "it cannot be parsed", Remedy: "write one as kubectl config view --raw shows it"}
+}
+
+// marks counts the characters that can begin a value, so that the number of values is
+// bounded before any of them is parsed.
+func marks(data []byte) int {
+	n := bytes.Count(data, []byte("- ")) + bytes.Count(data, []byte("-\t"))
+	for _, mark := range []byte("\r\n,:[{?&*!") {
+		n += bytes.Count(data, []byte{mark})
+	}
+	return n
+}
+
+// valueOf returns what a node says by itself.
+func valueOf(node *yaml.Node, depth int) (any, error) {
+	switch {
+	case node.Kind == yaml.AliasNode, node.Anchor != "", node.Style&yaml.TaggedStyle != 0, node.Tag == "!!merge":
+		return nil, &ForbiddenError{Field: "an anchor, alias, tag or merge key of YAML", Remedy: "write every value out"}
+	case depth > maxDepth:
+		return nil, &ForbiddenError{Field: "its nesting", Remedy: fmt.Sprintf("values are read %d deep", maxDepth)}
+	case node.Kind == yaml.MappingNode:
+		return mapOf(node, depth)
+	case node.Kind == yaml.SequenceNode:
+		list := make([]any, 0, len(node.Content))
+		for _, item := range node.Content {
+			value, err := valueOf(item, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, value)
+		}
+		return list, nil
+	}
+	return scalarOf(node)
+}
+
+func mapOf(node *yaml.Node, depth int) (any, error) {
+	values := make(map[string]any, len(node.Content)/2)
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key, value := node.Content[i], node.Content[i+1]
+		if _, err := valueOf(key, depth+1); err != nil {
+			return nil, err
+		}
+		if key.Kind != yaml.ScalarNode {
+			return nil, unparsable()
+		}
+		var err error
+		if values[key.Value], err = valueOf(value, depth+1); err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
+}
+
+func scalarOf(node *yaml.Node) (any, error) {
+	switch node.Tag {
+	case "!!null", "!!bool", "!!int", "!!float":
+		var value any
+		if err := node.Decode(&value); err != nil {
+			return nil, unparsable()
+		}
+		return value, nil
+	default:
+		return node.Value, nil
+	}
+}
