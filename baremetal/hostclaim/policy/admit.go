@@ -30,15 +30,14 @@ type Namespace struct {
 	Labels map[string]string
 }
 
-// Admits says whether a valid policy lets claims of a namespace use the hosts
+// Admits says whether the policy lets claims of a namespace use the hosts
 // of the policy's namespace. All parts of the policy that are set must hold.
 //
 // A policy without hostClaimNamespaces admits no namespace, an empty one admits all,
 // and an empty list of names admits none. nameMatches must match the whole name. An
 // invalid policy admits none.
-func Admits(p *bmov1alpha1.HostDeployPolicy, ns Namespace) bool {
-	r, err := parse(p)
-	return err == nil && r.admits(ns)
+func (c *Compiled) Admits(ns Namespace) bool {
+	return c.err == nil && c.rule.admits(ns)
 }
 
 // AdmitsAll says that a policy admits every namespace, which deserves a warning to its
@@ -59,12 +58,9 @@ func EmptyNames(p *bmov1alpha1.HostDeployPolicy) bool {
 // MatchesPartOnly says that nameMatches is found within the name of a namespace
 // without matching all of it. An implementation that does not anchor the
 // expression would treat that namespace differently, so its author is warned.
-func MatchesPartOnly(p *bmov1alpha1.HostDeployPolicy, namespace string) bool {
-	r, err := parse(p)
-	if err != nil || r.nameMatches == nil {
-		return false
-	}
-	return r.nameMatches.matchesPart(namespace) && !r.nameMatches.matchesWhole(namespace)
+func (c *Compiled) MatchesPartOnly(namespace string) bool {
+	matches := c.rule.nameMatches
+	return c.err == nil && matches != nil && matches.matchesPart(namespace) && !matches.matchesWhole(namespace)
 }
 
 // admits applies the parsed policy to one namespace.

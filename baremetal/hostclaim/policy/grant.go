@@ -20,8 +20,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 )
 
 // Grant is what the claims of one namespace may do with the hosts of one
@@ -69,17 +67,16 @@ const (
 
 // Evaluate applies all policies to the claims of one namespace. The order of
 // the policies does not matter.
-func Evaluate(policies []bmov1alpha1.HostDeployPolicy, ns Namespace, own Own) Decision {
+func Evaluate(policies []*Compiled, ns Namespace, own Own) Decision {
 	d := Decision{Grants: map[string]Grant{}}
-	for i := range policies {
-		r, err := parse(&policies[i])
-		if err != nil {
-			d.Invalid = append(d.Invalid, err)
+	for _, p := range policies {
+		if p.err != nil {
+			d.Invalid = append(d.Invalid, p.err)
 			continue
 		}
-		if r.admits(ns) {
-			hosts := policies[i].Namespace
-			d.Grants[hosts] = d.Grants[hosts].with(r)
+		if p.Admits(ns) {
+			hosts := p.rule.policy.Namespace
+			d.Grants[hosts] = d.Grants[hosts].with(p.rule)
 		}
 	}
 	if _, admitted := d.Grants[ns.Name]; admitted || own == OwnWithoutPolicy {

@@ -19,11 +19,11 @@ package policy
 import (
 	"errors"
 	"fmt"
-	"regexp"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
 )
 
 // InvalidError is a policy that cannot be understood and is therefore skipped.
@@ -32,7 +32,7 @@ type InvalidError struct {
 	Namespace, Name string
 	// Field is the path of the field or annotation at fault.
 	Field string
-	// Value is what stands there.
+	// Value is its value, cut where it is long.
 	Value string
 	// Problem is what is wrong with the value.
 	Problem string
@@ -54,8 +54,25 @@ func (e *InvalidError) Cause() string {
 // Validate returns nil for a policy that can be used, and otherwise one
 // InvalidError for each field and annotation at fault, joined.
 func Validate(p *bmov1alpha1.HostDeployPolicy) error {
-	_, err := parse(p)
-	return err
+	return Compile(p).Err()
+}
+
+// Compiled is one version of a policy with its regular expressions compiled, which
+// costs far more than to evaluate them. It never changes.
+type Compiled struct {
+	rule rule
+	err  error
+}
+
+// Compile compiles a policy. It keeps the policy, which must not be changed afterwards.
+func Compile(p *bmov1alpha1.HostDeployPolicy) *Compiled {
+	r, err := parse(p)
+	return &Compiled{rule: r, err: err}
+}
+
+// Err is nil for a policy that can be used, see Validate.
+func (c *Compiled) Err() error {
+	return c.err
 }
 
 // rule is a policy with its regular expressions compiled.
@@ -70,28 +87,13 @@ type rule struct {
 	allowCustomDeploy, allowSkipCleaning, sharePreprovisioning bool
 }
 
+// maxValue is how many bytes of a value and of a problem an InvalidError keeps.
+const maxValue = 256
+
 const (
 	regexpRemedy = "write a regular expression in RE2 syntax, or remove it"
 	boolRemedy   = `write "true" or "false", or remove it`
 )
-
-// expression is a regular expression that prefers the longest match. It is not
-// wrapped in anchors, since a text like "a)|(b" would break out of them.
-type expression struct {
-	longest *regexp.Regexp
-}
-
-// matchesWhole says that the expression matches all of value. A match of the
-// whole starts at the left end, so the leftmost longest match is it.
-func (e *expression) matchesWhole(value string) bool {
-	at := e.longest.FindStringIndex(value)
-	return at != nil && at[0] == 0 && at[1] == len(value)
-}
-
-// matchesPart says that the expression is found somewhere in value.
-func (e *expression) matchesPart(value string) bool {
-	return e.longest.MatchString(value)
-}
 
 // parse compiles a policy. Every fault is reported, not only the first.
 func parse(p *bmov1alpha1.HostDeployPolicy) (rule, error) {
@@ -99,24 +101,23 @@ func parse(p *bmov1alpha1.HostDeployPolicy) (rule, error) {
 	var faults []error
 	invalid := func(field, value, problem, remedy string) {
 		faults = append(faults, &InvalidError{
-			Namespace: p.Namespace, Name: p.Name, Field: field, Value: value, Problem: problem, Remedy: remedy,
+			Namespace: p.Namespace, Name: p.Name, Field: field, Value: truncate.Text(value, maxValue),
+			Problem: truncate.Text(problem, maxValue), Remedy: remedy,
 		})
 	}
-	compile := func(field, value string) *expression {
-		compiled, err := regexp.Compile(value)
-		if err != nil {
-			invalid(field, value, err.Error(), regexpRemedy)
-			return nil
+	expressionOf := func(field, value string) *expression {
+		compiled, problem := compile(value)
+		if problem != "" {
+			invalid(field, value, problem, regexpRemedy)
 		}
-		compiled.Longest()
-		return &expression{compiled}
+		return compiled
 	}
 	annotation := func(key string) *expression {
 		value, found := p.Annotations[key]
 		if !found {
 			return nil
 		}
-		return compile("annotation "+key, value)
+		return expressionOf("annotation "+key, value)
 	}
 	flag := func(key string) bool {
 		value, found := p.Annotations[key]
@@ -127,7 +128,7 @@ func parse(p *bmov1alpha1.HostDeployPolicy) (rule, error) {
 	}
 
 	if c := p.Spec.HostClaimNamespaces; c != nil && c.NameMatches != "" {
-		r.nameMatches = compile("spec.hostClaimNamespaces.nameMatches", c.NameMatches)
+		r.nameMatches = expressionOf("spec.hostClaimNamespaces.nameMatches", c.NameMatches)
 	}
 	r.publishLabels = annotation(infrav1.PublishLabelsAnnotation)
 	r.publishAnnotations = annotation(infrav1.PublishAnnotationsAnnotation)

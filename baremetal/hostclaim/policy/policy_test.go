@@ -80,7 +80,7 @@ func TestAdmits(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := newPolicy(tt.given)
-			if got := Admits(&p, tenant); got != tt.want {
+			if got := Compile(&p).Admits(tenant); got != tt.want {
 				t.Errorf("Admits() = %t, want %t", got, tt.want)
 			}
 		})
@@ -144,7 +144,7 @@ func TestMatchesPartOnly(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := newPolicy(tt.given)
-			if got := MatchesPartOnly(&p, tt.namespace); got != tt.want {
+			if got := Compile(&p).MatchesPartOnly(tt.namespace); got != tt.want {
 				t.Errorf("MatchesPartOnly() = %t, want %t", got, tt.want)
 			}
 		})
@@ -199,6 +199,14 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+func compileAll(policies []bmov1alpha1.HostDeployPolicy) []*Compiled {
+	var compiled []*Compiled
+	for i := range policies {
+		compiled = append(compiled, Compile(&policies[i]))
+	}
+	return compiled
+}
+
 func TestEvaluate(t *testing.T) {
 	in := func(namespace string, p bmov1alpha1.HostDeployPolicy) bmov1alpha1.HostDeployPolicy {
 		p.Namespace = namespace
@@ -222,7 +230,7 @@ func TestEvaluate(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			d := Evaluate(tt.policies, Namespace{Name: "tenant"}, tt.own)
+			d := Evaluate(compileAll(tt.policies), Namespace{Name: "tenant"}, tt.own)
 			if diff := cmp.Diff(tt.want, append([]string{}, d.Namespaces()...)); diff != "" {
 				t.Errorf("namespaces (-want +got):\n%s", diff)
 			}
@@ -239,7 +247,7 @@ func grantOf(annotations ...[]string) Grant {
 	for _, pairs := range annotations {
 		policies = append(policies, newPolicy(&bmov1alpha1.HostClaimNamespaces{}, pairs...))
 	}
-	return Evaluate(policies, Namespace{Name: "tenant"}, OwnWithoutPolicy).Grants["infra"]
+	return Evaluate(compileAll(policies), Namespace{Name: "tenant"}, OwnWithoutPolicy).Grants["infra"]
 }
 
 func ownGrant() Grant {

@@ -98,7 +98,7 @@ func (r *policyReader) decide(ctx context.Context, ns policy.Namespace) (policy.
 	if err := r.client.List(ctx, policies); err != nil {
 		return policy.Decision{}, fmt.Errorf("list HostDeployPolicies: %w", err)
 	}
-	return policy.Evaluate(policies.Items, ns, r.own), nil
+	return policy.Evaluate(r.compiled.CompileAll(policies.Items), ns, r.own), nil
 }
 
 // grantNow asks the API server itself what the policies permit on the hosts of
@@ -114,15 +114,15 @@ func (r *policyReader) grantNow(ctx context.Context, claimNamespace, hostNamespa
 	if err := r.client.List(ctx, known, client.InNamespace(hostNamespace)); err != nil {
 		return policy.Grant{}, fmt.Errorf("list HostDeployPolicies of %s: %w", hostNamespace, err)
 	}
-	var live []bmov1alpha1.HostDeployPolicy
+	var live []*policy.Compiled
 	for i := range known.Items {
-		if !policy.Admits(&known.Items[i], ns) {
+		if !r.compiled.Compile(&known.Items[i]).Admits(ns) {
 			continue
 		}
 		key, current := client.ObjectKeyFromObject(&known.Items[i]), bmov1alpha1.HostDeployPolicy{}
 		switch err := r.live.Get(ctx, key, &current); {
 		case err == nil:
-			live = append(live, current)
+			live = append(live, r.compiled.Compile(&current))
 		case !apierrors.IsNotFound(err):
 			return policy.Grant{}, fmt.Errorf("read HostDeployPolicy %s: %w", key, err)
 		}

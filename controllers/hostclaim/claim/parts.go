@@ -22,14 +22,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
 )
 
 // policyReader evaluates HostDeployPolicies, from the cache or live.
 type policyReader struct {
-	client client.Client
-	live   client.Reader
-	own    policy.Own
+	client   client.Client
+	live     client.Reader
+	compiled *policies.Cache
+	own      policy.Own
 }
 
 // observer reads from the caches what a pass is decided on.
@@ -111,15 +113,15 @@ type parts struct {
 
 // parts returns the parts of the reconciler.
 func (r *Reconciler) parts() *parts {
-	policies := policyReader{client: r.Client, live: r.Live, own: r.OwnNamespace}
+	reader := policyReader{client: r.Client, live: r.Live, compiled: &r.compiled, own: r.OwnNamespace}
 	announcer := announcer{recorder: r.Recorder, metrics: r.Metrics}
 	p := &parts{
-		observer: observer{client: r.Client, policies: policies},
+		observer: observer{client: r.Client, policies: reader},
 		binder: binder{
-			client: r.Client, live: r.Live, pool: r.Pool, policies: policies, metrics: r.Metrics, clock: r.Clock,
+			client: r.Client, live: r.Live, pool: r.Pool, policies: reader, metrics: r.Metrics, clock: r.Clock,
 		},
 		synchronizer: synchronizer{
-			client: r.Client, live: r.Live, secrets: r.Secrets, policies: policies,
+			client: r.Client, live: r.Live, secrets: r.Secrets, policies: reader,
 			rotations: &r.rotations, metrics: r.Metrics, announcer: announcer,
 		},
 		rebooter:  rebooter{client: r.Client, live: r.Live, announcer: announcer},

@@ -14,9 +14,10 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package policies warns the author of a HostDeployPolicy of what it may not mean.
+// Package policies warns the author of a HostDeployPolicy of what it may not mean, and
+// keeps policies compiled for the controller of claims (Cache).
 //
-// It emits warning events on the policy itself if the policy is invalid and therefore
+// The controller emits warning events on the policy itself if the policy is invalid and therefore
 // skipped, admits every namespace, has options that do not exist, or would admit other
 // namespaces if its expression were not anchored. It admits no claim itself and writes
 // nothing but events.

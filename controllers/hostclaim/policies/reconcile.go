@@ -144,10 +144,11 @@ func (r *Reconciler) namespaces(ctx context.Context) ([]string, error) {
 // warningsOf says what the author of a policy should know.
 func warningsOf(p *bmov1alpha1.HostDeployPolicy, namespaces []string) []warning {
 	var out []warning
-	if err := policy.Validate(p); err != nil {
+	compiled := policy.Compile(p)
+	if err := compiled.Err(); err != nil {
 		out = []warning{{invalidReason, strings.ReplaceAll(err.Error(), "\n", "; ")}}
 	} else {
-		out = admissionWarnings(p, namespaces)
+		out = admissionWarnings(p, compiled, namespaces)
 	}
 	for _, note := range truncate.Warnings(slices.Values(policy.UnknownOptions(p))) {
 		out = append(out, warning{unknownOptionReason, note})
@@ -157,7 +158,7 @@ func warningsOf(p *bmov1alpha1.HostDeployPolicy, namespaces []string) []warning 
 
 // admissionWarnings says which namespaces a valid policy admits, or does not admit,
 // against expectation.
-func admissionWarnings(p *bmov1alpha1.HostDeployPolicy, namespaces []string) []warning {
+func admissionWarnings(p *bmov1alpha1.HostDeployPolicy, compiled *policy.Compiled, namespaces []string) []warning {
 	var out []warning
 	if policy.AdmitsAll(p) {
 		out = append(out, warning{
@@ -174,7 +175,7 @@ func admissionWarnings(p *bmov1alpha1.HostDeployPolicy, namespaces []string) []w
 	}
 	var partly []string
 	for _, namespace := range namespaces {
-		if policy.MatchesPartOnly(p, namespace) {
+		if compiled.MatchesPartOnly(namespace) {
 			partly = append(partly, namespace)
 		}
 	}
