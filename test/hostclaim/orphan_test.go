@@ -51,7 +51,7 @@ func (w *world) provisioned() *bmov1alpha1.HostClaim {
 	return claim
 }
 
-// forceAway takes a claim away without anybody releasing its host, as somebody
+// forceAway takes a claim away without a release of its host, as an administrator
 // with all rights can. The garbage collector, which no test server runs, is played
 // besides.
 func (w *world) forceAway(name string) {
@@ -96,7 +96,7 @@ func (w *world) expectKept(name string) {
 	w.g.Expect(w.copies()).To(gomega.HaveKey("userdata"))
 }
 
-// expectFree waits until a host names nobody, and checks that it is clean.
+// expectFree waits until a host names no claim, and checks that it is clean.
 func (w *world) expectFree(name string) {
 	w.t.Helper()
 	w.g.Eventually(func() any { return w.readHost(name).Spec.ConsumerRef }).Should(gomega.BeNil())
@@ -239,7 +239,7 @@ func TestMarksThatStrayOnAFreeHostAreTidied(t *testing.T) {
 	w.claim("machine")
 	w.expectBound("machine")
 	stop()
-	// Somebody takes the consumerRef away by hand; the claim notices the loss.
+	// An administrator takes the consumerRef away by hand; the claim notices the loss.
 	change(w, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { h.Spec.ConsumerRef = nil })
 	w.manager()
 	w.expect("machine", associated, "False/MissingBareMetalHost")
@@ -299,7 +299,7 @@ func TestGraceIsCountedFromTheFirstSight(t *testing.T) {
 	start := time.Now().Add(time.Minute).Truncate(time.Second)
 	clock := clocktesting.NewFakePassiveClock(start)
 	r := &orphans.Reconciler{
-		Client: w.Client, Live: w.Client, Secrets: unwatched{}, Events: events.NewFakeRecorder(100), Clock: clock, Grace: time.Hour,
+		Client: w.Client, Live: w.Client, Secrets: unwatched{}, Recorder: events.NewFakeRecorder(100), Clock: clock, Grace: time.Hour,
 	}
 	reconcile := func() time.Duration {
 		t.Helper()

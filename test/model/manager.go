@@ -121,8 +121,8 @@ func held(v *store.Version) bool {
 	}
 }
 
-// claimController is the reconciler of claims. Whoever adds a reconciler to the
-// manager adds it to the list in start.
+// claimController is the reconciler of claims. A new reconciler of the manager goes
+// into the list in start.
 func (m *manager) claimController() *controller {
 	w := m.world
 	m.claims = &claim.Reconciler{
@@ -146,12 +146,12 @@ func (m *manager) claimController() *controller {
 func (m *manager) orphanController() *controller {
 	w := m.world
 	m.orphans = &orphans.Reconciler{
-		Client:  client.WithFieldOwner(store.NewClient(w.backend, m.cache, gate), infrav1.HostClaimManagerFieldOwner),
-		Live:    store.NewClient(w.backend, nil, gate),
-		Secrets: secretWatch{m},
-		Events:  recorder{w},
-		Clock:   w.clock,
-		Grace:   grace,
+		Client:   client.WithFieldOwner(store.NewClient(w.backend, m.cache, gate), infrav1.HostClaimManagerFieldOwner),
+		Live:     store.NewClient(w.backend, nil, gate),
+		Secrets:  secretWatch{m},
+		Recorder: recorder{w},
+		Clock:    w.clock,
+		Grace:    grace,
 	}
 	return &controller{name: "orphanedhost", reconciler: m.orphans, queue: newQueue(w.clock), watches: m.orphans.Watches()}
 }
@@ -311,7 +311,7 @@ func (s secretWatch) Where(name string) []string {
 	return out
 }
 
-// Release watches them no more, unless somebody needs them.
+// Release watches them no more, unless a claim needs them.
 func (s secretWatch) Release(namespace string, needed func() (bool, error)) error {
 	if still, err := needed(); still || err != nil {
 		return err

@@ -33,13 +33,13 @@ const (
 	Lost
 )
 
-// Sight is what a live read showed of the recorded host when it is not ours.
-type Sight int
+// RecordedHost is what a live read showed of the recorded host when it is not ours.
+type RecordedHost int
 
-// The sights of a recorded host.
+// What a live read can show.
 const (
 	// Unread means that no live read was made in this pass.
-	Unread Sight = iota
+	Unread RecordedHost = iota
 	// Gone means that the host does not exist.
 	Gone
 	// Taken means that the host names another consumer.
@@ -61,10 +61,10 @@ type Binding struct {
 	// Record is what the claim's status says.
 	Record Record
 	// Recorded is what a live read showed of the recorded host.
-	Recorded Sight
-	// NobodyNamesUs says that no host names the claim, for sure: a live list found
+	Recorded RecordedHost
+	// NoHostNamesIt says that no host names the claim, for sure: a live list found
 	// none, or there cannot be any yet.
-	NobodyNamesUs bool
+	NoHostNamesIt bool
 	// Marked says that the claim's mark is on hosts that do not name it: a pass
 	// was about to bind them.
 	Marked bool
@@ -145,7 +145,7 @@ func withoutHost(b Binding) Step {
 		return Rest
 	case !b.Deleting && !b.Candidate:
 		return Choose
-	case !b.NobodyNamesUs:
+	case !b.NoHostNamesIt:
 		return ListOwn
 	case b.Deleting:
 		return Finish

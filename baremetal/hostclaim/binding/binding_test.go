@@ -35,7 +35,7 @@ func TestNext(t *testing.T) {
 		"chooses without a look at the API server":                 {Binding{}, Choose},
 		"looks for its host there before it takes another":         {Binding{Candidate: true}, ListOwn},
 		"looks there before it goes, too":                          {Binding{Deleting: true}, ListOwn},
-		"takes a host when nobody names it":                        {Binding{NobodyNamesUs: true, Candidate: true}, Take},
+		"takes a host when no host names it":                       {Binding{NoHostNamesIt: true, Candidate: true}, Take},
 		"looks for no host while it is reserved":                   {Binding{Reserved: true}, Rest},
 		"keeps its host while it is reserved":                      {Binding{Reserved: true, Own: true, Record: Bound}, Keep},
 		"kills an intent before it rests":                          {Binding{Reserved: true, Record: Intended}, ReadRecorded},
@@ -43,26 +43,26 @@ func TestNext(t *testing.T) {
 		"gets the host back that was moved with it all the same":   {Binding{Reserved: true, Moved: true}, Choose},
 		"looks for its host before a reservation goes":             {Binding{Reserved: true, Deleting: true}, ListOwn},
 		"keeps its host whatever else it could have":               {Binding{Own: true, Candidate: true}, Keep},
-		"never takes a host over an intent":                        {Binding{Record: Intended, NobodyNamesUs: true, Candidate: true}, ReadRecorded},
-		"goes when nobody names it":                                {Binding{NobodyNamesUs: true, Deleting: true}, Finish},
+		"never takes a host over an intent":                        {Binding{Record: Intended, NoHostNamesIt: true, Candidate: true}, ReadRecorded},
+		"goes when no host names it":                               {Binding{NoHostNamesIt: true, Deleting: true}, Finish},
 		"reads an intended host":                                   {Binding{Record: Intended}, ReadRecorded},
 		"reads an intended host before it goes":                    {Binding{Record: Intended, Deleting: true}, ReadRecorded},
-		"fences an intended host that names nobody":                {Binding{Record: Intended, Recorded: Idle}, Fence},
+		"fences an intended host that names no claim":              {Binding{Record: Intended, Recorded: Idle}, Fence},
 		"fences it before it goes, too":                            {Binding{Record: Intended, Recorded: Idle, Deleting: true}, Fence},
-		"never chooses over an intent, whatever a list says":       {Binding{Record: Intended, NobodyNamesUs: true}, ReadRecorded},
+		"never chooses over an intent, whatever a list says":       {Binding{Record: Intended, NoHostNamesIt: true}, ReadRecorded},
 		"drops a fenced intent":                                    {Binding{Record: Intended, Recorded: Fenced}, DropIntent},
 		"drops an intent whose host is gone":                       {Binding{Record: Intended, Recorded: Gone}, DropIntent},
 		"drops an intent whose host has another consumer":          {Binding{Record: Intended, Recorded: Taken}, DropIntent},
 		"reads a bound host that the cache does not show":          {Binding{Record: Bound}, ReadRecorded},
 		"reports a bound host that is gone":                        {Binding{Record: Bound, Recorded: Gone}, ReportLost},
-		"reports a bound host that names nobody":                   {Binding{Record: Bound, Recorded: Idle}, ReportLost},
-		"reports a bound host that names somebody else":            {Binding{Record: Bound, Recorded: Taken}, ReportLost},
-		"never replaces a lost host":                               {Binding{Record: Lost, NobodyNamesUs: true}, ReportLost},
+		"reports a bound host that names no claim":                 {Binding{Record: Bound, Recorded: Idle}, ReportLost},
+		"reports a bound host that names another claim":            {Binding{Record: Bound, Recorded: Taken}, ReportLost},
+		"never replaces a lost host":                               {Binding{Record: Lost, NoHostNamesIt: true}, ReportLost},
 		"makes sure of a lost host before it goes":                 {Binding{Record: Lost, Deleting: true}, ReadRecorded},
 		"makes sure that no other host names it before it goes":    {Binding{Record: Lost, Recorded: Gone, Deleting: true}, ListOwn},
-		"goes when its host is gone and nobody else names it":      {Binding{Record: Bound, Recorded: Gone, NobodyNamesUs: true, Deleting: true}, Finish},
-		"takes marks off before it takes a host":                   {Binding{Marked: true, NobodyNamesUs: true, Candidate: true}, Unmark},
-		"takes marks off before it goes":                           {Binding{Marked: true, NobodyNamesUs: true, Deleting: true}, Unmark},
+		"goes when its host is gone and no other names it":         {Binding{Record: Bound, Recorded: Gone, NoHostNamesIt: true, Deleting: true}, Finish},
+		"takes marks off before it takes a host":                   {Binding{Marked: true, NoHostNamesIt: true, Candidate: true}, Unmark},
+		"takes marks off before it goes":                           {Binding{Marked: true, NoHostNamesIt: true, Deleting: true}, Unmark},
 		"takes marks off other hosts than its own":                 {Binding{Marked: true, Own: true, Record: Bound}, Unmark},
 		"releases its host before it minds marks":                  {Binding{Marked: true, Own: true, Deleting: true}, Release},
 		"chooses when a host was moved with it":                    {Binding{Record: Lost, Moved: true}, Choose},
@@ -70,8 +70,8 @@ func TestNext(t *testing.T) {
 		"chooses when the host of its status is not the moved one": {Binding{Record: Bound, Recorded: Gone, Moved: true}, Choose},
 		"looks for its host there before it takes a moved one":     {Binding{Record: Lost, Moved: true, Candidate: true}, ListOwn},
 		"kills an intent before it takes a moved host":             {Binding{Record: Intended, Recorded: Idle, Moved: true}, Fence},
-		"goes without the host that was moved with it":             {Binding{Moved: true, NobodyNamesUs: true, Deleting: true}, Finish},
-		"goes when its host names nobody and nobody else names it": {Binding{Record: Bound, Recorded: Idle, NobodyNamesUs: true, Deleting: true}, Finish},
+		"goes without the host that was moved with it":             {Binding{Moved: true, NoHostNamesIt: true, Deleting: true}, Finish},
+		"goes when its host names no claim and no other names it":  {Binding{Record: Bound, Recorded: Idle, NoHostNamesIt: true, Deleting: true}, Finish},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -129,7 +129,7 @@ func settle(t *testing.T, way []Step, b Binding) {
 
 // borneOut says that a pass may end with the step.
 func borneOut(b Binding, step Step) bool {
-	sure := !b.Own && !b.Marked && b.NobodyNamesUs && b.Record != Intended
+	sure := !b.Own && !b.Marked && b.NoHostNamesIt && b.Record != Intended
 	switch step {
 	case Keep:
 		return b.Own && !b.Deleting && !b.Marked
@@ -161,13 +161,13 @@ func answers(b Binding, step Step) []Binding {
 	switch step {
 	case ReadRecorded:
 		add(func(n *Binding) { n.Own = true })
-		for _, sight := range []Sight{Gone, Taken, Idle} {
-			add(func(n *Binding) { n.Recorded = sight })
+		for _, recorded := range []RecordedHost{Gone, Taken, Idle} {
+			add(func(n *Binding) { n.Recorded = recorded })
 		}
 	case ListOwn:
 		for _, own := range []bool{false, true} {
 			for _, marked := range []bool{false, true} {
-				add(func(n *Binding) { n.Own, n.Marked, n.NobodyNamesUs = own, marked, !own })
+				add(func(n *Binding) { n.Own, n.Marked, n.NoHostNamesIt = own, marked, !own })
 			}
 		}
 	case Unmark:

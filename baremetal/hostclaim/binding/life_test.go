@@ -144,7 +144,7 @@ func TestBind(t *testing.T) {
 	}
 }
 
-// A host whose consumerRef somebody else took away keeps the marks of its claim.
+// A host whose consumerRef another client took away keeps the marks of its claim.
 func TestBindTakesNoMarksOfAFormerClaimOver(t *testing.T) {
 	stray := newHost(annotated(infrav1.ParkedAnnotation, "former"), annotated(infrav1.RebuildAnnotation, "1"),
 		annotated(infrav1.LastRebootAnnotation, "former/1"), annotated(infrav1.HeldRebootPrefix+"x", ""))
@@ -235,8 +235,8 @@ func TestMoved(t *testing.T) {
 		"not a host that kept its UID":                {moved(func(h *bmov1alpha1.BareMetalHost) { h.UID = "host-uid" }), false},
 		"not a host that was not bound by us":         {moved(func(h *bmov1alpha1.BareMetalHost) { delete(h.Annotations, infrav1.BoundHostUIDAnnotation) }), false},
 		"not a host of another claim":                 {moved(func(h *bmov1alpha1.BareMetalHost) { h.Spec.ConsumerRef.Name = "other" }), false},
-		"not a host of another namespace":             {moved(func(h *bmov1alpha1.BareMetalHost) { h.Namespace = "elsewhere" }), false},
-		"not a claim of another namespace":            {moved(func(h *bmov1alpha1.BareMetalHost) { h.Spec.ConsumerRef.Namespace = "elsewhere" }), false},
+		"not a host of another namespace":             {moved(func(h *bmov1alpha1.BareMetalHost) { h.Namespace = "other" }), false},
+		"not a claim of another namespace":            {moved(func(h *bmov1alpha1.BareMetalHost) { h.Spec.ConsumerRef.Namespace = "other" }), false},
 		"not a host of another kind of consumer":      {moved(func(h *bmov1alpha1.BareMetalHost) { h.Spec.ConsumerRef.Kind = "Metal3Machine" }), false},
 		"not a host that the claim has already":       {Bind(moved(), after), false},
 		"not a host that moved and names the new UID": {moved(func(h *bmov1alpha1.BareMetalHost) { h.Spec.ConsumerRef.UID = "claim-uid" }), false},
@@ -434,13 +434,13 @@ func TestReleasable(t *testing.T) {
 		"not while a custom deploy is reported": {[]hostEdit{func(h *bmov1alpha1.BareMetalHost) {
 			h.Status.Provisioning.CustomDeploy = &bmov1alpha1.CustomDeploy{}
 		}}, HostDeprovisioningReason},
-		"not while somebody asks for an image":         {[]hostEdit{toldImage}, HostDeprovisioningReason},
-		"not while somebody asks for a custom deploy":  {[]hostEdit{toldCustom}, HostDeprovisioningReason},
-		"not when cleaning was switched off meanwhile": {[]hostEdit{func(h *bmov1alpha1.BareMetalHost) { h.Spec.AutomatedCleaningMode = bmov1alpha1.CleaningModeDisabled }}, HostDeprovisioningReason},
-		"not while a machine of others runs":           {[]hostEdit{external, poweredOn}, HostPoweringOffReason},
-		"not when it was emptied without cleaning":     {[]hostEdit{annotated(infrav1.UncleanedAnnotation, "claim-uid")}, HostNotCleanedReason},
-		"when a machine of others is off":              {[]hostEdit{external}, ""},
-		"when a machine of others cannot be off":       {[]hostEdit{external, poweredOn, func(h *bmov1alpha1.BareMetalHost) { h.Spec.DisablePowerOff = true }}, ""},
+		"not while the host is asked for an image":        {[]hostEdit{toldImage}, HostDeprovisioningReason},
+		"not while the host is asked for a custom deploy": {[]hostEdit{toldCustom}, HostDeprovisioningReason},
+		"not when cleaning was switched off meanwhile":    {[]hostEdit{func(h *bmov1alpha1.BareMetalHost) { h.Spec.AutomatedCleaningMode = bmov1alpha1.CleaningModeDisabled }}, HostDeprovisioningReason},
+		"not while a machine of others runs":              {[]hostEdit{external, poweredOn}, HostPoweringOffReason},
+		"not when it was emptied without cleaning":        {[]hostEdit{annotated(infrav1.UncleanedAnnotation, "claim-uid")}, HostNotCleanedReason},
+		"when a machine of others is off":                 {[]hostEdit{external}, ""},
+		"when a machine of others cannot be off":          {[]hostEdit{external, poweredOn, func(h *bmov1alpha1.BareMetalHost) { h.Spec.DisablePowerOff = true }}, ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -499,7 +499,7 @@ func TestExtract(t *testing.T) {
 func TestSecretName(t *testing.T) {
 	pull := "pull"
 	ref := func(name string) *corev1.SecretReference {
-		return &corev1.SecretReference{Name: name, Namespace: "elsewhere"}
+		return &corev1.SecretReference{Name: name, Namespace: "other"}
 	}
 	claim := newClaim(func(c *bmov1alpha1.HostClaim) {
 		c.Spec.UserData, c.Spec.MetaData, c.Spec.NetworkData = ref("u"), ref("m"), ref("n")

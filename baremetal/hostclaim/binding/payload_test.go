@@ -45,7 +45,7 @@ func TestCheckPayload(t *testing.T) {
 		"an image without a sum beside a deploy method": {
 			bmov1alpha1.HostClaimSpec{Image: &bmov1alpha1.Image{URL: imageURL}, CustomDeploy: &bmov1alpha1.CustomDeploy{Method: "m"}}, "spec.image",
 		},
-		"a sum of a kind that nobody knows": {
+		"a sum of a kind that does not exist": {
 			bmov1alpha1.HostClaimSpec{Image: &bmov1alpha1.Image{URL: imageURL, Checksum: "abc", ChecksumType: "crc"}}, "spec.image",
 		},
 		"an image without a URL": {

@@ -136,7 +136,7 @@ func TestNextReboot(t *testing.T) {
 		"it was passed":                                {Reboots{Request: request}, []hostEdit{running, busy, last("uid/7")}, CloseReboot},
 		"it was passed and done":                       {Reboots{Request: request}, []hostEdit{running, last("uid/7")}, CloseReboot},
 		"it was passed to a host that goes down since": {Reboots{Request: request}, []hostEdit{last("uid/7")}, CloseReboot},
-		"somebody else reboots the host":               {Reboots{Request: request}, []hostEdit{running, busy}, AwaitTurn},
+		"another client reboots the host":              {Reboots{Request: request}, []hostEdit{running, busy}, AwaitTurn},
 		"the host is not provisioned":                  {Reboots{Request: request}, []hostEdit{available}, AwaitHost},
 		"not even when forced if it is told to be":     {Reboots{Request: forced}, []hostEdit{available, toldImage}, AwaitHost},
 		"an empty host is forced":                      {Reboots{Request: forced}, []hostEdit{available}, PassReboot},

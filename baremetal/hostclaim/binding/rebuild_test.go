@@ -165,7 +165,7 @@ func TestTokenIsNotedWhenTheHostIsTold(t *testing.T) {
 		"without a token":                                 {nil, nil, image, ""},
 		"anew after a rebuild":                            {[]claimEdit{rebuilds("2")}, []hostEdit{noted("1")}, image, "2"},
 		"anew after the token was taken away":             {nil, []hostEdit{noted("1")}, image, "1"},
-		"by somebody who left no note":                    {[]claimEdit{rebuilds("1")}, []hostEdit{running}, nil, "1"},
+		"by a client that left no note":                   {[]claimEdit{rebuilds("1")}, []hostEdit{running}, nil, "1"},
 		"and not replaced while it is told the same":      {[]claimEdit{rebuilds("2")}, []hostEdit{toldImage, noted("1")}, image, "1"},
 		"and a token that is too long counts as none":     {[]claimEdit{rebuilds(strings.Repeat("x", 64))}, nil, image, ""},
 		"and one that is as long as it may be as a token": {[]claimEdit{rebuilds(strings.Repeat("x", 63))}, nil, image, strings.Repeat("x", 63)},

@@ -14,13 +14,13 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package orphan answers one question: what is to be done with a host whose
-// HostClaim does not exist any more?
+// Package orphan decides what is done with a host whose HostClaim does not exist
+// any more.
 //
 // Its inputs are the host, what a live read showed of the claim that it names,
 // the time and the grace; its answer is one step, with the words for the
-// administrator. Hosts that we did not bind are none of its business. How a host
-// is wiped and freed is said by package lease. It performs no IO and reads no
+// administrator. Hosts that we did not bind are left alone. How a host
+// is wiped and freed is said by package binding. It performs no IO and reads no
 // clock.
 //
 //	bound ──claim gone──▶ marked ──grace over, or annotation──▶ released

@@ -35,8 +35,8 @@ func Suspect(host *bmov1alpha1.BareMetalHost) bool {
 			host.Labels[infrav1.ClaimUIDLabel] == string(host.Spec.ConsumerRef.UID))
 }
 
-// Stray says that a host names nobody and still carries marks of a bind, because
-// somebody else took its consumerRef away, or because whoever put them there died.
+// Stray says that a host names no claim and still carries marks of a bind: another
+// client took its consumerRef away, or the manager died between two writes.
 func Stray(host *bmov1alpha1.BareMetalHost) bool {
 	if host.Spec.ConsumerRef != nil {
 		return false
@@ -57,7 +57,7 @@ func MarkOnly(host *bmov1alpha1.BareMetalHost) bool {
 }
 
 // straying are the annotations of a bound host. The fence is none of them: it is
-// put on hosts that name nobody, see Fencer.
+// put on hosts that name no claim, see Fencer.
 var straying = [...]string{
 	infrav1.BoundHostUIDAnnotation, infrav1.FormerCleaningModeAnnotation, infrav1.OrphanedSinceAnnotation,
 }
@@ -100,7 +100,7 @@ func Tidied(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
 	_, clean := binding.Releasable(host)
 	switch {
 	case out.Spec.AutomatedCleaningMode != bmov1alpha1.CleaningModeMetadata:
-		// Somebody has chosen another mode since.
+		// The administrator has chosen another mode since.
 	case clean:
 		out.Spec.AutomatedCleaningMode = bmov1alpha1.AutomatedCleaningMode(former)
 	default:

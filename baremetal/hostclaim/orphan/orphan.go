@@ -70,7 +70,7 @@ type Step string
 
 // The steps of an orphan.
 const (
-	// Leave means that the host is none of our business.
+	// Leave means that nothing is done about the host.
 	Leave Step = "Leave"
 	// Unmark asks for the mark of an orphan to be taken off.
 	Unmark Step = "Unmark"
@@ -87,12 +87,12 @@ const (
 type Plan struct {
 	Step            Step
 	Reason, Message string
-	// Until is when a wait ends by itself; zero when somebody must end it.
+	// Until is when a wait ends by itself; zero when a person must end it.
 	Until time.Time
 }
 
 // Next returns what to do with a host that may be an orphan. The mark comes
-// before everything else, so that nothing happens to a host that nobody could
+// before everything else, so that nothing happens to a host that no administrator could
 // have seen as an orphan.
 func Next(o Observed) Plan {
 	since, marked := markOf(o.Host)

@@ -26,8 +26,8 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selector"
 )
 
-// Crowd is the hosts that a claim could look at.
-type Crowd struct {
+// Counts are the hosts that a claim could look at.
+type Counts struct {
 	// Unfree counts those that no claim can have, by what Free says of them.
 	Unfree map[Misfit]int
 	// Free are the others.
@@ -42,13 +42,13 @@ type Crowd struct {
 // Hosts are counted, never named, since they may be of another namespace. A
 // host that does fit counts as in use: another claim is about to be bound to it,
 // and if that fails, the host is offered again.
-func Explain(c selector.Criteria, crowd Crowd) string {
-	counts, total := map[Misfit]int{}, len(crowd.Free)
-	for misfit, n := range crowd.Unfree {
+func Explain(c selector.Criteria, seen Counts) string {
+	counts, total := map[Misfit]int{}, len(seen.Free)
+	for misfit, n := range seen.Unfree {
 		counts[misfit] += n
 		total += n
 	}
-	for _, host := range crowd.Free {
+	for _, host := range seen.Free {
 		misfit := Suits(c, host)
 		if misfit == "" {
 			misfit = InUse

@@ -142,8 +142,8 @@ func detached(h *bmov1alpha1.BareMetalHost) bool {
 		h.Status.OperationalStatus == bmov1alpha1.OperationalStatusDetached
 }
 
-// holdingData says that somebody's image or data is on the host or waits for
-// it: whoever put it there has not let go of it.
+// holdingData says that an image or data is on the host or waits for it: the
+// client that put it there has not let go of it.
 func holdingData(h *bmov1alpha1.BareMetalHost) bool {
 	return h.Spec.Image != nil || h.Spec.CustomDeploy != nil ||
 		h.Spec.UserData != nil || h.Spec.MetaData != nil || h.Spec.NetworkData != nil ||

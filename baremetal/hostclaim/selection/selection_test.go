@@ -223,9 +223,9 @@ func TestSelectReadsNoFurtherThanItMust(t *testing.T) {
 	}
 }
 
-// crowd sorts hosts into those that are free and the others.
-func crowd(hosts []*bmov1alpha1.BareMetalHost) Crowd {
-	out := Crowd{Unfree: map[Misfit]int{}}
+// seen sorts hosts into those that are free and the others.
+func seen(hosts []*bmov1alpha1.BareMetalHost) Counts {
+	out := Counts{Unfree: map[Misfit]int{}}
 	for _, host := range hosts {
 		if misfit := Free(host); misfit != "" {
 			out.Unfree[misfit]++
@@ -273,7 +273,7 @@ func TestExplain(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := Explain(criteria(t, tt.claim...), crowd(tt.hosts)); got != tt.want {
+			if got := Explain(criteria(t, tt.claim...), seen(tt.hosts)); got != tt.want {
 				t.Errorf("Explain() = %q, want %q", got, tt.want)
 			}
 		})

@@ -39,53 +39,53 @@ import (
 )
 
 // choose selects a host for a claim without one and binds it.
-func (r *binder) choose(ctx context.Context, s *scope) progress.Outcome {
-	switch s.step {
+func (r *binder) choose(ctx context.Context, s *scope, at standing) (standing, progress.Outcome) {
+	switch at.step {
 	case binding.Choose:
 	case binding.Rest:
-		return s.waitForHost(infrav1.ReservedReason,
+		return at, progress.Waiting(infrav1.ReservedReason,
 			"The claim is kept for the next machine, and has no host; it looks for one when a machine uses it")
 	default:
-		return progress.Outcome{}
+		return at, progress.Outcome{}
 	}
 	if len(s.moved) > 0 {
-		return r.adopt(ctx, s)
+		return r.adopt(ctx, s, at)
 	}
 	criteria, err := selector.Parse(s.claim)
 	if err != nil {
 		r.pool.Leave(keyOf(s.claim))
-		return s.waitForHost(infrav1.InvalidHostSelectorReason, joined(err))
+		return at, progress.Waiting(infrav1.InvalidHostSelectorReason, joined(err))
 	}
 	namespaces := criteria.Namespaces(s.decision.Namespaces())
-	r.enter(s, criteria, namespaces)
+	r.enter(s.claim, criteria, namespaces)
 	if len(namespaces) == 0 {
-		return s.waitForHost(infrav1.NoNamespaceAdmitsReason, noNamespace(s.claim.Namespace, criteria, s.decision))
+		return at, progress.Waiting(infrav1.NoNamespaceAdmitsReason, noNamespace(s.claim.Namespace, criteria, s.decision))
 	}
 	host, found, err := r.candidate(ctx, s.claim, criteria)
 	switch {
 	case err != nil:
-		return progress.Failed(err)
+		return at, progress.Failed(err)
 	case !found:
-		return r.explain(s, criteria, namespaces)
+		return at, r.explain(s, criteria, namespaces)
 	}
-	return r.take(ctx, s, host)
+	return r.take(ctx, s.claim, at, host)
 }
 
 // adopt gives a claim back the host that was moved with it, before any other is
 // looked for. Which of several it is cannot be known.
-func (r *binder) adopt(ctx context.Context, s *scope) progress.Outcome {
+func (r *binder) adopt(ctx context.Context, s *scope, at standing) (standing, progress.Outcome) {
 	r.pool.Leave(keyOf(s.claim))
 	if len(s.moved) > 1 {
-		return s.waitForHost(infrav1.AmbiguousHostReason, ambiguous(s.moved))
+		return at, progress.Waiting(infrav1.AmbiguousHostReason, ambiguous(s.moved))
 	}
 	host, key := &bmov1alpha1.BareMetalHost{}, client.ObjectKeyFromObject(&s.moved[0])
 	if err := r.live.Get(ctx, key, host); client.IgnoreNotFound(err) != nil {
-		return progress.Failed(fmt.Errorf("read host %s: %w", key, err))
+		return at, progress.Failed(fmt.Errorf("read host %s: %w", key, err))
 	}
 	if !binding.Moved(host, s.claim) {
-		return progress.Failed(fmt.Errorf("host %s was not moved with the claim: %w", key, progress.ErrStale))
+		return at, progress.Failed(fmt.Errorf("host %s was not moved with the claim: %w", key, progress.ErrStale))
 	}
-	return r.take(ctx, s, host)
+	return r.take(ctx, s.claim, at, host)
 }
 
 // ambiguous names the hosts of the claim's own namespace that may be its own.
@@ -100,20 +100,21 @@ func ambiguous(hosts []bmov1alpha1.BareMetalHost) string {
 }
 
 // take binds the host unless the claim turns out to have one.
-func (r *binder) take(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) progress.Outcome {
-	s.binding.Candidate = true
-	if out := r.walk(ctx, s, s.binding); !out.Done() || s.step != binding.Take {
-		return out
+func (r *binder) take(ctx context.Context, claim *bmov1alpha1.HostClaim, at standing, host *bmov1alpha1.BareMetalHost) (standing, progress.Outcome) {
+	at.known.Candidate = true
+	at, err := r.walk(ctx, claim, at)
+	if err == nil && at.step == binding.Take {
+		at, err = r.bind(ctx, claim, at, host)
 	}
-	return progress.Failed(r.bind(ctx, s, host))
+	return at, progress.Failed(err)
 }
 
 // enter notes the claim as waiting before a host is looked for.
-func (r *binder) enter(s *scope, criteria selector.Criteria, namespaces []string) {
+func (r *binder) enter(claim *bmov1alpha1.HostClaim, criteria selector.Criteria, namespaces []string) {
 	r.pool.Enter(pool.Waiter{
-		Claim:      keyOf(s.claim),
-		Created:    s.claim.CreationTimestamp.Time,
-		UID:        s.claim.UID,
+		Claim:      keyOf(claim),
+		Created:    claim.CreationTimestamp.Time,
+		UID:        claim.UID,
 		Criteria:   criteria,
 		Namespaces: namespaces,
 	})
@@ -153,38 +154,38 @@ func (r *binder) candidate(ctx context.Context, claim *bmov1alpha1.HostClaim, cr
 // mark: a pass that changed it before did not see the mark, and its change is seen
 // here; a pass that changes it afterwards finds the mark and takes it off. A mark that leads
 // nowhere is taken off again. Confirming is left to report.
-func (r *binder) bind(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) error {
-	if err := blockMove(ctx, r.client, s.claim, host.Namespace != s.claim.Namespace); err != nil {
-		return err
+func (r *binder) bind(ctx context.Context, claim *bmov1alpha1.HostClaim, at standing, host *bmov1alpha1.BareMetalHost) (standing, error) {
+	if err := blockMove(ctx, r.client, claim, host.Namespace != claim.Namespace); err != nil {
+		return at, err
 	}
-	if err := r.recordIntent(ctx, s, host); err != nil {
-		return err
+	if err := r.recordIntent(ctx, claim, host); err != nil {
+		return at, err
 	}
-	marked := binding.MarkedHost(host, s.claim)
+	marked := binding.MarkedHost(host, claim)
 	if err := r.client.Patch(ctx, marked, apply.Locked(host)); err != nil {
-		return fmt.Errorf("mark the host: %w", err)
+		return at, fmt.Errorf("mark the host: %w", err)
 	}
-	if err := r.holds(ctx, s, marked); err != nil {
-		return errors.Join(err, r.unmark(ctx, s, marked))
+	if err := r.holds(ctx, claim, marked); err != nil {
+		return at, errors.Join(err, r.unmark(ctx, claim, marked))
 	}
-	after := binding.Bind(marked, s.claim)
+	after := binding.Bind(marked, claim)
 	if err := r.client.Patch(ctx, after, apply.Locked(marked)); err != nil {
-		return fmt.Errorf("bind host: %w", err)
+		return at, fmt.Errorf("bind host: %w", err)
 	}
-	s.host, s.step, s.justBound = after, binding.Keep, true
+	at.host, at.step = after, binding.Keep
 	r.pool.Bound(client.ObjectKeyFromObject(host))
-	r.pool.Leave(keyOf(s.claim))
+	r.pool.Leave(keyOf(claim))
 	ctrl.LoggerFrom(ctx).Info("Bound the host", "BareMetalHost", klog.KObj(host))
-	r.metrics.bound(r.clock.Since(s.claim.CreationTimestamp.Time))
-	return nil
+	r.metrics.bound(r.clock.Since(claim.CreationTimestamp.Time))
+	return at, nil
 }
 
 // holds asks the API server whether the decision to bind a host still holds.
-func (r *binder) holds(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) error {
-	if err := unchanged(ctx, r.live, s.claim); err != nil {
+func (r *binder) holds(ctx context.Context, claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) error {
+	if err := unchanged(ctx, r.live, claim); err != nil {
 		return err
 	}
-	return r.permitted(ctx, s, host)
+	return r.permitted(ctx, claim, host)
 }
 
 // unchanged asks the API server whether the claim is still as the intent left it.
@@ -204,12 +205,12 @@ func unchanged(ctx context.Context, reader client.Reader, claim *bmov1alpha1.Hos
 // permitted asks the API server whether policy admits the claim right now. A
 // claim needs no policy in its own namespace unless the manager was told so, nor
 // for a host that it had before both were moved.
-func (r *binder) permitted(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) error {
-	if binding.Moved(host, s.claim) ||
-		(host.Namespace == s.claim.Namespace && r.policies.own == policy.OwnWithoutPolicy) {
+func (r *binder) permitted(ctx context.Context, claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) error {
+	if binding.Moved(host, claim) ||
+		(host.Namespace == claim.Namespace && r.policies.own == policy.OwnWithoutPolicy) {
 		return nil
 	}
-	grant, err := r.policies.grantNow(ctx, s.claim.Namespace, host.Namespace)
+	grant, err := r.policies.grantNow(ctx, claim.Namespace, host.Namespace)
 	if err != nil {
 		return err
 	}
@@ -223,26 +224,20 @@ func (r *binder) permitted(ctx context.Context, s *scope, host *bmov1alpha1.Bare
 // explain counts the hosts that the claim could have had, by reason. It copies no
 // host: a claim that a host has become free for waits behind those that are explained.
 func (r *binder) explain(s *scope, criteria selector.Criteria, namespaces []string) progress.Outcome {
-	crowd := r.pool.Crowd(namespaces)
-	reason, message := bmov1alpha1.NoBareMetalHostReason, selection.Explain(criteria, crowd)
+	seen := r.pool.Counts(namespaces)
+	reason, message := bmov1alpha1.NoBareMetalHostReason, selection.Explain(criteria, seen)
 	if others := slices.DeleteFunc(slices.Clone(namespaces), s.own); len(others) == 0 && criteria.InNamespace == "" {
 		message += "; " + noNamespace(s.claim.Namespace, criteria, s.decision)
-		if len(crowd.Free)+len(crowd.Unfree) == 0 {
+		if len(seen.Free)+len(seen.Unfree) == 0 {
 			reason = infrav1.NoNamespaceAdmitsReason
 		}
 	}
-	return s.waitForHost(reason, message)
+	return progress.Waiting(reason, message)
 }
 
 // own says that a namespace is the claim's.
 func (s *scope) own(namespace string) bool {
 	return namespace == s.claim.Namespace
-}
-
-// waitForHost notes why the claim has no host.
-func (s *scope) waitForHost(reason, message string) progress.Outcome {
-	s.bindWait = progress.Wait{Reason: reason, Message: message}
-	return progress.Waiting(reason, message)
 }
 
 // noNamespace says what is missing before any host can be looked at.

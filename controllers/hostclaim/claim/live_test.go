@@ -105,15 +105,15 @@ func TestSecretsOfARunningClaimAreReadWhenOneHasChanged(t *testing.T) {
 	}
 }
 
-// A claim that is kept for the next machine keeps a host, and takes none: nobody is
-// there to use it.
+// A claim that is kept for the next machine keeps a host, and takes none: no
+// machine would use it.
 func TestReservedClaimWithoutAHostLooksForNone(t *testing.T) {
 	for name, tt := range map[string]struct {
 		edit   func(*bmov1alpha1.HostClaim)
 		reason string
 		reads  int
 	}{
-		"while nobody uses it": {func(*bmov1alpha1.HostClaim) {}, "Reserved", 0},
+		"while no machine uses it": {func(*bmov1alpha1.HostClaim) {}, "Reserved", 0},
 		"and looks when a machine uses it": {
 			func(c *bmov1alpha1.HostClaim) { c.Spec.ConsumerRef = &corev1.ObjectReference{Name: "machine"} }, "NoNamespaceAdmits", 1,
 		},
@@ -126,9 +126,13 @@ func TestReservedClaimWithoutAHostLooksForNone(t *testing.T) {
 			claim := newClaim(func(c *bmov1alpha1.HostClaim) { c.Labels = map[string]string{infrav1.NodeReuseLabel: "group"} }, tt.edit)
 			s := &scope{claim: claim}
 			s.decision = policy.Evaluate(nil, policy.Namespace{Name: "tenant"}, policy.OwnWithoutPolicy)
-			out := r.settle(t.Context(), s).And(r.choose(t.Context(), s))
-			if out.Err() != nil || s.bindWait.Reason != tt.reason || l.count != tt.reads {
-				t.Errorf("%q after %d reads, %v; want %q after %d", s.bindWait.Reason, l.count, out.Err(), tt.reason, tt.reads)
+			at, err := r.settle(t.Context(), s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, out := r.choose(t.Context(), s, at)
+			if reason := first(out).Reason; out.Err() != nil || reason != tt.reason || l.count != tt.reads {
+				t.Errorf("%q after %d reads, %v; want %q after %d", reason, l.count, out.Err(), tt.reason, tt.reads)
 			}
 		})
 	}
@@ -156,13 +160,16 @@ func TestHostsAreListedBeforeABindUnlessTheClaimIsNew(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l, s := &live{}, tt.scope
 			r := &binder{live: l, pool: pool.New()}
-			out := r.settle(t.Context(), &s)
-			s.binding.Candidate = tt.candidate
-			if out = out.And(r.walk(t.Context(), &s, s.binding)); out.Err() != nil {
-				t.Fatal(out.Err())
+			at, err := r.settle(t.Context(), &s)
+			if err != nil {
+				t.Fatal(err)
 			}
-			if s.step != tt.want || l.count != tt.lists {
-				t.Errorf("%s after %d lists, want %s after %d", s.step, l.count, tt.want, tt.lists)
+			at.known.Candidate = tt.candidate
+			if at, err = r.walk(t.Context(), s.claim, at); err != nil {
+				t.Fatal(err)
+			}
+			if at.step != tt.want || l.count != tt.lists {
+				t.Errorf("%s after %d lists, want %s after %d", at.step, l.count, tt.want, tt.lists)
 			}
 		})
 	}

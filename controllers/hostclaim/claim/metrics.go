@@ -41,7 +41,7 @@ type Metrics struct {
 	secrets *prometheus.CounterVec
 	stale   prometheus.Counter
 	waiting *tally
-	hosts   *pool.Census
+	hosts   *pool.HostMetrics
 }
 
 // Results of bringing a secret next to a host.
@@ -82,7 +82,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 			Help: "Passes over HostClaims that ended before a write, since what was decided on had changed meanwhile.",
 		}),
 		waiting: &tally{gauge: waiting, under: map[types.NamespacedName]string{}, counts: map[string]int{}},
-		hosts:   pool.NewCensus(),
+		hosts:   pool.NewHostMetrics(),
 	}
 	for _, c := range []prometheus.Collector{m.bindSeconds, m.provisionSeconds, m.releaseSeconds, m.secrets, m.stale, waiting, m.hosts} {
 		if err := registry.Register(c); err != nil {

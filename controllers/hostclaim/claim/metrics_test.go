@@ -58,7 +58,7 @@ func kindOf(c prometheus.Collector) string {
 		return "histogram"
 	case *prometheus.CounterVec, prometheus.Counter:
 		return "counter"
-	case *prometheus.GaugeVec, *pool.Census:
+	case *prometheus.GaugeVec, *pool.HostMetrics:
 		return "gauge"
 	default:
 		return fmt.Sprintf("%T", c)
@@ -175,7 +175,7 @@ func TestWaitingClaimsAreCountedByReason(t *testing.T) {
 		do   func()
 		want map[string]float64
 	}{
-		{"nobody waits", func() {}, map[string]float64{}},
+		{"no claim waits", func() {}, map[string]float64{}},
 		{"two wait", func() {
 			m.waits(claims["a"], ready("False/NoBareMetalHost"))
 			m.waits(claims["b"], ready("False/NoBareMetalHost"))

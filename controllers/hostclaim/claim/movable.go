@@ -28,17 +28,16 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
 // guardMove keeps clusterctl from moving a claim whose host cannot come along,
 // and lets go of one that has no such host any more. A lost host still counts:
 // in a move the claim would forget that it ever had one.
-func (r *binder) guardMove(ctx context.Context, s *scope) progress.Outcome {
-	if s.step != binding.Keep && s.step != binding.Choose && s.step != binding.Rest {
-		return progress.Outcome{}
+func (r *binder) guardMove(ctx context.Context, s *scope, step binding.Step) error {
+	if step != binding.Keep && step != binding.Choose && step != binding.Rest {
+		return nil
 	}
-	return progress.Failed(blockMove(ctx, r.client, s.claim, s.crossing()))
+	return blockMove(ctx, r.client, s.claim, s.crossing())
 }
 
 // blockMove puts the annotation on the claim that clusterctl waits for to go, or

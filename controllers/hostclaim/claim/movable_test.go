@@ -28,27 +28,27 @@ import (
 )
 
 func TestMovable(t *testing.T) {
-	elsewhere := recorded(metav1.ConditionTrue, "x", "")
+	abroad := recorded(metav1.ConditionTrue, "x", "")
 	unmovable := func(c *bmov1alpha1.HostClaim) {
 		setMovable(&c.Status, c, func(m metav1.Condition) { c.Status.Conditions = append(c.Status.Conditions, m) })
 	}
 	ofOrigin := func(c *bmov1alpha1.HostClaim) { metav1.SetMetaDataLabel(&c.ObjectMeta, infrav1.OriginKey, "o-1") }
 	tests := map[string]struct {
-		given scope
+		given given
 		want  string // empty for absent
 	}{
-		"a claim with a host in another namespace":       {scope{claim: newClaim(), step: binding.Keep, host: newHost("infra")}, "False/HostInOtherNamespace"},
-		"a claim of a machine in another cluster":        {scope{claim: newClaim(unmovable, ofOrigin), step: binding.Keep, host: newHost("infra")}, ""},
-		"a claim that lost such a host":                  {scope{claim: newClaim(elsewhere), step: binding.ReportLost}, "False/HostInOtherNamespace"},
-		"a claim that goes with such a host":             {scope{claim: newClaim(elsewhere, going), step: binding.Release, host: newHost("infra")}, "False/HostInOtherNamespace"},
-		"a claim that has found none":                    {scope{claim: newClaim(elsewhere, unmovable), step: binding.Choose}, ""},
-		"a claim that has a host in its own namespace":   {scope{claim: newClaim(), step: binding.Keep, host: newHost("tenant")}, ""},
-		"a claim that has now one in its own namespace":  {scope{claim: newClaim(elsewhere, unmovable), step: binding.Keep, host: newHost("tenant")}, ""},
-		"a claim of which nothing is known in this pass": {scope{claim: newClaim(elsewhere, unmovable)}, "False/HostInOtherNamespace"},
+		"a claim with a host in another namespace":       {given{claim: newClaim(), step: binding.Keep, host: newHost("infra")}, "False/HostInOtherNamespace"},
+		"a claim of a machine in another cluster":        {given{claim: newClaim(unmovable, ofOrigin), step: binding.Keep, host: newHost("infra")}, ""},
+		"a claim that lost such a host":                  {given{claim: newClaim(abroad), step: binding.ReportLost}, "False/HostInOtherNamespace"},
+		"a claim that goes with such a host":             {given{claim: newClaim(abroad, going), step: binding.Release, host: newHost("infra")}, "False/HostInOtherNamespace"},
+		"a claim that has found none":                    {given{claim: newClaim(abroad, unmovable), step: binding.Choose}, ""},
+		"a claim that has a host in its own namespace":   {given{claim: newClaim(), step: binding.Keep, host: newHost("tenant")}, ""},
+		"a claim that has now one in its own namespace":  {given{claim: newClaim(abroad, unmovable), step: binding.Keep, host: newHost("tenant")}, ""},
+		"a claim of which nothing is known in this pass": {given{claim: newClaim(abroad, unmovable)}, "False/HostInOtherNamespace"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := short(statusOf(&tt.given, progress.Outcome{}, now))[infrav1.MovableCondition]; got != tt.want {
+			if got := short(tt.given.status(progress.Outcome{}, now))[infrav1.MovableCondition]; got != tt.want {
 				t.Errorf("Movable is %q, want %q", got, tt.want)
 			}
 		})

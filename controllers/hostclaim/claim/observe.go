@@ -39,11 +39,11 @@ const pageSize = 500
 // observe reads from the caches what policies say of the claim and which host
 // names it.
 func (r *observer) observe(ctx context.Context, s *scope) error {
-	var err error
-	if s.namespace, err = readNamespace(ctx, r.client, s.claim.Namespace); err != nil {
+	namespace, err := readNamespace(ctx, r.client, s.claim.Namespace)
+	if err != nil {
 		return err
 	}
-	if s.decision, err = r.policies.decide(ctx, s.namespace); err != nil {
+	if s.decision, err = r.policies.decide(ctx, namespace); err != nil {
 		return err
 	}
 	if err := r.observeHosts(ctx, s); err != nil {
@@ -142,48 +142,48 @@ func readNamespace(ctx context.Context, reader client.Reader, name string) (poli
 }
 
 // readRecorded reads the host that the claim's status names; it is empty if the
-// host is gone. A host that is ours becomes s.host.
-func (r *binder) readRecorded(ctx context.Context, s *scope, b *binding.Binding) (*bmov1alpha1.BareMetalHost, error) {
-	ref := s.claim.Status.BareMetalHost
+// host is gone.
+func (r *binder) readRecorded(ctx context.Context, claim *bmov1alpha1.HostClaim, at *standing) (*bmov1alpha1.BareMetalHost, error) {
+	ref := claim.Status.BareMetalHost
 	host := &bmov1alpha1.BareMetalHost{}
 	err := r.live.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, host)
 	switch {
 	case apierrors.IsNotFound(err):
-		b.Recorded = binding.Gone
+		at.known.Recorded = binding.Gone
 	case err != nil:
 		return nil, fmt.Errorf("read the recorded host: %w", err)
-	case binding.Owned(host, s.claim):
-		b.Own, s.host = true, host
-	case host.Spec.ConsumerRef != nil && !binding.Moved(host, s.claim):
-		b.Recorded = binding.Taken
+	case binding.Owned(host, claim):
+		at.known.Own, at.host = true, host
+	case host.Spec.ConsumerRef != nil && !binding.Moved(host, claim):
+		at.known.Recorded = binding.Taken
 	default:
-		b.Recorded = binding.Idle
+		at.known.Recorded = binding.Idle
 	}
 	return host, nil
 }
 
 // listOwn looks for hosts that name the claim, and for such as carry its mark, by
 // one paged live list, narrowed by the label that both have.
-func (r *binder) listOwn(ctx context.Context, s *scope, b *binding.Binding) error {
+func (r *binder) listOwn(ctx context.Context, claim *bmov1alpha1.HostClaim, at *standing) error {
 	hosts := &bmov1alpha1.BareMetalHostList{}
 	options := []client.ListOption{
-		client.MatchingLabels{infrav1.ClaimUIDLabel: string(s.claim.UID)}, client.Limit(pageSize),
+		client.MatchingLabels{infrav1.ClaimUIDLabel: string(claim.UID)}, client.Limit(pageSize),
 	}
-	s.marked = nil
+	at.marked = nil
 	for more := true; more; more = hosts.Continue != "" {
 		if err := r.live.List(ctx, hosts, append(options, client.Continue(hosts.Continue))...); err != nil {
 			return fmt.Errorf("list hosts that name the claim: %w", err)
 		}
 		for i := range hosts.Items {
 			switch host := &hosts.Items[i]; {
-			case binding.Owned(host, s.claim):
-				b.Own, s.host = true, host.DeepCopy()
-			case binding.Marked(host, s.claim):
-				s.marked = append(s.marked, *host.DeepCopy())
+			case binding.Owned(host, claim):
+				at.known.Own, at.host = true, host.DeepCopy()
+			case binding.Marked(host, claim):
+				at.marked = append(at.marked, *host.DeepCopy())
 			}
 		}
 	}
-	b.Marked, b.NobodyNamesUs = len(s.marked) > 0, !b.Own
+	at.known.Marked, at.known.NoHostNamesIt = len(at.marked) > 0, !at.known.Own
 	return nil
 }
 

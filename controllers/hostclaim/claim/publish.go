@@ -32,41 +32,44 @@ import (
 )
 
 // publish shows the tenant the facts of its host, as far as policy lets them
-// out, in a HardwareData of the claim's namespace.
-func (r *publisher) publish(ctx context.Context, s *scope) progress.Outcome {
-	if s.step != binding.Keep {
-		return progress.Outcome{}
-	}
+// out, in a HardwareData of the claim's namespace. It returns a reference to that;
+// nil while there is none.
+func (r *publisher) publish(ctx context.Context, s *scope) (*bmov1alpha1.ObjectReference, progress.Outcome) {
 	current, found, err := r.published(ctx, s.claim)
 	if err != nil {
-		s.hardware = s.claim.Status.HardwareData
-		return progress.Failed(err)
+		return s.claim.Status.HardwareData, progress.Failed(err)
 	}
+	var ref *bmov1alpha1.ObjectReference
 	if found {
-		s.hardware = &bmov1alpha1.ObjectReference{Namespace: current.Namespace, Name: current.Name}
+		ref = refTo(current)
 	}
 	hash, reported := binding.HardwareHash(s.host)
 	switch {
 	case !s.grant().Admitted:
 		// Revoked: what is published stays as it is, nothing new goes out.
-		return s.waitForHardware(infrav1.PolicyRevokedReason,
+		return ref, progress.Waiting(infrav1.PolicyRevokedReason,
 			"No HostDeployPolicy admits this namespace to the host any more; its facts are no longer updated")
 	case !reported:
-		return s.waitForHardware(infrav1.HardwareDataMissingReason,
+		return ref, progress.Waiting(infrav1.HardwareDataMissingReason,
 			"The host has not reported its hardware; it is published as soon as it does")
 	}
 	if found && sameFacts(current, facts(s, s.host)) && binding.FactsHash(current) == hash {
-		return progress.Outcome{}
+		return ref, progress.Outcome{}
 	}
 	host, err := r.withHardware(ctx, s)
 	switch {
 	case err != nil:
-		return progress.Failed(err)
+		return ref, progress.Failed(err)
 	case found:
-		return r.updateHardwareData(ctx, s, facts(s, host))
+		return r.updateHardwareData(ctx, s.claim, ref, facts(s, host))
 	default:
-		return r.createHardwareData(ctx, s, facts(s, host))
+		return r.createHardwareData(ctx, s.claim, facts(s, host))
 	}
+}
+
+// refTo refers to published facts.
+func refTo(data *bmov1alpha1.HardwareData) *bmov1alpha1.ObjectReference {
+	return &bmov1alpha1.ObjectReference{Namespace: data.Namespace, Name: data.Name}
 }
 
 // facts are those of a host as the tenant may see them.
@@ -117,52 +120,50 @@ func (r *publisher) published(ctx context.Context, claim *bmov1alpha1.HostClaim)
 
 // createHardwareData publishes for the first time. baremetal-operator keeps
 // HardwareData under the names of hosts, so that such a name is left alone.
-func (r *publisher) createHardwareData(ctx context.Context, s *scope, desired *bmov1alpha1.HardwareData) progress.Outcome {
+func (r *publisher) createHardwareData(ctx context.Context, claim *bmov1alpha1.HostClaim, desired *bmov1alpha1.HardwareData) (*bmov1alpha1.ObjectReference, progress.Outcome) {
 	key := client.ObjectKeyFromObject(desired)
 	switch err := r.client.Get(ctx, key, &bmov1alpha1.BareMetalHost{}); {
 	case err == nil:
-		return s.waitForHardware(infrav1.HardwareDataNameTakenReason, fmt.Sprintf(
+		return nil, progress.Waiting(infrav1.HardwareDataNameTakenReason, fmt.Sprintf(
 			"BareMetalHost %s has the name under which the facts would be published; rename the claim", key.Name))
 	case !apierrors.IsNotFound(err):
-		return progress.Failed(fmt.Errorf("look for a BareMetalHost %s: %w", key, err))
+		return nil, progress.Failed(fmt.Errorf("look for a BareMetalHost %s: %w", key, err))
 	}
 	err := r.client.Create(ctx, desired)
 	if apierrors.IsAlreadyExists(err) {
-		return r.updateHardwareData(ctx, s, desired)
+		return r.updateHardwareData(ctx, claim, nil, desired)
 	}
 	if err != nil {
-		return progress.Failed(fmt.Errorf("publish HardwareData: %w", err))
+		return nil, progress.Failed(fmt.Errorf("publish HardwareData: %w", err))
 	}
-	s.hardware = &bmov1alpha1.ObjectReference{Namespace: desired.Namespace, Name: desired.Name}
-	return progress.Outcome{}
+	return refTo(desired), progress.Outcome{}
 }
 
 // updateHardwareData brings our own object up to date, as the API server has it. A
-// foreign one of that name is left alone.
-func (r *publisher) updateHardwareData(ctx context.Context, s *scope, desired *bmov1alpha1.HardwareData) progress.Outcome {
+// foreign one of that name is left alone. The cache shows the object that known
+// refers to.
+func (r *publisher) updateHardwareData(ctx context.Context, claim *bmov1alpha1.HostClaim, known *bmov1alpha1.ObjectReference, desired *bmov1alpha1.HardwareData) (*bmov1alpha1.ObjectReference, progress.Outcome) {
 	current := &bmov1alpha1.HardwareData{}
 	switch err := r.live.Get(ctx, client.ObjectKeyFromObject(desired), current); {
 	case apierrors.IsNotFound(err):
-		return progress.Failed(fmt.Errorf("HardwareData has gone meanwhile: %w", progress.ErrStale))
+		return known, progress.Failed(fmt.Errorf("HardwareData has gone meanwhile: %w", progress.ErrStale))
 	case err != nil:
-		return progress.Failed(fmt.Errorf("read HardwareData: %w", err))
+		return known, progress.Failed(fmt.Errorf("read HardwareData: %w", err))
 	}
-	if !binding.IsPublished(current, s.claim) {
-		s.hardware = nil
-		return s.waitForHardware(infrav1.HardwareDataNameTakenReason, fmt.Sprintf(
+	if !binding.IsPublished(current, claim) {
+		return nil, progress.Waiting(infrav1.HardwareDataNameTakenReason, fmt.Sprintf(
 			"HardwareData %s exists and was not made for this claim; remove it", current.Name))
 	}
-	s.hardware = &bmov1alpha1.ObjectReference{Namespace: current.Namespace, Name: current.Name}
 	updated := current.DeepCopy()
 	updated.Labels, updated.Annotations = desired.Labels, desired.Annotations
 	updated.OwnerReferences, updated.Spec = desired.OwnerReferences, desired.Spec
 	if equality.Semantic.DeepEqual(updated, current) {
-		return progress.Outcome{}
+		return refTo(current), progress.Outcome{}
 	}
 	if err := r.client.Patch(ctx, updated, apply.Locked(current)); err != nil {
-		return progress.Failed(fmt.Errorf("update HardwareData: %w", err))
+		return refTo(current), progress.Failed(fmt.Errorf("update HardwareData: %w", err))
 	}
-	return progress.Outcome{}
+	return refTo(current), progress.Outcome{}
 }
 
 // withdraw deletes the published facts of a claim that goes.
@@ -173,10 +174,4 @@ func (r *publisher) withdraw(ctx context.Context, claim *bmov1alpha1.HostClaim) 
 	}
 	uid := data.UID
 	return client.IgnoreNotFound(r.client.Delete(ctx, data, client.Preconditions{UID: &uid}))
-}
-
-// waitForHardware notes why the facts of the host are not published.
-func (s *scope) waitForHardware(reason, message string) progress.Outcome {
-	s.hardwareWait = progress.Wait{Reason: reason, Message: message}
-	return progress.Waiting(reason, message)
 }

@@ -40,9 +40,9 @@ func (foreignData) Get(_ context.Context, key client.ObjectKey, object client.Ob
 }
 
 func TestForeignHardwareDataIsWaitedForAndNoError(t *testing.T) {
-	s := &scope{claim: newClaim(), step: binding.Keep, host: newHost("infra")}
-	desired := binding.HardwareData(s.claim, s.host, binding.Published{})
-	out := (&publisher{live: foreignData{}}).updateHardwareData(t.Context(), s, desired)
+	claim := newClaim()
+	desired := binding.HardwareData(claim, newHost("infra"), binding.Published{})
+	ref, out := (&publisher{live: foreignData{}}).updateHardwareData(t.Context(), claim, refTo(desired), desired)
 	if out.Err() != nil {
 		t.Errorf("error %v, want to wait for the watch", out.Err())
 	}
@@ -53,8 +53,8 @@ func TestForeignHardwareDataIsWaitedForAndNoError(t *testing.T) {
 	if diff := cmp.Diff(want, out.Waits()); diff != "" {
 		t.Errorf("waits (-want +got):\n%s", diff)
 	}
-	if s.hardware != nil {
-		t.Errorf("points at the foreign object %v", s.hardware)
+	if ref != nil {
+		t.Errorf("points at the foreign object %v", ref)
 	}
 }
 
@@ -90,17 +90,17 @@ func TestHardwareIsReadOnlyWhenTheFactsAreNotCurrent(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := &scope{claim: claim, step: binding.Keep, decision: admitted, host: newHost("infra", withHardware)}
+			s := &scope{claim: claim, decision: admitted, host: newHost("infra", withHardware)}
 			data := facts(s, s.host)
 			binding.StripFacts(data)
 			tt.edit(s.host)
 			binding.StripHardware(s.host)
 			l := &live{}
-			out := (&publisher{client: cachedFacts{data: data}, live: l}).publish(t.Context(), s)
+			ref, out := (&publisher{client: cachedFacts{data: data}, live: l}).publish(t.Context(), s)
 			if reads := l.count > 0; reads != tt.reads || (out.Err() == nil) == reads {
 				t.Errorf("read %d times, %v, want a read: %t", l.count, out.Err(), tt.reads)
 			}
-			if s.hardware == nil {
+			if ref == nil {
 				t.Error("the claim points at no facts")
 			}
 		})

@@ -35,19 +35,16 @@ import (
 
 // refusals notes the annotations of a claim that are not obeyed. It comes after
 // what is: a refused one keeps nothing else from its way.
-func (r *rebooter) refusals(_ context.Context, s *scope) progress.Outcome {
-	if s.step != binding.Keep {
-		return progress.Outcome{}
-	}
+func refusals(claim *bmov1alpha1.HostClaim) progress.Outcome {
 	var out progress.Outcome
-	if invalid := binding.ReadReboots(s.claim).Invalid; len(invalid) > 0 {
-		out = out.And(s.refuse(infrav1.InvalidRebootAnnotationReason, strings.Join(invalid, "; ")))
+	if invalid := binding.ReadReboots(claim).Invalid; len(invalid) > 0 {
+		out = out.And(progress.Waiting(infrav1.InvalidRebootAnnotationReason, strings.Join(invalid, "; ")))
 	}
-	if err := binding.CheckRebuild(s.claim); err != nil {
-		out = out.And(s.refuse(infrav1.InvalidRebuildAnnotationReason, err.Error()))
+	if err := binding.CheckRebuild(claim); err != nil {
+		out = out.And(progress.Waiting(infrav1.InvalidRebuildAnnotationReason, err.Error()))
 	}
-	if _, found := s.claim.Annotations[bmov1alpha1.DetachedAnnotation]; found {
-		out = out.And(s.refuse(infrav1.DetachRefusedReason,
+	if _, found := claim.Annotations[bmov1alpha1.DetachedAnnotation]; found {
+		out = out.And(progress.Waiting(infrav1.DetachRefusedReason,
 			"annotation "+bmov1alpha1.DetachedAnnotation+" is not passed on, since a detached host is neither managed nor wiped; "+
 				"remove it, and ask the infrastructure team if the host must be detached"))
 	}
@@ -56,27 +53,21 @@ func (r *rebooter) refusals(_ context.Context, s *scope) progress.Outcome {
 
 // reboot mirrors the reboot annotations of the claim to its host: those that are
 // held as they are, and one-shots one by one, each exactly once.
-func (r *rebooter) reboot(ctx context.Context, s *scope) progress.Outcome {
-	if s.step != binding.Keep {
-		return progress.Outcome{}
-	}
+func (r *rebooter) reboot(ctx context.Context, s *scope) (synced, error) {
+	done := synced{host: s.host}
 	held, complete := binding.WithHeld(binding.ReadReboots(s.claim).Held, s.host)
 	if !complete {
-		s.note("Reboot annotations wait until the host is provisioned")
+		done.notes = append(done.notes, "Reboot annotations wait until the host is provisioned")
 	}
-	if err := r.writeHost(ctx, s, held); err != nil {
-		return progress.Failed(fmt.Errorf("mirror the reboots that are held: %w", err))
+	if err := r.writeHost(ctx, &done, held); err != nil {
+		return done, fmt.Errorf("mirror the reboots that are held: %w", err)
 	}
 	for range maxRebootSteps {
-		again, err := r.oneShot(ctx, s)
-		if err != nil {
-			return progress.Failed(err)
-		}
-		if !again {
-			break
+		if again, err := r.oneShot(ctx, s.claim, &done); err != nil || !again {
+			return done, err
 		}
 	}
-	return progress.Outcome{}
+	return done, nil
 }
 
 // maxRebootSteps are those of one reboot, and one more that finds nothing to do.
@@ -84,48 +75,48 @@ const maxRebootSteps = 4
 
 // oneShot takes the next step of the one-shot reboots; again says that it wrote
 // something.
-func (r *rebooter) oneShot(ctx context.Context, s *scope) (again bool, err error) {
-	reboots := binding.ReadReboots(s.claim)
-	switch binding.NextReboot(reboots, s.host) {
+func (r *rebooter) oneShot(ctx context.Context, claim *bmov1alpha1.HostClaim, done *synced) (again bool, err error) {
+	reboots := binding.ReadReboots(claim)
+	switch binding.NextReboot(reboots, done.host) {
 	case binding.AcceptReboot:
-		return true, writeClaim(ctx, r.client, s, binding.AcceptedReboot(s.claim, *reboots.Wish))
+		return true, writeClaim(ctx, r.client, claim, binding.AcceptedReboot(claim, *reboots.Wish))
 	case binding.PassReboot:
-		if err := confirm(ctx, r.live, s.claim); err != nil {
+		if err := confirm(ctx, r.live, claim); err != nil {
 			return false, err
 		}
-		if err := r.writeHost(ctx, s, binding.PassedReboot(s.host, *reboots.Request)); err != nil {
+		if err := r.writeHost(ctx, done, binding.PassedReboot(done.host, *reboots.Request)); err != nil {
 			return false, fmt.Errorf("pass the reboot on: %w", err)
 		}
-		r.announcer.eventReboot(s.claim, s.host)
+		r.announcer.eventReboot(claim, done.host)
 		return true, nil
 	case binding.CloseReboot:
-		return true, writeClaim(ctx, r.client, s, binding.ClosedReboot(s.claim))
+		return true, writeClaim(ctx, r.client, claim, binding.ClosedReboot(claim))
 	case binding.AwaitTurn:
-		s.note("The reboot that was asked for waits for another one to end")
+		done.notes = append(done.notes, "The reboot that was asked for waits for another one to end")
 	case binding.AwaitHost:
-		s.note("The reboot that was asked for waits until the host is provisioned")
+		done.notes = append(done.notes, "The reboot that was asked for waits until the host is provisioned")
 	}
 	return false, nil
 }
 
 // writeHost writes the bound host if it differs.
-func (r *rebooter) writeHost(ctx context.Context, s *scope, desired *bmov1alpha1.BareMetalHost) error {
-	if equality.Semantic.DeepEqual(desired, s.host) {
+func (r *rebooter) writeHost(ctx context.Context, done *synced, desired *bmov1alpha1.BareMetalHost) error {
+	if equality.Semantic.DeepEqual(desired, done.host) {
 		return nil
 	}
-	if err := r.client.Patch(ctx, desired, apply.Locked(s.host)); err != nil {
+	if err := r.client.Patch(ctx, desired, apply.Locked(done.host)); err != nil {
 		return err
 	}
 	ctrl.LoggerFrom(ctx).Info("Wrote reboot annotations of the host", "BareMetalHost", klog.KObj(desired))
-	s.host = desired
+	done.host = desired
 	return nil
 }
 
 // writeClaim writes annotations of the claim.
-func writeClaim(ctx context.Context, writer client.Client, s *scope, desired *bmov1alpha1.HostClaim) error {
-	if err := writer.Patch(ctx, desired, apply.Locked(s.claim)); err != nil {
+func writeClaim(ctx context.Context, writer client.Client, claim, desired *bmov1alpha1.HostClaim) error {
+	if err := writer.Patch(ctx, desired, apply.Locked(claim)); err != nil {
 		return fmt.Errorf("write the annotations of the claim: %w", err)
 	}
-	s.claim = desired
+	*claim = *desired
 	return nil
 }

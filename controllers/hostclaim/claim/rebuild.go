@@ -35,7 +35,7 @@ func (r *synchronizer) emptied(ctx context.Context, s *scope) (*bmov1alpha1.Bare
 	if binding.Asked(s.claim) {
 		grant, err := r.payloadGrant(ctx, s, binding.Redo)
 		if err != nil {
-			return nil, s.unsynchronized(err)
+			return nil, unsynchronized(err)
 		}
 		if out := r.couldBeWritten(ctx, s, grant); !out.Done() {
 			return binding.Desired(s.claim, s.host, nil), out
@@ -43,13 +43,13 @@ func (r *synchronizer) emptied(ctx context.Context, s *scope) (*bmov1alpha1.Bare
 		uncleaned = binding.IsParked(s.host) && skipsCleaning(s.claim, grant)
 	}
 	out := binding.Emptied(s.claim, s.host, uncleaned)
-	return out, s.waitForEmpty(out)
+	return out, waitForEmpty(s.claim, out)
 }
 
 // couldBeWritten checks policy and the secrets of a claim without bringing them
 // to the host, which may still read the former ones.
 func (r *synchronizer) couldBeWritten(ctx context.Context, s *scope, grant policy.Grant) progress.Outcome {
-	if out := s.mayHave(grant); !out.Done() {
+	if out := mayHave(s.claim, grant); !out.Done() {
 		return out
 	}
 	for _, kind := range binding.SecretKinds {
@@ -57,7 +57,7 @@ func (r *synchronizer) couldBeWritten(ctx context.Context, s *scope, grant polic
 			continue
 		}
 		if _, err := r.readSource(ctx, s.claim, kind); err != nil {
-			return s.secretProblem(err)
+			return secretProblem(err)
 		}
 	}
 	return progress.Outcome{}
@@ -70,7 +70,7 @@ func skipsCleaning(claim *bmov1alpha1.HostClaim, grant policy.Grant) bool {
 }
 
 // waitForEmpty waits for a host that was emptied to be at rest.
-func (s *scope) waitForEmpty(host *bmov1alpha1.BareMetalHost) progress.Outcome {
-	wait := binding.EmptyingWait(s.claim, host)
-	return s.waitForSync(wait.Reason, wait.Message)
+func waitForEmpty(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) progress.Outcome {
+	wait := binding.EmptyingWait(claim, host)
+	return progress.Waiting(wait.Reason, wait.Message)
 }

@@ -78,10 +78,6 @@ type SecretWatch interface {
 	Release(namespace string, needed func() (bool, error)) error
 }
 
-// step is one step of a pass. It may add facts to the scope; it never sets a
-// condition.
-type step func(ctx context.Context, s *scope) progress.Outcome
-
 // Reconcile brings one HostClaim a step closer to its spec. Its steps are in
 // phases; what they mean is decided in baremetal/hostclaim/binding.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
@@ -103,7 +99,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		ctrl.LoggerFrom(ctx).V(4).Info("The claim is paused or was moved, nothing is done")
 		return ctrl.Result{}, nil
 	}
-	out := r.pass(ctx, &scope{claim: claim})
+	out := r.pass(ctx, claim)
 	r.Metrics.decided(out)
 	for _, wait := range out.Waits() {
 		ctrl.LoggerFrom(ctx).V(4).Info("Waiting", "reason", wait.Reason, "message", wait.Message)
@@ -112,43 +108,27 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 }
 
 // pass is one pass over a claim that we may touch.
-func (r *Reconciler) pass(ctx context.Context, s *scope) progress.Outcome {
-	p := r.parts()
-	if err := p.observer.observe(ctx, s); err != nil {
+func (r *Reconciler) pass(ctx context.Context, claim *bmov1alpha1.HostClaim) progress.Outcome {
+	p := &pass{parts: r.parts(), scope: scope{claim: claim}}
+	if err := p.observer.observe(ctx, &p.scope); err != nil {
 		return progress.Failed(err)
 	}
-	if s.otherController != "" {
-		r.Pool.Leave(keyOf(s.claim))
-		return progress.Failed(p.reporter.report(ctx, s, progress.Outcome{}))
+	if p.otherController != "" {
+		r.Pool.Leave(keyOf(claim))
+		return progress.Failed(p.reporter.report(ctx, p, progress.Outcome{}))
 	}
-	if foreign, err := p.releaser.heldByOthers(ctx, s); err != nil || foreign {
-		r.Pool.Leave(keyOf(s.claim))
+	if foreign, err := p.releaser.heldByOthers(ctx, &p.scope); err != nil || foreign {
+		r.Pool.Leave(keyOf(claim))
 		return progress.Failed(err)
 	}
-	if err := r.ensureFinalizer(ctx, s); err != nil {
+	if err := r.ensureFinalizer(ctx, &p.scope); err != nil {
 		return progress.Failed(err)
 	}
-	var out progress.Outcome
-	for _, step := range p.steps(s.claim) {
-		out = out.And(step(ctx, s))
+	out := progress.Run(ctx, p, progress.ToTheEnd, p.steps()...)
+	if p.finished {
+		return out
 	}
-	if !s.finished {
-		out = out.And(progress.Failed(p.reporter.report(ctx, s, out)))
-	}
-	return out
-}
-
-// steps are those of a pass, all of which run: each looks at the scope for what it
-// needs of those before it, so that one that failed does not keep an independent
-// one from its work.
-func (p *parts) steps(claim *bmov1alpha1.HostClaim) []step {
-	if deleting(claim) {
-		return []step{p.binder.settle, p.releaser.release, p.releaser.finish}
-	}
-	return []step{
-		p.binder.settle, p.binder.choose, p.binder.guardMove, p.synchronizer.synchronize,
-		p.rebooter.reboot, p.rebooter.refusals, p.publisher.publish, p.releaser.expire,
-	}
+	return out.And(progress.Failed(p.reporter.report(ctx, p, out)))
 }
 
 // ensureFinalizer puts our finalizer on a live claim in a write of its own, so

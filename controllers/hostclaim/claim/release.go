@@ -42,41 +42,51 @@ import (
 //
 // The last write carries the version of the live read that showed the host at
 // rest, so nothing can have happened to the host since.
-func (r *releaser) release(ctx context.Context, s *scope) progress.Outcome {
-	if s.step != binding.Release {
-		return progress.Outcome{}
+func (r *releaser) release(ctx context.Context, s *scope, at standing) (standing, progress.Outcome) {
+	if at.step != binding.Release {
+		return at, progress.Outcome{}
 	}
-	if cleared := binding.Cleared(s.host); !equality.Semantic.DeepEqual(cleared, s.host) {
-		if err := r.client.Patch(ctx, cleared, apply.Locked(s.host)); err != nil {
-			return progress.Failed(fmt.Errorf("clear the host: %w", err))
+	if cleared := binding.Cleared(at.host); !equality.Semantic.DeepEqual(cleared, at.host) {
+		if err := r.client.Patch(ctx, cleared, apply.Locked(at.host)); err != nil {
+			return at, progress.Failed(fmt.Errorf("clear the host: %w", err))
 		}
 		ctrl.LoggerFrom(ctx).Info("Took back what the host was given, waiting for it to be wiped", "BareMetalHost", klog.KObj(cleared))
-		s.host = cleared
+		at.host = cleared
 	}
-	if wait, ok := binding.Releasable(s.host); !ok {
-		return s.waitForRelease(wait.Reason, wait.Message)
+	if wait, ok := binding.Releasable(at.host); !ok {
+		return at, progress.Waiting(wait.Reason, wait.Message)
 	}
-	return r.free(ctx, s)
+	if out := r.free(ctx, s.claim, at.host); !out.Done() {
+		return at, out
+	}
+	at.host = nil
+	freed := *s
+	freed.host, freed.marked = nil, at.marked
+	after, err := r.binder.settle(ctx, &freed)
+	if err != nil {
+		return at, progress.Failed(err)
+	}
+	return after, progress.Outcome{}
 }
 
 // free lets go of a host that seems to be at rest.
-func (r *releaser) free(ctx context.Context, s *scope) progress.Outcome {
+func (r *releaser) free(ctx context.Context, claim *bmov1alpha1.HostClaim, known *bmov1alpha1.BareMetalHost) progress.Outcome {
 	host := &bmov1alpha1.BareMetalHost{}
-	if err := r.live.Get(ctx, client.ObjectKeyFromObject(s.host), host); err != nil {
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(known), host); err != nil {
 		return progress.Failed(fmt.Errorf("read the host before it is freed: %w", err))
 	}
 	wait, releasable := binding.Releasable(host)
 	switch {
-	case !binding.Owned(host, s.claim), !equality.Semantic.DeepEqual(binding.Cleared(host), host):
+	case !binding.Owned(host, claim), !equality.Semantic.DeepEqual(binding.Cleared(host), host):
 		return progress.Failed(fmt.Errorf("free the host: %w", progress.ErrStale))
 	case !releasable:
-		return s.waitForRelease(wait.Reason, wait.Message)
+		return progress.Waiting(wait.Reason, wait.Message)
 	}
-	if out := r.deleteCopies(ctx, s, host.Namespace, host); !out.Done() {
+	if out := r.deleteCopies(ctx, claim, host.Namespace, host); !out.Done() {
 		return out
 	}
 	// A claim whose finalizer was stripped may be gone as soon as its host is free.
-	if err := r.publisher.withdraw(ctx, s.claim); err != nil {
+	if err := r.publisher.withdraw(ctx, claim); err != nil {
 		return progress.Failed(fmt.Errorf("withdraw HardwareData: %w", err))
 	}
 	freed := binding.Freed(host)
@@ -84,10 +94,9 @@ func (r *releaser) free(ctx context.Context, s *scope) progress.Outcome {
 		return progress.Failed(fmt.Errorf("free the host: %w", err))
 	}
 	ctrl.LoggerFrom(ctx).Info("Released the host", "BareMetalHost", klog.KObj(freed))
-	r.announcer.eventReleased(s.claim, freed)
-	r.metrics.released(r.clock.Since(s.claim.DeletionTimestamp.Time))
-	s.host = nil
-	return r.binder.settle(ctx, s)
+	r.announcer.eventReleased(claim, freed)
+	r.metrics.released(r.clock.Since(claim.DeletionTimestamp.Time))
+	return progress.Outcome{}
 }
 
 // heldByOthers says that a claim that goes is held by the finalizer of another controller
@@ -104,51 +113,38 @@ func (r *releaser) heldByOthers(ctx context.Context, s *scope) (bool, error) {
 	return !published, err
 }
 
-// finish lets the claim go once no host names it. Copies of its secrets and
-// its HardwareData go first.
-func (r *releaser) finish(ctx context.Context, s *scope) progress.Outcome {
-	if s.step != binding.Finish {
-		return progress.Outcome{}
-	}
-	if ref := s.claim.Status.BareMetalHost; ref != nil {
-		if out := r.deleteCopies(ctx, s, ref.Namespace, nil); !out.Done() {
-			return out
+// finish lets the claim go once no host names it, and says that it did. Copies of
+// its secrets and its HardwareData go first.
+func (r *releaser) finish(ctx context.Context, claim *bmov1alpha1.HostClaim) (gone bool, out progress.Outcome) {
+	if ref := claim.Status.BareMetalHost; ref != nil {
+		if out := r.deleteCopies(ctx, claim, ref.Namespace, nil); !out.Done() {
+			return false, out
 		}
 	}
-	if err := r.publisher.withdraw(ctx, s.claim); err != nil {
-		return progress.Failed(fmt.Errorf("withdraw HardwareData: %w", err))
+	if err := r.publisher.withdraw(ctx, claim); err != nil {
+		return false, progress.Failed(fmt.Errorf("withdraw HardwareData: %w", err))
 	}
-	return progress.Failed(r.dropFinalizer(ctx, s))
+	gone, err := r.dropFinalizer(ctx, claim)
+	return gone, progress.Failed(err)
 }
 
 // dropFinalizer removes our finalizer with the version of a live read, which
 // must show the claim as it was judged: an intent that was written meanwhile
 // would be lost with it.
-func (r *releaser) dropFinalizer(ctx context.Context, s *scope) error {
+func (r *releaser) dropFinalizer(ctx context.Context, claim *bmov1alpha1.HostClaim) (gone bool, err error) {
 	live := &bmov1alpha1.HostClaim{}
-	if err := r.live.Get(ctx, keyOf(s.claim), live); err != nil {
-		s.finished = apierrors.IsNotFound(err)
-		return client.IgnoreNotFound(err)
+	if err := r.live.Get(ctx, keyOf(claim), live); err != nil {
+		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
 	}
-	if live.UID != s.claim.UID || !equality.Semantic.DeepEqual(live.Status.BareMetalHost, s.claim.Status.BareMetalHost) {
-		return fmt.Errorf("drop the finalizer: %w", progress.ErrStale)
+	if live.UID != claim.UID || !equality.Semantic.DeepEqual(live.Status.BareMetalHost, claim.Status.BareMetalHost) {
+		return false, fmt.Errorf("drop the finalizer: %w", progress.ErrStale)
 	}
 	before := live.DeepCopy()
-	s.finished = true
 	if !controllerutil.RemoveFinalizer(live, infrav1.HostClaimFinalizer) {
-		return nil
+		return true, nil
 	}
-	if err := r.client.Patch(ctx, live, apply.Locked(before)); err != nil {
-		s.finished = apierrors.IsNotFound(err)
-		return client.IgnoreNotFound(err)
-	}
-	return nil
-}
-
-// waitForRelease notes why the claim cannot go yet.
-func (s *scope) waitForRelease(reason, message string) progress.Outcome {
-	s.releaseWait = progress.Wait{Reason: reason, Message: message}
-	return progress.Waiting(reason, message)
+	err = client.IgnoreNotFound(r.client.Patch(ctx, live, apply.Locked(before)))
+	return err == nil, err
 }
 
 // releaseWatches stops watching the Secrets of a namespace without claims, hosts

@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"time"
 
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -33,29 +34,27 @@ const defaultReservation = time.Hour
 
 // expire ends a reservation in time: the claim is deleted as it is known, so that
 // one that was adopted meanwhile stays, and its host goes back like any other.
-func (r *releaser) expire(ctx context.Context, s *scope) progress.Outcome {
-	if !binding.Reserved(s.claim) {
-		return progress.Outcome{}
+func (r *releaser) expire(ctx context.Context, claim *bmov1alpha1.HostClaim) (expired bool, out progress.Outcome) {
+	if !binding.Reserved(claim) {
+		return false, progress.Outcome{}
 	}
-	until, known := binding.ReservedUntil(s.claim)
+	until, known := binding.ReservedUntil(claim)
 	if !known {
 		until = r.clock.Now().Add(defaultReservation)
-		if err := writeClaim(ctx, r.client, s, binding.LimitReservation(s.claim, until)); err != nil {
-			return progress.Failed(err)
+		if err := writeClaim(ctx, r.client, claim, binding.LimitReservation(claim, until)); err != nil {
+			return false, progress.Failed(err)
 		}
-		r.announcer.eventLimited(s.claim)
+		r.announcer.eventLimited(claim)
 	}
 	if r.clock.Now().Before(until) {
-		message := "The host is kept for the next machine until the time in annotation " + infrav1.ReservedUntilAnnotation
-		s.note(message)
-		return progress.Until(until, infrav1.ReservedReason, message)
+		return false, progress.Until(until, infrav1.ReservedReason,
+			"The host is kept for the next machine until the time in annotation "+infrav1.ReservedUntilAnnotation)
 	}
-	uid, version := s.claim.UID, s.claim.ResourceVersion
-	err := r.client.Delete(ctx, s.claim, client.Preconditions{UID: &uid, ResourceVersion: &version})
+	uid, version := claim.UID, claim.ResourceVersion
+	err := r.client.Delete(ctx, claim, client.Preconditions{UID: &uid, ResourceVersion: &version})
 	if client.IgnoreNotFound(err) != nil {
-		return progress.Failed(fmt.Errorf("end the reservation: %w", err))
+		return false, progress.Failed(fmt.Errorf("end the reservation: %w", err))
 	}
-	r.announcer.eventExpired(s.claim)
-	s.finished = true
-	return progress.Outcome{}
+	r.announcer.eventExpired(claim)
+	return true, progress.Outcome{}
 }

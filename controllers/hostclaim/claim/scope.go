@@ -26,31 +26,28 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
-// scope holds the facts of one pass.
+// scope is what is observed in one pass.
 type scope struct {
-	// claim is the claim as last read or written; its status changes only
-	// through recordIntent, dropIntent and report.
+	// claim is the claim as last read or written.
 	claim *bmov1alpha1.HostClaim
 
 	// otherController is the field manager that works on the claim beside us;
-	// empty when we are alone. Set by observe.
+	// empty when we are alone.
 	otherController string
 
-	// namespace and decision are what policies say, from the cache. Set by
-	// observe.
-	namespace policy.Namespace
-	decision  policy.Decision
+	// decision is what policies say, from the cache.
+	decision policy.Decision
 
-	// host is the host that names the claim, nil while none does. Set by
-	// observe, settle and choose.
+	// host is the host that names the claim, as last read or written; nil while no
+	// host does.
 	host *bmov1alpha1.BareMetalHost
 
-	// marked are the hosts that carry the claim's mark without naming it: from the
-	// cache as set by observe, the recorded one left out, and live as set by settle.
+	// marked are the hosts that carry the claim's mark without naming it, from the
+	// cache.
 	marked []bmov1alpha1.BareMetalHost
 
 	// moved are the hosts that seem to have been moved with the claim, from the
-	// cache; empty for a claim with a host. Set by observe.
+	// cache; empty for a claim with a host.
 	moved []bmov1alpha1.BareMetalHost
 
 	// brandNew says that this pass put the finalizer on the claim, by a locked
@@ -59,37 +56,44 @@ type scope struct {
 	// tenants cannot write the status. A tenant that strips the finalizer of a
 	// bound claim leaves that record, and a status that is lost leaves the finalizer.
 	// A crash changes nothing about it, since both are in the API server; ADR 0002
-	// says what is left open. Set by Reconcile.
+	// says what is left open.
 	brandNew bool
+}
 
-	// step is what settle ended with: Keep, Release, ReportLost, Rest, Choose or
-	// Finish; choose goes on to Take, or to Keep. binding is what it was decided
-	// on.
-	step    binding.Step
-	binding binding.Binding
-
-	// justBound says that this pass bound the host. Set by choose.
-	justBound bool
-
-	// bindWait is why no host was bound. Set by choose.
+// results is what the parts of a pass came to, for the parts behind them and for
+// the status.
+type results struct {
+	// at is how the claim stands with its host, and bindWait why it has none.
+	at       standing
 	bindWait progress.Wait
 
-	// syncWait is why host and claim are not in step, and syncNote what the
-	// owner should know although they are. Set by synchronize.
+	// syncWait is why host and claim are not in step, and notes are what the owner
+	// should know although they are.
 	syncWait progress.Wait
-	syncNote string
+	notes    []string
 
 	// hardware is the published HardwareData, nil while there is none, and
-	// hardwareWait says why. Set by publish.
+	// hardwareWait says why.
 	hardware     *bmov1alpha1.ObjectReference
 	hardwareWait progress.Wait
 
-	// releaseWait is why the host of a claim that goes is not free yet. Set by
-	// release and finish.
+	// releaseWait is why the host of a claim that goes is not free yet.
 	releaseWait progress.Wait
 
-	// finished says that the finalizer is gone and nothing is left to report.
+	// finished says that the claim goes and nothing is left to report.
 	finished bool
+}
+
+// standing is how a claim stands with its host: what the binder returns.
+type standing struct {
+	// step is Keep, Release, ReportLost, Rest, Choose, Take or Finish; empty if the
+	// pass failed before that was known. It was decided on known.
+	step  binding.Step
+	known binding.Binding
+	// host is the host that names the claim, nil while no host does.
+	host *bmov1alpha1.BareMetalHost
+	// marked are the hosts that carry the claim's mark without naming it.
+	marked []bmov1alpha1.BareMetalHost
 }
 
 // record reads what the status of a claim says about its host. A host without

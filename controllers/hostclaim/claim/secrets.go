@@ -61,12 +61,6 @@ func (p *secretError) Error() string {
 	return p.message
 }
 
-// secretOutcome waits: the watch on the namespace wakes the claim when the
-// secret or the missing rights have come.
-func (s *scope) secretOutcome(p *secretError) progress.Outcome {
-	return s.waitForSync(secretReasons[p.kind], p.message)
-}
-
 // secretNames are the names of the secrets next to the host; empty where there
 // is none.
 type secretNames map[binding.SecretKind]string
@@ -212,26 +206,28 @@ func missingRight(verb, namespace, role string) string {
 		"create a RoleBinding there of ClusterRole %s to its service account", verb, namespace, role)
 }
 
-// noteFrozen tells the owner of a claim what no longer reaches its server: new
+// frozenNotes tell the owner of a claim what no longer reaches its server: new
 // secrets after the policy was revoked, and secrets that were changed too late.
-func (r *synchronizer) noteFrozen(ctx context.Context, s *scope) {
+func (r *synchronizer) frozenNotes(ctx context.Context, s *scope) []string {
 	switch {
 	case !s.grant().Admitted:
-		s.note("No HostDeployPolicy admits this namespace to the host any more; the server keeps running")
+		return []string{"No HostDeployPolicy admits this namespace to the host any more; the server keeps running"}
 	case s.crossing() && r.rotated(ctx, s):
-		s.note("A secret was changed after provisioning had started; the server keeps what it was given")
+		return []string{"A secret was changed after provisioning had started; the server keeps what it was given"}
+	default:
+		return nil
 	}
 }
 
 // deleteCopies removes every secret that was copied for the claim to a namespace
 // of hosts. With a host, which must still name the claim, all other copies that
 // it owns go as well.
-func (r *releaser) deleteCopies(ctx context.Context, s *scope, namespace string, host *bmov1alpha1.BareMetalHost) progress.Outcome {
-	sweeper, own := copies.Sweeper{Live: r.live, Writer: r.client}, namespace == s.claim.Namespace
+func (r *releaser) deleteCopies(ctx context.Context, claim *bmov1alpha1.HostClaim, namespace string, host *bmov1alpha1.BareMetalHost) progress.Outcome {
+	sweeper, own := copies.Sweeper{Live: r.live, Writer: r.client}, namespace == claim.Namespace
 	var err error
 	if !own {
 		r.secrets.Ensure(namespace) // what comes after the list is seen by the watch
-		err = sweeper.OfClaim(ctx, s.claim.UID, namespace)
+		err = sweeper.OfClaim(ctx, claim.UID, namespace)
 	}
 	if err == nil && host != nil {
 		err = sweeper.NextTo(ctx, host)
@@ -242,7 +238,7 @@ func (r *releaser) deleteCopies(ctx context.Context, s *scope, namespace string,
 		// secrets in its namespace.
 		return progress.Outcome{}
 	case apierrors.IsForbidden(err):
-		return s.waitForRelease(infrav1.SecretsForbiddenReason, missingRight("delete", namespace, hostSecretsRole))
+		return progress.Waiting(infrav1.SecretsForbiddenReason, missingRight("delete", namespace, hostSecretsRole))
 	}
 	return progress.Failed(err)
 }

@@ -29,20 +29,18 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
 // settle finds out where the claim stands with its host, and kills an intent
-// that did not come to a bind. It ends with s.step.
-func (r *binder) settle(ctx context.Context, s *scope) progress.Outcome {
-	b := binding.Binding{
+// that did not come to a bind.
+func (r *binder) settle(ctx context.Context, s *scope) (standing, error) {
+	at := standing{host: s.host, marked: slices.DeleteFunc(slices.Clone(s.marked), s.recorded)}
+	at.known = binding.Binding{
 		Deleting: deleting(s.claim), Reserved: binding.Reserved(s.claim),
-		Own: s.host != nil, Record: record(s.claim), Moved: len(s.moved) > 0,
+		Own: s.host != nil, Record: record(s.claim), Moved: len(s.moved) > 0, Marked: len(at.marked) > 0,
 	}
-	s.marked = slices.DeleteFunc(s.marked, s.recorded)
-	b.Marked = len(s.marked) > 0
-	b.NobodyNamesUs = s.brandNew && b.Record == binding.Unrecorded
-	return r.walk(ctx, s, b)
+	at.known.NoHostNamesIt = s.brandNew && at.known.Record == binding.Unrecorded
+	return r.walk(ctx, s.claim, at)
 }
 
 // recorded says that the status names a host. It is read live before anything is
@@ -53,67 +51,67 @@ func (s *scope) recorded(host bmov1alpha1.BareMetalHost) bool {
 	return ref != nil && ref.Namespace == host.Namespace && ref.Name == host.Name
 }
 
-// walk goes from step to step until no step of the binding is left.
-func (r *binder) walk(ctx context.Context, s *scope, b binding.Binding) progress.Outcome {
+// walk goes from step to step until no step of the binding is left. If one fails,
+// the step that was known before stays.
+func (r *binder) walk(ctx context.Context, claim *bmov1alpha1.HostClaim, at standing) (standing, error) {
 	var recorded *bmov1alpha1.BareMetalHost
 	for range binding.MaxSteps {
 		var err error
-		switch step := binding.Next(b); step {
+		switch step := binding.Next(at.known); step {
 		case binding.ReadRecorded:
-			recorded, err = r.readRecorded(ctx, s, &b)
+			recorded, err = r.readRecorded(ctx, claim, &at)
 		case binding.ListOwn:
-			err = r.listOwn(ctx, s, &b)
+			err = r.listOwn(ctx, claim, &at)
 		case binding.Unmark:
-			err = r.unmarkAll(ctx, s)
-			b.Marked = false
+			err = r.unmarkAll(ctx, claim, at.marked)
+			at.known.Marked, at.marked = false, nil
 		case binding.Fence:
-			err = r.fence(ctx, s, recorded)
-			b.Recorded = binding.Fenced
+			err = r.fence(ctx, claim, recorded)
+			at.known.Recorded = binding.Fenced
 		case binding.DropIntent:
-			err = r.dropIntent(ctx, s)
-			b.Record, b.Recorded = binding.Unrecorded, binding.Unread
+			err = r.dropIntent(ctx, claim)
+			at.known.Record, at.known.Recorded = binding.Unrecorded, binding.Unread
 		default:
-			s.step, s.binding = step, b
+			at.step = step
 			if step != binding.Choose && step != binding.Take {
-				r.pool.Leave(keyOf(s.claim))
+				r.pool.Leave(keyOf(claim))
 			}
-			return progress.Outcome{}
+			return at, nil
 		}
 		if err != nil {
-			return progress.Failed(err)
+			return at, err
 		}
 	}
-	return progress.Failed(errTooManySteps)
+	return at, errTooManySteps
 }
 
 // fence makes every writer lose that acts on the claim's intent: it writes to
 // the host, and nothing of ours stays on it. Taking off the mark of that writer,
 // or the fence that an earlier pass left, is a write; else there are two.
-func (r *binder) fence(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) error {
-	if !binding.HasFence(host, s.claim) && !binding.Marked(host, s.claim) {
+func (r *binder) fence(ctx context.Context, claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) error {
+	if !binding.HasFence(host, claim) && !binding.Marked(host, claim) {
 		before := host
-		host = binding.FencedHost(host, s.claim)
+		host = binding.FencedHost(host, claim)
 		if err := r.client.Patch(ctx, host, apply.Locked(before)); err != nil {
 			return fmt.Errorf("fence the intended host: %w", err)
 		}
 	}
-	return r.unmark(ctx, s, host)
+	return r.unmark(ctx, claim, host)
 }
 
-// unmarkAll takes the claim's mark off all hosts that do not name it.
-func (r *binder) unmarkAll(ctx context.Context, s *scope) error {
-	for i := range s.marked {
-		if err := r.unmark(ctx, s, &s.marked[i]); client.IgnoreNotFound(err) != nil {
+// unmarkAll takes the claim's mark off hosts that do not name it.
+func (r *binder) unmarkAll(ctx context.Context, claim *bmov1alpha1.HostClaim, hosts []bmov1alpha1.BareMetalHost) error {
+	for i := range hosts {
+		if err := r.unmark(ctx, claim, &hosts[i]); client.IgnoreNotFound(err) != nil {
 			return err
 		}
 	}
-	s.marked = nil
 	return nil
 }
 
 // unmark takes off a host what an intent of the claim left on it.
-func (r *binder) unmark(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) error {
-	if err := r.client.Patch(ctx, binding.UnmarkedHost(host, s.claim), apply.Locked(host)); err != nil {
+func (r *binder) unmark(ctx context.Context, claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) error {
+	if err := r.client.Patch(ctx, binding.UnmarkedHost(host, claim), apply.Locked(host)); err != nil {
 		return fmt.Errorf("take the mark off a host: %w", err)
 	}
 	return nil
@@ -121,28 +119,28 @@ func (r *binder) unmark(ctx context.Context, s *scope, host *bmov1alpha1.BareMet
 
 // recordIntent writes the host that is about to be bound into the status, with
 // the claim's resourceVersion: a pass that decided on an older claim fails.
-func (r *binder) recordIntent(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) error {
-	before := s.claim.DeepCopy()
-	s.claim.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: host.Namespace, Name: host.Name}
-	meta.SetStatusCondition(&s.claim.Status.Conditions, metav1.Condition{
+func (r *binder) recordIntent(ctx context.Context, claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) error {
+	before := claim.DeepCopy()
+	claim.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: host.Namespace, Name: host.Name}
+	meta.SetStatusCondition(&claim.Status.Conditions, metav1.Condition{
 		Type:               bmov1alpha1.AssociatedCondition,
 		Status:             metav1.ConditionUnknown,
 		Reason:             infrav1.BindingReason,
 		Message:            "A host was chosen and is being bound",
-		ObservedGeneration: s.claim.Generation,
+		ObservedGeneration: claim.Generation,
 		LastTransitionTime: metav1.NewTime(r.clock.Now()),
 	})
-	if err := r.client.Status().Patch(ctx, s.claim, apply.Locked(before)); err != nil {
+	if err := r.client.Status().Patch(ctx, claim, apply.Locked(before)); err != nil {
 		return fmt.Errorf("record the intent: %w", err)
 	}
 	return nil
 }
 
 // dropIntent takes a dead intent out of the status.
-func (r *binder) dropIntent(ctx context.Context, s *scope) error {
-	before := s.claim.DeepCopy()
-	s.claim.Status.BareMetalHost = nil
-	if err := r.client.Status().Patch(ctx, s.claim, apply.Locked(before)); err != nil {
+func (r *binder) dropIntent(ctx context.Context, claim *bmov1alpha1.HostClaim) error {
+	before := claim.DeepCopy()
+	claim.Status.BareMetalHost = nil
+	if err := r.client.Status().Patch(ctx, claim, apply.Locked(before)); err != nil {
 		return fmt.Errorf("drop the intent: %w", err)
 	}
 	return nil

@@ -17,11 +17,12 @@ limitations under the License.
 package claim
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
-	"unicode/utf8"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -33,25 +34,26 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/selection"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
 // report writes the status that follows from the facts of the pass, unless it
 // stands there already.
-func (r *reporter) report(ctx context.Context, s *scope, out progress.Outcome) error {
-	status := statusOf(s, out, r.clock.Now())
-	r.metrics.waits(s, status)
-	if equality.Semantic.DeepEqual(status, s.claim.Status) {
+func (r *reporter) report(ctx context.Context, p *pass, out progress.Outcome) error {
+	status := statusOf(&p.scope, &p.results, out, r.clock.Now())
+	r.metrics.waits(&p.scope, status)
+	if equality.Semantic.DeepEqual(status, p.claim.Status) {
 		return nil
 	}
-	before := s.claim.DeepCopy()
+	before := p.claim.DeepCopy()
 	status.LastUpdated = &metav1.Time{Time: r.clock.Now()}
-	s.claim.Status = status
-	if err := r.client.Status().Patch(ctx, s.claim, powerPatch{apply.Locked(before)}); err != nil {
+	p.claim.Status = status
+	if err := r.client.Status().Patch(ctx, p.claim, powerPatch{apply.Locked(before)}); err != nil {
 		return fmt.Errorf("write the status: %w", err)
 	}
-	r.announcer.announce(ctx, before.Status, s)
+	r.announcer.announce(ctx, before.Status, &p.scope)
 	return nil
 }
 
@@ -76,11 +78,11 @@ func (p powerPatch) Data(object client.Object) ([]byte, error) {
 	return json.Marshal(patch)
 }
 
-// statusOf computes the status from the facts of a pass. It is pure: same
-// scope, same status. The time counts only for conditions that change.
-func statusOf(s *scope, out progress.Outcome, now time.Time) bmov1alpha1.HostClaimStatus {
+// statusOf computes the status from what a pass observed and came to. It is pure.
+// The time counts only for conditions that change.
+func statusOf(s *scope, r *results, out progress.Outcome, now time.Time) bmov1alpha1.HostClaimStatus {
 	status := *s.claim.Status.DeepCopy()
-	if s.otherController == "" && s.step == "" {
+	if s.otherController == "" && r.at.step == "" {
 		// The pass failed before anything was known: what was reported holds.
 		return status
 	}
@@ -97,34 +99,34 @@ func statusOf(s *scope, out progress.Outcome, now time.Time) bmov1alpha1.HostCla
 	}
 
 	meta.RemoveStatusCondition(&status.Conditions, infrav1.StoodDownCondition)
-	if associated, known := associatedOf(s); known {
+	if associated, known := associatedOf(s, r); known {
 		set(associated)
 	}
-	showHost(&status, s, out)
+	showHost(&status, s, r.at.step, out)
 	if s.host == nil {
 		meta.RemoveStatusCondition(&status.Conditions, infrav1.AdmittedCondition)
 	}
 	setMovable(&status, s.claim, set)
 	if !deleting(s.claim) {
-		status.HardwareData = s.hardware
+		status.HardwareData = r.hardware
 	}
-	for _, c := range partsOf(s) {
+	for _, c := range partsOf(s, r) {
 		set(c)
 	}
-	set(readyOf(s, status.Conditions))
+	set(readyOf(s, r, status.Conditions))
 	return status
 }
 
 // showHost says in a status which host the claim has. An intent stays there when the
 // pass failed, since it must be fenced before it is dropped.
-func showHost(status *bmov1alpha1.HostClaimStatus, s *scope, out progress.Outcome) {
+func showHost(status *bmov1alpha1.HostClaimStatus, s *scope, step binding.Step, out progress.Outcome) {
 	switch {
 	case s.host != nil:
 		status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: s.host.Namespace, Name: s.host.Name}
 		status.PoweredOn = s.host.Status.PoweredOn
-	case s.step == binding.ReportLost:
+	case step == binding.ReportLost:
 		status.PoweredOn = false
-	case (s.step == binding.Choose || s.step == binding.Rest) && out.Err() == nil:
+	case (step == binding.Choose || step == binding.Rest) && out.Err() == nil:
 		status.BareMetalHost = nil
 		status.PoweredOn = false
 	}
@@ -132,37 +134,42 @@ func showHost(status *bmov1alpha1.HostClaimStatus, s *scope, out progress.Outcom
 
 // partsOf are the conditions between Associated and the summary. Those that follow
 // the host are there until it is given back.
-func partsOf(s *scope) []metav1.Condition {
+func partsOf(s *scope, r *results) []metav1.Condition {
 	var parts []metav1.Condition
 	if s.host != nil {
 		parts = append(parts, admittedOf(s))
 	}
 	if s.host != nil || !deleting(s.claim) {
-		parts = append(parts, synchronizedOf(s), availableOf(s), provisionedOf(s))
+		parts = append(parts, synchronizedOf(s, r), availableOf(s.host), provisionedOf(s, r.syncWait))
 	}
 	if !deleting(s.claim) {
-		parts = append(parts, hardwareOf(s))
+		parts = append(parts, hardwareOf(r))
 	}
 	return parts
 }
 
+// isTrue and isFalse return a condition with that status.
+func isTrue(kind, reason, message string) metav1.Condition {
+	return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: message}
+}
+
+func isFalse(kind, reason, message string) metav1.Condition {
+	return metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message}
+}
+
 // associatedOf is the condition Associated; unknown while a bind has failed on
 // the way, since the intent in the status must then stay as it is.
-func associatedOf(s *scope) (metav1.Condition, bool) {
-	c := metav1.Condition{Type: bmov1alpha1.AssociatedCondition, Status: metav1.ConditionFalse}
+func associatedOf(s *scope, r *results) (metav1.Condition, bool) {
+	const kind = bmov1alpha1.AssociatedCondition
 	switch {
 	case s.host != nil:
-		c.Status, c.Reason = metav1.ConditionTrue, bmov1alpha1.BareMetalHostAssociatedReason
-		c.Message = "BareMetalHost " + s.host.Namespace + "/" + s.host.Name
-	case s.step == binding.ReportLost:
-		c.Reason = bmov1alpha1.MissingBareMetalHostReason
-		c.Message = "The host of this claim is gone or no longer names the claim; it is not replaced, delete the claim to get another one"
-	case s.bindWait.Reason != "":
-		c.Reason, c.Message = s.bindWait.Reason, s.bindWait.Message
+		return isTrue(kind, bmov1alpha1.BareMetalHostAssociatedReason, "BareMetalHost "+s.host.Namespace+"/"+s.host.Name), true
+	case r.at.step == binding.ReportLost:
+		return isFalse(kind, bmov1alpha1.MissingBareMetalHostReason,
+			"The host of this claim is gone or no longer names the claim; it is not replaced, delete the claim to get another one"), true
 	default:
-		return c, false
+		return isFalse(kind, r.bindWait.Reason, r.bindWait.Message), r.bindWait.Reason != ""
 	}
-	return c, true
 }
 
 // keepCounts keeps the message of an explanation that differs only in numbers:
@@ -180,166 +187,133 @@ const maxMessage = 1024
 
 // cut shortens a message, since it may repeat what a tenant or a server wrote.
 func cut(message string) string {
-	const mark = "…"
 	if len(message) <= maxMessage {
 		return message
 	}
-	end := maxMessage - len(mark)
-	for end > 0 && !utf8.RuneStart(message[end]) {
-		end--
-	}
-	return message[:end] + mark
+	return truncate.Text(message, maxMessage-len("…"))
 }
 
 // admittedOf is the condition Admitted of a claim with a host.
 func admittedOf(s *scope) metav1.Condition {
 	if s.grant().Admitted {
-		return metav1.Condition{Type: infrav1.AdmittedCondition, Status: metav1.ConditionTrue, Reason: infrav1.PolicyAdmitsReason}
+		return isTrue(infrav1.AdmittedCondition, infrav1.PolicyAdmitsReason, "")
 	}
-	return metav1.Condition{
-		Type: infrav1.AdmittedCondition, Status: metav1.ConditionFalse, Reason: infrav1.PolicyRevokedReason,
-		Message: "No HostDeployPolicy admits this namespace to its host any more; what runs goes on, nothing new is written to the host",
-	}
+	return isFalse(infrav1.AdmittedCondition, infrav1.PolicyRevokedReason,
+		"No HostDeployPolicy admits this namespace to its host any more; what runs goes on, nothing new is written to the host")
 }
 
 // synchronizedOf is the condition Synchronized. Nothing is written any more for a
 // claim that goes.
-func synchronizedOf(s *scope) metav1.Condition {
-	c := metav1.Condition{Type: bmov1alpha1.SynchronizedCondition, Status: metav1.ConditionFalse}
+func synchronizedOf(s *scope, r *results) metav1.Condition {
+	const kind = bmov1alpha1.SynchronizedCondition
 	switch {
 	case s.host == nil:
-		c.Reason, c.Message = infrav1.NotAssociatedReason, "There is no host to synchronize with"
+		return isFalse(kind, infrav1.NotAssociatedReason, "There is no host to synchronize with")
 	case deleting(s.claim):
-		c.Reason, c.Message = bmov1alpha1.HostClaimDeletingReason, goingMessage(s)
-	case s.syncWait.Reason != "":
-		c.Reason, c.Message = s.syncWait.Reason, s.syncWait.Message
+		return isFalse(kind, bmov1alpha1.HostClaimDeletingReason, goingMessage(r))
+	case r.syncWait.Reason != "":
+		return isFalse(kind, r.syncWait.Reason, r.syncWait.Message)
 	default:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, bmov1alpha1.ConfigurationSyncedReason, s.syncNote
+		return isTrue(kind, bmov1alpha1.ConfigurationSyncedReason, strings.Join(r.notes, ". "))
 	}
-	return c
 }
 
 // availableOf is the condition AvailableForProvisioning of the bound host.
-func availableOf(s *scope) metav1.Condition {
-	c := metav1.Condition{Type: bmov1alpha1.AvailableForProvisioningCondition, Status: metav1.ConditionFalse}
+func availableOf(host *bmov1alpha1.BareMetalHost) metav1.Condition {
+	const kind = bmov1alpha1.AvailableForProvisioningCondition
 	switch {
-	case s.host == nil:
-		c.Reason, c.Message = infrav1.NotAssociatedReason, "There is no host"
-	case s.host.Status.Provisioning.State == bmov1alpha1.StateAvailable,
-		s.host.Status.Provisioning.State == bmov1alpha1.StateReady:
-		c.Status, c.Reason = metav1.ConditionTrue, bmov1alpha1.AvailableReason
+	case host == nil:
+		return isFalse(kind, infrav1.NotAssociatedReason, "There is no host")
+	case host.Status.Provisioning.State == bmov1alpha1.StateAvailable, host.Status.Provisioning.State == bmov1alpha1.StateReady:
+		return isTrue(kind, bmov1alpha1.AvailableReason, "")
 	default:
-		c.Reason, c.Message = bmov1alpha1.NotAvailableReason, stateMessage(s.host)
+		return isFalse(kind, bmov1alpha1.NotAvailableReason, stateMessage(host))
 	}
-	return c
 }
 
 // provisionedOf is the condition Provisioned: the host runs what the claim asks
 // for.
-func provisionedOf(s *scope) metav1.Condition {
-	c := metav1.Condition{Type: bmov1alpha1.ProvisionedCondition, Status: metav1.ConditionFalse}
+func provisionedOf(s *scope, sync progress.Wait) metav1.Condition {
+	const kind = bmov1alpha1.ProvisionedCondition
 	if s.host == nil {
-		c.Reason, c.Message = infrav1.NotAssociatedReason, "There is no host"
-		return c
+		return isFalse(kind, infrav1.NotAssociatedReason, "There is no host")
 	}
-	if message, failed := hostError(s.host, s.crossing()); failed {
-		c.Reason, c.Message = bmov1alpha1.ErrorReason, message
-		if binding.Provisioned(s.claim, s.host) {
-			c.Status, c.Reason = metav1.ConditionTrue, bmov1alpha1.ProvisionedReason
-		}
-		return c
-	}
+	message, failed := hostError(s.host, s.crossing())
 	switch state := s.host.Status.Provisioning.State; {
 	case binding.Provisioned(s.claim, s.host):
-		c.Status, c.Reason = metav1.ConditionTrue, bmov1alpha1.ProvisionedReason
-	case s.syncWait.Reason == infrav1.RebuildingReason:
-		c.Reason, c.Message = s.syncWait.Reason, s.syncWait.Message
+		return isTrue(kind, bmov1alpha1.ProvisionedReason, message)
+	case failed:
+		return isFalse(kind, bmov1alpha1.ErrorReason, message)
+	case sync.Reason == infrav1.RebuildingReason:
+		return isFalse(kind, sync.Reason, sync.Message)
 	case binding.Reserved(s.claim):
-		c.Reason, c.Message = infrav1.ReservedReason, "The claim is kept for the next machine"
+		return isFalse(kind, infrav1.ReservedReason, "The claim is kept for the next machine")
 	case state == bmov1alpha1.StateProvisioning:
-		c.Reason, c.Message = bmov1alpha1.ProvisioningReason, stateMessage(s.host)
+		return isFalse(kind, bmov1alpha1.ProvisioningReason, stateMessage(s.host))
 	case state == bmov1alpha1.StateDeprovisioning:
-		c.Reason, c.Message = bmov1alpha1.DeprovisioningReason, stateMessage(s.host)
+		return isFalse(kind, bmov1alpha1.DeprovisioningReason, stateMessage(s.host))
 	case !binding.Asked(s.claim) && !binding.HasPayload(s.host):
-		c.Reason = bmov1alpha1.NotProvisionedReason
-		c.Message = "No image asked for: nothing is written to the server before spec.image or spec.customDeploy is set. " + stateMessage(s.host)
+		return isFalse(kind, bmov1alpha1.NotProvisionedReason,
+			"No image asked for: nothing is written to the server before spec.image or spec.customDeploy is set. "+stateMessage(s.host))
 	default:
-		c.Reason, c.Message = bmov1alpha1.NotProvisionedReason, stateMessage(s.host)
+		return isFalse(kind, bmov1alpha1.NotProvisionedReason, stateMessage(s.host))
 	}
-	return c
 }
 
 // hardwareOf is the condition HardwareDataPublished.
-func hardwareOf(s *scope) metav1.Condition {
-	c := metav1.Condition{Type: infrav1.HardwareDataPublishedCondition, Status: metav1.ConditionFalse}
+func hardwareOf(r *results) metav1.Condition {
+	const kind = infrav1.HardwareDataPublishedCondition
 	switch {
-	case s.hardwareWait.Reason != "":
-		c.Reason, c.Message = s.hardwareWait.Reason, s.hardwareWait.Message
-	case s.hardware == nil:
-		c.Reason, c.Message = infrav1.NotAssociatedReason, "There are no facts to publish"
+	case r.hardwareWait.Reason != "":
+		return isFalse(kind, r.hardwareWait.Reason, r.hardwareWait.Message)
+	case r.hardware == nil:
+		return isFalse(kind, infrav1.NotAssociatedReason, "There are no facts to publish")
 	default:
-		c.Status, c.Reason = metav1.ConditionTrue, infrav1.PublishedReason
+		return isTrue(kind, infrav1.PublishedReason, "")
 	}
-	return c
 }
 
 // readyOf sums up: the way out of a claim that goes, an error of the host, the
 // first condition that does not hold, or that the host is out of management.
-func readyOf(s *scope, all []metav1.Condition) metav1.Condition {
-	c := metav1.Condition{Type: bmov1alpha1.ReadyCondition, Status: metav1.ConditionFalse}
+func readyOf(s *scope, r *results, all []metav1.Condition) metav1.Condition {
+	const ready = bmov1alpha1.ReadyCondition
 	if deleting(s.claim) {
-		c.Reason, c.Message = bmov1alpha1.HostClaimDeletingReason, goingMessage(s)
-		if s.releaseWait.Reason != "" {
-			c.Reason = s.releaseWait.Reason
-		}
-		return c
+		return isFalse(ready, cmp.Or(r.releaseWait.Reason, bmov1alpha1.HostClaimDeletingReason), goingMessage(r))
 	}
 	if message, failed := hostError(s.host, s.crossing()); failed {
-		c.Reason, c.Message = bmov1alpha1.ErrorReason, message
-		return c
+		return isFalse(ready, bmov1alpha1.ErrorReason, message)
 	}
 	for _, kind := range []string{
 		bmov1alpha1.AssociatedCondition, bmov1alpha1.SynchronizedCondition, bmov1alpha1.ProvisionedCondition,
 	} {
 		part := meta.FindStatusCondition(all, kind)
 		if part == nil {
-			c.Reason, c.Message = infrav1.NotAssociatedReason, kind+" is not known yet"
-			return c
+			return isFalse(ready, infrav1.NotAssociatedReason, kind+" is not known yet")
 		}
 		if part.Status != metav1.ConditionTrue {
-			c.Reason, c.Message = part.Reason, part.Message
-			return c
+			return isFalse(ready, part.Reason, part.Message)
 		}
 	}
 	switch s.host.Status.OperationalStatus {
 	case bmov1alpha1.OperationalStatusDetached:
-		c.Reason, c.Message = bmov1alpha1.DetachedReason, stateMessage(s.host)
+		return isFalse(ready, bmov1alpha1.DetachedReason, stateMessage(s.host))
 	case bmov1alpha1.OperationalStatusServicing:
-		c.Reason, c.Message = bmov1alpha1.ServicingReason, stateMessage(s.host)
+		return isFalse(ready, bmov1alpha1.ServicingReason, stateMessage(s.host))
 	default:
-		c.Status, c.Reason = metav1.ConditionTrue, bmov1alpha1.ProvisionedReason
+		return isTrue(ready, bmov1alpha1.ProvisionedReason, "")
 	}
-	return c
 }
 
 // goingMessage says what a claim that is being deleted waits for.
-func goingMessage(s *scope) string {
-	if s.releaseWait.Message != "" {
-		return s.releaseWait.Message
-	}
-	return "The claim is being deleted"
+func goingMessage(r *results) string {
+	return cmp.Or(r.releaseWait.Message, "The claim is being deleted")
 }
 
 // stoodDown is the condition of a claim that another controller works on. The
 // name of the other one is kept when it cannot be seen any more.
 func stoodDown(s *scope, current []metav1.Condition) metav1.Condition {
-	c := metav1.Condition{
-		Type:   infrav1.StoodDownCondition,
-		Status: metav1.ConditionTrue,
-		Reason: infrav1.OtherControllerReason,
-		Message: fmt.Sprintf("The status of this claim is written by %q as well; "+
-			"run one controller of HostClaims only, then remove this condition", s.otherController),
-	}
+	c := isTrue(infrav1.StoodDownCondition, infrav1.OtherControllerReason, fmt.Sprintf("The status of this claim is written by %q as well; "+
+		"run one controller of HostClaims only, then remove this condition", s.otherController))
 	if before := meta.FindStatusCondition(current, c.Type); before != nil && before.Status == c.Status {
 		c.Message = before.Message
 	}

@@ -92,6 +92,30 @@ func recorded(status metav1.ConditionStatus, reason, message string) func(*bmov1
 
 func going(c *bmov1alpha1.HostClaim) { c.DeletionTimestamp = &metav1.Time{Time: now} }
 
+// given is what a pass observed and came to.
+type given struct {
+	claim           *bmov1alpha1.HostClaim
+	otherController string
+	decision        policy.Decision
+	host            *bmov1alpha1.BareMetalHost
+	step            binding.Step
+
+	bindWait, syncWait, hardwareWait, releaseWait progress.Wait
+
+	hardware *bmov1alpha1.ObjectReference
+}
+
+func (g *given) scope() *scope {
+	return &scope{claim: g.claim, otherController: g.otherController, decision: g.decision, host: g.host}
+}
+
+func (g *given) status(out progress.Outcome, now time.Time) bmov1alpha1.HostClaimStatus {
+	return statusOf(g.scope(), &results{
+		at: standing{step: g.step}, bindWait: g.bindWait, syncWait: g.syncWait,
+		hardware: g.hardware, hardwareWait: g.hardwareWait, releaseWait: g.releaseWait,
+	}, out, now)
+}
+
 // short returns the conditions as "Status/Reason" by type.
 func short(status bmov1alpha1.HostClaimStatus) map[string]string {
 	out := map[string]string{}
@@ -123,7 +147,7 @@ func TestStatusOf(t *testing.T) {
 			"Provisioned": "False/NotAssociated", "Ready": "False/" + reason, infrav1.HardwareDataPublishedCondition: "False/NotAssociated",
 		}
 	}
-	revoked := policy.Decision{Grants: map[string]policy.Grant{"elsewhere": {Admitted: true}}}
+	revoked := policy.Decision{Grants: map[string]policy.Grant{"other": {Admitted: true}}}
 	withConditions := func(kinds ...string) func(*bmov1alpha1.HostClaim) {
 		return func(c *bmov1alpha1.HostClaim) {
 			for _, kind := range kinds {
@@ -132,48 +156,48 @@ func TestStatusOf(t *testing.T) {
 		}
 	}
 	tests := map[string]struct {
-		given scope
+		given given
 		out   progress.Outcome
 		want  map[string]string
 		host  *bmov1alpha1.ObjectReference
 		on    bool
 	}{
 		"runs what was asked for": {
-			given: scope{claim: newClaim(withImage), step: binding.Keep, host: newHost("infra", running), hardware: facts},
+			given: given{claim: newClaim(withImage), step: binding.Keep, host: newHost("infra", running), hardware: facts},
 			want:  boundConditions(nil), host: host, on: true,
 		},
 		"is bound and not provisioned yet": {
-			given: scope{claim: newClaim(withImage), step: binding.Keep, host: newHost("infra"), hardware: facts},
+			given: given{claim: newClaim(withImage), step: binding.Keep, host: newHost("infra"), hardware: facts},
 			want: boundConditions(map[string]string{
 				"AvailableForProvisioning": "True/Available", "Provisioned": "False/NotProvisioned", "Ready": "False/NotProvisioned",
 			}), host: host,
 		},
 		"is provisioning": {
-			given: scope{claim: newClaim(withImage), step: binding.Keep, host: newHost("infra", inState(bmov1alpha1.StateProvisioning)), hardware: facts},
+			given: given{claim: newClaim(withImage), step: binding.Keep, host: newHost("infra", inState(bmov1alpha1.StateProvisioning)), hardware: facts},
 			want:  boundConditions(map[string]string{"Provisioned": "False/Provisioning", "Ready": "False/Provisioning"}), host: host,
 		},
 		"is deprovisioning": {
-			given: scope{claim: newClaim(withImage), step: binding.Keep, host: newHost("infra", inState(bmov1alpha1.StateDeprovisioning)), hardware: facts},
+			given: given{claim: newClaim(withImage), step: binding.Keep, host: newHost("infra", inState(bmov1alpha1.StateDeprovisioning)), hardware: facts},
 			want:  boundConditions(map[string]string{"Provisioned": "False/Deprovisioning", "Ready": "False/Deprovisioning"}), host: host,
 		},
 		"is in error before it is provisioned": {
-			given: scope{claim: newClaim(withImage), step: binding.Keep, host: newHost("infra", failed, inState("")), hardware: facts},
+			given: given{claim: newClaim(withImage), step: binding.Keep, host: newHost("infra", failed, inState("")), hardware: facts},
 			want:  boundConditions(map[string]string{"Provisioned": "False/Error", "Ready": "False/Error"}), host: host,
 		},
 		"is in error while it runs": {
-			given: scope{claim: newClaim(withImage), step: binding.Keep, host: newHost("infra", running, failed), hardware: facts},
+			given: given{claim: newClaim(withImage), step: binding.Keep, host: newHost("infra", running, failed), hardware: facts},
 			want:  boundConditions(map[string]string{"Ready": "False/Error"}), host: host, on: true,
 		},
 		"is detached while it runs": {
-			given: scope{claim: newClaim(withImage), step: binding.Keep, host: newHost("infra", running, operational(bmov1alpha1.OperationalStatusDetached)), hardware: facts},
+			given: given{claim: newClaim(withImage), step: binding.Keep, host: newHost("infra", running, operational(bmov1alpha1.OperationalStatusDetached)), hardware: facts},
 			want:  boundConditions(map[string]string{"Ready": "False/Detached"}), host: host, on: true,
 		},
 		"is serviced while it runs": {
-			given: scope{claim: newClaim(withImage), step: binding.Keep, host: newHost("infra", running, operational(bmov1alpha1.OperationalStatusServicing)), hardware: facts},
+			given: given{claim: newClaim(withImage), step: binding.Keep, host: newHost("infra", running, operational(bmov1alpha1.OperationalStatusServicing)), hardware: facts},
 			want:  boundConditions(map[string]string{"Ready": "False/Servicing"}), host: host, on: true,
 		},
 		"waits for a secret": {
-			given: scope{
+			given: given{
 				claim: newClaim(withImage), step: binding.Keep, host: newHost("infra"), hardware: facts,
 				syncWait: progress.Wait{Reason: "UserDataSecretSyncFailure", Message: "no secret"},
 			},
@@ -183,7 +207,7 @@ func TestStatusOf(t *testing.T) {
 			}), host: host,
 		},
 		"is in error and waits for a secret": {
-			given: scope{
+			given: given{
 				claim: newClaim(withImage), step: binding.Keep, host: newHost("infra", failed), hardware: facts,
 				syncWait: progress.Wait{Reason: "UserDataSecretSyncFailure", Message: "no secret"},
 			},
@@ -193,33 +217,33 @@ func TestStatusOf(t *testing.T) {
 			}), host: host,
 		},
 		"runs on after its policy was revoked": {
-			given: scope{claim: newClaim(withImage), step: binding.Keep, host: newHost("infra", running), hardware: facts, decision: revoked},
+			given: given{claim: newClaim(withImage), step: binding.Keep, host: newHost("infra", running), hardware: facts, decision: revoked},
 			want:  boundConditions(map[string]string{infrav1.AdmittedCondition: "False/PolicyRevoked"}), host: host, on: true,
 		},
 		"ceases to say that policy admits it when its host is lost": {
-			given: scope{
+			given: given{
 				claim: newClaim(recorded(metav1.ConditionTrue, "BareMetalHostAssociated", ""), withConditions(infrav1.AdmittedCondition)),
 				step:  binding.ReportLost,
 			},
 			want: unbound("MissingBareMetalHost"), host: host,
 		},
 		"has no facts of its host": {
-			given: scope{
+			given: given{
 				claim: newClaim(withImage), step: binding.Keep, host: newHost("infra", running),
 				hardwareWait: progress.Wait{Reason: "HardwareDataMissing", Message: "not yet"},
 			},
 			want: boundConditions(map[string]string{infrav1.HardwareDataPublishedCondition: "False/HardwareDataMissing"}), host: host, on: true,
 		},
 		"waits for a host": {
-			given: scope{claim: newClaim(), step: binding.Choose, bindWait: progress.Wait{Reason: "NoBareMetalHost", Message: "1 host seen"}},
+			given: given{claim: newClaim(), step: binding.Choose, bindWait: progress.Wait{Reason: "NoBareMetalHost", Message: "1 host seen"}},
 			want:  unbound("NoBareMetalHost"),
 		},
 		"is kept for the next machine and has no host": {
-			given: scope{claim: newClaim(), step: binding.Rest, bindWait: progress.Wait{Reason: "Reserved", Message: "no host"}},
+			given: given{claim: newClaim(), step: binding.Rest, bindWait: progress.Wait{Reason: "Reserved", Message: "no host"}},
 			want:  unbound("Reserved"),
 		},
 		"keeps its intent when a bind failed on the way": {
-			given: scope{claim: newClaim(recorded(metav1.ConditionUnknown, "Binding", "")), step: binding.Choose},
+			given: given{claim: newClaim(recorded(metav1.ConditionUnknown, "Binding", "")), step: binding.Choose},
 			out:   progress.Failed(errors.New("conflict")),
 			want: map[string]string{
 				"Associated": "Unknown/Binding", "Synchronized": "False/NotAssociated", "AvailableForProvisioning": "False/NotAssociated",
@@ -227,12 +251,12 @@ func TestStatusOf(t *testing.T) {
 			}, host: host,
 		},
 		"says nothing new when nothing is known": {
-			given: scope{claim: newClaim(recorded(metav1.ConditionTrue, "BareMetalHostAssociated", ""))},
+			given: given{claim: newClaim(recorded(metav1.ConditionTrue, "BareMetalHostAssociated", ""))},
 			out:   progress.Failed(errors.New("no answer")),
 			want:  map[string]string{"Associated": "True/BareMetalHostAssociated"}, host: host,
 		},
 		"has failed before it had any condition": {
-			given: scope{claim: newClaim(), step: binding.Choose},
+			given: given{claim: newClaim(), step: binding.Choose},
 			out:   progress.Failed(errors.New("no answer")),
 			want: map[string]string{
 				"Synchronized": "False/NotAssociated", "AvailableForProvisioning": "False/NotAssociated", "Provisioned": "False/NotAssociated",
@@ -240,11 +264,11 @@ func TestStatusOf(t *testing.T) {
 			},
 		},
 		"has lost its host": {
-			given: scope{claim: newClaim(recorded(metav1.ConditionTrue, "BareMetalHostAssociated", "")), step: binding.ReportLost},
+			given: given{claim: newClaim(recorded(metav1.ConditionTrue, "BareMetalHostAssociated", "")), step: binding.ReportLost},
 			want:  unbound("MissingBareMetalHost"), host: host,
 		},
 		"goes and waits for its host": {
-			given: scope{
+			given: given{
 				claim: newClaim(going, recorded(metav1.ConditionTrue, "BareMetalHostAssociated", "")), step: binding.Release,
 				host: newHost("infra"), releaseWait: progress.Wait{Reason: "HostDeprovisioning", Message: "waits"},
 			},
@@ -254,7 +278,7 @@ func TestStatusOf(t *testing.T) {
 			}, host: host,
 		},
 		"goes while its host is deprovisioned": {
-			given: scope{
+			given: given{
 				claim: newClaim(going, withImage, recorded(metav1.ConditionTrue, "BareMetalHostAssociated", ""),
 					withConditions("Synchronized", "Provisioned", "AvailableForProvisioning", infrav1.HardwareDataPublishedCondition)),
 				step: binding.Release, host: newHost("infra", running, func(h *bmov1alpha1.BareMetalHost) { h.Spec.Image = nil }, inState(bmov1alpha1.StateDeprovisioning)),
@@ -267,11 +291,11 @@ func TestStatusOf(t *testing.T) {
 			}, host: host, on: true,
 		},
 		"goes": {
-			given: scope{claim: newClaim(going), step: binding.Finish},
+			given: given{claim: newClaim(going), step: binding.Finish},
 			want:  map[string]string{"Ready": "False/HostClaimDeleting"},
 		},
 		"takes back that it left the claim to another controller": {
-			given: scope{claim: newClaim(withImage, func(c *bmov1alpha1.HostClaim) {
+			given: given{claim: newClaim(withImage, func(c *bmov1alpha1.HostClaim) {
 				meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
 					Type: infrav1.StoodDownCondition, Status: metav1.ConditionTrue, Reason: "OtherController",
 				})
@@ -279,7 +303,7 @@ func TestStatusOf(t *testing.T) {
 			want: boundConditions(nil), host: host, on: true,
 		},
 		"leaves the claim to another controller": {
-			given: scope{claim: newClaim(), otherController: "baremetal-operator"},
+			given: given{claim: newClaim(), otherController: "baremetal-operator"},
 			want:  map[string]string{infrav1.StoodDownCondition: "True/OtherController"},
 		},
 	}
@@ -288,7 +312,7 @@ func TestStatusOf(t *testing.T) {
 			if tt.given.decision.Grants == nil {
 				tt.given.decision = policy.Decision{Grants: map[string]policy.Grant{"infra": {Admitted: true}}}
 			}
-			got := statusOf(&tt.given, tt.out, now)
+			got := tt.given.status(tt.out, now)
 			if tt.given.step != "" && tt.host != nil && tt.host.Namespace != tt.given.claim.Namespace {
 				tt.want[infrav1.MovableCondition] = "False/HostInOtherNamespace"
 			}
@@ -304,7 +328,7 @@ func TestStatusOf(t *testing.T) {
 			again := tt.given
 			again.claim = again.claim.DeepCopy()
 			again.claim.Status = got
-			if diff := cmp.Diff(got, statusOf(&again, tt.out, now.Add(time.Hour))); diff != "" {
+			if diff := cmp.Diff(got, again.status(tt.out, now.Add(time.Hour))); diff != "" {
 				t.Errorf("an hour later it differs (-first +second):\n%s", diff)
 			}
 		})
@@ -313,11 +337,11 @@ func TestStatusOf(t *testing.T) {
 
 // Who reads a condition must know which spec it is about, and since when it holds.
 func TestConditionsSayOfWhichGenerationAndSinceWhen(t *testing.T) {
-	given := scope{claim: newClaim(withImage), step: binding.Keep, host: newHost("infra", inState(bmov1alpha1.StateProvisioning))}
-	first := statusOf(&given, progress.Outcome{}, now)
+	given := given{claim: newClaim(withImage), step: binding.Keep, host: newHost("infra", inState(bmov1alpha1.StateProvisioning))}
+	first := given.status(progress.Outcome{}, now)
 	later := now.Add(time.Hour)
 	given.claim.Status, given.claim.Generation, given.host = first, 4, newHost("infra", running)
-	second := statusOf(&given, progress.Outcome{}, later)
+	second := given.status(progress.Outcome{}, later)
 	for _, c := range second.Conditions {
 		if c.ObservedGeneration != 4 {
 			t.Errorf("%s is about generation %d, want 4", c.Type, c.ObservedGeneration)
@@ -357,14 +381,14 @@ func TestNothingFreeOfAHostReachesAnotherNamespace(t *testing.T) {
 		h.Status.Provisioning.State, h.Status.Provisioning.Image.URL = secret, secret
 		h.Status.ErrorType, h.Status.ErrorMessage, h.Status.OperationalStatus = secret, secret, secret
 	})
-	for name, given := range map[string]scope{
+	for name, given := range map[string]given{
 		"alive": {claim: claim, step: binding.Keep, host: host},
 		"going": {claim: newClaim(going), step: binding.Release, host: host},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status := statusOf(&given, progress.Outcome{}, now)
+			status := given.status(progress.Outcome{}, now)
 			given.claim.Status = status
-			told := fmt.Sprint(status, transitions(bmov1alpha1.HostClaimStatus{}, &given))
+			told := fmt.Sprint(status, transitions(bmov1alpha1.HostClaimStatus{}, given.scope()))
 			if strings.Contains(told, "192.0.2.7") {
 				t.Errorf("told: %s", told)
 			}
@@ -387,8 +411,8 @@ func TestExplanationIsNotWrittenForCountsAlone(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := &scope{claim: was, step: binding.Choose, bindWait: progress.Wait{Reason: "NoBareMetalHost", Message: tt.now}}
-			got := meta.FindStatusCondition(statusOf(s, progress.Outcome{}, now).Conditions, bmov1alpha1.AssociatedCondition)
+			s := &given{claim: was, step: binding.Choose, bindWait: progress.Wait{Reason: "NoBareMetalHost", Message: tt.now}}
+			got := meta.FindStatusCondition(s.status(progress.Outcome{}, now).Conditions, bmov1alpha1.AssociatedCondition)
 			if got.Message != tt.want {
 				t.Errorf("message %q, want %q", got.Message, tt.want)
 			}
@@ -400,7 +424,7 @@ func TestExplanationIsNotWrittenForCountsAlone(t *testing.T) {
 // refuse a whole status for one long message.
 func TestEveryMessageIsCut(t *testing.T) {
 	text := strings.Repeat("ä€", 20_000)
-	tests := map[string]scope{
+	tests := map[string]given{
 		"that says why there is no host": {
 			claim: newClaim(), step: binding.Choose, bindWait: progress.Wait{Reason: "NoBareMetalHost", Message: text},
 		},
@@ -420,7 +444,7 @@ func TestEveryMessageIsCut(t *testing.T) {
 	for name, given := range tests {
 		t.Run(name, func(t *testing.T) {
 			cut := 0
-			for _, c := range statusOf(&given, progress.Outcome{}, now).Conditions {
+			for _, c := range given.status(progress.Outcome{}, now).Conditions {
 				if len(c.Message) > 1024 || !utf8.ValidString(c.Message) {
 					t.Errorf("%s has %d bytes, valid %t", c.Type, len(c.Message), utf8.ValidString(c.Message))
 				}
@@ -482,11 +506,11 @@ func TestRecord(t *testing.T) {
 		claim *bmov1alpha1.HostClaim
 		want  binding.Record
 	}{
-		"nothing":                         {newClaim(), binding.Unrecorded},
-		"an intent":                       {newClaim(recorded(metav1.ConditionUnknown, "Binding", "")), binding.Intended},
-		"a bound host":                    {newClaim(recorded(metav1.ConditionTrue, "BareMetalHostAssociated", "")), binding.Bound},
-		"a lost host":                     {newClaim(recorded(metav1.ConditionFalse, "MissingBareMetalHost", "")), binding.Lost},
-		"a host that somebody else wrote": {newClaim(func(c *bmov1alpha1.HostClaim) { c.Status.BareMetalHost = &bmov1alpha1.ObjectReference{} }), binding.Intended},
+		"nothing":                          {newClaim(), binding.Unrecorded},
+		"an intent":                        {newClaim(recorded(metav1.ConditionUnknown, "Binding", "")), binding.Intended},
+		"a bound host":                     {newClaim(recorded(metav1.ConditionTrue, "BareMetalHostAssociated", "")), binding.Bound},
+		"a lost host":                      {newClaim(recorded(metav1.ConditionFalse, "MissingBareMetalHost", "")), binding.Lost},
+		"a host that another client wrote": {newClaim(func(c *bmov1alpha1.HostClaim) { c.Status.BareMetalHost = &bmov1alpha1.ObjectReference{} }), binding.Intended},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -525,7 +549,7 @@ func TestOtherController(t *testing.T) {
 		own   bool
 		want  string
 	}{
-		"nobody on a new claim":                      {newClaim(), false, ""},
+		"no one on a new claim":                      {newClaim(), false, ""},
 		"not we ourselves":                           {newClaim(managers("hostclaim-manager")), false, ""},
 		"another one":                                {newClaim(managers("hostclaim-manager", "bmo", "x")), false, "bmo"},
 		"another one that has bound the claim":       {newClaim(managers("bmo"), bound), false, "bmo"},
@@ -537,7 +561,7 @@ func TestOtherController(t *testing.T) {
 		"still, once we stood down":                  {newClaim(managers("hostclaim-manager"), stood), false, "unknown"},
 		"and its name, once we stood down before it": {newClaim(managers("bmo"), stood), false, "bmo"},
 
-		// Whoever may write a claim may also rewrite its managedFields.
+		// A tenant that may write a claim may also rewrite its managedFields.
 		"by the host it has recorded, with the field managers erased":        {newClaim(bound), false, "unknown"},
 		"by its own wait for a host, with the field managers erased":         {newClaim(waits), false, "unknown"},
 		"by the host it has recorded, with ours forged":                      {newClaim(managers("hostclaim-manager"), bound), false, "unknown"},
@@ -569,7 +593,7 @@ func TestOwnHost(t *testing.T) {
 		hosts []bmov1alpha1.BareMetalHost
 		want  string
 	}{
-		"none when nobody names the claim":   {newClaim(bound), nil, ""},
+		"none when no host names the claim":  {newClaim(bound), nil, ""},
 		"the one that names the claim":       {newClaim(), named("host-7"), "host-7"},
 		"the recorded one of several":        {newClaim(bound), named("a", "host-0", "b"), "host-0"},
 		"the first of several by their name": {newClaim(), named("c", "a", "b"), "a"},

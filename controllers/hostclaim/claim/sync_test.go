@@ -96,9 +96,8 @@ func TestMessageOfAHostThatWasNotWritten(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := &scope{}
-			if out := s.unsynchronized(tt.given); !errors.Is(out.Err(), tt.given) || s.syncWait.Message != tt.want {
-				t.Errorf("says %q (%v), want %q", s.syncWait.Message, out.Err(), tt.want)
+			if out := unsynchronized(tt.given); !errors.Is(out.Err(), tt.given) || first(out).Message != tt.want {
+				t.Errorf("says %q (%v), want %q", first(out).Message, out.Err(), tt.want)
 			}
 		})
 	}
@@ -116,7 +115,7 @@ func TestClaimWithoutAnImageSaysSo(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			status := statusOf(&scope{claim: tt.claim, host: tt.host, step: binding.Keep}, progress.Outcome{}, now)
+			status := (&given{claim: tt.claim, host: tt.host, step: binding.Keep}).status(progress.Outcome{}, now)
 			for _, kind := range []string{bmov1alpha1.ProvisionedCondition, bmov1alpha1.ReadyCondition} {
 				c := meta.FindStatusCondition(status.Conditions, kind)
 				if got := strings.HasPrefix(c.Message, "No image asked for"); got != tt.want || c.Reason != bmov1alpha1.NotProvisionedReason {
@@ -130,10 +129,9 @@ func TestClaimWithoutAnImageSaysSo(t *testing.T) {
 // An image that is refused costs the pool a server, so the claim says so.
 func TestClaimWithARefusedImageSaysWhatItCosts(t *testing.T) {
 	claim := newClaim(func(c *bmov1alpha1.HostClaim) { c.Spec.Image = &bmov1alpha1.Image{URL: "no URL"} })
-	s := &scope{claim: claim}
-	s.mayHave(policy.Grant{Admitted: true})
-	if s.syncWait.Reason != infrav1.ImageRefusedReason || !strings.Contains(s.syncWait.Message, "holds its server") {
-		t.Errorf("says %s: %q", s.syncWait.Reason, s.syncWait.Message)
+	wait := first(mayHave(claim, policy.Grant{Admitted: true}))
+	if wait.Reason != infrav1.ImageRefusedReason || !strings.Contains(wait.Message, "holds its server") {
+		t.Errorf("says %s: %q", wait.Reason, wait.Message)
 	}
 }
 
@@ -146,11 +144,11 @@ func TestHostIsParkedOnlyIfTheClaimIsStillReserved(t *testing.T) {
 	})
 	host := newHost(reserved.Namespace, running)
 	s := &scope{
-		claim: reserved, host: host, step: binding.Keep,
+		claim: reserved, host: host,
 		decision: policy.Evaluate(nil, policy.Namespace{Name: reserved.Namespace}, policy.OwnWithoutPolicy),
 	}
 	r := &synchronizer{live: onlyClaim{claim: newClaim(withImage)}, client: readOnly{}}
-	if out := r.synchronize(t.Context(), s); !errors.Is(out.Err(), progress.ErrStale) || s.host != host {
+	if done, out := r.synchronize(t.Context(), s); !errors.Is(out.Err(), progress.ErrStale) || done.host != host {
 		t.Errorf("synchronize() = %v, want it to be refused since the claim was adopted", out.Err())
 	}
 }
@@ -169,20 +167,20 @@ func TestProvisionedWhileAHostServesAnotherTurn(t *testing.T) {
 	}
 	rebuilding := progress.Wait{Reason: infrav1.RebuildingReason, Message: "x"}
 	tests := map[string]struct {
-		given scope
+		given given
 		want  string
 	}{
-		"rebuilding":                     {scope{claim: newClaim(withImage), host: newHost("infra", inState(bmov1alpha1.StateDeprovisioning)), syncWait: rebuilding}, "False/Rebuilding"},
-		"reserved":                       {scope{claim: newClaim(reserved), host: newHost("infra")}, "False/Reserved"},
-		"parked":                         {scope{claim: newClaim(reserved), host: newHost("infra", running, parked)}, "False/Reserved"},
-		"parked and adopted":             {scope{claim: newClaim(withImage), host: newHost("infra", running, parked)}, "False/NotProvisioned"},
-		"wiped for the claim":            {scope{claim: newClaim(), host: newHost("infra", inState(bmov1alpha1.StateDeprovisioning))}, "False/Deprovisioning"},
-		"a host that is wiped and fails": {scope{claim: newClaim(withImage), host: newHost("infra", failed), syncWait: rebuilding}, "False/Error"},
+		"rebuilding":                     {given{claim: newClaim(withImage), host: newHost("infra", inState(bmov1alpha1.StateDeprovisioning)), syncWait: rebuilding}, "False/Rebuilding"},
+		"reserved":                       {given{claim: newClaim(reserved), host: newHost("infra")}, "False/Reserved"},
+		"parked":                         {given{claim: newClaim(reserved), host: newHost("infra", running, parked)}, "False/Reserved"},
+		"parked and adopted":             {given{claim: newClaim(withImage), host: newHost("infra", running, parked)}, "False/NotProvisioned"},
+		"wiped for the claim":            {given{claim: newClaim(), host: newHost("infra", inState(bmov1alpha1.StateDeprovisioning))}, "False/Deprovisioning"},
+		"a host that is wiped and fails": {given{claim: newClaim(withImage), host: newHost("infra", failed), syncWait: rebuilding}, "False/Error"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			tt.given.step = binding.Keep
-			status := statusOf(&tt.given, progress.Outcome{}, now)
+			status := tt.given.status(progress.Outcome{}, now)
 			if got := short(status)[bmov1alpha1.ProvisionedCondition]; got != tt.want {
 				t.Errorf("Provisioned %s, want %s", got, tt.want)
 			}
@@ -195,9 +193,9 @@ func TestTokenThatIsTooLongIsNamedBesideAnImageThatIsIgnored(t *testing.T) {
 		c.Spec.Image = &bmov1alpha1.Image{URL: "https://images.example.com/other.raw"}
 		c.Annotations = map[string]string{infrav1.RebuildAnnotation: strings.Repeat("x", 64)}
 	})
-	s := &scope{claim: claim, host: newHost("infra", running), step: binding.Keep}
-	if _, out := (&synchronizer{}).desired(t.Context(), s); out.Err() != nil || s.syncWait.Reason != infrav1.InvalidRebuildAnnotationReason {
-		t.Errorf("Synchronized has reason %s (%v)", s.syncWait.Reason, out.Err())
+	s := &scope{claim: claim, host: newHost("infra", running)}
+	if _, out := (&synchronizer{}).desired(t.Context(), s, binding.Compare(claim, s.host, false)); out.Err() != nil || first(out).Reason != infrav1.InvalidRebuildAnnotationReason {
+		t.Errorf("Synchronized has reason %s (%v)", first(out).Reason, out.Err())
 	}
 }
 
@@ -215,7 +213,7 @@ func TestServerThatIsOffSaysWhyNoImageIsWritten(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			status := statusOf(&scope{claim: newClaim(withImage), host: tt.host, step: binding.Keep}, progress.Outcome{}, now)
+			status := (&given{claim: newClaim(withImage), host: tt.host, step: binding.Keep}).status(progress.Outcome{}, now)
 			c := meta.FindStatusCondition(status.Conditions, bmov1alpha1.ProvisionedCondition)
 			if got := strings.Contains(c.Message, "poweredOn"); got != tt.want {
 				t.Errorf("Provisioned says %q", c.Message)
@@ -237,9 +235,10 @@ func TestWhatIsRefusedComesAfterWhatKeepsTheRest(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := &scope{claim: claim, host: newHost("infra"), step: binding.Keep, syncWait: tt.before}
-			out := (&rebooter{}).refusals(t.Context(), s)
-			status := statusOf(s, out, now)
+			p := &pass{scope: scope{claim: claim, host: newHost("infra")}}
+			p.at.step, p.syncWait = binding.Keep, tt.before
+			out := refuse(t.Context(), p)
+			status := statusOf(&p.scope, &p.results, out, now)
 			if c := meta.FindStatusCondition(status.Conditions, bmov1alpha1.SynchronizedCondition); c.Reason != tt.want {
 				t.Errorf("Synchronized has reason %s, want %s", c.Reason, tt.want)
 			}
@@ -256,12 +255,13 @@ func TestReservationWakesTheClaimAtItsEnd(t *testing.T) {
 		c.Labels = map[string]string{infrav1.NodeReuseLabel: "workers"}
 	}), until)
 	r := &releaser{clock: fixedClock{}}
-	result, err := r.expire(t.Context(), &scope{claim: claim}).Result(now)
+	_, out := r.expire(t.Context(), claim)
+	result, err := out.Result(now)
 	if err != nil || result.RequeueAfter != 7*time.Minute {
 		t.Errorf("woken after %s (%v), want 7m", result.RequeueAfter, err)
 	}
 	claim.Spec.ConsumerRef = &corev1.ObjectReference{Name: "next"}
-	if out := r.expire(t.Context(), &scope{claim: claim}); !out.Done() {
+	if _, out := r.expire(t.Context(), claim); !out.Done() {
 		t.Errorf("an adopted claim waits: %v", out.Waits())
 	}
 }

@@ -34,34 +34,42 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
+// synced is what a part came to that writes the bound host: the host as last
+// written, and what the owner of the claim should know although the two are in step.
+type synced struct {
+	host  *bmov1alpha1.BareMetalHost
+	notes []string
+}
+
 // synchronize puts on the bound host what the claim asks for: all of it in one
 // locked patch, once the data is ready.
-func (r *synchronizer) synchronize(ctx context.Context, s *scope) progress.Outcome {
-	if s.step != binding.Keep {
-		return progress.Outcome{}
+func (r *synchronizer) synchronize(ctx context.Context, s *scope) (synced, progress.Outcome) {
+	done, stage := synced{host: s.host}, binding.Compare(s.claim, s.host, skipsCleaning(s.claim, s.grant()))
+	if stage == binding.Frozen {
+		done.notes = r.frozenNotes(ctx, s)
 	}
-	desired, out := r.desired(ctx, s)
+	desired, out := r.desired(ctx, s, stage)
 	if out.Err() != nil || equality.Semantic.DeepEqual(desired, s.host) {
-		return out
+		return done, out
 	}
 	told, tells := binding.HasPayload(s.host), binding.HasPayload(desired)
 	if told != tells || binding.IsParked(s.host) != binding.IsParked(desired) {
 		if err := confirm(ctx, r.live, s.claim); err != nil {
-			return out.And(s.unsynchronized(err))
+			return done, unsynchronized(err).And(out)
 		}
 	}
 	if err := r.client.Patch(ctx, desired, apply.Locked(s.host)); err != nil {
-		return out.And(s.unsynchronized(fmt.Errorf("write the host: %w", err)))
+		return done, unsynchronized(fmt.Errorf("write the host: %w", err)).And(out)
 	}
 	logWritten(ctx, s.host, desired)
-	s.host = desired
+	done.host = desired
 	switch {
 	case tells && !told:
 		r.rotations.forget(keyOf(s.claim)) // what was copied before is not what it got
 	case told && !tells:
-		r.announcer.eventEmptied(s.claim, s.host)
+		r.announcer.eventEmptied(s.claim, desired)
 	}
-	return out
+	return done, out
 }
 
 // logWritten tells what a write to a host changed on the server. Labels and
@@ -80,15 +88,14 @@ func logWritten(ctx context.Context, before, after *bmov1alpha1.BareMetalHost) {
 }
 
 // desired returns the host as the claim wants it now, and what that waits for.
-func (r *synchronizer) desired(ctx context.Context, s *scope) (*bmov1alpha1.BareMetalHost, progress.Outcome) {
-	stage := binding.Compare(s.claim, s.host, skipsCleaning(s.claim, s.grant()))
+func (r *synchronizer) desired(ctx context.Context, s *scope, stage binding.Progress) (*bmov1alpha1.BareMetalHost, progress.Outcome) {
 	switch stage {
 	case binding.Redo:
 		return r.emptied(ctx, s)
 	case binding.Parked:
 		return binding.Park(s.claim, binding.Desired(s.claim, s.host, nil)), progress.Outcome{}
 	case binding.Emptying:
-		return binding.Desired(s.claim, s.host, nil), s.waitForEmpty(s.host)
+		return binding.Desired(s.claim, s.host, nil), waitForEmpty(s.claim, s.host)
 	default:
 		payload, out := r.payload(ctx, s, stage)
 		return binding.Desired(s.claim, s.host, payload), out
@@ -103,20 +110,19 @@ func (r *synchronizer) payload(ctx context.Context, s *scope, stage binding.Prog
 		return &binding.Payload{}, progress.Outcome{}
 	case binding.Diverged:
 		if err := binding.CheckRebuild(s.claim); err != nil {
-			return nil, s.waitForSync(infrav1.InvalidRebuildAnnotationReason, err.Error())
+			return nil, progress.Waiting(infrav1.InvalidRebuildAnnotationReason, err.Error())
 		}
-		return nil, s.waitForSync(infrav1.ImageChangeIgnoredReason,
+		return nil, progress.Waiting(infrav1.ImageChangeIgnoredReason,
 			"image or customDeploy were changed after the host had been told what to write; the host keeps what it has. "+
 				"Write any new text, such as a date, to annotation "+infrav1.RebuildAnnotation+" to have it wiped and written anew")
 	case binding.Frozen:
-		r.noteFrozen(ctx, s)
 		return nil, progress.Outcome{}
 	default:
 		grant, err := r.payloadGrant(ctx, s, stage)
 		if err != nil {
-			return nil, s.unsynchronized(err)
+			return nil, unsynchronized(err)
 		}
-		if out := s.mayHave(grant); !out.Done() {
+		if out := mayHave(s.claim, grant); !out.Done() {
 			return nil, out
 		}
 		return r.provided(ctx, s, grant)
@@ -148,17 +154,17 @@ func (r *synchronizer) payloadGrant(ctx context.Context, s *scope, stage binding
 
 // mayHave checks what the claim asks for against policy, and whether a host takes
 // it at all.
-func (s *scope) mayHave(grant policy.Grant) progress.Outcome {
+func mayHave(claim *bmov1alpha1.HostClaim, grant policy.Grant) progress.Outcome {
 	if !grant.Admitted {
-		return s.waitForSync(infrav1.PolicyRevokedReason,
+		return progress.Waiting(infrav1.PolicyRevokedReason,
 			"no HostDeployPolicy admits this namespace to the host any more, so nothing new is written to it")
 	}
-	err := grant.Permit(s.claim.Spec.Image, s.claim.Spec.CustomDeploy)
+	err := grant.Permit(claim.Spec.Image, claim.Spec.CustomDeploy)
 	if err == nil {
-		err = binding.CheckPayload(s.claim)
+		err = binding.CheckPayload(claim)
 	}
 	if err != nil {
-		return s.waitForSync(infrav1.ImageRefusedReason,
+		return progress.Waiting(infrav1.ImageRefusedReason,
 			err.Error()+". The claim holds its server meanwhile: mend it, or delete it to give the server back")
 	}
 	return progress.Outcome{}
@@ -172,55 +178,30 @@ func (r *synchronizer) provided(ctx context.Context, s *scope, grant policy.Gran
 		name, err := r.provide(ctx, s, kind, grant)
 		if err != nil {
 			r.metrics.secretUndone(kind, err)
-			return nil, s.secretProblem(err)
+			return nil, secretProblem(err)
 		}
 		refs[kind] = name
 	}
 	return refs.payload(s.claim, s.host.Namespace), progress.Outcome{}
 }
 
-// secretProblem tells what a person must mend from a request that failed.
-func (s *scope) secretProblem(err error) progress.Outcome {
+// secretProblem tells what a person must mend from a request that failed. In the
+// former case the watch on the namespace wakes the claim when the secret or the
+// missing rights have come.
+func secretProblem(err error) progress.Outcome {
 	var problem *secretError
 	if errors.As(err, &problem) {
-		return s.secretOutcome(problem)
+		return progress.Waiting(secretReasons[problem.kind], problem.message)
 	}
-	return s.unsynchronized(err)
+	return unsynchronized(err)
 }
 
-// waitForSync notes why claim and host are not in step.
-func (s *scope) waitForSync(reason, message string) progress.Outcome {
-	s.syncWait = progress.Wait{Reason: reason, Message: message}
-	return progress.Waiting(reason, message)
-}
-
-// refuse notes something that the claim asks for in vain while the rest is in
-// step. What keeps the rest from being so comes first.
-func (s *scope) refuse(reason, message string) progress.Outcome {
-	if s.syncWait.Reason != "" {
-		return progress.Waiting(reason, message)
-	}
-	return s.waitForSync(reason, message)
-}
-
-// note adds a sentence for the owner of a claim that is in step.
-func (s *scope) note(message string) {
-	if s.syncNote != "" {
-		message = s.syncNote + ". " + message
-	}
-	s.syncNote = message
-}
-
-// unsynchronized notes that the host could not be written; the error goes to the
+// unsynchronized says that the host could not be written; the error goes to the
 // log. A stale decision is no failed request, so its message names none.
-func (s *scope) unsynchronized(err error) progress.Outcome {
-	out := progress.Failed(err)
-	s.syncWait = progress.Wait{
-		Reason:  bmov1alpha1.BareMetalHostNotSynchronizedReason,
-		Message: "A request to the API server did not succeed; it is tried again",
+func unsynchronized(err error) progress.Outcome {
+	message := "A request to the API server did not succeed; it is tried again"
+	if progress.Failed(err).Stale() {
+		message = "The claim or its host changed before the host was written; what is to be written is decided again"
 	}
-	if out.Stale() {
-		s.syncWait.Message = "The claim or its host changed before the host was written; what is to be written is decided again"
-	}
-	return out
+	return progress.FailedBecause(bmov1alpha1.BareMetalHostNotSynchronizedReason, message, err)
 }

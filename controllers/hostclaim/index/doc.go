@@ -14,10 +14,9 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package index answers one question: by what can hosts and claims be found in the
-// cache of the hostclaim manager?
+// Package index declares the field indexes by which hosts and claims are found in
+// the cache of the hostclaim manager.
 //
-// Each index is here once, for all controllers of the manager; whoever needs
-// another one adds it to the table. Its inputs are single objects as the cache holds
-// them. What is found is only as new as the cache: nothing is concluded here.
+// Each index is here once, for all controllers of the manager. Its inputs are single
+// objects as the cache holds them. What is found is only as new as the cache.
 package index

@@ -44,8 +44,8 @@ type Reconciler struct {
 	Live client.Reader
 	// Secrets wakes hosts when there are rights on Secrets of these namespaces.
 	Secrets SecretWatch
-	// Events tells administrators what happens to a host.
-	Events events.EventRecorder
+	// Recorder tells administrators what happens to a host.
+	Recorder events.EventRecorder
 	// Metrics counts orphans; nil counts nothing.
 	Metrics *Metrics
 	// Clock is the time that the grace is counted by.
@@ -61,8 +61,7 @@ type SecretWatch interface {
 	Ensure(namespace string)
 }
 
-// Reconcile looks at one host. Hosts that are no business of ours, nearly all,
-// cost no request.
+// Reconcile looks at one host. Nearly all hosts have a claim, and cost no request.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	host := &bmov1alpha1.BareMetalHost{}
 	if err := r.Client.Get(ctx, req.NamespacedName, host); err != nil {

@@ -65,7 +65,7 @@ func (r *Reconciler) note(host *bmov1alpha1.BareMetalHost, plan orphan.Plan) {
 		if plan.Reason == orphan.ReleasingReason {
 			kind = corev1.EventTypeNormal
 		}
-		r.Events.Eventf(host, nil, kind, plan.Reason, string(plan.Step), "%s", plan.Message)
+		r.Recorder.Eventf(host, nil, kind, plan.Reason, string(plan.Step), "%s", plan.Message)
 	}
 }
 

@@ -61,7 +61,7 @@ func TestEachChangeIsToldOnceAndCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Reconciler{Events: recorder, Metrics: metrics}
+	r := &Reconciler{Recorder: recorder, Metrics: metrics}
 	a, b, c := host("infra", "a"), host("infra", "b"), host("other", "c")
 	wait := orphan.Plan{Step: orphan.Wait, Reason: orphan.OrphanedReason, Message: "gone"}
 	releasing := orphan.Plan{Step: orphan.Release, Reason: orphan.ReleasingReason, Message: "wiped"}
@@ -91,7 +91,7 @@ func TestEachChangeIsToldOnceAndCounted(t *testing.T) {
 		t.Errorf("gauges (-want +got):\n%s", diff)
 	}
 
-	// Rights on the secrets of a namespace wake its orphans, a secret nobody.
+	// Rights on the secrets of a namespace wake its orphans, a secret wakes none.
 	var woken []string
 	for _, request := range r.SecretToHosts(t.Context(), "infra", "") {
 		woken = append(woken, request.Name)
@@ -126,7 +126,7 @@ func TestWhatWakesAHost(t *testing.T) {
 		before, after *bmov1alpha1.BareMetalHost
 		want          bool
 	}{
-		"a free host is nobody's business":   {free, free, false},
+		"a free host is left alone":          {free, free, false},
 		"a host that is bound":               {free, taken, true},
 		"a host that ceases to name a claim": {taken, free, true},
 		"a stray":                            {stray, stray, true},
@@ -142,8 +142,8 @@ func TestWhatWakesAHost(t *testing.T) {
 		before, after types.UID
 		want          bool
 	}{
-		"a claim that changes":                            {"u", "u", false},
-		"a claim that was replaced while nobody saw that": {"u", "v", true},
+		"a claim that changes":                                 {"u", "u", false},
+		"a claim that was replaced while the watch was broken": {"u", "v", true},
 	} {
 		claim := func(uid types.UID) *bmov1alpha1.HostClaim {
 			return &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{UID: uid}}

@@ -87,12 +87,12 @@ func (r *Reconciler) free(ctx context.Context, host *bmov1alpha1.BareMetalHost) 
 		return out
 	}
 	r.forget(client.ObjectKeyFromObject(host))
-	r.Events.Eventf(freed, nil, corev1.EventTypeNormal, "Freed", "Release",
+	r.Recorder.Eventf(freed, nil, corev1.EventTypeNormal, "Freed", "Release",
 		"The host was wiped and given back; HostClaim %s of namespace %s, which had it, does not exist any more", ref.Name, ref.Namespace)
 	return progress.Outcome{}
 }
 
-// waitForHost tells what somebody must mend before an orphan can be freed; the
+// waitForHost tells what a person must mend before an orphan can be freed; the
 // host itself, or the watch on rights, wakes it.
 func (r *Reconciler) waitForHost(host *bmov1alpha1.BareMetalHost, wait binding.Wait) progress.Outcome {
 	if wait.Reason != binding.HostDeprovisioningReason && wait.Reason != binding.HostPoweringOffReason {

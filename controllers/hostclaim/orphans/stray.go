@@ -31,7 +31,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
-// stray tidies a host that names nobody and still carries marks of a bind. A claim
+// stray tidies a host that names no claim and still carries marks of a bind. A claim
 // whose status names the host may still be on its way there, or will notice the
 // loss; then the host is left to it. So is a fence, until the status of its claim
 // names the host no more: within one pass it is put on and taken off while the
@@ -64,8 +64,8 @@ func (r *Reconciler) stray(ctx context.Context, host *bmov1alpha1.BareMetalHost)
 // strayClaim says whether a claim with a UID exists, and whether the host is left
 // to it: its status names the host, or nothing but the mark of a bind is there,
 // which the claim's own passes take off. A claim that the cache does not show yet
-// loses nothing by a host that does not name it: whoever is about to bind the host
-// loses to the write, and tries again.
+// loses nothing by a host that does not name it: a pass that is about to bind the
+// host loses to the write, and tries again.
 func (r *Reconciler) strayClaim(ctx context.Context, host *bmov1alpha1.BareMetalHost, uid types.UID) (exists, left bool, err error) {
 	if uid == "" {
 		return false, false, nil

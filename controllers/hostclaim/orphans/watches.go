@@ -48,8 +48,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Optio
 	return watching.Complete(build, others, more, r)
 }
 
-// Watches is the table of SetupWithManager, the hosts themselves first, for
-// whoever plays the events himself.
+// Watches is the table of SetupWithManager, the hosts themselves first. Tests
+// deliver the events of these watches themselves.
 func (r *Reconciler) Watches() []watching.Watch {
 	return []watching.Watch{
 		{Object: &bmov1alpha1.BareMetalHost{}, Handler: &handler.EnqueueRequestForObject{}, Predicates: []predicate.Predicate{ours()}},
@@ -96,7 +96,7 @@ func (r *Reconciler) claimToHosts(ctx context.Context, object client.Object) []r
 	for _, value := range []string{object.GetNamespace() + "/" + object.GetName(), string(object.GetUID())} {
 		hosts := &bmov1alpha1.BareMetalHostList{}
 		if err := r.Client.List(ctx, hosts, client.MatchingFields{index.HostsByTrace: value}, client.UnsafeDisableDeepCopy); err != nil {
-			// The cache does not hold the namespace; then nobody is to be woken.
+			// The cache does not hold the namespace; then no host is to be woken.
 			ctrl.LoggerFrom(ctx).V(4).Info("No hosts to wake", "because", err.Error())
 		}
 		for i := range hosts.Items {

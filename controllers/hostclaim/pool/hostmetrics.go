@@ -28,15 +28,15 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/selection"
 )
 
-// Census counts the hosts of each namespace by state, and the free ones. It keeps
+// HostMetrics counts the hosts of each namespace by state, and the free ones. It keeps
 // the counts as the watch on hosts goes by, so that a scrape costs nothing per
 // host. It is a collector of metrics.
-type Census struct {
+type HostMetrics struct {
 	hosts, free *prometheus.Desc
 
 	mu         sync.Mutex
 	seen       map[types.NamespacedName]seen
-	namespaces map[string]*headcount
+	namespaces map[string]*namespaceCounts
 }
 
 // seen is what was counted of one host.
@@ -45,26 +45,26 @@ type seen struct {
 	free  bool
 }
 
-// headcount is what was counted in one namespace.
-type headcount struct {
+// namespaceCounts is what was counted in one namespace.
+type namespaceCounts struct {
 	total, free int
 	states      map[string]int
 }
 
-// NewCensus returns a census of no hosts.
-func NewCensus() *Census {
-	return &Census{
+// NewHostMetrics returns metrics of no hosts.
+func NewHostMetrics() *HostMetrics {
+	return &HostMetrics{
 		hosts: prometheus.NewDesc("hostclaim_hosts",
 			"BareMetalHosts by namespace and provisioning state.", []string{"namespace", "state"}, nil),
 		free: prometheus.NewDesc("hostclaim_free_hosts",
 			"BareMetalHosts by namespace that could be bound to a claim.", []string{"namespace"}, nil),
 		seen:       map[types.NamespacedName]seen{},
-		namespaces: map[string]*headcount{},
+		namespaces: map[string]*namespaceCounts{},
 	}
 }
 
 // Observe counts a host as the watch shows it now.
-func (c *Census) Observe(host *bmov1alpha1.BareMetalHost) {
+func (c *HostMetrics) Observe(host *bmov1alpha1.BareMetalHost) {
 	key := client.ObjectKeyFromObject(host)
 	now := seen{state: binding.StateName(host), free: selection.Free(host) == ""}
 	c.mu.Lock()
@@ -75,7 +75,7 @@ func (c *Census) Observe(host *bmov1alpha1.BareMetalHost) {
 	c.dropLocked(key)
 	c.seen[key] = now
 	if c.namespaces[key.Namespace] == nil {
-		c.namespaces[key.Namespace] = &headcount{states: map[string]int{}}
+		c.namespaces[key.Namespace] = &namespaceCounts{states: map[string]int{}}
 	}
 	n := c.namespaces[key.Namespace]
 	n.total++
@@ -86,13 +86,13 @@ func (c *Census) Observe(host *bmov1alpha1.BareMetalHost) {
 }
 
 // Drop ceases to count a host that is gone.
-func (c *Census) Drop(key types.NamespacedName) {
+func (c *HostMetrics) Drop(key types.NamespacedName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.dropLocked(key)
 }
 
-func (c *Census) dropLocked(key types.NamespacedName) {
+func (c *HostMetrics) dropLocked(key types.NamespacedName) {
 	before, found := c.seen[key]
 	if !found {
 		return
@@ -112,14 +112,14 @@ func (c *Census) dropLocked(key types.NamespacedName) {
 }
 
 // Describe names the metrics.
-func (c *Census) Describe(out chan<- *prometheus.Desc) {
+func (c *HostMetrics) Describe(out chan<- *prometheus.Desc) {
 	out <- c.hosts
 	out <- c.free
 }
 
 // Collect gives the counts. A namespace with hosts always has a count of free
 // ones, be it zero.
-func (c *Census) Collect(out chan<- prometheus.Metric) {
+func (c *HostMetrics) Collect(out chan<- prometheus.Metric) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for namespace, n := range c.namespaces {

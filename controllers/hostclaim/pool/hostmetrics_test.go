@@ -31,7 +31,7 @@ import (
 )
 
 // counted gives what a scrape shows, as "metric,namespace[,state]".
-func counted(t *testing.T, c *Census) map[string]float64 {
+func counted(t *testing.T, c *HostMetrics) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
 	if err := registry.Register(c); err != nil {
@@ -63,8 +63,8 @@ func resident(namespace, name string, state bmov1alpha1.ProvisioningState, consu
 	return host
 }
 
-func TestCensus(t *testing.T) {
-	c := NewCensus()
+func TestHostMetrics(t *testing.T) {
+	c := NewHostMetrics()
 	see := func(namespace, name string, state bmov1alpha1.ProvisioningState, consumer string) func() {
 		return func() { c.Observe(resident(namespace, name, state, consumer)) }
 	}
@@ -84,7 +84,7 @@ func TestCensus(t *testing.T) {
 		{"another namespace has one of that name", see("b", "1", "available", ""), map[string]float64{
 			"hosts,a,available": 1, "free_hosts,a": 0, "hosts,b,available": 1, "free_hosts,b": 1,
 		}},
-		{"nobody knows the state of one", see("b", "2", "made up", ""), map[string]float64{
+		{"one has an unknown state", see("b", "2", "made up", ""), map[string]float64{
 			"hosts,a,available": 1, "free_hosts,a": 0, "hosts,b,available": 1, "hosts,b,unknown": 1, "free_hosts,b": 1,
 		}},
 		{"the last of a namespace goes", drop("a", "1"), map[string]float64{"hosts,b,available": 1, "hosts,b,unknown": 1, "free_hosts,b": 1}},
@@ -97,11 +97,11 @@ func TestCensus(t *testing.T) {
 	}
 }
 
-// Whatever comes and goes, the counts are those of counting anew.
-func TestCensusStaysExact(t *testing.T) {
+// After any changes the counts are those of counting anew.
+func TestHostMetricsStaysExact(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	states := []bmov1alpha1.ProvisioningState{"", "registering", "available", "provisioning", "provisioned", "odd"}
-	c, hosts := NewCensus(), map[client.ObjectKey]*bmov1alpha1.BareMetalHost{}
+	c, hosts := NewHostMetrics(), map[client.ObjectKey]*bmov1alpha1.BareMetalHost{}
 	for range 5000 {
 		namespace, name := fmt.Sprint("ns-", random.IntN(3)), fmt.Sprint("host-", random.IntN(8))
 		key := client.ObjectKey{Namespace: namespace, Name: name}
@@ -113,11 +113,11 @@ func TestCensusStaysExact(t *testing.T) {
 			c.Observe(host)
 			hosts[key] = host
 		}
-		anew := NewCensus()
+		anew := NewHostMetrics()
 		for _, host := range hosts {
 			anew.Observe(host)
 		}
-		if diff := cmp.Diff(anew.namespaces, c.namespaces, cmp.AllowUnexported(headcount{})); diff != "" {
+		if diff := cmp.Diff(anew.namespaces, c.namespaces, cmp.AllowUnexported(namespaceCounts{})); diff != "" {
 			t.Fatalf("(-anew +kept):\n%s", diff)
 		}
 	}

@@ -26,9 +26,37 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/selection"
 )
 
-// shelf holds the hosts of one namespace. Of those that are not free, only why is
-// known: there are thousands of them, and nobody asks for more.
-type shelf struct {
+// hosts are all hosts by namespace.
+type hosts map[string]*namespaceHosts
+
+// of returns the hosts of a namespace.
+func (h hosts) of(namespace string) *namespaceHosts {
+	if h[namespace] == nil {
+		h[namespace] = &namespaceHosts{free: map[string]*entry{}, unfree: map[string]selection.Misfit{}}
+	}
+	return h[namespace]
+}
+
+// find returns a free host.
+func (h hosts) find(key types.NamespacedName) (*entry, bool) {
+	s, found := h[key.Namespace]
+	if !found {
+		return nil, false
+	}
+	e, found := s.free[key.Name]
+	return e, found
+}
+
+// decline notes that a claim had its turn with a host.
+func (h hosts) decline(key types.NamespacedName, w *waiter) {
+	if e, found := h.find(key); found && w != nil {
+		e.declined[w.UID] = true
+	}
+}
+
+// namespaceHosts holds the hosts of one namespace. Of those that are not free, only
+// the reason is kept, since there are thousands of them.
+type namespaceHosts struct {
 	sorted []*entry // the free ones, by name
 	free   map[string]*entry
 	unfree map[string]selection.Misfit
@@ -36,53 +64,49 @@ type shelf struct {
 
 // entry is a free host, and the claims that had their turn and did not take it.
 // They look again when they are tried again, and are not woken for it before it
-// changes: a claim that fails must not hold up, or drive, anybody.
+// changes: a claim that fails must not hold up, or drive, the others.
 type entry struct {
 	host     *bmov1alpha1.BareMetalHost
 	declined map[types.UID]bool
 }
 
-func newShelf() *shelf {
-	return &shelf{free: map[string]*entry{}, unfree: map[string]selection.Misfit{}}
-}
-
-// put takes in a free host that nobody has declined.
-func (s *shelf) put(host *bmov1alpha1.BareMetalHost) {
-	s.remove(host.Name)
-	at, _ := s.find(host.Name)
+// put takes in a free host that no claim has declined.
+func (n *namespaceHosts) put(host *bmov1alpha1.BareMetalHost) {
+	n.remove(host.Name)
+	at, _ := n.find(host.Name)
 	e := &entry{host: host, declined: map[types.UID]bool{}}
-	s.sorted = slices.Insert(s.sorted, at, e)
-	s.free[host.Name] = e
+	n.sorted = slices.Insert(n.sorted, at, e)
+	n.free[host.Name] = e
 }
 
 // set notes why a host is not free.
-func (s *shelf) set(name string, misfit selection.Misfit) {
-	s.remove(name)
-	s.unfree[name] = misfit
+func (n *namespaceHosts) set(name string, misfit selection.Misfit) {
+	n.remove(name)
+	n.unfree[name] = misfit
 }
 
-func (s *shelf) remove(name string) {
-	delete(s.unfree, name)
-	if at, found := s.find(name); found {
-		s.sorted = slices.Delete(s.sorted, at, at+1)
-		delete(s.free, name)
+func (n *namespaceHosts) remove(name string) {
+	delete(n.unfree, name)
+	if at, found := n.find(name); found {
+		n.sorted = slices.Delete(n.sorted, at, at+1)
+		delete(n.free, name)
 	}
 }
 
-func (s *shelf) has(name string) bool {
-	return s.free[name] != nil || s.unfree[name] != ""
+func (n *namespaceHosts) has(name string) bool {
+	return n.free[name] != nil || n.unfree[name] != ""
 }
 
-func (s *shelf) find(name string) (at int, found bool) {
-	return slices.BinarySearchFunc(s.sorted, name, func(e *entry, name string) int { return cmp.Compare(e.host.Name, name) })
+func (n *namespaceHosts) find(name string) (at int, found bool) {
+	return slices.BinarySearchFunc(n.sorted, name, func(e *entry, name string) int { return cmp.Compare(e.host.Name, name) })
 }
 
-// count adds the hosts to a crowd.
-func (s *shelf) count(crowd *selection.Crowd) {
-	for _, misfit := range s.unfree {
-		crowd.Unfree[misfit]++
+// count adds the hosts to counts.
+func (n *namespaceHosts) count(seen *selection.Counts) {
+	for _, misfit := range n.unfree {
+		seen.Unfree[misfit]++
 	}
-	for _, e := range s.sorted {
-		crowd.Free = append(crowd.Free, e.host)
+	for _, e := range n.sorted {
+		seen.Free = append(seen.Free, e.host)
 	}
 }

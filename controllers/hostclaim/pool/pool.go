@@ -31,8 +31,8 @@ import (
 
 // Pool is the set of hosts and waiting claims of one manager.
 type Pool struct {
-	mu      sync.Mutex
-	shelves map[string]*shelf // by namespace
+	mu    sync.Mutex
+	hosts hosts
 	// taken are the hosts that were picked, by the claims that try to bind them.
 	taken   map[types.NamespacedName]types.NamespacedName
 	waiting waitingList
@@ -44,7 +44,7 @@ type Pool struct {
 // New returns an empty pool.
 func New() *Pool {
 	return &Pool{
-		shelves: map[string]*shelf{},
+		hosts:   hosts{},
 		taken:   map[types.NamespacedName]types.NamespacedName{},
 		waiting: newWaitingList(),
 		passes:  map[types.NamespacedName]bool{},
@@ -65,22 +65,22 @@ func (p *Pool) observeLocked(host *bmov1alpha1.BareMetalHost) {
 	key := client.ObjectKeyFromObject(host)
 	if misfit := selection.Free(host); misfit != "" {
 		p.withdrawLocked(key)
-		p.shelfOf(key.Namespace).set(key.Name, misfit)
+		p.hosts.of(key.Namespace).set(key.Name, misfit)
 		return
 	}
-	before, known := p.lookup(key)
+	before, known := p.hosts.find(key)
 	if known && sameLabels(before.host, host) {
 		before.host = host
 	} else {
 		p.waiting.withdraw(key)
-		p.shelfOf(key.Namespace).put(host)
+		p.hosts.of(key.Namespace).put(host)
 	}
 	p.offerLocked(key)
 }
 
 // sameLabels says that claims see no difference between two versions of a host.
 // The mark of a claim that is being bound is none: it books nothing, and does
-// not make the host suit anybody else.
+// not make the host suit another claim.
 func sameLabels(a, b *bmov1alpha1.BareMetalHost) bool {
 	without := func(labels map[string]string) map[string]string {
 		out := maps.Clone(labels)
@@ -95,7 +95,7 @@ func sameLabels(a, b *bmov1alpha1.BareMetalHost) bool {
 func (p *Pool) Correct(key types.NamespacedName, host *bmov1alpha1.BareMetalHost) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	known := p.shelfOf(key.Namespace).has(key.Name)
+	known := p.hosts.of(key.Namespace).has(key.Name)
 	p.forgetLocked(key)
 	if known && host != nil {
 		p.observeLocked(host)
@@ -107,7 +107,7 @@ func (p *Pool) Bound(key types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.withdrawLocked(key)
-	if s := p.shelfOf(key.Namespace); s.has(key.Name) {
+	if s := p.hosts.of(key.Namespace); s.has(key.Name) {
 		s.set(key.Name, selection.InUse)
 	}
 }
@@ -119,13 +119,13 @@ func (p *Pool) Forget(key types.NamespacedName) {
 	p.forgetLocked(key)
 }
 
-// Crowd is all hosts of some namespaces.
-func (p *Pool) Crowd(namespaces []string) selection.Crowd {
+// Counts are all hosts of some namespaces.
+func (p *Pool) Counts(namespaces []string) selection.Counts {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	out := selection.Crowd{Unfree: map[selection.Misfit]int{}}
+	out := selection.Counts{Unfree: map[selection.Misfit]int{}}
 	for _, namespace := range namespaces {
-		if s, found := p.shelves[namespace]; found {
+		if s, found := p.hosts[namespace]; found {
 			s.count(&out)
 		}
 	}
@@ -149,12 +149,12 @@ func (p *Pool) Pick(claim types.NamespacedName) (*bmov1alpha1.BareMetalHost, boo
 	return host, found
 }
 
-// returnLocked puts a host back that a claim had picked and did not bind. Whoever
-// has it on offer may have found it taken, so all but the claim are asked again.
+// returnLocked puts a host back that a claim had picked and did not bind. The claim
+// that has it on offer may have found it taken, so all but the former are asked again.
 func (p *Pool) returnLocked(key, claim types.NamespacedName) {
 	delete(p.taken, key)
 	p.waiting.withdraw(key)
-	p.declineLocked(key, p.waiting.byKey[claim])
+	p.hosts.decline(key, p.waiting.byKey[claim])
 	p.offerLocked(key)
 }
 
@@ -163,7 +163,7 @@ func (p *Pool) returnLocked(key, claim types.NamespacedName) {
 func (p *Pool) inLocked(w *waiter) iter.Seq[*bmov1alpha1.BareMetalHost] {
 	return func(yield func(*bmov1alpha1.BareMetalHost) bool) {
 		for _, namespace := range w.Namespaces {
-			s, found := p.shelves[namespace]
+			s, found := p.hosts[namespace]
 			if !found {
 				continue
 			}
@@ -187,29 +187,13 @@ func (p *Pool) keptFrom(w *waiter, host types.NamespacedName) bool {
 	other, offered := p.waiting.offers[host]
 	_, taken := p.taken[host]
 	kept := taken || (offered && order(other, w) < 0)
-	if e, found := p.lookup(host); found && kept {
+	if e, found := p.hosts.find(host); found && kept {
 		delete(e.declined, w.UID)
 	}
 	return kept
 }
 
-func (p *Pool) lookup(key types.NamespacedName) (*entry, bool) {
-	s, found := p.shelves[key.Namespace]
-	if !found {
-		return nil, false
-	}
-	e, found := s.free[key.Name]
-	return e, found
-}
-
-// declineLocked notes that a claim had its turn with a host.
-func (p *Pool) declineLocked(key types.NamespacedName, w *waiter) {
-	if e, found := p.lookup(key); found && w != nil {
-		e.declined[w.UID] = true
-	}
-}
-
-// withdrawLocked takes a host from whoever picked it or has it on offer.
+// withdrawLocked takes a host from the claims that picked it or have it on offer.
 func (p *Pool) withdrawLocked(key types.NamespacedName) {
 	delete(p.taken, key)
 	p.waiting.withdraw(key)
@@ -217,12 +201,5 @@ func (p *Pool) withdrawLocked(key types.NamespacedName) {
 
 func (p *Pool) forgetLocked(key types.NamespacedName) {
 	p.withdrawLocked(key)
-	p.shelfOf(key.Namespace).remove(key.Name)
-}
-
-func (p *Pool) shelfOf(namespace string) *shelf {
-	if _, found := p.shelves[namespace]; !found {
-		p.shelves[namespace] = newShelf()
-	}
-	return p.shelves[namespace]
+	p.hosts.of(key.Namespace).remove(key.Name)
 }

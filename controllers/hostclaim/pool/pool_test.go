@@ -47,7 +47,7 @@ func host(name string, labels ...string) *bmov1alpha1.BareMetalHost {
 
 func inUse(name string) *bmov1alpha1.BareMetalHost {
 	h := host(name)
-	h.Spec.ConsumerRef = &corev1.ObjectReference{Name: "somebody"}
+	h.Spec.ConsumerRef = &corev1.ObjectReference{Name: "other"}
 	return h
 }
 
@@ -151,7 +151,7 @@ func TestPickGivesFreeHostsInOrderAndEachOnce(t *testing.T) {
 	expect(t, "then nothing", pass(p, waiterFor(t, "five", 0)), "")
 	p.Observe(host("a"))
 	expect(t, "a when it is free again", pass(p, waiterFor(t, "five", 0)), "a")
-	expect(t, "nothing of another namespace", pass(p, Waiter{Namespaces: []string{"elsewhere"}}), "")
+	expect(t, "nothing of another namespace", pass(p, Waiter{Namespaces: []string{"other"}}), "")
 	if _, found := p.Pick(claimKey("unknown")); found {
 		t.Error("a claim that does not wait got a host")
 	}
@@ -188,7 +188,7 @@ func TestHostThatAClaimDoesNotTakeGoesToTheNext(t *testing.T) {
 	p.Leave(claimKey("second"))
 	expect(t, "woken when second goes", woken(), []string{"third"})
 	expect(t, "picked by third, who fails to bind", pass(p, waiterFor(t, "third", 0)), "a")
-	expect(t, "woken when nobody is left", woken(), []string(nil))
+	expect(t, "woken when no claim is left", woken(), []string(nil))
 	p.Begin(claimKey("third"))()
 	p.Begin(claimKey("unknown"))()
 	p.Leave(claimKey("unknown"))
@@ -222,13 +222,13 @@ func TestClaimThatFailedOnceIsAskedAgainForAHostThatItFoundTaken(t *testing.T) {
 	p.Observe(host("a"))
 	expect(t, "a pass that binds nothing", pass(p, first), "a")
 	_, end := pick(p, second)
-	expect(t, "a pass while somebody else binds the host", pass(p, first), "")
+	expect(t, "a pass while another claim binds the host", pass(p, first), "")
 	woken()
 	end()
 	expect(t, "who is woken when the host is returned", woken(), []string{"first"})
 }
 
-func TestTakenHostIsOfferedToNobody(t *testing.T) {
+func TestTakenHostIsNotOffered(t *testing.T) {
 	p, woken := newPool(t)
 	p.Observe(host("a"))
 	picked, end := pick(p, waiterFor(t, "taker", 2))
@@ -305,7 +305,7 @@ func TestHostThatChangesOnOfferIsOfferedAnewFromTheStart(t *testing.T) {
 	}{
 		"to an older claim that it suits now":             {host("a", "plain", "gpu"), []string{"old"}},
 		"to an older claim when it suits the younger not": {host("a", "gpu"), []string{"old"}},
-		"to nobody when it suits nobody":                  {host("a"), nil},
+		"to no claim when it suits none":                  {host("a"), nil},
 		"not when nothing has changed that matters":       {host("a", "plain"), nil},
 		"not when it is in use":                           {inUse("a"), nil},
 	}
@@ -374,7 +374,7 @@ func TestWhatAClaimReadsOfAHostCorrectsThePool(t *testing.T) {
 		seen   string
 	}{
 		"a host that suits another claim is offered to it": {nil, host("a", "gpu"), []string{"picky"}, "1 host seen: 1 in use"},
-		"one that is in use is offered to nobody":          {nil, inUse("a"), nil, "1 host seen: 1 in use"},
+		"one that is in use is not offered":                {nil, inUse("a"), nil, "1 host seen: 1 in use"},
 		"one that does not exist is forgotten":             {nil, nil, nil, "no hosts seen"},
 		"one that the watch has seen go stays gone": {
 			func(p *Pool) { p.Forget(hostKey("a")) }, host("a", "gpu"), nil, "no hosts seen",
@@ -393,24 +393,24 @@ func TestWhatAClaimReadsOfAHostCorrectsThePool(t *testing.T) {
 			}
 			p.Correct(hostKey("a"), tt.read)
 			expect(t, "woken", woken(), tt.want)
-			expect(t, "seen", selection.Explain(w.Criteria, p.Crowd(w.Namespaces)), tt.seen)
+			expect(t, "seen", selection.Explain(w.Criteria, p.Counts(w.Namespaces)), tt.seen)
 			end()
 		})
 	}
 }
 
-func TestCrowdCountsTheHostsOfTheNamespaces(t *testing.T) {
+func TestCountsOfTheHostsOfTheNamespaces(t *testing.T) {
 	p, _ := newPool(t)
-	elsewhere, broken := host("far"), host("c")
-	elsewhere.Namespace, broken.Status.ErrorMessage = "elsewhere", "no power"
-	for _, h := range []*bmov1alpha1.BareMetalHost{host("a"), host("b"), broken, inUse("d"), elsewhere} {
+	far, broken := host("far"), host("c")
+	far.Namespace, broken.Status.ErrorMessage = "other", "no power"
+	for _, h := range []*bmov1alpha1.BareMetalHost{host("a"), host("b"), broken, inUse("d"), far} {
 		p.Observe(h)
 	}
 	w := waiterFor(t, "claim", 0, "gpu")
-	both := []string{"infra", "elsewhere", "unknown"}
+	both := []string{"infra", "other", "unknown"}
 	explained := func(what string, namespaces []string, want string) {
 		t.Helper()
-		expect(t, what, selection.Explain(w.Criteria, p.Crowd(namespaces)), want)
+		expect(t, what, selection.Explain(w.Criteria, p.Counts(namespaces)), want)
 	}
 	explained("one namespace", both[:1], "4 hosts seen: 1 in use, 2 without label gpu, 1 in error")
 	explained("several", both, "5 hosts seen: 1 in use, 3 without label gpu, 1 in error")
@@ -439,7 +439,7 @@ func TestLookingInVainTakesNoMemoryForEachHost(t *testing.T) {
 		if _, found := p.Pick(w.Claim); found {
 			t.Error("found a host")
 		}
-		selection.Explain(w.Criteria, p.Crowd(w.Namespaces))
+		selection.Explain(w.Criteria, p.Counts(w.Namespaces))
 	})
 	if allocations > hosts/10 {
 		t.Errorf("%.0f pieces of memory for %d hosts", allocations, hosts)
@@ -462,7 +462,7 @@ func TestClaimWhosePassIsUnderWayCountsAsWaiting(t *testing.T) {
 	expect(t, "when the pass is over", p.Waiting(), []types.NamespacedName{young.Claim})
 }
 
-func TestNobodyIsWokenBeforeTheQueueIsThere(t *testing.T) {
+func TestNoClaimIsWokenBeforeTheQueueExists(t *testing.T) {
 	p := New()
 	p.Enter(waiterFor(t, "claim", 0))
 	p.Observe(host("a"))
@@ -477,7 +477,7 @@ func TestClaimsOfOneSecondAreOrderedByUID(t *testing.T) {
 	expect(t, "woken", woken(), []string{"a"})
 }
 
-// A claim that marks a host and does not come to bind it must not drive anybody.
+// A claim that marks a host and does not come to bind it must not wake others.
 func TestMarkOfAClaimDoesNotOfferTheHostAnew(t *testing.T) {
 	p, woken := newPool(t)
 	picky := waiterFor(t, "picky", 1)

@@ -74,7 +74,7 @@ func newWaitingList() waitingList {
 // the end, however the pass ends. Then a host that the claim picked and did not
 // bind goes back, and if the claim still waits, it has had its turn with the host
 // that it was woken for, which goes to the next claim. So no offer outlives the
-// pass that it has caused, and nobody waits for ever behind it. An offer that is
+// pass that it has caused, and no claim waits for ever behind it. An offer that is
 // made during a pass causes another one, and stays until the end of that.
 func (p *Pool) Begin(claim types.NamespacedName) (end func()) {
 	p.mu.Lock()
@@ -108,15 +108,15 @@ func (p *Pool) end(claim types.NamespacedName) {
 	}
 }
 
-// passOnLocked ends the offer of a host to a claim that had its turn. If somebody
-// else tries to bind the host, the claim found it taken and had no turn; it is
+// passOnLocked ends the offer of a host to a claim that had its turn. If another
+// claim tries to bind the host, this one found it taken and had no turn; it is
 // asked again when the host is returned.
 func (p *Pool) passOnLocked(host types.NamespacedName, w *waiter) {
 	p.waiting.withdraw(host)
 	if _, taken := p.taken[host]; taken {
 		return
 	}
-	p.declineLocked(host, w)
+	p.hosts.decline(host, w)
 	p.offerLocked(host)
 }
 
@@ -150,7 +150,7 @@ func (p *Pool) Leave(claim types.NamespacedName) {
 
 // Waiting returns the claims that look for a host, oldest first, and after them
 // the others of which a pass is under way: such a claim may come to wait by what
-// its pass has read already, so whoever changes that must find it here.
+// its pass has read already, so an event that changes that must find it here.
 func (p *Pool) Waiting() []types.NamespacedName {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -180,7 +180,7 @@ func (p *Pool) Source() source.Source {
 // offerLocked wakes the first claim that a free host could suit, that has no
 // other offer and that did not have its turn with this host.
 func (p *Pool) offerLocked(key types.NamespacedName) {
-	e, free := p.lookup(key)
+	e, free := p.hosts.find(key)
 	if _, taken := p.taken[key]; !free || taken || p.waiting.offers[key] != nil || p.wake == nil {
 		return
 	}

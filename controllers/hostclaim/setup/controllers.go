@@ -89,13 +89,13 @@ func addOrphans(mgr ctrl.Manager, o Options, secrets *secretwatch.Watch, registr
 		return err
 	}
 	reconciler := &orphans.Reconciler{
-		Client:  client.WithFieldOwner(mgr.GetClient(), infrav1.HostClaimManagerFieldOwner),
-		Live:    mgr.GetAPIReader(),
-		Secrets: secrets,
-		Events:  mgr.GetEventRecorder(reporter),
-		Metrics: counts,
-		Clock:   clock.RealClock{},
-		Grace:   o.OrphanGrace,
+		Client:   client.WithFieldOwner(mgr.GetClient(), infrav1.HostClaimManagerFieldOwner),
+		Live:     mgr.GetAPIReader(),
+		Secrets:  secrets,
+		Recorder: mgr.GetEventRecorder(reporter),
+		Metrics:  counts,
+		Clock:    clock.RealClock{},
+		Grace:    o.OrphanGrace,
 	}
 	return reconciler.SetupWithManager(mgr,
 		controller.Options{MaxConcurrentReconciles: o.Concurrency, RateLimiter: retry.Limiter()},

@@ -14,10 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package watching answers one question: how does a table of watches become part
-// of a controller of this manager?
+// Package watching makes a table of watches part of a controller.
 //
-// Its inputs are a controller under construction, the table and further sources of
-// events. It is a package of its own since the model test plays the same tables
-// without a manager. It decides nothing about what wakes whom.
+// It is a package of its own since the model test plays the same tables without a
+// manager.
 package watching
