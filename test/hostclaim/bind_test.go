@@ -33,7 +33,7 @@ const (
 	associated   = bmov1alpha1.AssociatedCondition
 	synchronized = bmov1alpha1.SynchronizedCondition
 	noHost       = "False/" + bmov1alpha1.NoBareMetalHostReason
-	nobodyAdmits = "False/NoNamespaceAdmits"
+	notAdmitted  = "False/NoNamespaceAdmits"
 )
 
 func TestClaimBindsProvisionsAndShowsTheFactsOfItsHost(t *testing.T) {
@@ -117,7 +117,7 @@ func TestClaimWaitsWithTheReasonAndGoesOnWhenItIsMended(t *testing.T) {
 		"until there is a policy": {
 			given: func(w *world) { w.host("host-0", nil) },
 			mend:  func(w *world) { w.policy(nil, w.tenant) },
-			want:  nobodyAdmits, says: "must name it in a HostDeployPolicy",
+			want:  notAdmitted, says: "must name it in a HostDeployPolicy",
 		},
 		"until an invalid policy is mended": {
 			given: func(w *world) {
@@ -134,7 +134,7 @@ func TestClaimWaitsWithTheReasonAndGoesOnWhenItIsMended(t *testing.T) {
 				w.ok(w.Get(w.ctx, client.ObjectKey{Namespace: w.infra, Name: "policy"}, policy))
 				change(w, policy, func(p *bmov1alpha1.HostDeployPolicy) { p.Spec.HostClaimNamespaces.NameMatches = "tenant-.*" })
 			},
-			want: nobodyAdmits, says: "no hosts seen",
+			want: notAdmitted, says: "no hosts seen",
 		},
 		"until its namespace has the label of the policy": {
 			given: func(w *world) {
@@ -151,7 +151,7 @@ func TestClaimWaitsWithTheReasonAndGoesOnWhenItIsMended(t *testing.T) {
 				w.ok(w.Get(w.ctx, client.ObjectKey{Name: w.tenant}, ns))
 				change(w, ns, func(n *corev1.Namespace) { n.Labels["tier"] = "gold" })
 			},
-			want: nobodyAdmits, says: "no hosts seen",
+			want: notAdmitted, says: "no hosts seen",
 		},
 		"until its selector can be understood": {
 			given: func(w *world) {
@@ -168,12 +168,12 @@ func TestClaimWaitsWithTheReasonAndGoesOnWhenItIsMended(t *testing.T) {
 		},
 		"until the namespace that it insists on admits it": {
 			given: func(w *world) { w.host("host-0", nil) },
-			claim: []func(*bmov1alpha1.HostClaim){func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.InNamespace = "elsewhere" }},
+			claim: []func(*bmov1alpha1.HostClaim){func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.InNamespace = "other" }},
 			mend: func(w *world) {
 				w.policy(nil, w.tenant)
 				change(w, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.InNamespace = w.infra })
 			},
-			want: "False/NoNamespaceAdmits", says: "namespace elsewhere does not admit",
+			want: "False/NoNamespaceAdmits", says: "namespace other does not admit",
 		},
 	}
 	for name, tt := range tests {

@@ -29,9 +29,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// What a claim may ask for has bounds: beyond them it gets an answer, and nobody
+// What a claim may ask for has bounds: beyond them it gets an answer, and no other claim
 // else waits for it.
-func TestOversizedClaimIsAnsweredAndHoldsUpNobody(t *testing.T) {
+func TestOversizedClaimIsAnsweredAndHoldsUpNoOther(t *testing.T) {
 	tests := map[string]struct {
 		claim func(*bmov1alpha1.HostClaim)
 		says  string
@@ -104,7 +104,7 @@ func TestLongTextOfATenantDoesNotBlockTheStatus(t *testing.T) {
 	w.g.Expect(message(waiting, synchronized)).To(gomega.HaveSuffix("…"))
 }
 
-// Whoever may write a claim may rewrite its managedFields, and so hide another
+// A tenant that may write a claim may rewrite its managedFields, and so hide another
 // controller. What that one has recorded in the status stays.
 func TestManagerStandsDownWhenFieldManagersWereErased(t *testing.T) {
 	w := newWorld(t)

@@ -128,7 +128,7 @@ func TestCopyOfAClaimThatDoesNotExistIsDeleted(t *testing.T) {
 	w.manager()
 	w.g.Eventually(gone(early)).Should(gomega.BeTrue())
 
-	unbound := w.claim("machine", func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.InNamespace = "elsewhere" })
+	unbound := w.claim("machine", func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.InNamespace = "other" })
 	w.expect("machine", "Associated", "False/NoNamespaceAdmits")
 	kept := left(binding.MetaData, unbound.UID)
 	late := left(binding.UserData, "former")

@@ -68,7 +68,7 @@ func TestMetricsFollowHostsAndClaims(t *testing.T) {
 		}
 		w.g.Eventually(w.measured).Should(gomega.Equal(want), what)
 	}
-	scene("nobody asks", map[string]int{"hosts infra available": 1, "hosts infra inspecting": 1, "free_hosts infra": 1})
+	scene("no claim asks", map[string]int{"hosts infra available": 1, "hosts infra inspecting": 1, "free_hosts infra": 1})
 
 	first := w.claim("machine", withImage("boot"))
 	waiting := w.claim("picky", withLabel("rack", "a1"))

@@ -105,9 +105,9 @@ func TestClaimHasTheHostAgainThatWasMovedWithIt(t *testing.T) {
 // A claim that was made again under the name of another one is no moved claim.
 func TestHostThatWasNotMovedIsNotInherited(t *testing.T) {
 	tests := map[string]func(w *world, host *bmov1alpha1.BareMetalHost){
-		"since it kept its UID":          func(_ *world, h *bmov1alpha1.BareMetalHost) { h.Annotations[boundAs] = string(h.UID) },
-		"since we never bound it":        func(_ *world, h *bmov1alpha1.BareMetalHost) { h.Labels, h.Annotations = nil, nil },
-		"since it names somebody else's": func(_ *world, h *bmov1alpha1.BareMetalHost) { h.Spec.ConsumerRef.Namespace = "elsewhere" },
+		"since it kept its UID":    func(_ *world, h *bmov1alpha1.BareMetalHost) { h.Annotations[boundAs] = string(h.UID) },
+		"since we never bound it":  func(_ *world, h *bmov1alpha1.BareMetalHost) { h.Labels, h.Annotations = nil, nil },
+		"since it names another's": func(_ *world, h *bmov1alpha1.BareMetalHost) { h.Spec.ConsumerRef.Namespace = "other" },
 	}
 	for name, edit := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestNoneOfSeveralMovedHostsIsTaken(t *testing.T) {
 	}
 }
 
-func TestClaimWithAHostElsewhereIsKeptFromBeingMoved(t *testing.T) {
+func TestClaimWithAHostInAnotherNamespaceIsKeptFromBeingMoved(t *testing.T) {
 	w := newWorld(t).withRights()
 	w.policy(nil, w.tenant)
 	w.host("host-0", nil)
@@ -171,17 +171,17 @@ func TestClaimWithAHostInItsNamespaceCanBeMoved(t *testing.T) {
 	w.g.Expect(condition(ready, movable)).To(gomega.Equal("none"))
 }
 
-// A manager died after it had written the intent to bind a host elsewhere.
-func TestClaimIsMovableAgainWhenItDoesNotGetAHostElsewhere(t *testing.T) {
+// A manager died after it had written the intent to bind a host of another namespace.
+func TestClaimIsMovableAgainWhenItDoesNotGetTheHost(t *testing.T) {
 	tests := map[string]struct {
 		value string
 		hosts bool // there is a host in the claim's namespace
 		stays bool
 	}{
-		"when it gets one in its namespace":          {value: "hostclaim-manager", hosts: true},
-		"when it gets none":                          {value: "hostclaim-manager"},
-		"unless somebody else wants it to stay":      {value: "by hand", hosts: true, stays: true},
-		"unless somebody else wants it, host or not": {value: "by hand", stays: true},
+		"when it gets one in its namespace":           {value: "hostclaim-manager", hosts: true},
+		"when it gets none":                           {value: "hostclaim-manager"},
+		"unless another client wants it to stay":      {value: "by hand", hosts: true, stays: true},
+		"unless another client wants it, host or not": {value: "by hand", stays: true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -194,7 +194,7 @@ func TestClaimIsMovableAgainWhenItDoesNotGetAHostElsewhere(t *testing.T) {
 				c.Annotations = map[string]string{blockMove: tt.value}
 			})
 			before := claim.DeepCopy()
-			claim.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: "elsewhere", Name: "host-0"}
+			claim.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: "other", Name: "host-0"}
 			meta.SetStatusCondition(&claim.Status.Conditions, metav1.Condition{Type: associated, Status: metav1.ConditionUnknown, Reason: "Binding"})
 			meta.SetStatusCondition(&claim.Status.Conditions, metav1.Condition{Type: movable, Status: metav1.ConditionFalse, Reason: "HostInOtherNamespace"})
 			w.ok(w.Status().Patch(w.ctx, claim, client.MergeFrom(before), client.FieldOwner("hostclaim-manager")))

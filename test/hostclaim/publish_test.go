@@ -76,10 +76,10 @@ func TestPublishedFactsAreKeptCurrent(t *testing.T) {
 		{"a part of the hardware is taken out", hardware(func(h *bmov1alpha1.HardwareDetails) {
 			h.Storage = nil
 		}), func() any { return len(w.machineFacts().Spec.HardwareDetails.Storage) }, 0},
-		{"somebody edits the facts", func() {
+		{"a tenant edits the facts", func() {
 			change(w, w.machineFacts(), func(d *bmov1alpha1.HardwareData) { d.Spec.HardwareDetails.RAMMebibytes = 1 })
 		}, func() any { return w.machineFacts().Spec.HardwareDetails.RAMMebibytes }, 2048},
-		{"somebody takes the facts out", func() {
+		{"a tenant takes the facts out", func() {
 			change(w, w.machineFacts(), func(d *bmov1alpha1.HardwareData) { d.Spec.HardwareDetails = nil })
 		}, func() any { return w.machineFacts().Spec.HardwareDetails != nil }, true},
 		{"the policy lets fewer labels out", func() {

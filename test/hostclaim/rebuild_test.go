@@ -126,7 +126,7 @@ func TestRebuildGivesNoRunningServerUpForWhatCannotBeWritten(t *testing.T) {
 			"False/ImageRefused",
 		},
 		"a secret that does not exist": {
-			func(c *bmov1alpha1.HostClaim) { c.Spec.UserData.Name = "elsewhere" },
+			func(c *bmov1alpha1.HostClaim) { c.Spec.UserData.Name = "missing" },
 			func(c *bmov1alpha1.HostClaim) { c.Spec.UserData.Name = "boot" },
 			"False/UserDataSecretSyncFailure",
 		},
@@ -295,7 +295,7 @@ func TestParkedHostIsWrittenAnewWithoutCleaning(t *testing.T) {
 	w.expectPristine("host-0")
 }
 
-func TestParkedHostIsCleanedWhenNobodyAdoptsIt(t *testing.T) {
+func TestParkedHostIsCleanedWhenItIsNotAdopted(t *testing.T) {
 	w := parking(t)
 	w.annotate("machine", untilKey, in(time.Second))
 	w.expectGone("machine")

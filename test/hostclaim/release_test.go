@@ -195,7 +195,7 @@ func TestRecreatedClaimDoesNotInheritTheHost(t *testing.T) {
 	old := w.claim("machine", withImage("boot"))
 	w.expect("machine", "Ready", "True/Provisioned")
 	stop()
-	// A tenant strips the finalizer while nobody looks.
+	// A tenant strips the finalizer while no manager looks.
 	change(w, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) { c.Finalizers = nil })
 	w.ok(w.Delete(w.ctx, old))
 	w.expectGone("machine")
@@ -206,7 +206,7 @@ func TestRecreatedClaimDoesNotInheritTheHost(t *testing.T) {
 	w.g.Expect(w.readHost("host-0").Spec.ConsumerRef.UID).To(gomega.Equal(old.UID))
 }
 
-// A tenant pauses its claim, strips our finalizer while nobody may look, holds
+// A tenant pauses its claim, strips our finalizer while no manager may look, holds
 // the claim with a finalizer of its own, and unpauses it.
 func TestTenantWhoStripsTheFinalizerWhilePausedDoesNotKeepTheHost(t *testing.T) {
 	w := newWorld(t).withRights()

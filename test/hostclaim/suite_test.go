@@ -35,8 +35,8 @@ const (
 	sourceSecretsRole = "hostclaim-source-secrets"
 	hostSecretsRole   = "hostclaim-host-secrets"
 
-	// patience is how long a story waits; each step takes milliseconds.
-	patience = time.Minute
+	// timeout is how long a test waits; each step takes milliseconds.
+	timeout = time.Minute
 	// stillness is how long something is watched that must not happen.
 	stillness = 500 * time.Millisecond
 )
@@ -44,7 +44,7 @@ const (
 var server harness.Server
 
 func TestMain(m *testing.M) {
-	gomega.SetDefaultEventuallyTimeout(patience)
+	gomega.SetDefaultEventuallyTimeout(timeout)
 	gomega.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
 	gomega.SetDefaultConsistentlyDuration(stillness)
 	ctrl.SetLogger(klog.Background())

@@ -298,7 +298,7 @@ func (w *world) nextDrive() drive {
 	select {
 	case d := <-w.operator.drives:
 		return d
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		w.t.Fatal("no server was written in time")
 		return drive{}
 	}

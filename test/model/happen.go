@@ -148,7 +148,7 @@ func stallsOnceIn(request store.Request) int {
 }
 
 // stall lets a pass sleep before its request. Often that is because its manager
-// has lost the lead, and often somebody meddles with what the request is about.
+// has lost the lead, and often another client meddles with what the request is about.
 func (w *World) stall(p *pass) {
 	p.sleeps = w.step + 20 + w.choices.Intn(150)
 	w.count("fault: " + string(Stall))

@@ -48,7 +48,7 @@ const (
 	Allowed        = "2 no bind without policy"
 	Clean          = "3 no release before the host is clean"
 	NothingLeft    = "4 nothing is left behind"
-	NobodyForgot   = "4 nobody waits for what is there"
+	NoneForgotten  = "4 no claim waits for a host that is free"
 	ComesToRest    = "4 everything comes to rest"
 	Once           = "3 what is asked for is done once"
 	Separate       = "5 tenants are kept apart"
@@ -88,7 +88,7 @@ func (w *World) observeClaim(e store.Event) {
 	}
 }
 
-// claimGone judges the end of a claim. Whoever strips its finalizer ends it
+// claimGone judges the end of a claim. A tenant that strips its finalizer ends it
 // before its host is free; the orphan reconciler looks after that.
 func (w *World) claimGone(claim *store.Version) {
 	if l := w.lives[claim.UID]; l.stripped || l.moved {

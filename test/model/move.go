@@ -83,7 +83,7 @@ func (w *World) recreate(claim, host *store.Version) {
 	}
 }
 
-// bare is an object as somebody else would create it again.
+// bare is an object as clusterctl would create it again.
 func bare(v *store.Version) map[string]any {
 	out := maps.Clone(v.JSON)
 	delete(out, "status")

@@ -28,7 +28,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/test/model/store"
 )
 
-// errDead is what a manager gets that has crashed; nobody sees it.
+// errDead is what a manager gets that has crashed; no test sees it.
 var errDead = errors.New("the manager has crashed")
 
 // verdict is what becomes of a request.

@@ -32,8 +32,8 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/test/model/store"
 )
 
-// patience is how many steps a world may take to come to rest.
-const patience = 4000
+// maxRestSteps is how many steps a world may take to come to rest.
+const maxRestSteps = 4000
 
 // drain ends all faults, mends what people must mend, and lets everybody finish.
 func (w *World) drain() {
@@ -41,13 +41,13 @@ func (w *World) drain() {
 	w.tracef("from here on nothing new happens")
 	w.oneLeader()
 	w.mendAll()
-	for range patience {
+	for range maxRestSteps {
 		if w.Failure != nil || !w.settle() {
 			return
 		}
 		w.step++
 	}
-	w.fail(ComesToRest, "%d steps were not enough", patience)
+	w.fail(ComesToRest, "%d steps were not enough", maxRestSteps)
 }
 
 // oneLeader lets the last manager that was started lead alone. What the others
@@ -238,7 +238,7 @@ func (w *World) checkWaiting(v *store.Version) {
 		admitted := host.Key.Namespace == v.Key.Namespace ||
 			w.admittedSince(w.log.Position(), v.Key.Namespace, host.Key.Namespace)
 		if admitted && selection.Fits(criteria, hostOf(host)) == "" {
-			w.fail(NobodyForgot, "claim %s waits and host %s is free for it", v.Key, host.Key)
+			w.fail(NoneForgotten, "claim %s waits and host %s is free for it", v.Key, host.Key)
 		}
 	}
 }

@@ -38,7 +38,7 @@ const (
 	rackLabel  = "rack"
 )
 
-// secretText is what a Secret of a namespace holds; nobody else may see it.
+// secretText is what a Secret of a namespace holds; no other namespace may see it.
 func secretText(namespace string) string {
 	return "SECRET-OF-" + namespace + "."
 }

@@ -25,7 +25,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/test/model/store"
 )
 
-// tracef notes what happened, if anybody wants to know.
+// tracef notes what happened, if the schedule is traced.
 func (w *World) tracef(format string, args ...any) {
 	if w.config.Trace {
 		w.trace = append(w.trace, fmt.Sprintf("%4d  ", w.step)+fmt.Sprintf(format, args...))

@@ -140,7 +140,7 @@ func (w *World) observeWork(e store.Event) {
 	}
 	w.count("rebuilds")
 	if before.Annotations[infrav1.RebuildAnnotation] == after.Annotations[infrav1.RebuildAnnotation] {
-		w.fail(Once, "host %s was emptied and nobody had asked for a rebuild since the last", e.Key)
+		w.fail(Once, "host %s was emptied without a request for a rebuild since the last", e.Key)
 	}
 }
 

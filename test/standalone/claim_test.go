@@ -188,7 +188,7 @@ func (e *team) claimByHand(runs func()) {
 	e.g.Expect(left.Items).To(gomega.BeEmpty())
 }
 
-// rebootOnce asks for a reboot, which must happen once, however often anybody looks.
+// rebootOnce asks for a reboot, which must happen once, however often the manager looks.
 func (e *team) rebootOnce(name, host string) {
 	e.t.Helper()
 	boots := func() int { return e.server(host).Boots }
@@ -243,7 +243,7 @@ func (e *team) expectGone(name string) {
 }
 
 // TestServerThatCannotBeWipedStaysWithItsClaim lets the wipe of a server fail until
-// somebody has seen to it.
+// an administrator has seen to it.
 func TestServerThatCannotBeWipedStaysWithItsClaim(t *testing.T) {
 	e := newTeam(t)
 	e.admit()

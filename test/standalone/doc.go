@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package standalone plays what people do with servers without Cluster API: somebody
-// registers BareMetalHosts, somebody else claims one, boots it, reboots it,
+// Package standalone plays what people do with servers without Cluster API: an
+// administrator registers BareMetalHosts, a tenant claims one, boots it, reboots it,
 // switches it off and gives it back (docs/claims-by-hand.md).
 //
 // The API server is real, and so is the hostclaim manager; the servers are played

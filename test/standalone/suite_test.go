@@ -37,8 +37,8 @@ import (
 )
 
 const (
-	// patience is how long a story waits; each step takes milliseconds.
-	patience = 20 * time.Second
+	// timeout is how long a test waits; each step takes milliseconds.
+	timeout = 20 * time.Second
 
 	imageURL = "https://images.example.com/debian-13.raw"
 )
@@ -46,7 +46,7 @@ const (
 var server harness.Server
 
 func TestMain(m *testing.M) {
-	gomega.SetDefaultEventuallyTimeout(patience)
+	gomega.SetDefaultEventuallyTimeout(timeout)
 	gomega.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
 	gomega.SetDefaultConsistentlyDuration(500 * time.Millisecond)
 	ctrl.SetLogger(klog.Background())

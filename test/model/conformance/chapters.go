@@ -78,7 +78,7 @@ func statuses(p *player) {
 	p.patchStatus("hostclaim-manager", "write the status", `{"metadata":{"resourceVersion":"VERSION"},"status":{"bareMetalHost":{"namespace":"n","name":"h"},"conditions":[`+condition+`]}}`)
 	p.patchStatus("hostclaim-manager", "write the same status", `{"metadata":{"resourceVersion":"VERSION"},"status":{"bareMetalHost":{"namespace":"n","name":"h"}}}`)
 	p.patch("write the spec past the status", store.Claims, "claim", "status", `{"spec":{"poweredOn":true},"metadata":{"labels":{"a":"b"}}}`)
-	p.patchStatus("other", "write a field of somebody else", `{"status":{"bareMetalHost":{"name":"g"}}}`)
+	p.patchStatus("other", "write a field of another", `{"status":{"bareMetalHost":{"name":"g"}}}`)
 	p.patchStatus("other", "take all that is one's own", `{"status":{"bareMetalHost":null}}`)
 	p.patchStatus("kubectl-edit", "wipe the status", `{"status":null}`)
 	p.patchStatus("kubectl-edit", "wipe it again", `{"status":null}`)
@@ -126,7 +126,7 @@ func policies(p *player) {
 	p.create("make a policy", store.Policies, "policy", policyBody)
 	p.get("read it", store.Policies, "policy")
 	p.patch("admit others", store.Policies, "policy", "", `{"spec":{"hostClaimNamespaces":{"names":null,"nameMatches":"t.*"}}}`)
-	p.patch("admit nobody", store.Policies, "policy", "", `{"spec":{"hostClaimNamespaces":null}}`)
+	p.patch("admit no namespace", store.Policies, "policy", "", `{"spec":{"hostClaimNamespaces":null}}`)
 	p.list("list policies", store.Policies, store.Query{Namespace: p.namespace})
 	p.remove("take it away", store.Policies, "policy", "", "")
 }
@@ -137,7 +137,7 @@ func hardware(p *player) {
 	p.get("read them", store.HardwareData, "facts")
 	p.patch("correct them", store.HardwareData, "facts", "", `{"metadata":{"resourceVersion":"VERSION"},"spec":{"hardware":{"hostname":"i","ramMebibytes":5}}}`)
 	p.list("list facts", store.HardwareData, store.Query{Namespace: p.namespace})
-	p.remove("withdraw those of somebody else", store.HardwareData, "facts", "another", "")
+	p.remove("withdraw those of another", store.HardwareData, "facts", "another", "")
 	p.remove("withdraw them", store.HardwareData, "facts", "UID", "")
 }
 
@@ -150,7 +150,7 @@ func secrets(p *player) {
 	p.patch("renew it", store.Secrets, "copy", "", `{"metadata":{"resourceVersion":"VERSION"},"data":{"userData":"Yg==","more":"Yw=="}}`)
 	p.patch("renew an old version", store.Secrets, "copy", "", `{"metadata":{"resourceVersion":"1"},"data":{"userData":"YQ=="}}`)
 	p.patch("take a key", store.Secrets, "copy", "", `{"data":{"more":null}}`)
-	p.remove("delete that of somebody else", store.Secrets, "copy", "another", "")
+	p.remove("delete that of another", store.Secrets, "copy", "another", "")
 	p.remove("delete it", store.Secrets, "copy", "UID", "")
 }
 

@@ -54,7 +54,7 @@ type player struct {
 
 // Play carries out all requests in one namespace, which it creates.
 func Play(ctx context.Context, backend store.Backend, namespace string) []Answer {
-	p := &player{ctx: ctx, backend: backend, namespace: namespace, manager: "somebody"}
+	p := &player{ctx: ctx, backend: backend, namespace: namespace, manager: "client"}
 	for _, chapter := range []func(*player){
 		namespaces, claims, locks, statuses, finalizers, hosts, policies, hardware, secrets, lists,
 	} {
@@ -208,7 +208,7 @@ func (p *player) plain(v *store.Version) string {
 		object["metadata"] = meta
 	}
 	if v.Kind == store.Namespaces {
-		// What Kubernetes keeps for itself in namespaces, and nobody here reads.
+		// What Kubernetes keeps for itself in namespaces, and the model does not read.
 		delete(object, "spec")
 		delete(object, "status")
 	}

@@ -26,7 +26,7 @@ import (
 )
 
 // Cache follows a log, each kind at its own pace, and answers from what it has
-// seen. It never goes back; whoever restarts makes a new one.
+// seen. It never goes back; a manager that restarts makes a new one.
 type Cache struct {
 	log     *Log
 	seen    map[Kind]int // events of the kind

@@ -65,7 +65,7 @@ func (m *Memory) Get(_ context.Context, kind Kind, key client.ObjectKey) (*Versi
 }
 
 // List returns one page. Pages show the present, which an API server does only
-// for the first one; nobody here depends on that.
+// for the first one; nothing in the model depends on that.
 func (m *Memory) List(_ context.Context, kind Kind, query Query) (Page, error) {
 	var page Page
 	for _, v := range m.log.All(kind) {

@@ -23,11 +23,11 @@ import (
 )
 
 // owners says who wrote which fields of the status last, by manager and path. It
-// is what managedFields are made of, as far as anybody here reads them.
+// is what managedFields are made of, as far as the managers read them.
 type owners map[string]map[string]bool
 
 // after returns the owners after a manager has changed the status: fields that
-// changed are its own from then on, fields that went belong to nobody.
+// changed are its own from then on, fields that went have no owner.
 func (o owners) after(manager string, before, now any) owners {
 	old, current := map[string]any{}, map[string]any{}
 	leaves("", before, old)
