@@ -45,7 +45,6 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/data/addressclaims"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest/history"
 )
@@ -133,7 +132,7 @@ networkData:
 // controller adds a controller.
 func (w *model) controller(servers hosts, byHostName bool) {
 	indexes := []func(context.Context, client.FieldIndexer) error{SetupIndexes}
-	for _, kind := range addressclaims.Kinds(nil) {
+	for _, kind := range addressKinds(nil) {
 		if kind.Index != nil {
 			indexes = append(indexes, kind.Index)
 		}
@@ -147,7 +146,7 @@ func (w *model) controller(servers hosts, byHostName bool) {
 	w.controllers = append(w.controllers, &Reconciler{
 		Client: cache, Live: live, Hosts: servers, Secrets: secretwatch.New(nil), Metrics: metrics,
 		Recorder: events.NewFakeRecorder(1000), Clock: clock.RealClock{}, ClaimsByHostName: byHostName,
-		addresses: addressclaims.API{Client: cache, Live: live, Kinds: metal3Only{}},
+		kinds: metal3Only{},
 	})
 }
 

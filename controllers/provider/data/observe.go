@@ -22,45 +22,22 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/facts"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/ippool"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/data/addressclaims"
 )
 
-// observed are the facts that the phases gather.
-type observed struct {
-	// template, metal3Machine and machine are set by observeTemplate and
-	// observeMachine; later phases are not reached without them.
-	template      *infrav1.Metal3DataTemplate
-	metal3Machine *infrav1.Metal3Machine
-	machine       *clusterv1.Machine
-	// secrets are the secrets that the template asks for, set by observeSecrets.
-	secrets []*secret
-	// host is set by observeHost.
-	host hostview.Host
-	// held and steps are set by observePools: our claims, and what is to be done
-	// about each address.
-	held  []addressclaims.Claim
-	steps []poolStep
-	// addresses are set by readAddresses.
-	addresses map[facts.AddressRef]facts.Address
-}
-
-// poolStep is the next step for one address.
-type poolStep struct {
-	ask  ippool.Ask
-	step ippool.Step
+// sourceSteps read the objects that a template may refer to.
+type sourceSteps struct {
+	client client.Client
+	hosts  HostReader
 }
 
 // observeTemplate reads the template.
-func (r *Reconciler) observeTemplate(ctx context.Context, s *scope) progress.Outcome {
+func (o sourceSteps) observeTemplate(ctx context.Context, s *scope) progress.Outcome {
 	ref := ptr.Deref(s.data.Spec.Template, infrav1.Metal3ObjectRef{})
 	if ref.Namespace != "" && ref.Namespace != s.data.Namespace {
 		return progress.Waiting(infrav1.InvalidConfigurationReason, fmt.Sprintf(
@@ -69,7 +46,7 @@ func (r *Reconciler) observeTemplate(ctx context.Context, s *scope) progress.Out
 	}
 	name := ref.Name
 	template := &infrav1.Metal3DataTemplate{}
-	err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.data.Namespace, Name: name}, template)
+	err := o.client.Get(ctx, types.NamespacedName{Namespace: s.data.Namespace, Name: name}, template)
 	if client.IgnoreNotFound(err) != nil {
 		return progress.Failed(fmt.Errorf("read Metal3DataTemplate %s: %w", name, err))
 	}
@@ -82,13 +59,13 @@ func (r *Reconciler) observeTemplate(ctx context.Context, s *scope) progress.Out
 }
 
 // observeMachine reads the Metal3Machine and the Machine that the data is for.
-func (r *Reconciler) observeMachine(ctx context.Context, s *scope) progress.Outcome {
+func (o sourceSteps) observeMachine(ctx context.Context, s *scope) progress.Outcome {
 	owner, found := s.owner(machineKind)
 	if !found {
 		return progress.Waiting(infrav1.OwnerNotFoundReason, "No Metal3Machine is among the owners of this Metal3Data")
 	}
 	machine := &infrav1.Metal3Machine{}
-	err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.data.Namespace, Name: owner.Name}, machine)
+	err := o.client.Get(ctx, types.NamespacedName{Namespace: s.data.Namespace, Name: owner.Name}, machine)
 	switch {
 	case client.IgnoreNotFound(err) != nil:
 		return progress.Failed(fmt.Errorf("read Metal3Machine %s: %w", owner.Name, err))
@@ -96,7 +73,7 @@ func (r *Reconciler) observeMachine(ctx context.Context, s *scope) progress.Outc
 		return progress.Waiting(infrav1.OwnerNotFoundReason, fmt.Sprintf("Metal3Machine %q of this Metal3Data does not exist any more", owner.Name))
 	}
 	s.metal3Machine = machine
-	s.machine, err = util.GetOwnerMachine(ctx, r.Client, machine.ObjectMeta)
+	s.machine, err = util.GetOwnerMachine(ctx, o.client, machine.ObjectMeta)
 	switch {
 	case client.IgnoreNotFound(err) != nil:
 		return progress.Failed(fmt.Errorf("read the Machine of Metal3Machine %s: %w", machine.Name, err))
@@ -107,11 +84,11 @@ func (r *Reconciler) observeMachine(ctx context.Context, s *scope) progress.Outc
 }
 
 // observeHost reads the facts of the server, unless all secrets are there.
-func (r *Reconciler) observeHost(ctx context.Context, s *scope) progress.Outcome {
+func (o sourceSteps) observeHost(ctx context.Context, s *scope) progress.Outcome {
 	if s.complete() {
 		return progress.Outcome{}
 	}
-	host, found, err := r.Hosts.Host(ctx, s.metal3Machine)
+	host, found, err := o.hosts.Host(ctx, s.metal3Machine)
 	if err != nil {
 		return progress.Failed(fmt.Errorf("read the host of Metal3Machine %s: %w", s.metal3Machine.Name, err))
 	}

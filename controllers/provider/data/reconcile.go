@@ -32,6 +32,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/facts"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
@@ -40,7 +42,7 @@ import (
 
 // phase is one step of a pass. It may add facts to the scope; it never sets a
 // condition.
-type phase func(ctx context.Context, s *scope) progress.Outcome
+type phase = progress.Step[*scope]
 
 // Reconcile brings one Metal3Data a step closer to its secrets, or to its end.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
@@ -50,32 +52,29 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	ctx = withOwners(ctx, s)
 	if s.paused() {
-		return progress.Failed(r.write(ctx, s)).Result(r.Clock.Now())
+		return r.finish(ctx, s, progress.Outcome{})
 	}
 	if _, err := finalizers.EnsureFinalizer(ctx, r.Client, s.data, infrav1.DataFinalizer); err != nil {
 		return ctrl.Result{}, fmt.Errorf("add finalizer: %w", err)
 	}
 	s.before = s.data.DeepCopy()
-	for _, step := range r.phases(s) {
-		out := step(ctx, s)
-		s.outcome = s.outcome.And(out)
-		if !out.Done() {
-			break // what follows needs what is missing here
-		}
+	out := progress.Run(ctx, s, progress.UntilWait, r.phases(s)...)
+	if out.Done() && !s.data.DeletionTimestamp.IsZero() {
+		return progress.Failed(r.endSteps().dropFinalizer(ctx, s.data)).Result(r.Clock.Now())
 	}
-	err = r.write(ctx, s)
-	return s.outcome.And(progress.Failed(err)).Result(r.Clock.Now())
+	return r.finish(ctx, s, out)
 }
 
-// phases lists the steps of this pass in order. The first that waits or fails
-// ends the pass.
+// phases lists the steps of this pass in order. Each needs what those before it
+// found: the first that waits or fails ends the pass.
 func (r *Reconciler) phases(s *scope) []phase {
+	sources, addresses, secrets, end := r.sourceSteps(), r.addressSteps(), r.secretSteps(), r.endSteps()
 	if !s.data.DeletionTimestamp.IsZero() {
-		return []phase{r.waitForClaim, r.releaseStrays, r.releaseAddresses, r.releaseSecrets, r.dropFinalizer}
+		return []phase{end.waitForClaim, addresses.releaseStrays, addresses.releaseAll, secrets.release}
 	}
 	return []phase{
-		r.releaseStrays, r.observeTemplate, r.observeMachine, r.observeSecrets, r.observeHost, r.observePools,
-		r.askPools, r.readAddresses, r.render, r.applySecrets,
+		addresses.releaseStrays, sources.observeTemplate, sources.observeMachine, secrets.observe, sources.observeHost,
+		addresses.observe, addresses.ask, addresses.read, render, secrets.apply,
 	}
 }
 
@@ -87,7 +86,7 @@ func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*scope
 		if client.IgnoreNotFound(err) != nil {
 			return nil, false, fmt.Errorf("read Metal3Data: %w", err)
 		}
-		return nil, false, errors.Join(r.releaseForeign(ctx, key, ""), tenantsecrets.Release(ctx, r.Secrets, r.Client, key.Namespace))
+		return nil, false, errors.Join(r.addressSteps().releaseForeign(ctx, key, ""), tenantsecrets.Release(ctx, r.Secrets, r.Client, key.Namespace))
 	}
 	if r.WatchFilter != "" && !labels.HasWatchLabel(s.data, r.WatchFilter) {
 		return nil, false, nil
@@ -103,33 +102,41 @@ func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*scope
 	return s, true, nil
 }
 
-// write reports the pass and writes what has changed: the names of the secrets,
+// finish reports the pass and writes what has changed: the names of the secrets,
 // then the status. Both carry the lock, since a Metal3Data of that name may have
 // come anew, for another machine.
-func (r *Reconciler) write(ctx context.Context, s *scope) error {
-	if s.gone {
-		return nil
+func (r *Reconciler) finish(ctx context.Context, s *scope, out progress.Outcome) (ctrl.Result, error) {
+	report(s, out)
+	err := apply.Changes(ctx, r.Client, s.before, s.data)
+	if err != nil {
+		err = fmt.Errorf("write Metal3Data: %w", err)
+	} else {
+		r.announce(ctx, s)
 	}
-	report(s)
-	if err := apply.Changes(ctx, r.Client, s.before, s.data); err != nil {
-		return fmt.Errorf("write Metal3Data: %w", err)
-	}
-	r.announce(ctx, s)
-	return nil
+	return out.And(progress.Failed(err)).Result(r.Clock.Now())
 }
 
-// scope holds what one pass knows about one Metal3Data. It holds facts only.
+// scope holds what one pass knows about one Metal3Data. It holds facts only. A
+// phase is not reached without what the phases before it set.
 type scope struct {
 	// data is set by load; before is the copy that it is compared with.
 	data, before *infrav1.Metal3Data
 	// cluster is set by load; nil means that the Metal3Data names none, an empty
 	// one that it does not exist.
 	cluster *clusterv1.Cluster
-	observed
-	// outcome is how the phases went so far.
-	outcome progress.Outcome
-	// gone says that the finalizer has been dropped: there is nothing to report to.
-	gone bool
+	// template is set by observeTemplate, metal3Machine and machine by observeMachine.
+	template      *infrav1.Metal3DataTemplate
+	metal3Machine *infrav1.Metal3Machine
+	machine       *clusterv1.Machine
+	// secrets are the secrets that the template asks for, set by secretSteps.
+	secrets []*secret
+	// host is set by observeHost.
+	host hostview.Host
+	// held are the claims of the Metal3Data on pools, steps what is to be done about
+	// each address, and addresses what the pools gave. They are set by addressSteps.
+	held      []addressClaim
+	steps     []poolStep
+	addresses map[facts.AddressRef]facts.Address
 }
 
 // paused says whether nothing may be done now.

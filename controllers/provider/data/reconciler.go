@@ -36,7 +36,6 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/optionalcrd"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/data/addressclaims"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3datas,verbs=get;list;watch;patch
@@ -101,9 +100,24 @@ type Reconciler struct {
 	// hold addresses for it in advance.
 	ClaimsByHostName bool
 
-	// addresses is set by SetupWithManager.
-	addresses addressclaims.API
+	// kinds is set by SetupWithManager.
+	kinds availability
 }
+
+// The parts of a pass, each with what it needs.
+
+func (r *Reconciler) sourceSteps() sourceSteps { return sourceSteps{client: r.Client, hosts: r.Hosts} }
+
+func (r *Reconciler) addressSteps() addressSteps {
+	claims := addressClaims{client: r.Client, live: r.Live, kinds: r.kinds}
+	return addressSteps{claims: claims, live: r.Live, byHostName: r.ClaimsByHostName}
+}
+
+func (r *Reconciler) secretSteps() secretSteps {
+	return secretSteps{client: r.Client, live: r.Live, watch: r.Secrets}
+}
+
+func (r *Reconciler) endSteps() endSteps { return endSteps{client: r.Client, live: r.Live} }
 
 // SetupWithManager starts the controller with everything that can wake it:
 //
@@ -117,34 +131,32 @@ type Reconciler struct {
 //	Secret                                 by the names of the rendered secrets
 //	Cluster                                by label, when it is paused or unpaused
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
-	log := ctrl.LoggerFrom(ctx)
+	log, wakes := ctrl.LoggerFrom(ctx), mapper{r.Client}
 	c, err := ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
 		For(&infrav1.Metal3Data{}, builder.WithPredicates(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter))).
-		Watches(&infrav1.Metal3DataTemplate{}, handler.EnqueueRequestsFromMapFunc(r.templateToData)).
-		Watches(&infrav1.Metal3DataClaim{}, handler.EnqueueRequestsFromMapFunc(r.claimToData), builder.WithPredicates(comesOrGoes())).
-		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(r.metal3MachineToData), builder.WithPredicates(namesChange())).
-		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.machineToData), builder.WithPredicates(namesChange())).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.clusterToData),
+		Watches(&infrav1.Metal3DataTemplate{}, handler.EnqueueRequestsFromMapFunc(wakes.templateToData)).
+		Watches(&infrav1.Metal3DataClaim{}, handler.EnqueueRequestsFromMapFunc(wakes.claimToData), builder.WithPredicates(comesOrGoes())).
+		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(wakes.metal3MachineToData), builder.WithPredicates(namesChange())).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(wakes.machineToData), builder.WithPredicates(namesChange())).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(wakes.clusterToData),
 			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
-		Watches(optionalcrd.CRD(), optionalcrd.OnCRD(r.waitingForAPI), builder.WithPredicates(optionalcrd.OneOf(addressclaims.CRDs()...))).
-		WatchesRawSource(r.Secrets.Source(r.secretToData)).
-		WatchesRawSource(r.Remote.Source(machineKind, r.userToData)).
+		Watches(optionalcrd.CRD(), optionalcrd.OnCRD(wakes.waitingForAPI), builder.WithPredicates(optionalcrd.OneOf(addressCRDs()...))).
+		WatchesRawSource(r.Secrets.Source(wakes.secretToData)).
+		WatchesRawSource(r.Remote.Source(machineKind, wakes.userToData)).
 		WithOptions(options).
 		Build(r)
 	if err != nil {
 		return fmt.Errorf("set up controller %s: %w", controllerName, err)
 	}
 	err = r.Local.Watch(ctx, c,
-		optionalcrd.Events{Handler: handler.EnqueueRequestsFromMapFunc(r.hostClaimToData)},
-		optionalcrd.Events{Handler: handler.EnqueueRequestsFromMapFunc(r.hardwareToData)})
+		optionalcrd.Events{Handler: handler.EnqueueRequestsFromMapFunc(wakes.hostClaimToData)},
+		optionalcrd.Events{Handler: handler.EnqueueRequestsFromMapFunc(wakes.hardwareToData)})
 	if err != nil {
 		return fmt.Errorf("set up controller %s: %w", controllerName, err)
 	}
-	kinds, err := addressclaims.Watch(ctx, mgr, c, r.waitingForAddress)
-	if err != nil {
+	if r.kinds, err = watchAddressKinds(ctx, mgr, c, wakes.waitingForAddress); err != nil {
 		return fmt.Errorf("set up controller %s: %w", controllerName, err)
 	}
-	r.addresses = addressclaims.API{Client: r.Client, Live: r.Live, Kinds: kinds}
 	return nil
 }

@@ -33,10 +33,12 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/facts"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/metadata"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/networkdata"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 )
 
 // secret is one of the secrets that a template asks for.
@@ -60,14 +62,21 @@ func (s *scope) complete() bool {
 	return true
 }
 
-// observeSecrets names the secrets and reads live which of them exist. The
+// secretSteps see to the secrets with the rendered documents. Secrets are read live.
+type secretSteps struct {
+	client client.Client
+	live   client.Reader
+	watch  *secretwatch.Watch
+}
+
+// observe names the secrets and reads live which of them exist. The
 // watch is started first, so that no change is missed.
-func (r *Reconciler) observeSecrets(ctx context.Context, s *scope) progress.Outcome {
+func (t secretSteps) observe(ctx context.Context, s *scope) progress.Outcome {
 	s.nameSecrets()
-	r.Secrets.Ensure(s.data.Namespace)
+	t.watch.Ensure(s.data.Namespace)
 	var out progress.Outcome
 	for _, wanted := range s.secrets {
-		out = out.And(r.observeSecret(ctx, s, wanted))
+		out = out.And(t.observeOne(ctx, s, wanted))
 	}
 	return out
 }
@@ -86,17 +95,17 @@ func (s *scope) nameSecrets() {
 	}
 }
 
-// observeSecret looks at one secret. One without a controller was put there by a
+// observeOne looks at one secret. One without a controller was put there by a
 // user: it is taken as it is if it has the key, and never written. One of another
 // controller is waited for to go.
-func (r *Reconciler) observeSecret(ctx context.Context, s *scope, wanted *secret) progress.Outcome {
+func (t secretSteps) observeOne(ctx context.Context, s *scope, wanted *secret) progress.Outcome {
 	if wanted.namespace != "" && wanted.namespace != s.data.Namespace {
 		return progress.Waiting(infrav1.InvalidConfigurationReason, fmt.Sprintf(
 			"spec.%s names secret %q of namespace %q: secrets are read and written in namespace %q only, leave the namespace out",
 			wanted.key, wanted.name, wanted.namespace, s.data.Namespace))
 	}
 	var found corev1.Secret
-	err := r.Live.Get(ctx, types.NamespacedName{Namespace: s.data.Namespace, Name: wanted.name}, &found)
+	err := t.live.Get(ctx, types.NamespacedName{Namespace: s.data.Namespace, Name: wanted.name}, &found)
 	switch {
 	case apierrors.IsNotFound(err):
 		return progress.Outcome{}
@@ -127,7 +136,7 @@ func forbidden(verb, namespace string) progress.Outcome {
 }
 
 // render fills in the secrets that are missing.
-func (r *Reconciler) render(_ context.Context, s *scope) progress.Outcome {
+func render(_ context.Context, s *scope) progress.Outcome {
 	if s.complete() {
 		return progress.Outcome{}
 	}
@@ -143,15 +152,24 @@ func (r *Reconciler) render(_ context.Context, s *scope) progress.Outcome {
 	return progress.Outcome{}
 }
 
-// applySecrets writes the secrets that are missing.
-func (r *Reconciler) applySecrets(ctx context.Context, s *scope) progress.Outcome {
+// cannotRender waits for what is wrong with template, machine, host or pool to
+// be mended; each of them is watched.
+func cannotRender(err error) progress.Outcome {
+	if facts.IsInterfaceNotFound(err) {
+		return progress.Waiting(infrav1.InterfaceNotFoundReason, err.Error())
+	}
+	return progress.Waiting(infrav1.RenderingFailedReason, err.Error())
+}
+
+// apply writes the secrets that are missing.
+func (t secretSteps) apply(ctx context.Context, s *scope) progress.Outcome {
 	for _, wanted := range s.secrets {
 		if wanted.exists {
 			continue
 		}
 		desired := desiredSecret(s, wanted)
 		ctrl.LoggerFrom(ctx).Info("Writing rendered secret", "Secret", klog.KObj(desired))
-		err := apply.Object(ctx, r.Client, desired, infrav1.DataFieldOwner)
+		err := apply.Object(ctx, t.client, desired, infrav1.DataFieldOwner)
 		switch {
 		case apierrors.IsForbidden(err):
 			return forbidden("create and patch", s.data.Namespace)
@@ -184,15 +202,15 @@ func desiredSecret(s *scope, wanted *secret) *corev1.Secret {
 	}
 }
 
-// releaseSecrets deletes our secrets, so that they are not in the way of the
+// release deletes our secrets, so that they are not in the way of the
 // next Metal3Data of that machine name. Where the rights have gone first, as in
 // a namespace that is being deleted, the garbage collector does it.
-func (r *Reconciler) releaseSecrets(ctx context.Context, s *scope) progress.Outcome {
+func (t secretSteps) release(ctx context.Context, s *scope) progress.Outcome {
 	for _, name := range secretsOf(s.data) {
 		var found corev1.Secret
-		err := r.Live.Get(ctx, types.NamespacedName{Namespace: s.data.Namespace, Name: name}, &found)
+		err := t.live.Get(ctx, types.NamespacedName{Namespace: s.data.Namespace, Name: name}, &found)
 		if err == nil && metav1.IsControlledBy(&found, s.data) {
-			err = r.Client.Delete(ctx, &found, client.Preconditions{UID: &found.UID})
+			err = t.client.Delete(ctx, &found, client.Preconditions{UID: &found.UID})
 		}
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
 			return progress.FailedBecause(infrav1.DeletionFailedReason, fmt.Sprintf("Secret %q cannot be deleted", name), err)

@@ -26,6 +26,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
 const (
@@ -37,13 +38,13 @@ const (
 )
 
 // report computes the status from what the pass found. It is pure: the same
-// scope gives the same status, but for the time at which a change is noted.
-func report(s *scope) {
+// scope and outcome give the same status, but for the time at which a change is noted.
+func report(s *scope, out progress.Outcome) {
 	conditions.Set(s.data, pausing.Condition(s.data, s.cluster))
 	if s.paused() {
 		return
 	}
-	ready := readiness(s)
+	ready := readiness(s, out)
 	conditions.Set(s.data, ready)
 	s.data.Status.Ready = ptr.To(ready.Status == metav1.ConditionTrue)
 	s.data.Status.ErrorMessage = ""
@@ -54,9 +55,9 @@ func report(s *scope) {
 
 // readiness sums up the outcome in one condition. An error that has no words
 // for the user leaves what was last said.
-func readiness(s *scope) metav1.Condition {
+func readiness(s *scope, out progress.Outcome) metav1.Condition {
 	ready := metav1.Condition{Type: infrav1.ReadyCondition, Status: metav1.ConditionFalse}
-	waits := s.outcome.Waits()
+	waits := out.Waits()
 	last := conditions.Get(s.data, infrav1.ReadyCondition)
 	switch {
 	case len(waits) > 0:
@@ -66,9 +67,9 @@ func readiness(s *scope) metav1.Condition {
 			messages = append(messages, wait.Message)
 		}
 		ready.Message = truncate.Cut(strings.Join(messages, "; "), maxConditionMessage)
-	case s.outcome.Err() != nil && last != nil:
+	case out.Err() != nil && last != nil:
 		return *last
-	case s.outcome.Err() != nil:
+	case out.Err() != nil:
 		ready.Reason, ready.Message = infrav1.NotReadyReason, "An error occurred, see the log of the provider"
 	case !s.data.DeletionTimestamp.IsZero():
 		ready.Reason, ready.Message = infrav1.DeletingReason, "The Metal3Data is being deleted"

@@ -111,12 +111,12 @@ func TestReport(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := &scope{data: &infrav1.Metal3Data{Status: *tc.status.DeepCopy()}, cluster: tc.cluster, outcome: tc.outcome}
+			s := &scope{data: &infrav1.Metal3Data{Status: *tc.status.DeepCopy()}, cluster: tc.cluster}
 			if tc.deleted {
 				now := metav1.Now()
 				s.data.DeletionTimestamp = &now
 			}
-			report(s)
+			report(s, tc.outcome)
 			anyTime := cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")
 			anyOrder := cmpopts.SortSlices(func(a, b metav1.Condition) bool { return a.Type < b.Type })
 			if diff := cmp.Diff(tc.want, s.data.Status, anyTime, anyOrder); diff != "" {

@@ -33,11 +33,14 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/datatemplate"
 )
 
+// mapper finds the Metal3Datas that an event wakes.
+type mapper struct{ client client.Client }
+
 // wake lists the Metal3Datas that the options select. Mappers cannot fail; an
 // error is logged, and the next event makes up for it.
-func (r *Reconciler) wake(ctx context.Context, options ...client.ListOption) []ctrl.Request {
+func (m mapper) wake(ctx context.Context, options ...client.ListOption) []ctrl.Request {
 	var list infrav1.Metal3DataList
-	if err := r.Client.List(ctx, &list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
+	if err := m.client.List(ctx, &list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Metal3Datas cannot be listed, an event is lost")
 		return nil
 	}
@@ -53,85 +56,85 @@ func by(namespace, index, value string) []client.ListOption {
 	return []client.ListOption{client.InNamespace(namespace), client.MatchingFields{index: value}}
 }
 
-func (r *Reconciler) templateToData(ctx context.Context, o client.Object) []ctrl.Request {
-	return r.wake(ctx, by(o.GetNamespace(), datatemplate.ByTemplate, o.GetName())...)
+func (m mapper) templateToData(ctx context.Context, o client.Object) []ctrl.Request {
+	return m.wake(ctx, by(o.GetNamespace(), datatemplate.ByTemplate, o.GetName())...)
 }
 
-func (r *Reconciler) claimToData(ctx context.Context, o client.Object) []ctrl.Request {
-	return r.wake(ctx, by(o.GetNamespace(), byClaim, o.GetName())...)
+func (m mapper) claimToData(ctx context.Context, o client.Object) []ctrl.Request {
+	return m.wake(ctx, by(o.GetNamespace(), byClaim, o.GetName())...)
 }
 
-func (r *Reconciler) metal3MachineToData(ctx context.Context, o client.Object) []ctrl.Request {
-	return r.wake(ctx, by(o.GetNamespace(), byMachine, o.GetName())...)
+func (m mapper) metal3MachineToData(ctx context.Context, o client.Object) []ctrl.Request {
+	return m.wake(ctx, by(o.GetNamespace(), byMachine, o.GetName())...)
 }
 
-func (r *Reconciler) machineToData(ctx context.Context, o client.Object) []ctrl.Request {
+func (m mapper) machineToData(ctx context.Context, o client.Object) []ctrl.Request {
 	machine, ok := o.(*clusterv1.Machine)
 	if !ok || machine.Spec.InfrastructureRef.Kind != machineKind {
 		return nil
 	}
-	return r.wake(ctx, by(machine.Namespace, byMachine, machine.Spec.InfrastructureRef.Name)...)
+	return m.wake(ctx, by(machine.Namespace, byMachine, machine.Spec.InfrastructureRef.Name)...)
 }
 
 // hostClaimToData goes by the consumer of the claim. It may name a machine of
 // another cluster, of which we then know nothing.
-func (r *Reconciler) hostClaimToData(ctx context.Context, o client.Object) []ctrl.Request {
+func (m mapper) hostClaimToData(ctx context.Context, o client.Object) []ctrl.Request {
 	claim, ok := o.(*bmov1alpha1.HostClaim)
 	if !ok || claim.Spec.ConsumerRef == nil || claim.Spec.ConsumerRef.Kind != machineKind {
 		return nil
 	}
-	return r.wake(ctx, by(claim.Namespace, byMachine, claim.Spec.ConsumerRef.Name)...)
+	return m.wake(ctx, by(claim.Namespace, byMachine, claim.Spec.ConsumerRef.Name)...)
 }
 
-func (r *Reconciler) hardwareToData(ctx context.Context, o client.Object) []ctrl.Request {
+func (m mapper) hardwareToData(ctx context.Context, o client.Object) []ctrl.Request {
 	var requests []ctrl.Request
 	for _, owner := range o.GetOwnerReferences() {
 		if owner.Kind != "HostClaim" {
 			continue
 		}
 		var claim bmov1alpha1.HostClaim
-		if err := r.Client.Get(ctx, types.NamespacedName{Namespace: o.GetNamespace(), Name: owner.Name}, &claim); err != nil {
+		if err := m.client.Get(ctx, types.NamespacedName{Namespace: o.GetNamespace(), Name: owner.Name}, &claim); err != nil {
 			continue // the event of the claim will do
 		}
-		requests = append(requests, r.hostClaimToData(ctx, &claim)...)
+		requests = append(requests, m.hostClaimToData(ctx, &claim)...)
 	}
 	return requests
 }
 
 // userToData maps a machine whose host is in another cluster.
-func (r *Reconciler) userToData(ctx context.Context, machine types.NamespacedName) []ctrl.Request {
-	return r.wake(ctx, by(machine.Namespace, byMachine, machine.Name)...)
+func (m mapper) userToData(ctx context.Context, machine types.NamespacedName) []ctrl.Request {
+	return m.wake(ctx, by(machine.Namespace, byMachine, machine.Name)...)
 }
 
 // waitingForAddress are those of the namespace whose pool is missing or has not
 // given an address. One that comes to wait right now, and has not said so yet, is
 // woken by its own report.
-func (r *Reconciler) waitingForAddress(ctx context.Context, o client.Object) []ctrl.Request {
+func (m mapper) waitingForAddress(ctx context.Context, o client.Object) []ctrl.Request {
 	var requests []ctrl.Request
 	for _, reason := range []string{
 		infrav1.PoolAPIMissingReason, infrav1.PoolNotFoundReason, infrav1.WaitingForAddressesReason,
 	} {
-		requests = append(requests, r.wake(ctx, by(o.GetNamespace(), byReason, reason)...)...)
+		requests = append(requests, m.wake(ctx, by(o.GetNamespace(), byReason, reason)...)...)
 	}
 	return requests
 }
 
 // waitingForAPI are those whose address management API was missing.
-func (r *Reconciler) waitingForAPI(ctx context.Context) []ctrl.Request {
-	return r.wake(ctx, client.MatchingFields{byReason: infrav1.PoolAPIMissingReason})
+func (m mapper) waitingForAPI(ctx context.Context) []ctrl.Request {
+	return m.wake(ctx, client.MatchingFields{byReason: infrav1.PoolAPIMissingReason})
 }
 
 // secretToData goes by the names of the rendered secrets. Without a name, the
 // watch has just begun: rights may have come, and a secret may have gone unseen.
-func (r *Reconciler) secretToData(ctx context.Context, namespace, name string) []ctrl.Request {
+func (m mapper) secretToData(ctx context.Context, namespace, name string) []ctrl.Request {
 	if name == "" {
-		return r.wake(ctx, client.InNamespace(namespace))
+		return m.wake(ctx, client.InNamespace(namespace))
 	}
-	return r.wake(ctx, by(namespace, bySecret, name)...)
+	return m.wake(ctx, by(namespace, bySecret, name)...)
 }
 
-func (r *Reconciler) clusterToData(ctx context.Context, o client.Object) []ctrl.Request {
-	return r.wake(ctx, by(o.GetNamespace(), clusterindex.Field, o.GetName())...)
+func (m mapper) clusterToData(ctx context.Context, o client.Object) []ctrl.Request {
+	return m.wake(ctx, by(o.GetNamespace(), clusterindex.Field, o.GetName())...)
 }
 
 // comesOrGoes lets through objects that are made or deleted; a Metal3Data waits

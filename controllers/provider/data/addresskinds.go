@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package addressclaims
+package data
 
 import (
 	"context"
@@ -50,39 +50,41 @@ const (
 // Metal3Data that controls them.
 const byOwner = "hostclaim.data"
 
-// CRDs are the names of the CRDs that Kinds needs.
-func CRDs() []string {
+// addressCRDs are the names of these CRDs.
+func addressCRDs() []string {
 	return []string{ipClaimCRD, ipPoolCRD, ipAddressClaimCRD}
 }
 
-// Kinds are the optional kinds. A claim wakes the Metal3Data that owns it, also one
+// addressKinds are the optional kinds. A claim wakes the Metal3Data that owns it, also one
 // that does not exist any more: its claims are to be released. A pool, and a
-// claim that goes, wake those who wait for an address.
-func Kinds(waiting handler.MapFunc) []Kind {
+// claim that goes, wake the Metal3Datas that wait for an address.
+func addressKinds(waiting handler.MapFunc) []addressKind {
 	owners := optionalcrd.Events{Handler: onClaim(waiting)}
 	pools := optionalcrd.Events{
 		Handler: handler.EnqueueRequestsFromMapFunc(waiting), Predicates: []predicate.Predicate{stateChanges()},
 	}
-	return []Kind{
-		{optionalcrd.Kind{Object: &ipamv1alpha1.IPClaim{}, CRD: ipClaimCRD, Index: index(&ipamv1alpha1.IPClaim{})}, owners},
-		{optionalcrd.Kind{Object: &capipamv1.IPAddressClaim{}, CRD: ipAddressClaimCRD, Index: index(&capipamv1.IPAddressClaim{})}, owners},
+	return []addressKind{
+		{optionalcrd.Kind{Object: &ipamv1alpha1.IPClaim{}, CRD: ipClaimCRD, Index: indexByOwner(&ipamv1alpha1.IPClaim{})}, owners},
+		{optionalcrd.Kind{Object: &capipamv1.IPAddressClaim{}, CRD: ipAddressClaimCRD, Index: indexByOwner(&capipamv1.IPAddressClaim{})}, owners},
 		{optionalcrd.Kind{Object: &ipamv1alpha1.IPPool{}, CRD: ipPoolCRD}, pools},
 	}
 }
 
-// Kind is one of them with its events.
-type Kind struct {
+// addressKind is one of them with its events.
+type addressKind struct {
 	optionalcrd.Kind
 	optionalcrd.Events
 }
 
-// served are the kinds that are watched when they are served, each for itself.
-type served map[reflect.Type]*optionalcrd.Kinds
+// servedKinds are the kinds that are watched when they are served, each for itself.
+type servedKinds map[reflect.Type]*optionalcrd.Kinds
 
-// Watch wakes the controller for events of each kind that is served, now or later.
-func Watch(ctx context.Context, mgr manager.Manager, c controller.Controller, waiting handler.MapFunc) (Availability, error) {
-	out := served{}
-	for _, kind := range Kinds(waiting) {
+// watchAddressKinds wakes the controller for events of each kind that is served, now or later.
+func watchAddressKinds(
+	ctx context.Context, mgr manager.Manager, c controller.Controller, waiting handler.MapFunc,
+) (availability, error) {
+	out := servedKinds{}
+	for _, kind := range addressKinds(waiting) {
 		kinds := optionalcrd.New(mgr, kind.Kind)
 		if err := kinds.Watch(ctx, c, kind.Events); err != nil {
 			return nil, err
@@ -93,7 +95,7 @@ func Watch(ctx context.Context, mgr manager.Manager, c controller.Controller, wa
 }
 
 // Available says whether the kind of the object is served, and may be read.
-func (s served) Available(ctx context.Context, object client.Object) (bool, error) {
+func (s servedKinds) Available(ctx context.Context, object client.Object) (bool, error) {
 	kinds, found := s[reflect.TypeOf(object)]
 	if !found {
 		return false, fmt.Errorf("%T is no kind of address management", object)
@@ -120,8 +122,8 @@ func onClaim(waiting handler.MapFunc) handler.EventHandler {
 	}
 }
 
-// saysMore says whether more has changed than who holds the claim: its provider does
-// that first, in a write of its own.
+// saysMore says whether more has changed than the finalizers of the claim: its provider adds
+// one first, in a write of its own.
 func saysMore(e event.UpdateEvent) bool {
 	said := func(o client.Object) any {
 		copied := o.DeepCopyObject()
@@ -146,7 +148,7 @@ func stateChanges() predicate.Funcs {
 	}
 }
 
-func index(object client.Object) func(context.Context, client.FieldIndexer) error {
+func indexByOwner(object client.Object) func(context.Context, client.FieldIndexer) error {
 	return func(ctx context.Context, indexer client.FieldIndexer) error {
 		if err := indexer.IndexField(ctx, object, byOwner, ownerNames); err != nil {
 			return fmt.Errorf("index %T by owner: %w", object, err)

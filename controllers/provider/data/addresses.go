@@ -1,0 +1,181 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package data
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/facts"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/ippool"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+)
+
+// addressSteps see to the addresses that the template asks pools for.
+type addressSteps struct {
+	claims addressClaims
+	live   client.Reader
+	// byHostName says that claims are named after the host.
+	byHostName bool
+}
+
+// poolStep is the next step for one address.
+type poolStep struct {
+	ask  ippool.Ask
+	step ippool.Step
+}
+
+// observe finds out which addresses the template asks for, and decides what
+// is next for each.
+func (a addressSteps) observe(ctx context.Context, s *scope) progress.Outcome {
+	if s.complete() {
+		return progress.Outcome{}
+	}
+	asks, err := ippool.Asks(s.template.Spec, s.facts())
+	if err != nil {
+		return cannotRender(err)
+	}
+	if len(asks) == 0 {
+		return progress.Outcome{}
+	}
+	if s.held, err = a.claims.held(ctx, client.ObjectKeyFromObject(s.data)); err != nil {
+		return progress.Failed(err)
+	}
+	for _, ask := range asks {
+		state, err := a.claims.observe(ctx, a.request(s), ask, s.held)
+		if err != nil {
+			return progress.Failed(err)
+		}
+		s.steps = append(s.steps, poolStep{ask: ask, step: ippool.Next(state)})
+	}
+	return progress.Outcome{}
+}
+
+// request says on whose behalf pools are asked.
+func (a addressSteps) request(s *scope) ippool.Request {
+	holder := s.data.Name
+	if a.byHostName {
+		holder = s.host.Name
+	}
+	return ippool.Request{Data: s.data, Holder: holder}
+}
+
+// ask carries out the steps, and waits unless every pool has answered. What
+// a user has to mend is named before what comes by itself.
+func (a addressSteps) ask(ctx context.Context, s *scope) progress.Outcome {
+	byReason := map[string]progress.Outcome{}
+	var failed error
+	for _, p := range s.steps {
+		failed = errors.Join(failed, a.carryOut(ctx, s, p))
+		if p.step.Reason != "" {
+			byReason[p.step.Reason] = byReason[p.step.Reason].And(progress.Waiting(p.step.Reason, p.step.Message))
+		}
+	}
+	return byReason[infrav1.PoolAPIMissingReason].
+		And(byReason[infrav1.PoolNotFoundReason]).
+		And(byReason[infrav1.WaitingForAddressesReason]).
+		And(progress.Failed(failed))
+}
+
+func (a addressSteps) carryOut(ctx context.Context, s *scope, p poolStep) error {
+	switch {
+	case p.step.Apply:
+		ctrl.LoggerFrom(ctx).Info("Asking pool for an address", "pool", klog.KRef(s.data.Namespace, p.ask.Name))
+		return a.claims.create(ctx, a.request(s), p.ask)
+	case p.step.Release:
+		for _, claim := range s.held {
+			if claim.asksFor(s.data.UID, p.ask) {
+				return a.claims.retract(ctx, claim)
+			}
+		}
+	}
+	return nil
+}
+
+// read reads what the pools gave.
+func (a addressSteps) read(ctx context.Context, s *scope) progress.Outcome {
+	s.addresses = map[facts.AddressRef]facts.Address{}
+	for _, p := range s.steps {
+		address, err := a.claims.address(ctx, p.ask.Pool, s.data.Namespace, p.step.Read)
+		if err != nil {
+			return progress.FailedBecause(infrav1.WaitingForAddressesReason, fmt.Sprintf(
+				"The address that %s gave cannot be read", p.ask), err)
+		}
+		s.addresses[p.ask.Ref()] = address
+	}
+	if conditions.GetReason(s.before, infrav1.ReadyCondition) == infrav1.WaitingForAddressesReason {
+		ctrl.LoggerFrom(ctx).Info("Received the addresses from the pools", "addresses", len(s.addresses))
+	}
+	return progress.Outcome{}
+}
+
+// releaseStrays gives back what an earlier Metal3Data of the same name left.
+func (a addressSteps) releaseStrays(ctx context.Context, s *scope) progress.Outcome {
+	return progress.Failed(a.releaseForeign(ctx, client.ObjectKeyFromObject(s.data), s.data.UID))
+}
+
+// releaseForeign gives back the claims that belong to a Metal3Data of that name,
+// but not of that UID. Should the API server know a newer one than the cache,
+// its claims are left alone.
+func (a addressSteps) releaseForeign(ctx context.Context, key types.NamespacedName, uid types.UID) error {
+	held, err := a.claims.held(ctx, key)
+	if err != nil {
+		return err
+	}
+	var failed error
+	for _, claim := range held {
+		if claim.owner == uid {
+			continue
+		}
+		var live infrav1.Metal3Data
+		if err := a.live.Get(ctx, key, &live); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("read Metal3Data %s: %w", key.Name, err)
+		}
+		if claim.owner == live.UID {
+			continue
+		}
+		ctrl.LoggerFrom(ctx).Info("Giving back an address that was left behind", "claim", klog.KObj(claim.object))
+		failed = errors.Join(failed, a.claims.release(ctx, claim))
+	}
+	return failed
+}
+
+// releaseAll gives back all addresses.
+func (a addressSteps) releaseAll(ctx context.Context, s *scope) progress.Outcome {
+	held, err := a.claims.held(ctx, client.ObjectKeyFromObject(s.data))
+	if err != nil {
+		return progress.Failed(err)
+	}
+	var failed error
+	for _, claim := range held {
+		if claim.owner == s.data.UID {
+			failed = errors.Join(failed, a.claims.release(ctx, claim))
+		}
+	}
+	if failed != nil {
+		return progress.FailedBecause(infrav1.DeletionFailedReason, "The addresses cannot be given back", failed)
+	}
+	return progress.Outcome{}
+}
