@@ -25,6 +25,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,17 +37,26 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
+// allocateSteps give claims their index and their Metal3Data.
+type allocateSteps struct {
+	client   client.Client
+	live     client.Reader
+	recorder events.EventRecorder
+	// atOnce is how many claims are served at a time; 0 means one.
+	atOnce int
+}
+
 // allocate gives every claim its index and its Metal3Data. An index that turns
 // out to be in use is recorded, and the claims without one are served again. Claims that
 // have changed since they were read are left to the next pass.
-func (r *Reconciler) allocate(ctx context.Context, s *scope) progress.Outcome {
-	claims := s.answerable()
+func (a allocateSteps) allocate(ctx context.Context, s *scope) progress.Outcome {
+	claims, known := s.answerable(), s.known()
 	var stale error
 	for {
-		known := len(s.known)
+		before := len(known)
 		var failed error
-		for _, done := range r.serveAll(ctx, s, claims, indexes.Allocate(s.key.Name, s.known, candidates(claims))) {
-			s.known = append(s.known, done.used...)
+		for _, done := range a.serveAll(ctx, s.key, claims, indexes.Allocate(s.key.Name, known, candidates(claims))) {
+			known = append(known, done.used...)
 			if errors.Is(done.err, progress.ErrStale) {
 				delete(claims, done.claim.UID)
 				stale = progress.ErrStale
@@ -58,7 +68,7 @@ func (r *Reconciler) allocate(ctx context.Context, s *scope) progress.Outcome {
 			}
 		}
 		// A collision added an index that is not the claim's: once more without it.
-		if len(s.known) == known || failed != nil || !s.anyOpen(claims) {
+		if len(known) == before || failed != nil || !anyOpen(claims, known) {
 			return progress.Failed(errors.Join(failed, stale))
 		}
 	}
@@ -77,10 +87,10 @@ func (s *scope) answerable() map[types.UID]*infrav1.Metal3DataClaim {
 }
 
 // anyOpen says whether a claim is still without Metal3Data.
-func (s *scope) anyOpen(claims map[types.UID]*infrav1.Metal3DataClaim) bool {
+func anyOpen(claims map[types.UID]*infrav1.Metal3DataClaim, known []indexes.Data) bool {
 	open := len(claims)
 	counted := map[types.UID]bool{}
-	for _, data := range s.known {
+	for _, data := range known {
 		if _, ours := claims[data.Claim]; ours && !counted[data.Claim] {
 			counted[data.Claim] = true
 			open--
@@ -114,16 +124,16 @@ type served struct {
 
 // serveAll carries out assignments, some at a time: no two of them concern the same
 // claim or the same index.
-func (r *Reconciler) serveAll(
-	ctx context.Context, s *scope, claims map[types.UID]*infrav1.Metal3DataClaim, assignments []indexes.Assignment,
+func (a allocateSteps) serveAll(
+	ctx context.Context, template types.NamespacedName, claims map[types.UID]*infrav1.Metal3DataClaim, assignments []indexes.Assignment,
 ) []served {
 	all := make([]served, len(assignments))
 	var group errgroup.Group
-	group.SetLimit(max(r.AtOnce, 1))
+	group.SetLimit(max(a.atOnce, 1))
 	for i, assignment := range assignments {
 		claim := claims[assignment.Claim]
 		group.Go(func() error {
-			all[i] = r.serve(withClaim(ctx, claim), s, claim, assignment)
+			all[i] = a.serve(withClaim(ctx, claim), template, claim, assignment)
 			return nil // one that fails does not stop the others
 		})
 	}
@@ -135,56 +145,62 @@ func (r *Reconciler) serveAll(
 // written first and with its resourceVersion, even if that changes nothing: a
 // controller with an old copy of it fails at that write, before a second Metal3Data
 // is made.
-func (r *Reconciler) serve(ctx context.Context, s *scope, claim *infrav1.Metal3DataClaim, a indexes.Assignment) served {
-	if err := r.confirm(ctx, s, claim, a); err != nil {
+func (a allocateSteps) serve(
+	ctx context.Context, template types.NamespacedName, claim *infrav1.Metal3DataClaim, to indexes.Assignment,
+) served {
+	if err := a.confirm(ctx, template, claim, to); err != nil {
 		return served{claim: claim, err: err}
 	}
-	current, err := r.ensureFinalizer(ctx, claim)
+	current, err := a.ensureFinalizer(ctx, claim)
 	switch {
 	case err != nil:
 		return served{claim: current, err: err}
-	case a.Exists:
-		return served{claim: current, err: r.writeClaim(ctx, current, reserved(s.key, a))}
+	case to.Exists:
+		return served{claim: current, err: writeClaim(ctx, a.client, current, reserved(template, to))}
 	}
 	before := current.DeepCopy()
-	reserved(s.key, a)(current)
-	if err := r.patchClaim(ctx, before, current); err != nil {
+	reserved(template, to)(current)
+	if err := patchClaim(ctx, a.client, before, current); err != nil {
 		return served{claim: current, err: err}
 	}
-	used, err := r.makeData(ctx, s, current, a.Index)
+	used, err := a.makeData(ctx, template, current, to.Index)
 	return served{claim: current, used: used, err: err}
 }
 
 // makeData makes the Metal3Data of a claim, and returns which claim has its index then.
-func (r *Reconciler) makeData(ctx context.Context, s *scope, claim *infrav1.Metal3DataClaim, index int32) ([]indexes.Data, error) {
-	desired := desiredData(s.key, claim, index)
+func (a allocateSteps) makeData(
+	ctx context.Context, template types.NamespacedName, claim *infrav1.Metal3DataClaim, index int32,
+) ([]indexes.Data, error) {
+	desired := desiredData(template, claim, index)
 	ctrl.LoggerFrom(ctx).Info("Creating Metal3Data", "Metal3Data", klog.KObj(desired), "index", index)
-	err := r.Client.Create(ctx, desired, client.FieldOwner(infrav1.DataTemplateFieldOwner))
+	err := a.client.Create(ctx, desired, client.FieldOwner(infrav1.DataTemplateFieldOwner))
 	switch {
 	case apierrors.IsAlreadyExists(err):
-		return r.usedBy(ctx, s, index)
+		return a.usedBy(ctx, template, index)
 	case err != nil:
-		complaint := r.writeClaim(ctx, claim, failed(fmt.Sprintf("Metal3Data %q cannot be created", desired.Name)))
+		complaint := writeClaim(ctx, a.client, claim, failed(fmt.Sprintf("Metal3Data %q cannot be created", desired.Name)))
 		return nil, errors.Join(fmt.Errorf("create Metal3Data %s: %w", desired.Name, err), complaint)
 	}
-	r.Recorder.Eventf(claim, desired, corev1.EventTypeNormal, infrav1.DataAssignedReason, "Assign",
-		"Index %d of Metal3DataTemplate %s", index, s.key.Name)
+	a.recorder.Eventf(claim, desired, corev1.EventTypeNormal, infrav1.DataAssignedReason, "Assign",
+		"Index %d of Metal3DataTemplate %s", index, template.Name)
 	return []indexes.Data{{Index: index, Claim: claim.UID}}, nil
 }
 
 // confirm looks live at the index that a claim has reserved, before the claim gets
 // another one. The cache of Metal3Data may be older than that of claims: it may
 // still show a former holder, or not yet that the claim itself has the index.
-func (r *Reconciler) confirm(ctx context.Context, s *scope, claim *infrav1.Metal3DataClaim, a indexes.Assignment) error {
+func (a allocateSteps) confirm(
+	ctx context.Context, template types.NamespacedName, claim *infrav1.Metal3DataClaim, to indexes.Assignment,
+) error {
 	ref := claim.Status.RenderedData
-	if a.Exists || ref == nil {
+	if to.Exists || ref == nil {
 		return nil
 	}
-	reserved, parsed := indexes.Parse(s.key.Name, ref.Name)
-	if !parsed || reserved == a.Index {
+	reserved, parsed := indexes.Parse(template.Name, ref.Name)
+	if !parsed || reserved == to.Index {
 		return nil
 	}
-	holder, found, err := r.holder(ctx, s, reserved)
+	holder, found, err := a.holder(ctx, template, reserved)
 	if err == nil && (!found || holder.Claim == claim.UID) {
 		err = progress.ErrStale
 	}
@@ -193,8 +209,8 @@ func (r *Reconciler) confirm(ctx context.Context, s *scope, claim *infrav1.Metal
 
 // usedBy reads live which claim holds an index that is not free after all: the claim
 // itself, when the cache is behind, or another one.
-func (r *Reconciler) usedBy(ctx context.Context, s *scope, index int32) ([]indexes.Data, error) {
-	holder, found, err := r.holder(ctx, s, index)
+func (a allocateSteps) usedBy(ctx context.Context, template types.NamespacedName, index int32) ([]indexes.Data, error) {
+	holder, found, err := a.holder(ctx, template, index)
 	if !found {
 		holder = indexes.Data{Index: index} // gone again; in this pass the index counts as used
 	}
@@ -202,10 +218,10 @@ func (r *Reconciler) usedBy(ctx context.Context, s *scope, index int32) ([]index
 }
 
 // holder reads live which claim holds an index, and whether one does.
-func (r *Reconciler) holder(ctx context.Context, s *scope, index int32) (indexes.Data, bool, error) {
-	name := indexes.Name(s.key.Name, index)
+func (a allocateSteps) holder(ctx context.Context, template types.NamespacedName, index int32) (indexes.Data, bool, error) {
+	name := indexes.Name(template.Name, index)
 	var data infrav1.Metal3Data
-	err := r.Live.Get(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: name}, &data)
+	err := a.live.Get(ctx, types.NamespacedName{Namespace: template.Namespace, Name: name}, &data)
 	if client.IgnoreNotFound(err) != nil {
 		return indexes.Data{}, false, fmt.Errorf("read Metal3Data %s: %w", name, err)
 	}
@@ -216,12 +232,12 @@ func (r *Reconciler) holder(ctx context.Context, s *scope, index int32) (indexes
 
 // ensureFinalizer makes sure that the claim does not go before its data does.
 // It returns the claim as it is afterwards, and leaves the cached one alone.
-func (r *Reconciler) ensureFinalizer(ctx context.Context, claim *infrav1.Metal3DataClaim) (*infrav1.Metal3DataClaim, error) {
+func (a allocateSteps) ensureFinalizer(ctx context.Context, claim *infrav1.Metal3DataClaim) (*infrav1.Metal3DataClaim, error) {
 	current := claim.DeepCopy()
 	if !controllerutil.AddFinalizer(current, infrav1.DataClaimFinalizer) {
 		return current, nil
 	}
-	err := r.Client.Patch(ctx, current, apply.Locked(claim))
+	err := a.client.Patch(ctx, current, apply.Locked(claim))
 	return current, staleOr(err)
 }
 

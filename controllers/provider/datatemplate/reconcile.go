@@ -22,16 +22,13 @@ import (
 
 	"sigs.k8s.io/cluster-api/util/finalizers"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
 // phase is one step of a pass.
-type phase func(ctx context.Context, s *scope) progress.Outcome
+type phase = progress.Step[*scope]
 
 // Reconcile brings the claims on one template a step closer to being answered.
 // A template that does not exist has claims too: they are told so.
@@ -45,55 +42,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			return ctrl.Result{}, fmt.Errorf("add finalizer: %w", err)
 		}
 	}
-	var out progress.Outcome
-	for _, step := range r.phases(s) {
-		out = out.And(step(ctx, s))
-	}
-	return out.Result(r.Clock.Now())
+	return progress.Run(ctx, s, progress.ToTheEnd, r.phases(s)...).Result(r.Clock.Now())
 }
 
 // phases lists the steps of this pass in order. Each looks at all claims; one
 // claim that fails does not stop the others.
 func (r *Reconciler) phases(s *scope) []phase {
+	release := releaseSteps{client: r.Client, live: r.Live}
+	allocate := allocateSteps{client: r.Client, live: r.Live, recorder: r.Recorder, atOnce: r.AtOnce}
+	report := reportSteps{client: r.Client, clock: r.Clock}
 	switch {
 	case s.paused():
-		return []phase{r.refuse, r.reportTemplate}
+		return []phase{report.refuse, report.template}
 	case s.template == nil:
-		return []phase{r.releaseClaims, r.releaseOrphans, r.refuse, r.repeat}
+		return []phase{release.claims, release.orphans, report.refuse, report.repeat}
 	default:
-		return []phase{r.releaseClaims, r.releaseOrphans, r.allocate, r.refuse, r.repeat, r.reportTemplate, r.dropFinalizer}
+		return []phase{
+			release.claims, release.orphans, allocate.allocate, report.refuse, report.repeat, report.template, release.template,
+		}
 	}
-}
-
-// dropFinalizer lets a deleted template go once no claim or data uses it any more.
-func (r *Reconciler) dropFinalizer(ctx context.Context, s *scope) progress.Outcome {
-	if s.template.DeletionTimestamp.IsZero() {
-		return progress.Outcome{}
-	}
-	if len(s.claims) > 0 || len(s.data) > 0 {
-		return progress.Waiting(infrav1.DeletingReason, "claims or data of the template are left")
-	}
-	return progress.Failed(r.removeFinalizers(ctx, s.template.DeepCopy(), infrav1.DataTemplateFinalizer))
-}
-
-// removeFinalizers takes finalizers off an object. Others write the same list:
-// hence the lock. What they held must not go before they are off, so a conflict
-// is told.
-func (r *Reconciler) removeFinalizers(ctx context.Context, object client.Object, finalizers ...string) error {
-	before, ok := object.DeepCopyObject().(client.Object)
-	if !ok {
-		return nil
-	}
-	removed := false
-	for _, finalizer := range finalizers {
-		removed = controllerutil.RemoveFinalizer(object, finalizer) || removed
-	}
-	if !removed {
-		return nil
-	}
-	err := r.Client.Patch(ctx, object, apply.Locked(before))
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("remove finalizers of %s: %w", object.GetName(), err)
-	}
-	return nil
 }

@@ -27,14 +27,22 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
-// releaseClaims lets deleted claims and their data go. A claim that its machine
+// releaseSteps let go what is deleted. What others hold is read live before.
+type releaseSteps struct {
+	client client.Client
+	live   client.Reader
+}
+
+// claims lets deleted claims and their data go. A claim that its machine
 // still holds stays: the server still uses its addresses.
-func (r *Reconciler) releaseClaims(ctx context.Context, s *scope) progress.Outcome {
+func (r releaseSteps) claims(ctx context.Context, s *scope) progress.Outcome {
 	var failed error
 	for i := range s.claims {
 		claim := &s.claims[i]
@@ -52,7 +60,7 @@ func (r *Reconciler) releaseClaims(ctx context.Context, s *scope) progress.Outco
 
 // held says whether the machine of a claim holds it. A machine that vanished can
 // take its finalizer off no more; only a live read tells that it has.
-func (r *Reconciler) held(ctx context.Context, claim *infrav1.Metal3DataClaim) (bool, error) {
+func (r releaseSteps) held(ctx context.Context, claim *infrav1.Metal3DataClaim) (bool, error) {
 	if !slices.Contains(claim.Finalizers, infrav1.MachineFinalizer) {
 		return false, nil
 	}
@@ -62,7 +70,7 @@ func (r *Reconciler) held(ctx context.Context, claim *infrav1.Metal3DataClaim) (
 	}
 	owner := claim.OwnerReferences[at]
 	var machine infrav1.Metal3Machine
-	err := r.Live.Get(ctx, types.NamespacedName{Namespace: claim.Namespace, Name: owner.Name}, &machine)
+	err := r.live.Get(ctx, types.NamespacedName{Namespace: claim.Namespace, Name: owner.Name}, &machine)
 	if client.IgnoreNotFound(err) != nil {
 		return true, fmt.Errorf("read Metal3Machine %s: %w", owner.Name, err)
 	}
@@ -74,7 +82,7 @@ func (r *Reconciler) held(ctx context.Context, claim *infrav1.Metal3DataClaim) (
 //	data deleted ─▶ data not held any more ─▶ claim not held any more
 //
 // The deletion has its event, and what comes next is done in the pass after it.
-func (r *Reconciler) releaseClaim(ctx context.Context, s *scope, claim *infrav1.Metal3DataClaim) error {
+func (r releaseSteps) releaseClaim(ctx context.Context, s *scope, claim *infrav1.Metal3DataClaim) error {
 	for _, data := range s.owned(claim) {
 		if done, err := r.releaseData(ctx, data); err != nil || !done {
 			return err
@@ -86,22 +94,22 @@ func (r *Reconciler) releaseClaim(ctx context.Context, s *scope, claim *infrav1.
 // releaseData deletes a Metal3Data, or stops holding one that is deleted; its own
 // controller then gives its addresses back. It says whether nothing is left to be
 // done about it.
-func (r *Reconciler) releaseData(ctx context.Context, data *infrav1.Metal3Data) (bool, error) {
+func (r releaseSteps) releaseData(ctx context.Context, data *infrav1.Metal3Data) (bool, error) {
 	if !data.DeletionTimestamp.IsZero() {
 		err := r.removeFinalizers(ctx, data.DeepCopy(), infrav1.DataClaimFinalizer)
 		return err == nil, err
 	}
 	ctrl.LoggerFrom(ctx).Info("Deleting Metal3Data", "Metal3Data", klog.KObj(data))
-	err := r.Client.Delete(ctx, data.DeepCopy(), client.Preconditions{UID: &data.UID})
+	err := r.client.Delete(ctx, data.DeepCopy(), client.Preconditions{UID: &data.UID})
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("delete Metal3Data %s: %w", data.Name, err)
 	}
 	return false, nil
 }
 
-// releaseOrphans lets data go whose claim vanished without being released, for
+// orphans lets data go whose claim vanished without being released, for
 // example because its finalizers were removed by hand.
-func (r *Reconciler) releaseOrphans(ctx context.Context, s *scope) progress.Outcome {
+func (r releaseSteps) orphans(ctx context.Context, s *scope) progress.Outcome {
 	claims := map[types.UID]bool{}
 	for i := range s.claims {
 		claims[s.claims[i].UID] = true
@@ -125,10 +133,43 @@ func (r *Reconciler) releaseOrphans(ctx context.Context, s *scope) progress.Outc
 
 // claimGone asks the API server itself: a cache cannot tell a claim that is
 // gone from one that it has not seen yet.
-func (r *Reconciler) claimGone(ctx context.Context, key types.NamespacedName, uid types.UID) (bool, error) {
+func (r releaseSteps) claimGone(ctx context.Context, key types.NamespacedName, uid types.UID) (bool, error) {
 	var claim infrav1.Metal3DataClaim
-	if err := client.IgnoreNotFound(r.Live.Get(ctx, key, &claim)); err != nil {
+	if err := client.IgnoreNotFound(r.live.Get(ctx, key, &claim)); err != nil {
 		return false, fmt.Errorf("read Metal3DataClaim %s: %w", key.Name, err)
 	}
 	return claim.UID != uid, nil // the UID is empty when there is none
+}
+
+// template lets a deleted template go once no claim or data uses it any more.
+func (r releaseSteps) template(ctx context.Context, s *scope) progress.Outcome {
+	if s.template.DeletionTimestamp.IsZero() {
+		return progress.Outcome{}
+	}
+	if len(s.claims) > 0 || len(s.data) > 0 {
+		return progress.Waiting(infrav1.DeletingReason, "claims or data of the template are left")
+	}
+	return progress.Failed(r.removeFinalizers(ctx, s.template.DeepCopy(), infrav1.DataTemplateFinalizer))
+}
+
+// removeFinalizers takes finalizers off an object. Others write the same list:
+// hence the lock. What they held must not go before they are off, so a conflict
+// is told.
+func (r releaseSteps) removeFinalizers(ctx context.Context, object client.Object, finalizers ...string) error {
+	before, ok := object.DeepCopyObject().(client.Object)
+	if !ok {
+		return nil
+	}
+	removed := false
+	for _, finalizer := range finalizers {
+		removed = controllerutil.RemoveFinalizer(object, finalizer) || removed
+	}
+	if !removed {
+		return nil
+	}
+	err := r.client.Patch(ctx, object, apply.Locked(before))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("remove finalizers of %s: %w", object.GetName(), err)
+	}
+	return nil
 }

@@ -66,7 +66,7 @@ func TestHeld(t *testing.T) {
 			if tc.change != nil {
 				tc.change(claim)
 			}
-			held, err := (&Reconciler{Client: server.Client, Live: server.Client}).held(t.Context(), claim)
+			held, err := releaseSteps{client: server.Client, live: server.Client}.held(t.Context(), claim)
 			if err != nil || held != tc.want {
 				t.Errorf("held: %v, %v", held, err)
 			}
@@ -77,7 +77,7 @@ func TestHeld(t *testing.T) {
 // TestReleaseClaimStepByStep goes the way of a claim and its data, each step with
 // what a fresh cache shows.
 func TestReleaseClaimStepByStep(t *testing.T) {
-	r := &Reconciler{Client: server.Client, Live: server.Client}
+	r := releaseSteps{client: server.Client, live: server.Client}
 	claim := newClaim(func(c *infrav1.Metal3DataClaim) {
 		c.Namespace, c.Finalizers = server.Namespace(t), []string{infrav1.DataClaimFinalizer, "test/holds"}
 	})
@@ -85,14 +85,14 @@ func TestReleaseClaimStepByStep(t *testing.T) {
 	data := desiredData(types.NamespacedName{Namespace: claim.Namespace, Name: "nodes"}, claim, 0)
 	data.Finalizers = append(data.Finalizers, infrav1.DataFinalizer)
 	server.Create(t, data)
-	if err := r.Client.Delete(t.Context(), claim); err != nil {
+	if err := r.client.Delete(t.Context(), claim); err != nil {
 		t.Fatal(err)
 	}
 	look := func() (*infrav1.Metal3DataClaim, *infrav1.Metal3Data) {
 		t.Helper()
 		c, d := &infrav1.Metal3DataClaim{}, &infrav1.Metal3Data{}
 		for object, key := range map[client.Object]client.ObjectKey{c: client.ObjectKeyFromObject(claim), d: client.ObjectKeyFromObject(data)} {
-			if err := r.Client.Get(t.Context(), key, object); err != nil {
+			if err := r.client.Get(t.Context(), key, object); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -45,9 +45,6 @@ type scope struct {
 	// memory with the cache and must not be changed.
 	claims []infrav1.Metal3DataClaim
 	data   []infrav1.Metal3Data
-	// known are the indexes in use, from data at first; it grows when the cache
-	// turns out to be behind.
-	known []indexes.Data
 	// clusters are set by load: those that the claims and data belong to, by name.
 	clusters map[string]*clusterv1.Cluster
 }
@@ -86,19 +83,16 @@ func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*scope
 	}
 	var claims infrav1.Metal3DataClaimList
 	var data infrav1.Metal3DataList
-	if err := errors.Join(r.list(ctx, key, &claims), r.list(ctx, key, &data)); err != nil {
+	if err := errors.Join(list(ctx, r.Client, key, &claims), list(ctx, r.Client, key, &data)); err != nil {
 		return nil, false, err
 	}
 	s.claims, s.data = claims.Items, data.Items
-	for i := range s.data {
-		s.known = append(s.known, indexOf(&s.data[i]))
-	}
 	found := s.template != nil || len(s.claims) > 0 || len(s.data) > 0
-	return s, found, r.loadClusters(ctx, s)
+	return s, found, s.loadClusters(ctx, r.Client)
 }
 
-func (r *Reconciler) list(ctx context.Context, key types.NamespacedName, into client.ObjectList) error {
-	err := r.Client.List(ctx, into, client.InNamespace(key.Namespace), client.MatchingFields{ByTemplate: key.Name},
+func list(ctx context.Context, reader client.Reader, key types.NamespacedName, into client.ObjectList) error {
+	err := reader.List(ctx, into, client.InNamespace(key.Namespace), client.MatchingFields{ByTemplate: key.Name},
 		client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return fmt.Errorf("list %T of the template: %w", into, err)
@@ -107,7 +101,7 @@ func (r *Reconciler) list(ctx context.Context, key types.NamespacedName, into cl
 }
 
 // loadClusters reads the Clusters that share the template.
-func (r *Reconciler) loadClusters(ctx context.Context, s *scope) error {
+func (s *scope) loadClusters(ctx context.Context, reader client.Reader) error {
 	names := map[string]bool{}
 	for i := range s.claims {
 		names[s.claims[i].Labels[clusterv1.ClusterNameLabel]] = true
@@ -118,13 +112,22 @@ func (r *Reconciler) loadClusters(ctx context.Context, s *scope) error {
 	delete(names, "")
 	for name := range names {
 		var cluster clusterv1.Cluster
-		err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: name}, &cluster)
+		err := reader.Get(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: name}, &cluster)
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("read Cluster %s: %w", name, err)
 		}
 		s.clusters[name] = &cluster
 	}
 	return nil
+}
+
+// known are the indexes in use, as far as the cache knows.
+func (s *scope) known() []indexes.Data {
+	known := make([]indexes.Data, 0, len(s.data))
+	for i := range s.data {
+		known = append(known, indexOf(&s.data[i]))
+	}
+	return known
 }
 
 // indexOf reads which index a Metal3Data has, and for which claim.

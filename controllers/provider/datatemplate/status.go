@@ -26,8 +26,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/ippool"
@@ -45,20 +47,26 @@ const (
 	maxMessage = 512
 )
 
+// reportSteps write what a pass found into the status of claims and template.
+type reportSteps struct {
+	client client.Client
+	clock  clock.PassiveClock
+}
+
 // writeClaim writes the status of a claim if it changes.
-func (r *Reconciler) writeClaim(ctx context.Context, claim *infrav1.Metal3DataClaim, change answer) error {
+func writeClaim(ctx context.Context, writer client.Client, claim *infrav1.Metal3DataClaim, change answer) error {
 	before := claim.DeepCopy()
 	change(claim)
 	if reflect.DeepEqual(before.Status, claim.Status) {
 		return nil
 	}
-	return r.patchClaim(ctx, before, claim)
+	return patchClaim(ctx, writer, before, claim)
 }
 
 // patchClaim writes the status of a claim. The resourceVersion makes a writer with
 // an old copy fail; the copy is brought up to date.
-func (r *Reconciler) patchClaim(ctx context.Context, before, claim *infrav1.Metal3DataClaim) error {
-	err := r.Client.Status().Patch(ctx, claim, apply.Locked(before))
+func patchClaim(ctx context.Context, writer client.Client, before, claim *infrav1.Metal3DataClaim) error {
+	err := writer.Status().Patch(ctx, claim, apply.Locked(before))
 	if err := staleOr(err); err != nil {
 		return fmt.Errorf("write status of Metal3DataClaim %s: %w", claim.Name, err)
 	}
@@ -66,19 +74,19 @@ func (r *Reconciler) patchClaim(ctx context.Context, before, claim *infrav1.Meta
 }
 
 // refuse tells the claims that get nothing why that is so.
-func (r *Reconciler) refuse(ctx context.Context, s *scope) progress.Outcome {
+func (r reportSteps) refuse(ctx context.Context, s *scope) progress.Outcome {
 	var problems error
 	for i := range s.claims {
 		claim := &s.claims[i]
 		if change := refusal(s, claim); change != nil {
-			problems = errors.Join(problems, r.writeClaim(ctx, claim.DeepCopy(), change))
+			problems = errors.Join(problems, writeClaim(ctx, r.client, claim.DeepCopy(), change))
 		}
 	}
 	return progress.Failed(problems)
 }
 
 // repeat tells the claims that have their Metal3Data what it says of itself.
-func (r *Reconciler) repeat(ctx context.Context, s *scope) progress.Outcome {
+func (r reportSteps) repeat(ctx context.Context, s *scope) progress.Outcome {
 	answers := map[types.UID]*infrav1.Metal3Data{}
 	for i := range s.data {
 		if owner := metav1.GetControllerOfNoCopy(&s.data[i]); owner != nil && owner.Kind == claimKind {
@@ -93,21 +101,21 @@ func (r *Reconciler) repeat(ctx context.Context, s *scope) progress.Outcome {
 			continue
 		}
 		if change := repeated(claim, data); change != nil {
-			problems = errors.Join(problems, r.writeClaim(ctx, claim.DeepCopy(), change))
+			problems = errors.Join(problems, writeClaim(ctx, r.client, claim.DeepCopy(), change))
 		}
 	}
 	return progress.Failed(problems)
 }
 
-// reportTemplate writes the status of the template if it changes.
-func (r *Reconciler) reportTemplate(ctx context.Context, s *scope) progress.Outcome {
+// template writes the status of the template if it changes.
+func (r reportSteps) template(ctx context.Context, s *scope) progress.Outcome {
 	before := s.template.DeepCopy()
 	describe(s)
 	if reflect.DeepEqual(before.Status, s.template.Status) {
 		return progress.Outcome{}
 	}
-	s.template.Status.LastUpdated = ptr.To(metav1.NewTime(r.Clock.Now()))
-	err := r.Client.Status().Patch(ctx, s.template, apply.Locked(before))
+	s.template.Status.LastUpdated = ptr.To(metav1.NewTime(r.clock.Now()))
+	err := r.client.Status().Patch(ctx, s.template, apply.Locked(before))
 	if err := staleOr(err); err != nil {
 		return progress.Failed(fmt.Errorf("write status of Metal3DataTemplate: %w", err))
 	}

@@ -57,20 +57,23 @@ func toTemplate(_ context.Context, o client.Object) []ctrl.Request {
 	return requests
 }
 
+// mapper finds the templates that an event wakes.
+type mapper struct{ client client.Client }
+
 // machineToTemplates wakes the template that the claim of a machine names. The
 // claim has the name of its machine.
-func (r *Reconciler) machineToTemplates(ctx context.Context, machine client.Object) []ctrl.Request {
+func (m mapper) machineToTemplates(ctx context.Context, machine client.Object) []ctrl.Request {
 	var claim infrav1.Metal3DataClaim
-	if err := r.Client.Get(ctx, client.ObjectKeyFromObject(machine), &claim); err != nil {
+	if err := m.client.Get(ctx, client.ObjectKeyFromObject(machine), &claim); err != nil {
 		return nil // it had none, as usual when a machine goes
 	}
 	return toTemplate(ctx, &claim)
 }
 
 // clusterToTemplates wakes the templates that the claims of a Cluster name.
-func (r *Reconciler) clusterToTemplates(ctx context.Context, cluster client.Object) []ctrl.Request {
+func (m mapper) clusterToTemplates(ctx context.Context, cluster client.Object) []ctrl.Request {
 	var claims infrav1.Metal3DataClaimList
-	err := r.Client.List(ctx, &claims, client.InNamespace(cluster.GetNamespace()),
+	err := m.client.List(ctx, &claims, client.InNamespace(cluster.GetNamespace()),
 		client.MatchingFields{clusterindex.Field: cluster.GetName()}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Claims of a Cluster cannot be listed, its pause is noticed late")
