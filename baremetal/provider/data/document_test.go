@@ -141,7 +141,7 @@ func FuzzRender(f *testing.F) {
 		for _, doc := range Wanted(spec, "m") {
 			content, err := Render(doc.Key, spec, given)
 			if facts.IsAddressNotFound(err) {
-				t.Fatalf("an address is needed that nobody asked for: %v", err)
+				t.Fatalf("an address is needed that was not asked for: %v", err)
 			}
 			if err != nil {
 				continue

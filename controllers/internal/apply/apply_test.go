@@ -84,7 +84,7 @@ func TestObject(t *testing.T) {
 
 	claim.UID, claim.ResourceVersion = got.UID, got.ResourceVersion
 	if err := write("row-3"); err != nil {
-		t.Errorf("an object that nobody has written since: %v", err)
+		t.Errorf("an object that was not written since: %v", err)
 	}
 	if err := write("row-4"); !apierrors.IsConflict(err) || got.Spec.FailureDomain != "row-3" {
 		t.Errorf("an object that was written since: %v, failure domain %q", err, got.Spec.FailureDomain)

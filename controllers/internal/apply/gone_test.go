@@ -40,12 +40,12 @@ func TestIgnoreGone(t *testing.T) {
 		err    error
 		stays  bool
 	}{
-		"no error is none":                               {object: dying},
-		"a deleted object may be gone":                   {object: dying, err: notFound},
-		"several patches of it may miss it":              {object: dying, err: several(notFound, notFound)},
-		"another error is one":                           {object: dying, err: broken, stays: true},
-		"another error among several is one":             {object: dying, err: several(notFound, broken), stays: true},
-		"an object that nobody deleted must not be gone": {object: live, err: notFound, stays: true},
+		"no error is none":                                {object: dying},
+		"a deleted object may be gone":                    {object: dying, err: notFound},
+		"several patches of it may miss it":               {object: dying, err: several(notFound, notFound)},
+		"another error is one":                            {object: dying, err: broken, stays: true},
+		"another error among several is one":              {object: dying, err: several(notFound, broken), stays: true},
+		"an object that was not deleted must not be gone": {object: live, err: notFound, stays: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

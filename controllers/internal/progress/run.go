@@ -19,7 +19,7 @@ package progress
 import "context"
 
 // Step is one step of a pass over an object. It writes what it finds into the scope,
-// and tells how it ended.
+// and returns how it ended.
 type Step[Scope any] func(ctx context.Context, s Scope) Outcome
 
 // Rule says after which outcome of a step the steps behind it are left out.

@@ -14,7 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package v1beta1conditions answers one question: what would the conditions of an
-// object be in the format of API version v1beta1? They are derived from today's
-// conditions and from nothing else, for clients that have not been changed yet.
+// Package v1beta1conditions derives the conditions of an object in the format of
+// API version v1beta1 from those of v1beta2, for clients that still read them.
 package v1beta1conditions

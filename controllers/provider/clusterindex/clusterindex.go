@@ -16,7 +16,7 @@ limitations under the License.
 
 // Package clusterindex answers one question: which machines, and which data of
 // theirs, belong to a Cluster? It indexes Machines by what their spec says and our
-// own kinds by their label, under one name, so that nobody has to scan a namespace.
+// own kinds by their label, under one name, so that no controller has to scan a namespace.
 package clusterindex
 
 import (

@@ -72,10 +72,10 @@ func TestOnClaim(t *testing.T) {
 	}{
 		"a claim that comes wakes its owner":                          {created(owned), []reconcile.Request{request("nodes-0")}},
 		"a claim that is answered wakes its owner":                    {updated(owned, answer), []reconcile.Request{request("nodes-0")}},
-		"a claim that somebody deletes wakes its owner":               {updated(owned, dying), []reconcile.Request{request("nodes-0")}},
-		"a claim that its provider takes hold of wakes nobody":        {updated(owned, hold), nil},
+		"a claim that is deleted wakes its owner":                     {updated(owned, dying), []reconcile.Request{request("nodes-0")}},
+		"a claim to which its provider adds a finalizer wakes none":   {updated(owned, hold), nil},
 		"a claim that goes wakes its owner and those that wait":       {deleted(owned), []reconcile.Request{request("nodes-0"), request("waiting")}},
-		"the claim of a user wakes nobody while it stays":             {updated(claim(), answer), nil},
+		"the claim of a user wakes none while it stays":               {updated(claim(), answer), nil},
 		"the claim of a user wakes those that wait when it goes away": {deleted(claim()), []reconcile.Request{request("waiting")}},
 	}
 	for name, tc := range tests {

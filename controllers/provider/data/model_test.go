@@ -85,7 +85,7 @@ type model struct {
 	// busy are the passes that are under way, by controller and place.
 	busy   map[string]bool
 	places []*place
-	// size is how many addresses the pool has, and given who has them, by claim UID.
+	// size is how many addresses the pool has, and given the UIDs of the claims that have them.
 	size  int
 	given map[string]types.UID
 	made  int

@@ -124,7 +124,7 @@ func (r *Reconciler) endSteps() endSteps { return endSteps{client: r.Client, liv
 //	Metal3DataTemplate, Metal3DataClaim    by reference
 //	Metal3Machine, Machine                 by owner, when labels or annotations change
 //	HostClaim, HardwareData                by the machine that they serve, once these kinds exist
-//	connections to other clusters          by the machine that uses them, or whose claim or facts change there
+//	connections to other clusters          by the machine that uses them, or whose claim or facts changed
 //	IPClaim, IPAddressClaim                by owner, once these kinds exist
 //	IPPool, deleted claims                 those that wait for an address
 //	CRDs of the IPAM kinds                 those that wait for them

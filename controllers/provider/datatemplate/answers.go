@@ -53,8 +53,8 @@ func reserved(template types.NamespacedName, a indexes.Assignment) answer {
 	}
 }
 
-// repeated says of a claim what its Metal3Data says of itself, so that who looks at
-// the claim sees what is wrong with template, pools or host. It is nil when there is
+// repeated says of a claim what its Metal3Data says of itself, so that the claim shows
+// what is wrong with template, pools or host. It is nil when there is
 // nothing new to say.
 func repeated(claim *infrav1.Metal3DataClaim, data *infrav1.Metal3Data) answer {
 	ready := conditions.Get(data, infrav1.ReadyCondition)

@@ -54,7 +54,7 @@ const ByTemplate = "spec.template.name"
 type Reconciler struct {
 	// Client reads from the cache and writes.
 	Client client.Client
-	// Live reads what must not come from a cache: who holds an index, and
+	// Live reads what must not come from a cache: which claim holds an index, and
 	// whether a claim or its machine is gone.
 	Live client.Reader
 	// Recorder emits events.

@@ -154,7 +154,7 @@ func (r releaseSteps) template(ctx context.Context, s *scope) progress.Outcome {
 
 // removeFinalizers takes finalizers off an object. Others write the same list:
 // hence the lock. What they held must not go before they are off, so a conflict
-// is told.
+// is an error.
 func (r releaseSteps) removeFinalizers(ctx context.Context, object client.Object, finalizers ...string) error {
 	before, ok := object.DeepCopyObject().(client.Object)
 	if !ok {

@@ -41,11 +41,11 @@ func TestHeld(t *testing.T) {
 		same    bool // and of its UID
 		want    bool
 	}{
-		"by its machine":                                 {machine: true, same: true, want: true},
-		"not by a machine that vanished":                 {},
-		"not by another machine of that name":            {machine: true},
-		"not without the finalizer of a machine":         {change: func(c *infrav1.Metal3DataClaim) { c.Finalizers = nil }, machine: true, same: true},
-		"by a machine of which nobody knows which it is": {change: func(c *infrav1.Metal3DataClaim) { c.OwnerReferences = nil }, want: true},
+		"by its machine":                             {machine: true, same: true, want: true},
+		"not by a machine that vanished":             {},
+		"not by another machine of that name":        {machine: true},
+		"not without the finalizer of a machine":     {change: func(c *infrav1.Metal3DataClaim) { c.Finalizers = nil }, machine: true, same: true},
+		"by a machine that no owner reference names": {change: func(c *infrav1.Metal3DataClaim) { c.OwnerReferences = nil }, want: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestReleaseClaimStepByStep(t *testing.T) {
 	_, stale := look()
 	stale.ResourceVersion = alive.ResourceVersion
 	if err := pass(before, stale); !apierrors.IsConflict(err) {
-		t.Fatalf("a conflict is not told: %v", err)
+		t.Fatalf("a conflict is no error: %v", err)
 	}
 	expect([]string{infrav1.DataClaimFinalizer, "test/holds"}, []string{infrav1.DataClaimFinalizer, infrav1.DataFinalizer})
 

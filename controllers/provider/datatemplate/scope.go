@@ -121,7 +121,7 @@ func (s *scope) loadClusters(ctx context.Context, reader client.Reader) error {
 	return nil
 }
 
-// known are the indexes in use, as far as the cache knows.
+// known are the indexes in use, as far as the cache shows.
 func (s *scope) known() []indexes.Data {
 	known := make([]indexes.Data, 0, len(s.data))
 	for i := range s.data {

@@ -141,7 +141,7 @@ func describe(s *scope) {
 	}
 }
 
-// indexMap lists who holds which index, lowest first.
+// indexMap lists which claim holds which index, lowest first.
 func indexMap(data []infrav1.Metal3Data) []infrav1.DataIndex {
 	var held []infrav1.DataIndex
 	for i := range data {

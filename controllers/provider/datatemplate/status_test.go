@@ -303,7 +303,7 @@ func TestIndexesAreSortedAndBounded(t *testing.T) {
 			Index: ptr.To(599 - i), Claim: &infrav1.Metal3ObjectRef{Name: fmt.Sprintf("m-%d", 599-i)},
 		}})
 	}
-	data = append(data, infrav1.Metal3Data{}) // of nobody
+	data = append(data, infrav1.Metal3Data{}) // without a claim
 	got := indexMap(data)
 	if len(got) != 512 || *got[0].Index != 0 || *got[511].Index != 511 || got[511].Name != "m-511" {
 		t.Errorf("%d indexes, the last is %+v", len(got), got[len(got)-1])

@@ -45,7 +45,7 @@ import (
 func (d dataSteps) observeName(ctx context.Context, s *scope) progress.Outcome {
 	name := machines.NameFacts{Secret: data.MetaDataSecret(s.machine.Name)}
 	s.observed.Name = name
-	s.observed.HostElsewhere = s.observed.Facts && s.nameFacts().HostElsewhere()
+	s.observed.HostElsewhere = s.observed.Facts && s.nameFacts().ForeignHost()
 	if !machines.NeedsName(s.observed) {
 		return progress.Outcome{}
 	}

@@ -66,7 +66,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&clusterv1.Machine{}, mapped(r.machineToTemplate), builder.WithPredicates(whenever(differentNode))).
 		Watches(&clusterv1.Cluster{}, mapped(r.clusterToTemplates),
 			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
-		WatchesRawSource(r.fromElsewhere()).
+		WatchesRawSource(r.fromRemote()).
 		WithOptions(options).
 		Build(r)
 	if err == nil {
@@ -109,7 +109,7 @@ func toTemplate(_ context.Context, machine client.Object) []ctrl.Request {
 	return requests
 }
 
-// named maps a Metal3Machine that is known by name. One that is not there has no
+// named maps a Metal3Machine that is known by name. One that does not exist has no
 // template yet, and wakes it when it comes.
 func (r *Reconciler) named(ctx context.Context, namespace, name string) []ctrl.Request {
 	var machine infrav1.Metal3Machine
@@ -119,8 +119,8 @@ func (r *Reconciler) named(ctx context.Context, namespace, name string) []ctrl.R
 	return toTemplate(ctx, &machine)
 }
 
-// fromElsewhere are the events of clusters that hold the hosts of machines.
-func (r *Reconciler) fromElsewhere() source.Source {
+// fromRemote are the events of clusters that hold the hosts of machines.
+func (r *Reconciler) fromRemote() source.Source {
 	return r.Remote.Source(claims.MachineKind, func(ctx context.Context, machine types.NamespacedName) []ctrl.Request {
 		return r.named(ctx, machine.Namespace, machine.Name)
 	})

@@ -83,7 +83,7 @@ func TestWakes(t *testing.T) {
 		"a claim wakes the template of its consumer":              {[]string{name}, w.names(w.claimToTemplate), claim},
 		"a claim of a machine that is gone wakes nothing":         {nil, w.names(w.claimToTemplate), claimOf("gone")},
 		"a claim without consumer wakes nothing":                  {nil, w.names(w.claimToTemplate), unclaimed},
-		"a claim of somebody else wakes nothing":                  {nil, w.names(w.claimToTemplate), others},
+		"a claim of another consumer wakes nothing":               {nil, w.names(w.claimToTemplate), others},
 		"something else is no claim":                              {nil, w.names(w.claimToTemplate), madeFrom(name, "m-1")},
 		"facts wake the template by the claim that owns them":     {[]string{name}, w.names(w.hardwareToTemplate), factsOf(claim, "HostClaim")},
 		"facts of a claim that is gone wake nothing":              {nil, w.names(w.hardwareToTemplate), factsOf(claimOf("gone"), "HostClaim")},
@@ -222,7 +222,7 @@ func (w *world) names(mapped func(context.Context, client.Object) []ctrl.Request
 	}
 }
 
-// wakers are connections to other clusters that remember whom they are to wake.
+// wakers are connections to other clusters that remember what they are to wake.
 type wakers struct {
 	kind  string
 	woken func(context.Context, types.NamespacedName) []ctrl.Request
@@ -233,13 +233,13 @@ func (w *wakers) Source(kind string, woken func(context.Context, types.Namespace
 	return nil
 }
 
-// TestWokenFromElsewhere shows that what happens in the cluster with the host of a
+// TestWokenFromRemote shows that what happens in the cluster with the host of a
 // machine wakes the template of the machine.
-func TestWokenFromElsewhere(t *testing.T) {
+func TestWokenFromRemote(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{}, newCast())
 	others := &wakers{}
 	w.Remote = others
-	w.fromElsewhere()
+	w.fromRemote()
 	if others.kind != "Metal3Machine" {
 		t.Fatalf("listens for users of kind %q", others.kind)
 	}

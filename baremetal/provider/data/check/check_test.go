@@ -210,7 +210,7 @@ func TestProblems(t *testing.T) {
 			want: []string{`spec: Invalid value: "pool": the name stands for two pools, IPPool.ipam.metal3.io "pool" and ` +
 				`InClusterIPPool.ipam.cluster.x-k8s.io "pool": give one of them another name`},
 		},
-		"a pool that an annotation names is nobody's problem yet": {
+		"a pool that an annotation names is not checked": {
 			given: network(infrav1.NetworkDataLink{Ethernets: ethernets}, infrav1.NetworkDataNetwork{IPv4: []infrav1.NetworkDataIPv4{{
 				ID: "a", Link: "eth0", FromPoolAnnotation: &infrav1.FromPoolAnnotation{Object: "machine", Annotation: "pool"},
 			}}}),

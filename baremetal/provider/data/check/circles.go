@@ -34,7 +34,7 @@ func circles(below []reference) iter.Seq[*field.Error] {
 	}
 }
 
-// onCircles tells which links rest on themselves.
+// onCircles finds the links that rest on themselves.
 func onCircles(below []reference) map[string]bool {
 	s := search{on: map[string][]string{}, met: map[string]int{}, open: map[string]bool{}, circled: map[string]bool{}}
 	for _, r := range below {
@@ -52,7 +52,7 @@ func onCircles(below []reference) map[string]bool {
 // other stay open until the first of them that was met is left again: this is how
 // Tarjan finds the strongly connected components of a graph.
 type search struct {
-	// on tells what a link rests on.
+	// on lists what each link rests on.
 	on map[string][]string
 	// met numbers the links as they are met, from 1.
 	met map[string]int

@@ -31,13 +31,13 @@ import (
 // more, as that of CAPM3 does.
 const maxVLAN = 4094
 
-// links is what the rules want to know of the links of a template.
+// links are the links of a template, as the rules read them.
 type links struct {
 	spec *infrav1.NetworkDataLink
 	path *field.Path
 	// ids of all links.
 	ids []value
-	// below tells what bonds and VLANs rest on.
+	// below are the links that bonds and VLANs rest on.
 	below []reference
 }
 

@@ -123,7 +123,7 @@ func (f Facts) Object(object infrav1.DataObject) (Object, bool) {
 	}
 }
 
-// Annotation returns an annotation that must be there and not be empty.
+// Annotation returns an annotation that must exist and not be empty.
 func (f Facts) Annotation(object infrav1.DataObject, key string) (string, error) {
 	source, _ := f.Object(object)
 	if value := source.Annotations[key]; value != "" {
@@ -157,9 +157,9 @@ func (f Facts) Address(ref AddressRef) (Address, error) {
 	return address, nil
 }
 
-// HostElsewhere says that the server is registered in another namespace or in
+// ForeignHost says that the server is registered in another namespace or in
 // another cluster than the machine, so that names of servers need not be
 // unique among the machines of a cluster.
-func (f Facts) HostElsewhere() bool {
+func (f Facts) ForeignHost() bool {
 	return f.RemoteHost || f.Host.Namespace != f.Namespace
 }

@@ -165,18 +165,18 @@ func TestIsInterfaceNotFound(t *testing.T) {
 	}
 }
 
-func TestHostElsewhere(t *testing.T) {
+func TestForeignHost(t *testing.T) {
 	f := given()
-	if !f.HostElsewhere() {
-		t.Error("a host of another namespace is not elsewhere")
+	if !f.ForeignHost() {
+		t.Error("a host of another namespace is not foreign")
 	}
 	f.Host.Namespace = "tenant"
-	if f.HostElsewhere() {
-		t.Error("a host of the same namespace is elsewhere")
+	if f.ForeignHost() {
+		t.Error("a host of the same namespace is foreign")
 	}
 	f.RemoteHost = true
-	if !f.HostElsewhere() {
-		t.Error("a host of another cluster is not elsewhere")
+	if !f.ForeignHost() {
+		t.Error("a host of another cluster is not foreign")
 	}
 }
 
@@ -195,7 +195,7 @@ func TestRemoteHost(t *testing.T) {
 	}{
 		"a machine without a record has its host at home": {},
 		"a wish alone changes nothing":                    {wished: wished},
-		"a record tells, whoever wished":                  {annotations: record.Annotations(), want: true},
+		"a record tells, not a wish":                      {annotations: record.Annotations(), want: true},
 		"the record of another machine does not":          {annotations: copied.Annotations()},
 		"a record that cannot be read is believed":        {annotations: map[string]string{infrav1.EffectiveIdentityAnnotation: "?"}, want: true},
 	} {

@@ -39,7 +39,7 @@ func TestAllocate(t *testing.T) {
 		claims   []Claim
 		want     []Assignment
 	}{
-		"nobody asks, nobody gets": {want: []Assignment{}},
+		"no claim, no index": {want: []Assignment{}},
 		"the oldest claim gets the lowest index, whatever the order of the list": {
 			claims: []Claim{claim("b", 2, ""), claim("a", 1, "")},
 			want:   []Assignment{{Claim: "uid-a", Index: 0}, {Claim: "uid-b", Index: 1}},
@@ -74,7 +74,7 @@ func TestAllocate(t *testing.T) {
 			claims: []Claim{claim("a", 0, ""), claim("b", 1, "t-0")},
 			want:   []Assignment{{Claim: "uid-a", Index: 1}, {Claim: "uid-b", Index: 0}},
 		},
-		"a reserved index that somebody else took is given up": {
+		"a reserved index that another claim took is given up": {
 			existing: []Data{{Index: 0, Claim: "uid-x"}},
 			claims:   []Claim{claim("b", 1, "t-0")},
 			want:     []Assignment{{Claim: "uid-b", Index: 1}},

@@ -228,7 +228,7 @@ func TestNext(t *testing.T) {
 			given: Observed{Ask: first(metal3), Claim: ClaimHeld, Answer: answered, PoolMissing: true},
 			want:  Step{Read: "a"},
 		},
-		"an address stays ours when somebody deletes its claim": {
+		"an address stays ours when its claim is deleted": {
 			given: Observed{Ask: first(metal3), Claim: ClaimDying, Answer: answered},
 			want:  Step{Read: "a"},
 		},
@@ -264,7 +264,7 @@ func TestNext(t *testing.T) {
 			given: Observed{Ask: first(metal3), Claim: ClaimHeld, ClaimName: "c", Answer: refused, PoolState: "larger", AskedState: "full"},
 			want:  askAgain,
 		},
-		"gives a refused claim back if nobody noted how the pool was": {
+		"gives a refused claim back if the state of the pool was not recorded": {
 			given: Observed{Ask: first(metal3), Claim: ClaimHeld, ClaimName: "c", Answer: refused, PoolState: "full"},
 			want:  askAgain,
 		},

@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package ippool answers two questions: which address pools does a data
-// template ask, and what have they answered?
+// Package ippool decides which address pools a data template asks, and what follows
+// from their answers.
 //
 // Its inputs are a template with the facts of one machine, and the claim and
 // address objects of the two address management APIs. It returns the pools,

@@ -27,7 +27,7 @@ import (
 )
 
 // State sums up all of a pool that decides whether it has an address to give:
-// which pool it is, its spec, and who has its addresses. Claims that it refuses
+// which pool it is, its spec, and which claims have its addresses. Claims that it refuses
 // do not change it, so a pool that is asked once for each state comes to rest.
 func State(pool *ipamv1alpha1.IPPool) string {
 	sum := sha256.New()

@@ -169,7 +169,7 @@ func (w *writer) object(word infrav1.DataObject) (facts.Object, error) {
 // servers are unique among the servers of one namespace only; a server of
 // another namespace takes the name of its machine, unless the template names it.
 func (w *writer) identity() {
-	if w.facts.HostElsewhere() {
+	if w.facts.ForeignHost() {
 		machine := w.facts.Metal3Machine.Name
 		w.setDefault("name", machine)
 		w.setDefault("local-hostname", machine)

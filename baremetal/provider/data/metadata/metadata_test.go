@@ -160,7 +160,7 @@ func TestRenderRefuses(t *testing.T) {
 			spec: infrav1.MetaData{GatewaysFromPool: []infrav1.FromPool{{Key: "g"}}},
 			want: `metaData.gatewaysFromPool[g]: the entry names no pool: set name`,
 		},
-		"objects that nobody knows, all of them": {
+		"unknown objects, all of them": {
 			spec: infrav1.MetaData{
 				ObjectNames:     []infrav1.MetaDataObjectName{{Key: "a", Object: "cluster"}},
 				FromLabels:      []infrav1.MetaDataFromLabel{{Key: "b", Object: "cluster", Label: "l"}},

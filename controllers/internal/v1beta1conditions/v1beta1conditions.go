@@ -36,8 +36,8 @@ type Rule struct {
 	From []string
 	// Reasons are the reasons that had another name in v1beta1.
 	Reasons map[string]string
-	// Errors are the reasons, by their names of today, that need somebody to do
-	// something; all others are of severity Info.
+	// Errors are the reasons, by their names of today, that need a user to act;
+	// all others are of severity Info.
 	Errors []string
 }
 
@@ -70,19 +70,19 @@ func decisive(conditions []metav1.Condition, types []string) (c metav1.Condition
 // translate writes the condition as v1beta1 did: without reason where it holds,
 // and with a severity where it does not.
 func (r Rule) translate(c metav1.Condition) clusterv1.Condition {
-	former := clusterv1.Condition{Type: r.Type, Status: corev1.ConditionStatus(c.Status), LastTransitionTime: c.LastTransitionTime}
+	derived := clusterv1.Condition{Type: r.Type, Status: corev1.ConditionStatus(c.Status), LastTransitionTime: c.LastTransitionTime}
 	if c.Status == metav1.ConditionTrue {
-		return former
+		return derived
 	}
-	former.Reason, former.Message = c.Reason, c.Message
+	derived.Reason, derived.Message = c.Reason, c.Message
 	if name, renamed := r.Reasons[c.Reason]; renamed {
-		former.Reason = name
+		derived.Reason = name
 	}
 	if c.Status == metav1.ConditionFalse {
-		former.Severity = clusterv1.ConditionSeverityInfo
+		derived.Severity = clusterv1.ConditionSeverityInfo
 		if slices.Contains(r.Errors, c.Reason) {
-			former.Severity = clusterv1.ConditionSeverityError
+			derived.Severity = clusterv1.ConditionSeverityError
 		}
 	}
-	return former
+	return derived
 }
