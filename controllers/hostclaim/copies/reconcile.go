@@ -30,6 +30,7 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
@@ -57,7 +58,14 @@ type SecretWatch interface {
 // Reconcile deletes a Secret that has the name of a copy if its claim does not exist.
 // The cache decides that a copy is needed, since a later event reads the copy again;
 // only the API server decides that the claim does not exist.
+//
+// Tenants write Secrets too, so each check that costs a request comes after those that
+// cost none: copies are next to hosts only, and name the namespace of their claim. A
+// deletion that is refused is not tried again, since the right will not come back by it.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	if hosts, err := r.hasHosts(ctx, req.Namespace); err != nil || !hosts {
+		return ctrl.Result{}, err
+	}
 	secret := &metav1.PartialObjectMetadata{}
 	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 	if err := r.Live.Get(ctx, req.NamespacedName, secret); err != nil {
@@ -67,17 +75,31 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	uid := types.UID(secret.Labels[infrav1.SecretClaimUIDLabel])
-	if !isCopy(secret.ObjectMeta) || binding.CopyName(uid, binding.SecretKind(secret.Labels[infrav1.SecretKindLabel])) != req.Name {
+	if !isCopy(secret.ObjectMeta) || binding.CopiedFrom(secret) == "" || binding.CopyName(uid, binding.SecretKind(secret.Labels[infrav1.SecretKindLabel])) != req.Name {
 		return ctrl.Result{}, nil
 	}
 	if needed, err := r.needed(ctx, secret, uid); err != nil || needed {
 		return ctrl.Result{}, err
 	}
 	if err := r.Client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID}); client.IgnoreNotFound(err) != nil {
-		return ctrl.Result{}, fmt.Errorf("delete the copy of a claim that does not exist: %w", err)
+		err = fmt.Errorf("delete the copy of a claim that does not exist: %w", err)
+		if apierrors.IsForbidden(err) {
+			return ctrl.Result{}, reconcile.TerminalError(err)
+		}
+		return ctrl.Result{}, err
 	}
 	ctrl.LoggerFrom(ctx).Info("Deleted the copied Secret of a HostClaim that does not exist any more", "Secret", klog.KRef(req.Namespace, req.Name), "claimUID", uid)
 	return ctrl.Result{}, nil
+}
+
+// hasHosts says whether the cache shows a host in a namespace. The API server deletes
+// the copies of a host that is gone, since the host owns them.
+func (r *Reconciler) hasHosts(ctx context.Context, namespace string) (bool, error) {
+	hosts := &bmov1alpha1.BareMetalHostList{}
+	if err := r.Client.List(ctx, hosts, client.InNamespace(namespace), client.Limit(1), client.UnsafeDisableDeepCopy); err != nil {
+		return false, fmt.Errorf("look for hosts beside a copy: %w", err)
+	}
+	return len(hosts.Items) > 0, nil
 }
 
 // needed says that the claim of a copy exists, or that a host names it: the release of
