@@ -216,6 +216,48 @@ func TestNamespacesOfAccountsAndTenantsAreApart(t *testing.T) {
 	}
 }
 
+// TestNamespacesWithHostsAreRefused has the administrator name a namespace of the
+// infrastructure team, or one with Secrets of others.
+func TestNamespacesWithHostsAreRefused(t *testing.T) {
+	t.Parallel()
+	in := func(namespace, name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespace, Name: name} }
+	tests := map[string]struct {
+		object func(namespace string) client.Object
+		want   string
+	}{
+		"a host":   {func(ns string) client.Object { return &bmov1alpha1.BareMetalHost{ObjectMeta: in(ns, "host-0")} }, "BareMetalHosts host-0"},
+		"a policy": {func(ns string) client.Object { return &bmov1alpha1.HostDeployPolicy{ObjectMeta: in(ns, "gold")} }, "HostDeployPolicies gold"},
+		"a secret": {func(ns string) client.Object { return &corev1.Secret{ObjectMeta: in(ns, "host-0-bmc")} }, "Secrets host-0-bmc"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			plan := newPlan(t)
+			plan.Tenant.Namespace = server.Namespace(t, "pool", nil)
+			must(t, server.Client.Create(t.Context(), test.object(plan.Tenant.Namespace)))
+			_, err := onboard.Run(t.Context(), plan, server.Client, server.Client)
+			for _, part := range []string{test.want, "choose another --namespace"} {
+				if err == nil || !strings.Contains(err.Error(), part) {
+					t.Errorf("error %v does not say %q", err, part)
+				}
+			}
+			if left := made(t, plan); len(left) > 0 {
+				t.Errorf("it left behind: %q", left)
+			}
+		})
+	}
+}
+
+// TestSecretsOfTheTenantAreNoReasonToRefuse runs the command again when the tenant has
+// written Secrets beside its claims.
+func TestSecretsOfTheTenantAreNoReasonToRefuse(t *testing.T) {
+	t.Parallel()
+	plan := newPlan(t)
+	letIn(t, plan)
+	must(t, server.Client.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: plan.Tenant.Namespace, Name: "user-data"}}))
+	letIn(t, plan)
+}
+
 // made lists the objects of the plan that are there with the mark of the command.
 func made(t *testing.T, plan onboard.Plan) []string {
 	t.Helper()

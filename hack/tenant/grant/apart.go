@@ -22,12 +22,20 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
 )
 
 // Found is what is in the cluster with the hosts before a tenant is let in.
 type Found struct {
 	// Accounts names the service accounts in the tenant's namespace.
 	Accounts []string
+	// Hosts and Policies name the BareMetalHosts and the HostDeployPolicies in the
+	// tenant's namespace.
+	Hosts, Policies []string
+	// Secrets names the Secrets in the tenant's namespace from before the tenant was
+	// let in. Later ones are the tenant's.
+	Secrets []string
 	// Occupied says that the namespace of the account has a Role called RoleName: a
 	// tenant works there.
 	Occupied bool
@@ -35,10 +43,31 @@ type Found struct {
 	Bindings []rbacv1.RoleBinding
 }
 
-// Apart says where the tenant would get at an account that is not its own, or
-// another tenant at its account, and what to do instead.
+// Apart says where the tenant would get at hosts, at Secrets or at an account that are
+// not its own, or another tenant at its account, and what to do instead.
 func (t Tenant) Apart(found Found) error {
-	return errors.Join(t.apartFromAccounts(found.Accounts), t.apartFromTenants(found.Occupied), t.apartFromSharers(found.Bindings))
+	return errors.Join(t.apartFromHosts(found), t.apartFromAccounts(found.Accounts), t.apartFromTenants(found.Occupied), t.apartFromSharers(found.Bindings))
+}
+
+// apartFromHosts keeps the tenant from what it could read or use without a policy: the
+// Secrets of the BMCs stand beside their hosts, and a claim may use hosts of its own
+// namespace.
+func (t Tenant) apartFromHosts(found Found) error {
+	var problems []error
+	for _, in := range []struct {
+		names        []string
+		what, remedy string
+	}{
+		{found.Hosts, "BareMetalHosts", "the tenant could use them without a policy, and read the passwords of their BMCs"},
+		{found.Policies, "HostDeployPolicies", "it is a namespace of the infrastructure team, and hosts may come there"},
+		{found.Secrets, "Secrets", "the tenant could read them; move or delete them"},
+	} {
+		if len(in.names) > 0 {
+			problems = append(problems, fmt.Errorf("namespace %s has the %s %s: %s; choose another --namespace",
+				t.Namespace, in.what, truncate.Names(in.names), in.remedy))
+		}
+	}
+	return errors.Join(problems...)
 }
 
 // apartFromAccounts permits the account that every namespace has.

@@ -19,22 +19,42 @@ package onboard
 import (
 	"context"
 
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/tenant/grant"
 )
 
-// checkApart looks whether the tenant would get at accounts of others, or others at
-// the tenant's.
+// checkApart finds out what stands where the tenant would work, and whether it may.
 func checkApart(ctx context.Context, c client.Client, tenant grant.Tenant) error {
 	var found grant.Found
 	var err error
-	if found.Accounts, err = accountsIn(ctx, c, tenant.Namespace); err != nil {
+	for _, in := range []struct {
+		kind  schema.GroupVersionKind
+		names *[]string
+	}{
+		{corev1.SchemeGroupVersion.WithKind("ServiceAccount"), &found.Accounts},
+		{bmov1alpha1.GroupVersion.WithKind("BareMetalHost"), &found.Hosts},
+		{bmov1alpha1.GroupVersion.WithKind("HostDeployPolicy"), &found.Policies},
+		{corev1.SchemeGroupVersion.WithKind("Secret"), &found.Secrets},
+	} {
+		if *in.names, err = namesIn(ctx, c, in.kind, tenant.Namespace); err != nil {
+			return err
+		}
+	}
+	// Its Role is there, and is ours: the Secrets are the tenant's.
+	again, err := isOccupied(ctx, c, tenant.Namespace)
+	if err != nil {
 		return err
+	}
+	if again {
+		found.Secrets = nil
 	}
 	if found.Occupied, err = isOccupied(ctx, c, tenant.Account.Namespace); err != nil {
 		return err
@@ -45,18 +65,22 @@ func checkApart(ctx context.Context, c client.Client, tenant grant.Tenant) error
 	return tenant.Apart(found)
 }
 
-func accountsIn(ctx context.Context, c client.Client, namespace string) ([]string, error) {
-	kind := corev1.SchemeGroupVersion.WithKind("ServiceAccount")
-	accounts := &metav1.PartialObjectMetadataList{}
-	accounts.SetGroupVersionKind(kind)
-	if err := c.List(ctx, accounts, client.InNamespace(namespace)); err != nil {
-		return nil, explain("list", &corev1.ServiceAccount{
-			TypeMeta: metav1.TypeMeta{Kind: kind.Kind}, ObjectMeta: metav1.ObjectMeta{Namespace: namespace},
-		}, err)
+// namesIn lists the objects of a kind in a namespace by their metadata. There are none
+// of a kind that the cluster does not serve.
+func namesIn(ctx context.Context, c client.Client, kind schema.GroupVersionKind, namespace string) ([]string, error) {
+	objects := &metav1.PartialObjectMetadataList{}
+	objects.SetGroupVersionKind(kind)
+	if err := c.List(ctx, objects, client.InNamespace(namespace)); err != nil {
+		if meta.IsNoMatchError(err) {
+			return nil, nil
+		}
+		object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}}
+		object.SetGroupVersionKind(kind)
+		return nil, explain("list", object, err)
 	}
-	names := make([]string, 0, len(accounts.Items))
-	for _, account := range accounts.Items {
-		names = append(names, account.Name)
+	names := make([]string, 0, len(objects.Items))
+	for i := range objects.Items {
+		names = append(names, objects.Items[i].Name)
 	}
 	return names, nil
 }
