@@ -43,6 +43,11 @@ const (
 	IdentityUnauthorizedReason = "Unauthorized"
 	// IdentityForbiddenReason says that the credentials lack a right, which the message names.
 	IdentityForbiddenReason = "Forbidden"
+	// IdentityConnectionLimitReason says that the namespace has all the connections that it may have.
+	IdentityConnectionLimitReason = "ConnectionLimitReached"
+	// IdentityMemoryLimitReason says that what the provider holds in memory of the cluster passed a
+	// bound, which the message names.
+	IdentityMemoryLimitReason = "MemoryLimitReached"
 	// HostClaimAPIMissingReason says that the cluster does not serve HostClaims.
 	HostClaimAPIMissingReason = "HostClaimAPIMissing"
 	// IdentityMovedReason says that the kubeconfig now leads to another API server or namespace than

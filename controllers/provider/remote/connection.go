@@ -79,19 +79,25 @@ type connection struct {
 	holders map[*credentials]struct{}
 
 	registry  *Registry
+	namespace string // of the reference for which the connection was made
+	name      string // tells it from others; the hash of the first access
+	held      *meter
 	transport *transport.Transport
 	renewed   chan struct{} // has an entry when the token is another one
 	cancel    context.CancelFunc
 }
 
-// connectLocked begins a new connection.
-func (r *Registry) connectLocked(access kubeconfig.Access) *connection {
+// connectLocked begins a new connection for a reference of a namespace.
+func (r *Registry) connectLocked(access kubeconfig.Access, namespace string) *connection {
 	ctx, cancel := context.WithCancel(r.running)
 	c := &connection{
 		access: access, holders: map[*credentials]struct{}{},
-		registry: r, transport: transport.New(access, r.options.limits(), r.options.UserAgent, r.metrics.sent),
+		registry: r, namespace: namespace, name: access.Key(), held: r.budget.meter(namespace, access.Target()),
 		renewed: make(chan struct{}, 1), cancel: cancel,
 	}
+	limits := r.options.limits()
+	limits.Reading = c.held.reading
+	c.transport = transport.New(access, limits, r.options.UserAgent, r.metrics.sent)
 	r.connections[access.Key()] = c
 	r.loops.Go(func() { c.run(ctx, access.Target()) })
 	return c
@@ -113,13 +119,17 @@ func (c *connection) renew(access kubeconfig.Access) {
 // as long as the connection does not hold, and a new token ends them.
 func (c *connection) run(ctx context.Context, target identity.Target) {
 	defer c.transport.Close()
+	defer c.held.close()
 	delay := newDelay()
 	for {
 		held, problem := c.serve(ctx, target)
 		if ctx.Err() != nil {
 			return
 		}
-		if held >= calm {
+		switch {
+		case problem.Reason == infrav1.IdentityMemoryLimitReason:
+			delay = wait.Backoff{Duration: maxDelay, Jitter: 0.5} // reading it all again is expensive
+		case held >= calm:
 			delay = newDelay()
 		}
 		c.registry.settle(ctx, c, state{problem: problem})
@@ -145,7 +155,10 @@ func (c *connection) serve(ctx context.Context, target identity.Target) (time.Du
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	opened, problem := c.open(ctx, target)
-	defer opened.close(cancel)
+	defer func() {
+		opened.close(cancel)
+		c.held.end()
+	}()
 	if problem != nil {
 		return 0, problem
 	}
@@ -166,6 +179,8 @@ func (c *connection) guard(ctx context.Context, target identity.Target) *identit
 		select {
 		case <-ctx.Done():
 			return nil
+		case problem := <-c.held.over:
+			return problem
 		case <-rest:
 			rest = nil
 		case <-c.renewed:

@@ -29,8 +29,10 @@ import (
 type measurements struct {
 	registry    *Registry
 	requests    *prometheus.CounterVec
+	parsed      prometheus.Counter
 	connections *prometheus.Desc
 	users       *prometheus.Desc
+	held        *prometheus.Desc
 }
 
 func newMeasurements(r *Registry, into prometheus.Registerer) (*measurements, error) {
@@ -40,12 +42,18 @@ func newMeasurements(r *Registry, into prometheus.Registerer) (*measurements, er
 			Name: "capm3_remote_requests_total",
 			Help: "Requests to other clusters, by the kind of their answer.",
 		}, []string{"answer"}),
+		parsed: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "capm3_remote_kubeconfigs_parsed_total",
+			Help: "Kubeconfigs of identityRefs that were parsed.",
+		}),
 		connections: prometheus.NewDesc("capm3_remote_connections",
 			"Connections to other clusters, by their state: Connected, or a reason of IdentityReady.", []string{"state"}, nil),
 		users: prometheus.NewDesc("capm3_remote_users",
 			"Objects with an identityRef, by kind.", []string{"kind"}, nil),
+		held: prometheus.NewDesc("capm3_remote_held_bytes",
+			"Memory of the objects of other clusters that connections hold, by the namespace of the identityRef.", []string{"namespace"}, nil),
 	}
-	for _, c := range []prometheus.Collector{m.requests, m} {
+	for _, c := range []prometheus.Collector{m.requests, m.parsed, m} {
 		if err := into.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics of other clusters: %w", err)
 		}
@@ -79,6 +87,7 @@ func class(code int) string {
 func (m *measurements) Describe(out chan<- *prometheus.Desc) {
 	out <- m.connections
 	out <- m.users
+	out <- m.held
 }
 
 // Collect counts connections and users as they are.
@@ -88,5 +97,8 @@ func (m *measurements) Collect(out chan<- prometheus.Metric) {
 	}
 	for kind, n := range m.registry.countUsers() {
 		out <- prometheus.MustNewConstMetric(m.users, prometheus.GaugeValue, float64(n), kind)
+	}
+	for namespace, n := range m.registry.budget.byNamespace() {
+		out <- prometheus.MustNewConstMetric(m.held, prometheus.GaugeValue, float64(n), namespace)
 	}
 }

@@ -64,6 +64,7 @@ func (c *connection) open(ctx context.Context, target identity.Target) (*opened,
 		return o, internal(err)
 	}
 	c.transport.Forget()
+	c.held.begin()
 	filled := make(chan bool, 1)
 	o.running.Go(func() { _ = held.Start(ctx) }) // it ends with the context
 	o.running.Go(func() { filled <- held.WaitForCacheSync(ctx) })
@@ -94,6 +95,8 @@ func (c *connection) await(ctx context.Context, target identity.Target, filled <
 		select {
 		case <-filled:
 			return nil
+		case problem := <-c.held.over:
+			return problem
 		case <-ctx.Done():
 			return c.transport.Silent()
 		case <-c.transport.Failed():
@@ -127,7 +130,7 @@ func (c *connection) newCache(ctx context.Context, config *rest.Config, namespac
 	held, err := cache.New(config, cache.Options{
 		HTTPClient: c.transport.ForCache(), Scheme: c.registry.kinds.scheme, Mapper: c.registry.kinds.mapper,
 		DefaultNamespaces:           map[string]cache.Config{namespace: {}},
-		DefaultTransform:            cache.TransformStripManagedFields(),
+		DefaultTransform:            c.held.transform,
 		DefaultWatchErrorHandler:    func(context.Context, *toolscache.Reflector, error) {}, // the transport reports it
 		ReaderFailOnMissingInformer: true,
 		ByObject: map[client.Object]cache.ByObject{
@@ -172,8 +175,10 @@ func (c *connection) listen(ctx context.Context, held cache.Cache, kind client.O
 	}
 	tell := func(object any) { c.registry.changed(ctx, c, of(object)) }
 	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc: tell, DeleteFunc: tell,
+		AddFunc:    func(object any) { c.held.put(object); tell(object) },
+		DeleteFunc: func(object any) { c.held.drop(object); tell(object) },
 		UpdateFunc: func(before, after any) {
+			c.held.put(after)
 			if of(before) != of(after) {
 				tell(before)
 			}

@@ -70,6 +70,22 @@ func secretForbidden(ref identity.Ref) *identity.Problem {
 	}
 }
 
+func tooManyConnections(ref identity.Ref, most int) *identity.Problem {
+	return &identity.Problem{
+		Reason: infrav1.IdentityConnectionLimitReason,
+		Message: fmt.Sprintf("The identityRefs of namespace %q already have %d connections, as many as one namespace may have: use fewer Secrets and contexts, "+
+			"or have the administrator of this manager raise --identity-connections-per-namespace", ref.Namespace, most),
+	}
+}
+
+func overMemory(target identity.Target, what, flag string) *identity.Problem {
+	return &identity.Problem{
+		Reason: infrav1.IdentityMemoryLimitReason,
+		Message: fmt.Sprintf("The HostClaims, HardwareData and Secrets of this provider in namespace %q of %s take %s: delete there what no machine uses, "+
+			"or have the administrator of this manager raise %s", target.Namespace, target.Server, what, flag),
+	}
+}
+
 func kindMissing(target identity.Target, resource, bringer string) *identity.Problem {
 	return &identity.Problem{
 		Reason: infrav1.HostClaimAPIMissingReason,

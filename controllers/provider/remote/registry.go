@@ -81,6 +81,11 @@ type Options struct {
 	// MaxAnswer bounds how much of one answer is read: its bytes, and more for each
 	// object in it. Optional.
 	MaxAnswer int64
+	// MaxConnections bounds the connections for the references of one namespace. Optional.
+	MaxConnections int
+	// ConnectionMemory and Memory bound what one connection and all together hold in
+	// memory of the objects of other clusters, in bytes. Optional.
+	ConnectionMemory, Memory int64
 	// Denied are addresses that are never connected to, whatever name resolves to them. See
 	// LocalAddresses. Optional.
 	Denied []netip.Prefix
@@ -98,15 +103,16 @@ type Registry struct {
 	options Options
 	kinds   kinds
 	metrics *measurements
-	parsing sync.Mutex
+	budget  *budget
+	wakeups wakeups
+	parsing sync.Mutex // of kubeconfigs, one at a time
 
 	mu          sync.Mutex
 	running     context.Context // nil until Start, and after its end
 	users       map[User]*member
-	origins     map[string]map[User]*member
-	credentials map[identity.Ref]*credentials
+	origins     origins
+	followers   map[types.NamespacedName]*follower
 	connections map[string]*connection // by kubeconfig.Access.Key
-	subscribers []subscriber
 	loops       sync.WaitGroup
 }
 
@@ -126,8 +132,9 @@ func New(o Options) (*Registry, error) {
 	}
 	r := &Registry{
 		options: o, kinds: kinds,
-		users: map[User]*member{}, origins: map[string]map[User]*member{},
-		credentials: map[identity.Ref]*credentials{}, connections: map[string]*connection{},
+		budget: newBudget(o.ConnectionMemory, o.Memory),
+		users:  map[User]*member{}, origins: origins{},
+		followers: map[types.NamespacedName]*follower{}, connections: map[string]*connection{},
 	}
 	if r.metrics, err = newMeasurements(r, o.Metrics); err != nil {
 		return nil, err
@@ -146,6 +153,15 @@ func (o *Options) setDefaults() {
 	if o.MaxAnswer == 0 {
 		o.MaxAnswer = 48 << 20
 	}
+	if o.MaxConnections == 0 {
+		o.MaxConnections = 10
+	}
+	if o.ConnectionMemory == 0 {
+		o.ConnectionMemory = 64 << 20
+	}
+	if o.Memory == 0 {
+		o.Memory = 256 << 20
+	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
@@ -159,8 +175,8 @@ func (o *Options) limits() transport.Limits {
 func (r *Registry) Start(ctx context.Context) error {
 	r.mu.Lock()
 	r.running = ctx
-	for _, c := range r.credentials {
-		r.startLocked(c)
+	for _, f := range r.followers {
+		r.startLocked(f)
 	}
 	r.mu.Unlock()
 
@@ -210,7 +226,7 @@ func (r *Registry) Release(user User) {
 	if !found {
 		return
 	}
-	r.unbindLocked(user, m)
+	r.origins.remove(user, m)
 	delete(r.users, user)
 	r.leaveLocked(user, m.credentials)
 }
@@ -224,12 +240,8 @@ func (r *Registry) Bind(user User, origin string) {
 	if m.origin == origin {
 		return
 	}
-	r.unbindLocked(user, m)
-	m.origin = origin
-	if r.origins[origin] == nil {
-		r.origins[origin] = map[User]*member{}
-	}
-	r.origins[origin][user] = m
+	r.origins.remove(user, m)
+	r.origins.add(user, m, origin)
 }
 
 func (r *Registry) memberLocked(user User) *member {
@@ -241,12 +253,35 @@ func (r *Registry) memberLocked(user User) *member {
 	return m
 }
 
-func (r *Registry) unbindLocked(user User, m *member) {
-	delete(r.origins[m.origin], user)
-	if len(r.origins[m.origin]) == 0 {
-		delete(r.origins, m.origin)
+// credentialsLocked returns the credentials of a reference, and begins to follow their
+// Secret unless it is followed already.
+func (r *Registry) credentialsLocked(ref identity.Ref) *credentials {
+	secret := types.NamespacedName{Namespace: ref.Namespace, Name: ref.Secret}
+	f, followed := r.followers[secret]
+	if !followed {
+		f = &follower{
+			registry: r, secret: secret, credentials: map[string]*credentials{},
+			again: make(chan struct{}, 1), cancel: func() {},
+		}
+		r.followers[secret] = f
+		r.options.Secrets.Hold(ref.Namespace)
+		if r.running != nil {
+			r.startLocked(f)
+		}
 	}
-	m.origin = ""
+	c, found := f.credentials[ref.Context]
+	if !found {
+		c = &credentials{ref: ref, registry: r, follower: f, users: map[User]struct{}{}}
+		f.credentials[ref.Context] = c
+		nudge(f.again)
+	}
+	return c
+}
+
+func (r *Registry) startLocked(f *follower) {
+	ctx, cancel := context.WithCancel(r.running)
+	f.cancel = cancel
+	r.loops.Go(func() { f.run(ctx) })
 }
 
 // leaveLocked takes a user from credentials, which end with their last one.
@@ -258,10 +293,61 @@ func (r *Registry) leaveLocked(user User, c *credentials) {
 	if len(c.users) > 0 {
 		return
 	}
-	delete(r.credentials, c.ref)
-	r.options.Secrets.Drop(c.ref.Namespace)
+	delete(c.follower.credentials, c.ref.Context)
+	if len(c.follower.credentials) == 0 {
+		delete(r.followers, c.follower.secret)
+		r.options.Secrets.Drop(c.ref.Namespace)
+		c.follower.cancel()
+	}
+	c.holdLocked(nil, nil)
+}
+
+// secretChanged has a Secret read again; no name stands for all Secrets of the
+// namespace.
+func (r *Registry) secretChanged(_ context.Context, namespace, name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for secret, f := range r.followers {
+		if secret.Namespace == namespace && (name == "" || secret.Name == name) {
+			nudge(f.again)
+		}
+	}
+}
+
+// fullLocked says that the references of a namespace have all the connections that
+// they may have.
+func (r *Registry) fullLocked(namespace string) bool {
+	n := 0
+	for _, c := range r.connections {
+		if c.namespace == namespace {
+			n++
+		}
+	}
+	return n >= r.options.MaxConnections
+}
+
+// disconnectLocked ends a connection. References of its namespace that found no room
+// are tried again.
+func (r *Registry) disconnectLocked(c *connection) {
+	delete(r.connections, c.access.Key())
 	c.cancel()
-	r.holdLocked(c, nil, nil)
+	for secret, f := range r.followers {
+		if secret.Namespace == c.namespace {
+			nudge(f.again)
+		}
+	}
+}
+
+// ConnectionOf names the connection that requests for a user go to, for comparison
+// only; empty if there is none that can be used.
+func (r *Registry) ConnectionOf(user User) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m, found := r.users[user]
+	if !found || m.credentials == nil || m.credentials.state().site.Client == nil {
+		return ""
+	}
+	return m.credentials.current.name
 }
 
 func (r *Registry) countConnections() map[string]int {

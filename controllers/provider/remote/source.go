@@ -20,6 +20,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -41,23 +42,48 @@ type subscriber struct {
 	queue workqueue.TypedRateLimitingInterface[ctrl.Request]
 }
 
+// wakeups wakes controllers for users.
+type wakeups struct {
+	mu          sync.Mutex
+	subscribers []subscriber
+}
+
+// origins are the users by the origin of their claims. Registry.mu guards them.
+type origins map[string]map[User]*member
+
+func (o origins) add(user User, m *member, origin string) {
+	m.origin = origin
+	if o[origin] == nil {
+		o[origin] = map[User]*member{}
+	}
+	o[origin][user] = m
+}
+
+func (o origins) remove(user User, m *member) {
+	delete(o[m.origin], user)
+	if len(o[m.origin]) == 0 {
+		delete(o, m.origin)
+	}
+	m.origin = ""
+}
+
 // Source returns an event source for builder.WatchesRawSource. It wakes a controller
 // for users of a kind when the state of their connection changes, and when a claim
 // with their origin, the HardwareData owned by it or a Secret with their origin does.
 func (r *Registry) Source(kind string, mapUser func(ctx context.Context, user types.NamespacedName) []ctrl.Request) source.Source {
 	return namedsource.New("connections for identityRefs", source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.subscribers = append(r.subscribers, subscriber{kind, mapUser, queue})
+		r.wakeups.mu.Lock()
+		defer r.wakeups.mu.Unlock()
+		r.wakeups.subscribers = append(r.wakeups.subscribers, subscriber{kind, mapUser, queue})
 		return nil
 	}))
 }
 
-// wake tells the controllers of these users. The caller does not hold the lock.
-func (r *Registry) wake(ctx context.Context, users []User) {
-	r.mu.Lock()
-	subscribers := slices.Clone(r.subscribers)
-	r.mu.Unlock()
+// wake tells the controllers of these users. The caller does not hold Registry.mu.
+func (w *wakeups) wake(ctx context.Context, users []User) {
+	w.mu.Lock()
+	subscribers := slices.Clone(w.subscribers)
+	w.mu.Unlock()
 	for _, user := range users {
 		for _, s := range subscribers {
 			if s.kind != user.Kind {
@@ -84,7 +110,7 @@ func (r *Registry) changed(ctx context.Context, c *connection, origin string) {
 		}
 	}
 	r.mu.Unlock()
-	r.wake(ctx, users)
+	r.wakeups.wake(ctx, users)
 }
 
 // settle notes the state of a connection, lets it take the place of those that it is
@@ -97,7 +123,7 @@ func (r *Registry) settle(ctx context.Context, c *connection, s state) {
 	var users []User
 	for holder := range c.holders {
 		if holder.next == c {
-			r.holdLocked(holder, c, nil)
+			holder.holdLocked(c, nil)
 		} else if !changed {
 			continue
 		}
@@ -105,5 +131,5 @@ func (r *Registry) settle(ctx context.Context, c *connection, s state) {
 	}
 	r.mu.Unlock()
 	c.announce(ctx, target, before, s)
-	r.wake(ctx, users)
+	r.wakeups.wake(ctx, users)
 }

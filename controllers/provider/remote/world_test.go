@@ -357,3 +357,18 @@ func (h hosts) claim(name, origin string) *bmov1alpha1.HostClaim {
 	}
 	return claim
 }
+
+// counter gives the value of a metric without labels.
+func (w *world) counter(t *testing.T, name string) float64 {
+	t.Helper()
+	families, err := w.values.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == name {
+			return family.GetMetric()[0].GetCounter().GetValue()
+		}
+	}
+	return 0
+}

@@ -158,6 +158,10 @@ func newRemote(mgr ctrl.Manager, o Options, secrets *secretwatch.Watch) (*remote
 		Metrics:   metrics.Registry,
 		UserAgent: userAgent,
 		Denied:    denied,
+
+		MaxConnections:   o.IdentityConnections,
+		ConnectionMemory: o.IdentityConnectionMemory << 20,
+		Memory:           o.IdentityMemory << 20,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("set up connections to other clusters: %w", err)

@@ -40,6 +40,11 @@ type Options struct {
 	// IdentityDenied are the addresses that no identityRef may lead to, as
 	// remote.ParseAddresses reads them.
 	IdentityDenied string
+	// IdentityConnections bounds the connections for the identityRefs of one namespace.
+	IdentityConnections int
+	// IdentityConnectionMemory and IdentityMemory bound what one connection of an
+	// identityRef holds in memory, and what all do, in MiB.
+	IdentityConnectionMemory, IdentityMemory int64
 	// ClaimsByHostName names claims on address pools after the host instead of
 	// the Metal3Data.
 	ClaimsByHostName bool
@@ -72,6 +77,11 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.IdentityDenied, "identity-denied-addresses", "local",
 		"Addresses that no identityRef may lead to, separated by commas: prefixes such as 10.0.0.0/8, "+
 			"or local for this host, loopback and link-local; none if empty.")
+	fs.IntVar(&o.IdentityConnections, "identity-connections-per-namespace", 10,
+		"How many connections to other clusters the identityRefs of one namespace may have. References that come to the same credentials share one.")
+	fs.Int64Var(&o.IdentityConnectionMemory, "identity-connection-memory", 64,
+		"MiB of memory that one connection of an identityRef may hold of the other cluster's objects.")
+	fs.Int64Var(&o.IdentityMemory, "identity-memory", 256, "MiB of memory that all connections of identityRefs may hold together.")
 	o.Concurrency.addFlags(fs)
 }
 
@@ -97,6 +107,9 @@ func (o Options) Validate() error {
 	_, denied := remote.ParseAddresses(o.IdentityDenied)
 	return errors.Join(o.Options.Validate(),
 		process.Check(denied == nil, "--identity-denied-addresses: %v", denied),
+		process.Check(o.IdentityConnections > 0, "--identity-connections-per-namespace must be at least 1"),
+		process.Check(o.IdentityConnectionMemory > 0 && o.IdentityMemory >= o.IdentityConnectionMemory,
+			"--identity-connection-memory must be positive, and no more than --identity-memory"),
 		process.Check(o.Workload.QPS > 0 && o.Workload.Burst > 0, "--clustercache-client-qps and --clustercache-client-burst must be positive"),
 		process.Check(min(c.Cluster, c.Machine, c.MachineTemplate, c.DataTemplate, c.Data, c.ClusterCache) > 0, "every --*-concurrency must be at least 1"),
 	)

@@ -59,7 +59,7 @@ func TestDefaults(t *testing.T) {
 		},
 		Workload: process.Rate{QPS: 20, Burst: 30},
 
-		IdentityDenied: "local",
+		IdentityDenied: "local", IdentityConnections: 10, IdentityConnectionMemory: 64, IdentityMemory: 256,
 
 		Concurrency: Concurrency{Cluster: 10, Machine: 10, MachineTemplate: 10, DataTemplate: 10, Data: 10, ClusterCache: 10},
 	}
@@ -81,13 +81,20 @@ func TestValidate(t *testing.T) {
 		},
 		"a port is a port":                                 {flags: []string{"--webhook-port=70000"}, want: []string{"--webhook-port=70000 is no port"}},
 		"webhooks need certificates":                       {flags: []string{"--webhook-cert-dir="}, want: []string{"--webhook-cert-dir is needed with webhooks"}},
-		"somebody has to work":                             {flags: []string{"--metal3data-concurrency=0"}, want: []string{"every --*-concurrency must be at least 1"}},
+		"a controller has workers":                         {flags: []string{"--metal3data-concurrency=0"}, want: []string{"every --*-concurrency must be at least 1"}},
 		"a period is positive":                             {flags: []string{"--sync-period=0"}, want: []string{"--sync-period must be positive"}},
 		"nobody cares for an election's times without one": {flags: []string{"--leader-elect-retry-period=1h"}},
 		"other clusters may be anywhere":                   {flags: []string{"--identity-denied-addresses="}},
 		"an address is one": {
 			flags: []string{"--identity-denied-addresses=local,example.org"},
 			want:  []string{`--identity-denied-addresses: "example.org"`},
+		},
+		"connections have room": {
+			flags: []string{"--identity-connections-per-namespace=0", "--identity-connection-memory=300"},
+			want: []string{
+				"--identity-connections-per-namespace must be at least 1",
+				"--identity-connection-memory must be positive, and no more than --identity-memory",
+			},
 		},
 		"a leader renews in time": {
 			flags: []string{"--leader-elect", "--leader-elect-renew-deadline=1h"},

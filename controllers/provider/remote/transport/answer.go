@@ -37,6 +37,7 @@ type answer struct {
 	timer     *time.Timer
 	expired   atomic.Bool
 	left      int64 // the weight that may still be read
+	told      int64 // the weight that Limits.Reading was told
 	scale     scale
 	once      sync.Once
 }
@@ -50,7 +51,9 @@ func (a *answer) Read(p []byte) (int, error) {
 		p = p[:a.left+1]
 	}
 	n, err := a.ReadCloser.Read(p)
-	if a.left -= a.scale.weigh(p[:n]); a.left < 0 {
+	weight := a.scale.weigh(p[:n])
+	a.tell(weight)
+	if a.left -= weight; a.left < 0 {
 		return 0, a.transport.tooLarge()
 	}
 	// The server may answer our cancellation with a clean end of the stream. After the
@@ -64,8 +67,17 @@ func (a *answer) Read(p []byte) (int, error) {
 // Close ends the answer.
 func (a *answer) Close() error {
 	err := a.ReadCloser.Close()
+	a.tell(-a.told)
 	a.end()
 	return err
+}
+
+// tell tells of a weight that is read, and of the end.
+func (a *answer) tell(weight int64) {
+	if reading := a.transport.limits.Reading; reading != nil && !watches(a.request) {
+		a.told += weight
+		reading(weight)
+	}
 }
 
 // expire ends the request when its time is over.

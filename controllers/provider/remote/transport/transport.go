@@ -45,6 +45,10 @@ type Limits struct {
 	Request time.Duration
 	// Answer bounds the weight of an answer: its bytes, and more for each object.
 	Answer int64
+	// Reading is called with the weight of each part of an answer, and at its end with
+	// what it was in all, negated. Watches are left out: their events are read one by one.
+	// Optional.
+	Reading func(weight int64)
 	// Denied are addresses that are never connected to, whatever name resolves to them.
 	Denied []netip.Prefix
 }
