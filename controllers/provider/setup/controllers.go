@@ -30,6 +30,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/fairqueue"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/optionalcrd"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
@@ -81,6 +83,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		{1, addRemediation},
 	} {
 		options := controller.Options{MaxConcurrentReconciles: c.workers, RateLimiter: retry.Limiter()}
+		options.NewQueue = fairqueue.New(fairqueue.Options{Workers: c.workers, Clock: s.clock})
 		if err := c.add(ctx, s, options); err != nil {
 			return err
 		}
@@ -199,6 +202,13 @@ func addMachine(ctx context.Context, s *shared, options controller.Options) erro
 	if err != nil {
 		return err
 	}
+	options.NewQueue = fairqueue.New(fairqueue.Options{
+		Workers: options.MaxConcurrentReconciles, Clock: s.clock,
+		// A pass that would wait for its connection does not begin.
+		ConnectionOf: func(r ctrl.Request) string {
+			return s.remote.ConnectionOf(remote.User{Kind: claims.MachineKind, NamespacedName: r.NamespacedName})
+		},
+	})
 	return (&machine.Reconciler{
 		Client:      s.mgr.GetClient(),
 		Live:        s.mgr.GetAPIReader(),

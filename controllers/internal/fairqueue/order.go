@@ -1,0 +1,242 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package fairqueue
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+const (
+	// perConnection is how many passes use one connection at a time. The requests of
+	// more would wait for its rate limit.
+	perConnection = 2
+	// slowAfter is how long a pass may take before its namespace counts as slow.
+	slowAfter = time.Second
+	// slowFactor times the length of a slow pass, slowLongest at most, is how long its
+	// namespace counts as slow.
+	slowFactor  = 60
+	slowLongest = 10 * time.Minute
+)
+
+// order decides which object is next. Of the passes under way at a time,
+//
+//   - two use the same connection,
+//   - a third of all workers works for the connections of one namespace,
+//   - a fifth of all workers works for objects without a connection only,
+//   - half of all workers works for namespaces whose passes took long,
+//
+// at most, and at least one worker each. Among the namespaces with an object that may be
+// next, each has its turn; of those that use one connection, the first to come is the
+// first to go.
+type order struct {
+	options Options
+
+	mu          sync.Mutex
+	tenants     map[string]*tenant // by namespace
+	turns       []string           // namespaces with waiting objects, in their order
+	running     map[reconcile.Request]pass
+	connections map[string]int // passes under way by connection
+	connected   int            // passes under way that use any connection
+	slow        int            // passes under way of slow namespaces
+	next        *candidate     // what Len has found and Pop returns
+}
+
+// tenant is what is known of one namespace.
+type tenant struct {
+	// waiting are the objects by connection, as it was when they were looked at last.
+	waiting   map[string][]reconcile.Request
+	passes    int // under way
+	connected int // of these, those that use a connection
+	slowUntil time.Time
+}
+
+// pass is one pass under way.
+type pass struct {
+	connection string
+	began      time.Time
+	slow       bool
+}
+
+// candidate is an object that may be next.
+type candidate struct {
+	object     reconcile.Request
+	connection string
+}
+
+func newOrder(o Options) *order {
+	if o.ConnectionOf == nil {
+		o.ConnectionOf = func(reconcile.Request) string { return "" }
+	}
+	return &order{
+		options: o, tenants: map[string]*tenant{}, running: map[reconcile.Request]pass{}, connections: map[string]int{},
+	}
+}
+
+// share is a part of the workers, one at least.
+func (o *order) share(of int) int {
+	return max(1, o.options.Workers/of)
+}
+
+// Touch changes nothing: an object that waits keeps its place.
+func (o *order) Touch(reconcile.Request) {}
+
+// Push adds an object.
+func (o *order) Push(object reconcile.Request) {
+	connection := o.options.ConnectionOf(object)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	t := o.tenants[object.Namespace]
+	if t == nil {
+		t = &tenant{waiting: map[string][]reconcile.Request{}}
+		o.tenants[object.Namespace] = t
+	}
+	if len(t.waiting) == 0 {
+		o.turns = append(o.turns, object.Namespace)
+	}
+	t.waiting[connection] = append(t.waiting[connection], object)
+}
+
+// Len is 1 if an object may be next, and 0 if none may.
+func (o *order) Len() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.next == nil {
+		o.next = o.findLocked()
+	}
+	if o.next == nil {
+		return 0
+	}
+	return 1
+}
+
+// Pop returns the object that Len has found, and begins its pass. The queue calls both
+// under its lock.
+func (o *order) Pop() reconcile.Request {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	object, connection := o.next.object, o.next.connection
+	o.next = nil
+	t := o.tenants[object.Namespace]
+	t.take(connection)
+	if i := slices.Index(o.turns, object.Namespace); i >= 0 {
+		o.turns = slices.Delete(o.turns, i, i+1)
+	}
+	if len(t.waiting) > 0 {
+		o.turns = append(o.turns, object.Namespace)
+	}
+	p := pass{connection: connection, began: o.options.Clock.Now()}
+	p.slow = p.began.Before(t.slowUntil)
+	o.running[object] = p
+	o.countLocked(t, p, 1)
+	return object
+}
+
+// done ends the pass over an object.
+func (o *order) done(object reconcile.Request) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	p, found := o.running[object]
+	if !found {
+		return
+	}
+	delete(o.running, object)
+	t := o.tenants[object.Namespace]
+	o.countLocked(t, p, -1)
+	now := o.options.Clock.Now()
+	if took := now.Sub(p.began); took >= slowAfter {
+		t.slowUntil = now.Add(min(slowFactor*took, slowLongest))
+	}
+	o.forgetLocked(now)
+}
+
+// forgetLocked drops namespaces of which nothing is to be known.
+func (o *order) forgetLocked(now time.Time) {
+	for namespace, t := range o.tenants {
+		if t.passes == 0 && len(t.waiting) == 0 && !now.Before(t.slowUntil) {
+			delete(o.tenants, namespace)
+		}
+	}
+}
+
+func (o *order) countLocked(t *tenant, p pass, n int) {
+	t.passes += n
+	if p.slow {
+		o.slow += n
+	}
+	if p.connection == "" {
+		return
+	}
+	t.connected += n
+	o.connected += n
+	o.connections[p.connection] += n
+	if o.connections[p.connection] == 0 {
+		delete(o.connections, p.connection)
+	}
+}
+
+// findLocked returns the object that is next; nil if none may be.
+func (o *order) findLocked() *candidate {
+	now := o.options.Clock.Now()
+	for _, namespace := range o.turns {
+		t := o.tenants[namespace]
+		if now.Before(t.slowUntil) && o.slow >= o.share(2) {
+			continue
+		}
+		t.move(o.options.ConnectionOf)
+		for connection, objects := range t.waiting {
+			if o.roomLocked(t, connection) {
+				return &candidate{objects[0], connection}
+			}
+		}
+	}
+	return nil
+}
+
+// move has the first object of each connection wait for the one that it uses now.
+func (t *tenant) move(connectionOf func(reconcile.Request) string) {
+	for connection := range maps.Clone(t.waiting) {
+		for objects := t.waiting[connection]; len(objects) > 0; objects = t.waiting[connection] {
+			now := connectionOf(objects[0])
+			if now == connection {
+				break
+			}
+			t.take(connection)
+			t.waiting[now] = append(t.waiting[now], objects[0])
+		}
+	}
+}
+
+// take removes the first object that waits for a connection.
+func (t *tenant) take(connection string) {
+	t.waiting[connection] = t.waiting[connection][1:]
+	if len(t.waiting[connection]) == 0 {
+		delete(t.waiting, connection)
+	}
+}
+
+// roomLocked says that a pass may use a connection.
+func (o *order) roomLocked(t *tenant, connection string) bool {
+	return connection == "" ||
+		o.connections[connection] < perConnection &&
+			t.connected < o.share(3) &&
+			o.connected < max(1, o.options.Workers-o.share(5))
+}

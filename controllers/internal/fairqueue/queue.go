@@ -1,0 +1,61 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package fairqueue
+
+import (
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// Options say how the workers of a controller are shared.
+type Options struct {
+	// Workers is how many objects the controller works on at a time.
+	Workers int
+	// ConnectionOf names the connection that a pass over an object uses; empty if there
+	// is none. It must be quick. Nil means that no pass uses one.
+	ConnectionOf func(reconcile.Request) string
+	// Clock tells how long passes take.
+	Clock clock.PassiveClock
+}
+
+// New returns a function for controller.Options.NewQueue.
+func New(o Options) func(string, workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+	return func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+		order := newOrder(o)
+		inner := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[reconcile.Request]{Name: name, Queue: order})
+		return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{
+			DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[reconcile.Request]{
+				Name: name, Queue: &queue{inner, order},
+			}),
+		})
+	}
+}
+
+// queue tells the order when a pass has ended. The worker that ended it asks for the next
+// object right away, so that a pass which may begin now finds a worker.
+type queue struct {
+	workqueue.TypedInterface[reconcile.Request]
+
+	order *order
+}
+
+// Done ends the pass over an object.
+func (q *queue) Done(object reconcile.Request) {
+	q.order.done(object)
+	q.TypedInterface.Done(object)
+}

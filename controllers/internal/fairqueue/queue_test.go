@@ -1,0 +1,262 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package fairqueue
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// object is one of a namespace. Its name begins with its connection, if it has one.
+func object(namespace, connection string, n int) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: fmt.Sprintf("%s/%d", connection, n)}}
+}
+
+func connectionOf(r reconcile.Request) string {
+	connection, _, _ := strings.Cut(r.Name, "/")
+	return connection
+}
+
+// world is a queue whose workers are played by the test: a worker begins a pass when it
+// asks for an object and there is one.
+type world struct {
+	workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+	clock   *clocktesting.FakePassiveClock
+	workers int
+	running []reconcile.Request
+}
+
+func newWorld(t *testing.T, workers int) *world {
+	t.Helper()
+	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	queue := New(Options{Workers: workers, ConnectionOf: connectionOf, Clock: clock})
+	w := &world{queue("test", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]()), clock, workers, nil}
+	t.Cleanup(w.ShutDown)
+	return w
+}
+
+// add adds objects of a namespace that use a connection.
+func (w *world) add(namespace, connection string, n int) {
+	for i := range n {
+		w.Add(object(namespace, connection, i))
+	}
+}
+
+// begin has all idle workers begin what there is, and counts the passes under way by
+// namespace.
+func (w *world) begin() map[string]int {
+	for len(w.running) < w.workers && w.Len() > 0 {
+		r, _ := w.Get()
+		w.running = append(w.running, r)
+	}
+	out := map[string]int{}
+	for _, r := range w.running {
+		out[r.Namespace]++
+	}
+	return out
+}
+
+// end ends all passes of which the name of the namespace begins so.
+func (w *world) end(prefix string) {
+	var left []reconcile.Request
+	for _, r := range w.running {
+		if strings.HasPrefix(r.Namespace, prefix) {
+			w.Done(r)
+		} else {
+			left = append(left, r)
+		}
+	}
+	w.running = left
+}
+
+func (w *world) expect(t *testing.T, what string, want map[string]int) {
+	t.Helper()
+	if diff := cmp.Diff(want, w.begin()); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// Sixty machines of twelve contexts of one tenant wait for servers that do not answer:
+// they hold three of ten workers, and an honest machine begins at once.
+func TestManySlowConnectionsOfOneTenant(t *testing.T) {
+	w := newWorld(t, 10)
+	for i := range 12 {
+		w.add("hostile", fmt.Sprint("c", i), 5)
+	}
+	w.expect(t, "alone", map[string]int{"hostile": 3})
+	w.add("honest", "", 1)
+	w.expect(t, "an honest machine", map[string]int{"hostile": 3, "honest": 1})
+	w.add("remote", "mine", 5)
+	w.expect(t, "one with a connection", map[string]int{"hostile": 3, "honest": 1, "remote": 2})
+}
+
+// A hundred and fifty machines of one identity, whose server refuses everything at once,
+// would wait for the rate limit of the connection.
+func TestManyMachinesOfOneConnection(t *testing.T) {
+	w := newWorld(t, 10)
+	w.add("hostile", "c", 150)
+	w.add("honest", "", 20)
+	w.expect(t, "at first", map[string]int{"hostile": 2, "honest": 8})
+	w.end("")
+	w.expect(t, "afterwards", map[string]int{"hostile": 2, "honest": 8})
+}
+
+// Many tenants whose servers are slow never hold the workers for objects without a
+// connection, and half of them once they were seen to be slow.
+func TestManySlowTenants(t *testing.T) {
+	w := newWorld(t, 10)
+	for i := range 20 {
+		w.add(fmt.Sprint("hostile-", i), fmt.Sprint("c", i), 50)
+	}
+	count := func() (n int) {
+		for namespace, passes := range w.begin() {
+			if strings.HasPrefix(namespace, "hostile") {
+				n += passes
+			}
+		}
+		return n
+	}
+	if n := count(); n != 8 {
+		t.Errorf("%d passes at first", n)
+	}
+	for range 5 {
+		w.clock.SetTime(w.clock.Now().Add(4900 * time.Millisecond))
+		w.end("hostile")
+		count()
+	}
+	if n := count(); n != 5 {
+		t.Errorf("%d passes once they were seen to be slow", n)
+	}
+	w.add("honest", "", 50)
+	w.add("remote", "mine", 50)
+	got := w.begin()
+	if got["honest"]+got["remote"] != 5 || got["remote"] != 2 {
+		t.Errorf("the honest have %v", got)
+	}
+	// A tenant whose server is quick again is forgiven.
+	w.end("")
+	w.clock.SetTime(w.clock.Now().Add(slowLongest))
+	if n := count() + w.begin()["honest"] + w.begin()["remote"]; n != 10 {
+		t.Errorf("%d passes in the end", n)
+	}
+}
+
+func TestTenantsTakeTurns(t *testing.T) {
+	w := newWorld(t, 1)
+	w.add("a", "", 100)
+	w.add("b", "", 2)
+	w.add("c", "", 1)
+	var got []string
+	for range 6 {
+		w.begin()
+		got = append(got, w.running[0].String())
+		w.end("")
+	}
+	want := []string{"a//0", "b//0", "c//0", "a//1", "b//1", "a//2"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// With one worker, everything has its turn still.
+func TestOneWorker(t *testing.T) {
+	w := newWorld(t, 1)
+	w.add("a", "c", 3)
+	for range 3 {
+		w.expect(t, "a slow one", map[string]int{"a": 1})
+		w.clock.SetTime(w.clock.Now().Add(time.Minute))
+		w.end("")
+	}
+	w.expect(t, "nothing is left", map[string]int{})
+}
+
+// An object that changes during its pass is worked on again, and not twice at a time.
+func TestAnObjectThatChangesDuringItsPass(t *testing.T) {
+	w := newWorld(t, 5)
+	w.add("a", "c", 1)
+	w.begin()
+	w.add("a", "c", 1)
+	w.add("a", "c", 1)
+	w.expect(t, "during its pass", map[string]int{"a": 1})
+	w.end("")
+	w.expect(t, "after it", map[string]int{"a": 1})
+	w.end("")
+	w.expect(t, "in the end", map[string]int{})
+}
+
+// Objects wait for the connection that they have when it is their turn.
+func TestConnectionsThatChange(t *testing.T) {
+	now := map[string]string{}
+	clock := clocktesting.NewFakePassiveClock(time.Time{})
+	queue := New(Options{Workers: 10, Clock: clock, ConnectionOf: func(r reconcile.Request) string { return now[r.Namespace] }})
+	w := &world{queue("test", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]()), clock, 10, nil}
+	t.Cleanup(w.ShutDown)
+	w.add("a", "", 20)
+	now["a"] = "c"
+	w.expect(t, "it is connected", map[string]int{"a": 2})
+	w.end("")
+	now["a"] = ""
+	w.expect(t, "it is not any more", map[string]int{"a": 10})
+}
+
+// The workers of a controller wait, begin and end at the same time.
+func TestWorkersAtTheSameTime(t *testing.T) {
+	const workers, tenants, objects = 10, 20, 50
+	clock := clocktesting.NewFakePassiveClock(time.Time{})
+	queue := New(Options{Workers: workers, ConnectionOf: connectionOf, Clock: clock})(
+		"test", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	done := make(chan reconcile.Request, tenants*objects)
+	ended := make(chan struct{}, workers)
+	for range workers {
+		go func() {
+			defer func() { ended <- struct{}{} }()
+			for {
+				r, shutdown := queue.Get()
+				if shutdown {
+					return
+				}
+				queue.Done(r)
+				done <- r
+			}
+		}()
+	}
+	for i := range objects {
+		for j := range tenants {
+			queue.Add(object(fmt.Sprint("t", j), []string{"", fmt.Sprint("c", j)}[i%2], i))
+		}
+	}
+	for range tenants * objects {
+		select {
+		case <-done:
+		case <-time.After(time.Minute):
+			t.Fatal("objects were left in the queue")
+		}
+	}
+	queue.ShutDown()
+	for range workers {
+		<-ended
+	}
+}
