@@ -25,6 +25,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/preflight"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/process"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/webhooks"
 )
 
@@ -39,6 +40,9 @@ func Run(ctx context.Context, o Options) error {
 	restConfig, err := ctrl.GetConfig()
 	if err != nil {
 		return fmt.Errorf("no cluster to work in: give --kubeconfig, set KUBECONFIG, or run in a Pod: %w", err)
+	}
+	if err := process.BoundRequestMetrics(restConfig); err != nil {
+		return fmt.Errorf("read the address of the API server: %w", err)
 	}
 	mgr, err := NewManager(ctx, restConfig, o)
 	if err != nil {
