@@ -18,27 +18,45 @@ package remote
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 	"strings"
 )
 
 // LocalAddresses are those by which a process reaches its own machine, its Pod and the
-// services that clouds offer to their machines: this host, loopback and link-local.
-// Nothing that a tenant names should be found there.
+// services that clouds offer to their machines: this host, loopback, link-local and the
+// addresses of its interfaces. Nothing that a tenant names should be found there.
 func LocalAddresses() []netip.Prefix {
-	return []netip.Prefix{
+	return append(ownAddresses(),
 		netip.MustParsePrefix("0.0.0.0/8"),
 		netip.MustParsePrefix("127.0.0.0/8"),
 		netip.MustParsePrefix("169.254.0.0/16"),
 		netip.MustParsePrefix("::/128"),
 		netip.MustParsePrefix("::1/128"),
 		netip.MustParsePrefix("fe80::/10"),
+	)
+}
+
+// ownAddresses are those of the interfaces of this process.
+func ownAddresses() []netip.Prefix {
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil // without a right to ask, the other ones are denied still
 	}
+	var out []netip.Prefix
+	for _, address := range addresses {
+		if prefix, err := netip.ParsePrefix(address.String()); err == nil {
+			ip := prefix.Addr().Unmap()
+			out = append(out, netip.PrefixFrom(ip, ip.BitLen()))
+		}
+	}
+	return out
 }
 
 // ParseAddresses reads a list of prefixes such as 10.0.0.0/8, separated by commas. The
-// word local stands for LocalAddresses, and an empty text for none.
-func ParseAddresses(text string) ([]netip.Prefix, error) {
+// word local stands for LocalAddresses, services for the given ranges of Services, and an
+// empty text for none.
+func ParseAddresses(text string, services []netip.Prefix) ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	for part := range strings.SplitSeq(text, ",") {
 		part = strings.TrimSpace(part)
@@ -46,10 +64,12 @@ func ParseAddresses(text string) ([]netip.Prefix, error) {
 		case "":
 		case "local":
 			out = append(out, LocalAddresses()...)
+		case "services":
+			out = append(out, services...)
 		default:
 			prefix, err := netip.ParsePrefix(part)
 			if err != nil {
-				return nil, fmt.Errorf("%q is neither local nor a prefix such as 10.0.0.0/8", part)
+				return nil, fmt.Errorf("%q is neither local nor services nor a prefix such as 10.0.0.0/8", part)
 			}
 			out = append(out, prefix.Masked())
 		}

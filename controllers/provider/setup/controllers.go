@@ -123,7 +123,7 @@ func newShared(ctx context.Context, mgr ctrl.Manager, o Options) (*shared, error
 	if err := mgr.Add(closing(connections)); err != nil {
 		return nil, fmt.Errorf("add the end of connections to workload clusters: %w", err)
 	}
-	registry, err := newRemote(mgr, o, secrets)
+	registry, err := newRemote(ctx, mgr, o, secrets)
 	if err != nil {
 		return nil, err
 	}
@@ -149,8 +149,8 @@ func localKinds(mgr ctrl.Manager) *optionalcrd.Kinds {
 }
 
 // newRemote makes the connections to the clusters that hold hosts of identityRefs.
-func newRemote(mgr ctrl.Manager, o Options, secrets *secretwatch.Watch) (*remote.Registry, error) {
-	denied, err := remote.ParseAddresses(o.IdentityDenied)
+func newRemote(ctx context.Context, mgr ctrl.Manager, o Options, secrets *secretwatch.Watch) (*remote.Registry, error) {
+	denied, err := deniedAddresses(ctx, o, mgr.GetAPIReader())
 	if err != nil {
 		return nil, fmt.Errorf("read --identity-denied-addresses: %w", err)
 	}

@@ -74,9 +74,9 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 		"Name claims on IPPools <host>-<pool>, so that a pool can hold an address for a host in advance.")
 	fs.Float32Var(&o.Workload.QPS, "clustercache-client-qps", 20, "Requests per second to each workload cluster.")
 	fs.IntVar(&o.Workload.Burst, "clustercache-client-burst", 30, "Requests at once to each workload cluster.")
-	fs.StringVar(&o.IdentityDenied, "identity-denied-addresses", "local",
+	fs.StringVar(&o.IdentityDenied, "identity-denied-addresses", "local,services",
 		"Addresses that no identityRef may lead to, separated by commas: prefixes such as 10.0.0.0/8, "+
-			"or local for this host, loopback and link-local; none if empty.")
+			"local for this host, its own addresses, loopback and link-local, or services for the ServiceCIDRs of this cluster; none if empty.")
 	fs.IntVar(&o.IdentityConnections, "identity-connections-per-namespace", 10,
 		"How many connections to other clusters the identityRefs of one namespace may have. References that come to the same credentials share one.")
 	fs.Int64Var(&o.IdentityConnectionMemory, "identity-connection-memory", 64,
@@ -104,7 +104,7 @@ func (c *Concurrency) addFlags(fs *pflag.FlagSet) {
 // Validate says what is wrong with the options, all of it.
 func (o Options) Validate() error {
 	c := o.Concurrency
-	_, denied := remote.ParseAddresses(o.IdentityDenied)
+	_, denied := remote.ParseAddresses(o.IdentityDenied, nil)
 	return errors.Join(o.Options.Validate(),
 		process.Check(denied == nil, "--identity-denied-addresses: %v", denied),
 		process.Check(o.IdentityConnections > 0, "--identity-connections-per-namespace must be at least 1"),

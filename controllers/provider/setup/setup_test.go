@@ -59,7 +59,7 @@ func TestDefaults(t *testing.T) {
 		},
 		Workload: process.Rate{QPS: 20, Burst: 30},
 
-		IdentityDenied: "local", IdentityConnections: 10, IdentityConnectionMemory: 64, IdentityMemory: 256,
+		IdentityDenied: "local,services", IdentityConnections: 10, IdentityConnectionMemory: 64, IdentityMemory: 256,
 
 		Concurrency: Concurrency{Cluster: 10, Machine: 10, MachineTemplate: 10, DataTemplate: 10, Data: 10, ClusterCache: 10},
 	}
