@@ -44,6 +44,11 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
+// Forget ends the series of a Cluster that is gone.
+func (m *Metrics) Forget(namespace, cluster string) {
+	m.timeToProvisioned.DeleteLabelValues(namespace, cluster)
+}
+
 func (m *Metrics) provisioned(namespace, cluster string, after time.Duration) {
 	m.timeToProvisioned.WithLabelValues(namespace, cluster).Observe(after.Seconds())
 }

@@ -22,9 +22,12 @@ import (
 	"fmt"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -202,6 +205,9 @@ func addMachine(ctx context.Context, s *shared, options controller.Options) erro
 	if err != nil {
 		return err
 	}
+	if err := onClusterGone(ctx, s.mgr.GetCache(), measurements.Forget); err != nil {
+		return err
+	}
 	options.NewQueue = fairqueue.New(fairqueue.Options{
 		Workers: options.MaxConcurrentReconciles, Clock: s.clock,
 		// A pass that would wait for its connection does not begin.
@@ -222,6 +228,23 @@ func addMachine(ctx context.Context, s *shared, options controller.Options) erro
 		Clock:       s.clock,
 		WatchFilter: s.options.WatchFilter,
 	}).SetupWithManager(ctx, s.mgr, s.local, options)
+}
+
+// onClusterGone calls a function for each Cluster that is deleted.
+func onClusterGone(ctx context.Context, from cache.Cache, forget func(namespace, name string)) error {
+	clusters, err := from.GetInformer(ctx, &clusterv1.Cluster{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("watch Clusters: %w", err)
+	}
+	_, err = clusters.AddEventHandler(toolscache.ResourceEventHandlerFuncs{DeleteFunc: func(object any) {
+		if gone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
+			object = gone.Obj
+		}
+		if cluster, ok := object.(client.Object); ok {
+			forget(cluster.GetNamespace(), cluster.GetName())
+		}
+	}})
+	return err
 }
 
 func addMachineTemplate(ctx context.Context, s *shared, options controller.Options) error {
