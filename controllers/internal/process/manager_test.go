@@ -22,7 +22,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Whoever moves to a controller-runtime with a mended queue drops this with the
+// A change to a controller-runtime with a mended queue drops this with the
 // option.
 func TestManagersDoNotUseTheQueueThatBlocksAtShutdown(t *testing.T) {
 	options, err := NewOptions().ManagerOptions("lease")

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package progress answers one question: how did a step of a reconcile end?
+// Package progress tells how a step of a reconcile ended.
 // A step is done, waits for something that a watch will report, waits for a
 // deadline that was computed, or failed. Waiting is never an error, and nothing
 // here asks to look again after a fixed time. The package performs no IO.

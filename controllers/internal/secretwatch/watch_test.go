@@ -157,7 +157,7 @@ func TestWatchKnowsWhereASecretIs(t *testing.T) {
 }
 
 // A Secret that is deleted after it was read and before the first list is in no
-// list and in no event: whoever waits for it to go must look once more.
+// list and in no event: a controller that waits for it to go must look once more.
 func TestWatchTellsWhenItBegins(t *testing.T) {
 	tenant := server.Namespace(t)
 	w := New(newClient(t))
@@ -236,8 +236,8 @@ func TestWatchForgetsReleasedNamespaces(t *testing.T) {
 	}
 }
 
-// Somebody may begin to need the watch of a namespace while it is looked whether
-// anybody does. Whoever asks for it meanwhile must have it in the end.
+// A controller may begin to need the watch of a namespace while Release checks whether
+// one does. It must have the watch in the end.
 func TestReleaseLosesNoWatchThatIsAskedForMeanwhile(t *testing.T) {
 	w := New(newClient(t))
 	w.Ensure("tenant")
@@ -329,7 +329,7 @@ func TestAHeldWatchStaysUntilItIsDropped(t *testing.T) {
 		}
 		w.Drop("tenant")
 	}
-	w.Drop("tenant") // nobody holds what is not there
+	w.Drop("tenant") // it is not watched
 	if len(w.namespaces) > 0 {
 		t.Error("the watch is back")
 	}

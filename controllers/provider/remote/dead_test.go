@@ -71,7 +71,7 @@ func silent(t *testing.T) (address string, accepted <-chan struct{}) {
 // the silent one has not even ended, and hear of changes.
 func TestTheDeadHoldNobodyUp(t *testing.T) {
 	// Nothing of the silent cluster ends by itself during this test.
-	w := newWorld(t, func(o *remote.Options) { o.RequestTimeout = 10 * patience })
+	w := newWorld(t, func(o *remote.Options) { o.RequestTimeout = 10 * timeout })
 	h := newHosts(t, rules())
 	token := h.token(t, "bound")
 	mute, accepted := silent(t)
@@ -120,7 +120,7 @@ func TestTheDeadHoldNobodyUp(t *testing.T) {
 		return late.Client.Get(t.Context(), client.ObjectKeyFromObject(claim), &bmov1alpha1.HostClaim{}) == nil
 	})
 	w.problem(t, w.machine("refusing-0"), w.ref("refusing"), infrav1.IdentityUnreachableReason)
-	// The silent one has seen one connection, and no crowd.
+	// The silent one has seen one connection and no more.
 	if n := len(accepted); n > 0 {
 		t.Errorf("the silent cluster has been connected to %d times more", n)
 	}
@@ -194,8 +194,8 @@ func TestLostAndFound(t *testing.T) {
 	}
 }
 
-// What another cluster says is read to a limit, its wishes to be asked again later are
-// not heard, and its redirections not followed.
+// Answers of a remote cluster are read to a limit, its Retry-After is ignored, and its
+// redirections are not followed.
 func TestHostileAnswers(t *testing.T) {
 	w := newWorld(t, func(o *remote.Options) { o.MaxAnswer = 1 << 20 })
 	h, f := newHosts(t, rules()), newFront(t)

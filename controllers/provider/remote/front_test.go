@@ -156,7 +156,7 @@ func drop(_ http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// hang answers nothing until whoever asks gives up.
+// hang answers nothing until the client gives up.
 func hang(_ http.ResponseWriter, r *http.Request) bool {
 	<-r.Context().Done()
 	return true

@@ -257,7 +257,7 @@ func TestNobodyListens(t *testing.T) {
 	}
 }
 
-// refusing is an address at which nobody listens.
+// refusing is an address without a listener.
 func refusing(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

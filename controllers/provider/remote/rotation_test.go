@@ -63,7 +63,7 @@ func TestAnotherTokenKeepsTheWatches(t *testing.T) {
 	if before.Client != after.Client {
 		t.Error("the connection is another one")
 	}
-	// Also whoever holds the former site writes with the new token.
+	// A pass that holds the former site writes with the new token too.
 	if err := before.Client.Create(t.Context(), h.claim("m", "o")); err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestAnotherTokenKeepsTheWatches(t *testing.T) {
 	}
 }
 
-// Credentials that somebody else shares are not changed under them.
+// Credentials that two Secrets share are not changed for one of them.
 func TestAnotherTokenOfASharedConnection(t *testing.T) {
 	w, h := newWorld(t), newHosts(t, rules())
 	old, fresh := h.kubeconfig(t, h.token(t, "old")), h.kubeconfig(t, h.token(t, "fresh"))

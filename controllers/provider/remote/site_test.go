@@ -141,7 +141,7 @@ func TestChangesWakeTheUserOfTheOrigin(t *testing.T) {
 	w.Bind(w.machine("m-0"), "origin-0")
 	w.Bind(w.machine("m-1"), "forgotten")
 	w.Bind(w.machine("m-1"), "origin-1")
-	// Somebody with the same origin, but not in that cluster.
+	// A machine with the same origin, but not in that cluster.
 	w.Bind(w.machine("elsewhere"), "origin-0")
 	w.problem(t, w.machine("elsewhere"), w.ref("elsewhere"), infrav1.IdentityUnauthorizedReason)
 
@@ -223,7 +223,7 @@ func TestUsersShareConnections(t *testing.T) {
 	}
 }
 
-// Whoever joins a connection that is there already is woken too.
+// A user that joins an open connection is woken too.
 func TestSecondSecretOfAReadyConnection(t *testing.T) {
 	w, h := newWorld(t), newHosts(t, rules())
 	token := h.token(t, "bound")

@@ -96,8 +96,8 @@ func (w *wakeups) wake(ctx context.Context, users []User) {
 	}
 }
 
-// changed wakes the users of a connection whose claim has an origin. Another user
-// may have the same one, but is none of that cluster's business.
+// changed wakes the users of a connection whose claim has an origin. Users of other
+// connections may have the same one: this cluster must not wake them.
 func (r *Registry) changed(ctx context.Context, c *connection, origin string) {
 	if origin == "" {
 		return

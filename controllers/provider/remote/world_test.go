@@ -47,9 +47,9 @@ import (
 )
 
 const (
-	// patience is how long a test waits for what takes milliseconds, or, where an API
+	// timeout is how long a test waits for what takes milliseconds, or, where an API
 	// server has to forget a token, some ten seconds.
-	patience = time.Minute
+	timeout = time.Minute
 
 	machineKind = "Metal3Machine"
 )
@@ -113,7 +113,7 @@ func secretsFor(t *testing.T, config *rest.Config) *secretwatch.Watch {
 	return secrets
 }
 
-// asUser has the registry read Secrets as somebody who has no rights yet.
+// asUser has the registry read Secrets as a user without rights.
 func asUser(t *testing.T, name string) func(*remote.Options) {
 	t.Helper()
 	config := rest.CopyConfig(server.Config)
@@ -125,7 +125,7 @@ func asUser(t *testing.T, name string) func(*remote.Options) {
 	return func(o *remote.Options) { o.Live, o.Secrets = live, secretsFor(t, config) }
 }
 
-// permitSecrets gives somebody the rights of the provider on the Secrets of the tenant.
+// permitSecrets gives a user the rights of the provider on the Secrets of the tenant.
 func (w *world) permitSecrets(t *testing.T, user string) {
 	t.Helper()
 	named := metav1.ObjectMeta{Namespace: w.tenant, Name: "secrets"}
@@ -190,7 +190,7 @@ func (w *world) problem(t *testing.T, user remote.User, ref identity.Ref, reason
 // wait tries anew whenever a machine is woken.
 func wait[T any](t *testing.T, w *world, try func() (T, bool)) T {
 	t.Helper()
-	late := time.After(patience)
+	late := time.After(timeout)
 	for {
 		if got, ok := try(); ok {
 			return got
@@ -198,7 +198,7 @@ func wait[T any](t *testing.T, w *world, try func() (T, bool)) T {
 		select {
 		case <-w.woken:
 		case <-late:
-			t.Fatal("nobody was woken for what the test waits for")
+			t.Fatal("no machine was woken for what the test waits for")
 		}
 	}
 }
@@ -233,12 +233,12 @@ func (w *world) gauge(t *testing.T, name string) map[string]float64 {
 	return out
 }
 
-// eventually waits for what nobody is woken for.
+// eventually waits for what wakes no machine.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
-	late := time.After(patience)
+	late := time.After(timeout)
 	for !ok() {
 		select {
 		case <-again.C:
