@@ -28,8 +28,8 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
 
-// TestRemoteTakeover moves a machine as clusterctl does: it vanishes without a word
-// to anybody, and comes back under another UID. It finds its claim and takes it over.
+// TestRemoteTakeover moves a machine as clusterctl does: it vanishes without a
+// deletion of its claim, and comes back under another UID. It finds its claim and takes it over.
 func TestRemoteTakeover(t *testing.T) {
 	tn, s, claim := remoteClaim(t)
 	s.bind()

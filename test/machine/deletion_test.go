@@ -38,7 +38,7 @@ func TestRemoteDeletion(t *testing.T) {
 		reason  string
 		mend    func(tn *tenant, s *site)
 	}{
-		"while nobody answers": {
+		"while the cluster does not answer": {
 			trouble: func(tn *tenant, s *site) {
 				s.give(tn, func(c *clientcmdapi.Config) { c.Clusters["c"].Server = "https://127.0.0.1:1" })
 			},
@@ -125,13 +125,13 @@ func TestRemoteAbandoned(t *testing.T) {
 	tn.gone(machineName, &infrav1.Metal3DataClaim{})
 }
 
-// TestRemoteNeverClaimed shows that a machine which never wrote elsewhere goes at
+// TestRemoteNeverClaimed shows that a machine which never wrote to another cluster goes at
 // once, whatever its credentials are.
 func TestRemoteNeverClaimed(t *testing.T) {
 	tn := newTenant(t)
 	tn.secret(bootSecret, "value", "#cloud-config")
 	tn.cluster()
-	tn.machine(elsewhere)
+	tn.machine(withIdentityRef)
 	m := tn.identity("False/SecretNotFound")
 	tn.g.Expect(m.Annotations).NotTo(gomega.HaveKey(infrav1.OriginKey))
 	tn.g.Expect(tn.Delete(tn.ctx, m)).To(gomega.Succeed())

@@ -30,7 +30,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
 
-// remoteClaim is a machine of a Cluster that has asked for a host elsewhere.
+// remoteClaim is a machine of a Cluster that has asked for a host of another cluster.
 func remoteClaim(t *testing.T, change ...func(*infrav1.Metal3Machine)) (*tenant, *site, *bmov1alpha1.HostClaim) {
 	t.Helper()
 	tn := newTenant(t)
@@ -38,7 +38,7 @@ func remoteClaim(t *testing.T, change ...func(*infrav1.Metal3Machine)) (*tenant,
 	s.give(tn)
 	tn.secret(bootSecret, "value", "#cloud-config")
 	tn.cluster()
-	tn.machine(append(change, elsewhere)...)
+	tn.machine(append(change, withIdentityRef)...)
 	claim := s.claimedHere()
 	tn.identity("True/Connected")
 	return tn, s, claim
@@ -75,7 +75,7 @@ func TestIdentityProblems(t *testing.T) {
 	s.claimedHere()
 }
 
-// TestIdentityMoved shows that a kubeconfig which leads elsewhere all of a sudden is
+// TestIdentityMoved shows that a kubeconfig which suddenly leads to another cluster is
 // not followed before its owner says that it is meant.
 func TestIdentityMoved(t *testing.T) {
 	tn, s, claim := remoteClaim(t)
@@ -153,7 +153,7 @@ func TestIdentityKept(t *testing.T) {
 	})
 }
 
-// TestIdentityPaused shows that nothing is written elsewhere while the Cluster is
+// TestIdentityPaused shows that nothing is written to another cluster while the Cluster is
 // paused, not even a pause.
 func TestIdentityPaused(t *testing.T) {
 	tn, s, claim := remoteClaim(t)

@@ -35,7 +35,7 @@ import (
 )
 
 // TestMachineJoins is the whole life of a machine, from the claim to the Node
-// and back to the pool, in a Cluster whose infrastructure is somebody else's.
+// and back to the pool, in a Cluster whose infrastructure another provider makes.
 func TestMachineJoins(t *testing.T) {
 	tn := newTenant(t)
 	tn.kubeconfig()

@@ -30,10 +30,10 @@ import (
 
 const nameSecret = machineName + "-metadata"
 
-// TestServerFromElsewhereIsNamedAfterItsMachine has a machine without a data template,
+// TestServerOfAnotherNamespaceIsNamedAfterItsMachine has a machine without a data template,
 // whose server is registered in another namespace: the server boots with the name
 // of the machine.
-func TestServerFromElsewhereIsNamedAfterItsMachine(t *testing.T) {
+func TestServerOfAnotherNamespaceIsNamedAfterItsMachine(t *testing.T) {
 	tn := newTenant(t)
 	tn.secret(bootSecret, "value", "#cloud-config")
 	tn.cluster()
@@ -77,7 +77,7 @@ func TestTemplateWithoutMetadataDoesNotNameTheServer(t *testing.T) {
 }
 
 // TestSecretOfTheNameIsInTheWay shows what happens to secrets of that name which
-// somebody else has written, and that their end, or the key in them, is enough.
+// another author has written, and that their end, or the key in them, is enough.
 func TestSecretOfTheNameIsInTheWay(t *testing.T) {
 	for name, tc := range map[string]struct {
 		owner []metav1.OwnerReference

@@ -87,7 +87,7 @@ func TestRemoteSecretsFollow(t *testing.T) {
 	s.give(tn)
 	tn.secret(bootSecret, "value", "one")
 	tn.cluster()
-	tn.machine(elsewhere)
+	tn.machine(withIdentityRef)
 	claim := s.claimedHere()
 	s.bind()
 	s.provision()
@@ -100,7 +100,7 @@ func TestRemoteSecretsFollow(t *testing.T) {
 	s.eventually(copied, secret, func(g gomega.Gomega) { g.Expect(secret.OwnerReferences[0].UID).To(gomega.Equal(claim.UID)) })
 }
 
-// TestRemoteForeignSecret shows that a secret of somebody else is neither taken over
+// TestRemoteForeignSecret shows that a foreign secret is neither taken over
 // nor given to the host, until it is out of the way.
 func TestRemoteForeignSecret(t *testing.T) {
 	tn := newTenant(t)
@@ -108,7 +108,7 @@ func TestRemoteForeignSecret(t *testing.T) {
 	s.give(tn)
 	tn.secret(bootSecret, "value", "one")
 	tn.cluster()
-	tn.machine(elsewhere)
+	tn.machine(withIdentityRef)
 	s.claimedHere()
 	s.secret(s.claim+"-userdata", "userData", "evil")
 	s.bind()

@@ -117,8 +117,8 @@ func (s *site) claimedHere() *bmov1alpha1.HostClaim {
 	return &claim
 }
 
-// elsewhere is a machine whose hosts are where the kubeconfig leads.
-func elsewhere(m *infrav1.Metal3Machine) {
+// withIdentityRef is a machine whose hosts are in the cluster that the kubeconfig names.
+func withIdentityRef(m *infrav1.Metal3Machine) {
 	m.Spec.IdentityRef = &infrav1.IdentityReference{Name: kubeconfigSecret}
 }
 

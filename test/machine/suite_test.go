@@ -147,7 +147,7 @@ func (tn *tenant) eventually(name string, into client.Object, check func(g gomeg
 	}).Should(gomega.Succeed())
 }
 
-// status changes the status of an object as whoever owns it would.
+// status changes the status of an object as its owner would.
 func (tn *tenant) status(name string, into client.Object, change func()) {
 	tn.g.Expect(tn.get(name, into)).To(gomega.Succeed())
 	before, ok := into.DeepCopyObject().(client.Object)

@@ -16,11 +16,11 @@ limitations under the License.
 
 // Package tenant attacks the hostclaim manager as a tenant could.
 //
-// It asks: what can somebody reach who has the role of a tenant in one namespace,
-// and knows everything about this project? The API server is a real one with the
+// It shows what a user can reach who has the role of a tenant in one namespace,
+// and knows everything about this project. The API server is a real one with the
 // roles and rules of config/; the manager runs under its own account; the tenants
 // have certificates of their own and nothing but their role. Each test carries its
 // attack in its name, and looks at what became of the hosts, of the secrets next
 // to them and of the other tenant, not only at the answer that the attacker got.
-// baremetal-operator is played by a loop that moves the hosts on.
+// A loop stands for baremetal-operator and moves the hosts on.
 package tenant

@@ -81,7 +81,7 @@ func TestTenantCannotWriteTheStatusOfAClaim(t *testing.T) {
 	w.bound(victim)
 }
 
-// Managed fields are metadata, so whoever may write a claim may write them. They
+// Managed fields are metadata, so every writer of a claim may write them. They
 // can keep the manager from the claim that carries them, and from no other.
 func TestForgedFieldManagersDoNotStopOthers(t *testing.T) {
 	w := newWorld(t)
@@ -313,7 +313,7 @@ func TestNodeReuseLabelDoesNotKeepAHostUncleaned(t *testing.T) {
 	w.bound(w.defend("machine"))
 }
 
-// Whoever cannot have a host cannot get it by changing what was agreed upon.
+// A tenant that cannot have a host cannot get it by changing what was agreed upon.
 func TestTenantCannotSwapItsServerOrWhatItRunsUnderTheBind(t *testing.T) {
 	w := newWorld(t)
 	w.policy(map[string]string{"hostclaim.metal3.io/allowed-image-urls": `https://good\.example/.*`})

@@ -98,7 +98,7 @@ func TestHugeSelectorsAndLongTextsDoNotStallOthers(t *testing.T) {
 }
 
 // Hundreds of claims that cannot be answered take their turns, and the one of
-// somebody else, which can, takes its own.
+// another tenant, which can, takes its own.
 func TestHoardOfClaimsDelaysAnotherTenantNoLongerThanItsTurn(t *testing.T) {
 	const hoard = 150
 	w := newWorld(t)

@@ -158,7 +158,7 @@ func TestRulesForBoundClaims(t *testing.T) {
 	consumer := func(c *bmov1alpha1.HostClaim) {
 		c.Spec.ConsumerRef = &corev1.ObjectReference{Kind: "Metal3Machine", Name: "m"}
 	}
-	nobody := func(c *bmov1alpha1.HostClaim) { c.Spec.ConsumerRef = nil }
+	unconsumed := func(c *bmov1alpha1.HostClaim) { c.Spec.ConsumerRef = nil }
 	running := withImage(goodURL, "")
 	other := withImage("https://good.example/other.raw", "")
 	empty := func(c *bmov1alpha1.HostClaim) { c.Spec.Image, c.Spec.CustomDeploy = nil, nil }
@@ -241,13 +241,13 @@ func TestRulesForBoundClaims(t *testing.T) {
 		},
 
 		"no image for a reservation": {
-			given: both(running, consumer), change: both(empty, nobody, label(reservation, "pool")),
+			given: both(running, consumer), change: both(empty, unconsumed, label(reservation, "pool")),
 		},
 		"no image for a reservation that has its user": {
 			given: both(running, consumer), change: both(empty, label(reservation, "pool")), says: []string{"spec.image"},
 		},
 		"another image for a reservation": {
-			given: both(running, consumer), change: both(other, nobody, label(reservation, "pool")), says: imageStays,
+			given: both(running, consumer), change: both(other, unconsumed, label(reservation, "pool")), says: imageStays,
 		},
 		"an image for the next user": {
 			given: both(label(reservation, "pool")), change: both(running, consumer),
@@ -370,7 +370,7 @@ func TestRulesForPolicies(t *testing.T) {
 		says        []string // nothing when it is accepted
 	}{
 		"names of namespaces": {spec: admitting(bmov1alpha1.HostClaimNamespaces{Names: []string{"tenant-a", "0"}})},
-		"nobody":              {},
+		"no namespace at all": {},
 		"a name that no namespace has": {
 			spec: admitting(bmov1alpha1.HostClaimNamespaces{Names: []string{"tenant-a", "tenant-.*"}}),
 			says: []string{`spec.hostClaimNamespaces.names holds "tenant-.*"`, "use nameMatches for a pattern"},

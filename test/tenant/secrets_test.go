@@ -34,7 +34,7 @@ import (
 
 const aliceSecret = "#cloud-config of alice"
 
-// The name of a secret of somebody else gets an attacker nothing, neither with the
+// The name of a secret of another tenant gets an attacker nothing, neither with the
 // namespace, which is refused, nor without, which is one's own.
 func TestTenantCannotReadAnotherTenantsSecretByReference(t *testing.T) {
 	w := newWorld(t)

@@ -68,7 +68,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// admit gives somebody the role of a tenant in a namespace.
+// admit gives a user the role of a tenant in a namespace.
 func (w *world) admit(who client.Client, user, namespace string) {
 	w.t.Helper()
 	w.ok(server.Client.Create(w.ctx, &rbacv1.RoleBinding{
@@ -86,7 +86,7 @@ func (w *world) ok(err error) {
 	w.g.Expect(err).NotTo(gomega.HaveOccurred())
 }
 
-// forbidden expects that the API server does not let somebody.
+// forbidden expects that the API server refuses a request.
 func (w *world) forbidden(err error) {
 	w.t.Helper()
 	if !apierrors.IsForbidden(err) {
@@ -131,7 +131,7 @@ func (w *world) host(name string, changes ...func(*bmov1alpha1.BareMetalHost)) c
 	return client.ObjectKeyFromObject(host)
 }
 
-// status writes the whole status of an object as whoever owns it would.
+// status writes the whole status of an object as its owner would.
 func (w *world) status(o client.Object, status any) {
 	w.t.Helper()
 	text, err := json.Marshal(map[string]any{"status": status})
@@ -207,7 +207,7 @@ func (w *world) readHost(key client.ObjectKey) *bmov1alpha1.BareMetalHost {
 	return host
 }
 
-// change patches an object as somebody, after a function changed it as it is now.
+// change patches an object as a user, after a function changed it as it is now.
 func change[T client.Object](w *world, who client.Client, o T, edit func(T), options ...client.PatchOption) error {
 	w.t.Helper()
 	w.read(o)

@@ -25,7 +25,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestHostileStatus has whoever runs the cluster of a claim write what no
+// TestHostileStatus has the administrator of the claim's cluster write what no
 // condition of a machine can take.
 func TestHostileStatus(t *testing.T) {
 	host := func(namespace, name string) change {

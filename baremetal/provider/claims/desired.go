@@ -33,13 +33,13 @@ import (
 // Wanted is everything that the claim of a machine depends on.
 type Wanted struct {
 	// Name of the claim: that of the claim the machine already has, else Name(machine),
-	// or NameElsewhere.
+	// or RemoteName.
 	Name string
 	// Owner is the machine that the claim is for.
 	Owner Owner
-	// Elsewhere says where the claim lives if that is another cluster; nil means
-	// the machine's own namespace.
-	Elsewhere *Elsewhere
+	// Remote says where the claim lives if that is another cluster; nil means the
+	// machine's own namespace.
+	Remote *Remote
 	// ClusterName is the Cluster that the machine belongs to.
 	ClusterName string
 	// Selector narrows down the hosts; nil means any host.
@@ -87,27 +87,27 @@ func Desired(w Wanted) *bmov1alpha1.HostClaim {
 		claim.Spec.MetaData = secret(claim.Namespace, d.MetaData)
 		claim.Spec.NetworkData = secret(claim.Namespace, d.NetworkData)
 	}
-	if w.Elsewhere != nil {
-		// The namespace of the machine means something else there.
+	if w.Remote != nil {
+		// The namespace of the machine means something else in another cluster.
 		claim.Spec.ConsumerRef.Namespace = ""
 	}
 	return claim
 }
 
 // metadata ties the claim to its machine: by owner reference in the machine's own
-// namespace, by origin elsewhere, where the machine does not exist.
+// namespace, by origin in another cluster, where the machine does not exist.
 func (w Wanted) metadata() metav1.ObjectMeta {
 	m := metav1.ObjectMeta{
 		Namespace: w.Owner.Namespace,
 		Name:      w.Name,
 		Labels:    map[string]string{clusterv1.ClusterNameLabel: w.ClusterName},
 	}
-	if w.Elsewhere == nil {
+	if w.Remote == nil {
 		m.OwnerReferences = []metav1.OwnerReference{w.Owner.reference()}
 		return m
 	}
-	m.Namespace = w.Elsewhere.Namespace
-	m.Labels[infrav1.OriginKey] = w.Elsewhere.Origin
+	m.Namespace = w.Remote.Namespace
+	m.Labels[infrav1.OriginKey] = w.Remote.Origin
 	return m
 }
 

@@ -170,7 +170,7 @@ func TestBelongsTo(t *testing.T) {
 	}{
 		"to the machine with the UID in consumerRef": {change: func(*bmov1alpha1.HostClaim) {}, want: true},
 		"whatever the claim is called":               {change: func(c *bmov1alpha1.HostClaim) { c.Name = "x" }, want: true},
-		"whoever owns the claim":                     {change: func(c *bmov1alpha1.HostClaim) { c.OwnerReferences = nil }, want: true},
+		"an owner that is missing":                   {change: func(c *bmov1alpha1.HostClaim) { c.OwnerReferences = nil }, want: true},
 		"after a move, by the owner reference": {
 			change: func(c *bmov1alpha1.HostClaim) { c.Spec.ConsumerRef.UID = "before-the-move" }, want: true,
 		},
@@ -183,7 +183,7 @@ func TestBelongsTo(t *testing.T) {
 		"not without owner and UID": {change: func(c *bmov1alpha1.HostClaim) {
 			c.Spec.ConsumerRef.UID, c.OwnerReferences = "other", nil
 		}},
-		"not to nobody":                         {change: func(c *bmov1alpha1.HostClaim) { c.Spec.ConsumerRef = nil }},
+		"not to none at all":                    {change: func(c *bmov1alpha1.HostClaim) { c.Spec.ConsumerRef = nil }},
 		"not to another kind":                   {change: func(c *bmov1alpha1.HostClaim) { c.Spec.ConsumerRef.Kind = "Pod" }},
 		"not to a machine of another namespace": {change: func(c *bmov1alpha1.HostClaim) { c.Namespace = "tenant-b" }},
 	}

@@ -14,9 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package claims answers two questions: which HostClaim does a Metal3Machine
-// want, and what does a HostClaim say about the state of its machine's server?
-// The first answer is a whole object for server-side apply, the second one a
-// State, so that nobody else needs to know the conditions of a HostClaim.
+// Package claims computes the HostClaim that a Metal3Machine wants, as a whole object
+// for server-side apply, and reads a HostClaim as the State of its machine's server, so
+// that no other package has to know the conditions of a HostClaim.
 // Inputs are plain values; the package performs no IO.
 package claims

@@ -46,7 +46,7 @@ const (
 type Owner struct {
 	// Namespace and Name of the Metal3Machine.
 	Namespace, Name string
-	// UID of the Metal3Machine. A namesake that came later is somebody else.
+	// UID of the Metal3Machine. A later machine of that name has another one.
 	UID types.UID
 }
 
@@ -62,7 +62,7 @@ func Name(machine string) string {
 
 // BelongsTo says whether the claim is that of the machine. The UID in the
 // consumerRef decides. A claim that clusterctl moved still carries the UID that
-// the machine had before; there the owner reference, which clusterctl mends,
+// the machine had before; then the owner reference, which clusterctl mends,
 // stands in for it.
 func BelongsTo(claim *bmov1alpha1.HostClaim, owner Owner) bool {
 	ref := claim.Spec.ConsumerRef

@@ -29,8 +29,8 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/secretkeys"
 )
 
-// Elsewhere is a place for claims in another cluster.
-type Elsewhere struct {
+// Remote is a namespace of another cluster that holds the claim of a machine.
+type Remote struct {
 	// Namespace of the claim.
 	Namespace string
 	// Origin of the machine, by which the claim is found again.
@@ -44,9 +44,9 @@ const (
 	NetworkDataSuffix = "-networkdata"
 )
 
-// NameElsewhere is the name of a new claim of the machine in another cluster. It
+// RemoteName is the name of a new claim of the machine in another cluster. It
 // differs between machines of one name, which that cluster may see several of.
-func NameElsewhere(machine, origin string) string {
+func RemoteName(machine, origin string) string {
 	const longest = 253 - len(NetworkDataSuffix) - hashLength - 1
 	sum := sha256.Sum256([]byte(origin))
 	return strings.TrimRight(machine[:min(len(machine), longest)], "-.") + "-" + hex.EncodeToString(sum[:])[:hashLength]
@@ -113,8 +113,8 @@ func CopyOf(o metav1.Object, claim *bmov1alpha1.HostClaim) bool {
 	return false
 }
 
-// contentHash tells two contents apart without a look at them. The UID of the
-// claim keeps those who know the hash of one content from knowing it elsewhere.
+// contentHash differs for two contents. The UID of the claim goes into it, so that the
+// same content has another hash next to another claim.
 func contentHash(claim *bmov1alpha1.HostClaim, value []byte) string {
 	sum := sha256.Sum256(append([]byte(claim.UID+"\x00"), value...))
 	return hex.EncodeToString(sum[:])

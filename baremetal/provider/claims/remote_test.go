@@ -29,11 +29,11 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
 
-// TestDesiredElsewhere shows what differs for a claim that is not in the cluster of
+// TestDesiredRemote shows what differs for a claim that is not in the cluster of
 // its machine.
-func TestDesiredElsewhere(t *testing.T) {
+func TestDesiredRemote(t *testing.T) {
 	got := Desired(Wanted{
-		Name: "m-0", Owner: owner, ClusterName: "a", Elsewhere: &Elsewhere{Namespace: "infra-a", Origin: "o-1"},
+		Name: "m-0", Owner: owner, ClusterName: "a", Remote: &Remote{Namespace: "infra-a", Origin: "o-1"},
 		Deployment: &Deployment{UserData: "m-0-userdata"},
 	})
 	want := bare(func(c *bmov1alpha1.HostClaim) {
@@ -55,16 +55,16 @@ func TestDesiredElsewhere(t *testing.T) {
 	}
 }
 
-func TestNameElsewhere(t *testing.T) {
-	if a, b := NameElsewhere("m-1", "o-1"), NameElsewhere("m-1", "o-2"); a == b || !strings.HasPrefix(a, "m-1-") {
+func TestRemoteName(t *testing.T) {
+	if a, b := RemoteName("m-1", "o-1"), RemoteName("m-1", "o-2"); a == b || !strings.HasPrefix(a, "m-1-") {
 		t.Errorf("machines of one name have claims %s and %s", a, b)
 	}
-	if got := NameElsewhere("m-1", "o-1"); got != "m-1-5cbdcb74" {
+	if got := RemoteName("m-1", "o-1"); got != "m-1-5cbdcb74" {
 		t.Errorf("the name has become %s, under which no claim is found again", got)
 	}
 	for _, machine := range []string{"m", strings.Repeat("m", 253), strings.Repeat("m.", 126) + "m", strings.Repeat("m", 231) + ".mm"} {
 		for _, suffix := range []string{"", infrav1.HardwareDataSuffix, UserDataSuffix, MetaDataSuffix, NetworkDataSuffix} {
-			name := NameElsewhere(machine, "o-1") + suffix
+			name := RemoteName(machine, "o-1") + suffix
 			if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
 				t.Errorf("%s: %v", name, problems)
 			}

@@ -55,7 +55,7 @@ type State struct {
 	// back to the pool.
 	Deleting bool
 	// Reason and Message are the claim's own explanation of its phase, empty
-	// when it has given none. They fit into a condition, whoever wrote them.
+	// when it has given none. They fit into a condition, also when another cluster wrote them.
 	Reason, Message string
 	// FactsReason and FactsMessage are the claim's own explanation why the facts
 	// of its host are not published; empty when they are, or when it gives none.
@@ -150,7 +150,7 @@ func explanation(claim *bmov1alpha1.HostClaim, p Phase) (reason, message string)
 	return "", ""
 }
 
-// condition returns the zero value for a condition that is not there.
+// condition returns the zero value for a condition that is missing.
 func condition(claim *bmov1alpha1.HostClaim, conditionType string) metav1.Condition {
 	if c := meta.FindStatusCondition(claim.Status.Conditions, conditionType); c != nil {
 		return *c

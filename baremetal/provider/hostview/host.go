@@ -41,7 +41,7 @@ type Host struct {
 	UID string
 	// BootMACAddress is the MAC address that the server boots from; empty when unknown.
 	BootMACAddress string
-	// FailureDomain is where the server stands; empty when nobody said.
+	// FailureDomain is where the server stands; empty when nothing is published about it.
 	FailureDomain string
 	// Hostname is the name that the server had when it was inspected.
 	Hostname string
@@ -93,7 +93,7 @@ func FromHardwareData(data *bmov1alpha1.HardwareData) Host {
 	return host
 }
 
-// labelValue is the value, or empty if no label can have it. Whoever publishes it may
+// labelValue is the value, or empty if no label can have it. The publisher may
 // run another cluster, and a Node or a Metal3Machine would be refused with it.
 func labelValue(value string) string {
 	if len(validation.IsValidLabelValue(value)) > 0 {

@@ -58,7 +58,7 @@ func wantsData(o Observed, p *Plan) bool {
 // to a claim in another cluster lie copies; what the copies were made of follows
 // from the spec, as long as it is there.
 func ownSecrets(o Observed, d claims.Deployment) Secrets {
-	if o.Elsewhere == nil {
+	if o.Remote == nil {
 		return Secrets{UserData: d.UserData, MetaData: d.MetaData, NetworkData: d.NetworkData}
 	}
 	rendered := o.Data.MetaData
@@ -128,7 +128,7 @@ func wantsTemplate(o Observed, p *Plan) bool {
 // waits until the host runs them.
 func deploysImage(o Observed, p *Plan) bool {
 	named := p.Secrets
-	if o.Elsewhere != nil {
+	if o.Remote != nil {
 		copies := claims.Copies(named.UserData, named.MetaData, named.NetworkData)
 		p.Copies = copies[:]
 		named = Secrets{copies[0].Name(p.Claim.Name), copies[1].Name(p.Claim.Name), copies[2].Name(p.Claim.Name)}
@@ -211,7 +211,7 @@ func nodeName(name string) string {
 	return name
 }
 
-// nodePatch is nil when the Node lacks nothing, or somebody else sees to it.
+// nodePatch is nil when the Node lacks nothing, or a cloud provider patches it.
 func nodePatch(o Observed, providerID string) *NodePatch {
 	if !o.Node.Found() || o.Machine.CloudProvider {
 		return nil

@@ -14,9 +14,9 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package machines answers one question: given what we see of a Metal3Machine,
-// its HostClaim, its data and its Node, what should be true next? Next answers
-// it for a live machine, Release for one that is being deleted:
+// Package machines plans the next step of a Metal3Machine from what is observed of it,
+// its HostClaim, its data and its Node. Next plans for a live machine, Release for one
+// that is being deleted:
 //
 //	bootstrap secret -> claim -> bound -> facts -> data -> image -> provisioned -> provider ID -> Node
 //

@@ -46,7 +46,7 @@ type NameRequest struct {
 // renders sees to that itself, and metadata that the machine brings is taken as it is.
 func NeedsName(o Observed) bool {
 	spec := o.Machine.Spec
-	return o.Facts && o.HostElsewhere && o.Claim.Deployment == nil && firstName(spec.MetaData, o.Data.MetaData) == "" &&
+	return o.Facts && o.ForeignHost && o.Claim.Deployment == nil && firstName(spec.MetaData, o.Data.MetaData) == "" &&
 		(!usesTemplate(spec) || o.Data.Ready)
 }
 

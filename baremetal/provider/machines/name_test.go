@@ -28,7 +28,7 @@ import (
 
 // Two servers of one name, from two namespaces, must not join as one Node.
 func TestNextNamesTheServer(t *testing.T) {
-	elsewhere := func(o *Observed) { o.HostElsewhere = true }
+	foreignHost := func(o *Observed) { o.ForeignHost = true }
 	plain := func(o *Observed) { o.Machine.Spec.DataTemplate = nil }
 	name := func(n NameFacts) change { return func(o *Observed) { o.Name = n } }
 	networkOnly := func(o *Observed) { rendered(o); o.Data.MetaData = "" }
@@ -56,29 +56,29 @@ func TestNextNamesTheServer(t *testing.T) {
 				Achieved: []Achievement{isBound, hasClaim, theirs}, Waits: []Wait{provisioning},
 			},
 		},
-		"a server from elsewhere is named before anything is written to it": {
-			given: observe(bound, facts, plain, elsewhere, name(NameFacts{Secret: "m-1-metadata"})),
+		"a server of another namespace is named before anything is written to it": {
+			given: observe(bound, facts, plain, foreignHost, name(NameFacts{Secret: "m-1-metadata"})),
 			want: Plan{
 				Claim: claim(nil), Name: asks, Secrets: Secrets{UserData: "boot"},
 				Achieved: []Achievement{isBound, hasClaim}, Waits: []Wait{writing},
 			},
 		},
 		"a secret that is there is used": {
-			given: observe(bound, facts, plain, elsewhere, name(NameFacts{Secret: "m-1-metadata", Exists: true})),
+			given: observe(bound, facts, plain, foreignHost, name(NameFacts{Secret: "m-1-metadata", Exists: true})),
 			want: Plan{
 				Claim: deploys("m-1-metadata", ""), Secrets: Secrets{UserData: "boot", MetaData: "m-1-metadata"},
 				Achieved: []Achievement{isBound, hasClaim, mine}, Waits: []Wait{provisioning},
 			},
 		},
 		"a secret that is in the way holds the machine": {
-			given: observe(bound, facts, plain, elsewhere, name(NameFacts{Secret: "m-1-metadata", Reason: "SecretNameTaken", Message: "delete it"})),
+			given: observe(bound, facts, plain, foreignHost, name(NameFacts{Secret: "m-1-metadata", Reason: "SecretNameTaken", Message: "delete it"})),
 			want: Plan{
 				Claim: claim(nil), Secrets: Secrets{UserData: "boot"},
 				Achieved: []Achievement{isBound, hasClaim}, Waits: []Wait{{"Metal3DataReady", "SecretNameTaken", "delete it"}},
 			},
 		},
 		"a template that has no metadata does not name the server either": {
-			given: observe(bound, facts, networkOnly, elsewhere, name(NameFacts{Secret: "m-1-metadata"})),
+			given: observe(bound, facts, networkOnly, foreignHost, name(NameFacts{Secret: "m-1-metadata"})),
 			want: Plan{
 				Claim: claim(nil), Data: &DataRequest{Template: "template"}, Name: asks,
 				Secrets:  Secrets{UserData: "boot", NetworkData: "m-1-networkdata"},
@@ -86,14 +86,14 @@ func TestNextNamesTheServer(t *testing.T) {
 			},
 		},
 		"a template with metadata does": {
-			given: observe(bound, facts, rendered, elsewhere),
+			given: observe(bound, facts, rendered, foreignHost),
 			want: Plan{
 				Claim: deploys("m-1-metadata", "m-1-networkdata"), Data: &DataRequest{Template: "template"}, Secrets: secrets,
 				Achieved: []Achievement{isBound, hasClaim, mine}, Waits: []Wait{provisioning},
 			},
 		},
 		"metadata that the machine brings is not touched": {
-			given: observe(bound, facts, plain, elsewhere, func(o *Observed) {
+			given: observe(bound, facts, plain, foreignHost, func(o *Observed) {
 				o.Machine.Spec.MetaData = &corev1.SecretReference{Name: "own"}
 			}),
 			want: Plan{
@@ -102,7 +102,7 @@ func TestNextNamesTheServer(t *testing.T) {
 			},
 		},
 		"a server that was told without a name keeps what it has": {
-			given: observe(bound, facts, plain, elsewhere, func(o *Observed) {
+			given: observe(bound, facts, plain, foreignHost, func(o *Observed) {
 				deployed(o)
 				o.Claim.Deployment.MetaData, o.Claim.Deployment.NetworkData = "", ""
 			}),
@@ -122,7 +122,7 @@ func TestNextNamesTheServer(t *testing.T) {
 }
 
 func TestNeedsName(t *testing.T) {
-	given := observe(facts, bound, func(o *Observed) { o.HostElsewhere = true })
+	given := observe(facts, bound, func(o *Observed) { o.ForeignHost = true })
 	if NeedsName(given) {
 		t.Error("data that is not rendered yet may name the server")
 	}

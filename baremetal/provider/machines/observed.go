@@ -28,11 +28,11 @@ type Observed struct {
 	Machine MachineFacts
 	// Claim is the HostClaim of the machine.
 	Claim claims.State
-	// Elsewhere says where the claim lives, or will live, if that is another
+	// Remote says where the claim lives, or will live, if that is another
 	// cluster; nil means the machine's own namespace.
-	Elsewhere *claims.Elsewhere
-	// NameTaken says that there is no claim of the machine, but somebody
-	// else's of the name that it would get.
+	Remote *claims.Remote
+	// NameTaken says that the machine has no claim, and that a claim of something
+	// else has the name that it would get.
 	NameTaken bool
 	// TakenOver says that the machine had a claim in another cluster, which a
 	// copy of the machine has now.
@@ -41,9 +41,9 @@ type Observed struct {
 	Facts bool
 	// HostUID is the UID of the bound host; empty without Facts.
 	HostUID string
-	// HostElsewhere says that the bound host is registered in another namespace or
+	// ForeignHost says that the bound host is registered in another namespace or
 	// another cluster than the machine. False without Facts.
-	HostElsewhere bool
+	ForeignHost bool
 	// Data is the metadata and network data of the machine.
 	Data DataFacts
 	// Name is the secret that names the server, where NeedsName says so.
@@ -66,13 +66,13 @@ type MachineFacts struct {
 	// SoftFailureDomain says that it is a preference only.
 	SoftFailureDomain bool
 	// InfraMissing says that the Cluster names a Metal3Cluster that does not
-	// exist. Without it, nobody knows where the machine's hosts are.
+	// exist. Only that says which cluster holds the machine's hosts.
 	InfraMissing bool
 	// ClusterReady says that the infrastructure of the Cluster is provisioned.
 	ClusterReady bool
 	// Bootstrap is the secret with the user data.
 	Bootstrap BootstrapFacts
-	// CloudProvider says that somebody else sets the provider IDs of Nodes.
+	// CloudProvider says that a cloud provider sets the provider IDs of Nodes.
 	CloudProvider bool
 	// Provisioned says that the machine has been reported provisioned before.
 	Provisioned bool
@@ -82,7 +82,7 @@ type MachineFacts struct {
 
 // BootstrapFacts are the facts about the secret with the user data.
 type BootstrapFacts struct {
-	// Secret is the name of the secret; empty while nobody has named it.
+	// Secret is the name of the secret; empty while neither the machine nor its Machine names it.
 	Secret string
 	// Found says that the secret exists.
 	Found bool
@@ -98,9 +98,6 @@ type DataFacts struct {
 	ClaimExists bool
 	// ClaimHeld says that the claim carries our finalizer, or is not deleted yet.
 	ClaimHeld bool
-	// Elsewhere says where the claim lives, or will live, if that is another
-	// cluster; nil means the machine's own namespace.
-	Elsewhere *claims.Elsewhere
 	// NameTaken says that a Metal3DataClaim of that name belongs to something else.
 	NameTaken bool
 	// Name is the name of the Metal3Data; empty until the claim is answered.

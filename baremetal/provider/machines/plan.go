@@ -228,7 +228,7 @@ func wanted(o Observed) *claims.Wanted {
 	w := &claims.Wanted{
 		Name:          o.Claim.Name,
 		Owner:         o.Machine.Owner,
-		Elsewhere:     o.Elsewhere,
+		Remote:        o.Remote,
 		ClusterName:   o.Machine.ClusterName,
 		Selector:      o.Machine.Spec.HostSelector,
 		FailureDomain: o.Machine.FailureDomain,
@@ -248,8 +248,8 @@ func wanted(o Observed) *claims.Wanted {
 
 // newName is the name that the claim would get if it were made now.
 func newName(o Observed) string {
-	if o.Elsewhere != nil {
-		return claims.NameElsewhere(o.Machine.Owner.Name, o.Elsewhere.Origin)
+	if o.Remote != nil {
+		return claims.RemoteName(o.Machine.Owner.Name, o.Remote.Origin)
 	}
 	return claims.Name(o.Machine.Owner.Name)
 }

@@ -188,7 +188,7 @@ func TestNextBeforeBind(t *testing.T) {
 				Waits:   []Wait{{"AssociateBareMetalHost", "HostClaimNotBound", "8 hosts seen: 8 in use"}},
 			},
 		},
-		"never takes over somebody else's claim": {
+		"never takes over a claim of something else": {
 			given: observe(func(o *Observed) { o.NameTaken = true }),
 			want: Plan{
 				Secrets: Secrets{UserData: "boot"},
@@ -257,7 +257,7 @@ func TestNextWithHost(t *testing.T) {
 				Waits:    []Wait{{"Metal3DataReady", "InterfaceNotFound", "no interface eth7"}},
 			},
 		},
-		"never takes over somebody else's data": {
+		"never takes over data of something else": {
 			given: observe(bound, facts, func(o *Observed) { o.Data.NameTaken = true }),
 			want: Plan{
 				Claim:    claim(nil),
@@ -520,7 +520,7 @@ func TestRelease(t *testing.T) {
 			given: observe(func(o *Observed) { o.Data = DataFacts{ClaimExists: true} }),
 			want:  ReleasePlan{Done: true},
 		},
-		"leaves somebody else's data alone": {
+		"leaves data of something else alone": {
 			given: observe(func(o *Observed) { o.Data = DataFacts{ClaimExists: true, ClaimHeld: true, NameTaken: true} }),
 			want:  ReleasePlan{Done: true},
 		},

@@ -26,13 +26,13 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 )
 
-var place = claims.Elsewhere{Namespace: "infra-a", Origin: "o-1"}
+var place = claims.Remote{Namespace: "infra-a", Origin: "o-1"}
 
-// elsewhere gives the machine its claim in another cluster.
-func elsewhere(o *Observed) {
-	o.Elsewhere = &place
+// remote gives the machine its claim in another cluster.
+func remote(o *Observed) {
+	o.Remote = &place
 	if o.Claim.Name != "" {
-		o.Claim.Name = claims.NameElsewhere("m-1", "o-1")
+		o.Claim.Name = claims.RemoteName("m-1", "o-1")
 	}
 }
 
@@ -44,17 +44,17 @@ func copied(o *Observed) {
 	}
 }
 
-// TestNextElsewhere shows what differs for a claim in another cluster.
-func TestNextElsewhere(t *testing.T) {
-	name := claims.NameElsewhere("m-1", "o-1")
+// TestNextRemote shows what differs for a claim in another cluster.
+func TestNextRemote(t *testing.T) {
+	name := claims.RemoteName("m-1", "o-1")
 	t.Run("the claim is named after the origin", func(t *testing.T) {
-		want := &claims.Wanted{Name: name, Owner: owner, Elsewhere: &place, ClusterName: "a"}
-		if diff := cmp.Diff(want, Next(observe(elsewhere)).Claim); diff != "" {
+		want := &claims.Wanted{Name: name, Owner: owner, Remote: &place, ClusterName: "a"}
+		if diff := cmp.Diff(want, Next(observe(remote)).Claim); diff != "" {
 			t.Errorf("claim (-want +got):\n%s", diff)
 		}
 	})
 	t.Run("the claim names the copies, and the machine its own secrets", func(t *testing.T) {
-		p := Next(observe(bound, facts, rendered, elsewhere))
+		p := Next(observe(bound, facts, rendered, remote))
 		want := &claims.Deployment{
 			Image:    &bmov1alpha1.Image{URL: "http://x/i", Checksum: "abc"},
 			UserData: name + "-userdata", MetaData: name + "-metadata", NetworkData: name + "-networkdata",
@@ -71,7 +71,7 @@ func TestNextElsewhere(t *testing.T) {
 		}
 	})
 	t.Run("copies are kept while the server runs", func(t *testing.T) {
-		p := Next(observe(bound, facts, rendered, elsewhere, copied, running, established))
+		p := Next(observe(bound, facts, rendered, remote, copied, running, established))
 		all := claims.Copies("boot", "m-1-metadata", "m-1-networkdata")
 		if diff := cmp.Diff(all[:], p.Copies); diff != "" {
 			t.Errorf("copies (-want +got):\n%s", diff)
@@ -81,7 +81,7 @@ func TestNextElsewhere(t *testing.T) {
 		}
 	})
 	t.Run("a secret that the claim was never given is not copied later", func(t *testing.T) {
-		p := Next(observe(bound, facts, rendered, elsewhere, copied, running, func(o *Observed) {
+		p := Next(observe(bound, facts, rendered, remote, copied, running, func(o *Observed) {
 			o.Claim.Deployment.NetworkData = ""
 			o.Machine.Spec.MetaData = &corev1.SecretReference{Name: "own"}
 		}))
@@ -96,13 +96,13 @@ func TestNextElsewhere(t *testing.T) {
 		}
 	})
 	t.Run("a claim that a copy of the machine has is not made again", func(t *testing.T) {
-		p := Next(observe(elsewhere, established, func(o *Observed) { o.TakenOver = true }))
+		p := Next(observe(remote, established, func(o *Observed) { o.TakenOver = true }))
 		if p.Claim != nil || len(p.Waits) != 1 || p.Waits[0].Reason != "HostClaimTakenOver" {
 			t.Errorf("plan is %+v", p)
 		}
 	})
 	t.Run("a name that is taken is the one that was wanted", func(t *testing.T) {
-		p := Next(observe(elsewhere, func(o *Observed) { o.NameTaken = true }))
+		p := Next(observe(remote, func(o *Observed) { o.NameTaken = true }))
 		want := []Wait{{
 			"AssociateBareMetalHost", "HostClaimNameTaken",
 			"HostClaim \"" + name + "\" belongs to something else: delete it, or give the Machine another name",

@@ -34,7 +34,7 @@ type Query struct {
 type Node struct {
 	// Name of the Node.
 	Name string
-	// ProviderID is spec.providerID; empty until somebody sets it.
+	// ProviderID is spec.providerID; empty until the kubelet, a cloud provider or this provider sets it.
 	ProviderID string
 	// HostUID is the label with the UID of the host; empty without the label.
 	HostUID string
@@ -46,7 +46,7 @@ type Node struct {
 type Kind string
 
 const (
-	// Unknown means that nobody has looked, since the workload cluster cannot
+	// Unknown means that no Node was looked for, since the workload cluster cannot
 	// be reached or the machine is not ready for it. It is the zero value.
 	Unknown Kind = ""
 	// None means that no Node fits yet.

@@ -48,8 +48,8 @@ const (
 
 // Reconciler warns the authors of policies.
 type Reconciler struct {
-	client client.Reader
-	events events.EventRecorder
+	client   client.Reader
+	recorder events.EventRecorder
 
 	warnings *prometheus.GaugeVec
 
@@ -74,7 +74,7 @@ func New(reader client.Reader, recorder events.EventRecorder, registry prometheu
 		return nil, err
 	}
 	return &Reconciler{
-		client: reader, events: recorder, warnings: warnings, told: map[types.NamespacedName][]warning{},
+		client: reader, recorder: recorder, warnings: warnings, told: map[types.NamespacedName][]warning{},
 	}, nil
 }
 
@@ -105,7 +105,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		if w.reason == invalidReason {
 			ctrl.LoggerFrom(ctx).Info("The policy is invalid and admits no claim", "cause", truncate.Cut(w.note, maxNote))
 		}
-		r.events.Eventf(p, nil, corev1.EventTypeWarning, w.reason, "Evaluate", "%s", truncate.Cut(w.note, maxNote))
+		r.recorder.Eventf(p, nil, corev1.EventTypeWarning, w.reason, "Evaluate", "%s", truncate.Cut(w.note, maxNote))
 	}
 	return ctrl.Result{}, nil
 }

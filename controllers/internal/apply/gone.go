@@ -16,13 +16,7 @@ limitations under the License.
 
 package apply
 
-import (
-	"errors"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	utilerrors "k8s.io/apimachinery/pkg/util/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-)
+import "sigs.k8s.io/controller-runtime/pkg/client"
 
 // IgnoreGone forgets that the patch of an object met nothing to patch, if the
 // object was being deleted: its last finalizer came off in an earlier pass that
@@ -30,10 +24,6 @@ import (
 func IgnoreGone(object client.Object, err error) error {
 	if object.GetDeletionTimestamp().IsZero() {
 		return err
-	}
-	var several utilerrors.Aggregate
-	if errors.As(err, &several) && utilerrors.FilterOut(several, apierrors.IsNotFound) == nil {
-		return nil
 	}
 	return client.IgnoreNotFound(err)
 }

@@ -37,6 +37,9 @@ const StaleDelay = 50 * time.Millisecond
 
 // Wait says what an object waits for, in the words of a condition.
 type Wait struct {
+	// Condition is the type of the condition that shows the wait; empty where the
+	// controller has one only, or shows it otherwise.
+	Condition string
 	// Reason is the CamelCase reason of the condition that shows the wait.
 	Reason string
 	// Message is one sentence for the object's owner: what is missing and what
@@ -53,7 +56,12 @@ type Outcome struct {
 
 // Waiting is the outcome of a step that a watch will wake.
 func Waiting(reason, message string) Outcome {
-	return Outcome{waits: []Wait{{Reason: reason, Message: message}}}
+	return WaitingFor(Wait{Reason: reason, Message: message})
+}
+
+// WaitingFor is Waiting with the waits as they are.
+func WaitingFor(waits ...Wait) Outcome {
+	return Outcome{waits: waits}
 }
 
 // Until is the outcome of a step that the passing of the deadline will wake.

@@ -69,15 +69,15 @@ func indexHostUID(o client.Object) []string {
 	return nil
 }
 
-// Reader finds claims and host facts of machines, wherever they are.
+// Reader finds claims and host facts of machines, in this cluster and in others.
 type Reader struct {
 	// Client reads from the cache of the manager's own cluster, with the indexes
 	// of SetupIndexes.
 	Client client.Reader
 	// Local says whether that cluster serves claims; nil means that it does.
 	Local Kinds
-	// Remote finds the connections to other clusters; nil where no machine has its
-	// claim elsewhere.
+	// Remote finds the connections to other clusters; nil where all machines have
+	// their claims in this one.
 	Remote Sites
 }
 
@@ -102,7 +102,7 @@ func (r Reader) Own(machine *infrav1.Metal3Machine) Site {
 
 // Host returns what is published of the host behind the machine's claim, and
 // whether anything is. While another cluster cannot be reached, nothing is: the
-// machine says so, and whoever watches its connection is woken.
+// machine says so, and its connection wakes the controllers that watch it.
 func (r Reader) Host(ctx context.Context, machine *infrav1.Metal3Machine) (hostview.Host, bool, error) {
 	site, found, err := r.siteOf(ctx, machine)
 	if err != nil || !found {
@@ -117,37 +117,37 @@ func (r Reader) Host(ctx context.Context, machine *infrav1.Metal3Machine) (hostv
 
 // siteOf is where the claim of the machine is, if it can be read now.
 func (r Reader) siteOf(ctx context.Context, machine *infrav1.Metal3Machine) (Site, bool, error) {
-	record, elsewhere, problem := identity.Read(OwnerOf(machine), machine.Annotations)
+	record, recorded, problem := identity.Read(OwnerOf(machine), machine.Annotations)
 	switch {
 	case problem != nil:
 		return Site{}, false, nil //nolint:nilerr // the machine says so itself
-	case !elsewhere && r.Local != nil:
+	case !recorded && r.Local != nil:
 		known, err := r.Local.Available(ctx)
 		return r.Own(machine), known, err
-	case !elsewhere:
+	case !recorded:
 		return r.Own(machine), true, nil
 	case r.Remote == nil:
 		return Site{}, false, nil
 	}
-	there, connected, err := r.connect(ctx, machine, record.Ref(machine.Namespace))
+	site, connected, err := r.connect(ctx, machine, record.Ref(machine.Namespace))
 	if err != nil || !connected {
 		return Site{}, false, err
 	}
-	_, moved := record.Follow(there.Target, machine.Annotations[infrav1.ConfirmIdentityMoveAnnotation])
-	return Site{Client: there.Client, Namespace: there.Target.Namespace, Record: &record}, moved == nil, nil
+	_, moved := record.Follow(site.Target, machine.Annotations[infrav1.ConfirmIdentityMoveAnnotation])
+	return Site{Client: site.Client, Namespace: site.Target.Namespace, Record: &record}, moved == nil, nil
 }
 
 // connect asks for the connection of the machine, and whether there is one.
 func (r Reader) connect(ctx context.Context, machine *infrav1.Metal3Machine, ref identity.Ref) (remote.Site, bool, error) {
 	user := UserOf(machine)
-	there, err := r.Remote.Site(ctx, user, ref)
+	site, err := r.Remote.Site(ctx, user, ref)
 	if gone := r.releaseGone(ctx, machine, user); gone != nil {
 		return remote.Site{}, false, gone
 	}
 	var problem *identity.Problem
 	switch {
 	case err == nil:
-		return there, true, nil
+		return site, true, nil
 	case errors.As(err, &problem):
 		return remote.Site{}, false, nil
 	default:
@@ -155,9 +155,9 @@ func (r Reader) connect(ctx context.Context, machine *infrav1.Metal3Machine, ref
 	}
 }
 
-// releaseGone gives the connection up again if the machine has gone meanwhile.
-// The machine controller does so when it sees that, and may have been there before
-// we asked for the connection.
+// releaseGone gives the connection up again if the machine is gone. The machine
+// controller does so when it sees the deletion, which may be before this pass asked for
+// the connection.
 func (r Reader) releaseGone(ctx context.Context, machine *infrav1.Metal3Machine, user remote.User) error {
 	err := r.Client.Get(ctx, client.ObjectKeyFromObject(machine), &infrav1.Metal3Machine{})
 	if !apierrors.IsNotFound(err) {

@@ -115,10 +115,10 @@ func TestOwnedBy(t *testing.T) {
 		data *bmov1alpha1.HardwareData
 		want bool
 	}{
-		"facts that the claim owns":                {data: data("other", "claim-uid"), want: true},
-		"facts that somebody else has written":     {data: data()},
-		"facts of an earlier claim of that name":   {data: data("earlier")},
-		"facts that nobody vouches for by any UID": {data: data("")},
+		"facts that the claim owns":                  {data: data("other", "claim-uid"), want: true},
+		"facts that something else has written":      {data: data()},
+		"facts of an earlier claim of that name":     {data: data("earlier")},
+		"facts that no owner vouches for by any UID": {data: data("")},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -14,9 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package claimreader answers two questions for the controllers of the provider
-// manager: which HostClaim is that of a Metal3Machine, and what is known of the
-// host behind it? It reads from the cache by field index and follows the
+// Package claimreader finds the HostClaim of a Metal3Machine, and what is published of
+// the host behind it, for the controllers of the provider manager. It reads from the cache by field index and follows the
 // HardwareData that the claim points at. It never writes, and never reads a
 // BareMetalHost.
 package claimreader

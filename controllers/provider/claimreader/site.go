@@ -36,12 +36,12 @@ import (
 // cluster.
 type Site struct {
 	// Client reads from the cache of that cluster. In the machine's own it needs
-	// the indexes of SetupIndexes, elsewhere remote.OriginIndex.
+	// the indexes of SetupIndexes, in another one remote.OriginIndex.
 	Client client.Reader
 	// Namespace of the claims.
 	Namespace string
-	// Record is the machine's, where the claims are elsewhere; nil in its own
-	// namespace.
+	// Record is the machine's, where the claims are in another cluster; nil in the
+	// machine's own namespace.
 	Record *identity.Record
 }
 
@@ -75,7 +75,7 @@ func (s Site) ClaimOf(ctx context.Context, machine *infrav1.Metal3Machine) (*bmo
 // get belongs to something else.
 func (s Site) NameTaken(ctx context.Context, machine *infrav1.Metal3Machine) (bool, error) {
 	if s.Record != nil {
-		claim, found, err := s.named(ctx, claims.NameElsewhere(machine.Name, s.Record.Origin))
+		claim, found, err := s.named(ctx, claims.RemoteName(machine.Name, s.Record.Origin))
 		return found && identity.StandingOf(claim, OwnerOf(machine), *s.Record) == identity.Foreign, err
 	}
 	claim, found, err := s.named(ctx, claims.Name(machine.Name))
@@ -87,7 +87,7 @@ func (s Site) NameTaken(ctx context.Context, machine *infrav1.Metal3Machine) (bo
 
 // HostOf returns what is published of the host behind the claim, and whether
 // anything is. A HardwareData that the claim points at but does not own, or of
-// another namespace, is none: somebody else may have written it.
+// another namespace, is none: another tenant may have written it.
 func (s Site) HostOf(ctx context.Context, claim *bmov1alpha1.HostClaim) (hostview.Host, bool, error) {
 	key, published := factsOf(claim)
 	if !published {

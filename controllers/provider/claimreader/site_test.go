@@ -60,7 +60,7 @@ type served bool
 
 func (s served) Available(context.Context) (bool, error) { return bool(s), nil }
 
-// TestHost finds the hosts of machines, here and elsewhere.
+// TestHost finds the hosts of machines, in its own cluster and in another one.
 func TestHost(t *testing.T) {
 	tests := map[string]struct {
 		change func(m *infrav1.Metal3Machine, r *Reader, s *sites)
@@ -69,7 +69,7 @@ func TestHost(t *testing.T) {
 		err    bool
 	}{
 		"the host is where the record leads": {want: "far"},
-		"nobody has been asked to connect": {change: func(_ *infrav1.Metal3Machine, r *Reader, _ *sites) {
+		"no connections are configured": {change: func(_ *infrav1.Metal3Machine, r *Reader, _ *sites) {
 			r.Remote = nil
 		}},
 		"while there is a problem, nothing is known": {change: func(_ *infrav1.Metal3Machine, _ *Reader, s *sites) {
@@ -135,7 +135,7 @@ func hostOf(t *testing.T) (*infrav1.Metal3Machine, Reader, *sites) {
 	record := identity.NewRecord(OwnerOf(m), identity.Ref{Secret: "hosts"}, target, "o-1")
 	m.Annotations = record.Annotations()
 	publish(t, client.ObjectKey{Namespace: here, Name: "m-1"}, "near", m, "")
-	publish(t, client.ObjectKey{Namespace: there, Name: claims.NameElsewhere("m-1", "o-1")}, "far", m, "o-1")
+	publish(t, client.ObjectKey{Namespace: there, Name: claims.RemoteName("m-1", "o-1")}, "far", m, "o-1")
 	reader, err := server.NewClient(t.Context(), interceptor.Funcs{}, SetupIndexes, func(ctx context.Context, indexer client.FieldIndexer) error {
 		return indexer.IndexField(ctx, &bmov1alpha1.HostClaim{}, remote.OriginIndex, func(o client.Object) []string {
 			return []string{o.GetLabels()[infrav1.OriginKey]}

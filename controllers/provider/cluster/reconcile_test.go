@@ -195,18 +195,18 @@ func TestReconcile(t *testing.T) {
 		touched bool
 		reason  string // of Ready
 	}{
-		"one that is gone":                           {given: newCast(func(c *cast) { c.infra = nil }), gone: true},
-		"a live one is ready":                        {given: newCast(), touched: true, reason: "Ready"},
-		"one whose Cluster is gone waits":            {given: newCast(ownerless, held), touched: true, reason: "NotReady"},
-		"a paused one is left alone":                 {given: newCast(annotated(clusterv1.PausedAnnotation))},
-		"a paused one does not go":                   {given: newCast(deleted, annotated(clusterv1.PausedAnnotation)), touched: true},
-		"a deleted one goes":                         {given: newCast(deleted), gone: true},
-		"a deleted one waits for Machines":           {given: newCast(deleted, with(machineOf("a"))), touched: true, reason: "Deleting"},
-		"a deleted one waits for Metal3Machines":     {given: newCast(deleted, with(ours())), touched: true, reason: "Deleting"},
-		"a deleted orphan waits by its label":        {given: newCast(deleted, orphaned, with(ours())), touched: true, reason: "Deleting"},
-		"a deleted one that knows no Cluster goes":   {given: newCast(deleted, orphaned, unlabeled, with(ours())), gone: true},
-		"one that others manage is not touched":      {given: newCast(annotated(clusterv1.ManagedByAnnotation))},
-		"machines of another Cluster hold up nobody": {given: newCast(deleted, with(machineOf("b"))), gone: true},
+		"one that is gone":                         {given: newCast(func(c *cast) { c.infra = nil }), gone: true},
+		"a live one is ready":                      {given: newCast(), touched: true, reason: "Ready"},
+		"one whose Cluster is gone waits":          {given: newCast(ownerless, held), touched: true, reason: "NotReady"},
+		"a paused one is left alone":               {given: newCast(annotated(clusterv1.PausedAnnotation))},
+		"a paused one does not go":                 {given: newCast(deleted, annotated(clusterv1.PausedAnnotation)), touched: true},
+		"a deleted one goes":                       {given: newCast(deleted), gone: true},
+		"a deleted one waits for Machines":         {given: newCast(deleted, with(machineOf("a"))), touched: true, reason: "Deleting"},
+		"a deleted one waits for Metal3Machines":   {given: newCast(deleted, with(ours())), touched: true, reason: "Deleting"},
+		"a deleted orphan waits by its label":      {given: newCast(deleted, orphaned, with(ours())), touched: true, reason: "Deleting"},
+		"a deleted one that knows no Cluster goes": {given: newCast(deleted, orphaned, unlabeled, with(ours())), gone: true},
+		"one that others manage is not touched":    {given: newCast(annotated(clusterv1.ManagedByAnnotation))},
+		"machines of another Cluster hold up none": {given: newCast(deleted, with(machineOf("b"))), gone: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -32,22 +32,22 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 )
 
-// bootstrapSteps see to the user data of a machine.
+// bootstrapSteps observe the user data of a machine.
 type bootstrapSteps struct {
 	// live reads past the cache: Secrets are in none.
 	live    client.Reader
 	secrets *secretwatch.Watch
 }
 
-// observeBootstrap finds out whether the user data is there. The secret is read
-// live, and only until the claim names it.
-func (b bootstrapSteps) observeBootstrap(ctx context.Context, s *scope) progress.Outcome {
+// observe finds out whether the user data exists. The secret is read live, and only
+// until the claim names it.
+func (b bootstrapSteps) observe(ctx context.Context, s *scope) progress.Outcome {
 	// The watch comes before the read, so that no change is missed.
 	b.secrets.Ensure(s.machine.Namespace)
 	facts := s.bootstrapRef()
 	if s.observed.Claim.Deployment == nil && facts.Secret != "" && facts.Invalid == "" {
-		if err := b.readBootstrap(ctx, s.machine.Namespace, &facts); err != nil {
-			return s.failed(infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostFailedReason,
+		if err := b.read(ctx, s.machine.Namespace, &facts); err != nil {
+			return failed(infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostFailedReason,
 				fmt.Sprintf("Secret %q with the user data cannot be read", facts.Secret), err)
 		}
 	}
@@ -70,7 +70,7 @@ func (s *scope) bootstrapRef() machines.BootstrapFacts {
 	}
 }
 
-func (b bootstrapSteps) readBootstrap(ctx context.Context, namespace string, facts *machines.BootstrapFacts) error {
+func (b bootstrapSteps) read(ctx context.Context, namespace string, facts *machines.BootstrapFacts) error {
 	secret := &corev1.Secret{}
 	err := b.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: facts.Secret}, secret)
 	switch {

@@ -23,129 +23,134 @@ import (
 	"slices"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
 )
 
 // errNameTaken is the error of a pass that found a foreign claim in its way.
 var errNameTaken = errors.New("the name of the HostClaim is taken")
 
-// claimSteps observe, write, pause and release the claim of a machine, in its own
-// cluster or in another one, and the secrets copied next to it.
-type claimSteps struct{ connector }
+// claimClient reads and writes the claim of one machine, in the machine's own namespace
+// or in another cluster, with what belongs to it: the record on the machine, and the
+// secrets that are copied next to it. What the claim should be is in the plan.
+type claimClient struct {
+	connector
 
-// observeClaim reads the machine's claim from the cache. A missing claim is a
-// fact, not an error.
-func (p claimSteps) observeClaim(ctx context.Context, s *scope) progress.Outcome {
-	claim, found, err := s.site.claims.ClaimOf(ctx, s.machine)
+	// site finds the claim; its Record is nil in the machine's own namespace.
+	site claimreader.Site
+	// writer reads from the cache of the claim's cluster, and writes to it.
+	writer client.Client
+	// reader reads past that cache.
+	reader client.Reader
+	// recorded says that the record stands on the machine. One that does not is
+	// what will be written before the first write to the other cluster.
+	recorded bool
+}
+
+// remote says that the claim is in another cluster.
+func (c *claimClient) remote() bool {
+	return c.site.Record != nil
+}
+
+// observe finds the claim. A missing claim is a fact, not an error.
+func (c *claimClient) observe(ctx context.Context, s *scope) progress.Outcome {
+	claim, takenOver, err := c.find(ctx, s)
 	if err != nil {
-		return s.failed(infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostFailedReason,
-			"The HostClaim of the machine cannot be read", err)
-	}
-	if found {
-		s.claim = claim
-		s.observed.Claim = claims.Read(claim)
-	}
-	return progress.Outcome{}
-}
-
-// pauseClaim keeps the hostclaim manager off the claim while the Cluster is
-// paused, so that a move finds claim and host as they are. A claim in another
-// cluster is not moved.
-func (p claimSteps) pauseClaim(ctx context.Context, s *scope) progress.Outcome {
-	if !s.clusterPaused() || s.site.elsewhere() {
-		return progress.Outcome{}
-	}
-	if err := p.repause(ctx, s, true); err != nil {
-		return s.failed(infrav1.AssociateBareMetalHostCondition, infrav1.BareMetalHostPauseAnnotationSetFailedReason,
-			"The HostClaim of the machine cannot be paused", err)
-	}
-	return progress.Outcome{}
-}
-
-// unpauseClaim takes back what pauseClaim did.
-func (p claimSteps) unpauseClaim(ctx context.Context, s *scope) progress.Outcome {
-	if s.site.elsewhere() {
-		return progress.Outcome{}
-	}
-	if err := p.repause(ctx, s, false); err != nil {
-		return s.failed(infrav1.AssociateBareMetalHostCondition, infrav1.BareMetalHostPauseAnnotationRemoveFailedReason,
-			"The HostClaim of the machine cannot be unpaused", err)
-	}
-	return progress.Outcome{}
-}
-
-// repause writes the annotation by a locked merge patch, not by apply: after a
-// move it belongs to another field manager, and must still go.
-func (p claimSteps) repause(ctx context.Context, s *scope, pause bool) error {
-	if s.claim == nil {
-		return nil
-	}
-	value, change := claims.Repause(s.claim, pause)
-	if !change {
-		return nil
-	}
-	before := s.claim.DeepCopy()
-	if value == nil {
-		delete(s.claim.Annotations, clusterv1.PausedAnnotation)
-	} else {
-		if s.claim.Annotations == nil {
-			s.claim.Annotations = map[string]string{}
+		condition, reason := infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostFailedReason
+		if s.deleted() && !s.paused() {
+			condition, reason = infrav1.HostClaimReadyCondition, infrav1.DeletionFailedReason
 		}
-		s.claim.Annotations[clusterv1.PausedAnnotation] = *value
+		return failed(condition, reason, "The HostClaim of the machine cannot be read", err)
 	}
-	ctrl.LoggerFrom(ctx).Info("Changing the pause annotation of the HostClaim", "HostClaim", klog.KObj(s.claim), "paused", pause)
-	err := p.client.Patch(ctx, s.claim, apply.Locked(before))
-	if err != nil {
-		return fmt.Errorf("patch the pause annotation of HostClaim %s: %w", s.claim.Name, err)
-	}
-	return nil
-}
-
-// confirmElsewhere looks past the cache for a claim in another cluster that the
-// cache does not show. The machine and that cluster are seen through two caches:
-// a claim may seem to be a rival's that was only just taken over, and one that has
-// lost its label is in no cache.
-func (p claimSteps) confirmElsewhere(ctx context.Context, s *scope) progress.Outcome {
-	if s.claim != nil || !s.site.elsewhere() || !s.site.recorded {
-		return progress.Outcome{}
-	}
-	claim, rival, err := s.site.findLive(ctx, s.machine)
-	if err != nil {
-		return s.failed(infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostFailedReason,
-			"The HostClaim of the machine cannot be read", err)
-	}
-	s.observed.TakenOver = rival && claim == nil
-	if claim != nil {
-		s.claim = claim
-		s.observed.Claim = claims.Read(claim)
+	s.claim = claim
+	s.observed.Claim, s.observed.TakenOver = claims.Read(claim), takenOver
+	if c.remote() {
+		s.observed.Remote = &claims.Remote{Namespace: c.site.Namespace, Origin: c.site.Record.Origin}
 	}
 	return progress.Outcome{}
+}
+
+// find reads the claim from the cache, and past it where the machine would be let go, or
+// would seem to have lost its claim, on the strength of a cache that does not show it.
+// The machine and another cluster are seen through two caches: a claim may seem to be a
+// rival's that was only just taken over, and one that has lost its label is in no cache.
+func (c *claimClient) find(ctx context.Context, s *scope) (claim *bmov1alpha1.HostClaim, takenOver bool, err error) {
+	claim, found, err := c.site.ClaimOf(ctx, s.machine)
+	confirm := s.deleted() || (c.remote() && c.recorded)
+	if err != nil || found || s.paused() || !confirm {
+		return claim, false, err
+	}
+	claim, rival, err := c.findLive(ctx, s.machine)
+	return claim, rival && claim == nil, err
+}
+
+// findLive looks past the cache for the claim of the machine. Rival says that a
+// copy of the machine has taken it over.
+func (c *claimClient) findLive(ctx context.Context, machine *infrav1.Metal3Machine) (held *bmov1alpha1.HostClaim, rival bool, err error) {
+	owner := claimreader.OwnerOf(machine)
+	if !c.remote() {
+		claim, found, err := readLive(ctx, c.reader, c.site.Namespace, claims.Name(machine.Name))
+		if err != nil || !found || !claims.BelongsTo(claim, owner) {
+			return nil, false, err
+		}
+		return claim, false, nil
+	}
+	var list bmov1alpha1.HostClaimList
+	origin := c.site.Record.Origin
+	err = c.reader.List(ctx, &list, client.InNamespace(c.site.Namespace), client.MatchingLabels{infrav1.OriginKey: origin})
+	if err != nil {
+		return nil, false, fmt.Errorf("list HostClaims of origin %s: %w", origin, err)
+	}
+	if held, rival = claimreader.Choose(list.Items, machine, *c.site.Record); held != nil || rival {
+		return held, rival, nil
+	}
+	// One that has lost its label still names the machine.
+	claim, found, err := readLive(ctx, c.reader, c.site.Namespace, claims.RemoteName(machine.Name, origin))
+	if err != nil || !found || claims.ConsumerUID(claim) != machine.UID {
+		return nil, false, err
+	}
+	return claim, false, nil
+}
+
+// readLive reads a claim past the cache.
+func readLive(ctx context.Context, reader client.Reader, namespace, name string) (*bmov1alpha1.HostClaim, bool, error) {
+	claim := &bmov1alpha1.HostClaim{}
+	key := client.ObjectKey{Namespace: namespace, Name: name}
+	if err := reader.Get(ctx, key, claim); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, false, nil
+		}
+		return nil, false, fmt.Errorf("read HostClaim %s: %w", key, err)
+	}
+	return claim, true, nil
 }
 
 // observeHost reads what is published of the bound host, and whether a claim of
-// the wanted name belongs to somebody else.
-func (p claimSteps) observeHost(ctx context.Context, s *scope) progress.Outcome {
+// the wanted name belongs to something else.
+func (c *claimClient) observeHost(ctx context.Context, s *scope) progress.Outcome {
 	const condition, reason = infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostFailedReason
-	s.observed.Machine = s.facts()
 	if s.claim == nil {
-		taken, err := s.site.claims.NameTaken(ctx, s.machine)
+		taken, err := c.site.NameTaken(ctx, s.machine)
 		if err != nil {
-			return s.failed(condition, reason, "The HostClaim of the machine cannot be read", err)
+			return failed(condition, reason, "The HostClaim of the machine cannot be read", err)
 		}
 		s.observed.NameTaken = taken
 		return progress.Outcome{}
 	}
-	host, found, err := s.site.claims.HostOf(ctx, s.claim)
+	host, found, err := c.site.HostOf(ctx, s.claim)
 	if err != nil {
-		return s.failed(condition, reason, "The hardware facts of the host cannot be read", err)
+		return failed(condition, reason, "The hardware facts of the host cannot be read", err)
 	}
 	if found {
 		s.host = host
@@ -154,15 +159,59 @@ func (p claimSteps) observeHost(ctx context.Context, s *scope) progress.Outcome 
 	return progress.Outcome{}
 }
 
-// applyClaim writes the planned claim, unless it is like that already.
-func (p claimSteps) applyClaim(ctx context.Context, s *scope) progress.Outcome {
-	if s.plan.Claim == nil {
-		return s.takenElsewhere()
+// pause keeps the hostclaim manager off the claim while the Cluster is paused, so that a
+// move finds claim and host as they are, and lets it go on afterwards. A claim in another
+// cluster is not moved. The annotation is written by a locked merge patch, not by apply:
+// after a move it belongs to another field manager, and must still go.
+func (c *claimClient) pause(ctx context.Context, s *scope) progress.Outcome {
+	if s.claim == nil || c.remote() || (s.paused() && !s.clusterPaused()) {
+		return progress.Outcome{}
 	}
-	if done, out := p.keepRecord(ctx, s); !done {
-		return out
+	value, change := claims.Repause(s.claim, s.paused())
+	if !change {
+		return progress.Outcome{}
 	}
-	desired := claims.Desired(*s.plan.Claim)
+	before := s.claim.DeepCopy()
+	delete(s.claim.Annotations, clusterv1.PausedAnnotation)
+	if value != nil {
+		metav1.SetMetaDataAnnotation(&s.claim.ObjectMeta, clusterv1.PausedAnnotation, *value)
+	}
+	ctrl.LoggerFrom(ctx).Info("Changing the pause annotation of the HostClaim", "HostClaim", klog.KObj(s.claim), "paused", s.paused())
+	err := c.writer.Patch(ctx, s.claim, apply.Locked(before))
+	if err == nil {
+		return progress.Outcome{}
+	}
+	reason, message := infrav1.BareMetalHostPauseAnnotationRemoveFailedReason, "The HostClaim of the machine cannot be unpaused"
+	if s.paused() {
+		reason, message = infrav1.BareMetalHostPauseAnnotationSetFailedReason, "The HostClaim of the machine cannot be paused"
+	}
+	return failed(infrav1.AssociateBareMetalHostCondition, reason, message,
+		fmt.Errorf("patch the pause annotation of HostClaim %s: %w", s.claim.Name, err))
+}
+
+// write brings the claim, and the copies of secrets next to it, in line with the plan.
+// The claim does not name the copies before all of them are made.
+func (c *claimClient) write(ctx context.Context, p *planned) progress.Outcome {
+	if p.plan.Claim == nil {
+		return c.nameTaken(p)
+	}
+	copied := c.copySecrets(ctx, p)
+	if copied.Err() != nil {
+		return copied
+	}
+	wanted := *p.plan.Claim
+	if !copied.Done() && p.observed.Claim.Deployment == nil {
+		wanted.Deployment, wanted.PoweredOn = nil, false
+	}
+	return copied.And(c.apply(ctx, p.scope, wanted))
+}
+
+// apply writes the claim, unless it is like that already.
+func (c *claimClient) apply(ctx context.Context, s *scope, wanted claims.Wanted) progress.Outcome {
+	if written, err := c.record(ctx, s); written || err != nil {
+		return claimFailed(err) // the machine's own event begins the next pass
+	}
+	desired := claims.Desired(wanted)
 	if s.claim != nil {
 		claims.KeepChoice(desired, s.claim)
 		if claims.UpToDate(s.claim, desired) {
@@ -172,20 +221,20 @@ func (p claimSteps) applyClaim(ctx context.Context, s *scope) progress.Outcome {
 		// from the old one, and never take back what the cache does not show yet:
 		// image, secrets and power.
 		desired.UID, desired.ResourceVersion = s.claim.UID, s.claim.ResourceVersion
-	} else if claim, found, err := s.site.readLive(ctx, desired.Name); err != nil || found {
-		// Somebody else's claim, or our own that the cache does not show yet and
-		// on which nothing of this plan is based: its event wakes us.
-		return s.inTheWay(claim, err)
+	} else if claim, found, err := readLive(ctx, c.reader, c.site.Namespace, desired.Name); err != nil || found {
+		// A foreign claim, or our own that the cache does not show yet and on which
+		// nothing of this plan is based: its event wakes us.
+		return c.inTheWay(claim, err)
 	}
-	ctrl.LoggerFrom(ctx).Info(claimStep(s.observed.Claim, s.plan.Claim), "HostClaim", klog.KObj(desired))
-	if err := apply.Object(ctx, s.site.client, desired, infrav1.MachineFieldOwner); err != nil {
-		return s.claimProblem(fmt.Errorf("apply HostClaim %s: %w", desired.Name, err))
+	ctrl.LoggerFrom(ctx).Info(claimStep(s.observed.Claim, wanted), "HostClaim", klog.KObj(desired))
+	if err := apply.Object(ctx, c.writer, desired, infrav1.MachineFieldOwner); err != nil {
+		return claimFailed(fmt.Errorf("apply HostClaim %s: %w", desired.Name, err))
 	}
 	return progress.Outcome{}
 }
 
 // claimStep names the step in the life of the machine that a write of its claim is.
-func claimStep(current claims.State, wanted *claims.Wanted) string {
+func claimStep(current claims.State, wanted claims.Wanted) string {
 	switch {
 	case current.Phase == claims.Absent:
 		return "Creating HostClaim"
@@ -196,34 +245,46 @@ func claimStep(current claims.State, wanted *claims.Wanted) string {
 	}
 }
 
-// inTheWay is what becomes of a claim whose name is taken although the cache does
-// not show it. In another cluster only events of claims of our origin wake us: for
-// any other we come back.
-func (s *scope) inTheWay(claim *bmov1alpha1.HostClaim, err error) progress.Outcome {
-	if err != nil || !s.site.elsewhere() || claim.Labels[infrav1.OriginKey] == s.site.claims.Record.Origin {
-		return s.claimProblem(err)
+// inTheWay is the outcome for a claim that has the wanted name although the cache does
+// not show it. In another cluster only events of claims of our origin wake us: for any
+// other the pass fails, and is repeated with a growing delay.
+func (c *claimClient) inTheWay(claim *bmov1alpha1.HostClaim, err error) progress.Outcome {
+	if err != nil || !c.remote() || claim.Labels[infrav1.OriginKey] == c.site.Record.Origin {
+		return claimFailed(err)
 	}
-	return s.failed(infrav1.AssociateBareMetalHostCondition, infrav1.HostClaimNameTakenReason, fmt.Sprintf(
-		"HostClaim %q in namespace %q of the other cluster belongs to something else: delete it", s.plan.Claim.Name, s.site.claims.Namespace),
+	return failed(infrav1.AssociateBareMetalHostCondition, infrav1.HostClaimNameTakenReason, fmt.Sprintf(
+		"HostClaim %q in namespace %q of the other cluster belongs to something else: delete it", claim.Name, claim.Namespace),
 		errNameTaken)
 }
 
-// takenElsewhere is the same for a claim in another cluster that the cache shows. The
+// nameTaken is the same for a claim in another cluster that the cache shows. The
 // plan has said so already.
-func (s *scope) takenElsewhere() progress.Outcome {
+func (c *claimClient) nameTaken(p *planned) progress.Outcome {
 	taken := func(w machines.Wait) bool { return w.Reason == infrav1.HostClaimNameTakenReason }
-	if !s.site.elsewhere() || !slices.ContainsFunc(s.plan.Waits, taken) {
+	if !c.remote() || !slices.ContainsFunc(p.plan.Waits, taken) {
 		return progress.Outcome{}
 	}
 	return progress.Failed(errNameTaken)
 }
 
-// claimProblem is what becomes of a claim that could not be written; a nil
-// error means that there is one already, which the cache will show in a moment.
-func (s *scope) claimProblem(err error) progress.Outcome {
+// claimFailed is the outcome for a claim that could not be written; a nil error means
+// that there is one already, which the cache will show in a moment.
+func claimFailed(err error) progress.Outcome {
 	if err == nil {
 		return progress.Outcome{}
 	}
-	return s.failed(infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostFailedReason,
+	return failed(infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostFailedReason,
 		"The HostClaim of the machine cannot be written", err)
+}
+
+// release deletes the claim; the hostclaim manager takes it from there.
+func (c *claimClient) release(ctx context.Context, r *releasing) progress.Outcome {
+	if !r.plan.DeleteClaim {
+		return progress.Outcome{}
+	}
+	ctrl.LoggerFrom(ctx).Info("Deleting HostClaim", "HostClaim", klog.KObj(r.claim))
+	if err := client.IgnoreNotFound(c.writer.Delete(ctx, r.claim, client.Preconditions{UID: &r.claim.UID})); err != nil {
+		return failed(infrav1.HostClaimReadyCondition, infrav1.DeletionFailedReason, "The HostClaim of the machine cannot be deleted", err)
+	}
+	return progress.Outcome{}
 }

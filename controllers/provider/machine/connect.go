@@ -30,9 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
@@ -56,31 +54,11 @@ type Remote interface {
 type LocalKinds interface {
 	// Available says whether both can be read.
 	Available(ctx context.Context) (bool, error)
-	// Started says the same without asking anybody.
+	// Started says the same from memory.
 	Started() bool
 }
 
-// site is where the claim of a machine is read and written: its own namespace, or
-// one of another cluster.
-type site struct {
-	// claims finds the claim; its Record is nil in the machine's own namespace.
-	claims claimreader.Site
-	// client reads from the cache of that cluster, and writes to it.
-	client client.Client
-	// live reads past the cache.
-	live client.Reader
-	// recorded says that the record stands on the machine. One that does not is
-	// what will be written before the first write to the other cluster.
-	recorded bool
-}
-
-// elsewhere says that the site is another cluster.
-func (s *site) elsewhere() bool {
-	return s.claims.Record != nil
-}
-
-// connector finds the cluster and namespace of the claim of a machine, and keeps on
-// the machine the record of one in another cluster.
+// connector finds the cluster and namespace of the claim of a machine.
 type connector struct {
 	client client.Client
 	// live reads past the cache.
@@ -91,63 +69,70 @@ type connector struct {
 	remote Remote
 }
 
-// connect finds the place of the claim. Without one, the pass says why, and does
-// nothing that needs it.
-func (c connector) connect(ctx context.Context, s *scope) progress.Outcome {
+// connection is what connect has found out about the cluster of a claim.
+type connection struct {
+	// claim is nil if the claim cannot be reached now, or there can be none.
+	claim *claimClient
+	// unserved says that this cluster serves no claims, and that the machine has none
+	// in another one.
+	unserved bool
+	// problem keeps the machine from the cluster of its claim; nil if there is none.
+	problem *identity.Problem
+	// identity is for the condition IdentityReady; nil means that no identityRef is in
+	// effect, or that it was not looked at.
+	identity *metav1.Condition
+}
+
+// connect finds the cluster and namespace of the claim. The record on the machine
+// decides; before there is one, the identityRefs do.
+func (c connector) connect(ctx context.Context, s *scope) (connection, progress.Outcome) {
 	record, found, problem := identity.Read(s.identified(), s.machine.Annotations)
 	switch {
 	case problem != nil:
-		return s.disconnected(*problem)
-	case s.paused && found:
-		return progress.Outcome{} // nothing is written there meanwhile
+		return disconnected(s, *problem)
+	case s.paused() && found:
+		return connection{}, progress.Outcome{} // nothing is written to the other cluster meanwhile
 	case found:
-		return c.connectElsewhere(ctx, s, &record, record.Ref(s.machine.Namespace))
-	case s.paused, !s.machine.DeletionTimestamp.IsZero(), s.owner == nil, s.cluster == nil:
-		return c.connectHere(ctx, s)
+		return c.connectRemote(ctx, s, &record, record.Ref(s.machine.Namespace))
+	case s.paused(), s.deleted(), s.owner == nil, s.cluster == nil:
+		return c.connectLocal(ctx, s)
 	}
 	settled, err := c.settled(ctx, s)
 	if err != nil {
-		return s.failed(infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostFailedReason,
+		return connection{}, failed(infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostFailedReason,
 			"The HostClaim of the machine cannot be read", err)
 	}
-	answer := identity.Resolve(s.machine.Namespace, nil, s.wishes(settled))
+	answer := identity.Resolve(s.machine.Namespace, nil, s.identityRefs(settled))
 	if !answer.Remote {
-		return c.connectHere(ctx, s)
+		return c.connectLocal(ctx, s)
 	}
-	return c.connectElsewhere(ctx, s, nil, answer.Ref)
+	return c.connectRemote(ctx, s, nil, answer.Ref)
 }
 
-// connectHere is for claims of the machine's own namespace, and for machines that
+// connectLocal is for claims of the machine's own namespace, and for machines that
 // have none.
-func (c connector) connectHere(ctx context.Context, s *scope) progress.Outcome {
+func (c connector) connectLocal(ctx context.Context, s *scope) (connection, progress.Outcome) {
 	c.remote.Release(claimreader.UserOf(s.machine))
 	served, err := c.local.Available(ctx)
 	if err != nil {
-		return s.failed(infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostFailedReason,
+		return connection{}, failed(infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostFailedReason,
 			"It cannot be found out whether this cluster serves HostClaims", err)
 	}
 	if !served {
-		return s.unserved()
+		return connection{unserved: true}, unserved(s)
 	}
-	s.site = &site{claims: c.claims.Own(s.machine), client: c.client, live: c.live}
-	return progress.Outcome{}
+	return connection{claim: &claimClient{connector: c, site: c.claims.Own(s.machine), writer: c.client, reader: c.live}}, progress.Outcome{}
 }
 
 // unserved says that this cluster has no claims at all. A machine that waits for
-// something else, or is let go, need not know.
-func (s *scope) unserved() progress.Outcome {
-	s.claimless = true
-	if s.paused || !s.machine.DeletionTimestamp.IsZero() || s.owner == nil || s.cluster == nil {
+// something else, or is being deleted, does not say so.
+func unserved(s *scope) progress.Outcome {
+	if s.paused() || s.deleted() || s.owner == nil || s.cluster == nil {
 		return progress.Outcome{}
 	}
-	w := machines.Wait{
-		Condition: infrav1.AssociateBareMetalHostCondition,
-		Reason:    infrav1.HostClaimAPIMissingReason,
-		Message: "This cluster does not serve HostClaims and HardwareData: name the cluster that holds the hosts by identityRef, " +
-			"or install the hostclaim manager and baremetal-operator here",
-	}
-	s.problems = append(s.problems, w)
-	return progress.Waiting(w.Reason, w.Message)
+	return waiting(infrav1.AssociateBareMetalHostCondition, infrav1.HostClaimAPIMissingReason,
+		"This cluster does not serve HostClaims and HardwareData: name the cluster that holds the hosts by identityRef, "+
+			"or install the hostclaim manager and baremetal-operator here")
 }
 
 // settled says that the machine has its claim, or its server, in this cluster, and
@@ -163,8 +148,8 @@ func (c connector) settled(ctx context.Context, s *scope) (bool, error) {
 	return found, err
 }
 
-// wishes are the identityRefs as they are now.
-func (s *scope) wishes(settled bool) identity.Wishes {
+// identityRefs are those of the machine and its Metal3Cluster as they are now.
+func (s *scope) identityRefs(settled bool) identity.Wishes {
 	w := identity.Wishes{Machine: s.machine.Spec.IdentityRef, Settled: settled}
 	if s.infra != nil {
 		w.Cluster = s.infra.Spec.IdentityRef
@@ -172,60 +157,63 @@ func (s *scope) wishes(settled bool) identity.Wishes {
 	return w
 }
 
-// connectElsewhere is for claims of another cluster. The record is nil before the
-// first write there.
-func (c connector) connectElsewhere(ctx context.Context, s *scope, record *identity.Record, ref identity.Ref) progress.Outcome {
+// connectRemote is for claims of another cluster. The record is nil before the
+// first write to that cluster.
+func (c connector) connectRemote(ctx context.Context, s *scope, record *identity.Record, ref identity.Ref) (connection, progress.Outcome) {
 	user := claimreader.UserOf(s.machine)
-	there, err := c.remote.Site(ctx, user, ref)
+	site, err := c.remote.Site(ctx, user, ref)
 	var problem *identity.Problem
 	switch {
 	case errors.As(err, &problem):
-		return s.disconnected(*problem)
+		return disconnected(s, *problem)
 	case err != nil:
-		return s.failed(infrav1.IdentityReadyCondition, infrav1.IdentityUnreachableReason,
+		return connection{}, failed(infrav1.IdentityReadyCondition, infrav1.IdentityUnreachableReason,
 			fmt.Sprintf("The cluster that Secret %q leads to cannot be used", ref.Secret), err)
 	}
 	if record == nil {
-		fresh := identity.NewRecord(s.identified(), ref, there.Target, string(uuid.NewUUID()))
-		s.reach(there, &fresh, false)
-		return progress.Outcome{}
+		fresh := identity.NewRecord(s.identified(), ref, site.Target, string(uuid.NewUUID()))
+		return connected(c.remoteClaim(site, &fresh), ""), progress.Outcome{}
 	}
-	followed, problem := record.Follow(there.Target, s.machine.Annotations[infrav1.ConfirmIdentityMoveAnnotation])
+	followed, problem := record.Follow(site.Target, s.machine.Annotations[infrav1.ConfirmIdentityMoveAnnotation])
 	if problem != nil {
-		return s.disconnected(*problem)
+		return disconnected(s, *problem)
 	}
+	claim := c.remoteClaim(site, &followed)
+	claim.recorded = true
 	if followed != *record {
-		if err := c.writeRecord(ctx, s, followed); err != nil {
-			return s.failed(infrav1.IdentityReadyCondition, infrav1.IdentityConnectingReason, "The machine cannot be written", err)
+		if err := claim.writeRecord(ctx, s, followed); err != nil {
+			return connection{}, failed(infrav1.IdentityReadyCondition, infrav1.IdentityConnectingReason, "The machine cannot be written", err)
 		}
 	}
 	c.remote.Bind(user, record.Origin)
-	s.reach(there, &followed, true)
-	s.identity.Message = identity.Resolve(s.machine.Namespace, record, s.wishes(false)).Note
-	return progress.Outcome{}
+	return connected(claim, identity.Resolve(s.machine.Namespace, record, s.identityRefs(false)).Note), progress.Outcome{}
 }
 
-// reach notes that the cluster of the claim can be used.
-func (s *scope) reach(there remote.Site, record *identity.Record, recorded bool) {
-	reader := wary{there.Client}
-	s.site = &site{
-		claims:   claimreader.Site{Client: reader, Namespace: there.Target.Namespace, Record: record},
-		client:   reader,
-		live:     waryReader{there.Live},
-		recorded: recorded,
+// remoteClaim reads and writes the claim of another cluster.
+func (c connector) remoteClaim(site remote.Site, record *identity.Record) *claimClient {
+	sanitizing := sanitizingClient{site.Client}
+	return &claimClient{
+		connector: c,
+		site:      claimreader.Site{Client: sanitizing, Namespace: site.Target.Namespace, Record: record},
+		writer:    sanitizing,
+		reader:    sanitizingReader{site.Live},
 	}
-	s.observed.Elsewhere = &claims.Elsewhere{Namespace: there.Target.Namespace, Origin: record.Origin}
-	s.identity = &metav1.Condition{Status: metav1.ConditionTrue, Reason: infrav1.IdentityConnectedReason}
+}
+
+// connected is a connection that can be used, with a note on the identityRefs.
+func connected(claim *claimClient, note string) connection {
+	return connection{claim: claim, identity: &metav1.Condition{
+		Status: metav1.ConditionTrue, Reason: infrav1.IdentityConnectedReason, Message: note,
+	}}
 }
 
 // disconnected says why the cluster of the claim cannot be used now. Its
 // connection, or a change of the machine, wakes us. While it is being connected
 // after a start of the manager, what was known before stands.
-func (s *scope) disconnected(p identity.Problem) progress.Outcome {
-	s.unreachable = &p
-	s.identity = &metav1.Condition{Status: metav1.ConditionFalse, Reason: p.Reason, Message: p.Message}
+func disconnected(s *scope, p identity.Problem) (connection, progress.Outcome) {
+	c := connection{problem: &p, identity: &metav1.Condition{Status: metav1.ConditionFalse, Reason: p.Reason, Message: p.Message}}
 	if known := conditions.Get(s.machine, infrav1.IdentityReadyCondition); known != nil && p.Reason == infrav1.IdentityConnectingReason {
-		s.identity = known.DeepCopy()
+		c.identity = known.DeepCopy()
 	}
-	return progress.Waiting(p.Reason, p.Message)
+	return c, progress.Waiting(p.Reason, p.Message)
 }

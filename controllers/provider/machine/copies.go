@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,7 +31,6 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
@@ -39,68 +39,60 @@ import (
 var errSecretTaken = errors.New("the name of the copied Secret is taken")
 
 // copySecrets brings the secrets of the machine next to a claim in another
-// cluster, and keeps the copies up to date. The claim does not name them before
-// all of them are there.
-func (p claimSteps) copySecrets(ctx context.Context, s *scope) progress.Outcome {
-	if s.claim == nil || s.plan.Claim == nil {
-		return progress.Outcome{}
-	}
+// cluster, and keeps the copies up to date.
+func (c *claimClient) copySecrets(ctx context.Context, p *planned) progress.Outcome {
 	var all progress.Outcome
-	for _, c := range s.plan.Copies {
-		if c.Source != "" {
-			all = all.And(p.copySecret(ctx, s, c))
+	for _, wanted := range p.plan.Copies {
+		if wanted.Source != "" && p.claim != nil {
+			all = all.And(c.copySecret(ctx, p.scope, wanted))
 		}
-	}
-	if !all.Done() && s.observed.Claim.Deployment == nil {
-		s.plan.Claim.Deployment, s.plan.Claim.PoweredOn = nil, false
 	}
 	return all
 }
 
-// copySecret sees to one copy. A source that is gone, or may not be read any more,
-// after the claim was given its copy changes nothing: the server has it.
-func (p claimSteps) copySecret(ctx context.Context, s *scope, c claims.Copy) progress.Outcome {
+// copySecret makes one copy, or brings it up to date. A source that is gone, or may not
+// be read any more, after the claim was given its copy changes nothing: the server has it.
+func (c *claimClient) copySecret(ctx context.Context, s *scope, wanted claims.Copy) progress.Outcome {
 	source := &corev1.Secret{}
-	err := p.live.Get(ctx, client.ObjectKey{Namespace: s.machine.Namespace, Name: c.Source}, source)
+	err := c.live.Get(ctx, client.ObjectKey{Namespace: s.machine.Namespace, Name: wanted.Source}, source)
 	switch {
 	case s.observed.Claim.Deployment != nil && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err)):
 		return progress.Outcome{}
 	case apierrors.IsNotFound(err):
-		return s.uncopied(infrav1.SecretNotCopiedReason, fmt.Sprintf(
-			"Secret %q does not exist in namespace %q: create it", c.Source, s.machine.Namespace))
+		return uncopied(infrav1.SecretNotCopiedReason, fmt.Sprintf(
+			"Secret %q does not exist in namespace %q: create it", wanted.Source, s.machine.Namespace))
 	case apierrors.IsForbidden(err):
-		return s.uncopied(infrav1.SecretsForbiddenReason, forbidden("get", s.machine.Namespace))
+		return uncopied(infrav1.SecretsForbiddenReason, forbidden("get", s.machine.Namespace))
 	case err != nil:
-		return s.failed(infrav1.Metal3DataReadyCondition, infrav1.SecretNotCopiedReason, fmt.Sprintf("Secret %q cannot be read", c.Source), err)
+		return failed(infrav1.Metal3DataReadyCondition, infrav1.SecretNotCopiedReason, fmt.Sprintf("Secret %q cannot be read", wanted.Source), err)
 	}
-	value, found := c.Value(source.Data)
+	value, found := wanted.Value(source.Data)
 	if !found {
-		return s.uncopied(infrav1.SecretNotCopiedReason, fmt.Sprintf("Secret %q needs the key %q", c.Source, c.Key))
+		return uncopied(infrav1.SecretNotCopiedReason, fmt.Sprintf("Secret %q needs the key %q", wanted.Source, wanted.Key))
 	}
-	return s.writeCopy(ctx, c, value)
+	return c.writeCopy(ctx, s.claim, wanted, value)
 }
 
-// uncopied notes why a copy cannot be made; a watch on what is missing wakes us.
-func (s *scope) uncopied(reason, message string) progress.Outcome {
-	s.problems = append(s.problems, machines.Wait{Condition: infrav1.Metal3DataReadyCondition, Reason: reason, Message: message})
-	return progress.Waiting(reason, message)
+// uncopied says why a copy cannot be made; a watch on what is missing wakes us.
+func uncopied(reason, message string) progress.Outcome {
+	return waiting(infrav1.Metal3DataReadyCondition, reason, message)
 }
 
-// writeCopy makes or updates a copy. What it holds is told from the hash on it, so
-// that contents are sent and never fetched.
-func (s *scope) writeCopy(ctx context.Context, c claims.Copy, value []byte) progress.Outcome {
-	desired := c.DesiredCopy(s.claim, value)
+// writeCopy makes or updates a copy. The hash on a copy says what it holds, so that
+// contents are sent and never fetched.
+func (c *claimClient) writeCopy(ctx context.Context, claim *bmov1alpha1.HostClaim, wanted claims.Copy, value []byte) progress.Outcome {
+	desired := wanted.DesiredCopy(claim, value)
 	current := &metav1.PartialObjectMetadata{TypeMeta: desired.TypeMeta}
-	err := s.site.client.Get(ctx, client.ObjectKeyFromObject(desired), current)
+	err := c.writer.Get(ctx, client.ObjectKeyFromObject(desired), current)
 	switch {
 	case apierrors.IsNotFound(err):
-		return s.createCopy(ctx, c, desired)
+		return c.createCopy(ctx, claim, wanted, desired)
 	case err != nil:
-		return s.copyFailed(c, err)
-	case !claims.CopyOf(current, s.claim) && current.Labels[infrav1.OriginKey] == s.claim.Labels[infrav1.OriginKey]:
-		return s.uncopied(infrav1.SecretNotCopiedReason, taken(c, s.claim.Namespace))
-	case !claims.CopyOf(current, s.claim): // its events wake those of its origin only: we come back
-		return s.failed(infrav1.Metal3DataReadyCondition, infrav1.SecretNotCopiedReason, taken(c, s.claim.Namespace), errSecretTaken)
+		return copyFailed(wanted, err)
+	case !claims.CopyOf(current, claim) && current.Labels[infrav1.OriginKey] == claim.Labels[infrav1.OriginKey]:
+		return uncopied(infrav1.SecretNotCopiedReason, nameOfCopyTaken(wanted, claim.Namespace))
+	case !claims.CopyOf(current, claim): // its events wake those of its origin only
+		return copyInTheWay(wanted, claim.Namespace)
 	case current.Annotations[infrav1.ContentHashAnnotation] == desired.Annotations[infrav1.ContentHashAnnotation]:
 		return progress.Outcome{}
 	}
@@ -109,42 +101,48 @@ func (s *scope) writeCopy(ctx context.Context, c claims.Copy, value []byte) prog
 	after := before.DeepCopy()
 	metav1.SetMetaDataAnnotation(&after.ObjectMeta, infrav1.ContentHashAnnotation, desired.Annotations[infrav1.ContentHashAnnotation])
 	after.Data = desired.Data
-	err = s.site.client.Patch(ctx, after, apply.Locked(before))
-	if err != nil {
-		return s.copyFailed(c, err)
-	}
-	return progress.Outcome{}
+	return copyFailed(wanted, c.writer.Patch(ctx, after, apply.Locked(before)))
 }
 
 // createCopy makes a copy where none is seen. A secret of that name which is not
-// ours is never taken over, and nothing tells when it goes: we come back.
-func (s *scope) createCopy(ctx context.Context, c claims.Copy, desired *corev1.Secret) progress.Outcome {
+// ours is never taken over, and no event says when it goes.
+func (c *claimClient) createCopy(
+	ctx context.Context, claim *bmov1alpha1.HostClaim, wanted claims.Copy, desired *corev1.Secret,
+) progress.Outcome {
 	ctrl.LoggerFrom(ctx).Info("Copying a Secret", "Secret", klog.KObj(desired))
 	key := client.ObjectKeyFromObject(desired)
-	err := s.site.client.Create(ctx, desired, client.FieldOwner(infrav1.MachineFieldOwner))
+	err := c.writer.Create(ctx, desired, client.FieldOwner(infrav1.MachineFieldOwner))
 	if !apierrors.IsAlreadyExists(err) {
-		if err != nil {
-			return s.copyFailed(c, err)
-		}
-		return progress.Outcome{}
+		return copyFailed(wanted, err)
 	}
 	current := &metav1.PartialObjectMetadata{}
 	current.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-	if read := s.site.live.Get(ctx, key, current); read != nil {
-		return s.copyFailed(c, read)
+	if read := c.reader.Get(ctx, key, current); read != nil {
+		return copyFailed(wanted, read)
 	}
-	if claims.CopyOf(current, s.claim) {
+	if claims.CopyOf(current, claim) {
 		return progress.Failed(progress.ErrStale)
 	}
-	return s.failed(infrav1.Metal3DataReadyCondition, infrav1.SecretNotCopiedReason, taken(c, s.claim.Namespace), errSecretTaken)
+	return copyInTheWay(wanted, claim.Namespace)
 }
 
-func (s *scope) copyFailed(c claims.Copy, err error) progress.Outcome {
-	return s.failed(infrav1.Metal3DataReadyCondition, infrav1.SecretNotCopiedReason,
-		fmt.Sprintf("Secret %q cannot be copied next to the HostClaim", c.Source), err)
+// copyFailed is the outcome for a copy whose write ended so; a nil error means that it
+// was made.
+func copyFailed(wanted claims.Copy, err error) progress.Outcome {
+	if err == nil {
+		return progress.Outcome{}
+	}
+	return failed(infrav1.Metal3DataReadyCondition, infrav1.SecretNotCopiedReason,
+		fmt.Sprintf("Secret %q cannot be copied next to the HostClaim", wanted.Source), err)
 }
 
-func taken(c claims.Copy, namespace string) string {
+// copyInTheWay is the outcome for a foreign secret that has the name of a copy, and of
+// which no event comes: the pass fails, and is repeated with a growing delay.
+func copyInTheWay(wanted claims.Copy, namespace string) progress.Outcome {
+	return failed(infrav1.Metal3DataReadyCondition, infrav1.SecretNotCopiedReason, nameOfCopyTaken(wanted, namespace), errSecretTaken)
+}
+
+func nameOfCopyTaken(wanted claims.Copy, namespace string) string {
 	return fmt.Sprintf("Secret %q cannot be copied next to the HostClaim: a secret of the name of the copy, which ends in %s, "+
-		"belongs to something else in namespace %q there: delete it", c.Source, c.Suffix, namespace)
+		"belongs to something else in namespace %q there: delete it", wanted.Source, wanted.Suffix, namespace)
 }

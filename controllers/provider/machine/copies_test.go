@@ -32,12 +32,14 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
-const content = "a-secret-that-nobody-may-read"
+const content = "a-secret-that-must-not-be-shown"
 
-// copying is a pass over a machine that has a claim elsewhere and a secret at home.
-func copying(t *testing.T, secret *corev1.Secret) (*world, *scope) {
+// copying is a pass over a machine that has its claim in another namespace, which stands
+// for another cluster, and a secret in its own.
+func copying(t *testing.T, secret *corev1.Secret) (*world, *claimClient, *planned) {
 	t.Helper()
 	there := server.Namespace(t)
 	w := newWorld(t, interceptor.Funcs{}, newCast(func(c *cast) { c.secret = secret }))
@@ -46,13 +48,14 @@ func copying(t *testing.T, secret *corev1.Secret) (*world, *scope) {
 	}}
 	server.Create(t, claim)
 	copies := claims.Copies("boot", "", "")
-	s := &scope{
-		machine: w.machine, claim: claim, site: &site{client: w.Client, live: w.Client},
-		plan: &machines.Plan{
-			Copies: copies[:], Claim: &claims.Wanted{Deployment: &claims.Deployment{UserData: "m-1-0-userdata"}, PoweredOn: true},
+	c := &claimClient{connector: w.connector(), writer: w.Client, reader: w.Client}
+	return w, c, &planned{scope: &scope{machine: w.machine, claim: claim}, plan: machines.Plan{
+		Copies: copies[:],
+		Claim: &claims.Wanted{
+			Name: claim.Name, Remote: &claims.Remote{Namespace: there, Origin: "o-1"},
+			Deployment: &claims.Deployment{UserData: "m-1-0-userdata"}, PoweredOn: true,
 		},
-	}
-	return w, s
+	}}
 }
 
 func boot(key string) *corev1.Secret {
@@ -60,7 +63,7 @@ func boot(key string) *corev1.Secret {
 }
 
 // copyOf reads the copy of the pass.
-func copyOf(t *testing.T, s *scope) *corev1.Secret {
+func copyOf(t *testing.T, s *planned) *corev1.Secret {
 	t.Helper()
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: s.claim.Namespace, Name: "m-1-0-userdata"}
@@ -71,21 +74,21 @@ func copyOf(t *testing.T, s *scope) *corev1.Secret {
 }
 
 func TestCopySecrets(t *testing.T) {
-	deployed := func(_ *world, s *scope) { s.observed.Claim.Deployment = &claims.Deployment{} }
-	secretsFail := func(err error) func(*world, *scope) {
-		return func(w *world, _ *scope) { w.Live = w.through(readsFail[*corev1.Secret](err)) }
+	deployed := func(_ *world, _ *claimClient, p *planned) { p.observed.Claim.Deployment = &claims.Deployment{} }
+	secretsFail := func(err error) func(*world, *claimClient, *planned) {
+		return func(w *world, c *claimClient, _ *planned) { c.live = w.through(readsFail[*corev1.Secret](err)) }
 	}
 	forbiddenError := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "boot", errBroken)
-	foreign := func(change func(*corev1.Secret)) func(*world, *scope) {
-		return func(w *world, s *scope) {
-			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.claim.Namespace, Name: "m-1-0-userdata"}, Data: map[string][]byte{"x": []byte("y")}}
+	foreign := func(change func(*corev1.Secret)) func(*world, *claimClient, *planned) {
+		return func(w *world, _ *claimClient, p *planned) {
+			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: p.claim.Namespace, Name: "m-1-0-userdata"}, Data: map[string][]byte{"x": []byte("y")}}
 			change(secret)
 			server.Create(w.t, secret)
 		}
 	}
 	tests := map[string]struct {
 		secret  *corev1.Secret
-		given   func(*world, *scope)
+		given   func(*world, *claimClient, *planned)
 		copied  bool
 		reason  string // of Metal3DataReady; empty for none
 		message string
@@ -97,9 +100,9 @@ func TestCopySecrets(t *testing.T) {
 		"a secret that does not exist is named":              {reason: "SecretNotCopied", message: "create it"},
 		"a source that went after it was used is not missed": {given: deployed},
 		"a right that went after it was used is not missed": {
-			secret: boot("value"), given: func(w *world, s *scope) {
-				secretsFail(forbiddenError)(w, s)
-				deployed(w, s)
+			secret: boot("value"), given: func(w *world, c *claimClient, p *planned) {
+				secretsFail(forbiddenError)(w, c, p)
+				deployed(w, c, p)
 			},
 		},
 		"a right that is missing is named":            {secret: boot("value"), given: secretsFail(forbiddenError), reason: "SecretsForbidden", message: "RoleBinding"},
@@ -117,8 +120,8 @@ func TestCopySecrets(t *testing.T) {
 		},
 		"a copy that cannot be written is tried again": {
 			secret: boot("value"), reason: "SecretNotCopied", message: "cannot be copied", wantErr: true,
-			given: func(w *world, s *scope) {
-				s.site.client = w.through(interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+			given: func(w *world, c *claimClient, _ *planned) {
+				c.writer = w.through(interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
 					return errBroken
 				}})
 			},
@@ -126,23 +129,26 @@ func TestCopySecrets(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			w, s := copying(t, tc.secret)
+			w, c, p := copying(t, tc.secret)
 			if tc.given != nil {
-				tc.given(w, s)
+				tc.given(w, c, p)
 			}
-			out := w.claimSteps().copySecrets(t.Context(), s)
+			out := c.write(t.Context(), p)
 			if (out.Err() != nil) != tc.wantErr {
 				t.Errorf("error is %v", out.Err())
 			}
-			if got := copyOf(t, s); tc.copied != (string(got.Data["userData"]) == content) {
+			if got := copyOf(t, p); tc.copied != (string(got.Data["userData"]) == content) {
 				t.Errorf("copied %v", got.Data)
 			}
-			if asked := s.plan.Claim.Deployment != nil; asked != (tc.reason == "") {
+			if err := server.Client.Get(t.Context(), client.ObjectKeyFromObject(p.claim), p.claim); err != nil {
+				t.Fatal(err)
+			}
+			if asked := p.claim.Spec.UserData != nil && p.claim.Spec.PoweredOn; asked != (tc.reason == "") {
 				t.Errorf("the claim asks for the image: %v", asked)
 			}
-			var said machines.Wait
-			if len(s.problems) > 0 {
-				said = s.problems[0]
+			var said progress.Wait
+			if len(out.Waits()) > 0 {
+				said = out.Waits()[0]
 			}
 			if said.Reason != tc.reason || !strings.Contains(said.Message, tc.message) || strings.Contains(said.Message, content) {
 				t.Errorf("said is %v", said)
@@ -153,10 +159,10 @@ func TestCopySecrets(t *testing.T) {
 
 // TestCopyIsKept shows what becomes of a copy that exists.
 func TestCopyIsKept(t *testing.T) {
-	w, s := copying(t, boot("value"))
+	w, c, s := copying(t, boot("value"))
 	again := func(want string) *corev1.Secret {
 		t.Helper()
-		if out := w.claimSteps().copySecrets(t.Context(), s); !out.Done() {
+		if out := c.copySecrets(t.Context(), s); !out.Done() {
 			t.Fatalf("outcome is %v, %v", out.Waits(), out.Err())
 		}
 		got := copyOf(t, s)
@@ -180,16 +186,16 @@ func TestCopyIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	again("new")
-	s.site.client = w.through(patchesFail[*corev1.Secret](errBroken))
+	c.writer = w.through(patchesFail[*corev1.Secret](errBroken))
 	if err := server.Client.Patch(t.Context(), first, strip); err != nil {
 		t.Fatal(err)
 	}
-	if out := w.claimSteps().copySecrets(t.Context(), s); out.Err() == nil {
-		t.Error("nobody says that the copy cannot be updated")
+	if out := c.copySecrets(t.Context(), s); out.Err() == nil {
+		t.Error("a copy that cannot be updated is no error")
 	}
-	s.site.client = w.through(readsFail[*metav1.PartialObjectMetadata](errNotFound))
+	c.writer = w.through(readsFail[*metav1.PartialObjectMetadata](errNotFound))
 	s.observed.Claim.Deployment = &claims.Deployment{}
-	if _, err := w.claimSteps().copySecrets(t.Context(), s).Result(noon.Time); err != nil {
+	if _, err := c.copySecrets(t.Context(), s).Result(noon.Time); err != nil {
 		t.Errorf("our own copy that the cache does not show is taken for a foreign one: %v", err)
 	}
 }
@@ -197,24 +203,25 @@ func TestCopyIsKept(t *testing.T) {
 // TestForeignSecretUnseen shows that a secret in the way which no watch sees brings
 // the machine back.
 func TestForeignSecretUnseen(t *testing.T) {
-	w, s := copying(t, boot("value"))
+	w, c, s := copying(t, boot("value"))
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.claim.Namespace, Name: "m-1-0-userdata"}}
 	server.Create(t, secret)
-	s.site.client = w.through(readsFail[*metav1.PartialObjectMetadata](errNotFound))
-	if out := w.claimSteps().copySecrets(t.Context(), s); out.Err() == nil || len(s.problems) != 1 || s.plan.Claim.Deployment != nil {
-		t.Errorf("error %v, problems %v", out.Err(), s.problems)
+	c.writer = w.through(readsFail[*metav1.PartialObjectMetadata](errNotFound))
+	if out := c.copySecrets(t.Context(), s); out.Err() == nil || len(out.Waits()) != 1 {
+		t.Errorf("error %v, waits %v", out.Err(), out.Waits())
 	}
 }
 
 // TestNothingToCopy shows that passes without a claim or a plan for it copy nothing.
 func TestNothingToCopy(t *testing.T) {
-	w, s := copying(t, boot("value"))
-	unclaimed, unplanned := *s, *s
-	unclaimed.claim, unplanned.plan = nil, &machines.Plan{Copies: s.plan.Copies}
-	for _, s := range []*scope{&unclaimed, &unplanned} {
-		if out := w.claimSteps().copySecrets(t.Context(), s); !out.Done() {
-			t.Errorf("outcome is %v", out)
-		}
+	_, c, s := copying(t, boot("value"))
+	unclaimed := &planned{scope: &scope{machine: s.machine}, plan: s.plan}
+	if out := c.copySecrets(t.Context(), unclaimed); !out.Done() {
+		t.Errorf("outcome is %v", out)
+	}
+	unplanned := &planned{scope: s.scope, plan: machines.Plan{Copies: s.plan.Copies}}
+	if out := c.write(t.Context(), unplanned); !out.Done() {
+		t.Errorf("outcome is %v", out)
 	}
 	if got := copyOf(t, s); got.Name != "" {
 		t.Errorf("copied %v", got)

@@ -38,21 +38,21 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
-// dataSteps see to the metadata and network data of a machine: its Metal3DataClaim,
-// and the secret that names its server where it gets no other metadata.
+// dataSteps ask for the metadata and network data of a machine by a Metal3DataClaim, and
+// write the secret that names its server where it gets no other metadata.
 type dataSteps struct {
 	client client.Client
 	// live reads past the cache.
 	live client.Reader
 }
 
-// observeData reads the Metal3DataClaim of the machine, which has its name, and
+// observe reads the Metal3DataClaim of the machine, which has its name, and
 // the Metal3Data that answers it.
-func (d dataSteps) observeData(ctx context.Context, s *scope) progress.Outcome {
+func (d dataSteps) observe(ctx context.Context, s *scope) progress.Outcome {
 	claim, found, err := readDataClaim(ctx, d.client, s.machine)
 	switch {
 	case err != nil:
-		return s.failed(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.AssociateMetal3MachineMetaDataFailedReason,
+		return failed(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.AssociateMetal3MachineMetaDataFailedReason,
 			"The Metal3DataClaim of the machine cannot be read", err)
 	case !found:
 		return progress.Outcome{}
@@ -63,14 +63,14 @@ func (d dataSteps) observeData(ctx context.Context, s *scope) progress.Outcome {
 	s.dataClaim = claim
 	data, err := d.readData(ctx, claim)
 	if err != nil {
-		return s.failed(infrav1.Metal3DataReadyCondition, infrav1.WaitingForMetal3DataReason, "The Metal3Data of the machine cannot be read", err)
+		return failed(infrav1.Metal3DataReadyCondition, infrav1.WaitingForMetal3DataReason, "The Metal3Data of the machine cannot be read", err)
 	}
 	s.observed.Data = dataFacts(claim, data)
 	return progress.Outcome{}
 }
 
-// readDataClaim reads the Metal3DataClaim of the machine's name, whoever it
-// belongs to.
+// readDataClaim reads the Metal3DataClaim of the machine's name, which may belong to
+// something else.
 func readDataClaim(ctx context.Context, reader client.Reader, machine *infrav1.Metal3Machine) (*infrav1.Metal3DataClaim, bool, error) {
 	claim := &infrav1.Metal3DataClaim{}
 	if err := reader.Get(ctx, client.ObjectKeyFromObject(machine), claim); err != nil {
@@ -128,16 +128,16 @@ func complaint(o conditions.Getter, errorMessage string) (reason, message string
 	}
 }
 
-// applyData writes the planned Metal3DataClaim once; what it asks for cannot be
+// apply writes the planned Metal3DataClaim once; what it asks for cannot be
 // changed.
-func (d dataSteps) applyData(ctx context.Context, s *scope) progress.Outcome {
-	if s.plan.Data == nil || s.dataClaim != nil {
+func (d dataSteps) apply(ctx context.Context, p *planned) progress.Outcome {
+	if p.plan.Data == nil || p.dataClaim != nil {
 		return progress.Outcome{}
 	}
-	desired := desiredDataClaim(s.machine, s.cluster.Name, s.plan.Data.Template)
+	desired := desiredDataClaim(p.machine, p.cluster.Name, p.plan.Data.Template)
 	ctrl.LoggerFrom(ctx).Info("Applying Metal3DataClaim", "Metal3DataClaim", klog.KObj(desired))
 	if err := apply.Object(ctx, d.client, desired, infrav1.MachineFieldOwner); err != nil {
-		return s.failed(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.AssociateMetal3MachineMetaDataFailedReason,
+		return failed(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.AssociateMetal3MachineMetaDataFailedReason,
 			"The Metal3DataClaim of the machine cannot be written", fmt.Errorf("apply Metal3DataClaim %s: %w", desired.Name, err))
 	}
 	return progress.Outcome{}
@@ -172,27 +172,27 @@ func desiredDataClaim(machine *infrav1.Metal3Machine, cluster, template string) 
 	}
 }
 
-// releaseData takes our finalizer off the Metal3DataClaim and deletes it. The
+// release takes our finalizer off the Metal3DataClaim and deletes it. The
 // finalizer goes first, since deleting would make the copy at hand an old one.
-func (d dataSteps) releaseData(ctx context.Context, s *scope) progress.Outcome {
-	if !s.release.ReleaseData {
+func (d dataSteps) release(ctx context.Context, r *releasing) progress.Outcome {
+	if !r.plan.ReleaseData {
 		return progress.Outcome{}
 	}
-	ctrl.LoggerFrom(ctx).Info("Releasing Metal3DataClaim", "Metal3DataClaim", klog.KObj(s.dataClaim))
-	err := d.dropDataFinalizer(ctx, s.dataClaim)
-	if err == nil && s.dataClaim.DeletionTimestamp.IsZero() {
-		err = d.client.Delete(ctx, s.dataClaim, client.Preconditions{UID: &s.dataClaim.UID})
+	ctrl.LoggerFrom(ctx).Info("Releasing Metal3DataClaim", "Metal3DataClaim", klog.KObj(r.dataClaim))
+	err := d.dropFinalizer(ctx, r.dataClaim)
+	if err == nil && r.dataClaim.DeletionTimestamp.IsZero() {
+		err = d.client.Delete(ctx, r.dataClaim, client.Preconditions{UID: &r.dataClaim.UID})
 	}
 	if client.IgnoreNotFound(err) != nil {
-		return s.failed(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.DisassociateM3MetaDataFailedReason,
+		return failed(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.DisassociateM3MetaDataFailedReason,
 			"The Metal3DataClaim of the machine cannot be released", err)
 	}
 	return progress.Outcome{}
 }
 
-// dropDataFinalizer takes our finalizer off. Those of others are in the same
+// dropFinalizer takes our finalizer off. Those of others are in the same
 // list: hence the lock.
-func (d dataSteps) dropDataFinalizer(ctx context.Context, claim *infrav1.Metal3DataClaim) error {
+func (d dataSteps) dropFinalizer(ctx context.Context, claim *infrav1.Metal3DataClaim) error {
 	before := claim.DeepCopy()
 	if !controllerutil.RemoveFinalizer(claim, infrav1.MachineFinalizer) {
 		return nil

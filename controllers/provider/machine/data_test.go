@@ -85,7 +85,7 @@ func TestDataFacts(t *testing.T) {
 		"data that the claim owns without being its controller is none": {
 			claim: claim(), data: data(ready, func(d *infrav1.Metal3Data) { d.OwnerReferences[0].Controller = nil }), want: held,
 		},
-		"data that nobody owns is none": {
+		"data without an owner is none": {
 			claim: claim(), data: data(ready, func(d *infrav1.Metal3Data) { d.OwnerReferences = nil }), want: held,
 		},
 		"a deleted claim that we do not hold": {

@@ -13,10 +13,14 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
-
-// Package machine brings Metal3Machines to life and lays them to rest. It
-// observes a machine, its HostClaim, its data and its Node, lets
-// baremetal/provider/machines decide what should be true next, carries that out with a
-// few typed writes, and reports. It reads no BareMetalHost and binds none: that
-// is what the HostClaim is for. Every wait ends by a watch; see watches.go.
+// Package machine reconciles Metal3Machines. It observes a machine, its HostClaim, its
+// data and its Node, lets baremetal/provider/machines decide what should be true next,
+// carries that out with a few typed writes, and reports. It reads no BareMetalHost and
+// binds none: the hostclaim manager does. Every wait ends by a watch; see watches.go.
+//
+// A pass is cut into parts, each with the clients that it needs: connector finds the
+// cluster of the claim, claimClient reads and writes the claim and what lies next to it,
+// bootstrapSteps, dataSteps and nodeSteps see to user data, data and Node. What they
+// observe stands in the scope; what was decided and how the pass ended is the result,
+// which report turns into conditions.
 package machine

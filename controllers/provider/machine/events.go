@@ -89,7 +89,7 @@ func becameFalse(before, after *infrav1.Metal3Machine, conditionType string) (*m
 func abandonment(machine string, record identity.Record) transition {
 	what := "The HostClaim of this machine in another cluster, if there is one,"
 	if record.Origin != "" {
-		what = fmt.Sprintf("HostClaim %q in namespace %q of %s", claims.NameElsewhere(machine, record.Origin), record.Namespace, record.Server)
+		what = fmt.Sprintf("HostClaim %q in namespace %q of %s", claims.RemoteName(machine, record.Origin), record.Namespace, record.Server)
 	}
 	return transition{
 		corev1.EventTypeWarning, "ClaimAbandoned", "Release",
@@ -126,15 +126,15 @@ func milestones(before, after *infrav1.Metal3Machine) []milestone {
 	return all
 }
 
-// announce logs, and emits events and metrics for, what happened in this pass, after
-// it has been written.
-func (r *Reconciler) announce(ctx context.Context, s *scope) {
+// announce logs, and emits events and metrics for, what happened in this pass, once it
+// is written. Abandoned is the record of a claim that was left behind, nil if none was.
+func (r *Reconciler) announce(ctx context.Context, s *scope, abandoned *identity.Record) {
 	for _, m := range milestones(s.before, s.machine) {
 		ctrl.LoggerFrom(ctx).Info(m.message, m.values...)
 	}
 	happened := transitions(s.before, s.machine)
-	if s.abandoned != nil && released(s.machine) { // and not given back
-		happened = []transition{abandonment(s.machine.Name, *s.abandoned)}
+	if abandoned != nil && released(s.machine) { // and not given back
+		happened = []transition{abandonment(s.machine.Name, *abandoned)}
 	}
 	for _, t := range happened {
 		r.Recorder.Eventf(s.machine, nil, t.kind, t.reason, t.action, "%s", t.note)

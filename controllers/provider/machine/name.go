@@ -45,7 +45,7 @@ import (
 func (d dataSteps) observeName(ctx context.Context, s *scope) progress.Outcome {
 	name := machines.NameFacts{Secret: data.MetaDataSecret(s.machine.Name)}
 	s.observed.Name = name
-	s.observed.HostElsewhere = s.observed.Facts && s.nameFacts().ForeignHost()
+	s.observed.ForeignHost = s.observed.Facts && s.nameFacts().ForeignHost()
 	if !machines.NeedsName(s.observed) {
 		return progress.Outcome{}
 	}
@@ -58,7 +58,7 @@ func (d dataSteps) observeName(ctx context.Context, s *scope) progress.Outcome {
 		name.Reason, name.Message = s.taken(secret)
 		name.Exists = name.Reason == ""
 	case !apierrors.IsNotFound(err):
-		return s.failed(infrav1.Metal3DataReadyCondition, infrav1.WaitingForMetal3DataReason,
+		return failed(infrav1.Metal3DataReadyCondition, infrav1.WaitingForMetal3DataReason,
 			fmt.Sprintf("Secret %q cannot be read", name.Secret), err)
 	}
 	s.observed.Name = name
@@ -82,25 +82,25 @@ func (s *scope) taken(secret *corev1.Secret) (reason, message string) {
 
 // applyName writes the secret once. It is created and never changed, since the
 // server reads it when it boots; it goes with its machine.
-func (d dataSteps) applyName(ctx context.Context, s *scope) progress.Outcome {
-	if s.plan.Name == nil {
+func (d dataSteps) applyName(ctx context.Context, p *planned) progress.Outcome {
+	if p.plan.Name == nil {
 		return progress.Outcome{}
 	}
 	const condition = infrav1.Metal3DataReadyCondition
-	content, err := metadata.Render(nil, s.nameFacts())
+	content, err := metadata.Render(nil, p.nameFacts())
 	if err != nil {
-		return s.failed(condition, infrav1.RenderingFailedReason, err.Error(), err)
+		return failed(condition, infrav1.RenderingFailedReason, err.Error(), err)
 	}
-	secret := s.nameSecret(content)
+	secret := p.nameSecret(content)
 	ctrl.LoggerFrom(ctx).Info("Writing the secret that names the server", "Secret", klog.KObj(secret))
 	err = d.client.Create(ctx, secret, client.FieldOwner(infrav1.MachineFieldOwner))
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		return progress.Failed(progress.ErrStale)
 	case apierrors.IsForbidden(err):
-		return s.failed(condition, infrav1.SecretsForbiddenReason, forbidden("create", s.machine.Namespace), err)
+		return failed(condition, infrav1.SecretsForbiddenReason, forbidden("create", p.machine.Namespace), err)
 	case err != nil:
-		return s.failed(condition, infrav1.WaitingForMetal3DataReason, fmt.Sprintf("Secret %q cannot be written", secret.Name), err)
+		return failed(condition, infrav1.WaitingForMetal3DataReason, fmt.Sprintf("Secret %q cannot be written", secret.Name), err)
 	}
 	return progress.Outcome{}
 }
@@ -116,17 +116,17 @@ func (s *scope) nameFacts() facts.Facts {
 }
 
 // nameSecret is the secret, whole.
-func (s *scope) nameSecret(content []byte) *corev1.Secret {
+func (p *planned) nameSecret(content []byte) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: s.machine.Namespace,
-			Name:      s.plan.Name.Secret,
-			Labels:    map[string]string{clusterv1.ClusterNameLabel: s.cluster.Name},
+			Namespace: p.machine.Namespace,
+			Name:      p.plan.Name.Secret,
+			Labels:    map[string]string{clusterv1.ClusterNameLabel: p.cluster.Name},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: infrav1.GroupVersion.String(),
 				Kind:       claims.MachineKind,
-				Name:       s.machine.Name,
-				UID:        s.machine.UID,
+				Name:       p.machine.Name,
+				UID:        p.machine.UID,
 				Controller: ptr.To(true),
 			}},
 		},

@@ -33,16 +33,16 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/nodes"
 )
 
-// nodeSteps find the Node of a machine, and give it what it lacks.
+// nodeSteps find the Node of a machine, and write what it lacks.
 type nodeSteps struct {
 	nodes      Nodes
 	controller clustercache.SourceWatcher[ctrl.Request]
 	mapNode    nodes.MapFunc
 }
 
-// observeNode looks for the Node of a machine whose server runs. A workload
+// observe looks for the Node of a machine whose server runs. A workload
 // cluster that cannot be reached is a fact: its connection wakes us.
-func (n nodeSteps) observeNode(ctx context.Context, s *scope) progress.Outcome {
+func (n nodeSteps) observe(ctx context.Context, s *scope) progress.Outcome {
 	query := s.nodeQuery()
 	if query.ProviderID == "" {
 		return progress.Outcome{}
@@ -53,7 +53,7 @@ func (n nodeSteps) observeNode(ctx context.Context, s *scope) progress.Outcome {
 		s.observed.Node = nodematch.Match(query, candidates)
 	case !errors.Is(err, nodes.ErrNotConnected):
 		// Trouble in the workload cluster must not keep us from reporting what
-		// is known of the server: applyNode fails with it.
+		// is known of the server: apply fails with it.
 		s.nodeErr = err
 	}
 	return progress.Outcome{}
@@ -90,20 +90,20 @@ func (s *scope) nodeQuery() nodematch.Query {
 	return q
 }
 
-// applyNode writes what the Node lacks.
-func (n nodeSteps) applyNode(ctx context.Context, s *scope) progress.Outcome {
-	if s.nodeErr != nil {
-		return s.failed(infrav1.KubernetesNodeReadyCondition, infrav1.WorkloadClusterUnreachableReason,
-			"The Nodes of the workload cluster cannot be read", s.nodeErr)
+// apply writes what the Node lacks.
+func (n nodeSteps) apply(ctx context.Context, p *planned) progress.Outcome {
+	if p.nodeErr != nil {
+		return failed(infrav1.KubernetesNodeReadyCondition, infrav1.WorkloadClusterUnreachableReason,
+			"The Nodes of the workload cluster cannot be read", p.nodeErr)
 	}
-	patch := s.plan.NodePatch
+	patch := p.plan.NodePatch
 	if patch == nil {
 		return progress.Outcome{}
 	}
 	ctrl.LoggerFrom(ctx).Info("Patching Node", "Node", klog.KRef("", patch.Node), "providerID", patch.ProviderID)
-	err := n.nodes.Patch(ctx, s.clusterKey(), *patch)
+	err := n.nodes.Patch(ctx, p.clusterKey(), *patch)
 	if err == nil || errors.Is(err, nodes.ErrNotConnected) {
 		return progress.Outcome{}
 	}
-	return s.failed(infrav1.KubernetesNodeReadyCondition, infrav1.WaitingForNodeReason, "The Node cannot be given its provider ID", err)
+	return failed(infrav1.KubernetesNodeReadyCondition, infrav1.WaitingForNodeReason, "The Node cannot be given its provider ID", err)
 }

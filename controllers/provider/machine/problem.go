@@ -21,32 +21,37 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
-// failed notes a problem for the conditions and fails the phase. A conflict is
-// no problem: the pass is repeated with fresher facts. What the API server has
+// waiting is the outcome of a step that a watch will wake, with the condition that
+// says so.
+func waiting(condition, reason, message string) progress.Outcome {
+	return progress.WaitingFor(progress.Wait{Condition: condition, Reason: reason, Message: message})
+}
+
+// failed is the outcome of a step that failed, with the condition that says so. A
+// conflict needs none: the pass is repeated with fresher facts. What the API server has
 // to say about an object that it does not accept, or a right that is missing,
 // is shown, since its owner can do something about it; other errors go to the
 // log only. Another cluster is never quoted as it pleases.
-func (s *scope) failed(condition, reason, message string, err error) progress.Outcome {
+func failed(condition, reason, message string, err error) progress.Outcome {
 	if apierrors.IsConflict(err) {
 		return progress.Failed(err)
 	}
 	var status apierrors.APIStatus
 	if (apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err)) && errors.As(err, &status) {
-		message += ": " + whatIsSaid(err, status)
+		message += ": " + explanation(err, status)
 	}
-	s.problems = append(s.problems, machines.Wait{Condition: condition, Reason: reason, Message: message})
-	return progress.FailedBecause(reason, message, err)
+	return waiting(condition, reason, message).And(progress.Failed(err))
 }
 
-// whatIsSaid is the answer of an API server, in words of ours if it is another one.
-func whatIsSaid(err error, status apierrors.APIStatus) string {
-	var answer *answerError
-	if errors.As(err, &answer) {
-		return answer.Error()
+// explanation is what an API server says about a refusal, in words of ours if it is that
+// of another cluster.
+func explanation(err error, status apierrors.APIStatus) string {
+	var sanitized *sanitizedError
+	if errors.As(err, &sanitized) {
+		return sanitized.Error()
 	}
 	return status.Status().Message
 }

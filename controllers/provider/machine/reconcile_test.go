@@ -35,6 +35,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/nodematch"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 )
 
 // readsFail lets reads of one type fail.
@@ -161,7 +162,7 @@ func TestReconcileNothing(t *testing.T) {
 		return errBroken
 	}})
 	if _, err := w.settle(); err == nil {
-		t.Error("nobody looks whether the secrets of the namespace are still needed")
+		t.Error("an error about the secrets of the namespace is lost")
 	}
 	w.Client = whole
 	if _, err := w.settle(); err != nil {
@@ -179,9 +180,37 @@ func TestReconcileNothing(t *testing.T) {
 		"its Cluster": readsFail[*clusterv1.Cluster](errBroken),
 	} {
 		if _, err := newWorld(t, calls, newCast()).settle(); err == nil {
-			t.Errorf("%s cannot be read, and nobody says so", name)
+			t.Errorf("%s cannot be read, and the error is lost", name)
 		}
 	}
+}
+
+// TestPause shows that pausing costs one request, and a pass of a paused machine none.
+func TestPause(t *testing.T) {
+	w := newWorld(t, interceptor.Funcs{}, newCast(func(c *cast) { c.cluster.Spec.Paused = ptr.To(true) }))
+	if _, err := w.Reconcile(t.Context(), request(w.namespace, "m-1")); err != nil {
+		t.Fatal(err)
+	}
+	w.get(w.machine)
+	w.expect(w.machine, "Paused/True/Paused", "Cluster \"a\" is paused")
+	if len(w.machine.Finalizers) != 0 {
+		t.Errorf("finalizers are %v", w.machine.Finalizers)
+	}
+	before := w.machine.ResourceVersion
+	m, err := w.settle()
+	if err != nil || m.ResourceVersion != before {
+		t.Errorf("a paused machine was written: %v, error %v", m, err)
+	}
+	running := w.cluster.DeepCopy()
+	running.Spec.Paused = nil
+	if err := w.server.Client.Patch(t.Context(), running, apply.Locked(w.cluster)); err != nil {
+		t.Fatal(err)
+	}
+	if m, err = w.settle(); err != nil {
+		t.Fatal(err)
+	}
+	w.expect(m, "Paused/False/NotPaused", "")
+	w.expect(m, "AssociateBareMetalHost/False/HostClaimNotBound", "")
 }
 
 // TestReconcilePause shows a claim that cannot be paused with its Cluster.
@@ -191,7 +220,7 @@ func TestReconcilePause(t *testing.T) {
 	w.Client = w.through(patchesFail[*bmov1alpha1.HostClaim](errBroken))
 	m, err := w.settle()
 	if err == nil {
-		t.Error("nobody says that the claim cannot be paused")
+		t.Error("a claim that cannot be paused is no error")
 	}
 	w.expect(m, "AssociateBareMetalHost/False/BareMetalHostPauseAnnotationSetFailed", "cannot be paused")
 	w.Client = whole

@@ -47,9 +47,9 @@ import (
 
 // Nodes are the Nodes of workload clusters, as far as machines need them.
 type Nodes interface {
-	// Candidates returns the Nodes that fit the query, or workload.ErrNotConnected.
+	// Candidates returns the Nodes that fit the query, or nodes.ErrNotConnected.
 	Candidates(ctx context.Context, cluster client.ObjectKey, q nodematch.Query) ([]nodematch.Node, error)
-	// Patch writes what a Node lacks, or returns workload.ErrNotConnected.
+	// Patch writes what a Node lacks, or returns nodes.ErrNotConnected.
 	Patch(ctx context.Context, cluster client.ObjectKey, patch machines.NodePatch) error
 	// Watch wakes the controller for changes of Nodes, once it can.
 	Watch(ctx context.Context, cluster client.ObjectKey,
@@ -69,7 +69,8 @@ type Reconciler struct {
 	Claims claimreader.Reader
 	// Local says whether this cluster serves claims.
 	Local LocalKinds
-	// Remote are the connections to the clusters that hold the hosts of others.
+	// Remote are the connections to the clusters that hold the hosts of machines with
+	// an identityRef.
 	Remote Remote
 	// Nodes finds Nodes in workload clusters.
 	Nodes Nodes
@@ -95,7 +96,9 @@ func (r *Reconciler) connector() connector {
 	return connector{client: r.Client, live: r.Live, claims: r.Claims, local: r.Local, remote: r.Remote}
 }
 
-func (r *Reconciler) claimSteps() claimSteps { return claimSteps{r.connector()} }
+func (r *Reconciler) bootstrapSteps() bootstrapSteps {
+	return bootstrapSteps{live: r.Live, secrets: r.Secrets}
+}
 
 func (r *Reconciler) dataSteps() dataSteps { return dataSteps{client: r.Client, live: r.Live} }
 

@@ -20,9 +20,7 @@ import (
 	"context"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -32,32 +30,44 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
-// confirmNoClaim makes sure that a claim which the cache does not show does not
-// exist either, before the machine is let go on the strength of that.
-func (p claimSteps) confirmNoClaim(ctx context.Context, s *scope) progress.Outcome {
-	if s.claim != nil {
-		return progress.Outcome{}
+// release brings a machine that is being deleted a step closer to its end: first its
+// server, then its data, then its finalizer go.
+func (r *Reconciler) release(ctx context.Context, s *scope, c connection) result {
+	data := r.dataSteps()
+	var (
+		observe []progress.Step[*scope]
+		act     []progress.Step[*releasing]
+		res     result
+	)
+	switch {
+	case c.claim != nil:
+		observe, act = append(observe, c.claim.observe, c.claim.pause), append(act, c.claim.release)
+	case c.unserved:
+	case s.abandoning() && c.problem.Reason != infrav1.IdentityConnectingReason:
+		res.abandoned = abandon(ctx, s)
+	default:
+		res.Outcome = holdRemoteClaim(*c.problem)
+		return res
 	}
-	claim, _, err := s.site.findLive(ctx, s.machine)
-	if err != nil {
-		return s.failed(infrav1.HostClaimReadyCondition, infrav1.DeletionFailedReason, "The HostClaim of the machine cannot be read", err)
+	res.Outcome = progress.Run(ctx, s, progress.UntilError, append(observe, data.observe, data.confirmNoClaim)...)
+	if res.Err() != nil {
+		return res
 	}
-	if claim != nil {
-		s.claim = claim
-		s.observed.Claim = claims.Read(claim)
-	}
-	return progress.Outcome{}
+	p := &releasing{scope: s, plan: machines.Release(s.observed)}
+	res.Outcome = res.And(progress.Run(ctx, p, progress.UntilError, append(act, data.release, dropFinalizer)...))
+	res.release = &p.plan
+	return res
 }
 
-// confirmNoData does the same for the Metal3DataClaim: one that the cache does
-// not show would keep our finalizer for ever.
-func (d dataSteps) confirmNoData(ctx context.Context, s *scope) progress.Outcome {
+// confirmNoClaim makes sure that a Metal3DataClaim which the cache does not show does not
+// exist either, before the machine is let go: it would keep our finalizer for ever.
+func (d dataSteps) confirmNoClaim(ctx context.Context, s *scope) progress.Outcome {
 	if s.claim != nil || s.dataClaim != nil {
 		return progress.Outcome{}
 	}
 	claim, found, err := readDataClaim(ctx, d.live, s.machine)
 	if err != nil {
-		return s.failed(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.DisassociateM3MetaDataFailedReason,
+		return failed(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.DisassociateM3MetaDataFailedReason,
 			"The Metal3DataClaim of the machine cannot be read", err)
 	}
 	if found && metav1.IsControlledBy(claim, s.machine) {
@@ -67,29 +77,25 @@ func (d dataSteps) confirmNoData(ctx context.Context, s *scope) progress.Outcome
 	return progress.Outcome{}
 }
 
-// holdElsewhere says that the machine stays because its claim in another cluster
+// holdRemoteClaim says that the machine stays because its claim in another cluster
 // cannot be released now, and what its owner can do about it.
-func holdElsewhere(_ context.Context, s *scope) progress.Outcome {
-	if s.unreachable.Reason == infrav1.IdentityConnectingReason {
+func holdRemoteClaim(p identity.Problem) progress.Outcome {
+	if p.Reason == infrav1.IdentityConnectingReason {
 		return progress.Outcome{} // connect has said so
 	}
-	message := "The HostClaim in another cluster cannot be released: " + s.unreachable.Message +
-		". To let the machine go without it, and leave claim and server behind, set annotation " +
-		infrav1.AbandonClaimAnnotation + " to \"true\""
-	s.problems = append(s.problems, machines.Wait{
-		Condition: infrav1.HostClaimReadyCondition, Reason: infrav1.DeletionFailedReason, Message: message,
-	})
-	return progress.Waiting(infrav1.DeletionFailedReason, message)
+	return waiting(infrav1.HostClaimReadyCondition, infrav1.DeletionFailedReason,
+		"The HostClaim in another cluster cannot be released: "+p.Message+
+			". To let the machine go without it, and leave claim and server behind, set annotation "+
+			infrav1.AbandonClaimAnnotation+" to \"true\"")
 }
 
-// abandonClaim notes that the machine goes without its claim in another cluster,
-// as its owner wants it.
-func abandonClaim(ctx context.Context, s *scope) progress.Outcome {
+// abandon lets the machine go without its claim in another cluster, as its owner wants
+// it, and returns the record of that claim.
+func abandon(ctx context.Context, s *scope) *identity.Record {
 	record, _, _ := identity.Read(s.identified(), s.machine.Annotations)
-	s.abandoned = &record
 	ctrl.LoggerFrom(ctx).Info("Abandoning the HostClaim", "server", record.Server, "namespace", record.Namespace,
-		"HostClaim", claims.NameElsewhere(s.machine.Name, record.Origin))
-	return progress.Outcome{}
+		"HostClaim", claims.RemoteName(s.machine.Name, record.Origin))
+	return &record
 }
 
 // abandoning says that the owner of the machine has given its claim up.
@@ -97,29 +103,10 @@ func (s *scope) abandoning() bool {
 	return s.machine.Annotations[infrav1.AbandonClaimAnnotation] == "true"
 }
 
-// decideRelease lets the planner decide. No IO.
-func decideRelease(_ context.Context, s *scope) progress.Outcome {
-	release := machines.Release(s.observed)
-	s.release = &release
-	return progress.Outcome{}
-}
-
-// releaseClaim deletes the claim; the hostclaim manager takes it from there.
-func (p claimSteps) releaseClaim(ctx context.Context, s *scope) progress.Outcome {
-	if !s.release.DeleteClaim {
-		return progress.Outcome{}
-	}
-	ctrl.LoggerFrom(ctx).Info("Deleting HostClaim", "HostClaim", klog.KObj(s.claim))
-	if err := client.IgnoreNotFound(s.site.client.Delete(ctx, s.claim, client.Preconditions{UID: &s.claim.UID})); err != nil {
-		return s.failed(infrav1.HostClaimReadyCondition, infrav1.DeletionFailedReason, "The HostClaim of the machine cannot be deleted", err)
-	}
-	return progress.Outcome{}
-}
-
 // dropFinalizer lets the machine go; the patch at the end of the pass writes it.
-func dropFinalizer(_ context.Context, s *scope) progress.Outcome {
-	if s.release.Done {
-		controllerutil.RemoveFinalizer(s.machine, infrav1.MachineFinalizer)
+func dropFinalizer(_ context.Context, r *releasing) progress.Outcome {
+	if r.plan.Done {
+		controllerutil.RemoveFinalizer(r.machine, infrav1.MachineFinalizer)
 	}
 	return progress.Outcome{}
 }

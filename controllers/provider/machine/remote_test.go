@@ -39,11 +39,11 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
 )
 
-// How a machine and its claim elsewhere live together is shown by the stories of the
-// module test, with real connections. Here are the rare moments.
+// The stories of the module test show machines with remote claims over real connections.
+// These tests show what is rare.
 
-// elsewhere is a machine that asks for a host of another cluster.
-func elsewhere(c *cast) { c.machine.Spec.IdentityRef = &infrav1.IdentityReference{Name: "hosts"} }
+// withRemoteHost is a machine that asks for a host of another cluster.
+func withRemoteHost(c *cast) { c.machine.Spec.IdentityRef = &infrav1.IdentityReference{Name: "hosts"} }
 
 // siteIn is a connection to a namespace of an API server.
 func siteIn(t *testing.T, server *apitest.Server, namespace string, calls interceptor.Funcs) *connections {
@@ -66,7 +66,7 @@ func siteIn(t *testing.T, server *apitest.Server, namespace string, calls interc
 func beyond(t *testing.T, calls interceptor.Funcs, change ...func(*cast)) (*world, string) {
 	t.Helper()
 	there := server.Namespace(t)
-	w := newWorld(t, interceptor.Funcs{}, newCast(append(change, elsewhere)...))
+	w := newWorld(t, interceptor.Funcs{}, newCast(append(change, withRemoteHost)...))
 	w.Remote = siteIn(t, &server, there, calls)
 	return w, there
 }
@@ -114,7 +114,7 @@ func twoManagementClusters(t *testing.T, second, hosts *apitest.Server) {
 	worlds := map[string]*world{}
 	for name, s := range map[string]*apitest.Server{"first": &server, "second": second} {
 		s.Create(t, namespace.DeepCopy())
-		w := newWorldIn(t, s, namespace.Name, interceptor.Funcs{}, newCast(elsewhere))
+		w := newWorldIn(t, s, namespace.Name, interceptor.Funcs{}, newCast(withRemoteHost))
 		w.Remote = siteIn(t, hosts, there, interceptor.Funcs{})
 		worlds[name] = w
 	}
@@ -148,8 +148,8 @@ func twoManagementClusters(t *testing.T, second, hosts *apitest.Server) {
 	}
 }
 
-// TestRecordBeforeClaim shows that nothing is written elsewhere before the machine
-// says where.
+// TestRecordBeforeClaim shows that nothing is written to another cluster before the
+// machine names it.
 func TestRecordBeforeClaim(t *testing.T) {
 	t.Run("a machine that cannot be written claims nothing", func(t *testing.T) {
 		w, there := beyond(t, interceptor.Funcs{})
@@ -173,7 +173,7 @@ func TestRecordBeforeClaim(t *testing.T) {
 		once := false
 		w.Remote.(*connections).site.Live = touching{w, &once} //nolint:forcetypeassert // see beyond
 		w.Live = touching{w, &once}
-		for range 3 { // finalizer, Paused, record
+		for range 2 { // finalizer, record
 			if _, err := w.Reconcile(t.Context(), request(w.namespace, "m-1")); err != nil {
 				t.Fatal(err)
 			}
@@ -186,7 +186,7 @@ func TestRecordBeforeClaim(t *testing.T) {
 			t.Errorf("claims are %v", claims)
 		}
 	})
-	t.Run("a claim at home that the cache does not show keeps the machine there", func(t *testing.T) {
+	t.Run("a local claim that the cache does not show keeps the machine in its cluster", func(t *testing.T) {
 		w, there := beyond(t, interceptor.Funcs{}, running)
 		w.Claims.Client = w.through(blind())
 		if _, err := w.settle(); err != nil {
@@ -220,8 +220,8 @@ func (o touching) List(ctx context.Context, into client.ObjectList, opts ...clie
 	return o.w.server.Client.List(ctx, into, opts...)
 }
 
-// TestElsewhereProblems shows what becomes of a machine whose claim cannot be used.
-func TestElsewhereProblems(t *testing.T) {
+// TestRemoteProblems shows what becomes of a machine whose claim cannot be used.
+func TestRemoteProblems(t *testing.T) {
 	tests := map[string]struct {
 		answer    error
 		change    func(*cast)
@@ -230,12 +230,12 @@ func TestElsewhereProblems(t *testing.T) {
 		wantErr   bool
 	}{
 		"a problem of the connection is told": {
-			answer:    &identity.Problem{Reason: "Unreachable", Message: "nobody answers"},
-			condition: "IdentityReady/False/Unreachable", message: "nobody answers",
+			answer:    &identity.Problem{Reason: "Unreachable", Message: "no answer"},
+			condition: "IdentityReady/False/Unreachable", message: "no answer",
 		},
 		"it makes the machine unready": {
-			answer:    &identity.Problem{Reason: "Unreachable", Message: "nobody answers"},
-			condition: "Ready/False/Unreachable", message: "nobody answers",
+			answer:    &identity.Problem{Reason: "Unreachable", Message: "no answer"},
+			condition: "Ready/False/Unreachable", message: "no answer",
 		},
 		"a first connection is waited for": {
 			answer:    &identity.Problem{Reason: "Connecting", Message: "m"},
@@ -282,9 +282,9 @@ func TestElsewhereProblems(t *testing.T) {
 	}
 }
 
-// TestElsewhereDeletion shows what is looked at before a machine is let go.
-func TestElsewhereDeletion(t *testing.T) {
-	// claimed settles a machine with a claim elsewhere, which is held, and deletes it.
+// TestRemoteDeletion shows what is looked at before a machine is let go.
+func TestRemoteDeletion(t *testing.T) {
+	// claimed settles a machine with a remote claim, which is held, and deletes it.
 	claimed := func(t *testing.T) (*world, *bmov1alpha1.HostClaim) {
 		t.Helper()
 		w, there := beyond(t, interceptor.Funcs{})
@@ -338,7 +338,7 @@ func TestElsewhereDeletion(t *testing.T) {
 		}
 		deleting(t, w, other)
 	})
-	t.Run("a machine stays while nobody can look", func(t *testing.T) {
+	t.Run("a machine stays while the other cluster cannot be read", func(t *testing.T) {
 		w, _ := claimed(t)
 		there(w).site.Client = interceptor.NewClient(there(w).site.Client.(client.WithWatch), blind()) //nolint:forcetypeassert // see siteIn
 		there(w).site.Live = interceptor.NewClient(server.Client, interceptor.Funcs{
@@ -368,7 +368,7 @@ func TestUnserved(t *testing.T) {
 			t.Errorf("woken by the kinds are %v", woken)
 		}
 	})
-	t.Run("one whose hosts are elsewhere does not mind", func(t *testing.T) {
+	t.Run("one whose hosts are in another cluster does not mind", func(t *testing.T) {
 		w, there := beyond(t, interceptor.Funcs{})
 		w.Local = served(false)
 		w.begin()
@@ -396,9 +396,9 @@ func TestUnserved(t *testing.T) {
 	})
 }
 
-// TestForeignClaimElsewhere shows that a claim of another origin, or without one, is
+// TestForeignRemoteClaim shows that a claim of another origin, or without one, is
 // never taken over, although no event tells when it goes.
-func TestForeignClaimElsewhere(t *testing.T) {
+func TestForeignRemoteClaim(t *testing.T) {
 	tests := map[string]struct {
 		origin string
 		unseen bool
@@ -410,13 +410,13 @@ func TestForeignClaimElsewhere(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			w, there := beyond(t, interceptor.Funcs{})
-			for range 3 { // finalizer, Paused, record
+			for range 2 { // finalizer, record
 				if _, err := w.Reconcile(t.Context(), request(w.namespace, "m-1")); err != nil {
 					t.Fatal(err)
 				}
 			}
 			w.get(w.machine)
-			claim := claims.NameElsewhere("m-1", w.machine.Annotations[infrav1.OriginKey])
+			claim := claims.RemoteName("m-1", w.machine.Annotations[infrav1.OriginKey])
 			foreign := &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Namespace: there, Name: claim}}
 			if tc.origin != "" {
 				foreign.Labels = map[string]string{infrav1.OriginKey: tc.origin}
@@ -428,7 +428,7 @@ func TestForeignClaimElsewhere(t *testing.T) {
 			}
 			m, err := w.settle()
 			if err == nil {
-				t.Error("nobody comes back")
+				t.Error("the pass is not repeated")
 			}
 			w.expect(m, "AssociateBareMetalHost/False/HostClaimNameTaken", claim)
 			if claims := claimsIn(t, &server, there); len(claims) != 1 || claims[0].Spec.ConsumerRef != nil {
@@ -452,9 +452,9 @@ func TestAbandonment(t *testing.T) {
 	there.err = &identity.Problem{Reason: "Connecting", Message: "m"}
 	m, err := w.settle()
 	if err != nil || m == nil || meta.FindStatusCondition(m.Status.Conditions, "HostClaimReady") != nil {
-		t.Fatalf("before anybody knows whether the claim can be deleted, the machine is %v, error %v", m, err)
+		t.Fatalf("before it is known whether the claim can be deleted, the machine is %v, error %v", m, err)
 	}
-	there.err = &identity.Problem{Reason: "Unreachable", Message: "nobody answers"}
+	there.err = &identity.Problem{Reason: "Unreachable", Message: "no answer"}
 	recorder := events.NewFakeRecorder(10)
 	w.Recorder = recorder
 	if m, err := w.settle(); m != nil || err != nil {

@@ -30,87 +30,87 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 )
 
-// answerError is an error of another cluster, in words that may be logged and shown.
+// sanitizedError is an error of another cluster, in words that may be logged and shown.
 // What it wraps tells what kind of error it is, and is never printed.
-type answerError struct {
+type sanitizedError struct {
 	words string
 	cause error
 }
 
-func (e *answerError) Error() string { return e.words }
+func (e *sanitizedError) Error() string { return e.words }
 
-func (e *answerError) Unwrap() error { return e.cause }
+func (e *sanitizedError) Unwrap() error { return e.cause }
 
-// answered marks an error of another cluster.
-func answered(err error) error {
+// sanitize takes what another cluster chose to say out of its error.
+func sanitize(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &answerError{words: remote.Explain(err), cause: err}
+	return &sanitizedError{words: remote.Explain(err), cause: err}
 }
 
-// answeredSecret marks the error of a request that holds a secret. The answer may
-// repeat it, so that nothing of it is shown but its number.
-func answeredSecret(err error) error {
+// sanitizeSecret is sanitize for a request that holds a secret. The answer may repeat
+// the secret, so that only its status code is shown.
+func sanitizeSecret(err error) error {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
-		return answered(err)
+		return sanitize(err)
 	}
 	code := int(status.Status().Code)
-	return &answerError{cause: err, words: fmt.Sprintf(
+	return &sanitizedError{cause: err, words: fmt.Sprintf(
 		"The other cluster answers %d (%s); what it says is not shown, since it may repeat the secret", code, http.StatusText(code))}
 }
 
-// answeredFor marks the error of a write.
-func answeredFor(object any, err error) error {
+// sanitizeWrite is sanitize for the write of an object.
+func sanitizeWrite(object any, err error) error {
 	if _, secret := object.(*corev1.Secret); secret && err != nil {
-		return answeredSecret(err)
+		return sanitizeSecret(err)
 	}
-	return answered(err)
+	return sanitize(err)
 }
 
-// wary is a client of another cluster whose errors are marked.
-type wary struct{ client.Client }
+// sanitizingClient is a client of another cluster whose errors are sanitized.
+type sanitizingClient struct{ client.Client }
 
 // Get reads from the cache of that cluster.
-func (c wary) Get(ctx context.Context, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
-	return answered(c.Client.Get(ctx, key, into, opts...))
+func (c sanitizingClient) Get(ctx context.Context, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
+	return sanitize(c.Client.Get(ctx, key, into, opts...))
 }
 
 // List lists from the cache of that cluster.
-func (c wary) List(ctx context.Context, into client.ObjectList, opts ...client.ListOption) error {
-	return answered(c.Client.List(ctx, into, opts...))
+func (c sanitizingClient) List(ctx context.Context, into client.ObjectList, opts ...client.ListOption) error {
+	return sanitize(c.Client.List(ctx, into, opts...))
 }
 
 // Apply writes what holds no secret.
-func (c wary) Apply(ctx context.Context, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-	return answered(c.Client.Apply(ctx, o, opts...))
+func (c sanitizingClient) Apply(ctx context.Context, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+	return sanitize(c.Client.Apply(ctx, o, opts...))
 }
 
-// Create creates an object there.
-func (c wary) Create(ctx context.Context, o client.Object, opts ...client.CreateOption) error {
-	return answeredFor(o, c.Client.Create(ctx, o, opts...))
+// Create creates an object in that cluster.
+func (c sanitizingClient) Create(ctx context.Context, o client.Object, opts ...client.CreateOption) error {
+	return sanitizeWrite(o, c.Client.Create(ctx, o, opts...))
 }
 
-// Patch changes an object there.
-func (c wary) Patch(ctx context.Context, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
-	return answeredFor(o, c.Client.Patch(ctx, o, patch, opts...))
+// Patch changes an object in that cluster.
+func (c sanitizingClient) Patch(ctx context.Context, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	return sanitizeWrite(o, c.Client.Patch(ctx, o, patch, opts...))
 }
 
-// Delete deletes an object there.
-func (c wary) Delete(ctx context.Context, o client.Object, opts ...client.DeleteOption) error {
-	return answered(c.Client.Delete(ctx, o, opts...))
+// Delete deletes an object in that cluster.
+func (c sanitizingClient) Delete(ctx context.Context, o client.Object, opts ...client.DeleteOption) error {
+	return sanitize(c.Client.Delete(ctx, o, opts...))
 }
 
-// waryReader is the same for reads past the cache.
-type waryReader struct{ client.Reader }
+// sanitizingReader is the same for reads past the cache.
+type sanitizingReader struct{ client.Reader }
 
 // Get reads past the cache.
-func (r waryReader) Get(ctx context.Context, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
-	return answered(r.Reader.Get(ctx, key, into, opts...))
+func (r sanitizingReader) Get(ctx context.Context, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
+	return sanitize(r.Reader.Get(ctx, key, into, opts...))
 }
 
 // List lists past the cache.
-func (r waryReader) List(ctx context.Context, into client.ObjectList, opts ...client.ListOption) error {
-	return answered(r.Reader.List(ctx, into, opts...))
+func (r sanitizingReader) List(ctx context.Context, into client.ObjectList, opts ...client.ListOption) error {
+	return sanitize(r.Reader.List(ctx, into, opts...))
 }

@@ -34,8 +34,9 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 )
 
-// TestWordsOfOthers has another cluster put what it likes into its answers.
-func TestWordsOfOthers(t *testing.T) {
+// TestAnswersOfAnotherClusterAreSanitized has another cluster put what it likes into
+// its answers.
+func TestAnswersOfAnotherClusterAreSanitized(t *testing.T) {
 	hostile := apierrors.NewBadRequest("refused:\n" + content + strings.Repeat("x", 40000))
 	secrets := interceptor.Funcs{
 		Create: func(_ context.Context, _ client.WithWatch, o client.Object, _ ...client.CreateOption) error {
@@ -51,17 +52,17 @@ func TestWordsOfOthers(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "hostclaims"}, "c", hostile)
 	tests := map[string]struct {
 		calls interceptor.Funcs
-		act   func(*world, *scope) progress.Outcome
+		act   func(*world, *claimClient, *planned) progress.Outcome
 		shown string // empty for nothing
 	}{
 		"a refused secret is not repeated": {
-			calls: secrets, act: func(w *world, s *scope) progress.Outcome { return w.claimSteps().copySecrets(w.t.Context(), s) }, shown: "400 (Bad Request)",
+			calls: secrets, act: func(w *world, c *claimClient, p *planned) progress.Outcome { return c.copySecrets(w.t.Context(), p) }, shown: "400 (Bad Request)",
 		},
 		"a refused change of a secret is not repeated": {
 			calls: secrets,
-			act: func(w *world, s *scope) progress.Outcome {
-				err := s.site.client.Patch(w.t.Context(), boot("value"), client.RawPatch("", nil))
-				return s.failed("", "", "Refused", err)
+			act: func(w *world, c *claimClient, _ *planned) progress.Outcome {
+				err := c.writer.Patch(w.t.Context(), boot("value"), client.RawPatch("", nil))
+				return failed("", "", "Refused", err)
 			},
 			shown: "400 (Bad Request)",
 		},
@@ -69,8 +70,8 @@ func TestWordsOfOthers(t *testing.T) {
 			calls: interceptor.Funcs{Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {
 				return forbidden
 			}},
-			act: func(w *world, s *scope) progress.Outcome {
-				return s.claimProblem(s.site.client.Apply(w.t.Context(), nil))
+			act: func(w *world, c *claimClient, _ *planned) progress.Outcome {
+				return claimFailed(c.writer.Apply(w.t.Context(), nil))
 			},
 			shown: "The other cluster answers 403: ",
 		},
@@ -78,9 +79,9 @@ func TestWordsOfOthers(t *testing.T) {
 			calls: interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
 				return forbidden
 			}},
-			act: func(w *world, s *scope) progress.Outcome {
-				_, _, err := s.site.readLive(w.t.Context(), "c")
-				return s.claimProblem(err)
+			act: func(w *world, c *claimClient, _ *planned) progress.Outcome {
+				_, _, err := readLive(w.t.Context(), c.reader, "n", "c")
+				return claimFailed(err)
 			},
 			shown: "The other cluster answers 403: ",
 		},
@@ -88,29 +89,28 @@ func TestWordsOfOthers(t *testing.T) {
 			calls: interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
 				return forbidden
 			}},
-			act: func(w *world, s *scope) progress.Outcome {
-				return s.claimProblem(s.site.live.List(w.t.Context(), &bmov1alpha1.HostClaimList{}))
+			act: func(w *world, c *claimClient, _ *planned) progress.Outcome {
+				return claimFailed(c.reader.List(w.t.Context(), &bmov1alpha1.HostClaimList{}))
 			},
 			shown: "The other cluster answers 403: ",
 		},
 		"what is no answer of an API server is not repeated": {
 			calls: interceptor.Funcs{Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error { return errBroken }},
-			act: func(w *world, s *scope) progress.Outcome {
-				return s.claimProblem(s.site.client.Delete(w.t.Context(), s.claim))
+			act: func(w *world, c *claimClient, p *planned) progress.Outcome {
+				return claimFailed(c.writer.Delete(w.t.Context(), p.claim))
 			},
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			w, s := copying(t, boot("value"))
+			w, _, p := copying(t, boot("value"))
 			hostiles := w.through(tc.calls)
-			record := identity.Record{Origin: "o-1"}
-			s.reach(remote.Site{Client: hostiles, Live: hostiles}, &record, true)
-			err := tc.act(w, s).Err()
-			if err == nil || len(s.problems) != 1 {
-				t.Fatalf("error %v, problems %v", err, s.problems)
+			out := tc.act(w, w.connector().remoteClaim(remote.Site{Client: hostiles, Live: hostiles}, &identity.Record{Origin: "o-1"}), p)
+			err := out.Err()
+			if err == nil || len(out.Waits()) != 1 {
+				t.Fatalf("error %v, waits %v", err, out.Waits())
 			}
-			said := s.problems[0].Message
+			said := out.Waits()[0].Message
 			if !strings.Contains(said, tc.shown) {
 				t.Errorf("said is %q", said)
 			}

@@ -28,62 +28,72 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
 )
 
-// scope holds what one pass knows about one machine. It holds facts only.
+// scope holds what one pass has observed of one machine.
 type scope struct {
 	// machine is set by load, and changed by report and the end of a deletion.
 	machine *infrav1.Metal3Machine
-	// paused is set at the start of the pass: but for the pause of the claim,
-	// nothing is done for the machine.
-	paused bool
-	// before is the machine as it was when the phases began.
+	// before is the machine as the API server has it.
 	before *infrav1.Metal3Machine
 	// owner is set by load; nil means that Cluster API has not made a Machine
 	// the owner yet, or that it is gone.
 	owner *clusterv1.Machine
 	// cluster is set by load; nil means that it is not known or gone.
 	cluster *clusterv1.Cluster
-	// infraMissing is set by load: the Cluster names a Metal3Cluster that does
-	// not exist.
-	infraMissing bool
 	// infra is set by load; nil means that the Cluster has no infrastructure
 	// of our kind, or none yet.
 	infra *infrav1.Metal3Cluster
+	// infraMissing is set by load: the Cluster names a Metal3Cluster that does
+	// not exist.
+	infraMissing bool
 
-	// site is set by connect; nil means that the claim cannot be reached now, or
-	// that there can be none.
-	site *site
-	// claimless is set by connect: this cluster serves no claims, and the machine
-	// has none elsewhere.
-	claimless bool
-	// unreachable is set by connect; nil means that nothing is known against the
-	// cluster of the claim.
-	unreachable *identity.Problem
-	// identity is set by connect, for the condition IdentityReady; nil means that
-	// no identityRef is in effect.
-	identity *metav1.Condition
-	// abandoned is set by abandonClaim; nil means that no claim was left behind.
-	abandoned *identity.Record
-	// claim is set by observeClaim; nil means that the machine has none.
+	// claim is set by claimClient.observe; nil means that the machine has none.
 	claim *bmov1alpha1.HostClaim
-	// host is set by observeHost; its zero value means that nothing is published.
+	// host is set by claimClient.observeHost; its zero value means that nothing is
+	// published.
 	host hostview.Host
-	// dataClaim is set by observeData; nil means that the machine has none.
+	// dataClaim is set by dataSteps.observe; nil means that the machine has none.
 	dataClaim *infrav1.Metal3DataClaim
-	// nodeErr is set by observeNode; nil means that the Nodes were read, or that
-	// there is no connection.
+	// nodeErr is set by nodeSteps.observe; nil means that the Nodes were read, or
+	// that there is no connection to the workload cluster.
 	nodeErr error
-	// observed is filled by the observing phases.
+	// observed are the facts that the plan depends on, filled by all of them.
 	observed machines.Observed
+}
 
-	// plan is set by decide; nil means that it did not come to that.
+// planned is a scope with the plan for a machine that lives.
+type planned struct {
+	*scope
+
+	plan machines.Plan
+}
+
+// releasing is a scope with the plan for a machine that is being deleted.
+type releasing struct {
+	*scope
+
+	plan machines.ReleasePlan
+}
+
+// result is what a pass has decided and how it ended, for the report.
+type result struct {
+	// Outcome carries the waits and errors of the steps.
+	progress.Outcome
+
+	// identity is for the condition IdentityReady; nil means that no identityRef is
+	// in effect.
+	identity *metav1.Condition
+	// plan is nil if the machine is being deleted or paused, or the pass failed before
+	// the decision.
 	plan *machines.Plan
-	// release is set by decideRelease; nil means that it did not come to that.
+	// release is the same for a machine that is being deleted.
 	release *machines.ReleasePlan
-	// problems are added by phases that failed, for the conditions.
-	problems []machines.Wait
+	// abandoned is the record of a claim that was left behind; nil if none was.
+	abandoned *identity.Record
 }
 
 // clusterKey names the Cluster of the machine.
@@ -91,9 +101,20 @@ func (s *scope) clusterKey() client.ObjectKey {
 	return client.ObjectKeyFromObject(s.cluster)
 }
 
-// clusterPaused says whether the Cluster, not just the machine, is paused.
+// paused says that nothing is done for the machine but to report the pause, and to
+// pause its claim with its Cluster.
+func (s *scope) paused() bool {
+	return pausing.Paused(s.machine, s.cluster)
+}
+
+// clusterPaused says that the Cluster, and not just the machine, is paused.
 func (s *scope) clusterPaused() bool {
 	return s.cluster != nil && ptr.Deref(s.cluster.Spec.Paused, false)
+}
+
+// deleted says that the machine is being deleted.
+func (s *scope) deleted() bool {
+	return !s.machine.DeletionTimestamp.IsZero()
 }
 
 // facts are the facts about the machine that need no reading.
@@ -113,7 +134,7 @@ func (s *scope) facts() machines.MachineFacts {
 	}
 }
 
-// identified says who the machine is.
+// identified is the machine as the owner of a claim.
 func (s *scope) identified() claims.Owner {
 	return claimreader.OwnerOf(s.machine)
 }

@@ -71,7 +71,6 @@ func TestStaleMachine(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	reconcile() // writes the condition Paused
 	w.get(w.machine)
 	reconcile()
 	w.Client = w.through(interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
@@ -128,7 +127,7 @@ func TestReconcileDeletion(t *testing.T) {
 			t.Error("the claim is not being deleted")
 		}
 	})
-	t.Run("a machine stays while nobody knows whether it has a claim", func(t *testing.T) {
+	t.Run("a machine stays while it is not known whether it has a claim", func(t *testing.T) {
 		w := newWorld(t, interceptor.Funcs{}, newCast(deleted))
 		w.Live = w.through(readsFail[*bmov1alpha1.HostClaim](errBroken))
 		m, err := w.settle()
@@ -143,7 +142,7 @@ func TestReconcileDeletion(t *testing.T) {
 		}}, newCast(running, deleted))
 		m, err := w.settle()
 		if err == nil {
-			t.Error("nobody says so")
+			t.Error("the error is lost")
 		}
 		w.expect(m, "HostClaimReady/False/DeletionFailed", "cannot be deleted")
 	})
@@ -171,7 +170,7 @@ func TestReconcileDeletionOfData(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a machine stays while nobody knows whether it has one", func(t *testing.T) {
+	t.Run("a machine stays while it is not known whether it has one", func(t *testing.T) {
 		w := newWorld(t, interceptor.Funcs{}, newCast(deleted, withData))
 		w.Client = w.through(readsFail[*infrav1.Metal3DataClaim](errNotFound))
 		w.Live = w.through(readsFail[*infrav1.Metal3DataClaim](errBroken))

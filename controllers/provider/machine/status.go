@@ -30,6 +30,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
 )
 
 // summarized are the conditions that Ready sums up.
@@ -41,22 +42,23 @@ var summarized = [...]string{
 	infrav1.HostClaimReadyCondition,
 }
 
-// ownedConditions are the conditions that this controller alone writes.
+// ownedConditions are the conditions of a machine, all written by this controller.
 func ownedConditions() []string {
 	return append(summarized[:len(summarized):len(summarized)],
 		infrav1.KubernetesNodeReadyCondition, infrav1.ReadyCondition, infrav1.PausedCondition)
 }
 
 // report brings spec.providerID, status and annotation of s.machine in line with
-// the facts and the plan. It is pure: the same scope gives the same machine,
+// the facts and the plan. It is pure: the same facts give the same machine,
 // but for the time at which a change is noted.
-func report(s *scope, now metav1.Time) {
-	reportIdentity(s)
-	reportConditions(s)
-	if s.plan != nil {
-		reportPlan(s.machine, *s.plan)
-		reportData(s)
-		reportHost(s)
+func report(s *scope, r result, now metav1.Time) {
+	conditions.Set(s.machine, pausing.Condition(s.machine, s.cluster))
+	reportIdentity(s, r.identity)
+	reportConditions(s, r)
+	if r.plan != nil {
+		reportPlan(s.machine, *r.plan)
+		reportData(s, r.plan.Secrets)
+		reportHost(s, r.plan.NodeName)
 	}
 	reportFormer(s.machine)
 	if !sameStatus(s.before, s.machine) {
@@ -68,37 +70,42 @@ func report(s *scope, now metav1.Time) {
 // What has not been looked at loses its condition, so that an old one does not
 // go on claiming something; where a pass failed before the decision, all others
 // stay.
-func reportConditions(s *scope) {
-	waits := s.problems
+func reportConditions(s *scope, r result) {
+	var planned []machines.Wait
 	switch {
-	case s.plan != nil:
+	case r.plan != nil:
 		for _, t := range ownedConditions() {
-			if !reportedApart(t) && !mentioned(t, *s.plan) {
+			if !reportedApart(t) && !mentioned(t, *r.plan) {
 				conditions.Delete(s.machine, t)
 			}
 		}
-		for _, a := range s.plan.Achieved {
+		for _, a := range r.plan.Achieved {
 			set(s.machine, a.Condition, metav1.ConditionTrue, a.Reason, note(s.machine, a.Condition))
 		}
-		waits = append(s.plan.Waits[:len(s.plan.Waits):len(s.plan.Waits)], s.problems...)
-	case s.paused:
+		planned = r.plan.Waits
+	case s.paused():
 		forgetPauseFailure(s.machine)
-	case s.release != nil:
-		waits = append(s.release.Waits[:len(s.release.Waits):len(s.release.Waits)], s.problems...)
+	case r.release != nil:
+		planned = r.release.Waits
 	}
-	for _, w := range waits {
+	for _, w := range planned {
 		set(s.machine, w.Condition, metav1.ConditionFalse, w.Reason, w.Message)
+	}
+	for _, w := range r.Waits() {
+		if w.Condition != "" {
+			set(s.machine, w.Condition, metav1.ConditionFalse, w.Reason, w.Message)
+		}
 	}
 	summarize(s.machine)
 }
 
 // reportIdentity tells about the cluster of the claim. While the machine is paused
-// nobody looks there.
-func reportIdentity(s *scope) {
+// that cluster is not looked at, and the condition stays.
+func reportIdentity(s *scope, identity *metav1.Condition) {
 	switch {
-	case s.identity != nil:
-		set(s.machine, infrav1.IdentityReadyCondition, s.identity.Status, s.identity.Reason, s.identity.Message)
-	case !s.paused && conditions.Has(s.machine, infrav1.IdentityReadyCondition):
+	case identity != nil:
+		set(s.machine, infrav1.IdentityReadyCondition, identity.Status, identity.Reason, identity.Message)
+	case !s.paused() && conditions.Has(s.machine, infrav1.IdentityReadyCondition):
 		conditions.Delete(s.machine, infrav1.IdentityReadyCondition)
 	}
 }
@@ -113,7 +120,7 @@ func reportedApart(conditionType string) bool {
 	}
 }
 
-// note is what a condition adds although it holds: a wish that is not heeded.
+// note is the message of a condition that holds while a field of the spec has no effect.
 func note(machine *infrav1.Metal3Machine, conditionType string) string {
 	if conditionType != infrav1.HostClaimReadyCondition || machine.Spec.AutomatedCleaningMode != infrav1.CleaningModeDisabled {
 		return ""
@@ -189,14 +196,14 @@ func reportPlan(machine *infrav1.Metal3Machine, plan machines.Plan) {
 }
 
 // reportData names the secrets of the server and where they came from.
-func reportData(s *scope) {
+func reportData(s *scope, secrets machines.Secrets) {
 	if s.observed.Data.Name != "" {
 		s.machine.Status.RenderedData = &infrav1.Metal3ObjectRef{
 			Namespace: s.machine.Namespace,
 			Name:      s.observed.Data.Name,
 		}
 	}
-	status, secrets := &s.machine.Status, s.plan.Secrets
+	status := &s.machine.Status
 	for _, r := range []struct {
 		ref  **corev1.SecretReference
 		name string
@@ -213,28 +220,25 @@ func reportData(s *scope) {
 
 // reportHost tells about the claim and its server; what was known of a server that
 // is gone stays.
-func reportHost(s *scope) {
+func reportHost(s *scope, nodeName string) {
 	s.machine.Status.HostClaim = nil
 	if s.claim != nil {
 		s.machine.Status.HostClaim = &infrav1.Metal3ObjectRef{Namespace: s.claim.Namespace, Name: s.observed.Claim.Name}
 	}
 	if s.observed.Claim.HasHost() {
-		if s.machine.Annotations == nil {
-			s.machine.Annotations = map[string]string{}
-		}
-		s.machine.Annotations[infrav1.HostAnnotation] = s.observed.Claim.HostNamespace + "/" + s.observed.Claim.HostName
+		metav1.SetMetaDataAnnotation(&s.machine.ObjectMeta, infrav1.HostAnnotation,
+			s.observed.Claim.HostNamespace+"/"+s.observed.Claim.HostName)
 	}
 	if !s.observed.Facts {
 		return
 	}
 	s.machine.Status.FailureDomain = s.host.FailureDomain
-	if addresses := hostview.Addresses(s.host, s.plan.NodeName); len(addresses) > 0 {
+	if addresses := hostview.Addresses(s.host, nodeName); len(addresses) > 0 {
 		s.machine.Status.Addresses = addresses
 	}
 }
 
-// sameStatus compares without the time of the last change and the condition
-// that is written elsewhere.
+// sameStatus compares without the time of the last change.
 func sameStatus(before, after *infrav1.Metal3Machine) bool {
 	a, b := before.Status.DeepCopy(), after.Status.DeepCopy()
 	a.LastUpdated, b.LastUpdated = nil, nil
@@ -247,13 +251,12 @@ func hostOf(machine *infrav1.Metal3Machine) string {
 	return machine.Annotations[infrav1.HostAnnotation]
 }
 
-// released says that the machine is being deleted and nothing holds it any more
-// on our side.
+// released says that the machine is being deleted and no longer carries our finalizer.
 func released(machine *infrav1.Metal3Machine) bool {
 	return !machine.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(machine, infrav1.MachineFinalizer)
 }
 
-// provisioned reads back what Cluster API was told.
+// provisioned reads back whether the machine was reported as provisioned.
 func provisioned(machine *infrav1.Metal3Machine) bool {
 	return ptr.Deref(machine.Status.Initialization.Provisioned, false)
 }

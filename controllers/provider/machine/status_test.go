@@ -27,6 +27,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
@@ -40,12 +41,19 @@ func condition(conditionType, status, reason, message string) metav1.Condition {
 	return metav1.Condition{Type: conditionType, Status: metav1.ConditionStatus(status), Reason: reason, Message: message}
 }
 
-// started is a scope at the moment when report is called.
-func started(change ...func(*scope)) *scope {
-	s := &scope{
+// pass is what report is called with.
+type pass struct {
+	*scope
+	result
+}
+
+// started is a pass over a machine that is known not to be paused.
+func started(change ...func(*pass)) *pass {
+	s := &pass{scope: &scope{
 		machine: &infrav1.Metal3Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-a", Name: "m-1"}},
-		plan:    &machines.Plan{},
-	}
+	}}
+	s.plan = &machines.Plan{}
+	set(s.machine, "Paused", "False", "NotPaused", "")
 	for _, f := range change {
 		f(s)
 	}
@@ -54,7 +62,7 @@ func started(change ...func(*scope)) *scope {
 }
 
 func TestReport(t *testing.T) {
-	waiting := machines.Wait{Condition: "AssociateBareMetalHost", Reason: "HostClaimNotBound", Message: "8 hosts seen: 8 in use"}
+	unbound := machines.Wait{Condition: "AssociateBareMetalHost", Reason: "HostClaimNotBound", Message: "8 hosts seen: 8 in use"}
 	host := hostview.Host{FailureDomain: "row-1", Hostname: "h", NICs: []hostview.NIC{{Name: "eth0", IP: "192.0.2.1"}}}
 	notBound := []metav1.Condition{
 		condition("AssociateBareMetalHost", "False", "HostClaimNotBound", "8 hosts seen: 8 in use"),
@@ -62,29 +70,29 @@ func TestReport(t *testing.T) {
 	}
 	const cleaned = "spec.automatedCleaningMode disabled is not heeded: the host is cleaned when the machine goes, since its next tenant may be another"
 	tests := map[string]struct {
-		given *scope
+		given *pass
 		want  infrav1.Metal3Machine
 	}{
 		"a machine that waits for a host says what the claim says": {
-			given: started(func(s *scope) { s.plan.Waits = []machines.Wait{waiting} }),
+			given: started(func(s *pass) { s.plan.Waits = []machines.Wait{unbound} }),
 			want:  infrav1.Metal3Machine{Status: infrav1.Metal3MachineStatus{Conditions: notBound, LastUpdated: &noon}},
 		},
 		"what does not hold any more loses its condition": {
-			given: started(func(s *scope) {
-				s.plan.Waits = []machines.Wait{waiting}
+			given: started(func(s *pass) {
+				s.plan.Waits = []machines.Wait{unbound}
 				set(s.machine, "HostClaimReady", "True", "Provisioned", "")
 			}),
 			want: infrav1.Metal3Machine{Status: infrav1.Metal3MachineStatus{Conditions: notBound, LastUpdated: &noon}},
 		},
 		"the time of the last change stays when nothing has changed": {
-			given: started(func(s *scope) {
-				s.plan.Waits = []machines.Wait{waiting}
-				reportConditions(s)
+			given: started(func(s *pass) {
+				s.plan.Waits = []machines.Wait{unbound}
+				reportConditions(s.scope, s.result)
 			}),
 			want: infrav1.Metal3Machine{Status: infrav1.Metal3MachineStatus{Conditions: notBound}},
 		},
 		"a machine whose server runs is ready, and tells all about it": {
-			given: started(func(s *scope) {
+			given: started(func(s *pass) {
 				s.plan = &machines.Plan{
 					ProviderID: "metal3://tenant-a/host-1/m-1", Provisioned: true,
 					Secrets: machines.Secrets{UserData: "boot", NetworkData: "net"},
@@ -122,7 +130,7 @@ func TestReport(t *testing.T) {
 			},
 		},
 		"a machine tells its claim and its Node, whose name is its Hostname": {
-			given: started(func(s *scope) {
+			given: started(func(s *pass) {
 				s.plan = &machines.Plan{NodeName: "a-cp-1"}
 				s.host, s.observed.Facts = host, true
 				s.claim = &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-a", Name: "claim-1"}}
@@ -140,7 +148,7 @@ func TestReport(t *testing.T) {
 			}},
 		},
 		"a wish about cleaning that is not heeded is not passed over in silence": {
-			given: started(func(s *scope) {
+			given: started(func(s *pass) {
 				s.machine.Spec.AutomatedCleaningMode = infrav1.CleaningModeDisabled
 				s.plan = &machines.Plan{Achieved: []machines.Achievement{{Condition: "HostClaimReady", Reason: "Provisioned"}}}
 			}),
@@ -156,10 +164,10 @@ func TestReport(t *testing.T) {
 			},
 		},
 		"a pass that failed shows why, and leaves the rest as it was": {
-			given: started(func(s *scope) {
+			given: started(func(s *pass) {
 				s.plan = nil
 				set(s.machine, "HostClaimReady", "True", "Provisioned", "")
-				s.problems = []machines.Wait{{Condition: "Metal3DataReady", Reason: "WaitingForMetal3Data", Message: "cannot be read"}}
+				s.Outcome = waiting("Metal3DataReady", "WaitingForMetal3Data", "cannot be read")
 			}),
 			want: infrav1.Metal3Machine{Status: infrav1.Metal3MachineStatus{
 				Conditions: []metav1.Condition{
@@ -171,12 +179,12 @@ func TestReport(t *testing.T) {
 			}},
 		},
 		"a pass that failed before anything was known shows nothing": {
-			given: started(func(s *scope) { s.plan = nil }),
+			given: started(func(s *pass) { s.plan = nil }),
 		},
 		"a problem with a write is shown instead of the success that was planned": {
-			given: started(func(s *scope) {
+			given: started(func(s *pass) {
 				s.plan.Achieved = []machines.Achievement{{Condition: "KubernetesNodeReady", Reason: "NodeFound"}}
-				s.problems = []machines.Wait{{Condition: "KubernetesNodeReady", Reason: "WaitingForNode", Message: "forbidden"}}
+				s.Outcome = waiting("KubernetesNodeReady", "WaitingForNode", "forbidden")
 			}),
 			want: infrav1.Metal3Machine{Status: infrav1.Metal3MachineStatus{
 				Conditions:  []metav1.Condition{condition("KubernetesNodeReady", "False", "WaitingForNode", "forbidden")},
@@ -184,7 +192,7 @@ func TestReport(t *testing.T) {
 			}},
 		},
 		"a machine that is being deleted is not ready, and says what it waits for": {
-			given: started(func(s *scope) {
+			given: started(func(s *pass) {
 				s.plan = nil
 				s.machine.DeletionTimestamp = &noon
 				s.release = &machines.ReleasePlan{Waits: []machines.Wait{
@@ -203,7 +211,7 @@ func TestReport(t *testing.T) {
 			},
 		},
 		"a machine that is being deleted without a claim is not ready either": {
-			given: started(func(s *scope) {
+			given: started(func(s *pass) {
 				s.plan = nil
 				s.machine.DeletionTimestamp = &noon
 				s.release = &machines.ReleasePlan{Done: true}
@@ -220,11 +228,12 @@ func TestReport(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			tc.want.Namespace, tc.want.Name = "tenant-a", "m-1"
-			report(tc.given, noon)
+			report(tc.given.scope, tc.given.result, noon)
 			byType := cmpopts.SortSlices(func(a, b metav1.Condition) bool { return a.Type < b.Type })
 			noTimes := cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")
 			former := cmpopts.IgnoreFields(infrav1.Metal3MachineStatus{}, "Deprecated") // see TestReportFormer
-			if diff := cmp.Diff(&tc.want, tc.given.machine, byType, noTimes, former); diff != "" {
+			conditions.Delete(tc.given.machine, "Paused")                               // see TestPause
+			if diff := cmp.Diff(&tc.want, tc.given.machine, byType, noTimes, former, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("machine (-want +got):\n%s", diff)
 			}
 		})
@@ -305,7 +314,7 @@ func TestReportIdentity(t *testing.T) {
 		paused        bool
 		want          string
 	}{
-		"a machine with its host at home has none":       {},
+		"a machine with a local host has none":           {},
 		"a machine that lost its reference has it taken": {before: lost},
 		"a connection is told":                           {given: connected, want: "True/Connected"},
 		"a lost one is told":                             {before: connected, given: lost, want: "False/Unreachable"},
@@ -316,7 +325,10 @@ func TestReportIdentity(t *testing.T) {
 			if tc.before != nil {
 				set(m, infrav1.IdentityReadyCondition, tc.before.Status, tc.before.Reason, tc.before.Message)
 			}
-			report(&scope{machine: m, before: m.DeepCopy(), identity: tc.given, paused: tc.paused}, noon)
+			if tc.paused {
+				m.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+			}
+			report(&scope{machine: m, before: m.DeepCopy()}, result{identity: tc.given}, noon)
 			got := ""
 			for _, c := range m.Status.Conditions {
 				if c.Type == infrav1.IdentityReadyCondition {

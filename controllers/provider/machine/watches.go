@@ -50,7 +50,7 @@ const controllerName = "metal3machine"
 //
 //	HostClaim, HardwareData   by consumerRef, or by the name that is in the way, once these kinds exist
 //	CRDs of these kinds   machines that wait for them
-//	connection to the cluster of an identityRef   by user; and, there: HostClaim, HardwareData, copied Secret   by origin
+//	connection to the cluster of an identityRef   by user; and HostClaim, HardwareData, copied Secret of that cluster   by origin
 //	Metal3DataClaim   by owner, or by the name that is in the way
 //	Metal3Data   by owner
 //	Machine, Cluster, Metal3Cluster   by reference and by label
@@ -95,7 +95,7 @@ type mapper struct {
 	local  LocalKinds
 }
 
-// waitingForKinds are the machines that have no place for a claim.
+// waitingForKinds are the machines whose cluster does not serve claims.
 func (m mapper) waitingForKinds(ctx context.Context) []ctrl.Request {
 	return m.machinesWhere(ctx, func(m *infrav1.Metal3Machine) bool {
 		return conditions.GetReason(m, infrav1.AssociateBareMetalHostCondition) == infrav1.HostClaimAPIMissingReason
@@ -205,7 +205,7 @@ func (m mapper) nodeToMachines(ctx context.Context, cluster client.ObjectKey, no
 		return m.machines(ctx, client.InNamespace(cluster.Namespace), client.MatchingFields{clusterindex.Field: cluster.Name})
 	}
 	if !m.local.Started() {
-		return m.elsewhere(ctx, cluster)
+		return m.withRemoteHosts(ctx, cluster)
 	}
 	var facts bmov1alpha1.HardwareDataList
 	err := m.client.List(ctx, &facts, client.InNamespace(cluster.Namespace), client.MatchingFields{claimreader.HostUIDIndex: uid})
@@ -214,7 +214,7 @@ func (m mapper) nodeToMachines(ctx context.Context, cluster client.ObjectKey, no
 		return nil
 	}
 	if len(facts.Items) == 0 {
-		return m.elsewhere(ctx, cluster)
+		return m.withRemoteHosts(ctx, cluster)
 	}
 	var requests []ctrl.Request
 	for i := range facts.Items {
@@ -223,9 +223,9 @@ func (m mapper) nodeToMachines(ctx context.Context, cluster client.ObjectKey, no
 	return requests
 }
 
-// elsewhere are the machines of a Cluster whose hosts are in other clusters, of
-// which no index here knows.
-func (m mapper) elsewhere(ctx context.Context, cluster client.ObjectKey) []ctrl.Request {
+// withRemoteHosts are the machines of a Cluster whose hosts are in other clusters, of
+// which no index of this cluster knows.
+func (m mapper) withRemoteHosts(ctx context.Context, cluster client.ObjectKey) []ctrl.Request {
 	return m.machinesWhere(ctx, func(m *infrav1.Metal3Machine) bool {
 		return m.Annotations[infrav1.EffectiveIdentityAnnotation] != ""
 	}, client.InNamespace(cluster.Namespace), client.MatchingFields{clusterindex.Field: cluster.Name})

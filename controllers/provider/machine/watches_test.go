@@ -88,10 +88,10 @@ func TestWatches(t *testing.T) {
 		"a foreign claim wakes the machine it is in the way of": {claimToMachines(ctx, &bmov1alpha1.HostClaim{ObjectMeta: inA("m-1")}), one},
 		"something else is no claim":                            {claimToMachines(ctx, &corev1.Pod{}), nil},
 		"facts wake the consumer of their claim":                {w.mapper().hardwareToMachines(ctx, facts), one},
-		"facts of a claim that is gone wake nobody":             {w.mapper().hardwareToMachines(ctx, &bmov1alpha1.HardwareData{ObjectMeta: owned("HostClaim", "gone")}), nil},
-		"facts of a host wake nobody":                           {w.mapper().hardwareToMachines(ctx, &bmov1alpha1.HardwareData{ObjectMeta: owned("BareMetalHost", "h")}), nil},
+		"facts of a claim that is gone wake none":               {w.mapper().hardwareToMachines(ctx, &bmov1alpha1.HardwareData{ObjectMeta: owned("HostClaim", "gone")}), nil},
+		"facts of a host wake none":                             {w.mapper().hardwareToMachines(ctx, &bmov1alpha1.HardwareData{ObjectMeta: owned("BareMetalHost", "h")}), nil},
 		"data wakes its machine":                                {ownedToMachine(ctx, &infrav1.Metal3Data{ObjectMeta: owned("Metal3Machine", "m-1")}), one},
-		"data of something else wakes nobody":                   {ownedToMachine(ctx, &infrav1.Metal3Data{ObjectMeta: owned("Other", "m-1")}), nil},
+		"data of something else wakes none":                     {ownedToMachine(ctx, &infrav1.Metal3Data{ObjectMeta: owned("Other", "m-1")}), nil},
 		"a claim for data wakes its machine":                    {dataClaimToMachines(ctx, desiredDataClaim(w.machine, "a", "x")), one},
 		"a claim for data of another name also wakes its namesake": {
 			dataClaimToMachines(ctx, &infrav1.Metal3DataClaim{ObjectMeta: owned("Metal3Machine", "m-1")}), []string{"m-1", "x"},
@@ -106,19 +106,19 @@ func TestWatches(t *testing.T) {
 		"a Metal3Cluster wakes the machines of its Cluster": {w.mapper().infraToMachines(ctx, &infrav1.Metal3Cluster{ObjectMeta: owned("Cluster", "a")}), both},
 		"a bootstrap secret wakes its machine":              {w.mapper().secretToMachines(ctx, w.namespace, "boot"), one},
 		"user data of a machine wakes it":                   {w.mapper().secretToMachines(ctx, w.namespace, "own"), []string{"m-2"}},
-		"a source of copies elsewhere wakes its machine":    {w.mapper().secretToMachines(ctx, w.namespace, "meta"), []string{"m-3"}},
+		"a source of remote copies wakes its machine":       {w.mapper().secretToMachines(ctx, w.namespace, "meta"), []string{"m-3"}},
 		"a rendered source of copies does too":              {w.mapper().secretToMachines(ctx, w.namespace, "net"), []string{"m-3"}},
 		"a bootstrap secret that was copied does too":       {w.mapper().secretToMachines(ctx, w.namespace, "far-boot"), []string{"m-3"}},
 		"a connection wakes the machine that uses it":       {self(ctx, client.ObjectKey{Namespace: w.namespace, Name: "m-3"}), []string{"m-3"}},
-		"a Node on a host elsewhere wakes those with such":  {w.mapper().nodeToMachines(ctx, farCluster, node("", "far-uid")), []string{"m-3"}},
+		"a Node on a remote host wakes those with such":     {w.mapper().nodeToMachines(ctx, farCluster, node("", "far-uid")), []string{"m-3"}},
 		"metadata wakes the machine whose name it has":      {w.mapper().secretToMachines(ctx, w.namespace, "m-1-metadata"), one},
-		"another secret wakes nobody":                       {w.mapper().secretToMachines(ctx, w.namespace, "other"), nil},
+		"another secret wakes none":                         {w.mapper().secretToMachines(ctx, w.namespace, "other"), nil},
 		"new rights in a namespace wake all its machines":   {w.mapper().secretToMachines(ctx, w.namespace, ""), append(both, "m-3", "m-9")},
 		"a Node wakes the machine that it names":            {w.mapper().nodeToMachines(ctx, cluster, node("metal3://"+w.namespace+"/h/m-7", "")), []string{"m-7"}},
 		"a Node wakes the machine on its host":              {w.mapper().nodeToMachines(ctx, cluster, node("", "host-uid")), one},
-		"a Node on an unknown host wakes nobody":            {w.mapper().nodeToMachines(ctx, cluster, node("", "elsewhere")), nil},
+		"a Node on an unknown host wakes none":              {w.mapper().nodeToMachines(ctx, cluster, node("", "unknown")), nil},
 		"a Node that says nothing wakes the Cluster":        {w.mapper().nodeToMachines(ctx, cluster, node("", "")), both},
-		"a Node wakes no machine of another namespace":      {w.mapper().nodeToMachines(ctx, cluster, node("metal3://tenant-b/h/m-7", "elsewhere")), nil},
+		"a Node wakes no machine of another namespace":      {w.mapper().nodeToMachines(ctx, cluster, node("metal3://tenant-b/h/m-7", "unknown")), nil},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -129,8 +129,8 @@ func TestWatches(t *testing.T) {
 	}
 }
 
-// TestNodesWithoutKinds shows that a Node wakes machines whose hosts are elsewhere in
-// a cluster that knows no hosts.
+// TestNodesWithoutKinds shows that in a cluster without HostClaims a Node wakes the
+// machines whose hosts are in other clusters.
 func TestNodesWithoutKinds(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{}, newCast(func(c *cast) {
 		c.machine.Annotations = map[string]string{infrav1.EffectiveIdentityAnnotation: "{}"}

@@ -240,8 +240,7 @@ func (w *world) get(o client.Object) {
 	}
 }
 
-// settle reconciles until the machine has its finalizer and its Paused
-// condition, and once more. It returns the machine, nil if it is gone, and the
+// settle reconciles until the machine has its finalizer, and once more. It returns the machine, nil if it is gone, and the
 // last error.
 func (w *world) settle() (*infrav1.Metal3Machine, error) {
 	w.t.Helper()

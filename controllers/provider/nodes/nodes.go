@@ -35,7 +35,7 @@ import (
 const hostUIDField = "metadata.labels." + infrav1.NodeUUIDLabel
 
 // ErrNotConnected says that there is no connection to the workload cluster for
-// now. Whoever gets it is woken when there is one.
+// now. Connections wakes the controller when there is one.
 var ErrNotConnected = errors.New("no connection to the workload cluster")
 
 // Indexes are the indexes on Nodes that Nodes needs in the caches of workload
