@@ -178,6 +178,11 @@ func (m *Manager) Memory() (now, peak float64, err error) {
 	return now, peak, nil
 }
 
+// ForgetPeak has Memory tell the most that the process holds from now on.
+func (m *Manager) ForgetPeak() error {
+	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", m.command.Process.Pid), []byte("5"), 0)
+}
+
 // CPU is how long the process has been on a processor. Unlike a wall clock it does
 // not care what else the machine does.
 func (m *Manager) CPU() (time.Duration, error) {

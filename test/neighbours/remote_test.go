@@ -1,0 +1,115 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package neighbours
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/neighbours/hostile"
+)
+
+// A tenant whose API servers take as long as a request may, with more machines than
+// the manager has workers, does not keep the machines of others waiting.
+func TestSlowServers(t *testing.T) {
+	s := begin(t, "slow")
+	defer s.end()
+	slow := hostile.Behavior{Delay: 4900 * time.Millisecond}
+	var contexts []string
+	for n := range 12 {
+		contexts = append(contexts, fmt.Sprintf("hosts-%d", n))
+	}
+	servers := []*hostile.Server{s.server(slow, "contexts", contexts...)}
+	for _, name := range contexts {
+		s.machines("contexts", name, 5)
+	}
+	for n := range 3 {
+		name := fmt.Sprintf("server-%d", n)
+		servers = append(servers, s.server(slow, name, "hosts"))
+		s.machines(name, "hosts", 4)
+	}
+	count := func(of func(*hostile.Server) int64) (sum int64) {
+		for _, server := range servers {
+			sum += of(server)
+		}
+		return sum
+	}
+	s.until("requests are held up", func() bool { return count((*hostile.Server).Held) > 0 })
+
+	ended := count((*hostile.Server).Ended)
+	s.serveHonest()
+	ended = count((*hostile.Server).Ended) - ended
+	s.Logf("the slow servers ended %d requests meanwhile, and got %d in all", ended, count((*hostile.Server).Requests))
+	s.atMost("requests had to end before the honest machine was served", ended, 3*workers)
+}
+
+// A tenant whose API server refuses each write at once, with so many machines that
+// their requests wait for the connection's rate limit, does not keep the machines of
+// others waiting.
+func TestFastRefusals(t *testing.T) {
+	s := begin(t, "refusing")
+	defer s.end()
+	server := s.server(hostile.Behavior{}, "hosts", "hosts")
+	s.machines("hosts", "hosts", 80)
+	s.until("requests are refused", func() bool { return server.Requests() > 20 })
+
+	before := server.Requests()
+	s.serveHonest()
+	meanwhile := server.Requests() - before
+	s.Logf("the refusing server got %d requests meanwhile, and %d in all", meanwhile, server.Requests())
+	s.atMost("requests were refused before the honest machine was served", meanwhile, 150)
+}
+
+// A tenant with thirty contexts in one kubeconfig gets as many connections as one
+// namespace may have, and is told so.
+func TestManyContexts(t *testing.T) {
+	const contexts, most = 30, 10
+	s := begin(t, "contexts")
+	defer s.end()
+	var names []string
+	for n := range contexts {
+		names = append(names, fmt.Sprintf("hosts-%d", n))
+	}
+	server := s.server(hostile.Behavior{}, "hosts", names...)
+	var keys []types.NamespacedName
+	for _, name := range names {
+		keys = append(keys, s.machines("hosts", name, 1)...)
+	}
+	s.ok(place.AwaitAnswer(s.ctx, keys...))
+	s.serveHonest()
+	told := place.Had(infrav1.IdentityConnectionLimitReason, keys...)
+	s.Logf("%d connections, %d requests, %d machines told of the limit", server.Connections(), server.Requests(), told)
+	s.atMost("machines got a connection", contexts-told, most)
+	s.atMost("TCP connections", server.Connections(), 2*most)
+}
+
+// A tenant whose API server adds claims without end is cut off and told so, and what it
+// added is given back.
+func TestFloodingServer(t *testing.T) {
+	s := begin(t, "flooding")
+	defer s.end()
+	server := s.server(hostile.Behavior{Flood: 1000}, "hosts", "hosts")
+	keys := s.machines("hosts", "hosts", 1)
+	s.ok(place.AwaitIdentity(s.ctx, infrav1.IdentityMemoryLimitReason, keys...))
+	s.Logf("cut off after %d claims in %d MiB", server.Added(), server.Sent()>>20)
+	s.atMost("MiB of claims before the connection was cut off", server.Sent()>>20, 128)
+	s.serveHonest()
+}
