@@ -85,10 +85,11 @@ func TestRoles(t *testing.T) {
 		granted []right
 		refused []right
 	}{
-		"the provider manager uses claims, and neither hosts nor secrets": {
+		"the provider manager reads claims, and uses neither hosts nor secrets": {
 			role:    provider,
-			granted: on(metal3, append([]string{"create", "patch", "delete"}, read...), "hostclaims"),
+			granted: on(metal3, read, "hostclaims"),
 			refused: slices.Concat(
+				on(metal3, write, "hostclaims"),
 				on(metal3, all, "baremetalhosts", "baremetalhosts/status", "hostdeploypolicies"),
 				on("", all, "secrets"),
 			),
@@ -104,9 +105,10 @@ func TestRoles(t *testing.T) {
 				on(core, all, "clusters", "machines"),
 			),
 		},
-		"the provider manager reads and writes tenants' secrets by a role apart": {
-			role:    "rbac/tenant_secrets_role.yaml",
-			granted: on("", append([]string{"create", "patch", "delete"}, read...), "secrets"),
+		"the provider manager reads and writes tenants' secrets, and writes claims, by a role apart": {
+			role: "rbac/tenant_secrets_role.yaml",
+			granted: append(on("", append([]string{"create", "patch", "delete"}, read...), "secrets"),
+				on(metal3, []string{"create", "patch", "delete"}, "hostclaims")...),
 			refused: on("", all, "configmaps"),
 		},
 		"the hostclaim manager only reads secrets of tenants": {
@@ -173,6 +175,8 @@ func TestRoles(t *testing.T) {
 			refused: slices.Concat(
 				on("", all, "secrets"),
 				on("bootstrap.cluster.x-k8s.io", all, "kubeadmconfigs"),
+				on("controlplane.cluster.x-k8s.io", all, "kubeadmcontrolplanes"),
+				on(core, all, "clusters", "clusterclasses"),
 				on(metal3, write, "baremetalhosts", "hostclaims"),
 				on(infra, write, "metal3machines"),
 				on(core, write, "clusters"),

@@ -108,7 +108,7 @@ func TestFinalizerOfAClaimStaysUntilItsHostIsReleased(t *testing.T) {
 		"not by one who clears the whole list":                {who: tenantAdmin, at: tenantB, edit: none},
 		"not by an admin of Kubernetes in the namespace":      {who: holder("admin", tenantB), at: tenantB, edit: ours},
 		"not by an admin of Kubernetes next to the hosts":     {who: holder("admin", infra), at: infra, edit: ours},
-		"not by the provider manager":                         {who: provider, at: tenantB, edit: ours},
+		"not by the provider manager":                         {who: provider, at: tenantA, edit: ours},
 		"by the hostclaim manager":                            {who: hostOwner, at: tenantB, edit: ours, allowed: true},
 		"by the infrastructure team in its own namespace":     {who: admin, at: infra, edit: ours, allowed: true},
 		"by the subject bound as releaser of the namespace":   {who: releaser, at: tenantB, edit: ours, allowed: true},
@@ -116,7 +116,9 @@ func TestFinalizerOfAClaimStaysUntilItsHostIsReleased(t *testing.T) {
 		"while a tenant may take off finalizers of others":    {who: tenantAdmin, at: tenantB, edit: keepOnly(claimFinalizer), allowed: true},
 		"and while a tenant may change the rest of its claim": {who: tenantAdmin, at: tenantB, edit: powerOn, allowed: true},
 	}
-	claims := map[string]*bmov1alpha1.HostClaim{tenantB: guarded(t, tenantB), infra: guarded(t, infra)}
+	claims := map[string]*bmov1alpha1.HostClaim{
+		tenantA: guarded(t, tenantA), tenantB: guarded(t, tenantB), infra: guarded(t, infra),
+	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			err := editClaim(t, test.who, claims[test.at], test.edit, client.DryRunAll)

@@ -78,10 +78,11 @@ func TestManagers(t *testing.T) {
 		"the provider manager claims hosts and reads what is published of them": {
 			who: provider,
 			allowed: []rights{
-				{owned, on(metal3Group, "hostclaims"), in(tenantA, tenantB, everywhere)},
-				{read, on(metal3Group, "hardwaredata"), in(tenantA, tenantB, everywhere)},
+				{owned, on(metal3Group, "hostclaims"), in(tenantA)},
+				{read, on(metal3Group, "hostclaims", "hardwaredata"), in(tenantA, tenantB, everywhere)},
 			},
 			denied: []rights{
+				{write, on(metal3Group, "hostclaims"), in(tenantB, infra, everywhere)},
 				{write, on(metal3Group, "hostclaims/status", "hardwaredata"), anywhere},
 				{[]string{"release", "manage"}, on(metal3Group, "hostclaims"), anywhere},
 			},

@@ -118,7 +118,7 @@ func TestPeople(t *testing.T) {
 			allowed: []rights{
 				{read, on(metal3Group, "baremetalhosts", "hostclaims", "hardwaredata", "hostdeploypolicies"), in(tenantA, infra, everywhere)},
 				{read, infraKinds, in(tenantA, everywhere)},
-				{read, on(coreGroup, "clusters", "machines"), in(tenantA, everywhere)},
+				{read, on(coreGroup, "machines", "machinesets", "machinedeployments"), in(tenantA, everywhere)},
 				{read, on(rbacGroup, "roles", "rolebindings", "clusterroles", "clusterrolebindings"), in(everywhere)},
 			},
 		},
@@ -127,6 +127,8 @@ func TestPeople(t *testing.T) {
 			denied: []rights{
 				{all, on("", "secrets", "configmaps"), anywhere},
 				{all, on("bootstrap."+coreGroup, "kubeadmconfigs", "kubeadmconfigtemplates"), anywhere},
+				{all, on("controlplane."+coreGroup, "kubeadmcontrolplanes", "kubeadmcontrolplanetemplates"), anywhere},
+				{all, on(coreGroup, "clusters", "clusterclasses"), anywhere},
 			},
 		},
 		"an auditor writes nothing": {
