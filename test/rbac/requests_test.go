@@ -90,7 +90,7 @@ func TestRequests(t *testing.T) {
 			return err
 		}
 	}
-	annotate := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"x":"y"}}}`))
+	annotate := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"hostclaim.metal3.io/x":"y"}}}`))
 	patch := func(kind func() client.Object, namespace, name string) request {
 		return func(ctx context.Context, c client.WithWatch) error {
 			object := kind()

@@ -384,6 +384,10 @@ func TestRulesForPolicies(t *testing.T) {
 			spec: admitting(bmov1alpha1.HostClaimNamespaces{NameMatches: "tenant-("}),
 			says: []string{`spec.hostClaimNamespaces.nameMatches "tenant-("`, "RE2"},
 		},
+		"a pattern that is too large when compiled": {
+			spec: admitting(bmov1alpha1.HostClaimNamespaces{NameMatches: strings.Repeat("x{1000}", 100)}),
+			says: []string{`spec.hostClaimNamespaces.nameMatches "x{1000}`, "at most 2000 are accepted"},
+		},
 		"a yes that is none": {
 			annotations: map[string]string{"hostclaim.metal3.io/allow-custom-deploy": "yes"},
 			says:        []string{`annotation hostclaim.metal3.io/allow-custom-deploy "yes"`, `write "true" or "false"`},
