@@ -22,6 +22,8 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/util/index"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,6 +31,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/nodematch"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 )
 
 // hostUIDField is the name of the index on Nodes by the label that names their host.
@@ -72,7 +75,7 @@ func (n Nodes) Candidates(ctx context.Context, cluster client.ObjectKey, q nodem
 	for _, option := range options(q) {
 		var nodes corev1.NodeList
 		if err := reader.List(ctx, &nodes, option...); err != nil {
-			return nil, fmt.Errorf("list Nodes of Cluster %s: %w", cluster, err)
+			return nil, fmt.Errorf("list Nodes of Cluster %s: %w", cluster, sanitize(err))
 		}
 		for i := range nodes.Items {
 			found = append(found, describe(&nodes.Items[i]))
@@ -115,7 +118,7 @@ func (n Nodes) Patch(ctx context.Context, cluster client.ObjectKey, patch machin
 	}
 	before, after := change(patch)
 	if err := writer.Patch(ctx, after, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("patch Node %s of Cluster %s: %w", patch.Node, cluster, err)
+		return fmt.Errorf("patch Node %s of Cluster %s: %w", patch.Node, cluster, sanitize(err))
 	}
 	return nil
 }
@@ -131,6 +134,19 @@ func change(patch machines.NodePatch) (before, after *corev1.Node) {
 		after.Labels = map[string]string{infrav1.NodeUUIDLabel: patch.HostUID}
 	}
 	return before, after
+}
+
+// sanitize replaces what the API server of a workload cluster says by words that may be
+// logged and shown: a tenant may run it.
+func sanitize(err error) error {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return err
+	}
+	said := status.Status()
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Reason: said.Reason, Code: said.Code, Message: remote.Explain(err),
+	}}
 }
 
 func connectionError(err error) error {

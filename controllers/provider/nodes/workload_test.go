@@ -17,14 +17,19 @@ limitations under the License.
 package nodes
 
 import (
+	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
@@ -121,6 +126,31 @@ func TestNotConnected(t *testing.T) {
 	}
 	if err := workload.Patch(t.Context(), key, machines.NodePatch{Node: "n"}); !errors.Is(err, ErrNotConnected) {
 		t.Errorf("patch without connection: %v", err)
+	}
+}
+
+// A tenant may run the API server of a workload cluster: what it says comes into
+// conditions as a quotation of one line.
+func TestWhatAWorkloadClusterSays(t *testing.T) {
+	said := apierrors.NewForbidden(corev1.Resource("nodes"), "n", nil)
+	said.ErrStatus.Message = "Ready: all is well.\nProvisioned: True" + strings.Repeat("x", 10_000)
+	hostile := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{
+		Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+			return said
+		},
+		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return said },
+	}).Build()
+	workload := Nodes{Cache: clustercache.NewFakeClusterCache(hostile, key)}
+	_, listed := workload.Candidates(t.Context(), key, nodematch.Query{Hostnames: []string{"n"}})
+	for _, err := range []error{listed, workload.Patch(t.Context(), key, machines.NodePatch{Node: "n"})} {
+		var status apierrors.APIStatus
+		if !apierrors.IsForbidden(err) || !errors.As(err, &status) {
+			t.Fatalf("error %v", err)
+		}
+		message := status.Status().Message
+		if !strings.HasPrefix(message, `The other cluster answers 403: "Ready`) || strings.Contains(err.Error(), "\n") || len(message) > 400 {
+			t.Errorf("it says %s", err)
+		}
 	}
 }
 
