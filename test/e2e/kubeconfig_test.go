@@ -17,6 +17,7 @@ limitations under the License.
 package e2e
 
 import (
+	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -79,7 +80,9 @@ func TestTenantWhoNamesATokenFileGetsNoCredentials(t *testing.T) {
 	must(t, os.WriteFile(file, []byte("token-of-the-manager"), 0o600))
 	kubeconfig := func(user clientcmdapi.AuthInfo) map[string][]byte {
 		config := clientcmdapi.NewConfig()
-		config.Clusters["k"] = &clientcmdapi.Cluster{Server: server.URL, InsecureSkipTLSVerify: true}
+		config.Clusters["k"] = &clientcmdapi.Cluster{
+			Server: server.URL, CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+		}
 		config.AuthInfos["u"], config.Contexts["c"] = &user, &clientcmdapi.Context{Cluster: "k", AuthInfo: "u"}
 		config.CurrentContext = "c"
 		text, err := clientcmd.Write(*config)

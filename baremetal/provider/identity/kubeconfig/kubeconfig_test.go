@@ -21,6 +21,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // config returns a kubeconfig with these lines as its user and cluster.
@@ -146,6 +148,7 @@ func TestClean(t *testing.T) {
 	other := strings.Replace(config(token, server), "users:\n", "users:\n- name: other\n  user: {token: t}\n", 1)
 	for name, tt := range map[string]struct{ given, want string }{
 		"keeps the current context, and nothing else": {other, ""},
+		"keeps a client certificate":                  {config("client-certificate-data: Yw==\nclient-key-data: aw==", server), ""},
 		"keeps a text that looks like an alias":       {config("token: '*a&b'", server), ""},
 		"refuses a proxy":                             {config(token, server+"\nproxy-url: http://192.0.2.1"), "clusters[k].proxy-url is not permitted"},
 		"refuses TLS that is not verified":            {config(token, server+"\ninsecure-skip-tls-verify: true"), "clusters[k].insecure-skip-tls-verify is not permitted"},
@@ -173,7 +176,10 @@ func TestClean(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(after.AuthInfos) != 1 || after.AuthInfos["u"].Token != before.AuthInfos["u"].Token || after.Clusters["k"].Server != before.Clusters["k"].Server {
+			if diff := cmp.Diff(before.AuthInfos["u"], after.AuthInfos["u"]); diff != "" {
+				t.Error(diff)
+			}
+			if len(after.AuthInfos) != 1 || after.Clusters["k"].Server != before.Clusters["k"].Server {
 				t.Errorf("it became %s", text)
 			}
 		})
