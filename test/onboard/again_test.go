@@ -220,7 +220,9 @@ func TestNamespacesOfAccountsAndTenantsAreApart(t *testing.T) {
 // infrastructure team, or one with Secrets of others.
 func TestNamespacesWithHostsAreRefused(t *testing.T) {
 	t.Parallel()
-	in := func(namespace, name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespace, Name: name} }
+	in := func(namespace, name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: namespace, Name: name}
+	}
 	tests := map[string]struct {
 		object func(namespace string) client.Object
 		want   string

@@ -96,7 +96,7 @@ func lookalike(namespace string, uid types.UID, source string) *corev1.Secret {
 
 // A tenant made the manager list all claims of the cluster for ever, with 50 Secrets.
 func TestHostileSecretsCostNoList(t *testing.T) {
-	for name, make := range map[string]func(uid types.UID) *corev1.Secret{
+	for name, secretOf := range map[string]func(uid types.UID) *corev1.Secret{
 		"without a source in a namespace without hosts": func(uid types.UID) *corev1.Secret { return lookalike("tenant", uid, "") },
 		"with a source in a namespace without hosts":    func(uid types.UID) *corev1.Secret { return lookalike("tenant", uid, "tenant/boot") },
 		"without a source next to hosts":                func(uid types.UID) *corev1.Secret { return lookalike("infra", uid, "") },
@@ -104,7 +104,7 @@ func TestHostileSecretsCostNoList(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var secrets []client.Object
 			for i := range 50 {
-				secrets = append(secrets, make(types.UID(fmt.Sprint("former-", i))))
+				secrets = append(secrets, secretOf(types.UID(fmt.Sprint("former-", i))))
 			}
 			r, b := newReconciler(t, secrets...)
 			for _, secret := range secrets {
