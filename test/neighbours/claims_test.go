@@ -62,3 +62,17 @@ func TestSecretsLikeCopies(t *testing.T) {
 	s.ok(place.Quiet(s.ctx, time.Second))
 	s.atMost("requests of the hostclaim manager", int64(s.requests(place.HostClaim)), 2*secrets)
 }
+
+// Claims that no host suits come in hundreds, and a claim that one suits does not wait
+// for the passes over all of them.
+func TestHoardOfClaims(t *testing.T) {
+	const hoard = 300
+	s := begin(t, "hoard")
+	defer s.end()
+	s.ok(place.WaitingClaims(s.ctx, s.tenant, hoard))
+	before := s.requests(place.HostClaim)
+	s.serveHonest()
+	meanwhile := int64(s.requests(place.HostClaim) - before)
+	s.Logf("%d requests of the hostclaim manager meanwhile", meanwhile)
+	s.atMost("requests before the honest claim was bound", meanwhile, hoard)
+}

@@ -36,6 +36,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/orphans"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/fairqueue"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 )
@@ -123,8 +124,10 @@ func addClaims(mgr ctrl.Manager, o Options, secrets *secretwatch.Watch, registry
 	if err != nil {
 		return err
 	}
-	return reconciler.SetupWithManager(mgr,
-		controller.Options{MaxConcurrentReconciles: o.Concurrency, RateLimiter: retry.Limiter()},
+	options := controller.Options{MaxConcurrentReconciles: o.Concurrency, RateLimiter: retry.Limiter()}
+	// A backlog of one tenant does not hold up the claims of another.
+	options.NewQueue = fairqueue.New(fairqueue.Options{Workers: o.Concurrency, Clock: clock.RealClock{}})
+	return reconciler.SetupWithManager(mgr, options,
 		secrets.Source(reconciler.SecretToClaims),
 		source.Kind[client.Object](others, factsMetadata(), handler.EnqueueRequestsFromMapFunc(reconciler.FactsToClaims)))
 }
