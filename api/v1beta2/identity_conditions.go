@@ -24,6 +24,9 @@ const (
 	IdentityReadyCondition = "IdentityReady"
 	// IdentityConnectedReason says that the claims can be read and written there.
 	IdentityConnectedReason = "Connected"
+	// IdentityNotUsedReason says that the machine keeps its HostClaim in its own cluster, since it
+	// had one before the identityRef came.
+	IdentityNotUsedReason = "NotUsed"
 	// IdentityConnectingReason says that a connection is being made for the first time.
 	IdentityConnectingReason = "Connecting"
 	// IdentitySecretNotFoundReason says that the secret does not exist.

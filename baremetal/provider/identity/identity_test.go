@@ -125,7 +125,7 @@ func TestResolve(t *testing.T) {
 		"without a reference the claim is at home":                 {want: Answer{}},
 		"the Metal3Cluster's counts for machines without one":      {given: Wishes{Cluster: named("c")}, want: Answer{Remote: true, Ref: Ref{"tenant-a", "c", "x"}}},
 		"the machine's own wins":                                   {given: Wishes{Machine: named("m"), Cluster: named("c")}, want: Answer{Remote: true, Ref: Ref{"tenant-a", "m", "x"}}},
-		"a machine that has a host at home keeps it":               {given: Wishes{Machine: named("m"), Settled: true}, want: Answer{}},
+		"a machine that has a host at home keeps it":               {given: Wishes{Machine: named("m"), Settled: true}, want: Answer{}, kept: true},
 		"what was recorded stays in effect":                        {record: &record, given: Wishes{Machine: named("hosts")}, want: Answer{Remote: true, Ref: ref}},
 		"what was recorded wins over what is asked for now":        {record: &record, given: Wishes{Machine: named("m")}, want: Answer{Remote: true, Ref: ref}, kept: true},
 		"what was recorded needs no Metal3Cluster":                 {record: &record, want: Answer{Remote: true, Ref: ref}, kept: true},
@@ -135,7 +135,7 @@ func TestResolve(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := Resolve("tenant-a", tc.record, tc.given)
-			if (got.Note != "") != tc.kept || tc.kept && !strings.Contains(got.Note, "hosts") {
+			if (got.Note != "") != tc.kept || tc.kept && !strings.Contains(got.Note, "Secret \"") {
 				t.Errorf("note is %q", got.Note)
 			}
 			got.Note = ""

@@ -54,8 +54,11 @@ func Resolve(namespace string, record *Record, w Wishes) Answer {
 	switch {
 	case record != nil:
 		return Answer{Remote: true, Ref: record.Ref(namespace), Note: kept(*record, wished)}
-	case wished == nil || w.Settled:
+	case wished == nil:
 		return Answer{}
+	case w.Settled:
+		return Answer{Note: fmt.Sprintf("This machine keeps its HostClaim and its server in this cluster; "+
+			"the identityRef to Secret %q counts for new machines only", wished.Name)}
 	default:
 		return Answer{Remote: true, Ref: Of(namespace, wished)}
 	}

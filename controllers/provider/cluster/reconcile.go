@@ -40,6 +40,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/clusterindex"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 )
@@ -67,6 +68,8 @@ type Reconciler struct {
 	// WatchFilter restricts the controller to objects with this value of the
 	// label cluster.x-k8s.io/watch-filter; empty means all.
 	WatchFilter string
+
+	stale retry.Stale
 }
 
 // scope holds what one pass knows about one Metal3Cluster.
@@ -90,6 +93,7 @@ type scope struct {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	s, found, err := r.load(ctx, req.NamespacedName)
 	if err != nil || !found {
+		r.stale.Forget(req.NamespacedName)
 		return ctrl.Result{}, err
 	}
 	if s.owner != nil {
@@ -114,8 +118,10 @@ func (r *Reconciler) finish(ctx context.Context, s *scope) (ctrl.Result, error) 
 	report(s, metav1.NewTime(r.Clock.Now()))
 	dropFinalizer(ctx, s)
 	if err := apply.Changes(ctx, r.Client, s.before, s.infra); err != nil {
-		return progress.Failed(fmt.Errorf("write Metal3Cluster: %w", err)).Result(r.Clock.Now())
+		out := progress.Failed(fmt.Errorf("write Metal3Cluster: %w", err))
+		return r.stale.Result(ctx, client.ObjectKeyFromObject(s.infra), out, r.Clock.Now())
 	}
+	r.stale.Forget(client.ObjectKeyFromObject(s.infra))
 	r.announce(ctx, s)
 	return ctrl.Result{}, nil
 }

@@ -48,6 +48,7 @@ type phase = progress.Step[*scope]
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	s, found, err := r.load(ctx, req.NamespacedName)
 	if err != nil || !found {
+		r.stale.Forget(req.NamespacedName)
 		return ctrl.Result{}, err
 	}
 	ctx = withOwners(ctx, s)
@@ -60,7 +61,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	s.before = s.data.DeepCopy()
 	out := progress.Run(ctx, s, progress.UntilWait, r.phases(s)...)
 	if out.Done() && !s.data.DeletionTimestamp.IsZero() {
-		return progress.Failed(r.endSteps().dropFinalizer(ctx, s.data)).Result(r.Clock.Now())
+		return r.stale.Result(ctx, req.NamespacedName, progress.Failed(r.endSteps().dropFinalizer(ctx, s.data)), r.Clock.Now())
 	}
 	return r.finish(ctx, s, out)
 }
@@ -113,7 +114,7 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, out progress.Outcome)
 	} else {
 		r.announce(ctx, s)
 	}
-	return out.And(progress.Failed(err)).Result(r.Clock.Now())
+	return r.stale.Result(ctx, client.ObjectKeyFromObject(s.data), out.And(progress.Failed(err)), r.Clock.Now())
 }
 
 // scope holds what one pass knows about one Metal3Data. It holds facts only. A

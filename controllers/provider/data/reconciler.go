@@ -35,6 +35,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/optionalcrd"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 )
 
@@ -99,6 +100,8 @@ type Reconciler struct {
 	// ClaimsByHostName names claims on pools after the host, so that pools can
 	// hold addresses for it in advance.
 	ClaimsByHostName bool
+
+	stale retry.Stale
 
 	// kinds is set by SetupWithManager.
 	kinds availability

@@ -35,6 +35,7 @@ type phase = progress.Step[*scope]
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	s, found, err := r.load(ctx, req.NamespacedName)
 	if err != nil || !found {
+		r.stale.Forget(req.NamespacedName)
 		return ctrl.Result{}, err
 	}
 	if s.template != nil && !s.paused() {
@@ -42,7 +43,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			return ctrl.Result{}, fmt.Errorf("add finalizer: %w", err)
 		}
 	}
-	return progress.Run(ctx, s, progress.ToTheEnd, r.phases(s)...).Result(r.Clock.Now())
+	return r.stale.Result(ctx, req.NamespacedName, progress.Run(ctx, s, progress.ToTheEnd, r.phases(s)...), r.Clock.Now())
 }
 
 // phases lists the steps of this pass in order. Each looks at all claims; one

@@ -31,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3datatemplates,verbs=get;list;watch;patch
@@ -66,6 +67,8 @@ type Reconciler struct {
 	// WatchFilter restricts the controller to templates with this value of the
 	// label cluster.x-k8s.io/watch-filter; empty means all.
 	WatchFilter string
+
+	stale retry.Stale
 }
 
 // SetupIndexes adds the field indexes that this controller and that of

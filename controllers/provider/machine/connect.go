@@ -92,6 +92,10 @@ func (c connector) connect(ctx context.Context, s *scope) (connection, progress.
 		return disconnected(s, *problem)
 	case s.paused() && found:
 		return connection{}, progress.Outcome{} // nothing is written to the other cluster meanwhile
+	case found && !s.deleted() && (s.owner == nil || s.cluster == nil):
+		// The record alone opens no connection: its author need not be this controller.
+		c.remote.Release(claimreader.UserOf(s.machine))
+		return connection{}, progress.Outcome{}
 	case found:
 		return c.connectRemote(ctx, s, &record, record.Ref(s.machine.Namespace))
 	case s.paused(), s.deleted(), s.owner == nil, s.cluster == nil:
@@ -104,7 +108,11 @@ func (c connector) connect(ctx context.Context, s *scope) (connection, progress.
 	}
 	answer := identity.Resolve(s.machine.Namespace, nil, s.identityRefs(settled))
 	if !answer.Remote {
-		return c.connectLocal(ctx, s)
+		local, out := c.connectLocal(ctx, s)
+		if answer.Note != "" {
+			local.identity = &metav1.Condition{Status: metav1.ConditionTrue, Reason: infrav1.IdentityNotUsedReason, Message: answer.Note}
+		}
+		return local, out
 	}
 	return c.connectRemote(ctx, s, nil, answer.Ref)
 }

@@ -42,6 +42,7 @@ func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*scope
 		if client.IgnoreNotFound(err) != nil {
 			return nil, false, fmt.Errorf("read Metal3Machine: %w", err)
 		}
+		r.stale.Forget(key)
 		r.Remote.Release(remote.User{Kind: claims.MachineKind, NamespacedName: key})
 		return nil, false, tenantsecrets.Release(ctx, r.Secrets, r.Client, key.Namespace)
 	}

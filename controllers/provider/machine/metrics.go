@@ -21,11 +21,14 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
 // Metrics are the measurements of the machine controller.
 type Metrics struct {
 	timeToProvisioned *prometheus.HistogramVec
+	stale             prometheus.Counter
 }
 
 // NewMetrics makes the metrics and registers them.
@@ -37,9 +40,15 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 			// From a simulated server to one with slow firmware in a long queue.
 			Buckets: []float64{5, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200},
 		}, []string{"namespace", "cluster"}),
+		stale: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "capm3_machine_stale_decisions_total",
+			Help: "Passes over a Metal3Machine whose write met a newer object than was read, in this cluster or in that of its HostClaim.",
+		}),
 	}
-	if err := registry.Register(m.timeToProvisioned); err != nil {
-		return nil, fmt.Errorf("register metrics of Metal3Machine: %w", err)
+	for _, c := range []prometheus.Collector{m.timeToProvisioned, m.stale} {
+		if err := registry.Register(c); err != nil {
+			return nil, fmt.Errorf("register metrics of Metal3Machine: %w", err)
+		}
 	}
 	return m, nil
 }
@@ -47,6 +56,13 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 // Forget ends the series of a Cluster that is gone.
 func (m *Metrics) Forget(namespace, cluster string) {
 	m.timeToProvisioned.DeleteLabelValues(namespace, cluster)
+}
+
+// decided counts a pass that decided on stale facts.
+func (m *Metrics) decided(out progress.Outcome) {
+	if out.Stale() {
+		m.stale.Inc()
+	}
 }
 
 func (m *Metrics) provisioned(namespace, cluster string, after time.Duration) {

@@ -25,6 +25,7 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/cluster-api/util/finalizers"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -113,7 +114,9 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, res result) (ctrl.Res
 	if err == nil {
 		r.announce(ctx, s, res.abandoned)
 	}
-	return res.And(progress.Failed(err)).Result(r.Clock.Now())
+	out := res.And(progress.Failed(err))
+	r.Metrics.decided(out)
+	return r.stale.Result(ctx, client.ObjectKeyFromObject(s.machine), out, r.Clock.Now())
 }
 
 // awaitOwner is for a machine that Cluster API is still making: Cluster API creates the

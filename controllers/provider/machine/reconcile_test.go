@@ -18,6 +18,7 @@ package machine
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -104,6 +105,11 @@ func TestReconcileProblems(t *testing.T) {
 		"a claim that cannot be written does not show the error": {
 			calls: appliesFail(errBroken), given: newCast(),
 			condition: "AssociateBareMetalHost/False/AssociateBareMetalHostFailed", message: "cannot be written", wantErr: true,
+		},
+		"an answer that no condition can hold is shown in part": {
+			calls:     appliesFail(apierrors.NewForbidden(claims, "m-1", errors.New(strings.Repeat("x", 40000)))),
+			given:     newCast(),
+			condition: "AssociateBareMetalHost/False/AssociateBareMetalHostFailed", message: "xxx…", wantErr: true,
 		},
 		"a conflict is no problem of the machine, nor an error": {
 			calls: appliesFail(apierrors.NewConflict(claims, "m-1", errBroken)), given: newCast(),

@@ -22,11 +22,16 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,6 +40,9 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
 )
@@ -352,6 +360,71 @@ func TestRemoteDeletion(t *testing.T) {
 		}
 		w.expect(m, "HostClaimReady/False/DeletionFailed", "cannot be read")
 	})
+}
+
+// TestForgedRecordOpensNoConnection shows a machine without a Machine that carries our
+// finalizer and a record of ours.
+func TestForgedRecordOpensNoConnection(t *testing.T) {
+	w, _ := beyond(t, interceptor.Funcs{}, func(c *cast) {
+		c.machine.Finalizers, c.machine.OwnerReferences = []string{infrav1.MachineFinalizer}, nil
+	})
+	before := w.machine.DeepCopy()
+	record := identity.NewRecord(claimreader.OwnerOf(w.machine), identity.Ref{Secret: "hosts"}, identity.Target{Server: "https://hosts.example", Namespace: "n"}, "o-1")
+	w.machine.Annotations = record.Annotations()
+	if err := server.Client.Patch(t.Context(), w.machine, apply.Locked(before)); err != nil {
+		t.Fatal(err)
+	}
+	m, err := w.settle()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.expect(m, "AssociateBareMetalHost/False/WaitingForMetal3MachineOwnerRef", "")
+	if c := w.Remote.(*connections); len(c.asked) != 0 || c.freed == 0 { //nolint:forcetypeassert // see beyond
+		t.Errorf("asked for connections %v, gave up %d", c.asked, c.freed)
+	}
+}
+
+// TestConflictsOfAnotherCluster has another cluster answer every write with a conflict.
+func TestConflictsOfAnotherCluster(t *testing.T) {
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "hostclaims"}, "c", errBroken)
+	w, _ := beyond(t, interceptor.Funcs{Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {
+		return conflict
+	}})
+	for range 2 { // finalizer, record
+		if _, err := w.Reconcile(t.Context(), request(w.namespace, "m-1")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var delays []time.Duration
+	for range 4 {
+		result, err := w.Reconcile(t.Context(), request(w.namespace, "m-1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		delays = append(delays, result.RequeueAfter)
+	}
+	want := []time.Duration{progress.StaleDelay, 2 * progress.StaleDelay, 4 * progress.StaleDelay, 8 * progress.StaleDelay}
+	if !slices.Equal(delays, want) {
+		t.Errorf("delays are %v, want %v", delays, want)
+	}
+	if got := testutil.ToFloat64(w.Metrics.stale); got != 4 {
+		t.Errorf("counted %v stale decisions", got)
+	}
+}
+
+// TestLocalClaimIsKept shows a machine whose Metal3Cluster got an identityRef after the
+// machine had its server.
+func TestLocalClaimIsKept(t *testing.T) {
+	w := newWorld(t, interceptor.Funcs{}, newCast(running, withRemoteHost))
+	m, err := w.settle()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.expect(m, "IdentityReady/True/NotUsed", `Secret "hosts"`)
+	w.expect(m, "Ready/True/Ready", `Secret "hosts"`)
+	if c := w.Remote.(*connections); len(c.asked) != 0 { //nolint:forcetypeassert // see newWorld
+		t.Errorf("asked for connections %v", c.asked)
+	}
 }
 
 // TestUnserved shows machines in a cluster that serves no claims.

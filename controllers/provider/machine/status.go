@@ -30,8 +30,12 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
 )
+
+// longestMessage is how many bytes of a message a condition shows.
+const longestMessage = 4096
 
 // summarized are the conditions that Ready sums up.
 var summarized = [...]string{
@@ -151,8 +155,12 @@ func mentioned(conditionType string, plan machines.Plan) bool {
 	return false
 }
 
+// set sets a condition whose message has a bounded length: the API server refuses a status
+// with one of more than 32 KiB, and the message of Ready is made of all of them.
 func set(machine *infrav1.Metal3Machine, conditionType string, status metav1.ConditionStatus, reason, message string) {
-	conditions.Set(machine, metav1.Condition{Type: conditionType, Status: status, Reason: reason, Message: message})
+	conditions.Set(machine, metav1.Condition{
+		Type: conditionType, Status: status, Reason: reason, Message: truncate.Text(message, longestMessage),
+	})
 }
 
 // summarize sets Ready. While a machine is being deleted it is never ready.

@@ -38,6 +38,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/optionalcrd"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machinetemplates,verbs=get;list;watch
@@ -83,6 +84,8 @@ type Reconciler struct {
 	// WatchFilter restricts the controller to templates with this value of the label
 	// cluster.x-k8s.io/watch-filter; empty means all.
 	WatchFilter string
+
+	stale retry.Stale
 }
 
 // scope holds what one pass knows about one template.
@@ -102,6 +105,7 @@ type scope struct {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	s, found, err := r.load(ctx, req.NamespacedName)
 	if err != nil || !found {
+		r.stale.Forget(req.NamespacedName)
 		return ctrl.Result{}, err
 	}
 	if err := r.observe(ctx, s); err != nil {
@@ -109,7 +113,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	before := s.template.DeepCopy()
 	report(s)
-	return progress.Failed(r.write(ctx, before, s.template)).Result(r.Clock.Now())
+	return r.stale.Result(ctx, req.NamespacedName, progress.Failed(r.write(ctx, before, s.template)), r.Clock.Now())
 }
 
 // load reads the template and the Clusters that use it. It finds nothing when the template
