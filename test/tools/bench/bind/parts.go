@@ -21,73 +21,55 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/bench/bind/room"
-	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/bench/program"
-	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/bench/report"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/bench/site"
 )
 
 // oneByOne binds claims one after the other in a pool of that size, and then lets
-// some find nothing. It returns the median time of a bind.
+// some find nothing. It returns the median time of a bind in milliseconds.
 func (b *bench) oneByOne(ctx context.Context, size int) (float64, error) {
 	if err := b.grow(ctx, size); err != nil {
 		return 0, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, b.patience)
+	ctx, cancel := context.WithTimeout(ctx, b.Patience)
 	defer cancel()
-	before, err := b.site.Requests(ctx)
-	if err != nil {
-		return 0, err
-	}
-	cpu, err := b.manager.CPU()
-	if err != nil {
-		return 0, err
-	}
-	binds, err := b.sequence(ctx, fmt.Sprintf("one-%d", size), b.sequential, room.Bound, nil)
+	var binds []time.Duration
+	cost, err := b.Cost(ctx, b.Site, b.sequential, func(ctx context.Context) (err error) {
+		binds, err = b.sequence(ctx, fmt.Sprintf("one-%d", size), b.sequential, bound, nil)
+		return err
+	}, b.manager)
 	if err != nil {
 		return 0, err
 	}
 	b.bound += b.sequential
-	if err := b.site.Quiet(ctx, b.quiet); err != nil {
-		return 0, err
-	}
-	_, each, err := b.site.RequestsSince(ctx, before, b.sequential)
-	if err != nil {
-		return 0, err
-	}
-	busy, err := b.manager.CPU()
-	if err != nil {
-		return 0, err
-	}
-	median := seconds(report.Quantile(binds, 0.5))
-	b.Figures.Add(fmt.Sprintf("one bind, %d hosts, median", size), 1000*median, "ms")
-	b.Figures.Add(fmt.Sprintf("one bind, %d hosts, p99", size), 1000*seconds(report.Quantile(binds, 0.99)), "ms")
-	b.Figures.Add(fmt.Sprintf("one bind, %d hosts, processor time of the manager", size), 1000*seconds(busy-cpu)/float64(b.sequential), "ms")
-	b.Figures.Add(fmt.Sprintf("one bind, %d hosts, requests", size), each, "")
+	name := fmt.Sprintf("one bind, %d hosts", size)
+	median := b.Figures.AddTimes(name, binds, time.Millisecond)
+	b.addCPU(name, cost.Work[0], b.sequential)
+	b.Figures.Add(name+", requests", cost.Sum, "")
 	return median, b.inVain(ctx, size)
+}
+
+func (b *bench) addCPU(name string, work site.Work, number int) {
+	b.Figures.Add(name+", processor time of the manager", 1000*work.CPU.Seconds()/float64(number), "ms")
 }
 
 // inVain lets claims come, one after the other, that no host answers. The processor
 // time is that of all passes over such a claim, its deletion included.
 func (b *bench) inVain(ctx context.Context, size int) error {
-	before, err := b.manager.CPU()
+	var took []time.Duration
+	cost, err := b.Cost(ctx, b.Site, b.explained, func(ctx context.Context) (err error) {
+		took, err = b.sequence(ctx, fmt.Sprintf("none-%d", size), b.explained, explained, map[string]string{"rack": "nowhere"})
+		return err
+	}, b.manager)
 	if err != nil {
 		return err
 	}
-	told, err := b.sequence(ctx, fmt.Sprintf("none-%d", size), b.explained, room.Explained, map[string]string{"rack": "nowhere"})
-	if err != nil {
-		return err
-	}
-	if err := b.site.Quiet(ctx, b.quiet); err != nil {
-		return err
-	}
-	after, err := b.manager.CPU()
 	name := fmt.Sprintf("one claim told why it has no host, %d hosts", size)
-	b.Figures.Add(name+", median", 1000*seconds(report.Quantile(told, 0.5)), "ms")
-	b.Figures.Add(name+", processor time of the manager", 1000*seconds(after-before)/float64(b.explained), "ms")
-	return err
+	b.Figures.AddTimes(name, took, time.Millisecond)
+	b.addCPU(name, cost.Work[0], b.explained)
+	return nil
 }
 
 // sequence makes claims, each when the one before has got its mark, and returns how
@@ -95,18 +77,18 @@ func (b *bench) inVain(ctx context.Context, size int) error {
 func (b *bench) sequence(ctx context.Context, prefix string, count int, mark site.Mark, labels map[string]string) ([]time.Duration, error) {
 	var took []time.Duration
 	for n := range count {
-		claim := room.NewClaim(prefix, n, labels)
+		claim := newClaim(prefix, n, labels)
 		begun := time.Now()
-		if err := b.site.Create(ctx, claim); err != nil {
+		if err := b.Create(ctx, claim); err != nil {
 			return nil, err
 		}
-		at, err := b.site.Claims.Await(ctx, mark, client.ObjectKeyFromObject(claim))
+		at, err := b.claimed.Await(ctx, mark, client.ObjectKeyFromObject(claim))
 		if err != nil {
 			return nil, err
 		}
 		took = append(took, at.Sub(begun))
-		if mark == room.Explained {
-			if err := b.site.Delete(ctx, claim); err != nil {
+		if mark == explained {
+			if err := b.Delete(ctx, claim); err != nil {
 				return nil, err
 			}
 		}
@@ -119,64 +101,110 @@ func (b *bench) crowd(ctx context.Context) error {
 	if err := b.grow(ctx, b.crowdHosts+b.bound); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, b.patience)
+	ctx, cancel := context.WithTimeout(ctx, b.Patience)
 	defer cancel()
-	before, err := b.site.Requests(ctx)
-	if err != nil {
+	var took time.Duration
+	cost, err := b.Cost(ctx, b.Site, b.crowdClaims, func(ctx context.Context) error {
+		claims, begun, err := b.addClaims(ctx, "crowd", b.crowdClaims, nil)
+		if err != nil {
+			return err
+		}
+		last, err := b.claimed.Await(ctx, bound, claims...)
+		took = last.Sub(begun)
 		return err
-	}
-	claims, begun, err := b.site.AddClaims(ctx, "crowd", b.crowdClaims, nil)
-	if err != nil {
-		return err
-	}
-	last, err := b.site.Claims.Await(ctx, room.Bound, claims...)
+	})
 	if err != nil {
 		return err
 	}
 	b.bound += b.crowdClaims
-	b.Figures.Expect(fmt.Sprintf("%d claims on %d hosts, until all are bound", b.crowdClaims, b.crowdHosts), seconds(last.Sub(begun)), "s", 60)
-	if err := b.site.Quiet(ctx, b.quiet); err != nil {
-		return err
-	}
-	each, sum, err := b.site.RequestsSince(ctx, before, b.crowdClaims)
-	program.AddRequests(b.Figures, "requests for each of them", each, sum)
-	return err
+	b.Figures.Add(fmt.Sprintf("%d claims on %d hosts, until all are bound", b.crowdClaims, b.crowdHosts), took.Seconds(), "s", 60)
+	b.Figures.AddRequests("requests for each of them", cost.Requests, cost.Sum)
+	return nil
 }
 
 // idleness watches the manager while nothing happens.
 func (b *bench) idleness(ctx context.Context) error {
-	if err := b.site.Quiet(ctx, b.quiet); err != nil {
+	if err := b.Site.Quiet(ctx, b.Pace.Quiet); err != nil {
 		return err
 	}
-	return b.WatchIdle(ctx, b.manager, b.idle, fmt.Sprintf("%d bound claims", b.bound))
+	return b.WatchIdle(ctx, b.manager, fmt.Sprintf("reconciles in %s with %d bound claims", b.Pace.Idle, b.bound))
 }
 
 // memory looks at the manager as it is, and at one that has just started.
 func (b *bench) memory(ctx context.Context) error {
-	if err := b.site.Quiet(ctx, b.quiet); err != nil {
+	if err := b.Site.Quiet(ctx, b.Pace.Quiet); err != nil {
 		return err
 	}
-	all := b.hosts + 2*b.late
-	name := fmt.Sprintf("memory of the manager, %d hosts, %d bound", all, b.bound)
-	now, peak, err := b.manager.Memory()
-	if err != nil {
+	name := fmt.Sprintf("memory of the manager, %d hosts, %d bound", b.hosts+2*b.late, b.bound)
+	if err := b.AddMemory(b.manager, name, "  at most until then", 250); err != nil {
 		return err
 	}
-	b.Figures.Expect(name, now, "MiB", 250)
-	b.Figures.Add("  at most until then", peak, "MiB")
 	if err := b.manager.Stop(); err != nil {
 		return err
 	}
 	if err := b.startManager(ctx); err != nil {
 		return err
 	}
-	if err := b.site.Quiet(ctx, b.quiet); err != nil {
+	if err := b.Site.Quiet(ctx, b.Pace.Quiet); err != nil {
 		return err
 	}
-	now, peak, err = b.manager.Memory()
-	b.Figures.Expect("  after a restart", now, "MiB", 250)
-	b.Figures.Add("  at most during the restart", peak, "MiB")
+	return b.AddMemory(b.manager, "  after a restart", "  at most during the restart", 250)
+}
+
+// lateOneByOne lets hosts become free under waiting claims at a steady pace. Of the
+// requests only the live lists are noted: hostsim makes most of the others.
+func (b *bench) lateOneByOne(ctx context.Context) error {
+	var took []time.Duration
+	cost, err := b.Cost(ctx, b.Site, b.late, func(ctx context.Context) (err error) {
+		took, err = b.lateHosts(ctx, "steady", b.lateEvery)
+		return err
+	})
+	b.Figures.AddTimes(fmt.Sprintf("host becomes available among %d until it is claimed", b.hosts), took, time.Millisecond, 1000)
+	b.Figures.Add("    LIST baremetalhosts", cost.Requests["LIST baremetalhosts"], "")
 	return err
 }
 
-func seconds(d time.Duration) float64 { return d.Seconds() }
+// lateTogether lets as many hosts become free as fast as hostsim can.
+func (b *bench) lateTogether(ctx context.Context) error {
+	took, err := b.lateHosts(ctx, "together", 0)
+	b.Figures.AddTimes(fmt.Sprintf("  the same with %d at once", b.late), took, time.Millisecond)
+	return err
+}
+
+// lateHosts makes claims that wait for hosts of their own kind, then registers the
+// hosts, and returns for each how long it was available before it was claimed.
+func (b *bench) lateHosts(ctx context.Context, name string, every time.Duration) ([]time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, b.Patience)
+	defer cancel()
+	labels := map[string]string{lateLabel: name}
+	claims, _, err := b.addClaims(ctx, name, b.late, labels)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := b.claimed.Await(ctx, explained, claims...); err != nil {
+		return nil, err
+	}
+	if err := b.Site.Quiet(ctx, b.Pace.Quiet); err != nil {
+		return nil, err
+	}
+	hosts := make([]types.NamespacedName, b.late)
+	for n := range b.late {
+		host := newHost(fmt.Sprintf("late-%s-%05d", name, n), labels)
+		hosts[n] = client.ObjectKeyFromObject(host)
+		if err := b.Create(ctx, host); err != nil {
+			return nil, err
+		}
+		if every > 0 {
+			<-time.After(every)
+		}
+	}
+	if _, err := b.freed.Await(ctx, taken, hosts...); err != nil {
+		return nil, err
+	}
+	b.bound += b.late
+	took := make([]time.Duration, b.late)
+	for n, host := range hosts {
+		took[n] = b.freed.At(taken, host).Sub(b.freed.At(available, host))
+	}
+	return took, nil
+}

@@ -17,9 +17,93 @@ limitations under the License.
 package main
 
 import (
+	"context"
 	"slices"
+	"sync"
 	"time"
+
+	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/bench/site"
 )
+
+// What the timelines note.
+const (
+	// requested is a Metal3DataClaim that is about to be created, made one with a
+	// Metal3Data, ready one whose Metal3Data is.
+	requested site.Mark = "requested"
+	made      site.Mark = "answered by a Metal3Data"
+	ready     site.Mark = "ready"
+	// asked is a Metal3Data with a claim on a pool, answered one whose claim has an
+	// address.
+	asked    site.Mark = "waiting for an address"
+	answered site.Mark = "given an address"
+)
+
+// watcher notes what happens to Metal3Data and their claims on pools.
+type watcher struct {
+	// claims goes by Metal3DataClaim, addresses by Metal3Data.
+	claims, addresses *site.Timeline
+
+	mu sync.Mutex
+	// data is the Metal3Data of a Metal3DataClaim.
+	data map[types.NamespacedName]types.NamespacedName
+}
+
+func newWatcher() *watcher {
+	return &watcher{
+		claims: site.NewTimeline(), addresses: site.NewTimeline(),
+		data: map[types.NamespacedName]types.NamespacedName{},
+	}
+}
+
+func (w *watcher) watch(ctx context.Context, s *site.Site) error {
+	if err := s.Follow(ctx, &infrav1.Metal3DataList{}, w.see); err != nil {
+		return err
+	}
+	return s.Follow(ctx, &ipamv1alpha1.IPClaimList{}, w.see)
+}
+
+func (w *watcher) see(object any, now time.Time) {
+	switch o := object.(type) {
+	case *infrav1.Metal3Data:
+		claim := types.NamespacedName{Namespace: o.Namespace, Name: o.Spec.Claim.Name}
+		w.mu.Lock()
+		w.data[claim] = client.ObjectKeyFromObject(o)
+		w.mu.Unlock()
+		w.claims.Note(made, claim, now)
+		if conditions.IsTrue(o, infrav1.ReadyCondition) {
+			w.claims.Note(ready, claim, now)
+		}
+	case *ipamv1alpha1.IPClaim:
+		owner := metav1.GetControllerOf(o)
+		if owner == nil {
+			return
+		}
+		data := types.NamespacedName{Namespace: o.Namespace, Name: owner.Name}
+		w.addresses.Note(asked, data, now)
+		if o.Status.Address != nil {
+			w.addresses.Note(answered, data, now)
+		}
+	}
+}
+
+// life is what has happened to a Metal3DataClaim, once its data is ready.
+func (w *watcher) life(claim types.NamespacedName) life {
+	w.mu.Lock()
+	data := w.data[claim]
+	w.mu.Unlock()
+	return life{
+		requested: w.claims.At(requested, claim), made: w.claims.At(made, claim),
+		asked: w.addresses.At(asked, data), answered: w.addresses.At(answered, data),
+		ready: w.claims.At(ready, claim),
+	}
+}
 
 // life says when what happened to one Metal3DataClaim: it was about to be created,
 // had a Metal3Data, that one had a claim on a pool, that one an address, and the
@@ -43,14 +127,19 @@ func each(lives []life, from func(life) time.Duration) []time.Duration {
 	return out
 }
 
-// span is from the first claim on a pool to the last address.
-func span(lives []life) time.Duration {
+// span is from the first of the times to the last of the others.
+func span(lives []life, from, to func(life) time.Time) time.Duration {
 	if len(lives) == 0 {
 		return 0
 	}
-	first := slices.MinFunc(lives, func(a, b life) int { return a.asked.Compare(b.asked) }).asked
-	last := slices.MaxFunc(lives, func(a, b life) int { return a.answered.Compare(b.answered) }).answered
-	return last.Sub(first)
+	first := slices.MinFunc(lives, func(a, b life) int { return from(a).Compare(from(b)) })
+	last := slices.MaxFunc(lives, func(a, b life) int { return to(a).Compare(to(b)) })
+	return to(last).Sub(from(first))
+}
+
+// poolSpan is from the first claim on a pool to the last address.
+func poolSpan(lives []life) time.Duration {
+	return span(lives, func(l life) time.Time { return l.asked }, func(l life) time.Time { return l.answered })
 }
 
 // allWait is for how long every Metal3DataClaim that was there and not ready waited

@@ -33,7 +33,7 @@ func TestShareOfTheAddressManager(t *testing.T) {
 		lives         []life
 		span, allWait time.Duration
 	}{
-		"is nothing without anybody":                      {nil, 0, 0},
+		"is nothing without machines":                     {nil, 0, 0},
 		"is the wait of the only one":                     {[]life{at(0, 1, 2, 5, 6)}, 3 * time.Second, 3 * time.Second},
 		"is not what passes while another one is at work": {[]life{at(0, 1, 2, 5, 6), at(0, 1, 4, 7, 8)}, 5 * time.Second, 2 * time.Second},
 		"counts common waits once":                        {[]life{at(0, 1, 2, 5, 6), at(0, 1, 2, 5, 6)}, 3 * time.Second, 3 * time.Second},
@@ -41,8 +41,8 @@ func TestShareOfTheAddressManager(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := span(tc.lives); got != tc.span {
-				t.Errorf("span() = %s, want %s", got, tc.span)
+			if got := poolSpan(tc.lives); got != tc.span {
+				t.Errorf("poolSpan() = %s, want %s", got, tc.span)
 			}
 			if got := allWait(tc.lives); got != tc.allWait {
 				t.Errorf("allWait() = %s, want %s", got, tc.allWait)

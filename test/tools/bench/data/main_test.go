@@ -21,8 +21,7 @@ import "testing"
 // TestSmallRun checks that everything is measured; the times of so small a run
 // mean nothing, and the counts do.
 func TestSmallRun(t *testing.T) {
-	got := benchmark().Small(t)
-	for _, name := range []string{
+	benchmark().Small(t, []string{
 		"rendering the data of one machine",
 		"50 Metal3Data from 2 templates and 2 pools, until all are ready",
 		"50 Metal3Data from one template and 2 pools, until all are ready",
@@ -30,19 +29,7 @@ func TestSmallRun(t *testing.T) {
 		"ip-address-manager: first claim on a pool until last address",
 		"requests of the manager for each of them", "requests of ip-address-manager for each of them",
 		"passes of metal3data for each of them", "memory of the manager, 100 Metal3Data",
-	} {
-		if got[name] <= 0 {
-			t.Errorf("no figure for %q", name)
-		}
-	}
-	for name, want := range map[string]float64{
+	}, []string{"reconciles in 1s with 100 Metal3Data"}, map[string]float64{
 		"POST metal3datas": 1, "POST ipclaims": 1, "POST ipaddresses": 1, "lists": 0,
-	} {
-		if value, found := got[name]; !found || value != want {
-			t.Errorf("%s: %v, want %v", name, value, want)
-		}
-	}
-	if _, found := got["reconciles in 1s with 100 Metal3Data"]; !found {
-		t.Error("no figure for idle reconciles")
-	}
+	})
 }

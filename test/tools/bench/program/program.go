@@ -14,9 +14,13 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
+// Package program is what the programs of all benchmarks have in common: command
+// line, API server, manager, costs and the report, a table for people and JSON for
+// programs.
 package program
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -24,7 +28,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 
@@ -32,24 +35,34 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
-	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/bench/report"
 )
 
 // Benchmark is one program.
 type Benchmark struct {
 	Name string
-	// Sizes are what --size chooses from, the default first.
-	Sizes []string
+	// Package is the main package of the manager that is measured.
+	Package string
+	// Paces are the paces of the sizes full, medium and small.
+	Paces map[string]Pace
 	// Measure does the work. Its context ends with it.
 	Measure func(ctx context.Context, run *Run) error
 }
 
+// Pace is how long a run waits.
+type Pace struct {
+	// Idle is how long nothing happens.
+	Idle time.Duration
+	// Quiet is how long nothing must happen before a part is taken to be over, and
+	// Patience how long any one thing is waited for.
+	Quiet, Patience time.Duration
+}
+
 // Options are the command line.
 type Options struct {
-	// Size is one of the benchmark's.
+	// Size is one of those that the benchmark has a pace for.
 	Size string
-	// Idle is how long to watch an idle manager; 0 leaves it to the size.
-	Idle time.Duration
+	// IdleFor is how long to watch an idle manager; 0 leaves it to the size.
+	IdleFor time.Duration
 	// Manager is the program of the manager; built if empty.
 	Manager string
 	// ManagerArgs go to the manager as they are.
@@ -59,19 +72,22 @@ type Options struct {
 // Run is one run of a benchmark.
 type Run struct {
 	Options
+	Pace
 
-	Server *harness.Server
+	// Package is the main package of the manager.
+	Package string
+	Server  *harness.Server
 	// Folder is for logs and programs; it stays only if something goes wrong.
 	Folder string
 	// Figures is where results go.
-	Figures *report.Report
+	Figures *Report
 }
 
 // Main is the whole of a program.
 func (b Benchmark) Main() {
 	var o Options
-	flag.StringVar(&o.Size, "size", b.Sizes[0], "One of "+strings.Join(b.Sizes, ", ")+"; small is to see that it works.")
-	flag.DurationVar(&o.Idle, "idle", 0, "How long to watch an idle manager; 0 leaves it to the size.")
+	flag.StringVar(&o.Size, "size", "full", "One of full, medium, small; small is to see that it works.")
+	flag.DurationVar(&o.IdleFor, "idle", 0, "How long to watch an idle manager; 0 leaves it to the size.")
 	flag.StringVar(&o.Manager, "manager", "", "Program of the manager; built if not given.")
 	jsonPath := flag.String("json", "", "File for the figures as JSON; without it they follow the table.")
 	klog.InitFlags(nil)
@@ -96,7 +112,7 @@ func (b Benchmark) Main() {
 	}
 }
 
-func write(figures *report.Report, jsonPath string) error {
+func write(figures *Report, jsonPath string) error {
 	if err := figures.WriteTable(os.Stdout); err != nil {
 		return err
 	}
@@ -111,19 +127,21 @@ func write(figures *report.Report, jsonPath string) error {
 }
 
 // Do starts an API server and measures on it.
-func (b Benchmark) Do(ctx context.Context, o Options) (*report.Report, error) {
-	if !slices.Contains(b.Sizes, o.Size) {
-		return nil, fmt.Errorf("unknown --size %q: there are %s", o.Size, strings.Join(b.Sizes, ", "))
+func (b Benchmark) Do(ctx context.Context, o Options) (*Report, error) {
+	pace, found := b.Paces[o.Size]
+	if !found {
+		return nil, fmt.Errorf("unknown --size %q: there are full, medium and small", o.Size)
 	}
-	run := &Run{Options: o, Server: &harness.Server{}, Figures: &report.Report{Facts: map[string]string{
+	pace.Idle = cmp.Or(o.IdleFor, pace.Idle)
+	run := &Run{Options: o, Pace: pace, Package: b.Package, Server: &harness.Server{}, Figures: &Report{Facts: map[string]string{
 		"date":    time.Now().UTC().Format(time.DateOnly),
 		"machine": fmt.Sprintf("%d cores, %s/%s, %s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, cpuModel()),
 		"manager": strings.Join(o.ManagerArgs, " "),
 	}}}
 	err := errors.New("there was no API server to measure on")
-	run.Server.Run(runner(func() int {
+	run.Server.Run(Task(func() error {
 		err = b.measure(ctx, run)
-		return 0
+		return err
 	}))
 	return run.Figures, err
 }
@@ -140,11 +158,16 @@ func (b Benchmark) measure(ctx context.Context, run *Run) (err error) {
 	return os.RemoveAll(run.Folder)
 }
 
-// runner is a function where harness.Server expects tests.
-type runner func() int
+// Task is a function where harness.Server expects tests.
+type Task func() error
 
-// Run calls the function.
-func (r runner) Run() int { return r() }
+// Run calls the function; its caller keeps the error.
+func (t Task) Run() int {
+	if t() != nil {
+		return 1
+	}
+	return 0
+}
 
 // cpuModel is what the machine says of its processor.
 func cpuModel() string {

@@ -14,8 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package report holds the figures of a benchmark with their targets, and prints
-
 package program
 
 import (
@@ -26,9 +24,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// Small plays the smallest size and returns its figures by their names. It is how a
-// benchmark is tested: the times of so small a run mean nothing.
-func (b Benchmark) Small(t *testing.T) map[string]float64 {
+// Small tests a benchmark by its smallest size, whose times mean nothing. Figures are
+// named that must be more than zero, that must exist, and that must have a value.
+func (b Benchmark) Small(t *testing.T, positive, present []string, exact map[string]float64) {
 	t.Helper()
 	ctrl.SetLogger(klog.Background())
 	figures, err := b.Do(t.Context(), Options{Size: "small"})
@@ -39,5 +37,19 @@ func (b Benchmark) Small(t *testing.T) map[string]float64 {
 	for _, figure := range figures.Figures {
 		got[strings.TrimSpace(figure.Name)] = figure.Value
 	}
-	return got
+	for _, name := range positive {
+		if got[name] <= 0 {
+			t.Errorf("no figure for %q", name)
+		}
+	}
+	for _, name := range present {
+		if _, found := got[name]; !found {
+			t.Errorf("no figure for %q", name)
+		}
+	}
+	for name, want := range exact {
+		if value, found := got[name]; !found || value != want {
+			t.Errorf("%s: %v, want %v", name, value, want)
+		}
+	}
 }

@@ -46,7 +46,7 @@ const (
 // begin lets all identities in and makes all machines, and notes how long it takes
 // until the last one is Ready.
 func (b *bench) begin(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, b.patience)
+	ctx, cancel := context.WithTimeout(ctx, b.Patience)
 	defer cancel()
 	program.Say("letting %d identities in", b.identities)
 	if err := site.InParallel(ctx, 0, b.identities, b.furnish); err != nil {

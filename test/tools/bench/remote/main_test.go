@@ -16,48 +16,22 @@ limitations under the License.
 
 package main
 
-import (
-	"strings"
-	"testing"
-
-	"k8s.io/klog/v2"
-	ctrl "sigs.k8s.io/controller-runtime"
-
-	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/bench/program"
-)
+import "testing"
 
 // TestSmallRun checks that everything is measured; the times of so small a run
 // mean nothing, and the counts do.
 func TestSmallRun(t *testing.T) {
-	ctrl.SetLogger(klog.Background())
-	figures, err := benchmark().Do(t.Context(), program.Options{Size: "small"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]float64{}
-	for _, figure := range figures.Figures {
-		got[strings.TrimSpace(figure.Name)] = figure.Value
-	}
-	for _, name := range []string{
+	benchmark().Small(t, []string{
 		"4 identities with 3 machines each, until all are Ready",
 		"change of a claim there until it is seen on the Metal3Machine, p99",
 		"the same, while 12 claims change, p99", "change of a claim after that, p99",
 		"memory of the manager, 4 identities with 3 machines each",
-	} {
-		if got[name] <= 0 {
-			t.Errorf("no figure for %q", name)
-		}
-	}
-	for name, want := range map[string]float64{
+	}, nil, map[string]float64{
 		"connections for each identity": 1, "connections for each identity after that": 1,
 		"watches on hostclaims there for each identity":        1,
 		"watches on hardwaredata there for each identity":      1,
 		"watches on secrets there for each identity":           1,
 		"machines that left Ready while 4 tokens were renewed": 0,
 		"passes of metal3machine in 1s":                        0,
-	} {
-		if value, found := got[name]; !found || value != want {
-			t.Errorf("%s: %v, want %v", name, value, want)
-		}
-	}
+	})
 }

@@ -26,6 +26,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -45,7 +46,7 @@ type Program struct {
 	Name string
 	// Path is the program itself.
 	Path string
-	// User is whom the API server knows it by.
+	// User is the name that the API server knows it by.
 	User string
 	// Args come after those that say where it works and how it is watched.
 	Args []string
@@ -122,15 +123,50 @@ func (m *Manager) awaitStart(ctx context.Context) error {
 
 func (m *Manager) url() string { return "http://" + m.diagnostics + "/metrics" }
 
-// Reconciles is how many passes all controllers of the manager have made.
-func (m *Manager) Reconciles(ctx context.Context) (float64, error) {
-	return m.sum(ctx, "controller_runtime_reconcile_total", func(map[string]string) bool { return true })
+// Work is what a manager has done.
+type Work struct {
+	// Passes of its controllers, by controller.
+	Passes map[string]float64
+	// Sent is what Manager.Sent counts.
+	Sent float64
+	// CPU is how long it has been on a processor.
+	CPU time.Duration
 }
 
-// ReconcilesOf is how many passes one controller has made.
-func (m *Manager) ReconcilesOf(ctx context.Context, controller string) (float64, error) {
-	return m.sum(ctx, "controller_runtime_reconcile_total",
-		func(labels map[string]string) bool { return labels["controller"] == controller })
+// Work is what the manager has done since its start.
+func (m *Manager) Work(ctx context.Context) (Work, error) {
+	w := Work{Passes: map[string]float64{}}
+	passes, err := scrape(ctx, http.DefaultClient, m.url(), "controller_runtime_reconcile_total")
+	if err != nil {
+		return w, err
+	}
+	for _, sample := range passes {
+		w.Passes[sample.Labels["controller"]] += sample.Value
+	}
+	if w.Sent, err = m.Sent(ctx); err != nil {
+		return w, err
+	}
+	w.CPU, err = m.cpu()
+	return w, err
+}
+
+// Since is the work that was not done before.
+func (w Work) Since(before Work) Work {
+	since := Work{Passes: map[string]float64{}, Sent: w.Sent - before.Sent, CPU: w.CPU - before.CPU}
+	for name, count := range w.Passes {
+		since.Passes[name] = count - before.Passes[name]
+	}
+	return since
+}
+
+// PassesOf are the passes of some controllers; of all without names.
+func (w Work) PassesOf(controllers ...string) (sum float64) {
+	for name, count := range w.Passes {
+		if len(controllers) == 0 || slices.Contains(controllers, name) {
+			sum += count
+		}
+	}
+	return sum
 }
 
 // Sent is how many requests the manager has sent to the API server and had
@@ -183,9 +219,9 @@ func (m *Manager) ForgetPeak() error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", m.command.Process.Pid), []byte("5"), 0)
 }
 
-// CPU is how long the process has been on a processor. Unlike a wall clock it does
+// cpu is how long the process has been on a processor. Unlike a wall clock it does
 // not care what else the machine does.
-func (m *Manager) CPU() (time.Duration, error) {
+func (m *Manager) cpu() (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", m.command.Process.Pid))
 	if err != nil {
 		return 0, err
@@ -212,7 +248,7 @@ func (m *Manager) Stop() error {
 	return <-m.ended
 }
 
-// writeKubeconfig lets whoever has it act as the user.
+// writeKubeconfig lets a manager act as the user.
 func (s *Site) writeKubeconfig(path, user string) error {
 	config := s.Server.Config
 	base, _, err := rest.DefaultServerUrlFor(config)
@@ -230,7 +266,7 @@ func (s *Site) writeKubeconfig(path, user string) error {
 	}, path)
 }
 
-// freeAddresses are two addresses of this machine that nobody listens on.
+// freeAddresses are two addresses of this machine that no program listens on.
 func freeAddresses(ctx context.Context) (string, string, error) {
 	var found [2]string
 	for i := range found {

@@ -115,8 +115,8 @@ func (s *Site) RequestsSince(ctx context.Context, before map[string]float64, don
 	return each, sum, err
 }
 
-// Quiet returns when nobody has asked the API server for anything that counts, or
-// that the benchmark asks for itself, for some time.
+// Quiet returns when the API server has answered no request that counts, nor one of
+// the benchmark, for some time.
 func (s *Site) Quiet(ctx context.Context, period time.Duration) error {
 	tick := time.NewTicker(period)
 	defer tick.Stop()
@@ -134,7 +134,7 @@ func (s *Site) Quiet(ctx context.Context, period time.Duration) error {
 	}
 }
 
-// total is how many requests of whomever were answered that concern the counted
+// total is how many requests of any client were answered that concern the counted
 // resources.
 func (s *Site) total(ctx context.Context) (float64, error) {
 	samples, err := s.answered(ctx)

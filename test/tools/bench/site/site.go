@@ -46,7 +46,7 @@ type Counting struct {
 	// Resources are those whose requests are the business of the benchmark.
 	Resources []string
 	// Ours are the requests by which the benchmark itself makes objects or plays
-	// somebody: "POST hostclaims". They show that something happens, and no more.
+	// another client: "POST hostclaims". They show that something happens, and no more.
 	Ours []string
 }
 

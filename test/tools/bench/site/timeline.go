@@ -93,7 +93,7 @@ func (t *Timeline) await(ctx context.Context, mark Mark, object types.Namespaced
 	}
 }
 
-// NeverError says that a mark did not come while somebody waited for it.
+// NeverError says that a mark was waited for and did not come.
 type NeverError struct {
 	Mark   Mark
 	Object types.NamespacedName

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package room
+package main
 
 import (
 	"context"
@@ -31,15 +31,15 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/host/life"
 )
 
-// AddHosts makes free hosts, those from the first number to before the last.
-func (r *Room) AddHosts(ctx context.Context, first, last int) error {
-	return site.InParallel(ctx, first, last, func(ctx context.Context, n int) error { return r.addHost(ctx, n) })
+// addHosts makes free hosts, those from the first number to before the last.
+func (r *room) addHosts(ctx context.Context, first, last int) error {
+	return site.InParallel(ctx, first, last, r.addHost)
 }
 
-// NewHost is a host that nobody has looked at yet.
-func NewHost(name string, labels map[string]string) *bmov1alpha1.BareMetalHost {
+// newHost is a host that was not registered yet.
+func newHost(name string, labels map[string]string) *bmov1alpha1.BareMetalHost {
 	return &bmov1alpha1.BareMetalHost{
-		ObjectMeta: metav1.ObjectMeta{Namespace: Infra, Name: name, Labels: labels},
+		ObjectMeta: metav1.ObjectMeta{Namespace: infra, Name: name, Labels: labels},
 		Spec: bmov1alpha1.BareMetalHostSpec{
 			BMC:                   bmov1alpha1.BMCDetails{Address: "redfish-virtualmedia://192.0.2.1/redfish/v1/Systems/" + name, CredentialsName: name + "-bmc"},
 			AutomatedCleaningMode: bmov1alpha1.CleaningModeMetadata,
@@ -49,14 +49,14 @@ func NewHost(name string, labels map[string]string) *bmov1alpha1.BareMetalHost {
 
 // addHost makes a host, its status and its HardwareData as hostsim would, without
 // the writes in between: until the host is ready, its registration takes long.
-func (r *Room) addHost(ctx context.Context, n int) error {
-	host := NewHost(fmt.Sprintf("host-%05d", n), map[string]string{"rack": fmt.Sprintf("rack-%03d", n/40)})
+func (r *room) addHost(ctx context.Context, n int) error {
+	host := newHost(fmt.Sprintf("host-%05d", n), map[string]string{"rack": fmt.Sprintf("rack-%03d", n/40)})
 	host.Finalizers = []string{bmov1alpha1.BareMetalHostFinalizer}
 	host.Annotations = map[string]string{life.DelayAnnotation: string(life.Registration) + "=1h"}
 	if err := r.Create(ctx, host); err != nil {
 		return err
 	}
-	status := settled(host)
+	status := atRest(host)
 	text, err := json.Marshal(map[string]any{"status": status})
 	if err != nil {
 		return err
@@ -71,8 +71,8 @@ func (r *Room) addHost(ctx context.Context, n int) error {
 	return r.Create(ctx, data)
 }
 
-// settled is the status of a new host when it has come to rest.
-func settled(host *bmov1alpha1.BareMetalHost) bmov1alpha1.BareMetalHostStatus {
+// atRest is the status of a new host when it has come to rest.
+func atRest(host *bmov1alpha1.BareMetalHost) bmov1alpha1.BareMetalHostStatus {
 	now := time.Now()
 	host = host.DeepCopy()
 	host.Annotations = nil

@@ -14,13 +14,17 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package report
+package program
 
 import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"math"
+	"slices"
 	"text/tabwriter"
+	"time"
 )
 
 // Figure is one measured number.
@@ -45,25 +49,31 @@ type Report struct {
 	Figures []Figure `json:"figures"`
 }
 
-// Add notes a figure without a target.
-func (r *Report) Add(name string, value float64, unit string) {
-	r.Figures = append(r.Figures, Figure{Name: name, Value: value, Unit: unit})
-}
-
-// Expect notes a figure that is to be no more than its target.
-func (r *Report) Expect(name string, value float64, unit string, target float64) {
-	r.Figures = append(r.Figures, Figure{Name: name, Value: value, Unit: unit, Target: &target})
-}
-
-// Missed lists the figures that are beyond their targets.
-func (r *Report) Missed() []Figure {
-	var out []Figure
-	for _, f := range r.Figures {
-		if !f.Met() {
-			out = append(out, f)
-		}
+// Add notes a figure, which is to be no more than its target if it has one.
+func (r *Report) Add(name string, value float64, unit string, target ...float64) {
+	f := Figure{Name: name, Value: value, Unit: unit}
+	if len(target) > 0 {
+		f.Target = &target[0]
 	}
-	return out
+	r.Figures = append(r.Figures, f)
+}
+
+// AddTimes notes the median of some durations, which it returns, and their 99th
+// percentile with its target, in seconds or in milliseconds.
+func (r *Report) AddTimes(name string, took []time.Duration, unit time.Duration, target ...float64) float64 {
+	text := map[time.Duration]string{time.Second: "s", time.Millisecond: "ms"}[unit]
+	median := float64(quantile(took, 0.5)) / float64(unit)
+	r.Add(name+", median", median, text)
+	r.Add(name+", p99", float64(quantile(took, 0.99))/float64(unit), text, target...)
+	return median
+}
+
+// AddRequests notes how many requests were made for each of something.
+func (r *Report) AddRequests(name string, each map[string]float64, sum float64) {
+	r.Add("  "+name, sum, "")
+	for _, request := range slices.Sorted(maps.Keys(each)) {
+		r.Add("    "+request, each[request], "")
+	}
 }
 
 // WriteTable prints one line for each figure.
@@ -100,4 +110,15 @@ func number(v float64) string {
 	default:
 		return fmt.Sprintf("%.3g", v)
 	}
+}
+
+// quantile is the smallest sample that at least the given part of all samples do
+// not exceed: quantile(s, 0.5) is the median. Without samples it is zero.
+func quantile(samples []time.Duration, part float64) time.Duration {
+	if len(samples) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(samples))
+	at := int(math.Ceil(part*float64(len(sorted)))) - 1
+	return sorted[min(max(at, 0), len(sorted)-1)]
 }
