@@ -37,6 +37,10 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
+// maxCollisions is how many indexes that are in use after all one pass runs into for
+// each claim. More than a few mean that the cache is behind: the next pass knows them.
+const maxCollisions = 5
+
 // allocateSteps give claims their index and their Metal3Data.
 type allocateSteps struct {
 	client   client.Client
@@ -52,7 +56,7 @@ type allocateSteps struct {
 func (a allocateSteps) allocate(ctx context.Context, s *scope) progress.Outcome {
 	claims, known := s.answerable(), s.known()
 	var stale error
-	for {
+	for collisions := 1; ; collisions++ {
 		before := len(known)
 		var failed error
 		for _, done := range a.serveAll(ctx, s.key, claims, indexes.Allocate(s.key.Name, known, candidates(claims))) {
@@ -68,8 +72,11 @@ func (a allocateSteps) allocate(ctx context.Context, s *scope) progress.Outcome 
 			}
 		}
 		// A collision added an index that is not the claim's: once more without it.
-		if len(known) == before || failed != nil || !anyOpen(claims, known) {
+		switch {
+		case len(known) == before, failed != nil, !anyOpen(claims, known):
 			return progress.Failed(errors.Join(failed, stale))
+		case collisions == maxCollisions:
+			return progress.Failed(progress.ErrStale)
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -45,6 +46,8 @@ type scope struct {
 	// memory with the cache and must not be changed.
 	claims []infrav1.Metal3DataClaim
 	data   []infrav1.Metal3Data
+	// taken are the indexes whose names Metal3Datas of other templates have; set by load.
+	taken []indexes.Data
 	// clusters are set by load: those that the claims and data belong to, by name.
 	clusters map[string]*clusterv1.Cluster
 }
@@ -86,9 +89,21 @@ func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*scope
 	if err := errors.Join(list(ctx, r.Client, key, &claims), list(ctx, r.Client, key, &data)); err != nil {
 		return nil, false, err
 	}
-	s.claims, s.data = claims.Items, data.Items
+	s.claims = claims.Items
+	s.sort(data.Items)
 	found := s.template != nil || len(s.claims) > 0 || len(s.data) > 0
 	return s, found, s.loadClusters(ctx, r.Client)
+}
+
+// sort tells the Metal3Datas of the template from those that only have such a name.
+func (s *scope) sort(all []infrav1.Metal3Data) {
+	for i := range all {
+		if ref := all[i].Spec.Template; ref != nil && ref.Name == s.key.Name {
+			s.data = append(s.data, all[i])
+		} else if index, parsed := indexes.Parse(s.key.Name, all[i].Name); parsed {
+			s.taken = append(s.taken, indexes.Data{Index: index})
+		}
+	}
 }
 
 func list(ctx context.Context, reader client.Reader, key types.NamespacedName, into client.ObjectList) error {
@@ -123,7 +138,7 @@ func (s *scope) loadClusters(ctx context.Context, reader client.Reader) error {
 
 // known are the indexes in use, as far as the cache shows.
 func (s *scope) known() []indexes.Data {
-	known := make([]indexes.Data, 0, len(s.data))
+	known := slices.Clone(s.taken)
 	for i := range s.data {
 		known = append(known, indexOf(&s.data[i]))
 	}

@@ -19,6 +19,7 @@ package datatemplate
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -31,19 +32,25 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/clusterindex"
 )
 
-// templateOf is the index function of ByTemplate.
+// templateOf is the index function of ByTemplate. A Metal3Data that was made before
+// the API required its name to follow from its template counts for the template of
+// its name too, of which it takes an index.
 func templateOf(o client.Object) []string {
 	var ref *infrav1.Metal3ObjectRef
+	var names []string
 	switch o := o.(type) {
 	case *infrav1.Metal3DataClaim:
 		ref = o.Spec.Template
 	case *infrav1.Metal3Data:
 		ref = o.Spec.Template
+		if at := strings.LastIndex(o.Name, "-"); at > 0 {
+			names = append(names, o.Name[:at])
+		}
 	}
-	if ref == nil || ref.Name == "" {
-		return nil
+	if ref != nil && ref.Name != "" && !slices.Contains(names, ref.Name) {
+		names = append(names, ref.Name)
 	}
-	return []string{ref.Name}
+	return names
 }
 
 // toTemplate wakes the template that a claim or a Metal3Data names. Templates
