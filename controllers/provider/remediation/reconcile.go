@@ -19,6 +19,7 @@ package remediation
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,6 +48,22 @@ import (
 type Object interface {
 	client.Object
 	conditions.Setter
+}
+
+// Strip drops what the controllers do not read of an object. Only other things may be
+// written than what is dropped.
+func Strip(object Object) {
+	annotations := object.GetAnnotations()
+	maps.DeleteFunc(annotations, func(key, _ string) bool { return key != clusterv1.PausedAnnotation })
+	object.SetAnnotations(annotations)
+	object.SetOwnerReferences(nil)
+	switch o := object.(type) {
+	case *infrav1.Metal3Remediation:
+		o.Spec, o.Status = infrav1.Metal3RemediationSpec{}, infrav1.Metal3RemediationStatus{Conditions: o.Status.Conditions}
+	case *infrav1.Metal3RemediationTemplate:
+		o.Spec = infrav1.Metal3RemediationTemplateSpec{}
+		o.Status.Status = infrav1.Metal3RemediationStatus{Conditions: o.Status.Status.Conditions}
+	}
 }
 
 // Kind is one of the two kinds, as a controller needs to know it.

@@ -91,6 +91,52 @@ func TestReconcile(t *testing.T) {
 	}
 }
 
+// TestStrippedCache shows that a pass leaves alone what the cache does not show.
+func TestStrippedCache(t *testing.T) {
+	for _, kind := range Kinds() {
+		t.Run(kind.Name, func(t *testing.T) {
+			object := create(t, kind, false, func(o Object) {
+				o.SetAnnotations(map[string]string{"note": "kept"})
+				o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: "u"}})
+				strategy := &infrav1.RemediationStrategy{Type: "Reboot", RetryLimit: 7}
+				switch o := o.(type) {
+				case *infrav1.Metal3Remediation:
+					o.Spec.Strategy = strategy
+				case *infrav1.Metal3RemediationTemplate:
+					o.Spec.Template.Spec.Strategy = strategy
+				}
+			})
+			before := copyOf(t, object)
+			r := &Reconciler{Kind: kind, Clock: clocktesting.NewFakePassiveClock(metav1.Now().Time)}
+			r.Client = interceptor.NewClient(server.Client, interceptor.Funcs{
+				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+					err := c.Get(ctx, key, o, opts...)
+					if o, ok := o.(Object); ok {
+						Strip(o)
+					}
+					return err
+				},
+			})
+			if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(object)}); err != nil {
+				t.Fatal(err)
+			}
+			if err := server.Client.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+				t.Fatal(err)
+			}
+			if conditions.Get(object, "Ready") == nil {
+				t.Error("nothing was reported")
+			}
+			object.SetConditions(nil)
+			object.SetManagedFields(nil)
+			object.SetResourceVersion(before.GetResourceVersion())
+			before.SetManagedFields(nil)
+			if diff := cmp.Diff(before, object); diff != "" {
+				t.Errorf("what was changed besides (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // TestFailures breaks one request after the other.
 func TestFailures(t *testing.T) {
 	kind := Kinds()[0]

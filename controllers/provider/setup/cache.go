@@ -17,14 +17,19 @@ limitations under the License.
 package setup
 
 import (
+	"slices"
+
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/nodes"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remediation"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/setup/kubeconfigreader"
 )
 
@@ -36,7 +41,7 @@ const userAgent = "cluster-api-provider-metal3-manager"
 func CacheOptions(o Options) cache.Options {
 	// Not ByObject, which asks the API server about a kind before the manager starts:
 	// a cluster without hosts does not know HardwareData.
-	options := cache.Options{SyncPeriod: &o.SyncPeriod, DefaultTransform: stripForeignHardware}
+	options := cache.Options{SyncPeriod: &o.SyncPeriod, DefaultTransform: strip}
 	if o.Namespace != "" {
 		options.DefaultNamespaces = map[string]cache.Config{o.Namespace: {}}
 	}
@@ -73,21 +78,21 @@ func clusterCacheOptions(o Options, secrets client.Reader) clustercache.Options 
 	}
 }
 
-// stripForeignHardware drops the managed fields of everything, and the details of
-// HardwareData that no claim owns: those of baremetal-operator, of which there is
-// one for every server.
-func stripForeignHardware(o any) (any, error) {
+// strip drops what no controller reads: managed fields, the details of HardwareData
+// that no claim owns, of which baremetal-operator has one for every server, and all of
+// remediations but what their conditions are made from.
+func strip(o any) (any, error) {
 	o, err := cache.TransformStripManagedFields()(o)
-	data, ok := o.(*bmov1alpha1.HardwareData)
-	if err != nil || !ok {
-		return o, err
-	}
-	for _, owner := range data.OwnerReferences {
-		if owner.Kind == claims.Kind {
-			return data, nil
+	switch o := o.(type) {
+	case *bmov1alpha1.HardwareData:
+		if !slices.ContainsFunc(o.OwnerReferences, func(owner metav1.OwnerReference) bool { return owner.Kind == claims.Kind }) {
+			o.Spec = bmov1alpha1.HardwareDataSpec{}
+			o.Annotations, o.Labels = nil, nil
 		}
+	case *infrav1.Metal3Remediation:
+		remediation.Strip(o)
+	case *infrav1.Metal3RemediationTemplate:
+		remediation.Strip(o)
 	}
-	data.Spec = bmov1alpha1.HardwareDataSpec{}
-	data.Annotations, data.Labels = nil, nil
-	return data, nil
+	return o, err
 }

@@ -83,7 +83,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		{o.Concurrency.MachineTemplate, addMachineTemplate},
 		{o.Concurrency.DataTemplate, addDataTemplate},
 		{o.Concurrency.Data, addData},
-		{1, addRemediation},
+		{o.Concurrency.Remediation, addRemediation},
 	} {
 		options := controller.Options{MaxConcurrentReconciles: c.workers, RateLimiter: retry.Limiter()}
 		options.NewQueue = fairqueue.New(fairqueue.Options{Workers: c.workers, Clock: s.clock})

@@ -54,8 +54,8 @@ type Options struct {
 
 // Concurrency is the number of workers of each controller.
 type Concurrency struct {
-	// The fields are named for the controllers.
-	Cluster, Machine, MachineTemplate, DataTemplate, Data, ClusterCache int
+	// The fields are named for the controllers; Remediation stands for both of its kinds.
+	Cluster, Machine, MachineTemplate, DataTemplate, Data, Remediation, ClusterCache int
 }
 
 // NewOptions returns options without values; AddFlags gives them their defaults.
@@ -95,6 +95,7 @@ func (c *Concurrency) addFlags(fs *pflag.FlagSet) {
 		{"metal3machinetemplate", &c.MachineTemplate},
 		{"metal3datatemplate", &c.DataTemplate},
 		{"metal3data", &c.Data},
+		{"metal3remediation", &c.Remediation},
 		{"clustercache", &c.ClusterCache},
 	} {
 		fs.IntVar(f.value, f.kind+"-concurrency", 10, fmt.Sprintf("How many objects the controller %s works on at a time.", f.kind))
@@ -111,6 +112,6 @@ func (o Options) Validate() error {
 		process.Check(o.IdentityConnectionMemory > 0 && o.IdentityMemory >= o.IdentityConnectionMemory,
 			"--identity-connection-memory must be positive, and no more than --identity-memory"),
 		process.Check(o.Workload.QPS > 0 && o.Workload.Burst > 0, "--clustercache-client-qps and --clustercache-client-burst must be positive"),
-		process.Check(min(c.Cluster, c.Machine, c.MachineTemplate, c.DataTemplate, c.Data, c.ClusterCache) > 0, "every --*-concurrency must be at least 1"),
+		process.Check(min(c.Cluster, c.Machine, c.MachineTemplate, c.DataTemplate, c.Data, c.Remediation, c.ClusterCache) > 0, "every --*-concurrency must be at least 1"),
 	)
 }

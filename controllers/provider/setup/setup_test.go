@@ -30,8 +30,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/preflight"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/process"
 )
@@ -61,7 +63,7 @@ func TestDefaults(t *testing.T) {
 
 		IdentityDenied: "local,services", IdentityConnections: 10, IdentityConnectionMemory: 64, IdentityMemory: 256,
 
-		Concurrency: Concurrency{Cluster: 10, Machine: 10, MachineTemplate: 10, DataTemplate: 10, Data: 10, ClusterCache: 10},
+		Concurrency: Concurrency{Cluster: 10, Machine: 10, MachineTemplate: 10, DataTemplate: 10, Data: 10, Remediation: 10, ClusterCache: 10},
 	}
 	if diff := cmp.Diff(want, o); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
@@ -82,6 +84,7 @@ func TestValidate(t *testing.T) {
 		"a port is a port":                           {flags: []string{"--webhook-port=70000"}, want: []string{"--webhook-port=70000 is no port"}},
 		"webhooks need certificates":                 {flags: []string{"--webhook-cert-dir="}, want: []string{"--webhook-cert-dir is needed with webhooks"}},
 		"a controller has workers":                   {flags: []string{"--metal3data-concurrency=0"}, want: []string{"every --*-concurrency must be at least 1"}},
+		"a controller of remediations too":           {flags: []string{"--metal3remediation-concurrency=0"}, want: []string{"every --*-concurrency must be at least 1"}},
 		"a period is positive":                       {flags: []string{"--sync-period=0"}, want: []string{"--sync-period must be positive"}},
 		"times are of no matter without an election": {flags: []string{"--leader-elect-retry-period=1h"}},
 		"other clusters may be anywhere":             {flags: []string{"--identity-denied-addresses="}},
@@ -126,7 +129,7 @@ func TestRunRefusesWrongOptions(t *testing.T) {
 	}
 }
 
-func TestStripForeignHardware(t *testing.T) {
+func TestStrip(t *testing.T) {
 	data := func(owner string) *bmov1alpha1.HardwareData {
 		return &bmov1alpha1.HardwareData{
 			ObjectMeta: metav1.ObjectMeta{
@@ -140,10 +143,34 @@ func TestStripForeignHardware(t *testing.T) {
 	published.ManagedFields = nil
 	foreign := data("BareMetalHost")
 	foreign.ManagedFields, foreign.Labels, foreign.Spec = nil, nil, bmov1alpha1.HardwareDataSpec{}
+	said := []metav1.Condition{{Type: "Ready", Reason: "NotImplemented"}, {Type: "foreign"}}
+	small := metav1.ObjectMeta{
+		Name: "x", Labels: map[string]string{clusterv1.ClusterNameLabel: "c"}, Annotations: map[string]string{clusterv1.PausedAnnotation: ""},
+	}
+	large := *small.DeepCopy()
+	large.Annotations["note"], large.Labels["a"] = strings.Repeat("x", 1<<10), "b"
+	large.OwnerReferences = []metav1.OwnerReference{{Kind: "Machine", Name: "m"}}
+	small.Labels = large.Labels
 	for _, tc := range []struct{ given, want any }{
 		{data("HostClaim"), published}, {data("BareMetalHost"), foreign}, {"tombstone", "tombstone"},
+		{
+			&infrav1.Metal3Remediation{
+				ObjectMeta: *large.DeepCopy(),
+				Spec:       infrav1.Metal3RemediationSpec{Strategy: &infrav1.RemediationStrategy{RetryLimit: 3}},
+				Status:     infrav1.Metal3RemediationStatus{Phase: "Waiting", Conditions: said},
+			},
+			&infrav1.Metal3Remediation{ObjectMeta: small, Status: infrav1.Metal3RemediationStatus{Conditions: said}},
+		},
+		{
+			&infrav1.Metal3RemediationTemplate{ObjectMeta: *large.DeepCopy(), Status: infrav1.Metal3RemediationTemplateStatus{
+				Status: infrav1.Metal3RemediationStatus{Phase: "Waiting", Conditions: said},
+			}},
+			&infrav1.Metal3RemediationTemplate{ObjectMeta: small, Status: infrav1.Metal3RemediationTemplateStatus{
+				Status: infrav1.Metal3RemediationStatus{Conditions: said},
+			}},
+		},
 	} {
-		got, err := stripForeignHardware(tc.given)
+		got, err := strip(tc.given)
 		if err != nil {
 			t.Fatal(err)
 		}
