@@ -18,6 +18,7 @@ package policy
 
 import (
 	"fmt"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -25,6 +26,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/addresses"
 )
 
 // imageSchemes are the schemes that a claim may use across namespaces. A file
@@ -44,9 +46,9 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("%s is refused: %s; %s", e.Field, e.Problem, e.Remedy)
 }
 
-// Permit says whether a claim may have what it asks for put on a host. It
-// returns nil or a RefusedError.
-func (g Grant) Permit(image *bmov1alpha1.Image, custom *bmov1alpha1.CustomDeploy) error {
+// Permit says whether a claim may have what it asks for put on a host, which fetches
+// images from none of the denied addresses. It returns nil or a RefusedError.
+func (g Grant) Permit(image *bmov1alpha1.Image, custom *bmov1alpha1.CustomDeploy, denied []netip.Prefix) error {
 	if g.own {
 		return nil
 	}
@@ -61,20 +63,20 @@ func (g Grant) Permit(image *bmov1alpha1.Image, custom *bmov1alpha1.CustomDeploy
 	if image == nil {
 		return nil
 	}
-	if err := g.permitURL("spec.image.url", image.URL); err != nil {
+	if err := g.permitURL("spec.image.url", image.URL, denied); err != nil {
 		return err
 	}
 	// A checksum is either the sum itself or a URL where it is found.
 	if !strings.ContainsAny(image.Checksum, ":/") {
 		return nil
 	}
-	return g.permitURL("spec.image.checksum", image.Checksum)
+	return g.permitURL("spec.image.checksum", image.Checksum, denied)
 }
 
 // permitURL checks scheme and allowed expressions of one URL. The program that fetches
 // it may parse it differently, so what is no plain URL with a host is refused too, as
 // are line breaks and control characters.
-func (g Grant) permitURL(field, text string) error {
+func (g Grant) permitURL(field, text string, denied []netip.Prefix) error {
 	scheme, _, found := strings.Cut(text, "://")
 	if !found || !slices.Contains(imageSchemes[:], strings.ToLower(scheme)) {
 		return &RefusedError{
@@ -83,9 +85,16 @@ func (g Grant) permitURL(field, text string) error {
 			Remedy:  "serve the image over one of them",
 		}
 	}
-	if parsed, err := url.Parse(text); err != nil || parsed.Host == "" {
+	parsed, err := url.Parse(text)
+	if err != nil || parsed.Host == "" {
 		return &RefusedError{
 			Field: field, Problem: "it is no valid URL with a host", Remedy: "write scheme://host/path, with special characters escaped",
+		}
+	}
+	if addresses.MayLeadTo(denied, parsed.Hostname()) {
+		return &RefusedError{
+			Field: field, Problem: "its host is an address that images must not come from, or may be read as one",
+			Remedy: "serve the image from another address (the infrastructure team sets --image-denied-addresses of the hostclaim manager)",
 		}
 	}
 	if g.anyImageURL || matchesAny(g.imageURLs, text) {

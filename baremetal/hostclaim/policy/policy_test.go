@@ -18,6 +18,7 @@ package policy
 
 import (
 	"errors"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -26,6 +27,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/addresses"
 )
 
 // newPolicy returns a policy of namespace infra. Annotations are given as pairs.
@@ -312,11 +314,19 @@ func TestGrantPermits(t *testing.T) {
 		"not customDeploy by default":                       {grantOf(nil), nil, custom, "spec.customDeploy"},
 		"customDeploy if one policy says so":                {grantOf(nil, []string{infrav1.AllowCustomDeployAnnotation, "true"}), nil, custom, ""},
 		"not customDeploy if the policy says false":         {grantOf([]string{infrav1.AllowCustomDeployAnnotation, "false"}), nil, custom, "spec.customDeploy"},
+		"not the metadata service of a cloud":               {grantOf(nil), image("http://169.254.169.254/latest/meta-data", ""), nil, "spec.image.url is refused: its host"},
+		"not the host that fetches it":                      {grantOf(nil), image("https://user@localhost:6385/v1/nodes", ""), nil, "its host"},
+		"not that host by its number":                       {grantOf(nil), image("oci://[::ffff:127.0.0.1]:5000/os", ""), nil, "its host"},
+		"not the provisioning network":                      {grantOf(nil), image("http://172.22.0.2/os.raw", ""), nil, "its host"},
+		"not that network if the policy allows it":          {grantOf([]string{infrav1.AllowedImageURLsAnnotation, ".*"}), image("http://172.22.0.2/os.raw", ""), nil, "its host"},
+		"not a checksum from that network":                  {grantOf(nil), image("https://x/i", "http://172.22.0.2/sums"), nil, "spec.image.checksum is refused: its host"},
 		"everything within the own namespace":               {ownGrant(), image("file:///x", ""), custom, ""},
+		"that network within the own namespace":             {ownGrant(), image("http://172.22.0.2/os.raw", ""), nil, ""},
 	}
+	denied := append(addresses.Local(), netip.MustParsePrefix("172.22.0.0/24"))
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := tt.grant.Permit(tt.image, tt.custom)
+			err := tt.grant.Permit(tt.image, tt.custom, denied)
 			var refused *RefusedError
 			switch {
 			case tt.want == "" && err != nil:

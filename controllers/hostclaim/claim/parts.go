@@ -17,6 +17,8 @@ limitations under the License.
 package claim
 
 import (
+	"net/netip"
+
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -52,13 +54,15 @@ type binder struct {
 
 // synchronizer writes to the bound host what the claim asks for, secrets included.
 type synchronizer struct {
-	client    client.Client
-	live      client.Reader
-	secrets   SecretWatch
-	policies  policyReader
-	rotations *rotations
-	metrics   *Metrics
-	announcer announcer
+	client   client.Client
+	live     client.Reader
+	secrets  SecretWatch
+	policies policyReader
+	// deniedImages are addresses that no image of a claim from another namespace comes from.
+	deniedImages []netip.Prefix
+	rotations    *rotations
+	metrics      *Metrics
+	announcer    announcer
 }
 
 // rebooter passes reboots on to the bound host, and refuses what it cannot pass on.
@@ -121,7 +125,7 @@ func (r *Reconciler) parts() *parts {
 			client: r.Client, live: r.Live, pool: r.Pool, policies: reader, metrics: r.Metrics, clock: r.Clock,
 		},
 		synchronizer: synchronizer{
-			client: r.Client, live: r.Live, secrets: r.Secrets, policies: reader,
+			client: r.Client, live: r.Live, secrets: r.Secrets, policies: reader, deniedImages: r.DeniedImages,
 			rotations: &r.rotations, metrics: r.Metrics, announcer: announcer,
 		},
 		rebooter:  rebooter{client: r.Client, live: r.Live, announcer: announcer},

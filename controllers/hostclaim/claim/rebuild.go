@@ -49,7 +49,7 @@ func (r *synchronizer) emptied(ctx context.Context, s *scope) (*bmov1alpha1.Bare
 // couldBeWritten checks policy and the secrets of a claim without bringing them
 // to the host, which may still read the former ones.
 func (r *synchronizer) couldBeWritten(ctx context.Context, s *scope, grant policy.Grant) progress.Outcome {
-	if out := mayHave(s.claim, grant); !out.Done() {
+	if out := mayHave(s.claim, grant, r.deniedImages); !out.Done() {
 		return out
 	}
 	for _, kind := range binding.SecretKinds {

@@ -19,6 +19,7 @@ package claim
 import (
 	"context"
 	"fmt"
+	"net/netip"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -66,6 +67,8 @@ type Reconciler struct {
 	Clock clock.PassiveClock
 	// OwnNamespace says whether hosts of the claim's namespace need a policy.
 	OwnNamespace policy.Own
+	// DeniedImages are addresses that no image of a claim from another namespace comes from.
+	DeniedImages []netip.Prefix
 
 	rotations rotations
 	compiled  policies.Cache

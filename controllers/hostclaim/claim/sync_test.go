@@ -129,7 +129,7 @@ func TestClaimWithoutAnImageSaysSo(t *testing.T) {
 // An image that is refused costs the pool a server, so the claim says so.
 func TestClaimWithARefusedImageSaysWhatItCosts(t *testing.T) {
 	claim := newClaim(func(c *bmov1alpha1.HostClaim) { c.Spec.Image = &bmov1alpha1.Image{URL: "no URL"} })
-	wait := first(mayHave(claim, policy.Grant{Admitted: true}))
+	wait := first(mayHave(claim, policy.Grant{Admitted: true}, nil))
 	if wait.Reason != infrav1.ImageRefusedReason || !strings.Contains(wait.Message, "holds its server") {
 		t.Errorf("says %s: %q", wait.Reason, wait.Message)
 	}

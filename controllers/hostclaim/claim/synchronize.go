@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -122,7 +123,7 @@ func (r *synchronizer) payload(ctx context.Context, s *scope, stage binding.Prog
 		if err != nil {
 			return nil, unsynchronized(err)
 		}
-		if out := mayHave(s.claim, grant); !out.Done() {
+		if out := mayHave(s.claim, grant, r.deniedImages); !out.Done() {
 			return nil, out
 		}
 		return r.provided(ctx, s, grant)
@@ -154,12 +155,12 @@ func (r *synchronizer) payloadGrant(ctx context.Context, s *scope, stage binding
 
 // mayHave checks what the claim asks for against policy, and whether a host takes
 // it at all.
-func mayHave(claim *bmov1alpha1.HostClaim, grant policy.Grant) progress.Outcome {
+func mayHave(claim *bmov1alpha1.HostClaim, grant policy.Grant, deniedImages []netip.Prefix) progress.Outcome {
 	if !grant.Admitted {
 		return progress.Waiting(infrav1.PolicyRevokedReason,
 			"no HostDeployPolicy admits this namespace to the host any more, so nothing new is written to it")
 	}
-	err := grant.Permit(claim.Spec.Image, claim.Spec.CustomDeploy)
+	err := grant.Permit(claim.Spec.Image, claim.Spec.CustomDeploy, deniedImages)
 	if err == nil {
 		err = binding.CheckPayload(claim)
 	}

@@ -110,6 +110,10 @@ func addClaims(mgr ctrl.Manager, o Options, secrets *secretwatch.Watch, registry
 	if err != nil {
 		return fmt.Errorf("metrics of claims: %w", err)
 	}
+	denied, err := o.deniedImages()
+	if err != nil {
+		return fmt.Errorf("read --image-denied-addresses: %w", err)
+	}
 	reconciler := &claim.Reconciler{
 		Client:       client.WithFieldOwner(mgr.GetClient(), infrav1.HostClaimManagerFieldOwner),
 		Live:         mgr.GetAPIReader(),
@@ -119,6 +123,7 @@ func addClaims(mgr ctrl.Manager, o Options, secrets *secretwatch.Watch, registry
 		Metrics:      measures,
 		Clock:        clock.RealClock{},
 		OwnNamespace: policy.Own(o.RequirePolicyInOwnNamespace),
+		DeniedImages: denied,
 	}
 	others, err := foreignFacts(mgr, o)
 	if err != nil {

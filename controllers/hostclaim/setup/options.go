@@ -18,10 +18,12 @@ package setup
 
 import (
 	"errors"
+	"net/netip"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/addresses"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/process"
 )
 
@@ -32,6 +34,9 @@ type Options struct {
 	// RequirePolicyInOwnNamespace asks for a HostDeployPolicy even where claim
 	// and host share their namespace.
 	RequirePolicyInOwnNamespace bool
+	// ImageDenied are the addresses that no image of a claim from another namespace
+	// comes from, as addresses.Parse reads them.
+	ImageDenied string
 	// Concurrency is how many claims are worked on at a time.
 	Concurrency int
 	// OrphanGrace is how long a host is kept whose HostClaim does not exist any
@@ -50,14 +55,24 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	o.Options.AddFlags(fs)
 	fs.BoolVar(&o.RequirePolicyInOwnNamespace, "require-policy-in-own-namespace", false,
 		"Ask for a HostDeployPolicy even for hosts of the claim's own namespace.")
+	fs.StringVar(&o.ImageDenied, "image-denied-addresses", "local",
+		"Addresses that no image of a claim from another namespace comes from, separated by commas: prefixes such as "+
+			"172.22.0.0/24 for a provisioning network, or local for loopback and link-local; none if empty.")
 	fs.IntVar(&o.Concurrency, "hostclaim-concurrency", 10, "How many claims are worked on at a time.")
 	fs.DurationVar(&o.OrphanGrace, "orphan-grace", time.Hour,
 		"How long a host is kept as it is after its HostClaim was found gone, before it is wiped and given back.")
 }
 
+// deniedImages reads ImageDenied.
+func (o Options) deniedImages() ([]netip.Prefix, error) {
+	return addresses.Parse(o.ImageDenied, map[string][]netip.Prefix{"local": addresses.Local()})
+}
+
 // Validate says what is wrong with the options, all of it.
 func (o Options) Validate() error {
+	_, denied := o.deniedImages()
 	return errors.Join(o.Options.Validate(),
+		process.Check(denied == nil, "--image-denied-addresses: %v", denied),
 		process.Check(o.Concurrency > 0, "--hostclaim-concurrency must be at least 1"),
 		process.Check(o.OrphanGrace >= 0, "--orphan-grace=%s is negative", o.OrphanGrace))
 }

@@ -53,6 +53,8 @@ func TestValidate(t *testing.T) {
 		"refuses no workers":               {[]string{"--hostclaim-concurrency=0"}, "--hostclaim-concurrency"},
 		"accepts no grace for orphans":     {[]string{"--orphan-grace=0s"}, ""},
 		"refuses less than that":           {[]string{"--orphan-grace=-1s"}, "--orphan-grace"},
+		"accepts images from everywhere":   {[]string{"--image-denied-addresses="}, ""},
+		"refuses a name among addresses":   {[]string{"--image-denied-addresses=example.org"}, "--image-denied-addresses"},
 		"refuses no period":                {[]string{"--sync-period=0s"}, "--sync-period"},
 		"refuses a lease that is too short": {
 			[]string{"--leader-elect", "--leader-elect-lease-duration=1s"}, "--leader-elect-lease-duration",

@@ -17,34 +17,27 @@ limitations under the License.
 package remote
 
 import (
-	"fmt"
 	"net"
 	"net/netip"
-	"strings"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/addresses"
 )
 
 // LocalAddresses are those by which a process reaches its own machine, its Pod and the
 // services that clouds offer to their machines: this host, loopback, link-local and the
 // addresses of its interfaces. Nothing that a tenant names should be found there.
 func LocalAddresses() []netip.Prefix {
-	return append(ownAddresses(),
-		netip.MustParsePrefix("0.0.0.0/8"),
-		netip.MustParsePrefix("127.0.0.0/8"),
-		netip.MustParsePrefix("169.254.0.0/16"),
-		netip.MustParsePrefix("::/128"),
-		netip.MustParsePrefix("::1/128"),
-		netip.MustParsePrefix("fe80::/10"),
-	)
+	return append(ownAddresses(), addresses.Local()...)
 }
 
 // ownAddresses are those of the interfaces of this process.
 func ownAddresses() []netip.Prefix {
-	addresses, err := net.InterfaceAddrs()
+	interfaces, err := net.InterfaceAddrs()
 	if err != nil {
 		return nil // without a right to ask, the other ones are denied still
 	}
 	var out []netip.Prefix
-	for _, address := range addresses {
+	for _, address := range interfaces {
 		if prefix, err := netip.ParsePrefix(address.String()); err == nil {
 			ip := prefix.Addr().Unmap()
 			out = append(out, netip.PrefixFrom(ip, ip.BitLen()))
@@ -57,22 +50,5 @@ func ownAddresses() []netip.Prefix {
 // word local stands for LocalAddresses, services for the given ranges of Services, and an
 // empty text for none.
 func ParseAddresses(text string, services []netip.Prefix) ([]netip.Prefix, error) {
-	var out []netip.Prefix
-	for part := range strings.SplitSeq(text, ",") {
-		part = strings.TrimSpace(part)
-		switch part {
-		case "":
-		case "local":
-			out = append(out, LocalAddresses()...)
-		case "services":
-			out = append(out, services...)
-		default:
-			prefix, err := netip.ParsePrefix(part)
-			if err != nil {
-				return nil, fmt.Errorf("%q is neither local nor services nor a prefix such as 10.0.0.0/8", part)
-			}
-			out = append(out, prefix.Masked())
-		}
-	}
-	return out, nil
+	return addresses.Parse(text, map[string][]netip.Prefix{"local": LocalAddresses(), "services": services})
 }

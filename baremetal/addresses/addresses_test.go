@@ -1,0 +1,76 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package addresses
+
+import (
+	"net/netip"
+	"testing"
+)
+
+func TestParse(t *testing.T) {
+	tests := map[string]struct {
+		text  string
+		want  int
+		first netip.Prefix
+		fails bool
+	}{
+		"nothing denies nothing":           {},
+		"local stands for what is local":   {text: "local", want: len(Local()), first: Local()[0]},
+		"prefixes are taken as they are":   {text: "10.1.2.3/8, fd00::/8", want: 2, first: netip.MustParsePrefix("10.0.0.0/8")},
+		"an address alone is no prefix":    {text: "10.0.0.1", fails: true},
+		"another word is no prefix either": {text: "all", fails: true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := Parse(tt.text, map[string][]netip.Prefix{"local": Local()})
+			if (err != nil) != tt.fails || len(got) != tt.want || tt.want > 0 && got[0] != tt.first {
+				t.Errorf("got %v, %v", got, err)
+			}
+		})
+	}
+}
+
+// TestMayLeadTo takes each host as libraries may read it that resolve names by
+// getaddrinfo or map them by IDNA first.
+func TestMayLeadTo(t *testing.T) {
+	denied := append(Local(), netip.MustParsePrefix("172.22.0.0/24"))
+	tests := map[string]bool{
+		"images.example": false, "images.example.": false, "192.0.2.10": false, "2001:db8::1": false, "10.0.0.1": false,
+		"127.0.0.1.example": false, "localhost.example": false, "0x7f.example": false, "registry_1": false, "a1": false,
+		"127.0.0.1": true, "127.0.0.1.": true, "127.8.8.8": true, "0.0.0.0": true, "169.254.169.254": true, "172.22.0.1": true,
+		"::1": true, "::": true, "fe80::1%eth0": true, "::ffff:127.0.0.1": true, "::ffff:a9fe:a9fe": true, "::127.0.0.1": true,
+		"64:ff9b::a9fe:a9fe": true, "64:ff9b::808:808": false,
+		"localhost": true, "LOCALHOST": true, "localhost.": true, "x.localhost": true, "localhost.localdomain": true,
+		"localhost6": true, "ip6-loopback": true,
+		// Forms of IPv4 addresses that inet_aton reads.
+		"127.1": true, "2130706433": true, "0x7f000001": true, "0177.0.0.1": true, "127.0.0.01": true, "8.8": true, "0X7F.1": true,
+		"１２７.0.0.1": true, "ⓛocalhost": true, "": true,
+	}
+	for host, want := range tests {
+		t.Run(host, func(t *testing.T) {
+			if got := MayLeadTo(denied, host); got != want {
+				t.Errorf("MayLeadTo() = %v, want %v", got, want)
+			}
+			if MayLeadTo(nil, host) {
+				t.Error("nothing is denied, and the host is")
+			}
+			if only := []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}; host == "localhost" && MayLeadTo(only, host) {
+				t.Error("loopback is not denied, and the host is")
+			}
+		})
+	}
+}
