@@ -108,11 +108,20 @@ func (r Reader) Host(ctx context.Context, machine *infrav1.Metal3Machine) (hostv
 	if err != nil || !found {
 		return hostview.Host{}, false, err
 	}
-	claim, found, err := site.ClaimOf(ctx, machine)
+	host, found, err := site.host(ctx, machine)
+	if site.Record != nil {
+		err = remote.Sanitize(err)
+	}
+	return host, found, err
+}
+
+// host is what the site publishes of the host of a machine.
+func (s Site) host(ctx context.Context, machine *infrav1.Metal3Machine) (hostview.Host, bool, error) {
+	claim, found, err := s.ClaimOf(ctx, machine)
 	if err != nil || !found {
 		return hostview.Host{}, false, err
 	}
-	return site.HostOf(ctx, claim)
+	return s.HostOf(ctx, claim)
 }
 
 // siteOf is where the claim of the machine is, if it can be read now.

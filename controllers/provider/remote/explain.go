@@ -46,6 +46,27 @@ func Explain(err error) string {
 	}
 }
 
+// SanitizedError is an error of another cluster, in words that may be logged and shown.
+// What it wraps tells what kind of error it is, and is never printed.
+type SanitizedError struct {
+	words string
+	cause error
+}
+
+// Error is what Explain says of the cause.
+func (e *SanitizedError) Error() string { return e.words }
+
+// Unwrap returns the cause.
+func (e *SanitizedError) Unwrap() error { return e.cause }
+
+// Sanitize takes what another cluster chose to say out of its error.
+func Sanitize(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &SanitizedError{words: Explain(err), cause: err}
+}
+
 func printed(text string) string {
 	text = truncate.Printable(text)
 	if runes := []rune(text); len(runes) > longest {
