@@ -143,10 +143,10 @@ test-long: ## Run more schedules than make test, and each benchmark in medium si
 	assets=$(ASSETS); export KUBEBUILDER_ASSETS=$$assets SCHEDULES=300; \
 	$(GO_TEST) -timeout 60m ./controllers/provider/data/ ./controllers/provider/datatemplate/; \
 	cd test && $(GO_TEST) -timeout 60m -run TestSchedules ./model/served/
-	for name in bind data remote; do $(MAKE) bench BENCH=$$name SIZE=medium; done
+	for name in bind data remote neighbours; do $(MAKE) bench BENCH=$$name SIZE=medium; done
 
 .PHONY: bench
-bench: ## Measure what docs/benchmarks.md promises: BENCH=bind, data or remote, SIZE=full, medium or small
+bench: ## Measure what docs/benchmarks.md promises: BENCH=bind, data, remote or neighbours, SIZE=full, medium or small
 	assets=$(ASSETS); cd test && KUBEBUILDER_ASSETS=$$assets go run ./tools/bench/$(BENCH) --size=$(SIZE)
 
 .PHONY: test-e2e
