@@ -32,6 +32,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/orphans"
 )
 
@@ -229,6 +230,29 @@ func TestHostThatAnotherControllerBoundIsLeftAlone(t *testing.T) {
 	before := w.readHost("host-0")
 	w.manager()
 	w.g.Consistently(func() string { return w.readHost("host-0").ResourceVersion }).Should(gomega.Equal(before.ResourceVersion))
+}
+
+// The administrator of one pool writes the name of a waiting claim, and all marks of a
+// bind, on a host that the claim may not have. It would be sent the tenant's data.
+func TestForeignConsumerRefIsNotBelieved(t *testing.T) {
+	w := newWorld(t).withRights()
+	w.host("host-0", nil)
+	w.manager()
+	claim := w.claim("machine", withImage("boot"))
+	w.expect("machine", associated, notAdmitted)
+	change(w, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) {
+		*h = *binding.Bind(h, claim)
+	})
+	w.expectEvent("host-0", "ForeignConsumer", gomega.ContainSubstring("HostClaim machine of namespace "+w.tenant))
+	before := w.readHost("host-0")
+
+	// A policy that admits the namespace gives the claim no right to this host either.
+	w.policy(nil, w.tenant)
+	waits := w.expect("machine", associated, noHost)
+	w.g.Expect(message(waits, associated)).To(gomega.HavePrefix("1 host seen: 1 in use"))
+	w.g.Consistently(func() string { return w.readHost("host-0").ResourceVersion }).Should(gomega.Equal(before.ResourceVersion))
+	w.ok(w.Delete(w.ctx, w.readClaim("machine")))
+	w.expectGone("machine")
 }
 
 func TestMarksThatStrayOnAFreeHostAreTidied(t *testing.T) {

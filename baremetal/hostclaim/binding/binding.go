@@ -16,14 +16,23 @@ limitations under the License.
 
 package binding
 
+import (
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
 // Record is what the status of a claim says about its host.
 type Record int
 
 // The records of a claim. Only Bound and Lost claim anything about the host;
 // Intended says what a pass was about to do.
 const (
-	// Unrecorded is a status without a host.
+	// Unrecorded is a status that says that the claim has no host.
 	Unrecorded Record = iota
+	// Blank is a status that says nothing of hosts: that of a new claim, or one that
+	// was lost.
+	Blank
 	// Intended is a host with condition Associated Unknown.
 	Intended
 	// Bound is a host with condition Associated True.
@@ -32,6 +41,25 @@ const (
 	// ours no more.
 	Lost
 )
+
+// RecordOf reads what the status of a claim says about its host. A host without
+// the condition Associated was not written by us and counts as an intent: it is
+// fenced before anything else happens.
+func RecordOf(claim *bmov1alpha1.HostClaim) Record {
+	associated := meta.FindStatusCondition(claim.Status.Conditions, bmov1alpha1.AssociatedCondition)
+	switch {
+	case claim.Status.BareMetalHost == nil && associated == nil:
+		return Blank
+	case claim.Status.BareMetalHost == nil:
+		return Unrecorded
+	case associated == nil, associated.Status == metav1.ConditionUnknown:
+		return Intended
+	case associated.Status == metav1.ConditionTrue:
+		return Bound
+	default:
+		return Lost
+	}
+}
 
 // RecordedHost is what a live read showed of the recorded host when it is not ours.
 type RecordedHost int
@@ -56,7 +84,7 @@ type Binding struct {
 	Deleting bool
 	// Reserved says that the claim is kept for the next machine.
 	Reserved bool
-	// Own says that a host names the claim: namespace, name and UID.
+	// Own says that a host is the claim's, see Has.
 	Own bool
 	// Record is what the claim's status says.
 	Record Record
@@ -116,7 +144,9 @@ const MaxSteps = 7
 // again ends in Keep, Release, ReportLost, Rest, Choose, Take or Finish.
 //
 // A mark is an intent whose record in the status may be lost. It is taken off
-// before anything is concluded, but never holds up a release.
+// before anything is concluded, but never holds up a release. A status that says
+// nothing is written only after a live list: once it says that there is no host, a
+// host that names the claim is not believed any more.
 func Next(b Binding) Step {
 	switch {
 	case b.Own && b.Deleting:
@@ -127,7 +157,9 @@ func Next(b Binding) Step {
 		return Keep
 	case b.Record == Intended:
 		return dropIntent(b)
-	case b.Record == Unrecorded:
+	case b.Record == Blank && !b.NoHostNamesIt:
+		return ListOwn
+	case b.Record == Unrecorded, b.Record == Blank:
 		return withoutHost(b)
 	default:
 		return missing(b)

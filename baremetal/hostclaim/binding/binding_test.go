@@ -35,6 +35,8 @@ func TestNext(t *testing.T) {
 		"chooses without a look at the API server":                 {Binding{}, Choose},
 		"looks for its host there before it takes another":         {Binding{Candidate: true}, ListOwn},
 		"looks there before it goes, too":                          {Binding{Deleting: true}, ListOwn},
+		"looks for its host when its status was lost":              {Binding{Record: Blank}, ListOwn},
+		"chooses when its status was lost and no host names it":    {Binding{Record: Blank, NoHostNamesIt: true}, Choose},
 		"takes a host when no host names it":                       {Binding{NoHostNamesIt: true, Candidate: true}, Take},
 		"looks for no host while it is reserved":                   {Binding{Reserved: true}, Rest},
 		"keeps its host while it is reserved":                      {Binding{Reserved: true, Own: true, Record: Bound}, Keep},
@@ -92,7 +94,7 @@ func TestNextSettles(t *testing.T) {
 			for _, candidate := range []bool{false, true} {
 				for _, marked := range []bool{false, true} {
 					for _, moved := range []bool{false, true} {
-						for _, record := range []Record{Unrecorded, Intended, Bound, Lost} {
+						for _, record := range []Record{Unrecorded, Blank, Intended, Bound, Lost} {
 							starts += 2
 							b := Binding{Deleting: deleting, Own: own, Candidate: candidate, Marked: marked, Moved: moved, Record: record}
 							settle(t, nil, b)
@@ -104,8 +106,8 @@ func TestNextSettles(t *testing.T) {
 			}
 		}
 	}
-	if starts != 256 {
-		t.Errorf("%d starts, want 256", starts)
+	if starts != 320 {
+		t.Errorf("%d starts, want 320", starts)
 	}
 }
 
@@ -129,6 +131,7 @@ func settle(t *testing.T, way []Step, b Binding) {
 
 // borneOut says that a pass may end with the step.
 func borneOut(b Binding, step Step) bool {
+	known := b.Record != Blank || b.NoHostNamesIt
 	sure := !b.Own && !b.Marked && b.NoHostNamesIt && b.Record != Intended
 	switch step {
 	case Keep:
@@ -138,9 +141,9 @@ func borneOut(b Binding, step Step) bool {
 	case ReportLost:
 		return !b.Own && !b.Deleting && (b.Record == Bound || b.Record == Lost)
 	case Choose:
-		return !b.Own && !b.Deleting && !b.Candidate && b.Record != Intended && (!b.Reserved || b.Moved)
+		return known && !b.Own && !b.Deleting && !b.Candidate && b.Record != Intended && (!b.Reserved || b.Moved)
 	case Rest:
-		return !b.Own && !b.Deleting && b.Record == Unrecorded && b.Reserved && !b.Moved
+		return known && !b.Own && !b.Deleting && (b.Record == Unrecorded || b.Record == Blank) && b.Reserved && !b.Moved
 	case Take:
 		return sure && !b.Deleting && b.Candidate && (!b.Reserved || b.Moved)
 	case Finish:

@@ -44,6 +44,29 @@ func ClaimKey(claim *bmov1alpha1.HostClaim) string {
 	return claim.Namespace + "/" + claim.Name + "/" + string(claim.UID)
 }
 
+// Has says that a host is the claim's: it names the claim, and the status of the
+// claim names the host, as an intent at least. That intent comes before the
+// consumerRef, and only the manager writes the status of claims, while an
+// administrator of hosts can write anything on a host. If the status was lost, the
+// marks of a bind are believed.
+func Has(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) bool {
+	ref := claim.Status.BareMetalHost
+	switch {
+	case !Owned(host, claim):
+		return false
+	case ref != nil:
+		return ref.Namespace == host.Namespace && ref.Name == host.Name
+	default:
+		return RecordOf(claim) == Blank && host.Labels[infrav1.ClaimUIDLabel] == string(claim.UID)
+	}
+}
+
+// Foreign says that a host names a claim that knows nothing of it: another client
+// wrote the consumerRef.
+func Foreign(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) bool {
+	return Owned(host, claim) && !Has(claim, host) && RecordOf(claim) != Blank
+}
+
 // Owned says that a host names the claim. An equal name with another UID is
 // another claim.
 func Owned(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) bool {

@@ -30,8 +30,7 @@ import (
 // Claim is what is known of the claim that a host names.
 type Claim int
 
-// What can be known of a claim. Absent and Replaced are believed only from a
-// live read.
+// What can be known of a claim. All but Present is believed only from a live read.
 const (
 	// Present is a claim with the UID that the host names.
 	Present Claim = iota
@@ -39,6 +38,9 @@ const (
 	Absent
 	// Replaced is a claim of that namespace and name with another UID.
 	Replaced
+	// Unaware is a claim with the UID that the host names, whose status does not name
+	// the host: another client wrote the consumerRef.
+	Unaware
 )
 
 // Reasons of the events on an orphaned host.
@@ -50,13 +52,15 @@ const (
 	OrphanedByNamesakeReason = "OrphanedByNamesake"
 	// OrphanedPausedReason means that the host is paused besides.
 	OrphanedPausedReason = "OrphanedPaused"
+	// ForeignConsumerReason means that another client wrote the consumerRef.
+	ForeignConsumerReason = "ForeignConsumer"
 	// ReleasingReason means that the host is being wiped and given back.
 	ReleasingReason = "ReleasingOrphan"
 )
 
 // Observed is everything that the answer depends on.
 type Observed struct {
-	// Host is a suspect, see Suspect.
+	// Host names a claim.
 	Host *bmov1alpha1.BareMetalHost
 	// Claim is what is known of the claim that it names.
 	Claim Claim
@@ -97,6 +101,11 @@ type Plan struct {
 func Next(o Observed) Plan {
 	since, marked := markOf(o.Host)
 	switch {
+	case o.Claim == Unaware:
+		return Plan{Step: Leave, Reason: ForeignConsumerReason, Message: o.subject() +
+			" did not get this host from the hostclaim manager, so nothing is done for it; remove spec.consumerRef to give the host to the pool"}
+	case !Suspect(o.Host):
+		return Plan{Step: Leave}
 	case o.Claim == Present && hasMark(o.Host):
 		return Plan{Step: Unmark}
 	case o.Claim == Present, leftToItsClaim(o), !o.Host.DeletionTimestamp.IsZero():
@@ -171,17 +180,17 @@ func begun(host *bmov1alpha1.BareMetalHost) bool {
 }
 
 func (o Observed) wait(reason, rest string) Plan {
-	return Plan{Step: Wait, Reason: reason, Message: o.subject() + "; " + rest}
+	return Plan{Step: Wait, Reason: reason, Message: o.subject() + " does not exist any more; " + rest}
 }
 
 func (o Observed) release() Plan {
-	return Plan{Step: Release, Reason: ReleasingReason, Message: o.subject() + "; the host is wiped and given back"}
+	return Plan{Step: Release, Reason: ReleasingReason, Message: o.subject() + " does not exist any more; the host is wiped and given back"}
 }
 
-// subject names the claim that is gone.
+// subject names the claim.
 func (o Observed) subject() string {
 	ref := o.Host.Spec.ConsumerRef
-	return fmt.Sprintf("HostClaim %s of namespace %s with UID %s does not exist any more", ref.Name, ref.Namespace, ref.UID)
+	return fmt.Sprintf("HostClaim %s of namespace %s with UID %s", ref.Name, ref.Namespace, ref.UID)
 }
 
 func annotated(host *bmov1alpha1.BareMetalHost, key string) bool {

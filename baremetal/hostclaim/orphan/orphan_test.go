@@ -91,6 +91,8 @@ func inOwnNamespace(h *bmov1alpha1.BareMetalHost) { h.Spec.ConsumerRef.Namespace
 
 func dying(h *bmov1alpha1.BareMetalHost) { h.DeletionTimestamp = &metav1.Time{Time: lost} }
 
+func unmarked(h *bmov1alpha1.BareMetalHost) { h.Labels, h.Annotations = nil, nil }
+
 func unnamed(h *bmov1alpha1.BareMetalHost) { h.Spec.ConsumerRef = nil }
 
 func TestNext(t *testing.T) {
@@ -108,10 +110,12 @@ func TestNext(t *testing.T) {
 		after time.Duration // since the host was lost
 		want  plan
 	}{
-		"leaves a host whose claim is there":            {host(), Present, 0, plan{step: Leave}},
-		"leaves it whatever the administrator asks for": {host(release), Present, 0, plan{step: Leave}},
-		"leaves it even when its release has begun":     {host(cleared), Present, 0, plan{step: Leave}},
-		"unmarks a host whose claim turns up again":     {host(since(lost), release), Present, 2 * grace, plan{step: Unmark}},
+		"leaves a host whose claim is there":              {host(), Present, 0, plan{step: Leave}},
+		"tells of a host whose claim knows nothing of it": {host(release, since(lost)), Unaware, 0, plan{step: Leave, reason: ForeignConsumerReason}},
+		"leaves a host that another controller bound":     {host(unmarked), Absent, 0, plan{step: Leave}},
+		"leaves it whatever the administrator asks for":   {host(release), Present, 0, plan{step: Leave}},
+		"leaves it even when its release has begun":       {host(cleared), Present, 0, plan{step: Leave}},
+		"unmarks a host whose claim turns up again":       {host(since(lost), release), Present, 2 * grace, plan{step: Unmark}},
 		"unmarks it also if the mark says nothing": {
 			host(annotate(infrav1.OrphanedSinceAnnotation, "x")), Present, 0, plan{step: Unmark},
 		},

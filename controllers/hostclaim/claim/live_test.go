@@ -123,7 +123,7 @@ func TestReservedClaimWithoutAHostLooksForNone(t *testing.T) {
 			free.Status.Provisioning.State = bmov1alpha1.StateAvailable
 			r := &binder{live: l, pool: pool.New()}
 			r.pool.Observe(free)
-			claim := newClaim(func(c *bmov1alpha1.HostClaim) { c.Labels = map[string]string{infrav1.NodeReuseLabel: "group"} }, tt.edit)
+			claim := newClaim(waiting, func(c *bmov1alpha1.HostClaim) { c.Labels = map[string]string{infrav1.NodeReuseLabel: "group"} }, tt.edit)
 			s := &scope{claim: claim}
 			s.decision = policy.Evaluate(nil, policy.Namespace{Name: "tenant"}, policy.OwnWithoutPolicy)
 			at, err := r.settle(t.Context(), s)
@@ -146,7 +146,8 @@ func TestHostsAreListedBeforeABindUnlessTheClaimIsNew(t *testing.T) {
 		want      binding.Step
 		lists     int
 	}{
-		"not while there is nothing to bind": {scope{claim: newClaim()}, false, binding.Choose, 0},
+		"not while there is nothing to bind": {scope{claim: newClaim(waiting)}, false, binding.Choose, 0},
+		"when the status says nothing":       {scope{claim: newClaim()}, false, binding.Choose, 1},
 		"before a bind":                      {scope{claim: newClaim()}, true, binding.Take, 1},
 		"not for a claim that had no finalizer": {
 			scope{claim: newClaim(), brandNew: true}, true, binding.Take, 0,

@@ -75,15 +75,15 @@ func (r *observer) hostsBy(ctx context.Context, index, value string) ([]bmov1alp
 	return hosts.Items, nil
 }
 
-// ownHost returns the host of a claim among those that name it, nil if there are
-// none. More than one names it only if another client wrote a consumerRef; then
-// the recorded host stays, or the first by name.
+// ownHost returns the host of a claim among those that name it, nil if it is none of
+// them. If the status was lost and several carry the marks of a bind, it is the first
+// by name.
 func ownHost(claim *bmov1alpha1.HostClaim, hosts []bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
 	var own *bmov1alpha1.BareMetalHost
 	for i := range hosts {
-		host, ref := &hosts[i], claim.Status.BareMetalHost
-		if ref != nil && ref.Namespace == host.Namespace && ref.Name == host.Name {
-			return host
+		host := &hosts[i]
+		if !binding.Has(claim, host) {
+			continue
 		}
 		if own == nil || client.ObjectKeyFromObject(host).String() < client.ObjectKeyFromObject(own).String() {
 			own = host
@@ -162,7 +162,7 @@ func (r *binder) readRecorded(ctx context.Context, claim *bmov1alpha1.HostClaim,
 	return host, nil
 }
 
-// listOwn looks for hosts that name the claim, and for such as carry its mark, by
+// listOwn looks for the claim's host, and for hosts that carry its mark, by
 // one paged live list, narrowed by the label that both have.
 func (r *binder) listOwn(ctx context.Context, claim *bmov1alpha1.HostClaim, at *standing) error {
 	hosts := &bmov1alpha1.BareMetalHostList{}
@@ -176,7 +176,7 @@ func (r *binder) listOwn(ctx context.Context, claim *bmov1alpha1.HostClaim, at *
 		}
 		for i := range hosts.Items {
 			switch host := &hosts.Items[i]; {
-			case binding.Owned(host, claim):
+			case binding.Has(claim, host):
 				at.known.Own, at.host = true, host.DeepCopy()
 			case binding.Marked(host, claim):
 				at.marked = append(at.marked, *host.DeepCopy())

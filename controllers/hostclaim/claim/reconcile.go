@@ -151,6 +151,9 @@ func (r *Reconciler) ensureFinalizer(ctx context.Context, s *scope) error {
 		return fmt.Errorf("add the finalizer: %w", err)
 	}
 	s.brandNew = true
+	if s.claim.Status.BareMetalHost == nil {
+		s.host = nil // a host that names a claim without intent was not bound by us
+	}
 	return nil
 }
 

@@ -18,8 +18,6 @@ package claim
 
 import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
@@ -94,24 +92,6 @@ type standing struct {
 	host *bmov1alpha1.BareMetalHost
 	// marked are the hosts that carry the claim's mark without naming it.
 	marked []bmov1alpha1.BareMetalHost
-}
-
-// record reads what the status of a claim says about its host. A host without
-// the condition Associated was not written by us and counts as an intent: it is
-// fenced before anything else happens.
-func record(claim *bmov1alpha1.HostClaim) binding.Record {
-	if claim.Status.BareMetalHost == nil {
-		return binding.Unrecorded
-	}
-	associated := meta.FindStatusCondition(claim.Status.Conditions, bmov1alpha1.AssociatedCondition)
-	switch {
-	case associated == nil, associated.Status == metav1.ConditionUnknown:
-		return binding.Intended
-	case associated.Status == metav1.ConditionTrue:
-		return binding.Bound
-	default:
-		return binding.Lost
-	}
 }
 
 // grant is what policies permit the claim on the hosts of its host's namespace.

@@ -37,9 +37,9 @@ func (r *binder) settle(ctx context.Context, s *scope) (standing, error) {
 	at := standing{host: s.host, marked: slices.DeleteFunc(slices.Clone(s.marked), s.recorded)}
 	at.known = binding.Binding{
 		Deleting: deleting(s.claim), Reserved: binding.Reserved(s.claim),
-		Own: s.host != nil, Record: record(s.claim), Moved: len(s.moved) > 0, Marked: len(at.marked) > 0,
+		Own: s.host != nil, Record: binding.RecordOf(s.claim), Moved: len(s.moved) > 0, Marked: len(at.marked) > 0,
 	}
-	at.known.NoHostNamesIt = s.brandNew && at.known.Record == binding.Unrecorded
+	at.known.NoHostNamesIt = s.brandNew && s.claim.Status.BareMetalHost == nil
 	return r.walk(ctx, s.claim, at)
 }
 

@@ -90,6 +90,12 @@ func recorded(status metav1.ConditionStatus, reason, message string) func(*bmov1
 	}
 }
 
+// waiting is a claim that has no host, as its status says.
+func waiting(c *bmov1alpha1.HostClaim) {
+	recorded(metav1.ConditionFalse, "NoBareMetalHost", "")(c)
+	c.Status.BareMetalHost = nil
+}
+
 func going(c *bmov1alpha1.HostClaim) { c.DeletionTimestamp = &metav1.Time{Time: now} }
 
 // given is what a pass observed and came to.
@@ -501,12 +507,13 @@ func TestHostError(t *testing.T) {
 	}
 }
 
-func TestRecord(t *testing.T) {
+func TestRecordOf(t *testing.T) {
 	tests := map[string]struct {
 		claim *bmov1alpha1.HostClaim
 		want  binding.Record
 	}{
-		"nothing":                          {newClaim(), binding.Unrecorded},
+		"nothing":                          {newClaim(), binding.Blank},
+		"no host":                          {newClaim(waiting), binding.Unrecorded},
 		"an intent":                        {newClaim(recorded(metav1.ConditionUnknown, "Binding", "")), binding.Intended},
 		"a bound host":                     {newClaim(recorded(metav1.ConditionTrue, "BareMetalHostAssociated", "")), binding.Bound},
 		"a lost host":                      {newClaim(recorded(metav1.ConditionFalse, "MissingBareMetalHost", "")), binding.Lost},
@@ -514,8 +521,8 @@ func TestRecord(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := record(tt.claim); got != tt.want {
-				t.Errorf("record() = %d, want %d", got, tt.want)
+			if got := binding.RecordOf(tt.claim); got != tt.want {
+				t.Errorf("RecordOf() = %d, want %d", got, tt.want)
 			}
 		})
 	}
@@ -579,24 +586,36 @@ func TestOtherController(t *testing.T) {
 	}
 }
 
+// An administrator of hosts can write any consumerRef, mark and annotation on a
+// host, and no status of a claim.
 func TestOwnHost(t *testing.T) {
 	named := func(names ...string) []bmov1alpha1.BareMetalHost {
 		var out []bmov1alpha1.BareMetalHost
 		for _, name := range names {
-			out = append(out, *newHost("infra", func(h *bmov1alpha1.BareMetalHost) { h.Name = name }))
+			host := binding.Bind(newHost("infra"), newClaim())
+			host.Name = name
+			out = append(out, *host)
 		}
 		return out
 	}
+	unmarked := named("a")
+	unmarked[0].Labels = nil
 	bound := recorded(metav1.ConditionTrue, "x", "")
 	tests := map[string]struct {
 		claim *bmov1alpha1.HostClaim
 		hosts []bmov1alpha1.BareMetalHost
 		want  string
 	}{
-		"none when no host names the claim":  {newClaim(bound), nil, ""},
-		"the one that names the claim":       {newClaim(), named("host-7"), "host-7"},
-		"the recorded one of several":        {newClaim(bound), named("a", "host-0", "b"), "host-0"},
-		"the first of several by their name": {newClaim(), named("c", "a", "b"), "a"},
+		"none when no host names the claim":              {newClaim(bound), nil, ""},
+		"the recorded one of several":                    {newClaim(bound), named("a", "host-0", "b"), "host-0"},
+		"the intended one":                               {newClaim(recorded(metav1.ConditionUnknown, "Binding", "")), named("host-0"), "host-0"},
+		"a lost one that came back":                      {newClaim(recorded(metav1.ConditionFalse, "x", "")), named("host-0"), "host-0"},
+		"the marked one when the status was lost":        {newClaim(), named("host-7"), "host-7"},
+		"the first of several when the status was lost":  {newClaim(), named("c", "a", "b"), "a"},
+		"not one that only names the claim":              {newClaim(), unmarked, ""},
+		"not one that names a waiting claim":             {newClaim(waiting), named("a"), ""},
+		"not one that names a claim with another host":   {newClaim(bound), named("a"), ""},
+		"not one that names a claim with another intent": {newClaim(recorded(metav1.ConditionUnknown, "Binding", "")), named("a"), ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

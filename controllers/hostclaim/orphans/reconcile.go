@@ -70,7 +70,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	var out progress.Outcome
 	switch {
-	case orphan.Suspect(host):
+	case binding.ConsumerKey(host) != "":
 		out = r.suspect(ctx, host)
 	case orphan.Stray(host):
 		r.forget(req.NamespacedName)
@@ -81,15 +81,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return out.Result(r.Clock.Now())
 }
 
-// suspect looks whether the claim of a host is still there, and takes the next
-// step if it is not.
+// suspect looks whether the claim of a host is still there and has the host, and
+// takes the next step if not.
 func (r *Reconciler) suspect(ctx context.Context, host *bmov1alpha1.BareMetalHost) progress.Outcome {
 	claim, err := r.observeClaim(ctx, host)
 	if err != nil {
 		return progress.Failed(err)
 	}
 	plan := orphan.Next(orphan.Observed{Host: host, Claim: claim, Grace: r.Grace, Now: r.Clock.Now()})
-	if plan.Step == orphan.Leave || plan.Step == orphan.Unmark {
+	if plan.Reason == "" && (plan.Step == orphan.Leave || plan.Step == orphan.Unmark) {
 		r.forget(client.ObjectKeyFromObject(host))
 	} else {
 		r.note(host, plan)
@@ -113,10 +113,11 @@ func (r *Reconciler) suspect(ctx context.Context, host *bmov1alpha1.BareMetalHos
 }
 
 // observeClaim reads the claim that a host names. The cache is enough to see that
-// it is there, since its deletion wakes the host; that it is gone is believed only
-// from the API server.
+// it has the host, since its deletion wakes the host; anything else is believed only
+// from the API server. A host that we did not bind is left alone if its claim is gone.
 func (r *Reconciler) observeClaim(ctx context.Context, host *bmov1alpha1.BareMetalHost) (orphan.Claim, error) {
-	if known, err := read(ctx, r.Client, host); err == nil && known == orphan.Present {
+	known, err := read(ctx, r.Client, host)
+	if err == nil && (known == orphan.Present || (known != orphan.Unaware && !orphan.Suspect(host))) {
 		return known, nil
 	}
 	return read(ctx, r.Live, host)
@@ -134,6 +135,8 @@ func read(ctx context.Context, reader client.Reader, host *bmov1alpha1.BareMetal
 		return orphan.Present, fmt.Errorf("read HostClaim %s: %w", key, err)
 	case !binding.Owned(host, claim):
 		return orphan.Replaced, nil
+	case binding.Foreign(claim, host):
+		return orphan.Unaware, nil
 	default:
 		return orphan.Present, nil
 	}

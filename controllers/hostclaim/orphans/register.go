@@ -57,8 +57,8 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	return m, registry.Register(m.hosts)
 }
 
-// note counts a host as an orphan, and tells the administrator what happens to it:
-// each reason once while the host is at one step.
+// note counts a host as an orphan unless it is left alone, and tells the
+// administrator what happens to it: each reason once while the host is at one step.
 func (r *Reconciler) note(host *bmov1alpha1.BareMetalHost, plan orphan.Plan) {
 	if r.told.first(client.ObjectKeyFromObject(host), plan, r.count) && plan.Reason != "" {
 		kind := corev1.EventTypeWarning
@@ -104,7 +104,7 @@ func (g *register) in(namespace string) []types.NamespacedName {
 
 func (g *register) inLocked(namespace string) []types.NamespacedName {
 	return slices.DeleteFunc(slices.Collect(maps.Keys(g.orphans)), func(key types.NamespacedName) bool {
-		return key.Namespace != namespace
+		return key.Namespace != namespace || g.orphans[key].step == orphan.Leave
 	})
 }
 

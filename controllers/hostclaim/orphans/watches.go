@@ -31,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/orphan"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/watching"
@@ -57,11 +58,11 @@ func (r *Reconciler) Watches() []watching.Watch {
 	}
 }
 
-// ours lets hosts through that carry our marks, or did.
+// ours lets hosts through that name a claim or carry our marks, or did.
 func ours() predicate.Predicate {
 	concerns := func(object client.Object) bool {
 		host, ok := object.(*bmov1alpha1.BareMetalHost)
-		return ok && (orphan.Suspect(host) || orphan.Stray(host))
+		return ok && (binding.ConsumerKey(host) != "" || orphan.Stray(host))
 	}
 	return predicate.Funcs{
 		CreateFunc:  func(e event.CreateEvent) bool { return concerns(e.Object) },
@@ -72,19 +73,19 @@ func ours() predicate.Predicate {
 }
 
 // comesOrGoes lets claims through that are created, deleted, or replaced while the
-// watch was broken, and such whose status ceases to name a host.
+// watch was broken, and such whose status ceases to name a host, or says for the
+// first time that there is none.
 func comesOrGoes() predicate.Predicate {
-	recorded := func(object client.Object) *bmov1alpha1.ObjectReference {
-		if claim, ok := object.(*bmov1alpha1.HostClaim); ok {
-			return claim.Status.BareMetalHost
-		}
-		return nil
-	}
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, after := recorded(e.ObjectOld), recorded(e.ObjectNew)
-			return e.ObjectOld.GetUID() != e.ObjectNew.GetUID() ||
-				(before != nil && !equality.Semantic.DeepEqual(before, after))
+			before, wasClaim := e.ObjectOld.(*bmov1alpha1.HostClaim)
+			after, isClaim := e.ObjectNew.(*bmov1alpha1.HostClaim)
+			if !wasClaim || !isClaim {
+				return false
+			}
+			was, is := before.Status.BareMetalHost, after.Status.BareMetalHost
+			return before.UID != after.UID || (was != nil && !equality.Semantic.DeepEqual(was, is)) ||
+				(binding.RecordOf(before) == binding.Blank && binding.RecordOf(after) == binding.Unrecorded)
 		},
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	}
