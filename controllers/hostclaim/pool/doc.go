@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package pool offers free hosts to waiting claims, oldest claim first, and counts the
-// hosts that are not free by reason.
+// Package pool offers free hosts to waiting claims, to the namespaces in turn and the
+// oldest claim of each first, and counts the hosts that are not free by reason.
 //
 // It keeps the free hosts in a stable order, the others as counts, and the waiting
 // claims by age, all in memory and all only as hints: every bind is decided again by

@@ -47,10 +47,10 @@ func (h hosts) find(key types.NamespacedName) (*entry, bool) {
 	return e, found
 }
 
-// decline notes that a claim had its turn with a host.
-func (h hosts) decline(key types.NamespacedName, w *waiter) {
-	if e, found := h.find(key); found && w != nil {
-		e.declined[w.UID] = true
+// declinedBy notes that a claim had its turn with a host.
+func (h hosts) declinedBy(w *waiter, host types.NamespacedName) {
+	if e, found := h.find(host); found && w != nil {
+		w.declined[host] = e
 	}
 }
 
@@ -62,19 +62,16 @@ type namespaceHosts struct {
 	unfree map[string]selection.Misfit
 }
 
-// entry is a free host, and the claims that had their turn and did not take it.
-// They look again when they are tried again, and are not woken for it before it
-// changes: a claim that fails must not hold up, or drive, the others.
+// entry is a free host, as long as claims see no difference between its versions.
 type entry struct {
-	host     *bmov1alpha1.BareMetalHost
-	declined map[types.UID]bool
+	host *bmov1alpha1.BareMetalHost
 }
 
 // put takes in a free host that no claim has declined.
 func (n *namespaceHosts) put(host *bmov1alpha1.BareMetalHost) {
 	n.remove(host.Name)
 	at, _ := n.find(host.Name)
-	e := &entry{host: host, declined: map[types.UID]bool{}}
+	e := &entry{host: host}
 	n.sorted = slices.Insert(n.sorted, at, e)
 	n.free[host.Name] = e
 }

@@ -134,7 +134,7 @@ func (p *Pool) Counts(namespaces []string) selection.Counts {
 
 // Pick returns the first free host that fits a waiting claim, and keeps it from
 // other claims until it is bound, corrected or gone, or the claim's pass ends. A host on offer to an
-// older claim is left to that one. Namespaces are gone through in the claim's order, hosts by name.
+// claim that comes first is left to that one. Namespaces are gone through in the claim's order, hosts by name.
 func (p *Pool) Pick(claim types.NamespacedName) (*bmov1alpha1.BareMetalHost, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -154,7 +154,7 @@ func (p *Pool) Pick(claim types.NamespacedName) (*bmov1alpha1.BareMetalHost, boo
 func (p *Pool) returnLocked(key, claim types.NamespacedName) {
 	delete(p.taken, key)
 	p.waiting.withdraw(key)
-	p.hosts.decline(key, p.waiting.byKey[claim])
+	p.hosts.declinedBy(p.waiting.byKey[claim], key)
 	p.offerLocked(key)
 }
 
@@ -180,15 +180,16 @@ func (p *Pool) inLocked(w *waiter) iter.Seq[*bmov1alpha1.BareMetalHost] {
 }
 
 // keptFrom says that another claim comes first with a host: it tries to bind it,
-// or was woken for it and is older. A claim that is kept from a host has no turn
-// with it now, whatever it had before, so it is asked again when the other one
-// does not take the host.
+// or was woken for it, unless it is a younger one of the same namespace or may not
+// want it. A claim that is kept from a host has no turn with it now, whatever it had
+// before, so it is asked again when the other one does not take the host.
 func (p *Pool) keptFrom(w *waiter, host types.NamespacedName) bool {
 	other, offered := p.waiting.offers[host]
 	_, taken := p.taken[host]
-	kept := taken || (offered && order(other, w) < 0)
-	if e, found := p.hosts.find(host); found && kept {
-		delete(e.declined, w.UID)
+	kept := taken || (offered && !other.unsure && other != w &&
+		(other.Claim.Namespace != w.Claim.Namespace || order(other, w) < 0))
+	if kept {
+		delete(w.declined, host)
 	}
 	return kept
 }

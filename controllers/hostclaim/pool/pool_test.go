@@ -322,6 +322,94 @@ func TestHostThatChangesOnOfferIsOfferedAnewFromTheStart(t *testing.T) {
 	}
 }
 
+// of returns a claim of another namespace.
+func of(namespace string, w Waiter) Waiter {
+	w.Claim.Namespace = namespace
+	w.UID = types.UID(namespace) + w.UID
+	return w
+}
+
+// A tenant with a backlog, however old, does not keep others from hosts.
+func TestNamespacesAreServedInTurn(t *testing.T) {
+	p, woken := newPool(t)
+	for i, name := range []string{"first", "second", "third"} {
+		p.Enter(waiterFor(t, name, 9-i))
+	}
+	p.Enter(of("other", waiterFor(t, "late", 1)))
+	p.Enter(of("picky", waiterFor(t, "gpu", 2, "gpu")))
+	p.Enter(waiterFor(t, "first", 9)) // a pass does not cost it its place
+	expect(t, "waiting", p.Waiting(), []types.NamespacedName{
+		claimKey("first"), {Namespace: "other", Name: "late"}, {Namespace: "picky", Name: "gpu"}, claimKey("second"), claimKey("third"),
+	})
+	for i, want := range []string{"first", "late", "second", "third"} {
+		p.Observe(host(fmt.Sprint("host-", i)))
+		expect(t, fmt.Sprint("woken by host ", i), woken(), []string{want})
+	}
+	// A claim that comes anew waits until the others were served.
+	p.Leave(types.NamespacedName{Namespace: "other", Name: "late"})
+	p.Enter(of("third", waiterFor(t, "waits", 1)))
+	p.Enter(of("other", waiterFor(t, "again", 5)))
+	p.Forget(hostKey("host-1"))
+	woken()
+	p.Observe(host("host-5"))
+	expect(t, "woken then", woken(), []string{"waits"})
+	picked, end := pick(p, of("other", waiterFor(t, "again", 5)))
+	expect(t, "picked by a claim whose turn it is not", picked, "")
+	end()
+}
+
+// Only so many claims of a namespace are looked at for a host. The others are woken
+// one by one and look for themselves, and meanwhile keep the host from no claim.
+func TestClaimsBehindManyLookForThemselves(t *testing.T) {
+	p, woken := newPool(t)
+	for i := range maxLooks {
+		p.Enter(waiterFor(t, fmt.Sprint("picky-", i), 9, "gpu"))
+	}
+	behind := []Waiter{waiterFor(t, "behind-0", 2, "gpu"), waiterFor(t, "behind-1", 1)}
+	for _, w := range behind {
+		p.Enter(w)
+	}
+	p.Observe(host("a"))
+	expect(t, "woken", woken(), []string{"behind-0"})
+	expect(t, "picked by it", pass(p, behind[0]), "")
+	expect(t, "woken then", woken(), []string{"behind-1"})
+	expect(t, "picked by another tenant", bound(p, of("other", waiterFor(t, "honest", 0))), "a")
+	expect(t, "picked when it is taken", pass(p, behind[1]), "")
+	p.Observe(host("b"))
+	expect(t, "woken for the next", woken(), []string{"behind-0"})
+	pass(p, behind[0])
+	expect(t, "and after it", woken(), []string{"behind-1"})
+	expect(t, "picked in the end", bound(p, behind[1]), "b")
+	expect(t, "woken in the end", woken(), []string(nil))
+}
+
+// Claims that come and go leave nothing behind.
+func TestNothingIsKeptOfAClaimThatIsGone(t *testing.T) {
+	p, _ := newPool(t)
+	p.Observe(host("a"))
+	p.Observe(host("b", "gpu"))
+	for i := range 100 {
+		w := of(fmt.Sprint("tenant-", i%3), waiterFor(t, fmt.Sprint("claim-", i), i))
+		pass(p, w)
+		pass(p, w)
+		p.Leave(w.Claim)
+	}
+	fresh, _ := newPool(t)
+	fresh.Observe(host("a"))
+	fresh.Observe(host("b", "gpu"))
+	unexported := cmp.AllowUnexported(namespaceHosts{}, entry{}, waitingList{}, line{})
+	for what, pair := range map[string][2]any{
+		"hosts": {fresh.hosts, p.hosts}, "taken": {fresh.taken, p.taken}, "passes": {fresh.passes, p.passes},
+	} {
+		if diff := cmp.Diff(pair[0], pair[1], unexported); diff != "" {
+			t.Errorf("%s (-fresh +used):\n%s", what, diff)
+		}
+	}
+	if n := len(p.waiting.turns) + len(p.waiting.byKey) + len(p.waiting.offers); n > 0 {
+		t.Errorf("%d things are kept of claims", n)
+	}
+}
+
 // What happens between the look of a claim at the hosts and the end of its pass
 // must not be lost.
 func TestNothingIsMissedDuringAPass(t *testing.T) {

@@ -38,7 +38,7 @@ import (
 type Waiter struct {
 	// Claim is the key of the claim.
 	Claim types.NamespacedName
-	// Created and UID order the claims: the oldest comes first.
+	// Created and UID order the claims of a namespace: the oldest comes first.
 	Created time.Time
 	UID     types.UID
 	// Criteria are its wishes, and Namespaces those whose hosts it may use.
@@ -50,20 +50,37 @@ type Waiter struct {
 type waiter struct {
 	Waiter
 	offered *types.NamespacedName // nil while it was woken for no host
+	// unsure says that nothing is known of whether the host suits.
+	unsure bool
 	// begun says that a pass has begun since the offer was made.
 	begun bool
 	// missed says that since the pass began a host came that would have suited,
 	// while another was on offer.
 	missed bool
+	// declined are the hosts with which the claim had its turn and which it did not
+	// take. It looks at them again when it is tried again, and is not woken for them
+	// before they change: a claim that fails must not hold up, or drive, the others.
+	declined map[types.NamespacedName]*entry
 }
 
-// waitingList holds the waiting claims by age. A host is on offer to one claim
+// maxLooks is how many claims of one namespace are looked at for a host, under the
+// lock. Those behind them are woken one after the other and look for themselves.
+const maxLooks = 100
+
+// waitingList holds the waiting claims. A host is on offer to one claim
 // at a time, and a claim has one offer at a time, so that many hosts that become
 // free together wake as many claims.
 type waitingList struct {
-	sorted []*waiter
+	// turns are the namespaces that have waiting claims; the next to be served first.
+	turns  []*line
 	byKey  map[types.NamespacedName]*waiter
 	offers map[types.NamespacedName]*waiter // by host
+}
+
+// line is the waiting claims of one namespace, the oldest first.
+type line struct {
+	namespace string
+	claims    []*waiter
 }
 
 func newWaitingList() waitingList {
@@ -116,7 +133,7 @@ func (p *Pool) passOnLocked(host types.NamespacedName, w *waiter) {
 	if _, taken := p.taken[host]; taken {
 		return
 	}
-	p.hosts.decline(host, w)
+	p.hosts.declinedBy(w, host)
 	p.offerLocked(host)
 }
 
@@ -125,9 +142,14 @@ func (p *Pool) passOnLocked(host types.NamespacedName, w *waiter) {
 func (p *Pool) Enter(w Waiter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := &waiter{Waiter: w}
-	if old, found := p.waiting.byKey[w.Claim]; found {
-		now.offered, now.begun, now.missed = old.offered, old.begun, old.missed
+	old, found := p.waiting.byKey[w.Claim]
+	if found && old.UID == w.UID && old.Created.Equal(w.Created) {
+		old.Waiter = w
+		return
+	}
+	now := &waiter{Waiter: w, declined: map[types.NamespacedName]*entry{}}
+	if found {
+		now.offered, now.unsure, now.begun, now.missed = old.offered, old.unsure, old.begun, old.missed
 		p.waiting.remove(old)
 	}
 	p.waiting.insert(now)
@@ -148,15 +170,20 @@ func (p *Pool) Leave(claim types.NamespacedName) {
 	}
 }
 
-// Waiting returns the claims that look for a host, oldest first, and after them
-// the others of which a pass is under way: such a claim may come to wait by what
-// its pass has read already, so an event that changes that must find it here.
+// Waiting returns the claims that look for a host, one of each namespace in turn,
+// and after them the others of which a pass is under way: such a claim may come to
+// wait by what its pass has read already, so an event that changes that must find it
+// here.
 func (p *Pool) Waiting() []types.NamespacedName {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	out := make([]types.NamespacedName, 0, len(p.waiting.sorted))
-	for _, w := range p.waiting.sorted {
-		out = append(out, w.Claim)
+	out := make([]types.NamespacedName, 0, len(p.waiting.byKey))
+	for place := 0; len(out) < len(p.waiting.byKey); place++ {
+		for _, l := range p.waiting.turns {
+			if place < len(l.claims) {
+				out = append(out, l.claims[place].Claim)
+			}
+		}
 	}
 	byName := func(a, b types.NamespacedName) int { return cmp.Compare(a.String(), b.String()) }
 	for _, claim := range slices.SortedFunc(maps.Keys(p.passes), byName) {
@@ -177,24 +204,17 @@ func (p *Pool) Source() source.Source {
 	}))
 }
 
-// offerLocked wakes the first claim that a free host could suit, that has no
-// other offer and that did not have its turn with this host.
+// offerLocked wakes a claim for a free host: of the namespace whose turn it is, the
+// oldest claim that the host could suit, that has no other offer and that did not
+// have its turn with this host. That was the turn of the namespace.
 func (p *Pool) offerLocked(key types.NamespacedName) {
 	e, free := p.hosts.find(key)
 	if _, taken := p.taken[key]; !free || taken || p.waiting.offers[key] != nil || p.wake == nil {
 		return
 	}
-	for _, w := range p.waiting.sorted {
-		switch {
-		case e.declined[w.UID], !w.suits(e.host):
-		case w.offered != nil:
-			w.missed = true
-		default:
-			w.offered, w.begun = &key, false
-			p.waiting.offers[key] = w
-			p.wake(w.Claim)
-			return
-		}
+	if w := p.waiting.next(key, e); w != nil {
+		p.waiting.offer(w, key)
+		p.wake(w.Claim)
 	}
 }
 
@@ -204,8 +224,14 @@ func (w *waiter) suits(host *bmov1alpha1.BareMetalHost) bool {
 }
 
 func (l *waitingList) insert(w *waiter) {
-	at, _ := slices.BinarySearchFunc(l.sorted, w, order)
-	l.sorted = slices.Insert(l.sorted, at, w)
+	turn := l.turn(w.Claim.Namespace)
+	if turn < 0 {
+		turn = len(l.turns)
+		l.turns = append(l.turns, &line{namespace: w.Claim.Namespace})
+	}
+	in := l.turns[turn]
+	at, _ := slices.BinarySearchFunc(in.claims, w, order)
+	in.claims = slices.Insert(in.claims, at, w)
 	l.byKey[w.Claim] = w
 	if w.offered != nil {
 		l.offers[*w.offered] = w
@@ -213,12 +239,57 @@ func (l *waitingList) insert(w *waiter) {
 }
 
 func (l *waitingList) remove(w *waiter) {
-	if at, found := slices.BinarySearchFunc(l.sorted, w, order); found {
-		l.sorted = slices.Delete(l.sorted, at, at+1)
+	if turn := l.turn(w.Claim.Namespace); turn >= 0 {
+		in := l.turns[turn]
+		if at, found := slices.BinarySearchFunc(in.claims, w, order); found {
+			in.claims = slices.Delete(in.claims, at, at+1)
+		}
+		if len(in.claims) == 0 {
+			l.turns = slices.Delete(l.turns, turn, turn+1)
+		}
 	}
 	delete(l.byKey, w.Claim)
 	if w.offered != nil {
 		delete(l.offers, *w.offered)
+	}
+}
+
+// turn is the place of a namespace in the turns; negative for none.
+func (l *waitingList) turn(namespace string) int {
+	return slices.IndexFunc(l.turns, func(in *line) bool { return in.namespace == namespace })
+}
+
+// next is the claim that comes first with a free host; nil for none.
+func (l *waitingList) next(key types.NamespacedName, e *entry) *waiter {
+	var behind *waiter
+	for _, in := range l.turns {
+		for place, w := range in.claims {
+			switch unsure := place >= maxLooks; {
+			case w.declined[key] == e, !unsure && !w.suits(e.host):
+			case w.offered != nil:
+				w.missed = true
+			case !unsure:
+				w.unsure = false
+				return w
+			case behind == nil:
+				behind = w
+			}
+		}
+	}
+	if behind != nil {
+		behind.unsure = true
+	}
+	return behind
+}
+
+// offer notes the host that a claim is woken for. The turn of its namespace ends:
+// the others come first from now on.
+func (l *waitingList) offer(w *waiter, host types.NamespacedName) {
+	w.offered, w.begun = &host, false
+	l.offers[host] = w
+	if turn := l.turn(w.Claim.Namespace); turn >= 0 {
+		in := l.turns[turn]
+		l.turns = append(slices.Delete(l.turns, turn, turn+1), in)
 	}
 }
 
