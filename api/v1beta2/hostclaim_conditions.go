@@ -89,8 +89,13 @@ const (
 	DetachRefusedReason = "DetachRefused"
 
 	// PolicyRevokedReason means that no policy admits the claim to its host's
-	// namespace any more, so that nothing new is written there.
+	// namespace any more, so that nothing new is written there, and the power of the
+	// host is neither switched nor cycled.
 	PolicyRevokedReason = "PolicyRevoked"
+
+	// PowerChangesLimitedReason means that the server was switched or rebooted too often
+	// in a short time. What the claim asks for is done when that is over.
+	PowerChangesLimitedReason = "PowerChangesLimited"
 
 	// OCIAuthSecretSyncFailureReason means that the pull secret of the image
 	// cannot be brought to the host.

@@ -172,7 +172,8 @@ func (w *World) checkWishes(v, hostVersion *store.Version) {
 		return
 	}
 	keys := []string{bmov1alpha1.RebootAnnotationPrefix, infrav1.RebootRequestAnnotation}
-	if slices.ContainsFunc(keys, func(key string) bool { _, found := claim.Annotations[key]; return found }) && !binding.IsParked(host) {
+	revoked := meta.IsStatusConditionFalse(claim.Status.Conditions, infrav1.AdmittedCondition)
+	if !revoked && slices.ContainsFunc(keys, func(key string) bool { _, found := claim.Annotations[key]; return found }) && !binding.IsParked(host) {
 		w.fail(Once, "claim %s waits for a reboot and its host %s is provisioned", v.Key, hostVersion.Key)
 	}
 	token := claim.Annotations[infrav1.RebuildAnnotation]

@@ -46,8 +46,7 @@ func Desired(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, payl
 	if _, found := out.Annotations[infrav1.BoundHostUIDAnnotation]; !found {
 		setAnnotation(out, infrav1.BoundHostUIDAnnotation, string(host.UID))
 	}
-	// A host that must not be powered off refuses to be asked.
-	out.Spec.Online = host.Spec.DisablePowerOff || (claim.Spec.PoweredOn && !Reserved(claim) && !IsParked(host))
+	out.Spec.Online = Online(claim, host)
 	if payload != nil {
 		payload.putOn(out)
 	}
@@ -61,6 +60,24 @@ func Desired(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, payl
 		delete(out.Annotations, infrav1.UncleanedAnnotation)
 	}
 	return out
+}
+
+// Online says whether the host of a claim is to be on. One that must not be powered
+// off refuses to be asked.
+func Online(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) bool {
+	return host.Spec.DisablePowerOff || (claim.Spec.PoweredOn && !Reserved(claim) && !IsParked(host))
+}
+
+// KeepingPower returns the claim as if it asked for the power that its host has, and
+// whether that makes a difference. A host that is emptied or kept for the next
+// machine is switched all the same.
+func KeepingPower(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) (*bmov1alpha1.HostClaim, bool) {
+	if Online(claim, host) == host.Spec.Online || Reserved(claim) || IsParked(host) {
+		return claim, false
+	}
+	out := claim.DeepCopy()
+	out.Spec.PoweredOn = host.Spec.Online
+	return out, true
 }
 
 // CheckPayload returns an error for its author if no host takes what a claim asks

@@ -61,6 +61,8 @@ type synchronizer struct {
 	// deniedImages are addresses that no image of a claim from another namespace comes from.
 	deniedImages []netip.Prefix
 	rotations    *rotations
+	power        *powerChanges
+	clock        clock.PassiveClock
 	metrics      *Metrics
 	announcer    announcer
 }
@@ -69,6 +71,8 @@ type synchronizer struct {
 type rebooter struct {
 	client    client.Client
 	live      client.Reader
+	power     *powerChanges
+	clock     clock.PassiveClock
 	announcer announcer
 }
 
@@ -126,9 +130,9 @@ func (r *Reconciler) parts() *parts {
 		},
 		synchronizer: synchronizer{
 			client: r.Client, live: r.Live, secrets: r.Secrets, policies: reader, deniedImages: r.DeniedImages,
-			rotations: &r.rotations, metrics: r.Metrics, announcer: announcer,
+			rotations: &r.rotations, power: &r.power, clock: r.Clock, metrics: r.Metrics, announcer: announcer,
 		},
-		rebooter:  rebooter{client: r.Client, live: r.Live, announcer: announcer},
+		rebooter:  rebooter{client: r.Client, live: r.Live, power: &r.power, clock: r.Clock, announcer: announcer},
 		publisher: publisher{client: r.Client, live: r.Live},
 		reporter:  reporter{client: r.Client, metrics: r.Metrics, clock: r.Clock, announcer: announcer},
 	}

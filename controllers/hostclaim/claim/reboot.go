@@ -53,21 +53,33 @@ func refusals(claim *bmov1alpha1.HostClaim) progress.Outcome {
 
 // reboot mirrors the reboot annotations of the claim to its host: those that are
 // held as they are, and one-shots one by one, each exactly once.
-func (r *rebooter) reboot(ctx context.Context, s *scope) (synced, error) {
+func (r *rebooter) reboot(ctx context.Context, s *scope) (synced, progress.Outcome) {
 	done := synced{host: s.host}
 	held, complete := binding.WithHeld(binding.ReadReboots(s.claim).Held, s.host)
 	if !complete {
 		done.notes = append(done.notes, "Reboot annotations wait until the host is provisioned")
 	}
-	if err := r.writeHost(ctx, &done, held); err != nil {
-		return done, fmt.Errorf("mirror the reboots that are held: %w", err)
+	differs := !equality.Semantic.DeepEqual(held, s.host)
+	if wait := r.power.wait(s, r.clock.Now()); !wait.Done() && (differs || asksForReboot(s)) {
+		return done, wait
+	}
+	if differs {
+		if err := r.writeHost(ctx, s.claim, &done, held); err != nil {
+			return done, progress.Failed(fmt.Errorf("mirror the reboots that are held: %w", err))
+		}
 	}
 	for range maxRebootSteps {
 		if again, err := r.oneShot(ctx, s.claim, &done); err != nil || !again {
-			return done, err
+			return done, progress.Failed(err)
 		}
 	}
-	return done, nil
+	return done, progress.Outcome{}
+}
+
+// asksForReboot says that a one-shot reboot is on its way to the host.
+func asksForReboot(s *scope) bool {
+	next := binding.NextReboot(binding.ReadReboots(s.claim), s.host)
+	return next == binding.AcceptReboot || next == binding.PassReboot
 }
 
 // maxRebootSteps are those of one reboot, and one more that finds nothing to do.
@@ -84,7 +96,7 @@ func (r *rebooter) oneShot(ctx context.Context, claim *bmov1alpha1.HostClaim, do
 		if err := confirm(ctx, r.live, claim); err != nil {
 			return false, err
 		}
-		if err := r.writeHost(ctx, done, binding.PassedReboot(done.host, *reboots.Request)); err != nil {
+		if err := r.writeHost(ctx, claim, done, binding.PassedReboot(done.host, *reboots.Request)); err != nil {
 			return false, fmt.Errorf("pass the reboot on: %w", err)
 		}
 		r.announcer.eventReboot(claim, done.host)
@@ -99,15 +111,13 @@ func (r *rebooter) oneShot(ctx context.Context, claim *bmov1alpha1.HostClaim, do
 	return false, nil
 }
 
-// writeHost writes the bound host if it differs.
-func (r *rebooter) writeHost(ctx context.Context, done *synced, desired *bmov1alpha1.BareMetalHost) error {
-	if equality.Semantic.DeepEqual(desired, done.host) {
-		return nil
-	}
+// writeHost writes the bound host.
+func (r *rebooter) writeHost(ctx context.Context, claim *bmov1alpha1.HostClaim, done *synced, desired *bmov1alpha1.BareMetalHost) error {
 	if err := r.client.Patch(ctx, desired, apply.Locked(done.host)); err != nil {
 		return err
 	}
 	ctrl.LoggerFrom(ctx).Info("Wrote reboot annotations of the host", "BareMetalHost", klog.KObj(desired))
+	r.power.add(keyOf(claim), r.clock.Now())
 	done.host = desired
 	return nil
 }

@@ -71,6 +71,7 @@ type Reconciler struct {
 	DeniedImages []netip.Prefix
 
 	rotations rotations
+	power     powerChanges
 	compiled  policies.Cache
 	stale     retry.Stale
 }
@@ -91,6 +92,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			r.Pool.Leave(req.NamespacedName)
 			r.Metrics.forget(req.NamespacedName)
 			r.rotations.forget(req.NamespacedName)
+			r.power.forget(req.NamespacedName)
 			r.stale.Forget(req.NamespacedName)
 			return ctrl.Result{}, r.releaseWatches(ctx, req.Namespace)
 		}

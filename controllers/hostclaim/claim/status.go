@@ -199,7 +199,7 @@ func admittedOf(s *scope) metav1.Condition {
 		return isTrue(infrav1.AdmittedCondition, infrav1.PolicyAdmitsReason, "")
 	}
 	return isFalse(infrav1.AdmittedCondition, infrav1.PolicyRevokedReason,
-		"No HostDeployPolicy admits this namespace to its host any more; what runs goes on, nothing new is written to the host")
+		"No HostDeployPolicy admits this namespace to its host any more; what runs goes on, nothing new is written to the host, and its power is neither switched nor cycled")
 }
 
 // synchronizedOf is the condition Synchronized. Nothing is written any more for a

@@ -74,9 +74,10 @@ func reboot(ctx context.Context, p *pass) progress.Outcome {
 	if p.at.step != binding.Keep {
 		return progress.Outcome{}
 	}
-	done, err := p.rebooter.reboot(ctx, &p.scope)
+	done, out := p.rebooter.reboot(ctx, &p.scope)
 	p.host, p.notes = done.host, append(p.notes, done.notes...)
-	return progress.Failed(err)
+	p.unsynced(out)
+	return out
 }
 
 // refuse notes the annotations of a claim that are not obeyed. It comes after what
@@ -86,10 +87,15 @@ func refuse(_ context.Context, p *pass) progress.Outcome {
 		return progress.Outcome{}
 	}
 	out := refusals(p.claim)
+	p.unsynced(out)
+	return out
+}
+
+// unsynced notes what a step waits for, unless an earlier one waits already.
+func (p *pass) unsynced(out progress.Outcome) {
 	if p.syncWait.Reason == "" {
 		p.syncWait = first(out)
 	}
-	return out
 }
 
 func publish(ctx context.Context, p *pass) (out progress.Outcome) {

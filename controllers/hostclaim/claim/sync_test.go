@@ -147,7 +147,7 @@ func TestHostIsParkedOnlyIfTheClaimIsStillReserved(t *testing.T) {
 		claim: reserved, host: host,
 		decision: policy.Evaluate(nil, policy.Namespace{Name: reserved.Namespace}, policy.OwnWithoutPolicy),
 	}
-	r := &synchronizer{live: onlyClaim{claim: newClaim(withImage)}, client: readOnly{}}
+	r := &synchronizer{live: onlyClaim{claim: newClaim(withImage)}, client: readOnly{}, power: &powerChanges{}, clock: fixedClock{}}
 	if done, out := r.synchronize(t.Context(), s); !errors.Is(out.Err(), progress.ErrStale) || done.host != host {
 		t.Errorf("synchronize() = %v, want it to be refused since the claim was adopted", out.Err())
 	}
@@ -263,6 +263,70 @@ func TestReservationWakesTheClaimAtItsEnd(t *testing.T) {
 	claim.Spec.ConsumerRef = &corev1.ObjectReference{Name: "next"}
 	if _, out := r.expire(t.Context(), claim); !out.Done() {
 		t.Errorf("an adopted claim waits: %v", out.Waits())
+	}
+}
+
+// A claim whose policy was revoked says that nothing new is written, and means it.
+func TestRevokedClaimNeitherSwitchesNorRebootsItsServer(t *testing.T) {
+	on := func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = true }
+	rebooting := func(key string) func(*bmov1alpha1.HostClaim) {
+		return func(c *bmov1alpha1.HostClaim) { c.Annotations = map[string]string{key: ""} }
+	}
+	for name, claim := range map[string]*bmov1alpha1.HostClaim{
+		"switched":          newClaim(withImage, on),
+		"rebooted":          newClaim(withImage, rebooting("reboot.metal3.io")),
+		"held off":          newClaim(withImage, rebooting("reboot.metal3.io/mine")),
+		"let out of a hold": newClaim(withImage),
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &pass{parts: &parts{
+				synchronizer: synchronizer{client: readOnly{}, power: &powerChanges{}, clock: fixedClock{}},
+				rebooter:     rebooter{client: readOnly{}, power: &powerChanges{}, clock: fixedClock{}},
+			}, scope: scope{claim: claim, host: binding.Bind(newHost("infra", running), claim)}}
+			p.host.Spec.AutomatedCleaningMode = bmov1alpha1.CleaningModeMetadata
+			p.host.Annotations[infrav1.RebuildAnnotation] = ""
+			if name == "let out of a hold" {
+				p.host.Annotations[infrav1.HeldRebootPrefix+"mine"] = ""
+			}
+			p.at.step = binding.Keep
+			for _, step := range []step{synchronize, reboot} {
+				if out := step(t.Context(), p); out.Err() != nil {
+					t.Errorf("written: %v", out.Err())
+				}
+			}
+			if p.syncWait.Reason != infrav1.PolicyRevokedReason {
+				t.Errorf("waits for %q", p.syncWait)
+			}
+		})
+	}
+}
+
+// A tenant that switches its server on and off all the time waits.
+func TestPowerChangesAreLimited(t *testing.T) {
+	s := &scope{
+		claim: newClaim(withImage), host: newHost("tenant"),
+		decision: policy.Evaluate(nil, policy.Namespace{Name: "tenant"}, policy.OwnWithoutPolicy),
+	}
+	changes, r := &powerChanges{}, &synchronizer{clock: fixedClock{}}
+	r.power = changes
+	for i := range maxPowerChanges {
+		if out := changes.wait(s, now); !out.Done() {
+			t.Fatalf("waits before change %d: %v", i, out.Waits())
+		}
+		changes.add(keyOf(s.claim), now.Add(time.Duration(i-20)*time.Second))
+	}
+	result, err := changes.wait(s, now).Result(now)
+	if err != nil || result.RequeueAfter != powerWindow-20*time.Second {
+		t.Errorf("tried again after %s (%v)", result.RequeueAfter, err)
+	}
+	s.claim.Spec.PoweredOn = true
+	host, out := r.desiredWithPower(t.Context(), s, binding.Frozen)
+	if host.Spec.Online || first(out).Reason != infrav1.PowerChangesLimitedReason {
+		t.Errorf("switched on: %t, %v", host.Spec.Online, out.Waits())
+	}
+	changes.forget(keyOf(s.claim))
+	if host, out := r.desiredWithPower(t.Context(), s, binding.Frozen); !host.Spec.Online || !out.Done() {
+		t.Errorf("switched on: %t, %v", host.Spec.Online, out.Waits())
 	}
 }
 

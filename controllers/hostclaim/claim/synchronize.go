@@ -49,7 +49,7 @@ func (r *synchronizer) synchronize(ctx context.Context, s *scope) (synced, progr
 	if stage == binding.Frozen {
 		done.notes = r.frozenNotes(ctx, s)
 	}
-	desired, out := r.desired(ctx, s, stage)
+	desired, out := r.desiredWithPower(ctx, s, stage)
 	if out.Err() != nil || equality.Semantic.DeepEqual(desired, s.host) {
 		return done, out
 	}
@@ -63,6 +63,9 @@ func (r *synchronizer) synchronize(ctx context.Context, s *scope) (synced, progr
 		return done, unsynchronized(fmt.Errorf("write the host: %w", err)).And(out)
 	}
 	logWritten(ctx, s.host, desired)
+	if desired.Spec.Online != s.host.Spec.Online {
+		r.power.add(keyOf(s.claim), r.clock.Now())
+	}
 	done.host = desired
 	switch {
 	case tells && !told:
@@ -86,6 +89,20 @@ func logWritten(ctx context.Context, before, after *bmov1alpha1.BareMetalHost) {
 	if before.Spec.Online != after.Spec.Online {
 		log.Info("Changed the power of the host", "online", after.Spec.Online)
 	}
+}
+
+// desiredWithPower is desired, with the power that the host has if it must not be
+// changed now.
+func (r *synchronizer) desiredWithPower(ctx context.Context, s *scope, stage binding.Progress) (*bmov1alpha1.BareMetalHost, progress.Outcome) {
+	wait := r.power.wait(s, r.clock.Now())
+	kept, differs := binding.KeepingPower(s.claim, s.host)
+	if wait.Done() || !differs {
+		return r.desired(ctx, s, stage)
+	}
+	as := *s
+	as.claim = kept
+	desired, out := r.desired(ctx, &as, stage)
+	return desired, out.And(wait)
 }
 
 // desired returns the host as the claim wants it now, and what that waits for.
