@@ -175,3 +175,36 @@ func TestHostsAreListedBeforeABindUnlessTheClaimIsNew(t *testing.T) {
 		})
 	}
 }
+
+// noFacts answers that an object does not exist.
+type noFacts struct{ client.Client }
+
+func (noFacts) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+	return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
+}
+
+// A tenant whose own finalizer holds a claim may write to it as often as it likes.
+func TestClaimThatWasLetGoCostsNoMoreLists(t *testing.T) {
+	claim := newClaim(going, waiting, func(c *bmov1alpha1.HostClaim) {
+		c.Finalizers = []string{"tenant.example.com/mine"}
+		c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: infrav1.HardwareDataPublishedCondition})
+	})
+	r := &releaser{
+		client: noFacts{}, live: onlyClaim{claim: claim}, publisher: &publisher{client: noFacts{}}, letGo: &letGo{},
+	}
+	held := func(want bool, marked ...bmov1alpha1.BareMetalHost) {
+		t.Helper()
+		got, err := r.heldByOthers(t.Context(), &scope{claim: claim, marked: marked})
+		if err != nil || got != want {
+			t.Errorf("held by others: %t (%v), want %t", got, err, want)
+		}
+	}
+	held(false) // a manager that has just started looks for what is left of the claim
+	if gone, out := r.finish(t.Context(), claim); !gone || out.Err() != nil {
+		t.Fatalf("gone: %t, %v", gone, out.Err())
+	}
+	held(true)
+	held(false, *newHost("infra")) // a mark of the claim has come to light
+	r.letGo.forget(keyOf(claim))
+	held(false)
+}

@@ -89,6 +89,7 @@ type releaser struct {
 	secrets   SecretWatch
 	binder    *binder
 	publisher *publisher
+	letGo     *letGo
 	metrics   *Metrics
 	clock     clock.PassiveClock
 	announcer announcer
@@ -138,7 +139,7 @@ func (r *Reconciler) parts() *parts {
 	}
 	p.releaser = releaser{
 		client: r.Client, live: r.Live, secrets: r.Secrets, binder: &p.binder, publisher: &p.publisher,
-		metrics: r.Metrics, clock: r.Clock, announcer: announcer,
+		letGo: &r.letGo, metrics: r.Metrics, clock: r.Clock, announcer: announcer,
 	}
 	return p
 }

@@ -72,6 +72,7 @@ type Reconciler struct {
 
 	rotations rotations
 	power     powerChanges
+	letGo     letGo
 	compiled  policies.Cache
 	stale     retry.Stale
 }
@@ -86,6 +87,9 @@ type SecretWatch interface {
 // phases; what they mean is decided in baremetal/hostclaim/binding.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	defer r.Pool.Begin(req.NamespacedName)()
+	if wait := r.stale.TooEarly(req.NamespacedName, r.Clock.Now()); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
 	claim := &bmov1alpha1.HostClaim{}
 	if err := r.Client.Get(ctx, req.NamespacedName, claim); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -93,6 +97,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			r.Metrics.forget(req.NamespacedName)
 			r.rotations.forget(req.NamespacedName)
 			r.power.forget(req.NamespacedName)
+			r.letGo.forget(req.NamespacedName)
 			r.stale.Forget(req.NamespacedName)
 			return ctrl.Result{}, r.releaseWatches(ctx, req.Namespace)
 		}

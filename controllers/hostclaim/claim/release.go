@@ -19,11 +19,13 @@ package claim
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -105,8 +107,12 @@ func (r *releaser) free(ctx context.Context, claim *bmov1alpha1.HostClaim, known
 // tenant that stripped our finalizer, or a manager that died between freeing the
 // host and tidying up, leaves nothing behind.
 func (r *releaser) heldByOthers(ctx context.Context, s *scope) (bool, error) {
-	if s.host != nil || !deleting(s.claim) || marked(s.claim) ||
-		controllerutil.ContainsFinalizer(s.claim, infrav1.HostClaimFinalizer) {
+	switch {
+	case s.host != nil, !deleting(s.claim), controllerutil.ContainsFinalizer(s.claim, infrav1.HostClaimFinalizer):
+		return false, nil
+	case len(s.marked) == 0 && r.letGo.has(s.claim):
+		return true, nil
+	case marked(s.claim):
 		return false, nil
 	}
 	_, published, err := r.publisher.published(ctx, s.claim)
@@ -125,7 +131,40 @@ func (r *releaser) finish(ctx context.Context, claim *bmov1alpha1.HostClaim) (go
 		return false, progress.Failed(fmt.Errorf("withdraw HardwareData: %w", err))
 	}
 	gone, err := r.dropFinalizer(ctx, claim)
+	if gone {
+		r.letGo.add(claim)
+	}
 	return gone, progress.Failed(err)
+}
+
+// letGo remembers the claims that this manager has let go of. If the finalizer of
+// another client holds one, nothing is left to do about it, whatever its tenant writes
+// into it. A manager that restarts makes sure of that once.
+type letGo struct {
+	mu   sync.Mutex
+	uids map[types.NamespacedName]types.UID
+}
+
+func (l *letGo) has(claim *bmov1alpha1.HostClaim) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return claim.UID != "" && l.uids[keyOf(claim)] == claim.UID
+}
+
+func (l *letGo) add(claim *bmov1alpha1.HostClaim) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.uids == nil {
+		l.uids = map[types.NamespacedName]types.UID{}
+	}
+	l.uids[keyOf(claim)] = claim.UID
+}
+
+// forget drops a claim that is gone.
+func (l *letGo) forget(claim types.NamespacedName) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.uids, claim)
 }
 
 // dropFinalizer removes our finalizer with the version of a live read, which

@@ -324,6 +324,10 @@ func TestPowerChangesAreLimited(t *testing.T) {
 	if host.Spec.Online || first(out).Reason != infrav1.PowerChangesLimitedReason {
 		t.Errorf("switched on: %t, %v", host.Spec.Online, out.Waits())
 	}
+	changes.add(keyOf(s.claim), now)
+	if kept := len(changes.times[keyOf(s.claim)]); kept != maxPowerChanges {
+		t.Errorf("%d changes are kept", kept)
+	}
 	changes.forget(keyOf(s.claim))
 	if host, out := r.desiredWithPower(t.Context(), s, binding.Frozen); !host.Spec.Online || !out.Done() {
 		t.Errorf("switched on: %t, %v", host.Spec.Online, out.Waits())

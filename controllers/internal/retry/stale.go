@@ -35,7 +35,25 @@ const repeats = 3
 // changed meanwhile. The zero value is ready to use.
 type Stale struct {
 	mu     sync.Mutex
-	inARow map[types.NamespacedName]int
+	inARow map[types.NamespacedName]row
+}
+
+// row is the stale passes in a row of one object.
+type row struct {
+	times     int
+	notBefore time.Time // of the next pass, whatever event asks for one
+}
+
+// TooEarly is how long a pass over an object that an event asks for must wait; zero
+// for not at all. The first stale passes in a row hold up none: they are normal, and
+// the event is mostly that of the newer object.
+func (s *Stale) TooEarly(object types.NamespacedName, now time.Time) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.inARow[object].times < repeats {
+		return 0
+	}
+	return max(0, s.inARow[object].notBefore.Sub(now))
 }
 
 // Result is what a reconciler returns for the outcome of a pass. A stale pass is
@@ -46,12 +64,7 @@ func (s *Stale) Result(ctx context.Context, object types.NamespacedName, out pro
 		s.Forget(object)
 		return out.Result(now)
 	}
-	times := s.again(object)
-	delay := progress.StaleDelay
-	for i := 1; i < times && delay < Last; i++ {
-		delay *= 2
-	}
-	delay = min(delay, Last)
+	times, delay := s.again(object, now)
 	level := 4
 	if worthALine(times) {
 		level = 0
@@ -75,12 +88,19 @@ func (s *Stale) Forget(object types.NamespacedName) {
 	delete(s.inARow, object)
 }
 
-func (s *Stale) again(object types.NamespacedName) int {
+// again counts a stale pass, and returns how many there are in a row and how long the
+// next one waits.
+func (s *Stale) again(object types.NamespacedName, now time.Time) (times int, delay time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.inARow == nil {
-		s.inARow = map[types.NamespacedName]int{}
+		s.inARow = map[types.NamespacedName]row{}
 	}
-	s.inARow[object]++
-	return s.inARow[object]
+	times, delay = s.inARow[object].times+1, progress.StaleDelay
+	for i := 1; i < times && delay < Last; i++ {
+		delay *= 2
+	}
+	delay = min(delay, Last)
+	s.inARow[object] = row{times: times, notBefore: now.Add(delay)}
+	return times, delay
 }

@@ -59,10 +59,21 @@ func TestStalePassesOfAnObjectAreSpacedOut(t *testing.T) {
 		t.Errorf("logged %d lines, want one for the third and one for the sixth pass:\n%s", lines, log)
 	}
 
+	// An event does not start the next pass before its time.
+	if wait := s.TooEarly(one, now.Add(time.Second)); wait != Last-time.Second {
+		t.Errorf("an event a second later waits %s", wait)
+	}
+	if wait := s.TooEarly(one, now.Add(Last)); wait != 0 {
+		t.Errorf("an event in time waits %s", wait)
+	}
+
 	// Another object has a count of its own, and any other outcome begins anew.
 	broken := errors.New("broken")
 	if err := pass(types.NamespacedName{Name: "two"}, stale); err != nil || got[11] != progress.StaleDelay {
 		t.Errorf("another object waits %s, %v", got[11], err)
+	}
+	if wait := s.TooEarly(types.NamespacedName{Name: "two"}, now); wait != 0 {
+		t.Errorf("an event after one stale pass waits %s", wait)
 	}
 	if err := pass(one, progress.Failed(broken)); !errors.Is(err, broken) || got[12] != 0 {
 		t.Errorf("an error gives %s, %v", got[12], err)
