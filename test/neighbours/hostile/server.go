@@ -192,8 +192,6 @@ func status(reason string, code int) string {
 func claim(n int64) string {
 	return fmt.Sprintf(`{"type":"ADDED","object":{"kind":"HostClaim","apiVersion":"metal3.io/v1alpha1","metadata":{`+
 		`"namespace":"hosts","name":"claim-%d","uid":"%d","resourceVersion":"%d",`+
-		`"labels":{"hostclaim.metal3.io/origin":"origin-%d"},"annotations":{"padding":%q}},"spec":{}}}`+"\n",
-		n, n, n+1, n, padding)
+		`"labels":{"hostclaim.metal3.io/origin":"origin-%d"},"annotations":{"padding":"%02048d"}},"spec":{}}}`+"\n",
+		n, n, n+1, n, n)
 }
-
-var padding = strings.Repeat("x", 2<<10)

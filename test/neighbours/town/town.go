@@ -63,10 +63,16 @@ func Open(ctx context.Context, server *harness.Server, folder string) (*Town, er
 	if err := errors.Join(t.watch(ctx), t.furnish(ctx)); err != nil {
 		return nil, err
 	}
-	return t, errors.Join(
-		t.start(ctx, folder, &t.Provider, "provider-manager", ".", harness.ProviderAccount(), "--identity-denied-addresses="),
-		t.start(ctx, folder, &t.HostClaim, "hostclaim-manager", "./cmd/hostclaim-manager", harness.HostClaimAccount()),
-	)
+	if t.Provider, err = t.start(ctx, folder, ".", site.Program{
+		Name: "provider-manager", User: harness.ProviderAccount().User(),
+		Args: []string{"--webhook-port=0", "--identity-denied-addresses="},
+	}); err != nil {
+		return t, err
+	}
+	t.HostClaim, err = t.start(ctx, folder, "./cmd/hostclaim-manager", site.Program{
+		Name: "hostclaim-manager", User: harness.HostClaimAccount().User(), Args: []string{"--webhook-port=0"},
+	})
+	return t, err
 }
 
 // Close stops the managers.
@@ -80,16 +86,14 @@ func (t *Town) Close() error {
 	return err
 }
 
-func (t *Town) start(ctx context.Context, folder string, into **site.Manager, name, pkg string, a harness.Account, args ...string) error {
+// start builds and starts a manager.
+func (t *Town) start(ctx context.Context, folder, pkg string, p site.Program) (_ *site.Manager, err error) {
 	ctx, cancel := context.WithTimeout(ctx, starting)
 	defer cancel()
-	path, err := site.Build(ctx, folder, name, pkg)
-	if err != nil {
-		return err
+	if p.Path, err = site.Build(ctx, folder, p.Name, pkg); err != nil {
+		return nil, err
 	}
-	program := site.Program{Name: name, Path: path, User: a.User(), Args: append([]string{"--webhook-port=0"}, args...)}
-	*into, err = t.StartManager(ctx, program, folder)
-	return err
+	return t.StartManager(ctx, p, folder)
 }
 
 // furnish makes the roles of both managers, and the namespace of the hosts with a
