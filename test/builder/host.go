@@ -21,6 +21,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
@@ -65,4 +66,41 @@ func Bind(claim *bmov1alpha1.HostClaim) {
 
 func hostOf(claim *bmov1alpha1.HostClaim) string {
 	return "server-of-" + claim.Name
+}
+
+// FreeHost is a host with a BMC that can be claimed; its status is to be written after
+// the rest.
+func FreeHost(key types.NamespacedName) *bmov1alpha1.BareMetalHost {
+	return &bmov1alpha1.BareMetalHost{
+		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
+		Spec: bmov1alpha1.BareMetalHostSpec{
+			BootMACAddress: "02:00:00:00:00:01", AutomatedCleaningMode: bmov1alpha1.CleaningModeDisabled,
+			BMC: bmov1alpha1.BMCDetails{Address: "redfish://192.0.2.77/redfish/v1", CredentialsName: "bmc"},
+		},
+		Status: bmov1alpha1.BareMetalHostStatus{
+			OperationalStatus: bmov1alpha1.OperationalStatusOK,
+			Provisioning:      bmov1alpha1.ProvisionStatus{State: bmov1alpha1.StateAvailable},
+			HardwareDetails:   &bmov1alpha1.HardwareDetails{Hostname: key.Name, RAMMebibytes: 1024},
+		},
+	}
+}
+
+// Policy admits the namespaces of the names.
+func Policy(key types.NamespacedName, names ...string) *bmov1alpha1.HostDeployPolicy {
+	return &bmov1alpha1.HostDeployPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
+		Spec:       bmov1alpha1.HostDeployPolicySpec{HostClaimNamespaces: &bmov1alpha1.HostClaimNamespaces{Names: names}},
+	}
+}
+
+// Claim is a claim by hand that wants its server powered on.
+func Claim(key types.NamespacedName, changes ...func(*bmov1alpha1.HostClaim)) *bmov1alpha1.HostClaim {
+	claim := &bmov1alpha1.HostClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
+		Spec:       bmov1alpha1.HostClaimSpec{PoweredOn: true},
+	}
+	for _, change := range changes {
+		change(claim)
+	}
+	return claim
 }

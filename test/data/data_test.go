@@ -63,16 +63,16 @@ func TestTheDataOfAMachineIsRendered(t *testing.T) {
 	tn.bind(m)
 	metaData, networkData := tn.ready("nodes-0")
 
-	tn.g.Expect(metaData).To(gomega.Equal(map[string]any{
+	tn.G.Expect(metaData).To(gomega.Equal(map[string]any{
 		"index": "node-0", "mac": "52:54:00:00:00:01", "ip": "192.0.2.10",
-		"name": "m", "local-hostname": "m", "local_hostname": "m", "metal3-namespace": tn.namespace,
-		"providerid": tn.namespace + "/server-of-m/m",
+		"name": "m", "local-hostname": "m", "local_hostname": "m", "metal3-namespace": tn.Namespace,
+		"providerid": tn.Namespace + "/server-of-m/m",
 	}))
 	network, _ := networkData["networks"].([]any)[0].(map[string]any)
-	tn.g.Expect(network).To(gomega.And(
+	tn.G.Expect(network).To(gomega.And(
 		gomega.HaveKeyWithValue("ip_address", "192.0.2.10"), gomega.HaveKeyWithValue("netmask", "255.255.255.0")))
-	tn.eventually("m", claim, func(g gomega.Gomega) {
-		g.Expect(claim.Status.RenderedData).To(gomega.HaveValue(gomega.Equal(infrav1.Metal3ObjectRef{Name: "nodes-0", Namespace: tn.namespace})))
+	tn.Await(tn.Named("m", claim), func(g gomega.Gomega) {
+		g.Expect(claim.Status.RenderedData).To(gomega.HaveValue(gomega.Equal(infrav1.Metal3ObjectRef{Name: "nodes-0", Namespace: tn.Namespace})))
 		g.Expect(meta.IsStatusConditionTrue(claim.Status.Conditions, infrav1.ReadyCondition)).To(gomega.BeTrue())
 	})
 }
@@ -118,15 +118,15 @@ func TestTenClaimsAtOnceGetTenIndexes(t *testing.T) {
 		tn.ready(fmt.Sprintf("nodes-%d", i))
 	}
 	var all infrav1.Metal3DataList
-	tn.g.Expect(tn.List(tn.ctx, &all, client.InNamespace(tn.namespace))).To(gomega.Succeed())
+	tn.G.Expect(tn.List(tn.Ctx, &all, client.InNamespace(tn.Namespace))).To(gomega.Succeed())
 	holders := map[string]bool{}
 	for _, data := range all.Items {
 		holders[data.Spec.Claim.Name] = true
 	}
-	tn.g.Expect(all.Items).To(gomega.HaveLen(10))
-	tn.g.Expect(holders).To(gomega.HaveLen(10), "each claim has one")
+	tn.G.Expect(all.Items).To(gomega.HaveLen(10))
+	tn.G.Expect(holders).To(gomega.HaveLen(10), "each claim has one")
 	template := &infrav1.Metal3DataTemplate{}
-	tn.eventually("nodes", template, func(g gomega.Gomega) { g.Expect(template.Status.Indexes).To(gomega.HaveLen(10)) })
+	tn.Await(tn.Named("nodes", template), func(g gomega.Gomega) { g.Expect(template.Status.Indexes).To(gomega.HaveLen(10)) })
 }
 
 func TestAFreedIndexIsUsedAgain(t *testing.T) {
@@ -145,7 +145,7 @@ func TestAFreedIndexIsUsedAgain(t *testing.T) {
 	tn.bind(m)
 	tn.claim(m, "nodes")
 	metaData, _ := tn.ready("nodes-1")
-	tn.g.Expect(metaData).To(gomega.HaveKeyWithValue("providerid", tn.namespace+"/server-of-next/next"))
+	tn.G.Expect(metaData).To(gomega.HaveKeyWithValue("providerid", tn.Namespace+"/server-of-next/next"))
 }
 
 func TestAnUnknownPoolIsNamedAndWaitedFor(t *testing.T) {
@@ -154,9 +154,9 @@ func TestAnUnknownPoolIsNamedAndWaitedFor(t *testing.T) {
 	m := tn.machine("m")
 	tn.bind(m)
 	tn.claim(m, "nodes")
-	tn.waits("nodes-0", infrav1.PoolNotFoundReason, `IPPool.ipam.metal3.io "pool"`, tn.namespace)
+	tn.waits("nodes-0", infrav1.PoolNotFoundReason, `IPPool.ipam.metal3.io "pool"`, tn.Namespace)
 	data := &infrav1.Metal3Data{}
-	tn.eventually("nodes-0", data, func(g gomega.Gomega) { g.Expect(data.Status.ErrorMessage).To(gomega.ContainSubstring("create it")) })
+	tn.Await(tn.Named("nodes-0", data), func(g gomega.Gomega) { g.Expect(data.Status.ErrorMessage).To(gomega.ContainSubstring("create it")) })
 	tn.pool("pool")
 	tn.ready("nodes-0")
 }
@@ -176,7 +176,7 @@ func TestAnUnknownInterfaceIsNamedAndMendedByAnotherTemplate(t *testing.T) {
 	tn.gone("wrong-0", &infrav1.Metal3Data{})
 	tn.claim(m, "right")
 	_, networkData := tn.ready("right-0")
-	tn.g.Expect(networkData["links"]).To(gomega.HaveLen(1))
+	tn.G.Expect(networkData["links"]).To(gomega.HaveLen(1))
 }
 
 func TestAnAnnotationThatIsMissingIsNamedAndWaitedFor(t *testing.T) {
@@ -193,8 +193,8 @@ networkData:
 	tn.bind(m)
 	claim := tn.claim(m, "nodes")
 	tn.waits("nodes-0", infrav1.RenderingFailedReason, `machine "m" has no annotation "pool"`)
-	owner := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: tn.namespace, Name: "m"}}
-	tn.patch(owner, func() { owner.Annotations = map[string]string{"pool": "pool-of-rack-1"} })
+	owner := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: tn.Namespace, Name: "m"}}
+	tn.Edit(owner, func() { owner.Annotations = map[string]string{"pool": "pool-of-rack-1"} })
 	tn.ready("nodes-0")
 
 	// The claim on a pool that an annotation named is given back like any other.
@@ -222,9 +222,9 @@ networkData:
 	tn.bind(m)
 	claim := tn.claim(m, "nodes")
 	metaData, networkData := tn.ready("nodes-0")
-	tn.g.Expect(metaData).To(gomega.And(gomega.HaveKeyWithValue("v4", "192.0.2.10"),
+	tn.G.Expect(metaData).To(gomega.And(gomega.HaveKeyWithValue("v4", "192.0.2.10"),
 		gomega.HaveKeyWithValue("v6", "2001:db8::42"), gomega.HaveKeyWithValue("dns", "192.0.2.53")))
-	tn.g.Expect(networkData["networks"]).To(gomega.HaveLen(2))
+	tn.G.Expect(networkData["networks"]).To(gomega.HaveLen(2))
 	tn.release(claim)
 	tn.gone("nodes-0-six", &capipamv1.IPAddressClaim{})
 	tn.gone("nodes-0-pool", &ipamv1alpha1.IPClaim{})
@@ -253,11 +253,11 @@ networkData:
 		network, _ := n.(map[string]any)
 		given = append(given, network["ip_address"])
 	}
-	tn.g.Expect(given).To(gomega.ConsistOf("192.0.2.10", "192.0.2.11"))
-	tn.g.Expect(metaData).To(gomega.HaveKeyWithValue("ip", given[0]))
+	tn.G.Expect(given).To(gomega.ConsistOf("192.0.2.10", "192.0.2.11"))
+	tn.G.Expect(metaData).To(gomega.HaveKeyWithValue("ip", given[0]))
 	second := &ipamv1alpha1.IPClaim{}
-	tn.g.Expect(tn.get("nodes-0-pool-storage", second)).To(gomega.Succeed())
-	tn.g.Expect(second.Annotations).To(gomega.HaveKeyWithValue(infrav1.ClaimNetworkAnnotation, "storage"))
+	tn.G.Expect(tn.Find("nodes-0-pool-storage", second)).To(gomega.Succeed())
+	tn.G.Expect(second.Annotations).To(gomega.HaveKeyWithValue(infrav1.ClaimNetworkAnnotation, "storage"))
 
 	tn.release(claim)
 	tn.gone("nodes-0-pool", &ipamv1alpha1.IPClaim{})
@@ -274,18 +274,18 @@ func TestAnAddressStaysWhileItsMachineLives(t *testing.T) {
 	tn.ready("nodes-0")
 
 	// Everything that can be deleted is; the machine still holds its claim.
-	data := &infrav1.Metal3Data{ObjectMeta: metav1.ObjectMeta{Namespace: tn.namespace, Name: "nodes-0"}}
-	ipClaim := &ipamv1alpha1.IPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: tn.namespace, Name: "nodes-0-pool"}}
-	template := &infrav1.Metal3DataTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: tn.namespace, Name: "nodes"}}
+	data := &infrav1.Metal3Data{ObjectMeta: metav1.ObjectMeta{Namespace: tn.Namespace, Name: "nodes-0"}}
+	ipClaim := &ipamv1alpha1.IPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: tn.Namespace, Name: "nodes-0-pool"}}
+	template := &infrav1.Metal3DataTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: tn.Namespace, Name: "nodes"}}
 	for _, o := range []client.Object{claim, data, ipClaim, template} {
-		tn.g.Expect(tn.Delete(tn.ctx, o)).To(gomega.Succeed())
+		tn.G.Expect(tn.Delete(tn.Ctx, o)).To(gomega.Succeed())
 	}
 	tn.waits("nodes-0", infrav1.DeletingReason, `"m"`)
-	tn.g.Expect(tn.get("nodes-0-pool", ipClaim)).To(gomega.Succeed())
-	tn.g.Expect(ipClaim.Finalizers).To(gomega.ContainElements(infrav1.DataFinalizer, poolFinalizer))
-	tn.g.Expect(tn.get("pool-10", &ipamv1alpha1.IPAddress{})).To(gomega.Succeed())
+	tn.G.Expect(tn.Find("nodes-0-pool", ipClaim)).To(gomega.Succeed())
+	tn.G.Expect(ipClaim.Finalizers).To(gomega.ContainElements(infrav1.DataFinalizer, poolFinalizer))
+	tn.G.Expect(tn.Find("pool-10", &ipamv1alpha1.IPAddress{})).To(gomega.Succeed())
 
-	tn.patch(claim, func() {
+	tn.Edit(claim, func() {
 		claim.Finalizers = slices.DeleteFunc(claim.Finalizers, func(f string) bool { return f == infrav1.MachineFinalizer })
 	})
 	for name, o := range map[string]client.Object{
@@ -305,13 +305,13 @@ func TestARenderedSecretThatIsDeletedIsRenderedAgain(t *testing.T) {
 	tn.claim(m, "nodes")
 	before, _ := tn.ready("nodes-0")
 	secret := &corev1.Secret{}
-	tn.g.Expect(tn.get("m-metadata", secret)).To(gomega.Succeed())
-	tn.g.Expect(tn.Delete(tn.ctx, secret)).To(gomega.Succeed())
+	tn.G.Expect(tn.Find("m-metadata", secret)).To(gomega.Succeed())
+	tn.G.Expect(tn.Delete(tn.Ctx, secret)).To(gomega.Succeed())
 	again := &corev1.Secret{}
-	tn.eventually("m-metadata", again, func(g gomega.Gomega) { g.Expect(again.UID).NotTo(gomega.Equal(secret.UID)) })
+	tn.Await(tn.Named("m-metadata", again), func(g gomega.Gomega) { g.Expect(again.UID).NotTo(gomega.Equal(secret.UID)) })
 	after, _ := tn.ready("nodes-0")
-	tn.g.Expect(after).To(gomega.Equal(before))
-	tn.g.Expect(again.Data).To(gomega.Equal(secret.Data))
+	tn.G.Expect(after).To(gomega.Equal(before))
+	tn.G.Expect(again.Data).To(gomega.Equal(secret.Data))
 }
 
 func TestMissingRightsOnSecretsAreNamedAndWaitedFor(t *testing.T) {
@@ -320,7 +320,7 @@ func TestMissingRightsOnSecretsAreNamedAndWaitedFor(t *testing.T) {
 	m := tn.machine("m")
 	tn.bind(m)
 	tn.claim(m, "nodes")
-	tn.waits("nodes-0", infrav1.SecretsForbiddenReason, "get secrets", tn.namespace)
+	tn.waits("nodes-0", infrav1.SecretsForbiddenReason, "get secrets", tn.Namespace)
 	tn.grantSecrets()
 	tn.ready("nodes-0")
 }
@@ -336,12 +336,12 @@ func TestASecretOfSomethingElseIsNotUsed(t *testing.T) {
 		}}},
 		Data: map[string][]byte{"metaData": []byte("a: old")},
 	}
-	tn.create(foreign)
+	tn.Add(foreign)
 	tn.claim(m, "nodes")
 	tn.waits("nodes-0", infrav1.SecretNameTakenReason, `"m-metadata"`)
-	tn.g.Expect(tn.Delete(tn.ctx, foreign)).To(gomega.Succeed())
+	tn.G.Expect(tn.Delete(tn.Ctx, foreign)).To(gomega.Succeed())
 	metaData, _ := tn.ready("nodes-0")
-	tn.g.Expect(metaData).To(gomega.HaveKeyWithValue("a", "b"))
+	tn.G.Expect(metaData).To(gomega.HaveKeyWithValue("a", "b"))
 }
 
 func TestATemplateThatIsMissingIsNamedAndWaitedFor(t *testing.T) {
@@ -349,7 +349,7 @@ func TestATemplateThatIsMissingIsNamedAndWaitedFor(t *testing.T) {
 	m := tn.machine("m")
 	tn.bind(m)
 	claim := tn.claim(m, "nodes")
-	tn.eventually("m", claim, func(g gomega.Gomega) {
+	tn.Await(tn.Named("m", claim), func(g gomega.Gomega) {
 		c := meta.FindStatusCondition(claim.Status.Conditions, infrav1.ReadyCondition)
 		g.Expect(c).NotTo(gomega.BeNil())
 		g.Expect(c.Reason).To(gomega.Equal(infrav1.TemplateNotFoundReason))
@@ -357,33 +357,33 @@ func TestATemplateThatIsMissingIsNamedAndWaitedFor(t *testing.T) {
 	})
 	tn.template("nodes", "metaData: {strings: [{key: a, value: b}]}")
 	tn.ready("nodes-0")
-	tn.eventually("m", claim, func(g gomega.Gomega) { g.Expect(claim.Status.ErrorMessage).To(gomega.BeEmpty()) })
+	tn.Await(tn.Named("m", claim), func(g gomega.Gomega) { g.Expect(claim.Status.ErrorMessage).To(gomega.BeEmpty()) })
 }
 
 func TestAPausedClusterStandsStill(t *testing.T) {
 	tn := newTenant(t)
-	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: tn.namespace, Name: clusterName}}
-	tn.patch(cluster, func() { cluster.Spec.Paused = ptr.To(true) })
+	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: tn.Namespace, Name: clusterName}}
+	tn.Edit(cluster, func() { cluster.Spec.Paused = ptr.To(true) })
 	tn.template("nodes", "metaData: {strings: [{key: a, value: b}]}")
 	m := tn.machine("m")
 	tn.bind(m)
 	claim := tn.claim(m, "nodes")
-	tn.eventually("m", claim, func(g gomega.Gomega) {
+	tn.Await(tn.Named("m", claim), func(g gomega.Gomega) {
 		g.Expect(meta.IsStatusConditionTrue(claim.Status.Conditions, infrav1.PausedCondition)).To(gomega.BeTrue())
 		g.Expect(claim.Status.RenderedData).To(gomega.BeNil())
 	})
-	tn.patch(cluster, func() { cluster.Spec.Paused = ptr.To(false) })
+	tn.Edit(cluster, func() { cluster.Spec.Paused = ptr.To(false) })
 	tn.ready("nodes-0")
-	tn.patch(cluster, func() { cluster.Spec.Paused = ptr.To(true) })
+	tn.Edit(cluster, func() { cluster.Spec.Paused = ptr.To(true) })
 	data := &infrav1.Metal3Data{}
-	tn.eventually("nodes-0", data, func(g gomega.Gomega) {
+	tn.Await(tn.Named("nodes-0", data), func(g gomega.Gomega) {
 		g.Expect(meta.IsStatusConditionTrue(data.Status.Conditions, infrav1.PausedCondition)).To(gomega.BeTrue())
 	})
 }
 
 func TestClustersThatShareATemplateDoNotPauseEachOther(t *testing.T) {
 	tn := newTenant(t)
-	tn.create(&clusterv1.Cluster{
+	tn.Add(&clusterv1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "b"},
 		Spec: clusterv1.ClusterSpec{Paused: ptr.To(true), InfrastructureRef: clusterv1.ContractVersionedObjectReference{
 			APIGroup: infrav1.GroupName, Kind: "Metal3Cluster", Name: "b",
@@ -394,16 +394,16 @@ func TestClustersThatShareATemplateDoNotPauseEachOther(t *testing.T) {
 	tn.bind(first)
 	tn.bind(second)
 	paused := tn.claim(first, "nodes")
-	tn.eventually("first", paused, func(g gomega.Gomega) {
+	tn.Await(tn.Named("first", paused), func(g gomega.Gomega) {
 		g.Expect(meta.IsStatusConditionTrue(paused.Status.Conditions, infrav1.PausedCondition)).To(gomega.BeTrue())
 	})
 	tn.claim(second, "nodes")
 	tn.ready("nodes-0")
 
-	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: tn.namespace, Name: "b"}}
-	tn.patch(cluster, func() { cluster.Spec.Paused = ptr.To(false) })
+	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: tn.Namespace, Name: "b"}}
+	tn.Edit(cluster, func() { cluster.Spec.Paused = ptr.To(false) })
 	metaData, _ := tn.ready("nodes-1")
-	tn.g.Expect(metaData).To(gomega.HaveKeyWithValue("index", "1"))
+	tn.G.Expect(metaData).To(gomega.HaveKeyWithValue("index", "1"))
 }
 
 func TestDataWhoseClaimVanishedIsReleased(t *testing.T) {
@@ -415,23 +415,23 @@ func TestDataWhoseClaimVanishedIsReleased(t *testing.T) {
 	claim := tn.claim(m, "nodes")
 	tn.ready("nodes-0")
 	// A user takes all finalizers off: the usual order cannot be kept.
-	tn.g.Expect(tn.Delete(tn.ctx, claim)).To(gomega.Succeed())
-	tn.patch(claim, func() { claim.Finalizers = nil })
-	data := &infrav1.Metal3Data{ObjectMeta: metav1.ObjectMeta{Namespace: tn.namespace, Name: "nodes-0"}}
+	tn.G.Expect(tn.Delete(tn.Ctx, claim)).To(gomega.Succeed())
+	tn.Edit(claim, func() { claim.Finalizers = nil })
+	data := &infrav1.Metal3Data{ObjectMeta: metav1.ObjectMeta{Namespace: tn.Namespace, Name: "nodes-0"}}
 	tn.gone("nodes-0", data)
 	tn.gone("nodes-0-pool", &ipamv1alpha1.IPClaim{})
 }
 
 func TestClaimsOfDataThatVanishedAreReleased(t *testing.T) {
 	tn := newTenant(t)
-	tn.create(&ipamv1alpha1.IPClaim{
+	tn.Add(&ipamv1alpha1.IPClaim{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "nodes-0-pool", Finalizers: []string{infrav1.DataFinalizer},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Data", Name: "nodes-0", UID: "gone", Controller: ptr.To(true),
 			}},
 		},
-		Spec: ipamv1alpha1.IPClaimSpec{Pool: corev1.ObjectReference{Name: "pool", Namespace: tn.namespace}},
+		Spec: ipamv1alpha1.IPClaimSpec{Pool: corev1.ObjectReference{Name: "pool", Namespace: tn.Namespace}},
 	})
 	tn.gone("nodes-0-pool", &ipamv1alpha1.IPClaim{})
 }

@@ -61,9 +61,9 @@ func TestWhatIsWrongIsSaidAtTheMachineAndMendingIsEnough(t *testing.T) {
 			reason:   infrav1.InterfaceNotFoundReason, parts: []string{`"eth7"`, "it has: eth0"},
 			mend: func(tn *tenant) { // the card is put in, and the host inspected again
 				facts := &bmov1alpha1.HardwareData{ObjectMeta: metav1.ObjectMeta{
-					Namespace: tn.namespace, Name: "unknown-interface" + infrav1.HardwareDataSuffix,
+					Namespace: tn.Namespace, Name: "unknown-interface" + infrav1.HardwareDataSuffix,
 				}}
-				tn.patch(facts, func() {
+				tn.Edit(facts, func() {
 					facts.Spec.HardwareDetails.NIC = append(facts.Spec.HardwareDetails.NIC, bmov1alpha1.NIC{Name: "eth7", MAC: "52:54:00:00:00:07"})
 				})
 			},
@@ -96,12 +96,12 @@ networkData:
 		"foreign-secret": {
 			template: "metaData: {strings: [{key: a, value: b}]}",
 			given: func(tn *tenant) {
-				tn.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "foreign-secret-metadata"}})
+				tn.Add(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "foreign-secret-metadata"}})
 			},
 			reason: infrav1.SecretNameTakenReason, parts: []string{`"foreign-secret-metadata"`, "delete the secret"},
 			mend: func(tn *tenant) {
-				tn.g.Expect(tn.Delete(tn.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-					Namespace: tn.namespace, Name: "foreign-secret-metadata",
+				tn.G.Expect(tn.Delete(tn.Ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+					Namespace: tn.Namespace, Name: "foreign-secret-metadata",
 				}})).To(gomega.Succeed())
 			},
 		},
@@ -143,10 +143,10 @@ func (tn *tenant) live(name, template string) {
 			APIGroup: infrav1.GroupName, Kind: "OtherCluster", Name: cluster,
 		}},
 	}
-	tn.create(c, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "bootstrap"}, Data: map[string][]byte{"value": []byte("#cloud-config")}})
-	tn.status(c, func() { c.Status.Initialization.InfrastructureProvisioned = ptr.To(true) })
+	tn.Add(c, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "bootstrap"}, Data: map[string][]byte{"value": []byte("#cloud-config")}})
+	tn.EditStatus(c, func() { c.Status.Initialization.InfrastructureProvisioned = ptr.To(true) })
 	m := tn.machineOf(cluster, name)
-	tn.patch(m, func() {
+	tn.Edit(m, func() {
 		delete(m.Annotations, clusterv1.PausedAnnotation)
 		m.Spec.DataTemplate = &infrav1.Metal3ObjectRef{Name: template}
 	})
@@ -156,26 +156,26 @@ func (tn *tenant) live(name, template string) {
 // has made.
 func (tn *tenant) bound(name string) {
 	claim := &bmov1alpha1.HostClaim{}
-	tn.eventually(name, claim, func(gomega.Gomega) {})
+	tn.Await(tn.Named(name, claim), func(gomega.Gomega) {})
 	tn.publish(claim)
 }
 
 // annotate sets an annotation of a Metal3Machine.
 func (tn *tenant) annotate(machine, key, value string) {
-	m := &infrav1.Metal3Machine{ObjectMeta: metav1.ObjectMeta{Namespace: tn.namespace, Name: machine}}
-	tn.patch(m, func() { metav1.SetMetaDataAnnotation(&m.ObjectMeta, key, value) })
+	m := &infrav1.Metal3Machine{ObjectMeta: metav1.ObjectMeta{Namespace: tn.Namespace, Name: machine}}
+	tn.Edit(m, func() { metav1.SetMetaDataAnnotation(&m.ObjectMeta, key, value) })
 }
 
 // ends sets the last address of a pool.
 func (tn *tenant) ends(name string, address ipamv1alpha1.IPAddressStr) {
-	pool := &ipamv1alpha1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: tn.namespace, Name: name}}
-	tn.patch(pool, func() { pool.Spec.Pools = []ipamv1alpha1.Pool{{End: ptr.To(address)}} })
+	pool := &ipamv1alpha1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: tn.Namespace, Name: name}}
+	tn.Edit(pool, func() { pool.Spec.Pools = []ipamv1alpha1.Pool{{End: ptr.To(address)}} })
 }
 
 // saysTheSame expects claim and machine to repeat what the Metal3Data says.
 func (tn *tenant) saysTheSame(machine, data string) {
 	said := &infrav1.Metal3Data{}
-	tn.g.ExpectWithOffset(1, tn.get(data, said)).To(gomega.Succeed())
+	tn.G.ExpectWithOffset(1, tn.Find(data, said)).To(gomega.Succeed())
 	want := meta.FindStatusCondition(said.Status.Conditions, infrav1.ReadyCondition)
 	claim, m := &infrav1.Metal3DataClaim{}, &infrav1.Metal3Machine{}
 	same := func(g gomega.Gomega, conditions []metav1.Condition, conditionType string) {
@@ -183,11 +183,11 @@ func (tn *tenant) saysTheSame(machine, data string) {
 		g.Expect(got).NotTo(gomega.BeNil())
 		g.Expect([]string{string(got.Status), got.Reason, got.Message}).To(gomega.Equal([]string{string(want.Status), want.Reason, want.Message}))
 	}
-	tn.eventually(machine, claim, func(g gomega.Gomega) {
+	tn.Await(tn.Named(machine, claim), func(g gomega.Gomega) {
 		same(g, claim.Status.Conditions, infrav1.ReadyCondition)
 		g.Expect(claim.Status.ErrorMessage).To(gomega.Equal(said.Status.ErrorMessage))
 	})
-	tn.eventually(machine, m, func(g gomega.Gomega) {
+	tn.Await(tn.Named(machine, m), func(g gomega.Gomega) {
 		same(g, m.Status.Conditions, infrav1.Metal3DataReadyCondition)
 		g.Expect(m.Status.Deprecated.V1Beta1.FailureReason).To(gomega.BeNil(), "nothing of this is terminal")
 	})
@@ -196,7 +196,7 @@ func (tn *tenant) saysTheSame(machine, data string) {
 // machineWaits expects the data condition of the machine to be False.
 func (tn *tenant) machineWaits(name, reason string, parts ...string) {
 	m := &infrav1.Metal3Machine{}
-	tn.eventually(name, m, func(g gomega.Gomega) {
+	tn.Await(tn.Named(name, m), func(g gomega.Gomega) {
 		c := meta.FindStatusCondition(m.Status.Conditions, infrav1.Metal3DataReadyCondition)
 		g.Expect(c).NotTo(gomega.BeNil())
 		g.Expect(c.Status).To(gomega.Equal(metav1.ConditionFalse))
@@ -211,12 +211,12 @@ func (tn *tenant) machineWaits(name, reason string, parts ...string) {
 // HostClaim to be told to use it.
 func (tn *tenant) machineHasData(name string) {
 	claim, m, host := &infrav1.Metal3DataClaim{}, &infrav1.Metal3Machine{}, &bmov1alpha1.HostClaim{}
-	tn.eventually(name, claim, func(g gomega.Gomega) {
+	tn.Await(tn.Named(name, claim), func(g gomega.Gomega) {
 		g.Expect(meta.IsStatusConditionTrue(claim.Status.Conditions, infrav1.ReadyCondition)).To(gomega.BeTrue())
 		g.Expect(claim.Status.ErrorMessage).To(gomega.BeEmpty())
 	})
-	tn.eventually(name, m, func(g gomega.Gomega) {
+	tn.Await(tn.Named(name, m), func(g gomega.Gomega) {
 		g.Expect(meta.IsStatusConditionTrue(m.Status.Conditions, infrav1.Metal3DataReadyCondition)).To(gomega.BeTrue())
 	})
-	tn.eventually(name, host, func(g gomega.Gomega) { g.Expect(host.Spec.CustomDeploy).NotTo(gomega.BeNil()) })
+	tn.Await(tn.Named(name, host), func(g gomega.Gomega) { g.Expect(host.Spec.CustomDeploy).NotTo(gomega.BeNil()) })
 }

@@ -38,23 +38,23 @@ func TestAClaimOfAUserIsInTheWayUntilItIsDeleted(t *testing.T) {
 	tn.template("nodes", nodes)
 	foreign := &ipamv1alpha1.IPClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: "nodes-0-pool"},
-		Spec:       ipamv1alpha1.IPClaimSpec{Pool: corev1.ObjectReference{Name: "pool", Namespace: tn.namespace}},
+		Spec:       ipamv1alpha1.IPClaimSpec{Pool: corev1.ObjectReference{Name: "pool", Namespace: tn.Namespace}},
 	}
-	tn.create(foreign)
+	tn.Add(foreign)
 	m := tn.machine("m")
 	tn.bind(m)
 	tn.claim(m, "nodes")
 	tn.waits("nodes-0", infrav1.WaitingForAddressesReason, `"nodes-0-pool"`, "something else")
-	tn.g.Expect(tn.Delete(tn.ctx, foreign)).To(gomega.Succeed())
+	tn.G.Expect(tn.Delete(tn.Ctx, foreign)).To(gomega.Succeed())
 	tn.ready("nodes-0")
 }
 
 func TestAnExhaustedPoolIsAskedAgainWhenItGrowsOrAnAddressIsFreed(t *testing.T) {
 	tn := newTenant(t)
 	tn.pool("pool")
-	pool := &ipamv1alpha1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: tn.namespace, Name: "pool"}}
+	pool := &ipamv1alpha1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: tn.Namespace, Name: "pool"}}
 	ends := func(address ipamv1alpha1.IPAddressStr) {
-		tn.patch(pool, func() { pool.Spec.Pools = []ipamv1alpha1.Pool{{End: ptr.To(address)}} })
+		tn.Edit(pool, func() { pool.Spec.Pools = []ipamv1alpha1.Pool{{End: ptr.To(address)}} })
 	}
 	ends("192.0.2.10")
 	tn.template("nodes", nodes)
@@ -66,48 +66,48 @@ func TestAnExhaustedPoolIsAskedAgainWhenItGrowsOrAnAddressIsFreed(t *testing.T) 
 	first := join("first")
 	tn.ready("nodes-0")
 	kept := &ipamv1alpha1.IPClaim{}
-	tn.g.Expect(tn.get("nodes-0-pool", kept)).To(gomega.Succeed())
+	tn.G.Expect(tn.Find("nodes-0-pool", kept)).To(gomega.Succeed())
 
 	join("second")
 	tn.waits("nodes-1", infrav1.WaitingForAddressesReason, "Exhausted", "extend the pool")
 	ends("192.0.2.11")
 	metaData, _ := tn.ready("nodes-1")
-	tn.g.Expect(metaData).To(gomega.HaveKeyWithValue("ip", "192.0.2.11"))
+	tn.G.Expect(metaData).To(gomega.HaveKeyWithValue("ip", "192.0.2.11"))
 
 	join("third")
 	tn.waits("nodes-2", infrav1.WaitingForAddressesReason, "Exhausted", "extend the pool")
 	refused, later := &ipamv1alpha1.IPClaim{}, &ipamv1alpha1.IPClaim{}
-	tn.g.Expect(tn.get("nodes-2-pool", refused)).To(gomega.Succeed())
-	tn.g.Consistently(func(g gomega.Gomega) {
-		g.Expect(tn.get("nodes-2-pool", later)).To(gomega.Succeed())
+	tn.G.Expect(tn.Find("nodes-2-pool", refused)).To(gomega.Succeed())
+	tn.G.Consistently(func(g gomega.Gomega) {
+		g.Expect(tn.Find("nodes-2-pool", later)).To(gomega.Succeed())
 		g.Expect(later.UID).To(gomega.Equal(refused.UID), "a pool that does not change is not asked twice")
 	}, time.Second).Should(gomega.Succeed())
 
 	still := &ipamv1alpha1.IPClaim{}
-	tn.g.Expect(tn.get("nodes-0-pool", still)).To(gomega.Succeed())
-	tn.g.Expect(still.UID).To(gomega.Equal(kept.UID), "an address that was given is kept")
+	tn.G.Expect(tn.Find("nodes-0-pool", still)).To(gomega.Succeed())
+	tn.G.Expect(still.UID).To(gomega.Equal(kept.UID), "an address that was given is kept")
 	tn.release(first)
 	metaData, _ = tn.ready("nodes-2")
-	tn.g.Expect(metaData).To(gomega.HaveKeyWithValue("ip", "192.0.2.10"))
+	tn.G.Expect(metaData).To(gomega.HaveKeyWithValue("ip", "192.0.2.10"))
 }
 
 func TestNothingOfAnotherNamespaceIsUsed(t *testing.T) {
 	tn := newTenant(t)
-	tn.create(&infrav1.Metal3Data{
+	tn.Add(&infrav1.Metal3Data{
 		ObjectMeta: metav1.ObjectMeta{Name: "theirs-0"},
 		Spec:       infrav1.Metal3DataSpec{Template: &infrav1.Metal3ObjectRef{Namespace: "default", Name: "theirs"}},
 	})
-	tn.waits("theirs-0", infrav1.InvalidConfigurationReason, `namespace "default"`, tn.namespace)
+	tn.waits("theirs-0", infrav1.InvalidConfigurationReason, `namespace "default"`, tn.Namespace)
 
 	tn.template("nodes", "metaData: {strings: [{key: a, value: b}]}")
 	m := tn.machine("m")
 	tn.claim(m, "nodes")
 	tn.waits("nodes-0", infrav1.WaitingForHostClaimReason)
-	data := &infrav1.Metal3Data{ObjectMeta: metav1.ObjectMeta{Namespace: tn.namespace, Name: "nodes-0"}}
-	tn.patch(data, func() { data.Spec.MetaData.Namespace = "default" })
+	data := &infrav1.Metal3Data{ObjectMeta: metav1.ObjectMeta{Namespace: tn.Namespace, Name: "nodes-0"}}
+	tn.Edit(data, func() { data.Spec.MetaData.Namespace = "default" })
 	tn.bind(m)
 	tn.waits("nodes-0", infrav1.InvalidConfigurationReason, "spec.metaData", `"m-metadata"`, `namespace "default"`)
-	tn.patch(data, func() { data.Spec.MetaData.Namespace = "" })
+	tn.Edit(data, func() { data.Spec.MetaData.Namespace = "" })
 	tn.ready("nodes-0")
 }
 
@@ -117,15 +117,15 @@ func TestASecretOfAUserIsTakenAsItIsAndNeverTakenOver(t *testing.T) {
 	m := tn.machine("m")
 	tn.bind(m)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "m-metadata"}, Data: map[string][]byte{"other": []byte("x")}}
-	tn.create(secret)
+	tn.Add(secret)
 	tn.claim(m, "nodes")
 	tn.waits("nodes-0", infrav1.SecretNameTakenReason, `"m-metadata"`, `"metaData"`)
-	tn.patch(secret, func() { secret.Data["metaData"] = []byte("a: mine") })
+	tn.Edit(secret, func() { secret.Data["metaData"] = []byte("a: mine") })
 	data := &infrav1.Metal3Data{}
-	tn.eventually("nodes-0", data, func(g gomega.Gomega) { g.Expect(data.Status.Ready).To(gomega.HaveValue(gomega.BeTrue())) })
-	tn.g.Expect(tn.get("m-metadata", secret)).To(gomega.Succeed())
-	tn.g.Expect(secret.OwnerReferences).To(gomega.BeEmpty())
-	tn.g.Expect(secret.Data).To(gomega.HaveKeyWithValue("metaData", []byte("a: mine")))
+	tn.Await(tn.Named("nodes-0", data), func(g gomega.Gomega) { g.Expect(data.Status.Ready).To(gomega.HaveValue(gomega.BeTrue())) })
+	tn.G.Expect(tn.Find("m-metadata", secret)).To(gomega.Succeed())
+	tn.G.Expect(secret.OwnerReferences).To(gomega.BeEmpty())
+	tn.G.Expect(secret.Data).To(gomega.HaveKeyWithValue("metaData", []byte("a: mine")))
 }
 
 func TestAClaimIsNotHeldByAMachineThatVanished(t *testing.T) {
@@ -138,18 +138,18 @@ func TestAClaimIsNotHeldByAMachineThatVanished(t *testing.T) {
 		claim := tn.claim(m, "nodes")
 		tn.ready("nodes-0")
 		if claimFirst {
-			tn.g.Expect(tn.Delete(tn.ctx, claim)).To(gomega.Succeed())
-			tn.eventually(name, claim, func(g gomega.Gomega) {
+			tn.G.Expect(tn.Delete(tn.Ctx, claim)).To(gomega.Succeed())
+			tn.Await(tn.Named(name, claim), func(g gomega.Gomega) {
 				g.Expect(claim.DeletionTimestamp).NotTo(gomega.BeNil())
 				g.Expect(claim.Finalizers).To(gomega.ContainElement(infrav1.MachineFinalizer))
 			})
 		}
 		// A user takes the machine's finalizer off: it releases nothing.
-		tn.eventually(name, m, func(g gomega.Gomega) { g.Expect(m.Finalizers).NotTo(gomega.BeEmpty()) })
-		tn.g.Expect(tn.Delete(tn.ctx, m)).To(gomega.Succeed())
-		tn.patch(m, func() { m.Finalizers = nil })
+		tn.Await(tn.Named(name, m), func(g gomega.Gomega) { g.Expect(m.Finalizers).NotTo(gomega.BeEmpty()) })
+		tn.G.Expect(tn.Delete(tn.Ctx, m)).To(gomega.Succeed())
+		tn.Edit(m, func() { m.Finalizers = nil })
 		if !claimFirst { // as the garbage collector does
-			tn.g.Expect(tn.Delete(tn.ctx, claim)).To(gomega.Succeed())
+			tn.G.Expect(tn.Delete(tn.Ctx, claim)).To(gomega.Succeed())
 		}
 		tn.gone(name, claim)
 		tn.gone("nodes-0", &infrav1.Metal3Data{})
@@ -163,7 +163,7 @@ func TestAnObjectAboveTheDataMayComeLate(t *testing.T) {
 	tn := newTenant(t)
 	m := tn.machine("m")
 	owner := m.OwnerReferences
-	tn.patch(m, func() { m.OwnerReferences = nil })
+	tn.Edit(m, func() { m.OwnerReferences = nil })
 	tn.bind(m)
 	data := &infrav1.Metal3Data{
 		ObjectMeta: metav1.ObjectMeta{
@@ -174,11 +174,11 @@ func TestAnObjectAboveTheDataMayComeLate(t *testing.T) {
 		},
 		Spec: infrav1.Metal3DataSpec{Index: ptr.To[int32](7), Template: &infrav1.Metal3ObjectRef{Name: "nodes"}},
 	}
-	tn.create(data)
+	tn.Add(data)
 	tn.waits("nodes-7", infrav1.TemplateNotFoundReason, `"nodes"`, "create it")
 	tn.template("nodes", "metaData: {fromLabels: [{key: role, object: machine, label: role}]}")
 	tn.waits("nodes-7", infrav1.OwnerNotFoundReason, `Metal3Machine "m" has no Machine`)
-	tn.patch(m, func() { m.OwnerReferences = owner })
+	tn.Edit(m, func() { m.OwnerReferences = owner })
 	tn.ready("nodes-7")
 }
 
@@ -192,9 +192,9 @@ func TestDataWithoutATemplateCanGo(t *testing.T) {
 	tn.bind(m)
 	claim := tn.claim(m, "nodes")
 	tn.ready("nodes-0")
-	template := &infrav1.Metal3DataTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: tn.namespace, Name: "nodes"}}
-	tn.g.Expect(tn.Delete(tn.ctx, template)).To(gomega.Succeed())
-	tn.patch(template, func() { template.Finalizers = nil })
+	template := &infrav1.Metal3DataTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: tn.Namespace, Name: "nodes"}}
+	tn.G.Expect(tn.Delete(tn.Ctx, template)).To(gomega.Succeed())
+	tn.Edit(template, func() { template.Finalizers = nil })
 	tn.gone("nodes", template)
 	tn.release(claim)
 	tn.gone("m", claim)

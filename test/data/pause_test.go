@@ -43,27 +43,27 @@ func TestAPausedTemplateTakesNoClaims(t *testing.T) {
 	tn.bind(first)
 	served := tn.claim(first, "nodes")
 	tn.ready("nodes-0")
-	template := &infrav1.Metal3DataTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: tn.namespace, Name: "nodes"}}
+	template := &infrav1.Metal3DataTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: tn.Namespace, Name: "nodes"}}
 	tn.pause(template)
 
 	second := tn.machine("second")
 	tn.bind(second)
 	claim := tn.claim(second, "nodes")
-	tn.eventually("second", claim, func(g gomega.Gomega) {
+	tn.Await(tn.Named("second", claim), func(g gomega.Gomega) {
 		c := meta.FindStatusCondition(claim.Status.Conditions, infrav1.ReadyCondition)
 		g.Expect(c).NotTo(gomega.BeNil())
 		g.Expect(c.Reason).To(gomega.Equal(infrav1.TemplatePausedReason))
 		g.Expect(c.Message).To(gomega.ContainSubstring("remove its annotation"))
 	})
 	tn.release(served)
-	tn.g.Consistently(func(g gomega.Gomega) {
-		g.Expect(tn.get("first", served)).To(gomega.Succeed(), "a paused template lets no claim go")
-		g.Expect(tn.get("nodes-1", &infrav1.Metal3Data{})).NotTo(gomega.Succeed(), "and makes nothing")
+	tn.G.Consistently(func(g gomega.Gomega) {
+		g.Expect(tn.Find("first", served)).To(gomega.Succeed(), "a paused template lets no claim go")
+		g.Expect(tn.Find("nodes-1", &infrav1.Metal3Data{})).NotTo(gomega.Succeed(), "and makes nothing")
 	}, stillness).Should(gomega.Succeed())
 
 	tn.unpause(template)
 	tn.gone("first", served)
-	tn.eventually("second", claim, func(g gomega.Gomega) {
+	tn.Await(tn.Named("second", claim), func(g gomega.Gomega) {
 		g.Expect(meta.IsStatusConditionTrue(claim.Status.Conditions, infrav1.ReadyCondition)).To(gomega.BeTrue())
 	})
 }
@@ -75,12 +75,12 @@ func TestAPausedClaimGetsNothing(t *testing.T) {
 	claim := tn.claim(m, "nodes")
 	tn.pause(claim)
 	tn.template("nodes", "metaData: {strings: [{key: a, value: b}]}")
-	tn.g.Consistently(func() error { return tn.get("nodes-0", &infrav1.Metal3Data{}) }, stillness).ShouldNot(gomega.Succeed())
+	tn.G.Consistently(func() error { return tn.Find("nodes-0", &infrav1.Metal3Data{}) }, stillness).ShouldNot(gomega.Succeed())
 	tn.unpause(claim)
 	tn.ready("nodes-0")
 	tn.pause(claim)
 	tn.release(claim)
-	tn.g.Consistently(func() error { return tn.get("nodes-0", &infrav1.Metal3Data{}) }, stillness).Should(gomega.Succeed())
+	tn.G.Consistently(func() error { return tn.Find("nodes-0", &infrav1.Metal3Data{}) }, stillness).Should(gomega.Succeed())
 	tn.unpause(claim)
 	tn.gone("m", claim)
 	tn.gone("nodes-0", &infrav1.Metal3Data{})
@@ -92,16 +92,16 @@ func TestPausedDataIsLeftAlone(t *testing.T) {
 	m := tn.machine("m")
 	claim := tn.claim(m, "nodes")
 	tn.waits("nodes-0", infrav1.WaitingForHostClaimReason)
-	data := &infrav1.Metal3Data{ObjectMeta: metav1.ObjectMeta{Namespace: tn.namespace, Name: "nodes-0"}}
+	data := &infrav1.Metal3Data{ObjectMeta: metav1.ObjectMeta{Namespace: tn.Namespace, Name: "nodes-0"}}
 	tn.pause(data)
 	tn.bind(m)
-	tn.g.Consistently(func() error { return tn.get("m-metadata", &corev1.Secret{}) }, stillness).ShouldNot(gomega.Succeed())
+	tn.G.Consistently(func() error { return tn.Find("m-metadata", &corev1.Secret{}) }, stillness).ShouldNot(gomega.Succeed())
 	tn.unpause(data)
 	tn.ready("nodes-0")
 
 	tn.pause(data)
 	tn.release(claim)
-	tn.g.Consistently(func() error { return tn.get("m-metadata", &corev1.Secret{}) }, stillness).Should(gomega.Succeed())
+	tn.G.Consistently(func() error { return tn.Find("m-metadata", &corev1.Secret{}) }, stillness).Should(gomega.Succeed())
 	tn.unpause(data)
 	tn.gone("nodes-0", data)
 	tn.gone("m-metadata", &corev1.Secret{})
@@ -115,8 +115,8 @@ type pausable interface {
 
 // pause pauses an object, and waits until it says so, and by what.
 func (tn *tenant) pause(o pausable) {
-	tn.patch(o, func() { o.SetAnnotations(map[string]string{clusterv1.PausedAnnotation: ""}) })
-	tn.eventually(o.GetName(), o, func(g gomega.Gomega) {
+	tn.Edit(o, func() { o.SetAnnotations(map[string]string{clusterv1.PausedAnnotation: ""}) })
+	tn.Await(tn.Named(o.GetName(), o), func(g gomega.Gomega) {
 		c := conditions.Get(o, infrav1.PausedCondition)
 		g.Expect(c).NotTo(gomega.BeNil())
 		g.Expect(c.Status).To(gomega.Equal(metav1.ConditionTrue))
@@ -127,5 +127,5 @@ func (tn *tenant) pause(o pausable) {
 }
 
 func (tn *tenant) unpause(o client.Object) {
-	tn.patch(o, func() { o.SetAnnotations(nil) })
+	tn.Edit(o, func() { o.SetAnnotations(nil) })
 }

@@ -39,7 +39,7 @@ func TestClustersShareATemplate(t *testing.T) {
 	tn := newTenant(t)
 	tn.pool("pool")
 	tn.template("nodes", "metaData: {indexes: [{key: index}], ipAddressesFromPool: [{key: ip, name: pool}]}")
-	tn.create(&clusterv1.Cluster{
+	tn.Add(&clusterv1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "b"},
 		Spec: clusterv1.ClusterSpec{InfrastructureRef: clusterv1.ContractVersionedObjectReference{
 			APIGroup: infrav1.GroupName, Kind: "Metal3Cluster", Name: "b",
@@ -50,39 +50,39 @@ func TestClustersShareATemplate(t *testing.T) {
 		m := tn.machineOf(cluster, "of-"+cluster)
 		tn.bind(m)
 		claims[cluster] = tn.claim(m, "nodes")
-		tn.eventually("of-"+cluster, claims[cluster], func(g gomega.Gomega) { g.Expect(claims[cluster].Status.RenderedData).NotTo(gomega.BeNil()) })
+		tn.Await(tn.Named("of-"+cluster, claims[cluster]), func(g gomega.Gomega) { g.Expect(claims[cluster].Status.RenderedData).NotTo(gomega.BeNil()) })
 	}
 	of := map[string]string{clusterName: "nodes-0", "b": "nodes-1"}
 	for cluster, name := range of {
 		metaData, _ := tn.ready(name)
-		tn.g.Expect(metaData).To(gomega.HaveKeyWithValue("index", name[len(name)-1:]))
+		tn.G.Expect(metaData).To(gomega.HaveKeyWithValue("index", name[len(name)-1:]))
 		data := &infrav1.Metal3Data{}
-		tn.g.Expect(tn.get(name, data)).To(gomega.Succeed())
+		tn.G.Expect(tn.Find(name, data)).To(gomega.Succeed())
 		for _, owner := range data.OwnerReferences {
-			tn.g.Expect(owner.Kind).To(gomega.BeElementOf("Metal3DataClaim", "Metal3Machine"), "its template does not own it")
+			tn.G.Expect(owner.Kind).To(gomega.BeElementOf("Metal3DataClaim", "Metal3Machine"), "its template does not own it")
 		}
 		for object, o := range map[string]client.Object{name: data, name + "-pool": &ipamv1alpha1.IPClaim{}, "of-" + cluster + "-metadata": &corev1.Secret{}} {
-			tn.g.Expect(tn.get(object, o)).To(gomega.Succeed())
-			tn.g.Expect(o.GetLabels()).To(gomega.HaveKeyWithValue(clusterv1.ClusterNameLabel, cluster))
+			tn.G.Expect(tn.Find(object, o)).To(gomega.Succeed())
+			tn.G.Expect(o.GetLabels()).To(gomega.HaveKeyWithValue(clusterv1.ClusterNameLabel, cluster))
 		}
 	}
 	kept := &infrav1.Metal3Data{}
-	tn.g.Expect(tn.get("nodes-1", kept)).To(gomega.Succeed())
+	tn.G.Expect(tn.Find("nodes-1", kept)).To(gomega.Succeed())
 
 	tn.release(claims[clusterName])
 	tn.gone("nodes-0", &infrav1.Metal3Data{})
 	tn.gone("nodes-0-pool", &ipamv1alpha1.IPClaim{})
 	still := &infrav1.Metal3Data{}
-	tn.g.Expect(tn.get("nodes-1", still)).To(gomega.Succeed())
-	tn.g.Expect(still.UID).To(gomega.Equal(kept.UID))
-	tn.g.Expect(tn.get("nodes-1-pool", &ipamv1alpha1.IPClaim{})).To(gomega.Succeed())
+	tn.G.Expect(tn.Find("nodes-1", still)).To(gomega.Succeed())
+	tn.G.Expect(still.UID).To(gomega.Equal(kept.UID))
+	tn.G.Expect(tn.Find("nodes-1-pool", &ipamv1alpha1.IPClaim{})).To(gomega.Succeed())
 
 	// The index that became free goes to whichever Cluster asks next.
 	m := tn.machineOf("b", "of-b-too")
 	tn.bind(m)
 	tn.claim(m, "nodes")
 	metaData, _ := tn.ready("nodes-0")
-	tn.g.Expect(metaData).To(gomega.HaveKeyWithValue("index", "0"))
+	tn.G.Expect(metaData).To(gomega.HaveKeyWithValue("index", "0"))
 }
 
 // TestNewDataDoesNotAdoptADyingClaim has a claim on a pool that a former Metal3Data of
@@ -95,18 +95,18 @@ func TestNewDataDoesNotAdoptADyingClaim(t *testing.T) {
 	const slow = "example.com/slow"
 	dying := &ipamv1alpha1.IPClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: "nodes-0-pool", Finalizers: []string{slow}},
-		Spec:       ipamv1alpha1.IPClaimSpec{Pool: corev1.ObjectReference{Name: "pool", Namespace: tn.namespace}},
+		Spec:       ipamv1alpha1.IPClaimSpec{Pool: corev1.ObjectReference{Name: "pool", Namespace: tn.Namespace}},
 	}
-	tn.create(dying)
-	tn.eventually("nodes-0-pool", dying, func(g gomega.Gomega) { g.Expect(dying.Status.Address).NotTo(gomega.BeNil()) })
-	tn.patch(dying, func() {
+	tn.Add(dying)
+	tn.Await(tn.Named("nodes-0-pool", dying), func(g gomega.Gomega) { g.Expect(dying.Status.Address).NotTo(gomega.BeNil()) })
+	tn.Edit(dying, func() {
 		dying.Finalizers = append(dying.Finalizers, infrav1.DataFinalizer)
 		dying.OwnerReferences = []metav1.OwnerReference{{
 			APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Data", Name: "nodes-0", UID: "former", Controller: ptr.To(true),
 		}}
 	})
 	// There is no Metal3Data of that UID any more, so its hold is taken off; another one stays.
-	tn.eventually("nodes-0-pool", dying, func(g gomega.Gomega) {
+	tn.Await(tn.Named("nodes-0-pool", dying), func(g gomega.Gomega) {
 		g.Expect(dying.DeletionTimestamp).NotTo(gomega.BeNil())
 		g.Expect(dying.Finalizers).NotTo(gomega.ContainElement(infrav1.DataFinalizer))
 	})
@@ -115,14 +115,14 @@ func TestNewDataDoesNotAdoptADyingClaim(t *testing.T) {
 	tn.bind(m)
 	tn.claim(m, "nodes")
 	tn.waits("nodes-0", infrav1.WaitingForAddressesReason, `"nodes-0-pool"`, "something else")
-	tn.g.Consistently(func() error { return tn.get("m-metadata", &corev1.Secret{}) }, stillness).ShouldNot(gomega.Succeed())
+	tn.G.Consistently(func() error { return tn.Find("m-metadata", &corev1.Secret{}) }, stillness).ShouldNot(gomega.Succeed())
 
-	tn.patch(dying, func() { dying.Finalizers = []string{poolFinalizer} })
+	tn.Edit(dying, func() { dying.Finalizers = []string{poolFinalizer} })
 	tn.ready("nodes-0")
 	fresh := &ipamv1alpha1.IPClaim{}
-	tn.g.Expect(tn.get("nodes-0-pool", fresh)).To(gomega.Succeed())
-	tn.g.Expect(fresh.UID).NotTo(gomega.Equal(dying.UID))
-	tn.g.Expect(fresh.Status.Address).NotTo(gomega.BeNil())
+	tn.G.Expect(tn.Find("nodes-0-pool", fresh)).To(gomega.Succeed())
+	tn.G.Expect(fresh.UID).NotTo(gomega.Equal(dying.UID))
+	tn.G.Expect(fresh.Status.Address).NotTo(gomega.BeNil())
 }
 
 // TestATemplateServesMoreMachinesThanItLists goes past the end of status.indexes,
@@ -132,7 +132,7 @@ func TestATemplateServesMoreMachinesThanItLists(t *testing.T) {
 	tn.template("nodes", "metaData: {indexes: [{key: index}]}")
 	const listed, many = 512, 515
 	for i := range int32(many) {
-		tn.create(&infrav1.Metal3Data{
+		tn.Add(&infrav1.Metal3Data{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("nodes-%d", i)},
 			Spec: infrav1.Metal3DataSpec{
 				Index: ptr.To(i), Claim: &infrav1.Metal3ObjectRef{Name: fmt.Sprintf("m-%d", i)}, Template: &infrav1.Metal3ObjectRef{Name: "nodes"},
@@ -143,7 +143,7 @@ func TestATemplateServesMoreMachinesThanItLists(t *testing.T) {
 	tn.bind(m)
 	tn.claim(m, "nodes")
 	metaData, _ := tn.ready("nodes-515")
-	tn.g.Expect(metaData).To(gomega.HaveKeyWithValue("index", "515"))
+	tn.G.Expect(metaData).To(gomega.HaveKeyWithValue("index", "515"))
 	template := &infrav1.Metal3DataTemplate{}
-	tn.eventually("nodes", template, func(g gomega.Gomega) { g.Expect(template.Status.Indexes).To(gomega.HaveLen(listed)) })
+	tn.Await(tn.Named("nodes", template), func(g gomega.Gomega) { g.Expect(template.Status.Indexes).To(gomega.HaveLen(listed)) })
 }

@@ -17,7 +17,6 @@ limitations under the License.
 package data_test
 
 import (
-	"context"
 	"testing"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -41,10 +40,7 @@ const clusterName = "a"
 // tenant is a namespace with the objects of one story. It plays everything but
 // the provider manager and the pools.
 type tenant struct {
-	client.Client
-	g         *gomega.WithT
-	ctx       context.Context
-	namespace string
+	harness.Tenant
 }
 
 // newTenant makes a namespace with a Cluster, whose secrets the manager may use.
@@ -64,67 +60,26 @@ func newTenantWithoutRights(t *testing.T) *tenant {
 
 func newNamespace(t *testing.T) *tenant {
 	t.Helper()
-	tn := &tenant{
-		Client: server.Client, g: gomega.NewWithT(t), ctx: t.Context(),
-		namespace: server.Namespace(t, "data", nil),
-	}
-	tn.create(builder.Cluster(tn.key(clusterName)))
+	tn := &tenant{Tenant: server.NewTenant(t, "data")}
+	tn.Add(builder.Cluster(tn.Key(clusterName)))
 	return tn
 }
 
 func (tn *tenant) grantSecrets() {
-	tn.g.Expect(server.Bind(tn.ctx, harness.ProviderAccount(), tn.namespace, secretsRole)).To(gomega.Succeed())
-}
-
-func (tn *tenant) create(objects ...client.Object) {
-	for _, o := range objects {
-		o.SetNamespace(tn.namespace)
-		tn.g.ExpectWithOffset(1, tn.Create(tn.ctx, o)).To(gomega.Succeed())
-	}
-}
-
-func (tn *tenant) key(name string) client.ObjectKey {
-	return client.ObjectKey{Namespace: tn.namespace, Name: name}
-}
-
-func (tn *tenant) get(name string, into client.Object) error {
-	return tn.Get(tn.ctx, tn.key(name), into)
-}
-
-// eventually reads the object until the check holds.
-func (tn *tenant) eventually(name string, into client.Object, check func(g gomega.Gomega)) {
-	tn.g.EventuallyWithOffset(1, func(g gomega.Gomega) {
-		g.Expect(tn.get(name, into)).To(gomega.Succeed())
-		check(g)
-	}).Should(gomega.Succeed())
-}
-
-// patch changes an object as its owner would.
-func (tn *tenant) patch(o client.Object, change func()) {
-	tn.g.Expect(tn.get(o.GetName(), o)).To(gomega.Succeed())
-	before, _ := o.DeepCopyObject().(client.Object)
-	change()
-	tn.g.Expect(tn.Patch(tn.ctx, o, client.MergeFrom(before))).To(gomega.Succeed())
-}
-
-// status changes the status of an object as its owner would.
-func (tn *tenant) status(o client.Object, change func()) {
-	before, _ := o.DeepCopyObject().(client.Object)
-	change()
-	tn.g.Expect(tn.Status().Patch(tn.ctx, o, client.MergeFrom(before))).To(gomega.Succeed())
+	tn.G.Expect(server.Bind(tn.Ctx, harness.ProviderAccount(), tn.Namespace, secretsRole)).To(gomega.Succeed())
 }
 
 // template makes a data template from its spec.
 func (tn *tenant) template(name, spec string) {
 	template := &infrav1.Metal3DataTemplate{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	tn.g.Expect(yaml.UnmarshalStrict([]byte(spec), &template.Spec)).To(gomega.Succeed())
-	tn.create(template)
+	tn.G.Expect(yaml.UnmarshalStrict([]byte(spec), &template.Spec)).To(gomega.Succeed())
+	tn.Add(template)
 }
 
 // pool makes a pool with prefix, gateway and name server.
 func (tn *tenant) pool(name string) {
 	gateway := ipamv1alpha1.IPAddressStr("192.0.2.1")
-	tn.create(&ipamv1alpha1.IPPool{
+	tn.Add(&ipamv1alpha1.IPPool{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: ipamv1alpha1.IPPoolSpec{
 			NamePrefix: name, Prefix: 24, Gateway: &gateway, DNSServers: []ipamv1alpha1.IPAddressStr{"192.0.2.53"},
@@ -140,46 +95,46 @@ func (tn *tenant) machine(name string) *infrav1.Metal3Machine {
 
 // machineOf makes them for a Cluster.
 func (tn *tenant) machineOf(cluster, name string) *infrav1.Metal3Machine {
-	owner := builder.Machine(tn.key(name), cluster)
-	tn.create(owner)
+	owner := builder.Machine(tn.Key(name), cluster)
+	tn.Add(owner)
 	m := builder.PausedMetal3Machine(owner)
-	tn.create(m)
+	tn.Add(m)
 	return m
 }
 
 // bind makes the HostClaim of a machine whose controller does not, and binds it.
 func (tn *tenant) bind(m *infrav1.Metal3Machine) {
 	claim := builder.HostClaim(m)
-	tn.create(claim)
+	tn.Add(claim)
 	tn.publish(claim)
 }
 
 // publish plays the hostclaim manager for a claim: a server is bound to it, and its
 // facts are published.
 func (tn *tenant) publish(claim *bmov1alpha1.HostClaim) {
-	tn.create(builder.Published(claim, &bmov1alpha1.HardwareDetails{NIC: []bmov1alpha1.NIC{{Name: "eth0", MAC: "52:54:00:00:00:01"}}}))
-	tn.status(claim, func() { builder.Bind(claim) })
+	tn.Add(builder.Published(claim, &bmov1alpha1.HardwareDetails{NIC: []bmov1alpha1.NIC{{Name: "eth0", MAC: "52:54:00:00:00:01"}}}))
+	tn.EditStatus(claim, func() { builder.Bind(claim) })
 }
 
 // claim makes the Metal3DataClaim of a machine, as the machine controller does.
 func (tn *tenant) claim(m *infrav1.Metal3Machine, template string) *infrav1.Metal3DataClaim {
 	claim := builder.DataClaim(m, template)
-	tn.create(claim)
+	tn.Add(claim)
 	return claim
 }
 
 // release plays the machine controller once the server is free.
 func (tn *tenant) release(claim *infrav1.Metal3DataClaim) {
-	tn.g.Expect(tn.Delete(tn.ctx, claim)).To(gomega.Succeed())
-	tn.patch(claim, func() { controllerutil.RemoveFinalizer(claim, infrav1.MachineFinalizer) })
+	tn.G.Expect(tn.Delete(tn.Ctx, claim)).To(gomega.Succeed())
+	tn.Edit(claim, func() { controllerutil.RemoveFinalizer(claim, infrav1.MachineFinalizer) })
 }
 
 // waits expects the Metal3Data to be not ready for the reason, with a message
 // that says what the parts say.
 func (tn *tenant) waits(name, reason string, parts ...string) {
 	data := &infrav1.Metal3Data{}
-	tn.g.EventuallyWithOffset(1, func(g gomega.Gomega) {
-		g.Expect(tn.get(name, data)).To(gomega.Succeed())
+	tn.G.EventuallyWithOffset(1, func(g gomega.Gomega) {
+		g.Expect(tn.Find(name, data)).To(gomega.Succeed())
 		c := meta.FindStatusCondition(data.Status.Conditions, infrav1.ReadyCondition)
 		g.Expect(c).NotTo(gomega.BeNil())
 		g.Expect(c.Status).To(gomega.Equal(metav1.ConditionFalse))
@@ -193,8 +148,8 @@ func (tn *tenant) waits(name, reason string, parts ...string) {
 // ready expects the Metal3Data to have its secrets and returns them.
 func (tn *tenant) ready(name string) (metaData, networkData map[string]any) {
 	data := &infrav1.Metal3Data{}
-	tn.g.EventuallyWithOffset(1, func(g gomega.Gomega) {
-		g.Expect(tn.get(name, data)).To(gomega.Succeed())
+	tn.G.EventuallyWithOffset(1, func(g gomega.Gomega) {
+		g.Expect(tn.Find(name, data)).To(gomega.Succeed())
 		c := meta.FindStatusCondition(data.Status.Conditions, infrav1.ReadyCondition)
 		g.Expect(c).NotTo(gomega.BeNil())
 		g.Expect(c.Status).To(gomega.Equal(metav1.ConditionTrue), c.Reason+": "+c.Message)
@@ -210,17 +165,17 @@ func (tn *tenant) rendered(owner *infrav1.Metal3Data, ref *corev1.SecretReferenc
 		return nil
 	}
 	secret := &corev1.Secret{}
-	tn.g.Expect(tn.get(ref.Name, secret)).To(gomega.Succeed())
-	tn.g.Expect(secret.Type).To(gomega.BeEquivalentTo(infrav1.RenderedSecretType))
-	tn.g.Expect(secret.Labels).To(gomega.HaveKeyWithValue(clusterv1.ClusterNameLabel, owner.Labels[clusterv1.ClusterNameLabel]))
-	tn.g.Expect(metav1.IsControlledBy(secret, owner)).To(gomega.BeTrue())
+	tn.G.Expect(tn.Find(ref.Name, secret)).To(gomega.Succeed())
+	tn.G.Expect(secret.Type).To(gomega.BeEquivalentTo(infrav1.RenderedSecretType))
+	tn.G.Expect(secret.Labels).To(gomega.HaveKeyWithValue(clusterv1.ClusterNameLabel, owner.Labels[clusterv1.ClusterNameLabel]))
+	tn.G.Expect(metav1.IsControlledBy(secret, owner)).To(gomega.BeTrue())
 	var content map[string]any
-	tn.g.Expect(yaml.Unmarshal(secret.Data[key], &content)).To(gomega.Succeed())
+	tn.G.Expect(yaml.Unmarshal(secret.Data[key], &content)).To(gomega.Succeed())
 	return content
 }
 
 // gone expects an object not to exist any more.
 func (tn *tenant) gone(name string, o client.Object) {
-	tn.g.EventuallyWithOffset(1, func() error { return client.IgnoreNotFound(tn.get(name, o)) }).Should(gomega.Succeed())
-	tn.g.EventuallyWithOffset(1, func() bool { return tn.get(name, o) != nil }).Should(gomega.BeTrue())
+	tn.G.EventuallyWithOffset(1, func() error { return client.IgnoreNotFound(tn.Find(name, o)) }).Should(gomega.Succeed())
+	tn.G.EventuallyWithOffset(1, func() bool { return tn.Find(name, o) != nil }).Should(gomega.BeTrue())
 }

@@ -16,5 +16,6 @@ limitations under the License.
 
 // Package harness adds to the API server of internal/apitest what the suites of this
 // module need: the CRDs of other projects, the accounts and roles of the managers,
-// the rendered folders of config/, and managers that run in the test.
+// the rendered folders of config/, managers that run in the test, and the verbs of a
+// Story.
 package harness

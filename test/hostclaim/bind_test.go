@@ -27,6 +27,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
 const (
@@ -42,7 +44,7 @@ func TestClaimBindsProvisionsAndShowsTheFactsOfItsHost(t *testing.T) {
 		"infrastructure.cluster.x-k8s.io/failure-domain": "rack-1", "example.com/size": "big", "secret.example.com/owner": "us",
 	})
 	w.policy(map[string]string{"hostclaim.metal3.io/publish-labels": `example\.com/.*`}, w.tenant)
-	w.secret("boot", "value", "#cloud-config")
+	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
 	w.manager()
 
 	claim := w.claim("machine", withImage("boot"))
@@ -51,31 +53,31 @@ func TestClaimBindsProvisionsAndShowsTheFactsOfItsHost(t *testing.T) {
 		t.Errorf("the server was written with %+v, want %+v", got, want)
 	}
 	ready := w.expect("machine", "Ready", "True/Provisioned")
-	w.g.Expect(ready.Finalizers).To(gomega.ContainElement("hostclaim.metal3.io/finalizer"))
-	w.g.Expect(ready.Status.PoweredOn).To(gomega.BeTrue())
-	w.g.Expect(ready.Status.HardwareData).To(gomega.Equal(&bmov1alpha1.ObjectReference{Namespace: w.tenant, Name: "machine-hostclaim"}))
+	w.G.Expect(ready.Finalizers).To(gomega.ContainElement("hostclaim.metal3.io/finalizer"))
+	w.G.Expect(ready.Status.PoweredOn).To(gomega.BeTrue())
+	w.G.Expect(ready.Status.HardwareData).To(gomega.Equal(&bmov1alpha1.ObjectReference{Namespace: w.tenant, Name: "machine-hostclaim"}))
 	for _, c := range ready.Status.Conditions {
-		w.g.Expect(c.ObservedGeneration).To(gomega.Equal(ready.Generation), c.Type)
+		w.G.Expect(c.ObservedGeneration).To(gomega.Equal(ready.Generation), c.Type)
 	}
 
 	facts, host := &bmov1alpha1.HardwareData{}, w.readHost("host-0")
-	w.ok(w.Get(w.ctx, client.ObjectKey{Namespace: w.tenant, Name: "machine-hostclaim"}, facts))
-	w.g.Expect(facts.Spec.HardwareDetails).To(gomega.Equal(host.Status.HardwareDetails))
-	w.g.Expect(facts.Annotations).To(gomega.Equal(map[string]string{
+	w.OK(w.Get(w.Ctx, client.ObjectKey{Namespace: w.tenant, Name: "machine-hostclaim"}, facts))
+	w.G.Expect(facts.Spec.HardwareDetails).To(gomega.Equal(host.Status.HardwareDetails))
+	w.G.Expect(facts.Annotations).To(gomega.Equal(map[string]string{
 		"hostclaim.metal3.io/host-uid":         string(host.UID),
 		"hostclaim.metal3.io/host-name":        "host-0",
 		"hostclaim.metal3.io/host-namespace":   w.infra,
 		"hostclaim.metal3.io/boot-mac-address": "02:00:00:00:00:01",
 		"hostclaim.metal3.io/failure-domain":   "rack-1",
 	}))
-	w.g.Expect(facts.Labels).To(gomega.Equal(map[string]string{
+	w.G.Expect(facts.Labels).To(gomega.Equal(map[string]string{
 		"example.com/size": "big", "hostclaim.metal3.io/claim-uid": string(claim.UID),
 	}))
-	w.g.Expect(metav1.IsControlledBy(facts, ready)).To(gomega.BeTrue())
+	w.G.Expect(metav1.IsControlledBy(facts, ready)).To(gomega.BeTrue())
 
-	change(w, host, func(h *bmov1alpha1.BareMetalHost) { h.Labels["example.com/size"] = "small" })
-	w.g.Eventually(func() string {
-		w.ok(w.Get(w.ctx, client.ObjectKeyFromObject(facts), facts))
+	harness.Change(w.Story, host, func(h *bmov1alpha1.BareMetalHost) { h.Labels["example.com/size"] = "small" })
+	w.G.Eventually(func() string {
+		w.OK(w.Get(w.Ctx, client.ObjectKeyFromObject(facts), facts))
 		return facts.Labels["example.com/size"]
 	}).Should(gomega.Equal("small"), "the facts follow the host")
 }
@@ -99,7 +101,7 @@ func TestClaimWaitsWithTheReasonAndGoesOnWhenItIsMended(t *testing.T) {
 				host := w.readHost("host-0")
 				before := host.DeepCopy()
 				host.Status.Provisioning.State = bmov1alpha1.StateAvailable
-				w.ok(w.Status().Patch(w.ctx, host, client.MergeFrom(before)))
+				w.OK(w.Status().Patch(w.Ctx, host, client.MergeFrom(before)))
 			},
 			want: noHost, says: "1 host seen: 1 not available",
 		},
@@ -110,7 +112,7 @@ func TestClaimWaitsWithTheReasonAndGoesOnWhenItIsMended(t *testing.T) {
 			},
 			claim: []func(*bmov1alpha1.HostClaim){withLabel("rack", "a1")},
 			mend: func(w *world) {
-				change(w, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { h.Labels = map[string]string{"rack": "a1"} })
+				harness.Change(w.Story, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { h.Labels = map[string]string{"rack": "a1"} })
 			},
 			want: noHost, says: "1 host seen: 1 without label rack=a1",
 		},
@@ -122,7 +124,7 @@ func TestClaimWaitsWithTheReasonAndGoesOnWhenItIsMended(t *testing.T) {
 		"until an invalid policy is mended": {
 			given: func(w *world) {
 				w.host("host-0", nil)
-				w.ok(w.Create(w.ctx, &bmov1alpha1.HostDeployPolicy{
+				w.OK(w.Create(w.Ctx, &bmov1alpha1.HostDeployPolicy{
 					ObjectMeta: metav1.ObjectMeta{Namespace: w.infra, Name: "policy"},
 					Spec: bmov1alpha1.HostDeployPolicySpec{
 						HostClaimNamespaces: &bmov1alpha1.HostClaimNamespaces{NameMatches: "tenant-["},
@@ -131,15 +133,15 @@ func TestClaimWaitsWithTheReasonAndGoesOnWhenItIsMended(t *testing.T) {
 			},
 			mend: func(w *world) {
 				policy := &bmov1alpha1.HostDeployPolicy{}
-				w.ok(w.Get(w.ctx, client.ObjectKey{Namespace: w.infra, Name: "policy"}, policy))
-				change(w, policy, func(p *bmov1alpha1.HostDeployPolicy) { p.Spec.HostClaimNamespaces.NameMatches = "tenant-.*" })
+				w.OK(w.Get(w.Ctx, client.ObjectKey{Namespace: w.infra, Name: "policy"}, policy))
+				harness.Change(w.Story, policy, func(p *bmov1alpha1.HostDeployPolicy) { p.Spec.HostClaimNamespaces.NameMatches = "tenant-.*" })
 			},
 			want: notAdmitted, says: "no hosts seen",
 		},
 		"until its namespace has the label of the policy": {
 			given: func(w *world) {
 				w.host("host-0", nil)
-				w.ok(w.Create(w.ctx, &bmov1alpha1.HostDeployPolicy{
+				w.OK(w.Create(w.Ctx, &bmov1alpha1.HostDeployPolicy{
 					ObjectMeta: metav1.ObjectMeta{Namespace: w.infra, Name: "policy"},
 					Spec: bmov1alpha1.HostDeployPolicySpec{HostClaimNamespaces: &bmov1alpha1.HostClaimNamespaces{
 						HasLabels: []bmov1alpha1.NameValuePair{{Name: "tier", Value: "gold"}},
@@ -148,8 +150,8 @@ func TestClaimWaitsWithTheReasonAndGoesOnWhenItIsMended(t *testing.T) {
 			},
 			mend: func(w *world) {
 				ns := &corev1.Namespace{}
-				w.ok(w.Get(w.ctx, client.ObjectKey{Name: w.tenant}, ns))
-				change(w, ns, func(n *corev1.Namespace) { n.Labels["tier"] = "gold" })
+				w.OK(w.Get(w.Ctx, client.ObjectKey{Name: w.tenant}, ns))
+				harness.Change(w.Story, ns, func(n *corev1.Namespace) { n.Labels["tier"] = "gold" })
 			},
 			want: notAdmitted, says: "no hosts seen",
 		},
@@ -162,7 +164,7 @@ func TestClaimWaitsWithTheReasonAndGoesOnWhenItIsMended(t *testing.T) {
 				c.Spec.HostSelector.MatchExpressions = []bmov1alpha1.HostSelectorRequirement{{Key: "rack", Operator: "near", Values: []string{}}}
 			}},
 			mend: func(w *world) {
-				change(w, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.MatchExpressions = nil })
+				harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.MatchExpressions = nil })
 			},
 			want: "False/InvalidHostSelector", says: `operator "near"`,
 		},
@@ -171,7 +173,7 @@ func TestClaimWaitsWithTheReasonAndGoesOnWhenItIsMended(t *testing.T) {
 			claim: []func(*bmov1alpha1.HostClaim){func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.InNamespace = "other" }},
 			mend: func(w *world) {
 				w.policy(nil, w.tenant)
-				change(w, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.InNamespace = w.infra })
+				harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.InNamespace = w.infra })
 			},
 			want: "False/NoNamespaceAdmits", says: "namespace other does not admit",
 		},
@@ -183,8 +185,8 @@ func TestClaimWaitsWithTheReasonAndGoesOnWhenItIsMended(t *testing.T) {
 			w.manager()
 			w.claim("machine", tt.claim...)
 			waiting := w.expect("machine", associated, tt.want)
-			w.g.Expect(message(waiting, associated)).To(gomega.ContainSubstring(tt.says))
-			w.g.Expect(condition(waiting, "Ready")).To(gomega.HavePrefix("False/"))
+			w.G.Expect(harness.Message(waiting.Status.Conditions, associated)).To(gomega.ContainSubstring(tt.says))
+			w.G.Expect(harness.Condition(waiting.Status.Conditions, "Ready")).To(gomega.HavePrefix("False/"))
 			tt.mend(w)
 			w.expectBound("machine")
 		})
@@ -200,7 +202,7 @@ func TestFreedHostGoesToTheClaimThatHasWaitedLongest(t *testing.T) {
 	w.expectBound("first")
 	for _, name := range []string{"second", "third", "fourth"} {
 		w.claim(name)
-		w.g.Expect(message(w.expect(name, associated, noHost), associated)).To(gomega.Equal("1 host seen: 1 in use"))
+		w.G.Expect(harness.Message(w.expect(name, associated, noHost).Status.Conditions, associated)).To(gomega.Equal("1 host seen: 1 in use"))
 	}
 	// Creation times have seconds only; equal ones are ordered by UID, so the
 	// order is read from the claims.
@@ -208,7 +210,7 @@ func TestFreedHostGoesToTheClaimThatHasWaitedLongest(t *testing.T) {
 	sortByAge(w, order)
 	previous := "first"
 	for _, next := range order {
-		w.ok(w.Delete(w.ctx, w.readClaim(previous)))
+		w.OK(w.Delete(w.Ctx, w.readClaim(previous)))
 		w.expectGone(previous)
 		w.expectBound(next)
 		previous = next
@@ -245,7 +247,7 @@ func TestManyClaimsShareFewHostsOneEach(t *testing.T) {
 		hosts = map[string]bool{}
 		for i := range 8 {
 			claim := w.readClaim(fmt.Sprintf("claim-%d", i))
-			switch condition(claim, associated) {
+			switch harness.Condition(claim.Status.Conditions, associated) {
 			case "True/BareMetalHostAssociated":
 				hosts[claim.Status.BareMetalHost.Name] = true
 			case noHost:
@@ -254,7 +256,7 @@ func TestManyClaimsShareFewHostsOneEach(t *testing.T) {
 		}
 		return hosts, waiting
 	}
-	w.g.Eventually(func() [2]int {
+	w.G.Eventually(func() [2]int {
 		hosts, waiting := bound()
 		return [2]int{len(hosts), waiting}
 	}).Should(gomega.Equal([2]int{4, 4}), "four claims have a host of their own, four wait")
@@ -268,12 +270,12 @@ func TestLostHostIsReportedAndNotReplaced(t *testing.T) {
 	w.claim("machine")
 	w.expectBound("machine")
 	w.host("host-1", nil)
-	w.ok(w.Delete(w.ctx, w.readHost("host-0")))
+	w.OK(w.Delete(w.Ctx, w.readHost("host-0")))
 	lost := w.expect("machine", associated, "False/"+bmov1alpha1.MissingBareMetalHostReason)
-	w.g.Expect(lost.Status.BareMetalHost.Name).To(gomega.Equal("host-0"))
-	w.g.Consistently(func() *corev1.ObjectReference { return w.readHost("host-1").Spec.ConsumerRef }).Should(gomega.BeNil())
+	w.G.Expect(lost.Status.BareMetalHost.Name).To(gomega.Equal("host-0"))
+	w.G.Consistently(func() *corev1.ObjectReference { return w.readHost("host-1").Spec.ConsumerRef }).Should(gomega.BeNil())
 
-	w.ok(w.Delete(w.ctx, lost))
+	w.OK(w.Delete(w.Ctx, lost))
 	w.expectGone("machine")
 	w.expectPristine("host-1")
 }
@@ -290,7 +292,7 @@ func TestHostIsFoundAgainWhenTheStatusIsLost(t *testing.T) {
 	claim := w.readClaim("machine")
 	before := claim.DeepCopy()
 	claim.Status = bmov1alpha1.HostClaimStatus{}
-	w.ok(w.Status().Patch(w.ctx, claim, client.MergeFrom(before)))
+	w.OK(w.Status().Patch(w.Ctx, claim, client.MergeFrom(before)))
 	w.manager()
 	if again := w.expectBound("machine"); again != host {
 		t.Errorf("bound to %s, want %s as before", again, host)
@@ -312,15 +314,15 @@ func TestDeadIntentIsFencedBeforeAnotherHostIsChosen(t *testing.T) {
 	meta.SetStatusCondition(&claim.Status.Conditions, metav1.Condition{
 		Type: associated, Status: metav1.ConditionUnknown, Reason: "Binding", Message: "left by a manager that died",
 	})
-	w.ok(w.Status().Patch(w.ctx, claim, client.MergeFrom(before), client.FieldOwner("hostclaim-manager")))
+	w.OK(w.Status().Patch(w.Ctx, claim, client.MergeFrom(before), client.FieldOwner("hostclaim-manager")))
 
 	w.manager()
 	if got := w.expectBound("machine"); got != "host-1" {
 		t.Errorf("bound to %s, want host-1", got)
 	}
 	intended := w.readHost("host-0")
-	w.g.Expect(intended.ResourceVersion).NotTo(gomega.Equal(version), "the fence writes to the host")
-	w.g.Expect(intended.Annotations).To(gomega.BeEmpty(), "the fence leaves nothing behind")
+	w.G.Expect(intended.ResourceVersion).NotTo(gomega.Equal(version), "the fence writes to the host")
+	w.G.Expect(intended.Annotations).To(gomega.BeEmpty(), "the fence leaves nothing behind")
 }
 
 func TestPausedClaimIsNotTouched(t *testing.T) {
@@ -331,8 +333,8 @@ func TestPausedClaimIsNotTouched(t *testing.T) {
 	claim := w.claim("machine", func(c *bmov1alpha1.HostClaim) {
 		c.Annotations = map[string]string{"cluster.x-k8s.io/paused": ""}
 	})
-	w.g.Consistently(func() string { return w.readClaim("machine").ResourceVersion }).Should(gomega.Equal(claim.ResourceVersion))
-	change(w, claim, func(c *bmov1alpha1.HostClaim) { c.Annotations = nil })
+	w.G.Consistently(func() string { return w.readClaim("machine").ResourceVersion }).Should(gomega.Equal(claim.ResourceVersion))
+	harness.Change(w.Story, claim, func(c *bmov1alpha1.HostClaim) { c.Annotations = nil })
 	w.expectBound("machine")
 }
 
@@ -343,11 +345,11 @@ func TestManagerStandsDownForAnotherController(t *testing.T) {
 	claim := w.claim("machine")
 	before := claim.DeepCopy()
 	claim.Status.PoweredOn = true
-	w.ok(w.Status().Patch(w.ctx, claim, client.MergeFrom(before), client.FieldOwner("baremetal-operator")))
+	w.OK(w.Status().Patch(w.Ctx, claim, client.MergeFrom(before), client.FieldOwner("baremetal-operator")))
 	w.manager()
 	stood := w.expect("machine", "hostclaim.metal3.io/StoodDown", "True/OtherController")
-	w.g.Expect(message(stood, "hostclaim.metal3.io/StoodDown")).To(gomega.ContainSubstring("baremetal-operator"))
-	w.g.Consistently(func() *corev1.ObjectReference { return w.readHost("host-0").Spec.ConsumerRef }).Should(gomega.BeNil())
+	w.G.Expect(harness.Message(stood.Status.Conditions, "hostclaim.metal3.io/StoodDown")).To(gomega.ContainSubstring("baremetal-operator"))
+	w.G.Consistently(func() *corev1.ObjectReference { return w.readHost("host-0").Spec.ConsumerRef }).Should(gomega.BeNil())
 }
 
 func TestMovedClaimIsLetGoWithoutRelease(t *testing.T) {
@@ -357,13 +359,13 @@ func TestMovedClaimIsLetGoWithoutRelease(t *testing.T) {
 	w.manager()
 	claim := w.claim("machine")
 	w.expectBound("machine")
-	change(w, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) {
+	harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) {
 		c.Annotations = map[string]string{"clusterctl.cluster.x-k8s.io/delete-for-move": ""}
 	})
-	w.ok(w.Delete(w.ctx, claim))
-	w.g.Consistently(func() []string { return w.readClaim("machine").Finalizers }).
+	w.OK(w.Delete(w.Ctx, claim))
+	w.G.Consistently(func() []string { return w.readClaim("machine").Finalizers }).
 		Should(gomega.ContainElement("hostclaim.metal3.io/finalizer"))
-	w.g.Expect(w.readHost("host-0").Spec.ConsumerRef).NotTo(gomega.BeNil())
+	w.G.Expect(w.readHost("host-0").Spec.ConsumerRef).NotTo(gomega.BeNil())
 }
 
 func TestOwnNamespaceNeedsNoPolicyUnlessToldSo(t *testing.T) {
@@ -374,7 +376,7 @@ func TestOwnNamespaceNeedsNoPolicyUnlessToldSo(t *testing.T) {
 			w.operator = startOperator(t, w.tenant)
 			w.options.RequirePolicyInOwnNamespace = strict
 			w.host("host-0", map[string]string{"rack": "a1"})
-			w.secret("boot", "value", "#cloud-config")
+			w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
 			w.manager()
 			w.claim("machine", withImage("boot"), func(c *bmov1alpha1.HostClaim) { c.Spec.Image.URL = "file:///srv/os.raw" })
 			if strict {
@@ -383,10 +385,10 @@ func TestOwnNamespaceNeedsNoPolicyUnlessToldSo(t *testing.T) {
 			}
 			w.expect("machine", "Ready", "True/Provisioned")
 			host := w.readHost("host-0")
-			w.g.Expect(host.Spec.UserData).To(gomega.Equal(&corev1.SecretReference{Namespace: w.tenant, Name: "boot"}), "the secret as it is")
+			w.G.Expect(host.Spec.UserData).To(gomega.Equal(&corev1.SecretReference{Namespace: w.tenant, Name: "boot"}), "the secret as it is")
 			facts := &bmov1alpha1.HardwareData{}
-			w.ok(w.Get(w.ctx, client.ObjectKey{Namespace: w.tenant, Name: "machine-hostclaim"}, facts))
-			w.g.Expect(facts.Labels).To(gomega.HaveKeyWithValue("rack", "a1"), "everything is published")
+			w.OK(w.Get(w.Ctx, client.ObjectKey{Namespace: w.tenant, Name: "machine-hostclaim"}, facts))
+			w.G.Expect(facts.Labels).To(gomega.HaveKeyWithValue("rack", "a1"), "everything is published")
 		})
 	}
 }
@@ -403,17 +405,17 @@ func TestForeignObjectsOfThePublishedNameAreNotTouched(t *testing.T) {
 			w := newWorld(t)
 			foreign.SetNamespace(w.tenant)
 			foreign.SetName("machine-hostclaim")
-			w.ok(w.Create(w.ctx, foreign))
+			w.OK(w.Create(w.Ctx, foreign))
 			w.policy(nil, w.tenant)
 			w.host("host-0", nil)
 			w.manager()
 			w.claim("machine", func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.InNamespace = w.infra })
 			w.expect("machine", "hostclaim.metal3.io/HardwareDataPublished", "False/HardwareDataNameTaken")
 			version := foreign.GetResourceVersion()
-			w.ok(w.Get(w.ctx, client.ObjectKeyFromObject(foreign), foreign))
-			w.g.Expect(foreign.GetResourceVersion()).To(gomega.Equal(version))
+			w.OK(w.Get(w.Ctx, client.ObjectKeyFromObject(foreign), foreign))
+			w.G.Expect(foreign.GetResourceVersion()).To(gomega.Equal(version))
 			w.expectBound("machine")
-			w.ok(w.Delete(w.ctx, foreign))
+			w.OK(w.Delete(w.Ctx, foreign))
 			w.expect("machine", "hostclaim.metal3.io/HardwareDataPublished", "True/Published")
 		})
 	}
@@ -424,7 +426,7 @@ func TestRevokedPolicyStopsNewThingsAndKillsNothing(t *testing.T) {
 	w.policy(nil, w.tenant)
 	w.host("host-0", nil)
 	w.host("host-1", nil)
-	w.secret("boot", "value", "#cloud-config")
+	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
 	w.manager()
 	w.claim("running", withImage("boot"))
 	w.expect("running", "Ready", "True/Provisioned")
@@ -432,21 +434,21 @@ func TestRevokedPolicyStopsNewThingsAndKillsNothing(t *testing.T) {
 	w.expectBound("early")
 
 	policy := &bmov1alpha1.HostDeployPolicy{}
-	w.ok(w.Get(w.ctx, client.ObjectKey{Namespace: w.infra, Name: "policy"}, policy))
-	w.ok(w.Delete(w.ctx, policy))
-	w.g.Eventually(func() string { return message(w.readClaim("running"), synchronized) }).
+	w.OK(w.Get(w.Ctx, client.ObjectKey{Namespace: w.infra, Name: "policy"}, policy))
+	w.OK(w.Delete(w.Ctx, policy))
+	w.G.Eventually(func() string { return harness.Message(w.readClaim("running").Status.Conditions, synchronized) }).
 		Should(gomega.ContainSubstring("the server keeps running"))
 	w.expect("running", "Ready", "True/Provisioned")
-	change(w, w.readClaim("early"), withImage("boot"))
+	harness.Change(w.Story, w.readClaim("early"), withImage("boot"))
 	w.expect("early", synchronized, "False/PolicyRevoked")
-	w.g.Expect(w.readHost(w.readClaim("early").Status.BareMetalHost.Name).Spec.Image).To(gomega.BeNil())
+	w.G.Expect(w.readHost(w.readClaim("early").Status.BareMetalHost.Name).Spec.Image).To(gomega.BeNil())
 	w.policy(nil, w.tenant)
 	w.expect("early", "Ready", "True/Provisioned")
 }
 
 func TestInvalidPolicyIsReportedOnItself(t *testing.T) {
 	w := newWorld(t)
-	w.ok(w.Create(w.ctx, &bmov1alpha1.HostDeployPolicy{
+	w.OK(w.Create(w.Ctx, &bmov1alpha1.HostDeployPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.infra, Name: "broken"},
 		Spec:       bmov1alpha1.HostDeployPolicySpec{HostClaimNamespaces: &bmov1alpha1.HostClaimNamespaces{NameMatches: "tenant-["}},
 	}))
@@ -455,9 +457,9 @@ func TestInvalidPolicyIsReportedOnItself(t *testing.T) {
 	w.manager()
 	w.claim("machine")
 	w.expectBound("machine")
-	w.g.Eventually(func() []string {
+	w.G.Eventually(func() []string {
 		list := &eventsv1.EventList{}
-		w.ok(w.List(w.ctx, list, client.InNamespace(w.infra)))
+		w.OK(w.List(w.Ctx, list, client.InNamespace(w.infra)))
 		var out []string
 		for _, e := range list.Items {
 			out = append(out, e.Regarding.Kind+"/"+e.Regarding.Name+" "+e.Reason)

@@ -27,6 +27,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
 // What a claim may ask for has bounds: beyond them it gets an answer, and no other claim
@@ -82,11 +84,11 @@ func TestOversizedClaimIsAnsweredAndHoldsUpNoOther(t *testing.T) {
 			w.claim("small")
 			w.expectBound("small")
 			large := w.expect("large", associated, "False/InvalidHostSelector")
-			w.g.Expect(message(large, associated)).To(gomega.ContainSubstring(tt.says))
+			w.G.Expect(harness.Message(large.Status.Conditions, associated)).To(gomega.ContainSubstring(tt.says))
 			for _, c := range large.Status.Conditions {
-				w.g.Expect(len(c.Message)).To(gomega.BeNumerically("<=", 1024), c.Type)
+				w.G.Expect(len(c.Message)).To(gomega.BeNumerically("<=", 1024), c.Type)
 			}
-			change(w, large, func(c *bmov1alpha1.HostClaim) { c.Spec = bmov1alpha1.HostClaimSpec{} })
+			harness.Change(w.Story, large, func(c *bmov1alpha1.HostClaim) { c.Spec = bmov1alpha1.HostClaimSpec{} })
 			w.expectBound("large")
 		})
 	}
@@ -101,7 +103,7 @@ func TestLongTextOfATenantDoesNotBlockTheStatus(t *testing.T) {
 	w.claim("machine", withImage(strings.Repeat("s", 40_000)))
 	w.expectBound("machine")
 	waiting := w.expect("machine", synchronized, "False/"+bmov1alpha1.BadUserDataSecretReason)
-	w.g.Expect(message(waiting, synchronized)).To(gomega.HaveSuffix("…"))
+	w.G.Expect(harness.Message(waiting.Status.Conditions, synchronized)).To(gomega.HaveSuffix("…"))
 }
 
 // A tenant that may write a claim may rewrite its managedFields, and so hide another
@@ -116,13 +118,13 @@ func TestManagerStandsDownWhenFieldManagersWereErased(t *testing.T) {
 	meta.SetStatusCondition(&claim.Status.Conditions, metav1.Condition{
 		Type: associated, Status: metav1.ConditionTrue, Reason: bmov1alpha1.BareMetalHostAssociatedReason,
 	})
-	w.ok(w.Status().Patch(w.ctx, claim, client.MergeFrom(before), client.FieldOwner("baremetal-operator")))
-	w.ok(w.Patch(w.ctx, claim, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"managedFields":[{}]}}`))))
-	w.g.Expect(w.readClaim("machine").ManagedFields).To(gomega.BeEmpty())
+	w.OK(w.Status().Patch(w.Ctx, claim, client.MergeFrom(before), client.FieldOwner("baremetal-operator")))
+	w.OK(w.Patch(w.Ctx, claim, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"managedFields":[{}]}}`))))
+	w.G.Expect(w.readClaim("machine").ManagedFields).To(gomega.BeEmpty())
 	w.manager()
 	w.expect("machine", "hostclaim.metal3.io/StoodDown", "True/OtherController")
-	w.g.Consistently(func() *corev1.ObjectReference { return w.readHost("host-0").Spec.ConsumerRef }).Should(gomega.BeNil())
-	w.g.Expect(w.readClaim("machine").Finalizers).To(gomega.BeEmpty())
+	w.G.Consistently(func() *corev1.ObjectReference { return w.readHost("host-0").Spec.ConsumerRef }).Should(gomega.BeNil())
+	w.G.Expect(w.readClaim("machine").Finalizers).To(gomega.BeEmpty())
 }
 
 // The other way around, a claim that makes another controller up loses nothing
@@ -136,10 +138,12 @@ func TestForgedFieldManagersChangeNothingOnABoundClaim(t *testing.T) {
 	w.expectBound("machine")
 	forged := []byte(`{"metadata":{"managedFields":[{"manager":"baremetal-operator","operation":"Update","subresource":"status",
 		"apiVersion":"metal3.io/v1alpha1","fieldsType":"FieldsV1","fieldsV1":{"f:status":{"f:poweredOn":{}}}}]}}`)
-	w.ok(w.Patch(w.ctx, claim, client.RawPatch(types.MergePatchType, forged)))
-	w.g.Consistently(func() string { return condition(w.readClaim("machine"), "hostclaim.metal3.io/StoodDown") }).
+	w.OK(w.Patch(w.Ctx, claim, client.RawPatch(types.MergePatchType, forged)))
+	w.G.Consistently(func() string {
+		return harness.Condition(w.readClaim("machine").Status.Conditions, "hostclaim.metal3.io/StoodDown")
+	}).
 		Should(gomega.Equal("none"))
-	w.ok(w.Delete(w.ctx, claim))
+	w.OK(w.Delete(w.Ctx, claim))
 	w.expectGone("machine")
 	w.expectPristine("host-0")
 }

@@ -28,15 +28,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
 // pullSecret makes the pull secret of the tenant.
 func (w *world) pullSecret(kind corev1.SecretType, key string) *corev1.Secret {
-	w.t.Helper()
+	w.T.Helper()
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.tenant, Name: "pull"}, Type: kind, Data: map[string][]byte{key: []byte("{}")},
 	}
-	w.ok(w.Create(w.ctx, secret))
+	w.OK(w.Create(w.Ctx, secret))
 	return secret
 }
 
@@ -45,7 +46,7 @@ func TestPullSecretMayChangeItsType(t *testing.T) {
 	w := newWorld(t).withRights()
 	w.policy(nil, w.tenant)
 	w.host("host-0", nil)
-	w.secret("boot", "value", "#cloud-config")
+	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
 	old := w.pullSecret(corev1.SecretTypeDockercfg, corev1.DockerConfigKey)
 	w.manager()
 	pull := "pull"
@@ -56,17 +57,17 @@ func TestPullSecretMayChangeItsType(t *testing.T) {
 	})
 	kind := func() corev1.SecretType {
 		copied := &corev1.Secret{}
-		if err := w.Get(w.ctx, client.ObjectKey{Namespace: w.infra, Name: copyName(claim, "ociauth")}, copied); err != nil {
+		if err := w.Get(w.Ctx, client.ObjectKey{Namespace: w.infra, Name: copyName(claim, "ociauth")}, copied); err != nil {
 			return ""
 		}
 		return copied.Type
 	}
-	w.g.Eventually(kind).Should(gomega.Equal(corev1.SecretTypeDockercfg))
-	w.ok(w.Delete(w.ctx, old))
+	w.G.Eventually(kind).Should(gomega.Equal(corev1.SecretTypeDockercfg))
+	w.OK(w.Delete(w.Ctx, old))
 	w.pullSecret(corev1.SecretTypeDockerConfigJson, corev1.DockerConfigJsonKey)
-	w.g.Eventually(kind).Should(gomega.Equal(corev1.SecretTypeDockerConfigJson))
+	w.G.Eventually(kind).Should(gomega.Equal(corev1.SecretTypeDockerConfigJson))
 	w.expect("machine", synchronized, "True/ConfigurationSynced")
-	change(w, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = true })
+	harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = true })
 	w.expect("machine", "Ready", "True/Provisioned")
 }
 
@@ -87,7 +88,7 @@ func TestCopiesOfFormerClaimsGoWithTheRelease(t *testing.T) {
 			Namespace: w.infra, Name: name, Labels: labels,
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "metal3.io/v1alpha1", Kind: "BareMetalHost", Name: owner.Name, UID: owner.UID}},
 		}}
-		w.ok(w.Create(w.ctx, secret))
+		w.OK(w.Create(w.Ctx, secret))
 		return secret
 	}
 	marks := func() map[string]string {
@@ -96,10 +97,10 @@ func TestCopiesOfFormerClaimsGoWithTheRelease(t *testing.T) {
 	stray := leftBehind("stray", host, marks())
 	ofAnotherHost := leftBehind("of-another-host", other, marks())
 	unmarked := leftBehind("unmarked", host, map[string]string{})
-	w.ok(w.Delete(w.ctx, claim))
+	w.OK(w.Delete(w.Ctx, claim))
 	w.expectGone("machine")
 	gone := func(secret *corev1.Secret) bool {
-		return apierrors.IsNotFound(w.Get(w.ctx, client.ObjectKeyFromObject(secret), &corev1.Secret{}))
+		return apierrors.IsNotFound(w.Get(w.Ctx, client.ObjectKeyFromObject(secret), &corev1.Secret{}))
 	}
 	if !gone(stray) || gone(ofAnotherHost) || gone(unmarked) {
 		t.Errorf("gone: stray copy %t, that of another host %t, a secret without our marks %t, want only the first",
@@ -116,28 +117,28 @@ func TestCopyOfAClaimThatDoesNotExistIsDeleted(t *testing.T) {
 	left := func(kind binding.SecretKind, claim types.UID) client.Object {
 		copied := binding.Copy(&bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Namespace: w.tenant, UID: claim}},
 			w.readHost("host-0"), kind, binding.EmptyNetworkData())
-		w.ok(w.Create(w.ctx, copied))
+		w.OK(w.Create(w.Ctx, copied))
 		return copied
 	}
 	gone := func(copied client.Object) func() bool {
 		return func() bool {
-			return apierrors.IsNotFound(w.Get(w.ctx, client.ObjectKeyFromObject(copied), &corev1.Secret{}))
+			return apierrors.IsNotFound(w.Get(w.Ctx, client.ObjectKeyFromObject(copied), &corev1.Secret{}))
 		}
 	}
 	early := left(binding.UserData, "former")
 	w.manager()
-	w.g.Eventually(gone(early)).Should(gomega.BeTrue())
+	w.G.Eventually(gone(early)).Should(gomega.BeTrue())
 
 	unbound := w.claim("machine", func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.InNamespace = "other" })
 	w.expect("machine", "Associated", "False/NoNamespaceAdmits")
 	kept := left(binding.MetaData, unbound.UID)
 	late := left(binding.UserData, "former")
-	w.g.Eventually(gone(late)).Should(gomega.BeTrue())
+	w.G.Eventually(gone(late)).Should(gomega.BeTrue())
 	if gone(kept)() {
 		t.Error("the copy of a claim that exists was deleted")
 	}
-	w.ok(w.Delete(w.ctx, unbound))
-	w.g.Eventually(gone(kept)).Should(gomega.BeTrue())
+	w.OK(w.Delete(w.Ctx, unbound))
+	w.G.Eventually(gone(kept)).Should(gomega.BeTrue())
 }
 
 // A tenant strips our finalizer of a claim that it holds by its own, and the
@@ -147,24 +148,24 @@ func TestNothingIsLeftOfAClaimWhoseHostIsFreeAndFinalizerStripped(t *testing.T) 
 	stop := w.manager()
 	claim := w.provisioned()
 	stop()
-	change(w, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) { c.Finalizers = []string{"example.com/keep"} })
-	w.ok(w.Delete(w.ctx, claim))
+	harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) { c.Finalizers = []string{"example.com/keep"} })
+	w.OK(w.Delete(w.Ctx, claim))
 	// What the last write before the crash left: a host that is free and clean.
-	change(w, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) {
+	harness.Change(w.Story, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) {
 		h.Spec.Image, h.Spec.UserData, h.Spec.NetworkData, h.Spec.Online = nil, nil, nil, false
 	})
-	w.g.Eventually(func() any { return w.readHost("host-0").Status.Provisioning.State }).Should(gomega.Equal(bmov1alpha1.StateAvailable))
-	change(w, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) {
+	w.G.Eventually(func() any { return w.readHost("host-0").Status.Provisioning.State }).Should(gomega.Equal(bmov1alpha1.StateAvailable))
+	harness.Change(w.Story, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) {
 		h.Spec.ConsumerRef, h.Annotations, h.Labels = nil, nil, nil
 		h.Spec.AutomatedCleaningMode = bmov1alpha1.CleaningModeDisabled
 	})
 	w.manager()
-	w.g.Eventually(func() int {
+	w.G.Eventually(func() int {
 		data := &bmov1alpha1.HardwareDataList{}
-		w.ok(w.List(w.ctx, data, client.InNamespace(w.tenant)))
+		w.OK(w.List(w.Ctx, data, client.InNamespace(w.tenant)))
 		return len(data.Items) + len(w.copies())
 	}).Should(gomega.BeZero())
-	change(w, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) { c.Finalizers = nil })
+	harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) { c.Finalizers = nil })
 	w.expectGone("machine")
 	w.expectPristine("host-0")
 }

@@ -25,6 +25,8 @@ import (
 	"github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
 // crash is a manager that dies with one of its writes. From then on nothing of
@@ -52,34 +54,34 @@ func (c *crash) write(do func() error) error {
 // life plays the whole life of a claim: it binds, provisions, is deleted and
 // goes. When the manager dies, another takes over.
 func life(w *world, c *crash) {
-	w.t.Helper()
+	w.T.Helper()
 	w.policy(nil, w.tenant)
 	// The infrastructure's network data must not reach the tenant, so that an
 	// empty one is copied as well.
 	w.host("host-0", nil, func(h *bmov1alpha1.BareMetalHost) { h.Spec.PreprovisioningNetworkDataName = "infra-network" })
 	w.host("host-1", nil)
-	w.secret("boot", "value", "#cloud-config")
+	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
 	stop := w.managerWith(c.write)
 	w.claim("machine", withImage("boot"))
 	replaced, deleted := false, false
-	w.g.Eventually(func() bool {
+	w.G.Eventually(func() bool {
 		if c.dead.Load() && !replaced {
 			replaced = true
 			stop()
 			w.manager()
 		}
 		claim := &bmov1alpha1.HostClaim{}
-		if err := w.Get(w.ctx, client.ObjectKey{Namespace: w.tenant, Name: "machine"}, claim); apierrors.IsNotFound(err) {
+		if err := w.Get(w.Ctx, client.ObjectKey{Namespace: w.tenant, Name: "machine"}, claim); apierrors.IsNotFound(err) {
 			return true
 		}
-		if !deleted && condition(claim, "Ready") == "True/Provisioned" {
-			w.ok(w.Delete(w.ctx, claim))
+		if !deleted && harness.Condition(claim.Status.Conditions, "Ready") == "True/Provisioned" {
+			w.OK(w.Delete(w.Ctx, claim))
 			deleted = true
 		}
 		return false
 	}).Should(gomega.BeTrue())
 	if !deleted {
-		w.t.Error("the claim went without being deleted")
+		w.T.Error("the claim went without being deleted")
 	}
 	w.expectPristine("host-0")
 	w.expectPristine("host-1")

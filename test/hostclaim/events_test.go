@@ -32,7 +32,7 @@ import (
 // was emitted several times is there as often.
 func (w *world) events(namespace string) []string {
 	list := &corev1.EventList{}
-	w.ok(w.List(w.ctx, list, client.InNamespace(namespace)))
+	w.OK(w.List(w.Ctx, list, client.InNamespace(namespace)))
 	out := []string{}
 	for _, e := range list.Items {
 		times := 1
@@ -57,44 +57,44 @@ func TestEachSideIsToldOnce(t *testing.T) {
 	stop := w.manager()
 	claim := w.claim("machine", withImage("boot"))
 	w.expect("machine", synchronized, "False/UserDataSecretSyncFailure")
-	w.secret("boot", "value", "#cloud-config")
+	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
 	w.expect("machine", "Ready", "True/Provisioned")
 
 	fail := func(kind bmov1alpha1.ErrorType, text string) {
 		host := w.readHost("host-0")
 		before := host.DeepCopy()
 		host.Status.ErrorType, host.Status.ErrorMessage = kind, text
-		w.ok(w.Status().Patch(w.ctx, host, client.MergeFrom(before)))
+		w.OK(w.Status().Patch(w.Ctx, host, client.MergeFrom(before)))
 	}
 	fail(bmov1alpha1.PowerManagementError, "BMC 192.0.2.7 does not answer")
 	w.expect("machine", "Ready", "False/Error")
 	// What a manager has not sent when it is stopped is lost.
-	w.g.Eventually(func() []string { return w.events(w.tenant) }).Should(gomega.ContainElement("Warning HostError"))
-	w.g.Eventually(func() []string { return w.events(w.infra) }).Should(gomega.ContainElement("Warning ClaimAffected"))
+	w.G.Eventually(func() []string { return w.events(w.tenant) }).Should(gomega.ContainElement("Warning HostError"))
+	w.G.Eventually(func() []string { return w.events(w.infra) }).Should(gomega.ContainElement("Warning ClaimAffected"))
 	stop()
 	w.manager()
 	fail("", "")
 	w.expect("machine", "Ready", "True/Provisioned")
 
-	w.ok(w.Delete(w.ctx, &bmov1alpha1.HostDeployPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: w.infra, Name: "policy"}}))
+	w.OK(w.Delete(w.Ctx, &bmov1alpha1.HostDeployPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: w.infra, Name: "policy"}}))
 	w.expect("machine", "hostclaim.metal3.io/Admitted", "False/PolicyRevoked")
 	w.expect("machine", "Ready", "True/Provisioned")
-	w.ok(w.Delete(w.ctx, claim))
+	w.OK(w.Delete(w.Ctx, claim))
 	w.expectGone("machine")
 
 	// These servers are written so fast that a manager may see the end only.
 	tenants := func() []string {
 		return slices.DeleteFunc(w.events(w.tenant), func(e string) bool { return e == "Normal ProvisioningStarted" })
 	}
-	w.g.Eventually(tenants).Should(gomega.Equal([]string{
+	w.G.Eventually(tenants).Should(gomega.Equal([]string{
 		"Normal Bound", "Normal HostErrorGone", "Normal Provisioned", "Normal Released", "Normal Releasing",
 		"Warning HostError", "Warning PolicyRevoked", "Warning UserDataSecretSyncFailure",
 	}))
-	w.g.Eventually(func() []string { return w.events(w.infra) }).Should(gomega.Equal([]string{
+	w.G.Eventually(func() []string { return w.events(w.infra) }).Should(gomega.Equal([]string{
 		"Normal ClaimUnaffected", "Normal Claimed", "Normal Freed", "Normal Releasing", "Warning ClaimAffected", "Warning PolicyRevoked",
 	}))
 	list := &corev1.EventList{}
-	w.ok(w.List(w.ctx, list, client.InNamespace(w.tenant)))
+	w.OK(w.List(w.Ctx, list, client.InNamespace(w.tenant)))
 	for _, e := range list.Items {
 		if strings.Contains(e.Message, "192.0.2.7") {
 			t.Errorf("the tenant is told: %s", e.Message)

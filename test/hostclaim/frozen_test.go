@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
 // trouble is what may befall a host at any time.
@@ -67,15 +68,17 @@ var troubles = map[string]trouble{
 // befall brings trouble over a host, and returns how it ends. A host that is
 // deleted ends by being gone.
 func (w *world) befall(name string, trouble trouble) (end func()) {
-	w.t.Helper()
+	w.T.Helper()
 	before := w.readHost(name).Status
 	if trouble.deleted {
-		change(w, w.readHost(name), func(h *bmov1alpha1.BareMetalHost) { h.Finalizers = []string{bmov1alpha1.BareMetalHostFinalizer} })
-		w.ok(w.Delete(w.ctx, w.readHost(name)))
-		return func() { change(w, w.readHost(name), func(h *bmov1alpha1.BareMetalHost) { h.Finalizers = nil }) }
+		harness.Change(w.Story, w.readHost(name), func(h *bmov1alpha1.BareMetalHost) { h.Finalizers = []string{bmov1alpha1.BareMetalHostFinalizer} })
+		w.OK(w.Delete(w.Ctx, w.readHost(name)))
+		return func() {
+			harness.Change(w.Story, w.readHost(name), func(h *bmov1alpha1.BareMetalHost) { h.Finalizers = nil })
+		}
 	}
 	if trouble.annotation != "" {
-		change(w, w.readHost(name), func(h *bmov1alpha1.BareMetalHost) {
+		harness.Change(w.Story, w.readHost(name), func(h *bmov1alpha1.BareMetalHost) {
 			if h.Annotations == nil {
 				h.Annotations = map[string]string{}
 			}
@@ -95,24 +98,24 @@ func (w *world) befall(name string, trouble trouble) (end func()) {
 			})
 		}
 		if trouble.annotation != "" {
-			change(w, w.readHost(name), func(h *bmov1alpha1.BareMetalHost) { delete(h.Annotations, trouble.annotation) })
+			harness.Change(w.Story, w.readHost(name), func(h *bmov1alpha1.BareMetalHost) { delete(h.Annotations, trouble.annotation) })
 		}
 	}
 }
 
 // status changes what a host reports.
 func (w *world) status(name string, edit func(*bmov1alpha1.BareMetalHostStatus)) {
-	w.t.Helper()
+	w.T.Helper()
 	host := w.readHost(name)
 	before := host.DeepCopy()
 	edit(&host.Status)
-	w.ok(w.Status().Patch(w.ctx, host, client.MergeFrom(before)))
+	w.OK(w.Status().Patch(w.Ctx, host, client.MergeFrom(before)))
 }
 
 // holdBack keeps the operator from a host, or lets it go on.
 func (w *world) holdBack(name string, held bool) {
-	w.t.Helper()
-	change(w, w.readHost(name), func(h *bmov1alpha1.BareMetalHost) {
+	w.T.Helper()
+	harness.Change(w.Story, w.readHost(name), func(h *bmov1alpha1.BareMetalHost) {
 		delete(h.Annotations, heldBack)
 		if held {
 			h.Annotations[heldBack] = ""
@@ -145,7 +148,7 @@ func TestNoHostIsReleasedInTrouble(t *testing.T) {
 				claim := w.provisioned()
 				w.holdBack("host-0", true)
 				if stage.clearedBy {
-					w.ok(w.Delete(w.ctx, claim))
+					w.OK(w.Delete(w.Ctx, claim))
 					w.expect("machine", "Ready", "False/"+binding.HostDeprovisioningReason)
 				}
 				// The state comes with or after the trouble, never before it: a
@@ -170,11 +173,11 @@ func TestNoHostIsReleasedInTrouble(t *testing.T) {
 					})
 				}
 				if !stage.clearedBy {
-					w.ok(w.Delete(w.ctx, claim))
+					w.OK(w.Delete(w.Ctx, claim))
 				}
 				w.expect("machine", "Ready", "False/"+trouble.reason)
-				w.g.Consistently(func() any { return w.readHost("host-0").Spec.ConsumerRef }, stillness/2).ShouldNot(gomega.BeNil())
-				w.g.Expect(w.copies()).To(gomega.HaveKey("userdata"), "copies stay as long as the host may read them")
+				w.G.Consistently(func() any { return w.readHost("host-0").Spec.ConsumerRef }, stillness/2).ShouldNot(gomega.BeNil())
+				w.G.Expect(w.copies()).To(gomega.HaveKey("userdata"), "copies stay as long as the host may read them")
 
 				end()
 				if !trouble.deleted {
@@ -182,7 +185,7 @@ func TestNoHostIsReleasedInTrouble(t *testing.T) {
 				}
 				w.expectGone("machine")
 				if trouble.deleted {
-					w.g.Expect(w.copies()).To(gomega.BeEmpty())
+					w.G.Expect(w.copies()).To(gomega.BeEmpty())
 					return
 				}
 				w.expectPristine("host-0")
@@ -203,21 +206,21 @@ func TestHostInTroubleIsNotBound(t *testing.T) {
 			ends := make(chan func(), 1)
 			w.managerWith(func(do func() error) error {
 				claim := &bmov1alpha1.HostClaim{}
-				err := w.Get(w.ctx, client.ObjectKey{Namespace: w.tenant, Name: "machine"}, claim)
-				if err == nil && condition(claim, associated) == "Unknown/Binding" && once.CompareAndSwap(false, true) {
+				err := w.Get(w.Ctx, client.ObjectKey{Namespace: w.tenant, Name: "machine"}, claim)
+				if err == nil && harness.Condition(claim.Status.Conditions, associated) == "Unknown/Binding" && once.CompareAndSwap(false, true) {
 					ends <- w.befall("host-0", trouble)
 				}
 				return do()
 			})
 			w.claim("machine")
 			var end func()
-			w.g.Eventually(ends).Should(gomega.Receive(&end))
+			w.G.Eventually(ends).Should(gomega.Receive(&end))
 			w.expect("machine", associated, noHost)
-			w.g.Consistently(func() any { return w.readHost("host-0").Spec.ConsumerRef }, stillness/2).Should(gomega.BeNil())
+			w.G.Consistently(func() any { return w.readHost("host-0").Spec.ConsumerRef }, stillness/2).Should(gomega.BeNil())
 			end()
 			if trouble.deleted {
-				w.g.Eventually(func() bool {
-					return apierrors.IsNotFound(w.Get(w.ctx, client.ObjectKey{Namespace: w.infra, Name: "host-0"}, &bmov1alpha1.BareMetalHost{}))
+				w.G.Eventually(func() bool {
+					return apierrors.IsNotFound(w.Get(w.Ctx, client.ObjectKey{Namespace: w.infra, Name: "host-0"}, &bmov1alpha1.BareMetalHost{}))
 				}).Should(gomega.BeTrue())
 				w.host("host-0", nil)
 			}
@@ -241,9 +244,9 @@ func TestHostInTroubleIsProvisionedWhenItIsOver(t *testing.T) {
 			w.claim("machine", withImage("boot"))
 			w.expectBound("machine")
 			end := w.befall("host-0", trouble)
-			w.secret("boot", "value", "#cloud-config")
-			w.g.Consistently(func() string {
-				return condition(w.readClaim("machine"), associated)
+			w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
+			w.G.Consistently(func() string {
+				return harness.Condition(w.readClaim("machine").Status.Conditions, associated)
 			}, stillness/2).Should(gomega.HavePrefix("True/"))
 			end()
 			w.holdBack("host-0", false)

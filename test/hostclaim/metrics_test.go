@@ -30,7 +30,7 @@ import (
 // decisions, of which a slow cache may make any number.
 func (w *world) measured() map[string]int {
 	families, err := w.registry.Gather()
-	w.ok(err)
+	w.OK(err)
 	out := map[string]int{}
 	for _, family := range families {
 		name := strings.TrimPrefix(family.GetName(), "hostclaim_")
@@ -57,7 +57,7 @@ func (w *world) measured() map[string]int {
 func TestMetricsFollowHostsAndClaims(t *testing.T) {
 	w := newWorld(t).withRights()
 	w.policy(nil, w.tenant)
-	w.secret("boot", "value", "#cloud-config")
+	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
 	w.host("host-0", nil)
 	w.host("host-1", nil, func(h *bmov1alpha1.BareMetalHost) { h.Status.Provisioning.State = bmov1alpha1.StateInspecting })
 	stop := w.manager()
@@ -66,7 +66,7 @@ func TestMetricsFollowHostsAndClaims(t *testing.T) {
 		for _, name := range []string{"bind_duration_seconds", "provision_duration_seconds", "release_duration_seconds"} {
 			want[name] += 0
 		}
-		w.g.Eventually(w.measured).Should(gomega.Equal(want), what)
+		w.G.Eventually(w.measured).Should(gomega.Equal(want), what)
 	}
 	scene("no claim asks", map[string]int{"hosts infra available": 1, "hosts infra inspecting": 1, "free_hosts infra": 1})
 
@@ -87,12 +87,12 @@ func TestMetricsFollowHostsAndClaims(t *testing.T) {
 	stop = w.manager()
 	scene("another manager sees the same, and counts no bind of its own", with(nil))
 
-	w.ok(w.Delete(w.ctx, waiting))
-	w.ok(w.Delete(w.ctx, first))
+	w.OK(w.Delete(w.Ctx, waiting))
+	w.OK(w.Delete(w.Ctx, first))
 	scene("all is given back", map[string]int{
 		"hosts infra available": 1, "hosts infra inspecting": 1, "free_hosts infra": 1, "release_duration_seconds": 1,
 	})
-	w.ok(w.Delete(w.ctx, w.readHost("host-0")))
+	w.OK(w.Delete(w.Ctx, w.readHost("host-0")))
 	scene("a server is taken away", map[string]int{"hosts infra inspecting": 1, "free_hosts infra": 0, "release_duration_seconds": 1})
 	stop()
 }

@@ -25,6 +25,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
 const (
@@ -73,7 +75,7 @@ func TestClaimHasTheHostAgainThatWasMovedWithIt(t *testing.T) {
 			for _, kind := range []string{associated, "hostclaim.metal3.io/HardwareDataPublished"} {
 				meta.SetStatusCondition(&claim.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: "Restored"})
 			}
-			w.ok(w.Status().Patch(w.ctx, claim, client.MergeFrom(before), client.FieldOwner("hostclaim-manager")))
+			w.OK(w.Status().Patch(w.Ctx, claim, client.MergeFrom(before), client.FieldOwner("hostclaim-manager")))
 		}},
 	}
 	for name, tt := range tests {
@@ -86,16 +88,16 @@ func TestClaimHasTheHostAgainThatWasMovedWithIt(t *testing.T) {
 				tt.before(w)
 			}
 			w.manager()
-			w.g.Eventually(func() any { return w.readHost("host-1").Spec.ConsumerRef.UID }).Should(gomega.Equal(claim.UID))
+			w.G.Eventually(func() any { return w.readHost("host-1").Spec.ConsumerRef.UID }).Should(gomega.Equal(claim.UID))
 			if got := w.expectBound("machine"); got != "host-1" {
 				t.Errorf("bound to %s, want host-1", got)
 			}
 			host := w.readHost("host-1")
-			w.g.Expect(host.Labels).To(gomega.HaveKeyWithValue(claimUID, string(claim.UID)))
-			w.g.Expect(host.Annotations).To(gomega.Equal(map[string]string{boundAs: string(host.UID), formerMode: "disabled"}))
+			w.G.Expect(host.Labels).To(gomega.HaveKeyWithValue(claimUID, string(claim.UID)))
+			w.G.Expect(host.Annotations).To(gomega.Equal(map[string]string{boundAs: string(host.UID), formerMode: "disabled"}))
 			w.expectUntouched("host-0")
 
-			w.ok(w.Delete(w.ctx, claim))
+			w.OK(w.Delete(w.Ctx, claim))
 			w.expectGone("machine")
 			w.expectPristine("host-1")
 		})
@@ -113,12 +115,12 @@ func TestHostThatWasNotMovedIsNotInherited(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newMoved(t)
 			w.host("host-0", nil, boundBefore(w.tenant))
-			change(w, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { edit(w, h) })
+			harness.Change(w.Story, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { edit(w, h) })
 			w.manager()
 			w.claim("machine")
 			waiting := w.expect("machine", associated, noHost)
-			w.g.Expect(message(waiting, associated)).To(gomega.HavePrefix("1 host seen: 1 in use"))
-			w.g.Consistently(func() any { return w.readHost("host-0").Spec.ConsumerRef.UID }).Should(gomega.BeEquivalentTo(formerClaim))
+			w.G.Expect(harness.Message(waiting.Status.Conditions, associated)).To(gomega.HavePrefix("1 host seen: 1 in use"))
+			w.G.Consistently(func() any { return w.readHost("host-0").Spec.ConsumerRef.UID }).Should(gomega.BeEquivalentTo(formerClaim))
 		})
 	}
 }
@@ -131,10 +133,10 @@ func TestNoneOfSeveralMovedHostsIsTaken(t *testing.T) {
 	w.manager()
 	w.claim("machine")
 	waiting := w.expect("machine", associated, "False/AmbiguousHost")
-	w.g.Expect(message(waiting, associated)).To(gomega.ContainSubstring("host-1, host-2"))
-	w.g.Consistently(func() any { return w.readHost("host-0").Spec.ConsumerRef }).Should(gomega.BeNil())
+	w.G.Expect(harness.Message(waiting.Status.Conditions, associated)).To(gomega.ContainSubstring("host-1, host-2"))
+	w.G.Consistently(func() any { return w.readHost("host-0").Spec.ConsumerRef }).Should(gomega.BeNil())
 
-	change(w, w.readHost("host-1"), func(h *bmov1alpha1.BareMetalHost) { h.Spec.ConsumerRef = nil })
+	harness.Change(w.Story, w.readHost("host-1"), func(h *bmov1alpha1.BareMetalHost) { h.Spec.ConsumerRef = nil })
 	if got := w.expectBound("machine"); got != "host-2" {
 		t.Errorf("bound to %s, want host-2", got)
 	}
@@ -148,16 +150,16 @@ func TestClaimWithAHostInAnotherNamespaceIsKeptFromBeingMoved(t *testing.T) {
 	w.transport = s.transport
 	w.manager()
 	w.claim("machine")
-	w.g.Eventually(s.reached).Should(gomega.BeClosed())
-	w.g.Expect(w.readClaim("machine").Annotations).To(gomega.HaveKey(blockMove), "before anything is known of a host")
+	w.G.Eventually(s.reached).Should(gomega.BeClosed())
+	w.G.Expect(w.readClaim("machine").Annotations).To(gomega.HaveKey(blockMove), "before anything is known of a host")
 	close(s.goOn)
 	w.expectBound("machine")
 	bound := w.expect("machine", movable, otherHosts)
-	w.g.Expect(message(bound, movable)).To(gomega.ContainSubstring("identityRef"))
+	w.G.Expect(harness.Message(bound.Status.Conditions, movable)).To(gomega.ContainSubstring("identityRef"))
 
 	// A tenant who takes it off gets it back.
-	change(w, bound, func(c *bmov1alpha1.HostClaim) { delete(c.Annotations, blockMove) })
-	w.g.Eventually(func() map[string]string { return w.readClaim("machine").Annotations }).Should(gomega.HaveKey(blockMove))
+	harness.Change(w.Story, bound, func(c *bmov1alpha1.HostClaim) { delete(c.Annotations, blockMove) })
+	w.G.Eventually(func() map[string]string { return w.readClaim("machine").Annotations }).Should(gomega.HaveKey(blockMove))
 }
 
 func TestClaimWithAHostInItsNamespaceCanBeMoved(t *testing.T) {
@@ -167,8 +169,8 @@ func TestClaimWithAHostInItsNamespaceCanBeMoved(t *testing.T) {
 	w.claim("machine")
 	w.expectBound("machine")
 	ready := w.expect("machine", "Ready", "False/NotProvisioned")
-	w.g.Expect(ready.Annotations).NotTo(gomega.HaveKey(blockMove))
-	w.g.Expect(condition(ready, movable)).To(gomega.Equal("none"))
+	w.G.Expect(ready.Annotations).NotTo(gomega.HaveKey(blockMove))
+	w.G.Expect(harness.Condition(ready.Status.Conditions, movable)).To(gomega.Equal("none"))
 }
 
 // A manager died after it had written the intent to bind a host of another namespace.
@@ -197,7 +199,7 @@ func TestClaimIsMovableAgainWhenItDoesNotGetTheHost(t *testing.T) {
 			claim.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: "other", Name: "host-0"}
 			meta.SetStatusCondition(&claim.Status.Conditions, metav1.Condition{Type: associated, Status: metav1.ConditionUnknown, Reason: "Binding"})
 			meta.SetStatusCondition(&claim.Status.Conditions, metav1.Condition{Type: movable, Status: metav1.ConditionFalse, Reason: "HostInOtherNamespace"})
-			w.ok(w.Status().Patch(w.ctx, claim, client.MergeFrom(before), client.FieldOwner("hostclaim-manager")))
+			w.OK(w.Status().Patch(w.Ctx, claim, client.MergeFrom(before), client.FieldOwner("hostclaim-manager")))
 			w.manager()
 			if tt.hosts {
 				w.expectBound("machine")

@@ -34,6 +34,7 @@ import (
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/orphans"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
 const (
@@ -43,10 +44,10 @@ const (
 
 // provisioned makes a claim that has its server, and returns it.
 func (w *world) provisioned() *bmov1alpha1.HostClaim {
-	w.t.Helper()
+	w.T.Helper()
 	w.policy(nil, w.tenant)
 	w.host("host-0", nil, func(h *bmov1alpha1.BareMetalHost) { h.Spec.PreprovisioningNetworkDataName = "infra-network" })
-	w.secret("boot", "value", "#cloud-config")
+	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
 	claim := w.claim("machine", withImage("boot"))
 	w.expect("machine", "Ready", "True/Provisioned")
 	return claim
@@ -56,28 +57,28 @@ func (w *world) provisioned() *bmov1alpha1.HostClaim {
 // with all rights can. The garbage collector, which no test server runs, is played
 // besides.
 func (w *world) forceAway(name string) {
-	w.t.Helper()
+	w.T.Helper()
 	claim := w.readClaim(name)
-	change(w, claim, func(c *bmov1alpha1.HostClaim) {
+	harness.Change(w.Story, claim, func(c *bmov1alpha1.HostClaim) {
 		c.Annotations = map[string]string{"cluster.x-k8s.io/paused": ""}
 	})
-	w.ok(w.Delete(w.ctx, claim))
-	w.g.Eventually(func() error {
+	w.OK(w.Delete(w.Ctx, claim))
+	w.G.Eventually(func() error {
 		claim := w.readClaim(name)
 		before := claim.DeepCopy()
 		claim.Finalizers = nil
-		return w.Patch(w.ctx, claim, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		return w.Patch(w.Ctx, claim, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	}).Should(gomega.Succeed())
 	w.expectGone(name)
-	w.ok(w.DeleteAllOf(w.ctx, &bmov1alpha1.HardwareData{}, client.InNamespace(w.tenant)))
+	w.OK(w.DeleteAllOf(w.Ctx, &bmov1alpha1.HardwareData{}, client.InNamespace(w.tenant)))
 }
 
 // expectEvent waits for an event on a host.
 func (w *world) expectEvent(host, reason string, note gomega.OmegaMatcher) {
-	w.t.Helper()
-	w.g.Eventually(func() []string {
+	w.T.Helper()
+	w.G.Eventually(func() []string {
 		list, notes := &eventsv1.EventList{}, []string(nil)
-		w.ok(w.List(w.ctx, list, client.InNamespace(w.infra)))
+		w.OK(w.List(w.Ctx, list, client.InNamespace(w.infra)))
 		for _, e := range list.Items {
 			if e.Regarding.Kind == "BareMetalHost" && e.Regarding.Name == host && e.Reason == reason {
 				notes = append(notes, e.Note)
@@ -89,24 +90,24 @@ func (w *world) expectEvent(host, reason string, note gomega.OmegaMatcher) {
 
 // expectKept checks that a host keeps what its former claim put there.
 func (w *world) expectKept(name string) {
-	w.t.Helper()
-	w.g.Consistently(func() bool {
+	w.T.Helper()
+	w.G.Consistently(func() bool {
 		host := w.readHost(name)
 		return host.Spec.ConsumerRef != nil && host.Spec.Image != nil && host.Status.Provisioning.State == bmov1alpha1.StateProvisioned
 	}).Should(gomega.BeTrue())
-	w.g.Expect(w.copies()).To(gomega.HaveKey("userdata"))
+	w.G.Expect(w.copies()).To(gomega.HaveKey("userdata"))
 }
 
 // expectFree waits until a host names no claim, and checks that it is clean.
 func (w *world) expectFree(name string) {
-	w.t.Helper()
-	w.g.Eventually(func() any { return w.readHost(name).Spec.ConsumerRef }).Should(gomega.BeNil())
+	w.T.Helper()
+	w.G.Eventually(func() any { return w.readHost(name).Spec.ConsumerRef }).Should(gomega.BeNil())
 	w.expectPristine(name)
 }
 
 func (w *world) annotateHost(name, key string) {
-	w.t.Helper()
-	change(w, w.readHost(name), func(h *bmov1alpha1.BareMetalHost) { h.Annotations[key] = "by the administrator" })
+	w.T.Helper()
+	harness.Change(w.Story, w.readHost(name), func(h *bmov1alpha1.BareMetalHost) { h.Annotations[key] = "by the administrator" })
 }
 
 func TestOrphanIsReportedAndKeptDuringTheGrace(t *testing.T) {
@@ -117,7 +118,7 @@ func TestOrphanIsReportedAndKeptDuringTheGrace(t *testing.T) {
 	w.expectEvent("host-0", "Orphaned", gomega.And(
 		gomega.ContainSubstring("HostClaim machine of namespace "+w.tenant),
 		gomega.ContainSubstring("after a grace of 1h0m0s"), gomega.ContainSubstring(releaseNow)))
-	w.g.Expect(w.readHost("host-0").Annotations).To(gomega.HaveKey(orphanedSince))
+	w.G.Expect(w.readHost("host-0").Annotations).To(gomega.HaveKey(orphanedSince))
 	w.expectKept("host-0")
 
 	w.annotateHost("host-0", releaseNow)
@@ -145,13 +146,13 @@ func TestHostOfAForcedAwayNamespaceIsReleased(t *testing.T) {
 	stop()
 	w.forceAway("machine")
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.tenant}}
-	w.ok(w.Delete(w.ctx, namespace))
-	w.ok(w.Get(w.ctx, client.ObjectKeyFromObject(namespace), namespace))
+	w.OK(w.Delete(w.Ctx, namespace))
+	w.OK(w.Get(w.Ctx, client.ObjectKeyFromObject(namespace), namespace))
 	namespace.Spec.Finalizers = nil
 	clients, err := kubernetes.NewForConfig(server.Config)
-	w.ok(err)
-	_, err = clients.CoreV1().Namespaces().Finalize(w.ctx, namespace, metav1.UpdateOptions{})
-	w.ok(err)
+	w.OK(err)
+	_, err = clients.CoreV1().Namespaces().Finalize(w.Ctx, namespace, metav1.UpdateOptions{})
+	w.OK(err)
 	w.manager()
 	w.expectFree("host-0")
 }
@@ -189,7 +190,7 @@ func TestPausedOrphanIsNotReleased(t *testing.T) {
 	w.manager()
 	w.expectEvent("host-0", "OrphanedPaused", gomega.ContainSubstring("unpause"))
 	w.expectKept("host-0")
-	change(w, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { delete(h.Annotations, bmov1alpha1.PausedAnnotation) })
+	harness.Change(w.Story, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { delete(h.Annotations, bmov1alpha1.PausedAnnotation) })
 	w.expectFree("host-0")
 }
 
@@ -205,7 +206,7 @@ func TestOrphanWaitsForRightsOnSecrets(t *testing.T) {
 	w.forceAway("machine")
 	w.manager()
 	w.expectEvent("host-0", "SecretsForbidden", gomega.ContainSubstring("ClusterRole "+hostSecretsRole))
-	w.g.Expect(w.readHost("host-0").Spec.ConsumerRef).NotTo(gomega.BeNil())
+	w.G.Expect(w.readHost("host-0").Spec.ConsumerRef).NotTo(gomega.BeNil())
 	w.withRights()
 	w.expectFree("host-0")
 }
@@ -214,10 +215,10 @@ func TestMarkOfAnOrphanGoesWhenItsClaimIsThere(t *testing.T) {
 	w := newWorld(t).withRights()
 	w.manager()
 	w.provisioned()
-	change(w, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) {
+	harness.Change(w.Story, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) {
 		h.Annotations[orphanedSince], h.Annotations[releaseNow] = "2020-01-01T00:00:00Z", ""
 	})
-	w.g.Eventually(func() map[string]string { return w.readHost("host-0").Annotations }).ShouldNot(gomega.HaveKey(orphanedSince))
+	w.G.Eventually(func() map[string]string { return w.readHost("host-0").Annotations }).ShouldNot(gomega.HaveKey(orphanedSince))
 	w.expectKept("host-0")
 }
 
@@ -229,7 +230,7 @@ func TestHostThatAnotherControllerBoundIsLeftAlone(t *testing.T) {
 	})
 	before := w.readHost("host-0")
 	w.manager()
-	w.g.Consistently(func() string { return w.readHost("host-0").ResourceVersion }).Should(gomega.Equal(before.ResourceVersion))
+	w.G.Consistently(func() string { return w.readHost("host-0").ResourceVersion }).Should(gomega.Equal(before.ResourceVersion))
 }
 
 // The administrator of one pool writes the name of a waiting claim, and all marks of a
@@ -240,7 +241,7 @@ func TestForeignConsumerRefIsNotBelieved(t *testing.T) {
 	w.manager()
 	claim := w.claim("machine", withImage("boot"))
 	w.expect("machine", associated, notAdmitted)
-	change(w, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) {
+	harness.Change(w.Story, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) {
 		*h = *binding.Bind(h, claim)
 	})
 	w.expectEvent("host-0", "ForeignConsumer", gomega.ContainSubstring("HostClaim machine of namespace "+w.tenant))
@@ -249,9 +250,9 @@ func TestForeignConsumerRefIsNotBelieved(t *testing.T) {
 	// A policy that admits the namespace gives the claim no right to this host either.
 	w.policy(nil, w.tenant)
 	waits := w.expect("machine", associated, noHost)
-	w.g.Expect(message(waits, associated)).To(gomega.HavePrefix("1 host seen: 1 in use"))
-	w.g.Consistently(func() string { return w.readHost("host-0").ResourceVersion }).Should(gomega.Equal(before.ResourceVersion))
-	w.ok(w.Delete(w.ctx, w.readClaim("machine")))
+	w.G.Expect(harness.Message(waits.Status.Conditions, associated)).To(gomega.HavePrefix("1 host seen: 1 in use"))
+	w.G.Consistently(func() string { return w.readHost("host-0").ResourceVersion }).Should(gomega.Equal(before.ResourceVersion))
+	w.OK(w.Delete(w.Ctx, w.readClaim("machine")))
 	w.expectGone("machine")
 }
 
@@ -264,13 +265,13 @@ func TestMarksThatStrayOnAFreeHostAreTidied(t *testing.T) {
 	w.expectBound("machine")
 	stop()
 	// An administrator takes the consumerRef away by hand; the claim notices the loss.
-	change(w, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { h.Spec.ConsumerRef = nil })
+	harness.Change(w.Story, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { h.Spec.ConsumerRef = nil })
 	w.manager()
 	w.expect("machine", associated, "False/MissingBareMetalHost")
-	w.g.Consistently(func() map[string]string { return w.readHost("host-0").Labels }).Should(gomega.HaveKey("hostclaim.metal3.io/claim-uid"))
-	w.ok(w.Delete(w.ctx, w.readClaim("machine")))
+	w.G.Consistently(func() map[string]string { return w.readHost("host-0").Labels }).Should(gomega.HaveKey("hostclaim.metal3.io/claim-uid"))
+	w.OK(w.Delete(w.Ctx, w.readClaim("machine")))
 	w.expectGone("machine")
-	w.g.Eventually(func() map[string]string { return w.readHost("host-0").Labels }).ShouldNot(gomega.HaveKey("hostclaim.metal3.io/claim-uid"))
+	w.G.Eventually(func() map[string]string { return w.readHost("host-0").Labels }).ShouldNot(gomega.HaveKey("hostclaim.metal3.io/claim-uid"))
 	w.expectPristine("host-0")
 }
 
@@ -287,7 +288,7 @@ func TestManagerMayDieWhileItReleasesAnOrphan(t *testing.T) {
 		w.forceAway("machine")
 		stop = w.managerWith(c.write)
 		replaced := false
-		w.g.Eventually(func() any {
+		w.G.Eventually(func() any {
 			if c.dead.Load() && !replaced {
 				replaced = true
 				stop()
@@ -327,18 +328,18 @@ func TestGraceIsCountedFromTheFirstSight(t *testing.T) {
 	}
 	reconcile := func() time.Duration {
 		t.Helper()
-		result, err := r.Reconcile(w.ctx, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: w.infra, Name: "host-0"}})
-		w.ok(err)
+		result, err := r.Reconcile(w.Ctx, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: w.infra, Name: "host-0"}})
+		w.OK(err)
 		return result.RequeueAfter
 	}
 	reconcile()
-	w.g.Expect(w.readHost("host-0").Annotations).To(gomega.HaveKeyWithValue(orphanedSince, start.UTC().Format(time.RFC3339)))
-	w.g.Expect(reconcile()).To(gomega.Equal(time.Hour))
+	w.G.Expect(w.readHost("host-0").Annotations).To(gomega.HaveKeyWithValue(orphanedSince, start.UTC().Format(time.RFC3339)))
+	w.G.Expect(reconcile()).To(gomega.Equal(time.Hour))
 	clock.SetTime(start.Add(59 * time.Minute))
-	w.g.Expect(reconcile()).To(gomega.Equal(time.Minute))
+	w.G.Expect(reconcile()).To(gomega.Equal(time.Minute))
 	w.expectKept("host-0")
 	clock.SetTime(start.Add(time.Hour))
-	w.g.Eventually(func() any {
+	w.G.Eventually(func() any {
 		reconcile()
 		return w.readHost("host-0").Spec.ConsumerRef
 	}).Should(gomega.BeNil())

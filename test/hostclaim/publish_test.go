@@ -24,12 +24,14 @@ import (
 	"github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
 // machineFacts reads the HardwareData of claim "machine".
 func (w *world) machineFacts() *bmov1alpha1.HardwareData {
 	data := &bmov1alpha1.HardwareData{}
-	w.ok(w.Get(w.ctx, client.ObjectKey{Namespace: w.tenant, Name: "machine-hostclaim"}, data))
+	w.OK(w.Get(w.Ctx, client.ObjectKey{Namespace: w.tenant, Name: "machine-hostclaim"}, data))
 	return data
 }
 
@@ -44,13 +46,13 @@ func TestPublishedFactsAreKeptCurrent(t *testing.T) {
 	w.claim("machine")
 	w.expect("machine", "hostclaim.metal3.io/HardwareDataPublished", "True/Published")
 	policy := &bmov1alpha1.HostDeployPolicy{}
-	w.ok(w.Get(w.ctx, client.ObjectKey{Namespace: w.infra, Name: "policy"}, policy))
+	w.OK(w.Get(w.Ctx, client.ObjectKey{Namespace: w.infra, Name: "policy"}, policy))
 	hardware := func(edit func(*bmov1alpha1.HardwareDetails)) func() {
 		return func() {
 			host := w.readHost("host-0")
 			before := host.DeepCopy()
 			edit(host.Status.HardwareDetails)
-			w.ok(w.Status().Patch(w.ctx, host, client.MergeFrom(before)))
+			w.OK(w.Status().Patch(w.Ctx, host, client.MergeFrom(before)))
 		}
 	}
 	label := func(key string) func() any { return func() any { return w.machineFacts().Labels[key] } }
@@ -62,13 +64,13 @@ func TestPublishedFactsAreKeptCurrent(t *testing.T) {
 	}{
 		{"it is published", func() {}, label("rack"), "a1"},
 		{"a label changes", func() {
-			change(w, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { h.Labels["rack"] = "a2" })
+			harness.Change(w.Story, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { h.Labels["rack"] = "a2" })
 		}, label("rack"), "a2"},
 		{"a label comes", func() {
-			change(w, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { h.Labels["size"] = "large" })
+			harness.Change(w.Story, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { h.Labels["size"] = "large" })
 		}, label("size"), "large"},
 		{"an annotation comes", func() {
-			change(w, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { h.Annotations["example.com/a"] = "b" })
+			harness.Change(w.Story, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { h.Annotations["example.com/a"] = "b" })
 		}, func() any { return w.machineFacts().Annotations["example.com/a"] }, "b"},
 		{"the hardware changes", hardware(func(h *bmov1alpha1.HardwareDetails) {
 			h.RAMMebibytes, h.Storage = 2048, []bmov1alpha1.Storage{{Name: "/dev/sda"}}
@@ -77,30 +79,30 @@ func TestPublishedFactsAreKeptCurrent(t *testing.T) {
 			h.Storage = nil
 		}), func() any { return len(w.machineFacts().Spec.HardwareDetails.Storage) }, 0},
 		{"a tenant edits the facts", func() {
-			change(w, w.machineFacts(), func(d *bmov1alpha1.HardwareData) { d.Spec.HardwareDetails.RAMMebibytes = 1 })
+			harness.Change(w.Story, w.machineFacts(), func(d *bmov1alpha1.HardwareData) { d.Spec.HardwareDetails.RAMMebibytes = 1 })
 		}, func() any { return w.machineFacts().Spec.HardwareDetails.RAMMebibytes }, 2048},
 		{"a tenant takes the facts out", func() {
-			change(w, w.machineFacts(), func(d *bmov1alpha1.HardwareData) { d.Spec.HardwareDetails = nil })
+			harness.Change(w.Story, w.machineFacts(), func(d *bmov1alpha1.HardwareData) { d.Spec.HardwareDetails = nil })
 		}, func() any { return w.machineFacts().Spec.HardwareDetails != nil }, true},
 		{"the policy lets fewer labels out", func() {
-			change(w, policy, func(p *bmov1alpha1.HostDeployPolicy) { p.Annotations["hostclaim.metal3.io/publish-labels"] = "rack" })
+			harness.Change(w.Story, policy, func(p *bmov1alpha1.HostDeployPolicy) { p.Annotations["hostclaim.metal3.io/publish-labels"] = "rack" })
 		}, label("size"), ""},
 		{"the policy lets no annotations out", func() {
-			change(w, policy, func(p *bmov1alpha1.HostDeployPolicy) {
+			harness.Change(w.Story, policy, func(p *bmov1alpha1.HostDeployPolicy) {
 				delete(p.Annotations, "hostclaim.metal3.io/publish-annotations")
 			})
 		}, func() any { return w.machineFacts().Annotations["example.com/a"] }, ""},
 	}
 	for _, step := range steps {
 		step.do()
-		w.g.Eventually(step.see).Should(gomega.Equal(step.want), "when %s", step.when)
+		w.G.Eventually(step.see).Should(gomega.Equal(step.want), "when %s", step.when)
 	}
-	w.g.Expect(w.machineFacts().Labels).NotTo(gomega.HaveKey("secret"))
+	w.G.Expect(w.machineFacts().Labels).NotTo(gomega.HaveKey("secret"))
 
-	w.ok(w.Delete(w.ctx, w.readClaim("machine")))
+	w.OK(w.Delete(w.Ctx, w.readClaim("machine")))
 	w.expectGone("machine")
-	err := w.Get(w.ctx, client.ObjectKey{Namespace: w.tenant, Name: "machine-hostclaim"}, &bmov1alpha1.HardwareData{})
-	w.g.Expect(apierrors.IsNotFound(err)).To(gomega.BeTrue(), "the facts go with the claim, got %v", err)
+	err := w.Get(w.Ctx, client.ObjectKey{Namespace: w.tenant, Name: "machine-hostclaim"}, &bmov1alpha1.HardwareData{})
+	w.G.Expect(apierrors.IsNotFound(err)).To(gomega.BeTrue(), "the facts go with the claim, got %v", err)
 }
 
 // The manager holds hosts without their hardware. What it writes to them must take
@@ -108,7 +110,7 @@ func TestPublishedFactsAreKeptCurrent(t *testing.T) {
 func TestWhatTheCacheLacksSurvivesOnTheHost(t *testing.T) {
 	w := newWorld(t).withRights()
 	w.policy(nil, w.tenant)
-	w.secret("boot", "value", "#cloud-config")
+	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
 	w.host("host-0", nil, func(h *bmov1alpha1.BareMetalHost) {
 		h.Spec.Description = "third from above"
 		h.Spec.RootDeviceHints = &bmov1alpha1.RootDeviceHints{DeviceName: "/dev/sda"}
@@ -119,8 +121,8 @@ func TestWhatTheCacheLacksSurvivesOnTheHost(t *testing.T) {
 	w.manager()
 	claim := w.claim("machine", withImage("boot"))
 	w.expect("machine", "Ready", "True/Provisioned")
-	w.g.Expect(w.machineFacts().Spec.HardwareDetails).To(gomega.Equal(before.Status.HardwareDetails))
-	w.ok(w.Delete(w.ctx, claim))
+	w.G.Expect(w.machineFacts().Spec.HardwareDetails).To(gomega.Equal(before.Status.HardwareDetails))
+	w.OK(w.Delete(w.Ctx, claim))
 	w.expectGone("machine")
 	after := w.readHost("host-0")
 	if diff := cmp.Diff(before.Spec, after.Spec); diff != "" {

@@ -26,6 +26,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
 const (
@@ -40,18 +42,18 @@ const (
 
 // rotate gives the secret of the claim another content.
 func (w *world) rotate(value string) {
-	w.t.Helper()
+	w.T.Helper()
 	secret := &corev1.Secret{}
-	w.ok(w.Get(w.ctx, client.ObjectKey{Namespace: w.tenant, Name: "boot"}, secret))
-	change(w, secret, func(s *corev1.Secret) { s.Data["value"] = []byte(value) })
+	w.OK(w.Get(w.Ctx, client.ObjectKey{Namespace: w.tenant, Name: "boot"}, secret))
+	harness.Change(w.Story, secret, func(s *corev1.Secret) { s.Data["value"] = []byte(value) })
 }
 
 // expectImage waits until the host of the claim runs an image.
 func (w *world) expectImage(url string) {
-	w.t.Helper()
-	w.g.Eventually(func() string {
+	w.T.Helper()
+	w.G.Eventually(func() string {
 		claim := w.readClaim("machine")
-		return condition(claim, "Ready") + " " + w.readHost("host-0").Status.Provisioning.Image.URL
+		return harness.Condition(claim.Status.Conditions, "Ready") + " " + w.readHost("host-0").Status.Provisioning.Image.URL
 	}).Should(gomega.Equal("True/Provisioned " + url))
 }
 
@@ -59,14 +61,14 @@ func TestRebuildWritesTheSameServerAnew(t *testing.T) {
 	w := running(t, newWorld(t).withRights())
 	w.manager()
 	const first = "https://images.example.com/os.raw"
-	change(w, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) { c.Spec.Image.URL = otherImage })
+	harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) { c.Spec.Image.URL = otherImage })
 	ignored := w.expect("machine", synchronized, "False/ImageChangeIgnored")
-	w.g.Expect(message(ignored, synchronized)).To(gomega.ContainSubstring(rebuildKey))
+	w.G.Expect(harness.Message(ignored.Status.Conditions, synchronized)).To(gomega.ContainSubstring(rebuildKey))
 	w.rotate("#cloud-config 2")
 	w.annotate("machine", rebuildKey, "2026-01-31")
 	w.expectImage(otherImage)
-	w.g.Expect(one(w, w.operator.wipes)).To(gomega.Equal(bmov1alpha1.CleaningModeMetadata))
-	w.g.Expect(one(w, w.operator.drives).userData).To(gomega.Equal("#cloud-config 2"), "data follows")
+	w.G.Expect(one(w, w.operator.wipes)).To(gomega.Equal(bmov1alpha1.CleaningModeMetadata))
+	w.G.Expect(one(w, w.operator.drives).userData).To(gomega.Equal("#cloud-config 2"), "data follows")
 
 	w.annotate("machine", rebuildKey, "2026-01-31")
 	w.unannotate("machine", rebuildKey)
@@ -74,26 +76,26 @@ func TestRebuildWritesTheSameServerAnew(t *testing.T) {
 	none(w, w.operator.wipes)
 
 	w.annotate("machine", rebuildKey, "2026-02-01") // with the same image
-	w.g.Expect(one(w, w.operator.wipes)).To(gomega.Equal(bmov1alpha1.CleaningModeMetadata))
+	w.G.Expect(one(w, w.operator.wipes)).To(gomega.Equal(bmov1alpha1.CleaningModeMetadata))
 	one(w, w.operator.drives)
 	w.expectImage(otherImage)
 
-	change(w, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) {
+	harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) {
 		c.Spec.Image, c.Spec.UserData = nil, nil
 		c.Annotations[rebuildKey] = "2026-02-02"
 	})
 	one(w, w.operator.wipes)
-	w.g.Eventually(func() string {
-		return string(w.readHost("host-0").Status.Provisioning.State) + condition(w.readClaim("machine"), synchronized)
+	w.G.Eventually(func() string {
+		return string(w.readHost("host-0").Status.Provisioning.State) + harness.Condition(w.readClaim("machine").Status.Conditions, synchronized)
 	}).Should(gomega.Equal("availableTrue/ConfigurationSynced"))
-	w.g.Expect(w.readHost("host-0").Spec.ConsumerRef).NotTo(gomega.BeNil())
-	w.g.Expect(w.readHost("host-0").Spec.UserData).To(gomega.BeNil())
+	w.G.Expect(w.readHost("host-0").Spec.ConsumerRef).NotTo(gomega.BeNil())
+	w.G.Expect(w.readHost("host-0").Spec.UserData).To(gomega.BeNil())
 	none(w, w.operator.drives)
 
-	change(w, w.readClaim("machine"), withImage("boot")) // the same token, which is used up
+	harness.Change(w.Story, w.readClaim("machine"), withImage("boot")) // the same token, which is used up
 	w.expectImage(first)
 	none(w, w.operator.wipes)
-	w.ok(w.Delete(w.ctx, w.readClaim("machine")))
+	w.OK(w.Delete(w.Ctx, w.readClaim("machine")))
 	w.expectGone("machine")
 	w.expectPristine("host-0")
 }
@@ -102,12 +104,12 @@ func TestTokenOfTheFirstImageTriggersNothing(t *testing.T) {
 	w := newWorld(t).withRights()
 	w.policy(nil, w.tenant)
 	w.host("host-0", nil)
-	w.secret("boot", "value", "#cloud-config")
+	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
 	w.manager()
 	w.claim("machine", withImage("boot"), func(c *bmov1alpha1.HostClaim) { c.Annotations = map[string]string{rebuildKey: "1"} })
 	w.expect("machine", "Ready", "True/Provisioned")
 	none(w, w.operator.wipes)
-	w.g.Expect(w.readHost("host-0").Annotations).To(gomega.HaveKeyWithValue(rebuildKey, "1"))
+	w.G.Expect(w.readHost("host-0").Annotations).To(gomega.HaveKeyWithValue(rebuildKey, "1"))
 }
 
 func TestRebuildGivesNoRunningServerUpForWhatCannotBeWritten(t *testing.T) {
@@ -135,13 +137,13 @@ func TestRebuildGivesNoRunningServerUpForWhatCannotBeWritten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := running(t, newWorld(t).withRights())
 			w.manager()
-			change(w, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) {
+			harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) {
 				tt.edit(c)
 				c.Annotations = map[string]string{rebuildKey: "1"}
 			})
 			w.expect("machine", synchronized, tt.want)
 			none(w, w.operator.wipes)
-			change(w, w.readClaim("machine"), tt.mend)
+			harness.Change(w.Story, w.readClaim("machine"), tt.mend)
 			one(w, w.operator.wipes)
 			one(w, w.operator.drives)
 			w.expect("machine", "Ready", "True/Provisioned")
@@ -153,29 +155,29 @@ func TestRebuildSaysWhatItWaitsFor(t *testing.T) {
 	w := running(t, newWorld(t).withRights())
 	w.manager()
 	host := w.readHost("host-0")
-	change(w, host, func(h *bmov1alpha1.BareMetalHost) { h.Annotations[bmov1alpha1.PausedAnnotation] = "" })
+	harness.Change(w.Story, host, func(h *bmov1alpha1.BareMetalHost) { h.Annotations[bmov1alpha1.PausedAnnotation] = "" })
 	w.annotate("machine", rebuildKey, "1")
 	w.expect("machine", synchronized, "False/HostPaused")
-	w.g.Consistently(func() *bmov1alpha1.Image { return w.readHost("host-0").Spec.Image }).Should(gomega.BeNil(),
+	w.G.Consistently(func() *bmov1alpha1.Image { return w.readHost("host-0").Spec.Image }).Should(gomega.BeNil(),
 		"nothing is written while the host still shows the former image")
 	// The host is unpaused and stands still in the middle.
 	before := w.readHost("host-0")
 	after := before.DeepCopy()
 	after.Status.Provisioning.State = bmov1alpha1.StateDeprovisioning
-	w.ok(w.Status().Patch(w.ctx, after, client.MergeFrom(before)))
-	change(w, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { delete(h.Annotations, bmov1alpha1.PausedAnnotation) })
+	w.OK(w.Status().Patch(w.Ctx, after, client.MergeFrom(before)))
+	harness.Change(w.Story, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { delete(h.Annotations, bmov1alpha1.PausedAnnotation) })
 	one(w, w.operator.drives)
 	w.expect("machine", "Ready", "True/Provisioned")
 }
 
 func TestRebuildSurvivesAManagerThatDiesWithAnyWrite(t *testing.T) {
 	crashes(t, running, func(w *world) {
-		change(w, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) {
+		harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) {
 			c.Spec.Image.URL = otherImage
 			c.Annotations = map[string]string{rebuildKey: "1"}
 		})
 	}, func(w *world) bool {
-		return condition(w.readClaim("machine"), "Ready") == "True/Provisioned" &&
+		return harness.Condition(w.readClaim("machine").Status.Conditions, "Ready") == "True/Provisioned" &&
 			w.readHost("host-0").Status.Provisioning.Image.URL == otherImage
 	}, func(w *world) {
 		one(w, w.operator.wipes)
@@ -186,8 +188,8 @@ func TestRebuildSurvivesAManagerThatDiesWithAnyWrite(t *testing.T) {
 
 // reserve frees the claim of its machine for the next one.
 func (w *world) reserve(annotations map[string]string) {
-	w.t.Helper()
-	change(w, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) {
+	w.T.Helper()
+	harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) {
 		c.Labels = map[string]string{reuseLabel: "workers"}
 		c.Annotations = annotations
 		c.Spec.ConsumerRef, c.Spec.Image, c.Spec.UserData = nil, nil, nil
@@ -196,8 +198,8 @@ func (w *world) reserve(annotations map[string]string) {
 
 // adopt gives the claim to the next machine.
 func (w *world) adopt() {
-	w.t.Helper()
-	change(w, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) {
+	w.T.Helper()
+	harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) {
 		c.Spec.ConsumerRef = &corev1.ObjectReference{Name: "next"}
 		withImage("boot")(c)
 	})
@@ -209,17 +211,17 @@ func TestReservedHostIsEmptiedStaysBoundAndServesTheNextMachine(t *testing.T) {
 	w := running(t, newWorld(t).withRights())
 	w.manager()
 	w.reserve(map[string]string{untilKey: in(time.Hour), skipKey: "true"}) // which no policy permits
-	w.g.Expect(one(w, w.operator.wipes)).To(gomega.Equal(bmov1alpha1.CleaningModeMetadata))
+	w.G.Expect(one(w, w.operator.wipes)).To(gomega.Equal(bmov1alpha1.CleaningModeMetadata))
 	kept := w.expect("machine", provisioned, "False/Reserved")
-	w.g.Eventually(func() bool { return w.readClaim("machine").Status.PoweredOn }).Should(gomega.BeFalse())
-	w.g.Expect(w.readHost("host-0").Spec.ConsumerRef.UID).To(gomega.Equal(kept.UID))
+	w.G.Eventually(func() bool { return w.readClaim("machine").Status.PoweredOn }).Should(gomega.BeFalse())
+	w.G.Expect(w.readHost("host-0").Spec.ConsumerRef.UID).To(gomega.Equal(kept.UID))
 
 	w.rotate("#cloud-config of the next machine")
 	w.adopt()
-	w.g.Expect(one(w, w.operator.drives).userData).To(gomega.Equal("#cloud-config of the next machine"))
+	w.G.Expect(one(w, w.operator.drives).userData).To(gomega.Equal("#cloud-config of the next machine"))
 	ready := w.expect("machine", "Ready", "True/Provisioned")
-	w.g.Expect(ready.Labels).To(gomega.HaveKey(reuseLabel), "the label alone does not make it reserved")
-	w.g.Expect(ready.Status.PoweredOn).To(gomega.BeTrue())
+	w.G.Expect(ready.Labels).To(gomega.HaveKey(reuseLabel), "the label alone does not make it reserved")
+	w.G.Expect(ready.Status.PoweredOn).To(gomega.BeTrue())
 	none(w, w.operator.wipes)
 }
 
@@ -244,7 +246,7 @@ func TestReservationIsNeverUnlimited(t *testing.T) {
 			w.reserve(annotations)
 			w.expect("machine", provisioned, "False/Reserved")
 			until, err := time.Parse(time.RFC3339, w.readClaim("machine").Annotations[untilKey])
-			w.ok(err)
+			w.OK(err)
 			if left := time.Until(until); left < 55*time.Minute || left > time.Hour {
 				t.Errorf("reserved for another %s, want about an hour", left)
 			}
@@ -258,11 +260,11 @@ func parked(t *testing.T, w *world) *world {
 	t.Helper()
 	running(t, w)
 	policy := &bmov1alpha1.HostDeployPolicy{}
-	w.ok(w.Get(w.ctx, client.ObjectKey{Namespace: w.infra, Name: "policy"}, policy))
-	change(w, policy, func(p *bmov1alpha1.HostDeployPolicy) { p.Annotations = map[string]string{allowSkipKey: "true"} })
+	w.OK(w.Get(w.Ctx, client.ObjectKey{Namespace: w.infra, Name: "policy"}, policy))
+	harness.Change(w.Story, policy, func(p *bmov1alpha1.HostDeployPolicy) { p.Annotations = map[string]string{allowSkipKey: "true"} })
 	stop := w.manager()
 	w.reserve(map[string]string{untilKey: in(time.Hour), skipKey: "true"})
-	w.g.Eventually(func() map[string]string { return w.readHost("host-0").Annotations }).Should(gomega.HaveKey(parkedKey))
+	w.G.Eventually(func() map[string]string { return w.readHost("host-0").Annotations }).Should(gomega.HaveKey(parkedKey))
 	w.expect("machine", provisioned, "False/Reserved")
 	stop()
 	return w
@@ -279,19 +281,19 @@ func parking(t *testing.T) *world {
 func TestParkedHostIsWrittenAnewWithoutCleaning(t *testing.T) {
 	w := parking(t)
 	w.expect("machine", provisioned, "False/Reserved")
-	w.g.Eventually(func() bool { return w.readClaim("machine").Status.PoweredOn }).Should(gomega.BeFalse())
+	w.G.Eventually(func() bool { return w.readClaim("machine").Status.PoweredOn }).Should(gomega.BeFalse())
 	none(w, w.operator.wipes)
 
 	w.adopt() // with the same image
-	w.g.Expect(one(w, w.operator.wipes)).To(gomega.Equal(bmov1alpha1.CleaningModeDisabled))
+	w.G.Expect(one(w, w.operator.wipes)).To(gomega.Equal(bmov1alpha1.CleaningModeDisabled))
 	one(w, w.operator.drives)
 	w.expect("machine", "Ready", "True/Provisioned")
-	w.g.Eventually(func() map[string]string { return w.readHost("host-0").Annotations }).ShouldNot(gomega.HaveKey(uncleanedKey))
-	w.g.Expect(w.readHost("host-0").Annotations).NotTo(gomega.HaveKey(parkedKey))
+	w.G.Eventually(func() map[string]string { return w.readHost("host-0").Annotations }).ShouldNot(gomega.HaveKey(uncleanedKey))
+	w.G.Expect(w.readHost("host-0").Annotations).NotTo(gomega.HaveKey(parkedKey))
 
-	w.ok(w.Delete(w.ctx, w.readClaim("machine")))
+	w.OK(w.Delete(w.Ctx, w.readClaim("machine")))
 	w.expectGone("machine")
-	w.g.Expect(one(w, w.operator.wipes)).To(gomega.Equal(bmov1alpha1.CleaningModeMetadata))
+	w.G.Expect(one(w, w.operator.wipes)).To(gomega.Equal(bmov1alpha1.CleaningModeMetadata))
 	w.expectPristine("host-0")
 }
 
@@ -299,36 +301,36 @@ func TestParkedHostIsCleanedWhenItIsNotAdopted(t *testing.T) {
 	w := parking(t)
 	w.annotate("machine", untilKey, in(time.Second))
 	w.expectGone("machine")
-	w.g.Expect(one(w, w.operator.wipes)).To(gomega.Equal(bmov1alpha1.CleaningModeMetadata))
+	w.G.Expect(one(w, w.operator.wipes)).To(gomega.Equal(bmov1alpha1.CleaningModeMetadata))
 	w.expectPristine("host-0")
 }
 
 func TestParkedHostIsCleanedWhenPolicyEndsTheParking(t *testing.T) {
 	w := parking(t)
 	policy := &bmov1alpha1.HostDeployPolicy{}
-	w.ok(w.Get(w.ctx, client.ObjectKey{Namespace: w.infra, Name: "policy"}, policy))
-	change(w, policy, func(p *bmov1alpha1.HostDeployPolicy) { p.Annotations = nil })
-	w.g.Expect(one(w, w.operator.wipes)).To(gomega.Equal(bmov1alpha1.CleaningModeMetadata))
-	w.g.Eventually(func() map[string]string { return w.readHost("host-0").Annotations }).ShouldNot(gomega.HaveKey(parkedKey))
+	w.OK(w.Get(w.Ctx, client.ObjectKey{Namespace: w.infra, Name: "policy"}, policy))
+	harness.Change(w.Story, policy, func(p *bmov1alpha1.HostDeployPolicy) { p.Annotations = nil })
+	w.G.Expect(one(w, w.operator.wipes)).To(gomega.Equal(bmov1alpha1.CleaningModeMetadata))
+	w.G.Eventually(func() map[string]string { return w.readHost("host-0").Annotations }).ShouldNot(gomega.HaveKey(parkedKey))
 }
 
 func TestUncleanedHostIsHeldUntilTheInfrastructureTeamHasCleanedIt(t *testing.T) {
 	w := parking(t)
 	// The next machine comes and goes before its image is written: the secret that
 	// it names is taken away as soon as the host is being emptied.
-	change(w, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { h.Annotations[bmov1alpha1.PausedAnnotation] = "" })
+	harness.Change(w.Story, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { h.Annotations[bmov1alpha1.PausedAnnotation] = "" })
 	w.adopt()
-	w.g.Eventually(func() map[string]string { return w.readHost("host-0").Annotations }).Should(gomega.HaveKey(uncleanedKey))
-	w.ok(w.Delete(w.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.tenant, Name: "boot"}}))
-	change(w, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { delete(h.Annotations, bmov1alpha1.PausedAnnotation) })
-	w.g.Expect(one(w, w.operator.wipes)).To(gomega.Equal(bmov1alpha1.CleaningModeDisabled))
+	w.G.Eventually(func() map[string]string { return w.readHost("host-0").Annotations }).Should(gomega.HaveKey(uncleanedKey))
+	w.OK(w.Delete(w.Ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.tenant, Name: "boot"}}))
+	harness.Change(w.Story, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { delete(h.Annotations, bmov1alpha1.PausedAnnotation) })
+	w.G.Expect(one(w, w.operator.wipes)).To(gomega.Equal(bmov1alpha1.CleaningModeDisabled))
 	w.expect("machine", synchronized, "False/UserDataSecretSyncFailure")
 
-	w.ok(w.Delete(w.ctx, w.readClaim("machine")))
+	w.OK(w.Delete(w.Ctx, w.readClaim("machine")))
 	held := w.expect("machine", "Ready", "False/HostNotCleaned")
-	w.g.Expect(message(held, "Ready")).To(gomega.ContainSubstring(uncleanedKey))
-	w.g.Consistently(func() *corev1.ObjectReference { return w.readHost("host-0").Spec.ConsumerRef }).ShouldNot(gomega.BeNil())
-	change(w, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { delete(h.Annotations, uncleanedKey) })
+	w.G.Expect(harness.Message(held.Status.Conditions, "Ready")).To(gomega.ContainSubstring(uncleanedKey))
+	w.G.Consistently(func() *corev1.ObjectReference { return w.readHost("host-0").Spec.ConsumerRef }).ShouldNot(gomega.BeNil())
+	harness.Change(w.Story, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { delete(h.Annotations, uncleanedKey) })
 	w.expectGone("machine")
 	w.expectPristine("host-0")
 }
@@ -336,17 +338,17 @@ func TestUncleanedHostIsHeldUntilTheInfrastructureTeamHasCleanedIt(t *testing.T)
 func TestSkippedCleaningSurvivesAManagerThatDiesWithAnyWrite(t *testing.T) {
 	crashes(t, parked, (*world).adopt, func(w *world) bool {
 		claim := &bmov1alpha1.HostClaim{}
-		if err := w.Get(w.ctx, client.ObjectKey{Namespace: w.tenant, Name: "machine"}, claim); err != nil {
+		if err := w.Get(w.Ctx, client.ObjectKey{Namespace: w.tenant, Name: "machine"}, claim); err != nil {
 			return apierrors.IsNotFound(err)
 		}
-		if condition(claim, "Ready") == "True/Provisioned" {
-			w.ok(client.IgnoreNotFound(w.Delete(w.ctx, claim)))
+		if harness.Condition(claim.Status.Conditions, "Ready") == "True/Provisioned" {
+			w.OK(client.IgnoreNotFound(w.Delete(w.Ctx, claim)))
 		}
 		return false
 	}, func(w *world) {
 		one(w, w.operator.drives)
-		w.g.Expect(one(w, w.operator.wipes)).To(gomega.Equal(bmov1alpha1.CleaningModeDisabled))
-		w.g.Expect(one(w, w.operator.wipes)).To(gomega.Equal(bmov1alpha1.CleaningModeMetadata))
+		w.G.Expect(one(w, w.operator.wipes)).To(gomega.Equal(bmov1alpha1.CleaningModeDisabled))
+		w.G.Expect(one(w, w.operator.wipes)).To(gomega.Equal(bmov1alpha1.CleaningModeMetadata))
 		none(w, w.operator.wipes)
 		w.expectPristine("host-0")
 	})

@@ -32,7 +32,7 @@ import (
 // copies returns what was copied next to the hosts, by kind.
 func (w *world) copies() map[string]map[string][]byte {
 	list := &corev1.SecretList{}
-	w.ok(w.List(w.ctx, list, client.InNamespace(w.infra)))
+	w.OK(w.List(w.Ctx, list, client.InNamespace(w.infra)))
 	out := map[string]map[string][]byte{}
 	for _, secret := range list.Items {
 		out[secret.Labels["hostclaim.metal3.io/secret-kind"]] = secret.Data
@@ -44,13 +44,13 @@ func TestSecretsAreCopiedOnlyAsFarAsNeeded(t *testing.T) {
 	w := newWorld(t).withRights()
 	w.policy(nil, w.tenant)
 	w.host("host-0", nil, func(h *bmov1alpha1.BareMetalHost) { h.Spec.PreprovisioningNetworkDataName = "infra-network" })
-	w.ok(w.Create(w.ctx, &corev1.Secret{
+	w.OK(w.Create(w.Ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.tenant, Name: "boot"},
 		Data:       map[string][]byte{"value": []byte("#cloud-config"), "format": []byte("cloud-config"), "other": []byte("private")},
 	}))
 	// A secret of the same name in the infrastructure namespace, which the
 	// claim names on purpose.
-	w.ok(w.Create(w.ctx, &corev1.Secret{
+	w.OK(w.Create(w.Ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.infra, Name: "boot"}, Data: map[string][]byte{"value": []byte("of the infrastructure")},
 	}))
 	w.manager()
@@ -61,23 +61,23 @@ func TestSecretsAreCopiedOnlyAsFarAsNeeded(t *testing.T) {
 	w.expect("machine", "Ready", "True/Provisioned")
 
 	host, found := w.readHost("host-0"), &corev1.Secret{}
-	w.g.Expect(host.Spec.AutomatedCleaningMode).To(gomega.Equal(bmov1alpha1.CleaningModeMetadata))
-	w.ok(w.Get(w.ctx, client.ObjectKey{Namespace: w.infra, Name: host.Spec.UserData.Name}, found))
-	w.g.Expect(found.Data).To(gomega.Equal(map[string][]byte{"userData": []byte("#cloud-config")}))
-	w.g.Expect(found.Labels).To(gomega.Equal(map[string]string{
+	w.G.Expect(host.Spec.AutomatedCleaningMode).To(gomega.Equal(bmov1alpha1.CleaningModeMetadata))
+	w.OK(w.Get(w.Ctx, client.ObjectKey{Namespace: w.infra, Name: host.Spec.UserData.Name}, found))
+	w.G.Expect(found.Data).To(gomega.Equal(map[string][]byte{"userData": []byte("#cloud-config")}))
+	w.G.Expect(found.Labels).To(gomega.Equal(map[string]string{
 		"hostclaim.metal3.io/claim-uid": string(claim.UID), "hostclaim.metal3.io/secret-kind": "userdata",
 		"hostclaim.metal3.io/host-uid": string(host.UID), "environment.metal3.io": "baremetal",
 	}))
-	w.g.Expect(found.OwnerReferences).To(gomega.Equal([]metav1.OwnerReference{{
+	w.G.Expect(found.OwnerReferences).To(gomega.Equal([]metav1.OwnerReference{{
 		APIVersion: "metal3.io/v1alpha1", Kind: "BareMetalHost", Name: host.Name, UID: host.UID,
 	}}))
 
 	source := &corev1.Secret{}
-	w.ok(w.Get(w.ctx, client.ObjectKey{Namespace: w.tenant, Name: "boot"}, source))
-	change(w, source, func(s *corev1.Secret) { s.Data["value"] = []byte("rotated") })
-	w.g.Eventually(func() string { return message(w.readClaim("machine"), synchronized) }).
+	w.OK(w.Get(w.Ctx, client.ObjectKey{Namespace: w.tenant, Name: "boot"}, source))
+	harness.Change(w.Story, source, func(s *corev1.Secret) { s.Data["value"] = []byte("rotated") })
+	w.G.Eventually(func() string { return harness.Message(w.readClaim("machine").Status.Conditions, synchronized) }).
 		Should(gomega.ContainSubstring("after provisioning had started"))
-	w.g.Expect(string(w.copies()["userdata"]["userData"])).To(gomega.Equal("#cloud-config"))
+	w.G.Expect(string(w.copies()["userdata"]["userData"])).To(gomega.Equal("#cloud-config"))
 }
 
 func TestMissingSecretIsNamedAndAwaited(t *testing.T) {
@@ -87,15 +87,15 @@ func TestMissingSecretIsNamedAndAwaited(t *testing.T) {
 	w.manager()
 	w.claim("machine", withImage("boot"))
 	waiting := w.expect("machine", synchronized, "False/UserDataSecretSyncFailure")
-	w.g.Expect(message(waiting, synchronized)).To(gomega.ContainSubstring("secret " + w.tenant + "/boot does not exist"))
-	w.g.Expect(w.readHost("host-0").Spec.Image).To(gomega.BeNil(), "no image before its data")
+	w.G.Expect(harness.Message(waiting.Status.Conditions, synchronized)).To(gomega.ContainSubstring("secret " + w.tenant + "/boot does not exist"))
+	w.G.Expect(w.readHost("host-0").Spec.Image).To(gomega.BeNil(), "no image before its data")
 
-	w.secret("boot", "wrong-key", "x")
-	w.g.Eventually(func() string { return message(w.readClaim("machine"), synchronized) }).
+	w.MakeSecret(w.tenant, "boot", "wrong-key", "x")
+	w.G.Eventually(func() string { return harness.Message(w.readClaim("machine").Status.Conditions, synchronized) }).
 		Should(gomega.ContainSubstring(`neither key "userData" nor key "value"`))
 	source := &corev1.Secret{}
-	w.ok(w.Get(w.ctx, client.ObjectKey{Namespace: w.tenant, Name: "boot"}, source))
-	change(w, source, func(s *corev1.Secret) { s.Data = map[string][]byte{"value": []byte("#cloud-config")} })
+	w.OK(w.Get(w.Ctx, client.ObjectKey{Namespace: w.tenant, Name: "boot"}, source))
+	harness.Change(w.Story, source, func(s *corev1.Secret) { s.Data = map[string][]byte{"value": []byte("#cloud-config")} })
 	w.expect("machine", "Ready", "True/Provisioned")
 }
 
@@ -103,26 +103,26 @@ func TestMissingRightsAreNamedAndAwaited(t *testing.T) {
 	w := newWorld(t)
 	w.policy(nil, w.tenant)
 	w.host("host-0", nil)
-	w.secret("boot", "value", "#cloud-config")
+	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
 	w.manager()
 	w.claim("machine", withImage("boot"))
 	says := func(parts ...string) {
-		w.t.Helper()
+		w.T.Helper()
 		for _, part := range parts {
-			w.g.Eventually(func() string { return message(w.readClaim("machine"), synchronized) }).Should(gomega.ContainSubstring(part))
+			w.G.Eventually(func() string { return harness.Message(w.readClaim("machine").Status.Conditions, synchronized) }).Should(gomega.ContainSubstring(part))
 		}
 	}
 	says("may not get secrets in namespace "+w.tenant, "ClusterRole "+sourceSecretsRole)
-	w.ok(server.Bind(w.ctx, harness.HostClaimAccount(), w.tenant, sourceSecretsRole))
+	w.OK(server.Bind(w.Ctx, harness.HostClaimAccount(), w.tenant, sourceSecretsRole))
 	says("secrets in namespace "+w.infra, "ClusterRole "+hostSecretsRole)
-	w.ok(server.Bind(w.ctx, harness.HostClaimAccount(), w.infra, hostSecretsRole))
+	w.OK(server.Bind(w.Ctx, harness.HostClaimAccount(), w.infra, hostSecretsRole))
 	w.expect("machine", "Ready", "True/Provisioned")
 }
 
 func TestForeignSecretOfTheSameNameIsNotAdopted(t *testing.T) {
 	w := newWorld(t).withRights()
 	w.policy(nil, w.tenant)
-	w.secret("boot", "value", "#cloud-config")
+	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
 	w.manager()
 	// The claim waits for a host, so that the name of the copy can be taken.
 	claim := w.claim("machine", withImage("boot"))
@@ -131,16 +131,16 @@ func TestForeignSecretOfTheSameNameIsNotAdopted(t *testing.T) {
 	foreign := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.infra, Name: copyName(claim, "userdata")}, Data: map[string][]byte{"keep": []byte("me")},
 	}
-	w.ok(w.Create(w.ctx, foreign))
+	w.OK(w.Create(w.Ctx, foreign))
 	host := w.readHost("host-0")
 	before := host.DeepCopy()
 	host.Status.Provisioning.State = bmov1alpha1.StateAvailable
-	w.ok(w.Status().Patch(w.ctx, host, client.MergeFrom(before)))
-	w.g.Eventually(func() string { return message(w.readClaim("machine"), synchronized) }).Should(gomega.ContainSubstring("not ours"))
-	w.g.Expect(w.readHost("host-0").Spec.Image).To(gomega.BeNil())
-	w.ok(w.Get(w.ctx, client.ObjectKeyFromObject(foreign), foreign))
-	w.g.Expect(foreign.Data).To(gomega.Equal(map[string][]byte{"keep": []byte("me")}))
-	w.ok(w.Delete(w.ctx, foreign))
+	w.OK(w.Status().Patch(w.Ctx, host, client.MergeFrom(before)))
+	w.G.Eventually(func() string { return harness.Message(w.readClaim("machine").Status.Conditions, synchronized) }).Should(gomega.ContainSubstring("not ours"))
+	w.G.Expect(w.readHost("host-0").Spec.Image).To(gomega.BeNil())
+	w.OK(w.Get(w.Ctx, client.ObjectKeyFromObject(foreign), foreign))
+	w.G.Expect(foreign.Data).To(gomega.Equal(map[string][]byte{"keep": []byte("me")}))
+	w.OK(w.Delete(w.Ctx, foreign))
 	w.expect("machine", "Ready", "True/Provisioned")
 }
 
@@ -148,40 +148,40 @@ func TestImageIsBoundedByPolicyAndFrozenOnceOnTheHost(t *testing.T) {
 	w := newWorld(t).withRights()
 	w.policy(map[string]string{"hostclaim.metal3.io/allowed-image-urls": `https://images\.example\.com/.*`}, w.tenant)
 	w.host("host-0", nil)
-	w.secret("boot", "value", "#cloud-config")
+	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
 	w.manager()
 	w.claim("machine", withImage("boot"), func(c *bmov1alpha1.HostClaim) { c.Spec.Image.URL = "file:///etc/shadow" })
 	refused := w.expect("machine", synchronized, "False/ImageRefused")
-	w.g.Expect(message(refused, synchronized)).To(gomega.ContainSubstring("spec.image.url"))
-	w.g.Expect(w.readHost("host-0").Spec.Image).To(gomega.BeNil())
+	w.G.Expect(harness.Message(refused.Status.Conditions, synchronized)).To(gomega.ContainSubstring("spec.image.url"))
+	w.G.Expect(w.readHost("host-0").Spec.Image).To(gomega.BeNil())
 
-	change(w, refused, func(c *bmov1alpha1.HostClaim) { c.Spec.Image.URL = "https://images.example.com/os.raw" })
+	harness.Change(w.Story, refused, func(c *bmov1alpha1.HostClaim) { c.Spec.Image.URL = "https://images.example.com/os.raw" })
 	ready := w.expect("machine", "Ready", "True/Provisioned")
-	change(w, ready, func(c *bmov1alpha1.HostClaim) { c.Spec.Image.URL = "https://images.example.com/other.raw" })
+	harness.Change(w.Story, ready, func(c *bmov1alpha1.HostClaim) { c.Spec.Image.URL = "https://images.example.com/other.raw" })
 	w.expect("machine", synchronized, "False/ImageChangeIgnored")
 	changed := w.expect("machine", "Provisioned", "False/NotProvisioned")
-	w.g.Expect(changed.Status.BareMetalHost).NotTo(gomega.BeNil())
-	w.g.Consistently(func() string { return w.readHost("host-0").Spec.Image.URL }).Should(gomega.Equal("https://images.example.com/os.raw"))
+	w.G.Expect(changed.Status.BareMetalHost).NotTo(gomega.BeNil())
+	w.G.Consistently(func() string { return w.readHost("host-0").Spec.Image.URL }).Should(gomega.Equal("https://images.example.com/os.raw"))
 }
 
 func TestHostIsReleasedOnlyWhenItIsClean(t *testing.T) {
 	w := newWorld(t).withRights()
 	w.policy(nil, w.tenant)
 	w.host("host-0", nil)
-	w.secret("boot", "value", "#cloud-config")
+	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
 	w.manager()
 	claim := w.claim("machine", withImage("boot"))
 	w.expect("machine", "Ready", "True/Provisioned")
-	change(w, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) {
+	harness.Change(w.Story, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) {
 		h.Annotations[bmov1alpha1.PausedAnnotation] = "by the administrator"
 	})
-	w.ok(w.Delete(w.ctx, claim))
+	w.OK(w.Delete(w.Ctx, claim))
 	held := w.expect("machine", "Ready", "False/HostPaused")
-	w.g.Expect(message(held, "Ready")).To(gomega.ContainSubstring("unpause"))
-	w.g.Consistently(func() bool { return w.readHost("host-0").Spec.ConsumerRef != nil }).Should(gomega.BeTrue())
-	w.g.Expect(w.copies()).To(gomega.HaveKey("userdata"))
+	w.G.Expect(harness.Message(held.Status.Conditions, "Ready")).To(gomega.ContainSubstring("unpause"))
+	w.G.Consistently(func() bool { return w.readHost("host-0").Spec.ConsumerRef != nil }).Should(gomega.BeTrue())
+	w.G.Expect(w.copies()).To(gomega.HaveKey("userdata"))
 
-	change(w, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { delete(h.Annotations, bmov1alpha1.PausedAnnotation) })
+	harness.Change(w.Story, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { delete(h.Annotations, bmov1alpha1.PausedAnnotation) })
 	w.expectGone("machine")
 	w.expectPristine("host-0")
 }
@@ -190,20 +190,20 @@ func TestRecreatedClaimDoesNotInheritTheHost(t *testing.T) {
 	w := newWorld(t).withRights()
 	w.policy(nil, w.tenant)
 	w.host("host-0", nil)
-	w.secret("boot", "value", "#cloud-config")
+	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
 	stop := w.manager()
 	old := w.claim("machine", withImage("boot"))
 	w.expect("machine", "Ready", "True/Provisioned")
 	stop()
 	// A tenant strips the finalizer while no manager looks.
-	change(w, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) { c.Finalizers = nil })
-	w.ok(w.Delete(w.ctx, old))
+	harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) { c.Finalizers = nil })
+	w.OK(w.Delete(w.Ctx, old))
 	w.expectGone("machine")
 	w.claim("machine", withImage("boot"))
 	w.manager()
 	waiting := w.expect("machine", associated, noHost)
-	w.g.Expect(message(waiting, associated)).To(gomega.Equal("1 host seen: 1 in use"))
-	w.g.Expect(w.readHost("host-0").Spec.ConsumerRef.UID).To(gomega.Equal(old.UID))
+	w.G.Expect(harness.Message(waiting.Status.Conditions, associated)).To(gomega.Equal("1 host seen: 1 in use"))
+	w.G.Expect(w.readHost("host-0").Spec.ConsumerRef.UID).To(gomega.Equal(old.UID))
 }
 
 // A tenant pauses its claim, strips our finalizer while no manager may look, holds
@@ -212,20 +212,20 @@ func TestTenantWhoStripsTheFinalizerWhilePausedDoesNotKeepTheHost(t *testing.T) 
 	w := newWorld(t).withRights()
 	w.policy(nil, w.tenant)
 	w.host("host-0", nil)
-	w.secret("boot", "value", "#cloud-config")
+	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
 	w.manager()
 	claim := w.claim("machine", withImage("boot"))
 	w.expect("machine", "Ready", "True/Provisioned")
-	change(w, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) {
+	harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) {
 		c.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
 		c.Finalizers = append(c.Finalizers, "example.com/keep")
 	})
-	w.ok(w.Delete(w.ctx, claim))
-	change(w, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) { c.Finalizers = []string{"example.com/keep"} })
-	change(w, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) { c.Annotations = nil })
-	w.g.Eventually(func() any { return w.readHost("host-0").Spec.ConsumerRef }).Should(gomega.BeNil())
+	w.OK(w.Delete(w.Ctx, claim))
+	harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) { c.Finalizers = []string{"example.com/keep"} })
+	harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) { c.Annotations = nil })
+	w.G.Eventually(func() any { return w.readHost("host-0").Spec.ConsumerRef }).Should(gomega.BeNil())
 	w.expectNoFacts() // which the garbage collector, that does not run here, would remove with the claim
-	change(w, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) { c.Finalizers = nil })
+	harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) { c.Finalizers = nil })
 	w.expectGone("machine")
 	w.expectPristine("host-0")
 }
@@ -234,8 +234,8 @@ func TestPullSecretIsCopiedAndNamedOnTheImage(t *testing.T) {
 	w := newWorld(t).withRights()
 	w.policy(nil, w.tenant)
 	w.host("host-0", nil)
-	w.secret("boot", "value", "#cloud-config")
-	w.ok(w.Create(w.ctx, &corev1.Secret{
+	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
+	w.OK(w.Create(w.Ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.tenant, Name: "pull"}, Type: corev1.SecretTypeDockerConfigJson,
 		Data: map[string][]byte{".dockerconfigjson": []byte("{}")},
 	}))
@@ -245,6 +245,6 @@ func TestPullSecretIsCopiedAndNamedOnTheImage(t *testing.T) {
 		c.Spec.Image.URL, c.Spec.Image.OCIAuthSecretName = "oci://registry.example.com/os", &pull
 	})
 	w.expect("machine", "Ready", "True/Provisioned")
-	w.g.Expect(*w.readHost("host-0").Spec.Image.OCIAuthSecretName).To(gomega.Equal(copyName(claim, "ociauth")))
-	w.g.Expect(w.copies()).To(gomega.HaveKeyWithValue("ociauth", map[string][]byte{".dockerconfigjson": []byte("{}")}))
+	w.G.Expect(*w.readHost("host-0").Spec.Image.OCIAuthSecretName).To(gomega.Equal(copyName(claim, "ociauth")))
+	w.G.Expect(w.copies()).To(gomega.HaveKeyWithValue("ociauth", map[string][]byte{".dockerconfigjson": []byte("{}")}))
 }

@@ -155,7 +155,7 @@ func TestRequestsOfABind(t *testing.T) {
 			}
 			w.expectBound("machine")
 			lines := l.take()
-			w.g.Expect(lines).To(gomega.ContainElement("PATCH hostclaims associated"))
+			w.G.Expect(lines).To(gomega.ContainElement("PATCH hostclaims associated"))
 			// A claim that waits may write a new explanation before its turn comes.
 			start, end := slices.Index(lines, tt.want[0]), slices.Index(lines, "PATCH hostclaims associated")+1
 			if diff := cmp.Diff(tt.want, lines[max(start, 0):end]); diff != "" {

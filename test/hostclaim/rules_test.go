@@ -24,6 +24,8 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
 // The API server of these tests has none of the rules of config/hostclaim/admission
@@ -120,7 +122,7 @@ func TestManagerHoldsTheRulesOfAdmissionByItself(t *testing.T) {
 			w := newWorld(t).withRights()
 			w.policy(nil, w.tenant)
 			w.host("host-0", nil)
-			w.secret("boot", "value", "#cloud-config")
+			w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
 			w.manager()
 			w.claim("machine", func(c *bmov1alpha1.HostClaim) {
 				if tt.claim != nil {
@@ -128,13 +130,13 @@ func TestManagerHoldsTheRulesOfAdmissionByItself(t *testing.T) {
 				}
 			})
 			if tt.change != nil {
-				change(w, w.expect("machine", tt.given[0], tt.given[1]), tt.change)
+				harness.Change(w.Story, w.expect("machine", tt.given[0], tt.given[1]), tt.change)
 			}
 			w.expect("machine", tt.then[0], tt.then[1])
-			w.g.Consistently(func(g gomega.Gomega) {
+			w.G.Consistently(func(g gomega.Gomega) {
 				now := w.readClaim("machine")
-				g.Expect(condition(now, tt.then[0])).To(gomega.Equal(tt.then[1]))
-				g.Expect(message(now, tt.then[0])).To(gomega.ContainSubstring(tt.says))
+				g.Expect(harness.Condition(now.Status.Conditions, tt.then[0])).To(gomega.Equal(tt.then[1]))
+				g.Expect(harness.Message(now.Status.Conditions, tt.then[0])).To(gomega.ContainSubstring(tt.says))
 				tt.host(g, w.readHost("host-0"))
 			}).Should(gomega.Succeed())
 		})

@@ -27,6 +27,8 @@ import (
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
 // stall holds the first request of a kind until the test lets it go, while the
@@ -93,19 +95,19 @@ var bindRequests = map[string]func(method, path, body string) bool{
 
 // wipe takes everything out of the status of a claim, as an administrator may.
 func (w *world) wipe(name string) {
-	w.t.Helper()
+	w.T.Helper()
 	claim := w.readClaim(name)
 	before := claim.DeepCopy()
 	claim.Status = bmov1alpha1.HostClaimStatus{}
-	w.ok(w.Status().Patch(w.ctx, claim, client.MergeFrom(before), client.FieldOwner("kubectl-edit")))
+	w.OK(w.Status().Patch(w.Ctx, claim, client.MergeFrom(before), client.FieldOwner("kubectl-edit")))
 }
 
 // expectUntouched wants that a host is never bound, and that nothing of any claim
 // is on it in the end: a mark may come and go.
 func (w *world) expectUntouched(name string) {
-	w.t.Helper()
-	w.g.Consistently(func() any { return w.readHost(name).Spec.ConsumerRef }).Should(gomega.BeNil())
-	w.g.Eventually(func(g gomega.Gomega) {
+	w.T.Helper()
+	w.G.Consistently(func() any { return w.readHost(name).Spec.ConsumerRef }).Should(gomega.BeNil())
+	w.G.Eventually(func(g gomega.Gomega) {
 		host := w.readHost(name)
 		g.Expect(host.Labels).NotTo(gomega.HaveKey(claimUID))
 		g.Expect(host.Annotations).To(gomega.BeEmpty())
@@ -121,7 +123,7 @@ func TestStalledWriterNeverMakesASecondHost(t *testing.T) {
 		t.Run("before "+name, func(t *testing.T) {
 			w, s := newStalled(t, at)
 			w.wipe("machine")
-			change(w, w.readClaim("machine"), withLabel("rack", "b1"))
+			harness.Change(w.Story, w.readClaim("machine"), withLabel("rack", "b1"))
 			w.manager()
 			if got := w.expectBound("machine"); got != "host-1" {
 				t.Errorf("bound to %s, want host-1", got)
@@ -138,7 +140,7 @@ func TestStalledWriterLeavesNothingOfAClaimThatHasGone(t *testing.T) {
 		t.Run("before "+name, func(t *testing.T) {
 			w, s := newStalled(t, at)
 			w.wipe("machine")
-			w.ok(w.Delete(w.ctx, w.readClaim("machine")))
+			w.OK(w.Delete(w.Ctx, w.readClaim("machine")))
 			w.manager()
 			w.expectGone("machine")
 			close(s.goOn)
@@ -166,7 +168,7 @@ func newStalled(t *testing.T, at func(method, path, body string) bool) (*world, 
 		}
 	})
 	w.claim("machine", withLabel("rack", "a1"))
-	w.g.Eventually(s.reached).Should(gomega.BeClosed())
+	w.G.Eventually(s.reached).Should(gomega.BeClosed())
 	return w, s
 }
 
@@ -178,7 +180,7 @@ func TestMarkOfAnotherClaimDoesNotKeepAHost(t *testing.T) {
 	w.manager()
 	claim := w.claim("machine")
 	w.expectBound("machine")
-	w.g.Expect(w.readHost("host-0").Labels).To(gomega.HaveKeyWithValue(claimUID, string(claim.UID)))
+	w.G.Expect(w.readHost("host-0").Labels).To(gomega.HaveKeyWithValue(claimUID, string(claim.UID)))
 }
 
 func TestStrayMarkIsTakenOffByTheNextManagerOrWithTheClaim(t *testing.T) {
@@ -194,11 +196,11 @@ func TestStrayMarkIsTakenOffByTheNextManagerOrWithTheClaim(t *testing.T) {
 				stop()
 			}
 			w.host("host-1", map[string]string{claimUID: string(claim.UID)})
-			w.g.Expect(w.readHost("host-1").Spec.ConsumerRef).To(gomega.Equal((*corev1.ObjectReference)(nil)))
+			w.G.Expect(w.readHost("host-1").Spec.ConsumerRef).To(gomega.Equal((*corev1.ObjectReference)(nil)))
 			if restarted {
 				w.manager()
 			} else {
-				w.ok(w.Delete(w.ctx, claim))
+				w.OK(w.Delete(w.Ctx, claim))
 				w.expectGone("machine")
 			}
 			w.expectUntouched("host-1")

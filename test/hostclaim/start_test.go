@@ -35,12 +35,12 @@ import (
 func TestMissingCRDsAreNamedAtStart(t *testing.T) {
 	w := newWorld(t)
 	repo, err := components.FindRepo(".")
-	w.ok(err)
+	w.OK(err)
 	assets, err := repo.Assets()
-	w.ok(err)
+	w.OK(err)
 	bare := &envtest.Environment{BinaryAssetsDirectory: assets}
 	config, err := bare.Start()
-	w.ok(err)
+	w.OK(err)
 	t.Cleanup(func() {
 		if err := bare.Stop(); err != nil {
 			t.Errorf("stop the bare API server: %v", err)
@@ -50,7 +50,7 @@ func TestMissingCRDsAreNamedAtStart(t *testing.T) {
 	told, end := context.WithCancel(t.Context())
 	end()
 	_, err = setup.NewManager(told, config, w.options)
-	w.g.Expect(err).To(gomega.MatchError(gomega.And(
+	w.G.Expect(err).To(gomega.MatchError(gomega.And(
 		gomega.ContainSubstring("CRD hostclaims.metal3.io does not exist"),
 		gomega.ContainSubstring("kubectl apply --server-side -k config/hostclaim/crd"),
 		gomega.ContainSubstring("CRD baremetalhosts.metal3.io does not exist"),
@@ -63,8 +63,8 @@ func TestMissingCRDsAreNamedAtStart(t *testing.T) {
 		started <- err
 	}()
 	crds, err := harness.CRDFiles(t.Context(), repo)
-	w.ok(err)
+	w.OK(err)
 	_, err = envtest.InstallCRDs(config, envtest.CRDInstallOptions{Paths: crds, ErrorIfPathMissing: true})
-	w.ok(err)
-	w.g.Eventually(started).WithTimeout(time.Minute).Should(gomega.Receive(gomega.BeNil()))
+	w.OK(err)
+	w.G.Eventually(started).WithTimeout(time.Minute).Should(gomega.Receive(gomega.BeNil()))
 }

@@ -26,6 +26,8 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
 const (
@@ -75,8 +77,8 @@ func heldOff(host *bmov1alpha1.BareMetalHost) bool {
 
 // annotate sets an annotation of a claim; an empty object takes it away.
 func (w *world) annotate(claim, key, value string) {
-	w.t.Helper()
-	change(w, w.readClaim(claim), func(c *bmov1alpha1.HostClaim) {
+	w.T.Helper()
+	harness.Change(w.Story, w.readClaim(claim), func(c *bmov1alpha1.HostClaim) {
 		if c.Annotations == nil {
 			c.Annotations = map[string]string{}
 		}
@@ -85,22 +87,22 @@ func (w *world) annotate(claim, key, value string) {
 }
 
 func (w *world) unannotate(claim, key string) {
-	w.t.Helper()
-	change(w, w.readClaim(claim), func(c *bmov1alpha1.HostClaim) { delete(c.Annotations, key) })
+	w.T.Helper()
+	harness.Change(w.Story, w.readClaim(claim), func(c *bmov1alpha1.HostClaim) { delete(c.Annotations, key) })
 }
 
 // one gets the next of what the operator has done, and none wants that there is
 // no other for a while.
 func one[T any](w *world, done chan T) T {
-	w.t.Helper()
+	w.T.Helper()
 	var got T
-	w.g.Eventually(done).Should(gomega.Receive(&got))
+	w.G.Eventually(done).Should(gomega.Receive(&got))
 	return got
 }
 
 func none[T any](w *world, done chan T) {
-	w.t.Helper()
-	w.g.Consistently(done).ShouldNot(gomega.Receive())
+	w.T.Helper()
+	w.G.Consistently(done).ShouldNot(gomega.Receive())
 }
 
 // running is a world with a claim whose host is provisioned.
@@ -108,7 +110,7 @@ func running(t *testing.T, w *world) *world {
 	t.Helper()
 	w.policy(nil, w.tenant)
 	w.host("host-0", nil)
-	w.secret("boot", "value", "#cloud-config")
+	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
 	w.claim("machine", withImage("boot"))
 	stop := w.manager()
 	w.expect("machine", "Ready", "True/Provisioned")
@@ -125,18 +127,18 @@ func TestOneShotRebootWaitsForTheHostAndFiresOnce(t *testing.T) {
 	w.claim("machine", withImage("boot"))
 	w.expectBound("machine")
 	w.annotate("machine", oneShotKey, `{"mode":"hard"}`)
-	w.g.Eventually(func() map[string]string { return w.readClaim("machine").Annotations }).Should(gomega.HaveKey(requestKey))
+	w.G.Eventually(func() map[string]string { return w.readClaim("machine").Annotations }).Should(gomega.HaveKey(requestKey))
 	w.annotate("machine", oneShotKey, "") // a second one waits
-	w.g.Expect(w.readHost("host-0").Annotations).NotTo(gomega.HaveKey(oneShotKey))
+	w.G.Expect(w.readHost("host-0").Annotations).NotTo(gomega.HaveKey(oneShotKey))
 
-	w.secret("boot", "value", "#cloud-config")
+	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
 	w.expect("machine", "Ready", "True/Provisioned")
-	w.g.Expect(one(w, w.operator.reboots)).To(gomega.ContainSubstring(`"mode":"hard"`))
-	w.g.Expect(one(w, w.operator.reboots)).NotTo(gomega.ContainSubstring("mode"))
-	w.g.Eventually(func() map[string]string { return w.readClaim("machine").Annotations }).
+	w.G.Expect(one(w, w.operator.reboots)).To(gomega.ContainSubstring(`"mode":"hard"`))
+	w.G.Expect(one(w, w.operator.reboots)).NotTo(gomega.ContainSubstring("mode"))
+	w.G.Eventually(func() map[string]string { return w.readClaim("machine").Annotations }).
 		ShouldNot(gomega.Or(gomega.HaveKey(requestKey), gomega.HaveKey(oneShotKey)))
 	none(w, w.operator.reboots)
-	w.ok(w.Delete(w.ctx, w.readClaim("machine")))
+	w.OK(w.Delete(w.Ctx, w.readClaim("machine")))
 	w.expectGone("machine")
 	w.expectPristine("host-0")
 }
@@ -149,30 +151,30 @@ func TestWaitingRebootIsExplained(t *testing.T) {
 	w.claim("machine")
 	w.expectBound("machine")
 	w.annotate("machine", oneShotKey, "")
-	w.g.Eventually(func() string { return message(w.readClaim("machine"), synchronized) }).Should(gomega.ContainSubstring("until the host is provisioned"))
-	w.g.Expect(condition(w.readClaim("machine"), synchronized)).To(gomega.Equal("True/ConfigurationSynced"))
+	w.G.Eventually(func() string { return harness.Message(w.readClaim("machine").Status.Conditions, synchronized) }).Should(gomega.ContainSubstring("until the host is provisioned"))
+	w.G.Expect(harness.Condition(w.readClaim("machine").Status.Conditions, synchronized)).To(gomega.Equal("True/ConfigurationSynced"))
 }
 
 func TestRebootsOfOthersStayAndAreWaitedFor(t *testing.T) {
 	w := running(t, newWorld(t).withRights())
 	// The host is kept from rebooting, so that the administrator's one-shot stays.
-	change(w, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) {
+	harness.Change(w.Story, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) {
 		h.Annotations[bmov1alpha1.PausedAnnotation] = ""
 	})
-	change(w, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) {
+	harness.Change(w.Story, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) {
 		h.Annotations[oneShotKey], h.Annotations[oneShotKey+"/remediation"] = `{"mode":"soft"}`, ""
 	})
 	w.manager()
 	w.annotate("machine", oneShotKey, "")
 	w.annotate("machine", oneShotKey+"/fencing", "")
-	w.g.Eventually(func() map[string]string { return w.readClaim("machine").Annotations }).Should(gomega.HaveKey(requestKey))
-	w.g.Consistently(func() string { return w.readHost("host-0").Annotations[oneShotKey] }).Should(gomega.Equal(`{"mode":"soft"}`))
-	w.g.Expect(w.readHost("host-0").Annotations).NotTo(gomega.HaveKey(heldPrefix + "fencing"))
-	change(w, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { delete(h.Annotations, bmov1alpha1.PausedAnnotation) })
-	w.g.Expect(one(w, w.operator.reboots)).To(gomega.Equal(`{"mode":"soft"}`))
-	w.g.Expect(one(w, w.operator.reboots)).To(gomega.ContainSubstring("hostclaim"))
+	w.G.Eventually(func() map[string]string { return w.readClaim("machine").Annotations }).Should(gomega.HaveKey(requestKey))
+	w.G.Consistently(func() string { return w.readHost("host-0").Annotations[oneShotKey] }).Should(gomega.Equal(`{"mode":"soft"}`))
+	w.G.Expect(w.readHost("host-0").Annotations).NotTo(gomega.HaveKey(heldPrefix + "fencing"))
+	harness.Change(w.Story, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { delete(h.Annotations, bmov1alpha1.PausedAnnotation) })
+	w.G.Expect(one(w, w.operator.reboots)).To(gomega.Equal(`{"mode":"soft"}`))
+	w.G.Expect(one(w, w.operator.reboots)).To(gomega.ContainSubstring("hostclaim"))
 	none(w, w.operator.reboots)
-	w.g.Expect(w.readHost("host-0").Annotations).To(gomega.HaveKey(oneShotKey + "/remediation"))
+	w.G.Expect(w.readHost("host-0").Annotations).To(gomega.HaveKey(oneShotKey + "/remediation"))
 }
 
 func TestHeldRebootIsMirroredRestoredAndTakenBack(t *testing.T) {
@@ -181,20 +183,20 @@ func TestHeldRebootIsMirroredRestoredAndTakenBack(t *testing.T) {
 	on := func() bool { return w.readClaim("machine").Status.PoweredOn }
 	annotations := func() map[string]string { return w.readHost("host-0").Annotations }
 	w.annotate("machine", oneShotKey+"/fencing", `{"mode":"hard"}`)
-	w.g.Eventually(annotations).Should(gomega.HaveKeyWithValue(heldPrefix+"fencing", `{"mode":"hard"}`))
-	w.g.Eventually(on).Should(gomega.BeFalse())
+	w.G.Eventually(annotations).Should(gomega.HaveKeyWithValue(heldPrefix+"fencing", `{"mode":"hard"}`))
+	w.G.Eventually(on).Should(gomega.BeFalse())
 
-	change(w, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) {
+	harness.Change(w.Story, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) {
 		delete(h.Annotations, heldPrefix+"fencing")
 		h.Annotations[oneShotKey+"/remediation"] = ""
 	})
-	w.g.Eventually(annotations).Should(gomega.HaveKey(heldPrefix + "fencing"))
+	w.G.Eventually(annotations).Should(gomega.HaveKey(heldPrefix + "fencing"))
 
 	w.unannotate("machine", oneShotKey+"/fencing")
-	w.g.Eventually(annotations).ShouldNot(gomega.HaveKey(heldPrefix + "fencing"))
-	w.g.Consistently(annotations).Should(gomega.HaveKey(oneShotKey + "/remediation"))
-	change(w, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { delete(h.Annotations, oneShotKey+"/remediation") })
-	w.g.Eventually(on).Should(gomega.BeTrue())
+	w.G.Eventually(annotations).ShouldNot(gomega.HaveKey(heldPrefix + "fencing"))
+	w.G.Consistently(annotations).Should(gomega.HaveKey(oneShotKey + "/remediation"))
+	harness.Change(w.Story, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { delete(h.Annotations, oneShotKey+"/remediation") })
+	w.G.Eventually(on).Should(gomega.BeTrue())
 }
 
 func TestWhatIsRefusedKeepsNothingElseFromItsWay(t *testing.T) {
@@ -209,11 +211,11 @@ func TestWhatIsRefusedKeepsNothingElseFromItsWay(t *testing.T) {
 			w.manager()
 			w.annotate("machine", tt.key, tt.value)
 			refused := w.expect("machine", synchronized, "False/"+tt.reason)
-			w.g.Expect(message(refused, synchronized)).To(gomega.ContainSubstring(tt.says))
-			change(w, refused, func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = false })
-			w.g.Eventually(func() bool { return w.readHost("host-0").Spec.Online }).Should(gomega.BeFalse())
-			w.g.Expect(w.readHost("host-0").Annotations).NotTo(gomega.HaveKey(tt.key + "x"))
-			w.g.Expect(w.readHost("host-0").Annotations).NotTo(gomega.HaveKey(bmov1alpha1.DetachedAnnotation))
+			w.G.Expect(harness.Message(refused.Status.Conditions, synchronized)).To(gomega.ContainSubstring(tt.says))
+			harness.Change(w.Story, refused, func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = false })
+			w.G.Eventually(func() bool { return w.readHost("host-0").Spec.Online }).Should(gomega.BeFalse())
+			w.G.Expect(w.readHost("host-0").Annotations).NotTo(gomega.HaveKey(tt.key + "x"))
+			w.G.Expect(w.readHost("host-0").Annotations).NotTo(gomega.HaveKey(bmov1alpha1.DetachedAnnotation))
 			none(w, w.operator.reboots)
 			w.unannotate("machine", tt.key)
 			w.expect("machine", synchronized, "True/ConfigurationSynced")
@@ -231,7 +233,7 @@ func crashes(t *testing.T, given func(*testing.T, *world) *world, act func(*worl
 		w := given(t, newWorld(t).withRights())
 		act(w)
 		stop, replaced := w.managerWith(c.write), false
-		w.g.Eventually(func() bool {
+		w.G.Eventually(func() bool {
 			if c.dead.Load() && !replaced {
 				replaced = true
 				stop()

@@ -53,8 +53,8 @@ func (tn *tenant) cluster(change ...func(*clusterv1.Cluster)) *clusterv1.Cluster
 	for _, f := range change {
 		f(c)
 	}
-	tn.create(c)
-	tn.status(clusterName, c, func() { c.Status.Initialization.InfrastructureProvisioned = ptr.To(true) })
+	tn.Add(c)
+	tn.EditStatus(tn.Named(clusterName, c), func() { c.Status.Initialization.InfrastructureProvisioned = ptr.To(true) })
 	return c
 }
 
@@ -74,7 +74,7 @@ func (tn *tenant) machine(change ...func(*infrav1.Metal3Machine)) {
 			FailureDomain: "row-1",
 		},
 	}
-	tn.create(owner)
+	tn.Add(owner)
 	m := &infrav1.Metal3Machine{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:   machineName,
@@ -93,7 +93,7 @@ func (tn *tenant) machine(change ...func(*infrav1.Metal3Machine)) {
 	for _, f := range change {
 		f(m)
 	}
-	tn.create(m)
+	tn.Add(m)
 }
 
 // kubeconfig makes the workload cluster reachable: it is this API server.
@@ -104,17 +104,17 @@ func (tn *tenant) kubeconfig() {
 	config.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
 	config.CurrentContext = "x"
 	text, err := clientcmd.Write(*config)
-	tn.g.Expect(err).NotTo(gomega.HaveOccurred())
-	tn.secret(clusterName+"-kubeconfig", "value", string(text))
+	tn.G.Expect(err).NotTo(gomega.HaveOccurred())
+	tn.MakeSecret(tn.Namespace, clusterName+"-kubeconfig", "value", string(text))
 }
 
 // bind plays the hostclaim manager: a host is bound and its facts are published.
 // The host's UID tells the hosts of this story from those of others.
 func (tn *tenant) bind() (hostUID string) {
-	hostUID = "uid-of-" + tn.namespace
+	hostUID = "uid-of-" + tn.Namespace
 	claim := &bmov1alpha1.HostClaim{}
-	tn.patch(tn.claim, claim, func() { controllerutil.AddFinalizer(claim, infrav1.HostClaimFinalizer) })
-	tn.create(&bmov1alpha1.HardwareData{
+	tn.Edit(tn.Named(tn.claim, claim), func() { controllerutil.AddFinalizer(claim, infrav1.HostClaimFinalizer) })
+	tn.Add(&bmov1alpha1.HardwareData{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:   tn.claim + infrav1.HardwareDataSuffix,
 			Labels: map[string]string{infrav1.ClaimUIDLabel: string(claim.UID)},
@@ -134,7 +134,7 @@ func (tn *tenant) bind() (hostUID string) {
 	})
 	tn.claimStatus(func(c *bmov1alpha1.HostClaim) {
 		c.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: "infra", Name: hostName}
-		c.Status.HardwareData = &bmov1alpha1.ObjectReference{Namespace: tn.namespace, Name: tn.claim + infrav1.HardwareDataSuffix}
+		c.Status.HardwareData = &bmov1alpha1.ObjectReference{Namespace: tn.Namespace, Name: tn.claim + infrav1.HardwareDataSuffix}
 	}, metav1.Condition{Type: "Associated", Status: metav1.ConditionTrue, Reason: "BareMetalHostAssociated"})
 	return hostUID
 }
@@ -142,7 +142,7 @@ func (tn *tenant) bind() (hostUID string) {
 // provision plays the hostclaim manager once the image has been asked for.
 func (tn *tenant) provision() {
 	claim := &bmov1alpha1.HostClaim{}
-	tn.eventually(tn.claim, claim, func(g gomega.Gomega) { g.Expect(claim.Spec.Image).NotTo(gomega.BeNil()) })
+	tn.Await(tn.Named(tn.claim, claim), func(g gomega.Gomega) { g.Expect(claim.Spec.Image).NotTo(gomega.BeNil()) })
 	tn.claimStatus(func(*bmov1alpha1.HostClaim) {},
 		metav1.Condition{Type: "Synchronized", Status: metav1.ConditionTrue, Reason: "ConfigurationSynced"},
 		metav1.Condition{Type: "Provisioned", Status: metav1.ConditionTrue, Reason: "Provisioned"})
@@ -151,7 +151,7 @@ func (tn *tenant) provision() {
 // claimStatus writes the status of the machine's claim.
 func (tn *tenant) claimStatus(change func(*bmov1alpha1.HostClaim), conditions ...metav1.Condition) {
 	claim := &bmov1alpha1.HostClaim{}
-	tn.status(tn.claim, claim, func() {
+	tn.EditStatus(tn.Named(tn.claim, claim), func() {
 		change(claim)
 		for _, c := range conditions {
 			c.ObservedGeneration = claim.Generation
@@ -163,15 +163,15 @@ func (tn *tenant) claimStatus(change func(*bmov1alpha1.HostClaim), conditions ..
 // release plays the hostclaim manager: the host has been wiped.
 func (tn *tenant) release() {
 	claim := &bmov1alpha1.HostClaim{}
-	tn.eventually(tn.claim, claim, func(g gomega.Gomega) { g.Expect(claim.DeletionTimestamp).NotTo(gomega.BeNil()) })
-	tn.patch(tn.claim, claim, func() { controllerutil.RemoveFinalizer(claim, infrav1.HostClaimFinalizer) })
+	tn.Await(tn.Named(tn.claim, claim), func(g gomega.Gomega) { g.Expect(claim.DeletionTimestamp).NotTo(gomega.BeNil()) })
+	tn.Edit(tn.Named(tn.claim, claim), func() { controllerutil.RemoveFinalizer(claim, infrav1.HostClaimFinalizer) })
 }
 
 // waits expects a condition of the machine to be False for the reason, with a
 // message that says what the parts say.
 func (tn *tenant) waits(conditionType, reason string, parts ...string) {
 	m := &infrav1.Metal3Machine{}
-	tn.eventually(machineName, m, func(g gomega.Gomega) {
+	tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) {
 		c := meta.FindStatusCondition(m.Status.Conditions, conditionType)
 		g.Expect(c).NotTo(gomega.BeNil(), "condition %s", conditionType)
 		g.Expect(c.Status).To(gomega.Equal(metav1.ConditionFalse))
@@ -185,14 +185,14 @@ func (tn *tenant) waits(conditionType, reason string, parts ...string) {
 // claimed expects the machine to have its claim.
 func (tn *tenant) claimed() *bmov1alpha1.HostClaim {
 	claim := &bmov1alpha1.HostClaim{}
-	tn.eventually(tn.claim, claim, func(gomega.Gomega) {})
+	tn.Await(tn.Named(tn.claim, claim), func(gomega.Gomega) {})
 	return claim
 }
 
 // provisioned expects the machine to be reported provisioned.
 func (tn *tenant) provisioned() *infrav1.Metal3Machine {
 	m := &infrav1.Metal3Machine{}
-	tn.eventually(machineName, m, func(g gomega.Gomega) {
+	tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) {
 		g.Expect(ptr.Deref(m.Status.Initialization.Provisioned, false)).To(gomega.BeTrue())
 		g.Expect(meta.IsStatusConditionTrue(m.Status.Conditions, "Ready")).To(gomega.BeTrue())
 	})

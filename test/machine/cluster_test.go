@@ -44,14 +44,14 @@ func (tn *tenant) infrastructure(change ...func(*infrav1.Metal3Cluster)) *cluste
 	for _, f := range change {
 		f(infra)
 	}
-	tn.create(infra)
+	tn.Add(infra)
 	return c
 }
 
 // ready expects the Ready condition of the Metal3Cluster to have status and reason.
 func (tn *tenant) ready(status metav1.ConditionStatus, reason string) *infrav1.Metal3Cluster {
 	infra := &infrav1.Metal3Cluster{}
-	tn.eventually(clusterName, infra, func(g gomega.Gomega) {
+	tn.Await(tn.Named(clusterName, infra), func(g gomega.Gomega) {
 		c := meta.FindStatusCondition(infra.Status.Conditions, "Ready")
 		g.Expect(c).NotTo(gomega.BeNil())
 		g.Expect(string(c.Status) + "/" + c.Reason).To(gomega.Equal(string(status) + "/" + reason))
@@ -63,30 +63,30 @@ func (tn *tenant) ready(status metav1.ConditionStatus, reason string) *infrav1.M
 // provider sets, until its machines are gone.
 func TestClusterEndpoint(t *testing.T) {
 	tn := newTenant(t)
-	tn.secret(bootSecret, "value", "#cloud-config")
+	tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
 	c := tn.infrastructure()
 	infra := tn.ready(metav1.ConditionFalse, "NotReady")
-	tn.g.Expect(meta.FindStatusCondition(infra.Status.Conditions, "BaremetalInfrastructureReady").Reason).To(
+	tn.G.Expect(meta.FindStatusCondition(infra.Status.Conditions, "BaremetalInfrastructureReady").Reason).To(
 		gomega.Equal("WaitingForControlPlaneEndpoint"))
-	tn.g.Expect(infra.Status.Initialization.Provisioned).To(gomega.BeNil())
-	tn.patch(clusterName, c, func() { c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: "192.0.2.1", Port: 6443} })
+	tn.G.Expect(infra.Status.Initialization.Provisioned).To(gomega.BeNil())
+	tn.Edit(tn.Named(clusterName, c), func() { c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: "192.0.2.1", Port: 6443} })
 	tn.ready(metav1.ConditionTrue, "Ready")
-	tn.eventually(clusterName, infra, func(g gomega.Gomega) {
+	tn.Await(tn.Named(clusterName, infra), func(g gomega.Gomega) {
 		g.Expect(infra.Status.Initialization.Provisioned).To(gomega.Equal(ptr.To(true)))
 		g.Expect(infra.Status.FailureDomains).To(gomega.Equal(infra.Spec.FailureDomains))
 	})
 
 	tn.machine()
 	tn.claimed()
-	tn.g.Expect(tn.Delete(tn.ctx, infra)).To(gomega.Succeed())
+	tn.G.Expect(tn.Delete(tn.Ctx, infra)).To(gomega.Succeed())
 	tn.ready(metav1.ConditionFalse, "Deleting")
 	m := &infrav1.Metal3Machine{}
-	tn.g.Expect(tn.get(machineName, m)).To(gomega.Succeed())
-	tn.g.Expect(tn.Delete(tn.ctx, m)).To(gomega.Succeed())
+	tn.G.Expect(tn.Find(machineName, m)).To(gomega.Succeed())
+	tn.G.Expect(tn.Delete(tn.Ctx, m)).To(gomega.Succeed())
 	tn.gone(machineName, m)
 	owner := &clusterv1.Machine{}
-	tn.g.Expect(tn.get(machineName, owner)).To(gomega.Succeed())
-	tn.g.Expect(tn.Delete(tn.ctx, owner)).To(gomega.Succeed())
+	tn.G.Expect(tn.Find(machineName, owner)).To(gomega.Succeed())
+	tn.G.Expect(tn.Delete(tn.Ctx, owner)).To(gomega.Succeed())
 	tn.gone(clusterName, infra)
 }
 
@@ -94,7 +94,7 @@ func TestClusterEndpoint(t *testing.T) {
 // while its machines are served.
 func TestClusterExternallyManaged(t *testing.T) {
 	tn := newTenant(t)
-	tn.secret(bootSecret, "value", "#cloud-config")
+	tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
 	tn.infrastructure(func(c *infrav1.Metal3Cluster) {
 		c.Annotations = map[string]string{clusterv1.ManagedByAnnotation: "somebody"}
 		c.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: "192.0.2.1", Port: 6443}
@@ -102,7 +102,7 @@ func TestClusterExternallyManaged(t *testing.T) {
 	tn.machine()
 	tn.claimed()
 	infra := &infrav1.Metal3Cluster{}
-	tn.g.Expect(tn.get(clusterName, infra)).To(gomega.Succeed())
-	tn.g.Expect(infra.Finalizers).To(gomega.BeEmpty())
-	tn.g.Expect(infra.Status.Conditions).To(gomega.BeEmpty())
+	tn.G.Expect(tn.Find(clusterName, infra)).To(gomega.Succeed())
+	tn.G.Expect(infra.Finalizers).To(gomega.BeEmpty())
+	tn.G.Expect(infra.Status.Conditions).To(gomega.BeEmpty())
 }

@@ -36,17 +36,17 @@ func TestRemoteTakeover(t *testing.T) {
 	s.provision()
 	m := tn.provisioned()
 	moved := tn.move(m)
-	tn.eventually(machineName, m, func(g gomega.Gomega) {
+	tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) {
 		g.Expect(m.UID).NotTo(gomega.Equal(claim.Spec.ConsumerRef.UID))
 		g.Expect(conditionOf(m, "IdentityReady")).To(gomega.Equal("True/Connected"))
 		g.Expect(tn.recorded(m).UID).To(gomega.Equal(moved))
 		g.Expect(ptr.Deref(m.Status.Initialization.Provisioned, false)).To(gomega.BeTrue())
 	})
 	now := s.claimedHere()
-	tn.g.Expect(now.UID).To(gomega.Equal(claim.UID))
-	tn.g.Expect(now.Spec.ConsumerRef.UID).To(gomega.Equal(m.UID))
-	tn.g.Expect(now.Spec.Image).NotTo(gomega.BeNil())
-	tn.g.Expect(tn.Delete(tn.ctx, m)).To(gomega.Succeed())
+	tn.G.Expect(now.UID).To(gomega.Equal(claim.UID))
+	tn.G.Expect(now.Spec.ConsumerRef.UID).To(gomega.Equal(m.UID))
+	tn.G.Expect(now.Spec.Image).NotTo(gomega.BeNil())
+	tn.G.Expect(tn.Delete(tn.Ctx, m)).To(gomega.Succeed())
 	s.release()
 	tn.gone(machineName, m)
 }
@@ -56,14 +56,14 @@ func TestRemoteTakeover(t *testing.T) {
 func TestRemoteCopy(t *testing.T) {
 	tn, s, _ := remoteClaim(t)
 	claim := s.claimedHere()
-	s.patch(s.claim, claim, func() { claim.Spec.ConsumerRef.UID = "of-the-copy" })
+	s.Edit(s.Named(s.claim, claim), func() { claim.Spec.ConsumerRef.UID = "of-the-copy" })
 	tn.waits("AssociateBareMetalHost", "HostClaimTakenOver", "copy")
-	tn.g.Expect(s.claimedHere().Spec.ConsumerRef.UID).To(gomega.BeEquivalentTo("of-the-copy"))
+	tn.G.Expect(s.claimedHere().Spec.ConsumerRef.UID).To(gomega.BeEquivalentTo("of-the-copy"))
 	m := &infrav1.Metal3Machine{}
-	tn.g.Expect(tn.get(machineName, m)).To(gomega.Succeed())
-	tn.g.Expect(tn.Delete(tn.ctx, m)).To(gomega.Succeed())
+	tn.G.Expect(tn.Find(machineName, m)).To(gomega.Succeed())
+	tn.G.Expect(tn.Delete(tn.Ctx, m)).To(gomega.Succeed())
 	tn.gone(machineName, m)
-	tn.g.Expect(s.claimedHere().DeletionTimestamp).To(gomega.BeNil())
+	tn.G.Expect(s.claimedHere().DeletionTimestamp).To(gomega.BeNil())
 }
 
 // TestRemoteClone copies the manifest of a machine, annotations and all, to another
@@ -71,51 +71,51 @@ func TestRemoteCopy(t *testing.T) {
 func TestRemoteClone(t *testing.T) {
 	tn, s, claim := remoteClaim(t)
 	m := &infrav1.Metal3Machine{}
-	tn.g.Expect(tn.get(machineName, m)).To(gomega.Succeed())
+	tn.G.Expect(tn.Find(machineName, m)).To(gomega.Succeed())
 	owner := &clusterv1.Machine{}
-	tn.g.Expect(tn.get(machineName, owner)).To(gomega.Succeed())
+	tn.G.Expect(tn.Find(machineName, owner)).To(gomega.Succeed())
 	owner.Name, owner.ResourceVersion, owner.UID = "twin", "", ""
 	owner.Spec.InfrastructureRef.Name = "twin"
 	twin := m.DeepCopy()
 	twin.Name, twin.ResourceVersion, twin.UID = "twin", "", ""
-	tn.create(owner)
+	tn.Add(owner)
 	twin.OwnerReferences[0].Name, twin.OwnerReferences[0].UID = "twin", owner.UID
-	tn.create(twin)
-	tn.g.Eventually(s.claims).Should(gomega.HaveLen(2))
-	tn.eventually("twin", twin, func(g gomega.Gomega) {
+	tn.Add(twin)
+	tn.G.Eventually(s.claims).Should(gomega.HaveLen(2))
+	tn.Await(tn.Named("twin", twin), func(g gomega.Gomega) {
 		g.Expect(twin.Annotations[infrav1.OriginKey]).NotTo(gomega.Equal(m.Annotations[infrav1.OriginKey]))
-		g.Expect(tn.recorded(twin).Machine).To(gomega.Equal(tn.namespace + "/twin"))
+		g.Expect(tn.recorded(twin).Machine).To(gomega.Equal(tn.Namespace + "/twin"))
 	})
-	tn.g.Expect(tn.Delete(tn.ctx, twin)).To(gomega.Succeed())
+	tn.G.Expect(tn.Delete(tn.Ctx, twin)).To(gomega.Succeed())
 	tn.gone("twin", twin)
-	tn.g.Expect(s.claimedHere().UID).To(gomega.Equal(claim.UID))
+	tn.G.Expect(s.claimedHere().UID).To(gomega.Equal(claim.UID))
 }
 
 // move replaces the machine by one of another UID and without a status, while the
 // Cluster is paused. It returns the new UID.
 func (tn *tenant) move(m *infrav1.Metal3Machine) types.UID {
 	c := &clusterv1.Cluster{}
-	tn.patch(clusterName, c, func() { c.Spec.Paused = ptr.To(true) })
-	tn.eventually(machineName, m, func(g gomega.Gomega) { g.Expect(conditionOf(m, "Paused")).To(gomega.Equal("True/Paused")) })
+	tn.Edit(tn.Named(clusterName, c), func() { c.Spec.Paused = ptr.To(true) })
+	tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) { g.Expect(conditionOf(m, "Paused")).To(gomega.Equal("True/Paused")) })
 	again := m.DeepCopy()
 	again.UID, again.ResourceVersion, again.Status = "", "", infrav1.Metal3MachineStatus{}
-	tn.patch(machineName, m, func() { m.Finalizers = nil })
-	tn.g.Expect(client.IgnoreNotFound(tn.Delete(tn.ctx, m))).To(gomega.Succeed())
+	tn.Edit(tn.Named(machineName, m), func() { m.Finalizers = nil })
+	tn.G.Expect(client.IgnoreNotFound(tn.Delete(tn.Ctx, m))).To(gomega.Succeed())
 	tn.patchAway(m)
-	tn.create(again)
-	tn.patch(clusterName, c, func() { c.Spec.Paused = nil })
+	tn.Add(again)
+	tn.Edit(tn.Named(clusterName, c), func() { c.Spec.Paused = nil })
 	return again.UID
 }
 
 // patchAway takes finalizers off until the object is gone, as clusterctl does.
 func (tn *tenant) patchAway(m *infrav1.Metal3Machine) {
-	tn.g.Eventually(func() bool {
-		if tn.get(m.Name, m) != nil {
+	tn.G.Eventually(func() bool {
+		if tn.Find(m.Name, m) != nil {
 			return true
 		}
 		before := m.DeepCopy()
 		m.Finalizers = nil
-		tn.g.Expect(client.IgnoreNotFound(tn.Patch(tn.ctx, m, client.MergeFrom(before)))).To(gomega.Succeed())
+		tn.G.Expect(client.IgnoreNotFound(tn.Patch(tn.Ctx, m, client.MergeFrom(before)))).To(gomega.Succeed())
 		return false
 	}).Should(gomega.BeTrue())
 }

@@ -59,8 +59,8 @@ func TestRemoteDeletion(t *testing.T) {
 		},
 		"while the secret is gone": {
 			trouble: func(tn *tenant, _ *site) {
-				secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: tn.namespace, Name: kubeconfigSecret}}
-				tn.g.Expect(tn.Delete(tn.ctx, secret)).To(gomega.Succeed())
+				secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: tn.Namespace, Name: kubeconfigSecret}}
+				tn.G.Expect(tn.Delete(tn.Ctx, secret)).To(gomega.Succeed())
 			},
 			reason: "SecretNotFound",
 			mend:   func(tn *tenant, s *site) { s.give(tn) },
@@ -72,8 +72,8 @@ func TestRemoteDeletion(t *testing.T) {
 			s.bind()
 			tc.trouble(tn, s)
 			m := &infrav1.Metal3Machine{}
-			tn.g.Expect(tn.get(machineName, m)).To(gomega.Succeed())
-			tn.g.Expect(tn.Delete(tn.ctx, m)).To(gomega.Succeed())
+			tn.G.Expect(tn.Find(machineName, m)).To(gomega.Succeed())
+			tn.G.Expect(tn.Delete(tn.Ctx, m)).To(gomega.Succeed())
 			tn.identity("False/" + tc.reason)
 			tn.waits("HostClaimReady", "DeletionFailed", infrav1.AbandonClaimAnnotation)
 			tn.waits("Ready", "Deleting", infrav1.AbandonClaimAnnotation)
@@ -87,7 +87,7 @@ func TestRemoteDeletion(t *testing.T) {
 // allow replaces the rights of the account.
 func (s *site) allow(rules []rbacv1.PolicyRule) {
 	role := &rbacv1.Role{}
-	s.patch("tenant", role, func() { role.Rules = rules })
+	s.Edit(s.Named("tenant", role), func() { role.Rules = rules })
 }
 
 // TestRemoteAbandoned shows that the owner of a machine can let it go without its
@@ -102,17 +102,17 @@ func TestRemoteAbandoned(t *testing.T) {
 	s.give(tn, func(c *clientcmdapi.Config) { c.AuthInfos["u"].Token = "wrong" })
 	tn.identity("False/Unauthorized")
 	abandon := func(value string) {
-		tn.patch(machineName, m, func() { metav1.SetMetaDataAnnotation(&m.ObjectMeta, infrav1.AbandonClaimAnnotation, value) })
+		tn.Edit(tn.Named(machineName, m), func() { metav1.SetMetaDataAnnotation(&m.ObjectMeta, infrav1.AbandonClaimAnnotation, value) })
 	}
 	abandon("yes")
-	tn.g.Expect(tn.Delete(tn.ctx, m)).To(gomega.Succeed())
+	tn.G.Expect(tn.Delete(tn.Ctx, m)).To(gomega.Succeed())
 	tn.waits("HostClaimReady", "DeletionFailed", infrav1.AbandonClaimAnnotation)
 	abandon("true")
 	tn.gone(machineName, m)
-	tn.g.Expect(s.claimedHere().DeletionTimestamp).To(gomega.BeNil())
-	tn.g.Eventually(func(g gomega.Gomega) {
+	tn.G.Expect(s.claimedHere().DeletionTimestamp).To(gomega.BeNil())
+	tn.G.Eventually(func(g gomega.Gomega) {
 		var list eventsv1.EventList
-		g.Expect(tn.List(tn.ctx, &list, client.InNamespace(tn.namespace))).To(gomega.Succeed())
+		g.Expect(tn.List(tn.Ctx, &list, client.InNamespace(tn.Namespace))).To(gomega.Succeed())
 		var notes []string
 		for _, e := range list.Items {
 			if e.Reason == "ClaimAbandoned" && e.Type == corev1.EventTypeWarning {
@@ -120,7 +120,7 @@ func TestRemoteAbandoned(t *testing.T) {
 			}
 		}
 		g.Expect(notes).To(gomega.ContainElement(gomega.And(gomega.ContainSubstring(claim.Name),
-			gomega.ContainSubstring(s.namespace), gomega.ContainSubstring(server))))
+			gomega.ContainSubstring(s.Namespace), gomega.ContainSubstring(server))))
 	}).Should(gomega.Succeed())
 	tn.gone(machineName, &infrav1.Metal3DataClaim{})
 }
@@ -129,11 +129,11 @@ func TestRemoteAbandoned(t *testing.T) {
 // once, whatever its credentials are.
 func TestRemoteNeverClaimed(t *testing.T) {
 	tn := newTenant(t)
-	tn.secret(bootSecret, "value", "#cloud-config")
+	tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
 	tn.cluster()
 	tn.machine(withIdentityRef)
 	m := tn.identity("False/SecretNotFound")
-	tn.g.Expect(m.Annotations).NotTo(gomega.HaveKey(infrav1.OriginKey))
-	tn.g.Expect(tn.Delete(tn.ctx, m)).To(gomega.Succeed())
+	tn.G.Expect(m.Annotations).NotTo(gomega.HaveKey(infrav1.OriginKey))
+	tn.G.Expect(tn.Delete(tn.Ctx, m)).To(gomega.Succeed())
 	tn.gone(machineName, m)
 }

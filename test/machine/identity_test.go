@@ -36,7 +36,7 @@ func remoteClaim(t *testing.T, change ...func(*infrav1.Metal3Machine)) (*tenant,
 	tn := newTenant(t)
 	s := newSite(t, tn)
 	s.give(tn)
-	tn.secret(bootSecret, "value", "#cloud-config")
+	tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
 	tn.cluster()
 	tn.machine(append(change, withIdentityRef)...)
 	claim := s.claimedHere()
@@ -49,16 +49,16 @@ func remoteClaim(t *testing.T, change ...func(*infrav1.Metal3Machine)) (*tenant,
 func TestIdentityProblems(t *testing.T) {
 	tn := newTenant(t)
 	s := newSite(t, tn)
-	tn.secret(bootSecret, "value", "#cloud-config")
+	tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
 	tn.infrastructure(func(c *infrav1.Metal3Cluster) {
 		c.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: "192.0.2.1", Port: 6443}
 		c.Spec.IdentityRef = &infrav1.IdentityReference{Name: kubeconfigSecret}
 	})
 	tn.machine()
 	m := tn.identity("False/SecretNotFound", kubeconfigSecret)
-	tn.g.Expect(conditionOf(m, "Ready")).To(gomega.HavePrefix("False"))
+	tn.G.Expect(conditionOf(m, "Ready")).To(gomega.HavePrefix("False"))
 	infra := tn.ready(metav1.ConditionFalse, "NotReady")
-	tn.g.Expect(infra.Status.Initialization.Provisioned).To(gomega.Equal(ptr.To(true)))
+	tn.G.Expect(infra.Status.Initialization.Provisioned).To(gomega.Equal(ptr.To(true)))
 	s.give(tn, func(c *clientcmdapi.Config) {
 		c.AuthInfos["u"] = &clientcmdapi.AuthInfo{Exec: &clientcmdapi.ExecConfig{
 			Command: "true", APIVersion: "client.authentication.k8s.io/v1", InteractiveMode: "Never",
@@ -68,7 +68,7 @@ func TestIdentityProblems(t *testing.T) {
 	s.give(tn, func(c *clientcmdapi.Config) { c.AuthInfos["u"].Token = "wrong" })
 	tn.identity("False/Unauthorized")
 	tn.noLocalClaim()
-	tn.g.Expect(s.claims()).To(gomega.BeEmpty())
+	tn.G.Expect(s.claims()).To(gomega.BeEmpty())
 	s.give(tn)
 	tn.identity("True/Connected")
 	tn.ready(metav1.ConditionTrue, "Ready")
@@ -81,26 +81,26 @@ func TestIdentityMoved(t *testing.T) {
 	tn, s, claim := remoteClaim(t)
 	other := newSite(t, tn)
 	other.give(tn)
-	m := tn.identity("False/IdentityMoved", s.namespace, other.namespace, infrav1.ConfirmIdentityMoveAnnotation)
-	tn.g.Expect(other.claims()).To(gomega.BeEmpty())
+	m := tn.identity("False/IdentityMoved", s.Namespace, other.Namespace, infrav1.ConfirmIdentityMoveAnnotation)
+	tn.G.Expect(other.claims()).To(gomega.BeEmpty())
 	confirm := func(place string) {
-		tn.patch(machineName, m, func() { metav1.SetMetaDataAnnotation(&m.ObjectMeta, infrav1.ConfirmIdentityMoveAnnotation, place) })
+		tn.Edit(tn.Named(machineName, m), func() { metav1.SetMetaDataAnnotation(&m.ObjectMeta, infrav1.ConfirmIdentityMoveAnnotation, place) })
 	}
 	confirm("true")
 	tn.identity("False/IdentityMoved")
 	s.give(tn)
 	tn.identity("True/Connected")
-	tn.g.Expect(s.claimedHere().UID).To(gomega.Equal(claim.UID))
+	tn.G.Expect(s.claimedHere().UID).To(gomega.Equal(claim.UID))
 
 	other.give(tn)
 	tn.identity("False/IdentityMoved")
-	confirm(tn.recorded(m).Server + "/" + other.namespace)
+	confirm(tn.recorded(m).Server + "/" + other.Namespace)
 	tn.identity("True/Connected")
 	moved := other.claimedHere()
-	tn.g.Expect(moved.Name).To(gomega.Equal(claim.Name))
-	tn.g.Expect(tn.get(machineName, m)).To(gomega.Succeed())
-	tn.g.Expect(tn.recorded(m).Namespace).To(gomega.Equal(other.namespace))
-	tn.g.Expect(m.Annotations[infrav1.OriginKey]).To(gomega.Equal(claim.Labels[infrav1.OriginKey]))
+	tn.G.Expect(moved.Name).To(gomega.Equal(claim.Name))
+	tn.G.Expect(tn.Find(machineName, m)).To(gomega.Succeed())
+	tn.G.Expect(tn.recorded(m).Namespace).To(gomega.Equal(other.Namespace))
+	tn.G.Expect(m.Annotations[infrav1.OriginKey]).To(gomega.Equal(claim.Labels[infrav1.OriginKey]))
 }
 
 // TestIdentityKept shows that a machine keeps the credentials, or the home, that it
@@ -110,7 +110,7 @@ func TestIdentityKept(t *testing.T) {
 		tn := newTenant(t)
 		s := newSite(t, tn)
 		s.give(tn)
-		tn.secret(bootSecret, "value", "#cloud-config")
+		tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
 		infra := &infrav1.Metal3Cluster{}
 		tn.infrastructure(func(c *infrav1.Metal3Cluster) {
 			c.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: "192.0.2.1", Port: 6443}
@@ -118,15 +118,15 @@ func TestIdentityKept(t *testing.T) {
 		})
 		tn.machine()
 		s.claimedHere()
-		tn.g.Expect(tn.get(clusterName, infra)).To(gomega.Succeed())
-		tn.g.Expect(tn.Delete(tn.ctx, infra)).To(gomega.Succeed())
-		tn.patch(clusterName, infra, func() { infra.Finalizers = nil })
+		tn.G.Expect(tn.Find(clusterName, infra)).To(gomega.Succeed())
+		tn.G.Expect(tn.Delete(tn.Ctx, infra)).To(gomega.Succeed())
+		tn.Edit(tn.Named(clusterName, infra), func() { infra.Finalizers = nil })
 		tn.gone(clusterName, infra)
 		m := tn.identity("True/Connected", kubeconfigSecret)
 		s.bind()
 		s.provision()
 		tn.provisioned()
-		tn.g.Expect(tn.Delete(tn.ctx, m)).To(gomega.Succeed())
+		tn.G.Expect(tn.Delete(tn.Ctx, m)).To(gomega.Succeed())
 		s.release()
 		tn.gone(machineName, m)
 	})
@@ -134,22 +134,22 @@ func TestIdentityKept(t *testing.T) {
 		tn := newTenant(t)
 		s := newSite(t, tn)
 		s.give(tn)
-		tn.secret(bootSecret, "value", "#cloud-config")
+		tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
 		infra := &infrav1.Metal3Cluster{}
 		tn.infrastructure(func(c *infrav1.Metal3Cluster) {
 			c.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: "192.0.2.1", Port: 6443}
 		})
 		tn.machine()
 		tn.claimed()
-		tn.patch(clusterName, infra, func() { infra.Spec.IdentityRef = &infrav1.IdentityReference{Name: kubeconfigSecret} })
-		tn.eventually(clusterName, infra, func(g gomega.Gomega) {
+		tn.Edit(tn.Named(clusterName, infra), func() { infra.Spec.IdentityRef = &infrav1.IdentityReference{Name: kubeconfigSecret} })
+		tn.Await(tn.Named(clusterName, infra), func(g gomega.Gomega) {
 			g.Expect(conditionStatus(infra.Status.Conditions, "IdentityReady")).To(gomega.Equal("True/Connected"))
 		})
 		tn.bind()
 		tn.provision()
 		m := tn.provisioned()
-		tn.g.Expect(conditionOf(m, "IdentityReady")).To(gomega.BeEmpty())
-		tn.g.Expect(s.claims()).To(gomega.BeEmpty())
+		tn.G.Expect(conditionOf(m, "IdentityReady")).To(gomega.BeEmpty())
+		tn.G.Expect(s.claims()).To(gomega.BeEmpty())
 	})
 }
 
@@ -158,16 +158,16 @@ func TestIdentityKept(t *testing.T) {
 func TestIdentityPaused(t *testing.T) {
 	tn, s, claim := remoteClaim(t)
 	c := &clusterv1.Cluster{}
-	tn.patch(clusterName, c, func() { c.Spec.Paused = ptr.To(true) })
+	tn.Edit(tn.Named(clusterName, c), func() { c.Spec.Paused = ptr.To(true) })
 	m := &infrav1.Metal3Machine{}
-	tn.eventually(machineName, m, func(g gomega.Gomega) { g.Expect(conditionOf(m, "Paused")).To(gomega.Equal("True/Paused")) })
+	tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) { g.Expect(conditionOf(m, "Paused")).To(gomega.Equal("True/Paused")) })
 	s.bind()
 	secret := &corev1.Secret{}
-	tn.g.Consistently(func() error { return s.get(s.claim+"-userdata", secret) }, "500ms").ShouldNot(gomega.Succeed())
+	tn.G.Consistently(func() error { return s.Find(s.claim+"-userdata", secret) }, "500ms").ShouldNot(gomega.Succeed())
 	now := s.claimedHere()
-	tn.g.Expect(now.Annotations).NotTo(gomega.HaveKey(clusterv1.PausedAnnotation))
-	tn.g.Expect(now.Spec).To(gomega.Equal(claim.Spec))
-	tn.patch(clusterName, c, func() { c.Spec.Paused = nil })
+	tn.G.Expect(now.Annotations).NotTo(gomega.HaveKey(clusterv1.PausedAnnotation))
+	tn.G.Expect(now.Spec).To(gomega.Equal(claim.Spec))
+	tn.Edit(tn.Named(clusterName, c), func() { c.Spec.Paused = nil })
 	s.provision()
 	tn.provisioned()
 }

@@ -39,7 +39,7 @@ import (
 func TestMachineJoins(t *testing.T) {
 	tn := newTenant(t)
 	tn.kubeconfig()
-	tn.secret(bootSecret, "value", "#cloud-config")
+	tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
 	tn.cluster()
 	tn.machine(func(m *infrav1.Metal3Machine) {
 		m.Spec.MetaData = &corev1.SecretReference{Name: "meta"}
@@ -47,14 +47,14 @@ func TestMachineJoins(t *testing.T) {
 
 	claim := tn.claimed()
 	m := &infrav1.Metal3Machine{}
-	tn.g.Expect(tn.get(machineName, m)).To(gomega.Succeed())
+	tn.G.Expect(tn.Find(machineName, m)).To(gomega.Succeed())
 	want := bmov1alpha1.HostClaimSpec{
 		HostSelector: bmov1alpha1.HostSelector{
 			MatchExpressions: []bmov1alpha1.HostSelectorRequirement{{Key: "gpu", Operator: "exists", Values: []string{}}},
 		},
 		ConsumerRef: &corev1.ObjectReference{
 			APIVersion: "infrastructure.cluster.x-k8s.io/v1beta2", Kind: "Metal3Machine",
-			Namespace: tn.namespace, Name: machineName, UID: m.UID,
+			Namespace: tn.Namespace, Name: machineName, UID: m.UID,
 		},
 		FailureDomain: "row-1",
 	}
@@ -71,11 +71,11 @@ func TestMachineJoins(t *testing.T) {
 	tn.waits("Ready", "HostClaimNotBound", "8 hosts seen: 8 in use")
 
 	hostUID := tn.bind()
-	tn.eventually(machineName, claim, func(g gomega.Gomega) { g.Expect(claim.Spec.Image).NotTo(gomega.BeNil()) })
+	tn.Await(tn.Named(machineName, claim), func(g gomega.Gomega) { g.Expect(claim.Spec.Image).NotTo(gomega.BeNil()) })
 	want.PoweredOn = true
 	want.Image = &bmov1alpha1.Image{URL: "http://images.example/node.qcow2", Checksum: "abc", ChecksumType: "sha256", DiskFormat: ptr.To("qcow2")}
-	want.UserData = &corev1.SecretReference{Namespace: tn.namespace, Name: bootSecret}
-	want.MetaData = &corev1.SecretReference{Namespace: tn.namespace, Name: "meta"}
+	want.UserData = &corev1.SecretReference{Namespace: tn.Namespace, Name: bootSecret}
+	want.MetaData = &corev1.SecretReference{Namespace: tn.Namespace, Name: "meta"}
 	if diff := cmp.Diff(want, claim.Spec); diff != "" {
 		t.Fatalf("second claim (-want +got):\n%s", diff)
 	}
@@ -83,9 +83,9 @@ func TestMachineJoins(t *testing.T) {
 
 	tn.provision()
 	m = tn.provisioned()
-	wantID := "metal3://" + tn.namespace + "/host-1/" + machineName
-	tn.g.Expect(m.Spec.ProviderID).To(gomega.Equal(wantID))
-	tn.g.Expect(m.Annotations).To(gomega.HaveKeyWithValue(infrav1.HostAnnotation, "infra/host-1"))
+	wantID := "metal3://" + tn.Namespace + "/host-1/" + machineName
+	tn.G.Expect(m.Spec.ProviderID).To(gomega.Equal(wantID))
+	tn.G.Expect(m.Annotations).To(gomega.HaveKeyWithValue(infrav1.HostAnnotation, "infra/host-1"))
 	wantStatus := infrav1.Metal3MachineStatus{
 		Initialization: infrav1.Metal3MachineInitializationStatus{Provisioned: ptr.To(true)},
 		Addresses: []clusterv1.MachineAddress{
@@ -93,10 +93,10 @@ func TestMachineJoins(t *testing.T) {
 			{Type: clusterv1.MachineHostName, Address: "host-1.example"},
 			{Type: clusterv1.MachineInternalDNS, Address: "host-1.example"},
 		},
-		HostClaim:     &infrav1.Metal3ObjectRef{Namespace: tn.namespace, Name: machineName},
+		HostClaim:     &infrav1.Metal3ObjectRef{Namespace: tn.Namespace, Name: machineName},
 		FailureDomain: "row-1",
-		UserData:      &corev1.SecretReference{Namespace: tn.namespace, Name: bootSecret},
-		MetaData:      &corev1.SecretReference{Namespace: tn.namespace, Name: "meta"},
+		UserData:      &corev1.SecretReference{Namespace: tn.Namespace, Name: bootSecret},
+		MetaData:      &corev1.SecretReference{Namespace: tn.Namespace, Name: "meta"},
 	}
 	ignored := cmpopts.IgnoreFields(infrav1.Metal3MachineStatus{}, "Conditions", "LastUpdated", "Deprecated")
 	if diff := cmp.Diff(wantStatus, m.Status, ignored); diff != "" {
@@ -115,35 +115,35 @@ func TestMachineJoins(t *testing.T) {
 	}
 
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-		Name: "node-" + tn.namespace, Labels: map[string]string{infrav1.NodeUUIDLabel: hostUID},
+		Name: "node-" + tn.Namespace, Labels: map[string]string{infrav1.NodeUUIDLabel: hostUID},
 	}}
-	tn.g.Expect(tn.Create(tn.ctx, node)).To(gomega.Succeed())
-	tn.g.Eventually(func(g gomega.Gomega) {
-		g.Expect(tn.Get(tn.ctx, client.ObjectKeyFromObject(node), node)).To(gomega.Succeed())
+	tn.G.Expect(tn.Create(tn.Ctx, node)).To(gomega.Succeed())
+	tn.G.Eventually(func(g gomega.Gomega) {
+		g.Expect(tn.Get(tn.Ctx, client.ObjectKeyFromObject(node), node)).To(gomega.Succeed())
 		g.Expect(node.Spec.ProviderID).To(gomega.Equal(wantID))
 	}).WithTimeout(connecting).Should(gomega.Succeed())
-	tn.eventually(machineName, m, func(g gomega.Gomega) {
+	tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) {
 		g.Expect(conditionOf(m, "KubernetesNodeReady")).To(gomega.Equal("True/NodeFound"))
 		g.Expect(m.Status.NodeName).To(gomega.Equal(node.Name))
 		g.Expect(m.Status.Addresses).To(gomega.ContainElement(clusterv1.MachineAddress{Type: clusterv1.MachineHostName, Address: node.Name}))
 	})
-	tn.g.Eventually(tn.events).Should(gomega.ContainElements("HostBound", "Provisioned"))
+	tn.G.Eventually(tn.events).Should(gomega.ContainElements("HostBound", "Provisioned"))
 
-	tn.patch(machineName, claim, func() { claim.Spec.PoweredOn = false })
+	tn.Edit(tn.Named(machineName, claim), func() { claim.Spec.PoweredOn = false })
 	tn.provision()
 	tn.waits("HostClaimReady", "PoweredOff", "spec.poweredOn")
 	tn.waits("Ready", "PoweredOff", "switched off")
-	tn.patch(machineName, claim, func() { claim.Spec.PoweredOn = true })
+	tn.Edit(tn.Named(machineName, claim), func() { claim.Spec.PoweredOn = true })
 	tn.provision()
 	tn.provisioned()
 
-	tn.g.Expect(tn.Delete(tn.ctx, m)).To(gomega.Succeed())
+	tn.G.Expect(tn.Delete(tn.Ctx, m)).To(gomega.Succeed())
 	tn.waits("HostClaimReady", "Deprovisioning")
 	tn.waits("Ready", "Deleting")
 	tn.release()
 	tn.gone(machineName, &bmov1alpha1.HostClaim{})
 	tn.gone(machineName, &infrav1.Metal3Machine{})
-	tn.g.Eventually(tn.events).Should(gomega.ContainElement("Released"))
+	tn.G.Eventually(tn.events).Should(gomega.ContainElement("Released"))
 }
 
 // TestBootstrapSecret follows a machine whose user data comes late.
@@ -151,11 +151,11 @@ func TestBootstrapSecret(t *testing.T) {
 	tn := newTenant(t)
 	tn.cluster()
 	tn.machine()
-	tn.waits("AssociateBareMetalHost", "BootstrapSecretNotFound", bootSecret, tn.namespace)
-	tn.secret(bootSecret, "wrong", "")
+	tn.waits("AssociateBareMetalHost", "BootstrapSecretNotFound", bootSecret, tn.Namespace)
+	tn.MakeSecret(tn.Namespace, bootSecret, "wrong", "")
 	tn.waits("AssociateBareMetalHost", "InvalidConfiguration", bootSecret, `key "value"`)
 	s := &corev1.Secret{}
-	tn.patch(bootSecret, s, func() { s.Data["value"] = []byte("#cloud-config") })
+	tn.Edit(tn.Named(bootSecret, s), func() { s.Data["value"] = []byte("#cloud-config") })
 	tn.claimed()
 }
 
@@ -165,32 +165,32 @@ func TestUserDataOfMachine(t *testing.T) {
 	tn.cluster()
 	tn.machine(func(m *infrav1.Metal3Machine) { m.Spec.UserData = &corev1.SecretReference{Name: "own"} })
 	tn.waits("AssociateBareMetalHost", "BootstrapSecretNotFound", `"own"`)
-	tn.secret("own", "userData", "#cloud-config")
+	tn.MakeSecret(tn.Namespace, "own", "userData", "#cloud-config")
 	tn.claimed()
 	tn.bind()
 	claim := &bmov1alpha1.HostClaim{}
-	tn.eventually(machineName, claim, func(g gomega.Gomega) {
-		g.Expect(claim.Spec.UserData).To(gomega.Equal(&corev1.SecretReference{Namespace: tn.namespace, Name: "own"}))
+	tn.Await(tn.Named(machineName, claim), func(g gomega.Gomega) {
+		g.Expect(claim.Spec.UserData).To(gomega.Equal(&corev1.SecretReference{Namespace: tn.Namespace, Name: "own"}))
 	})
 }
 
 // TestForeignClaim shows that a claim of the wanted name is never taken over.
 func TestForeignClaim(t *testing.T) {
 	tn := newTenant(t)
-	tn.secret(bootSecret, "value", "#cloud-config")
+	tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
 	foreign := &bmov1alpha1.HostClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: machineName},
 		Spec:       bmov1alpha1.HostClaimSpec{ConsumerRef: &corev1.ObjectReference{Kind: "Pod", Name: "x", UID: "y"}},
 	}
-	tn.create(foreign)
+	tn.Add(foreign)
 	tn.cluster()
 	tn.machine()
 	tn.waits("AssociateBareMetalHost", "HostClaimNameTaken", machineName, "delete it")
 	claim := &bmov1alpha1.HostClaim{}
-	tn.g.Expect(tn.get(machineName, claim)).To(gomega.Succeed())
-	tn.g.Expect(claim.ResourceVersion).To(gomega.Equal(foreign.ResourceVersion))
-	tn.g.Expect(tn.Delete(tn.ctx, foreign)).To(gomega.Succeed())
-	tn.eventually(machineName, claim, func(g gomega.Gomega) { g.Expect(claim.UID).NotTo(gomega.Equal(foreign.UID)) })
+	tn.G.Expect(tn.Find(machineName, claim)).To(gomega.Succeed())
+	tn.G.Expect(claim.ResourceVersion).To(gomega.Equal(foreign.ResourceVersion))
+	tn.G.Expect(tn.Delete(tn.Ctx, foreign)).To(gomega.Succeed())
+	tn.Await(tn.Named(machineName, claim), func(g gomega.Gomega) { g.Expect(claim.UID).NotTo(gomega.Equal(foreign.UID)) })
 }
 
 // TestClaimUnderAnotherName shows that the consumer decides, not the name.
@@ -199,20 +199,20 @@ func TestClaimUnderAnotherName(t *testing.T) {
 	tn.cluster()
 	tn.machine() // waits for its bootstrap secret
 	m := &infrav1.Metal3Machine{}
-	tn.g.Expect(tn.get(machineName, m)).To(gomega.Succeed())
+	tn.G.Expect(tn.Find(machineName, m)).To(gomega.Succeed())
 	reserved := &bmov1alpha1.HostClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: "reserved-7"},
 		Spec: bmov1alpha1.HostClaimSpec{ConsumerRef: &corev1.ObjectReference{
-			APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Machine", Namespace: tn.namespace, Name: machineName, UID: m.UID,
+			APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Machine", Namespace: tn.Namespace, Name: machineName, UID: m.UID,
 		}},
 	}
-	tn.create(reserved)
-	tn.secret(bootSecret, "value", "#cloud-config")
-	tn.eventually("reserved-7", reserved, func(g gomega.Gomega) {
+	tn.Add(reserved)
+	tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
+	tn.Await(tn.Named("reserved-7", reserved), func(g gomega.Gomega) {
 		g.Expect(reserved.Spec.FailureDomain).To(gomega.Equal("row-1"))
 		g.Expect(reserved.OwnerReferences).To(gomega.HaveLen(1))
 	})
-	tn.g.Expect(apierrors.IsNotFound(tn.get(machineName, &bmov1alpha1.HostClaim{}))).To(gomega.BeTrue())
+	tn.G.Expect(apierrors.IsNotFound(tn.Find(machineName, &bmov1alpha1.HostClaim{}))).To(gomega.BeTrue())
 }
 
 // TestMovedClaim shows that a claim which clusterctl moved with its machine stays
@@ -222,7 +222,7 @@ func TestMovedClaim(t *testing.T) {
 	tn.cluster()
 	tn.machine() // waits for its bootstrap secret
 	m := &infrav1.Metal3Machine{}
-	tn.g.Expect(tn.get(machineName, m)).To(gomega.Succeed())
+	tn.G.Expect(tn.Find(machineName, m)).To(gomega.Succeed())
 	moved := &bmov1alpha1.HostClaim{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        machineName,
@@ -232,12 +232,12 @@ func TestMovedClaim(t *testing.T) {
 			}},
 		},
 		Spec: bmov1alpha1.HostClaimSpec{ConsumerRef: &corev1.ObjectReference{
-			APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Machine", Namespace: tn.namespace, Name: machineName, UID: "before-the-move",
+			APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Machine", Namespace: tn.Namespace, Name: machineName, UID: "before-the-move",
 		}},
 	}
-	tn.create(moved)
-	tn.secret(bootSecret, "value", "#cloud-config")
-	tn.eventually(machineName, moved, func(g gomega.Gomega) {
+	tn.Add(moved)
+	tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
+	tn.Await(tn.Named(machineName, moved), func(g gomega.Gomega) {
 		g.Expect(moved.Spec.ConsumerRef.UID).To(gomega.Equal(m.UID))
 		g.Expect(moved.Annotations).NotTo(gomega.HaveKey(clusterv1.PausedAnnotation))
 	})
@@ -248,13 +248,13 @@ func TestMovedClaim(t *testing.T) {
 // server.
 func TestData(t *testing.T) {
 	tn := newTenant(t)
-	tn.secret(bootSecret, "value", "#cloud-config")
+	tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
 	tn.cluster()
 	tn.machine(func(m *infrav1.Metal3Machine) { m.Spec.DataTemplate = &infrav1.Metal3ObjectRef{Name: "template"} })
 	tn.claimed()
 	tn.bind()
 	tn.waits("Metal3DataReady", "TemplateNotFound", "template")
-	tn.create(&infrav1.Metal3DataTemplate{
+	tn.Add(&infrav1.Metal3DataTemplate{
 		ObjectMeta: metav1.ObjectMeta{Name: "template"},
 		Spec: infrav1.Metal3DataTemplateSpec{MetaData: &infrav1.MetaData{
 			Strings:            []infrav1.MetaDataString{{Key: "color", Value: "green"}},
@@ -264,16 +264,16 @@ func TestData(t *testing.T) {
 	tn.provision()
 	m := tn.provisioned()
 	claim := tn.claimed()
-	tn.g.Expect(claim.Spec.MetaData).To(gomega.Equal(&corev1.SecretReference{Namespace: tn.namespace, Name: machineName + "-metadata"}))
-	tn.g.Expect(claim.Spec.NetworkData).To(gomega.BeNil())
-	tn.g.Expect(m.Status.RenderedData.Name).To(gomega.Equal("template-0"))
-	tn.g.Expect(conditionOf(m, "Metal3DataReady")).To(gomega.Equal("True/Metal3DataSecretsReady"))
+	tn.G.Expect(claim.Spec.MetaData).To(gomega.Equal(&corev1.SecretReference{Namespace: tn.Namespace, Name: machineName + "-metadata"}))
+	tn.G.Expect(claim.Spec.NetworkData).To(gomega.BeNil())
+	tn.G.Expect(m.Status.RenderedData.Name).To(gomega.Equal("template-0"))
+	tn.G.Expect(conditionOf(m, "Metal3DataReady")).To(gomega.Equal("True/Metal3DataSecretsReady"))
 
-	tn.g.Expect(tn.Delete(tn.ctx, m)).To(gomega.Succeed())
+	tn.G.Expect(tn.Delete(tn.Ctx, m)).To(gomega.Succeed())
 	tn.waits("HostClaimReady", "Deprovisioning")
 	dataClaim := &infrav1.Metal3DataClaim{}
-	tn.g.Expect(tn.get(machineName, dataClaim)).To(gomega.Succeed())
-	tn.g.Expect(dataClaim.DeletionTimestamp).To(gomega.BeNil(), "the addresses of a running server are not given away")
+	tn.G.Expect(tn.Find(machineName, dataClaim)).To(gomega.Succeed())
+	tn.G.Expect(dataClaim.DeletionTimestamp).To(gomega.BeNil(), "the addresses of a running server are not given away")
 	tn.release()
 	tn.gone(machineName, m)
 	tn.gone(machineName, dataClaim)
@@ -283,7 +283,7 @@ func TestData(t *testing.T) {
 // not used, and that its end wakes the machine whose name it had.
 func TestForeignData(t *testing.T) {
 	tn := newTenant(t)
-	tn.secret(bootSecret, "value", "#cloud-config")
+	tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
 	foreign := &infrav1.Metal3DataClaim{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: machineName,
@@ -293,21 +293,21 @@ func TestForeignData(t *testing.T) {
 		},
 		Spec: infrav1.Metal3DataClaimSpec{Template: &infrav1.Metal3ObjectRef{Name: "theirs"}},
 	}
-	tn.create(foreign)
+	tn.Add(foreign)
 	tn.cluster()
 	tn.machine(func(m *infrav1.Metal3Machine) { m.Spec.DataTemplate = &infrav1.Metal3ObjectRef{Name: "template"} })
 	tn.claimed()
 	tn.bind()
 	tn.waits("AssociateMetal3MachineMetaData", "AssociateMetal3MachineMetaDataFailed", machineName, "delete it")
-	tn.g.Expect(tn.Delete(tn.ctx, foreign)).To(gomega.Succeed())
+	tn.G.Expect(tn.Delete(tn.Ctx, foreign)).To(gomega.Succeed())
 	own := &infrav1.Metal3DataClaim{}
-	tn.eventually(machineName, own, func(g gomega.Gomega) { g.Expect(own.Spec.Template.Name).To(gomega.Equal("template")) })
+	tn.Await(tn.Named(machineName, own), func(g gomega.Gomega) { g.Expect(own.Spec.Template.Name).To(gomega.Equal("template")) })
 }
 
 // TestHostLost shows that a machine whose host is gone gets no other one.
 func TestHostLost(t *testing.T) {
 	tn := newTenant(t)
-	tn.secret(bootSecret, "value", "#cloud-config")
+	tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
 	tn.cluster()
 	tn.machine()
 	tn.claimed()
@@ -318,36 +318,36 @@ func TestHostLost(t *testing.T) {
 		metav1.Condition{Type: "Associated", Status: metav1.ConditionFalse, Reason: "MissingBareMetalHost", Message: "Host host-1 was deleted"})
 	tn.waits("AssociateBareMetalHost", "HostLost", "must be replaced", "host-1")
 	m := &infrav1.Metal3Machine{}
-	tn.g.Expect(tn.get(machineName, m)).To(gomega.Succeed())
-	tn.g.Expect(ptr.Deref(m.Status.Initialization.Provisioned, false)).To(gomega.BeTrue(), "provisioned is never taken back")
+	tn.G.Expect(tn.Find(machineName, m)).To(gomega.Succeed())
+	tn.G.Expect(ptr.Deref(m.Status.Initialization.Provisioned, false)).To(gomega.BeTrue(), "provisioned is never taken back")
 
 	claim := tn.claimed()
-	tn.g.Expect(tn.Delete(tn.ctx, claim)).To(gomega.Succeed())
+	tn.G.Expect(tn.Delete(tn.Ctx, claim)).To(gomega.Succeed())
 	tn.release()
 	tn.waits("AssociateBareMetalHost", "HostLost", "HostClaim of this machine was deleted")
-	tn.g.Expect(apierrors.IsNotFound(tn.get(machineName, claim))).To(gomega.BeTrue())
+	tn.G.Expect(apierrors.IsNotFound(tn.Find(machineName, claim))).To(gomega.BeTrue())
 }
 
 // TestPausedCluster shows that the claim is paused with its Cluster, as clusterctl
 // does before a move, and unpaused with it.
 func TestPausedCluster(t *testing.T) {
 	tn := newTenant(t)
-	tn.secret(bootSecret, "value", "#cloud-config")
+	tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
 	c := tn.cluster()
 	tn.machine()
 	tn.claimed()
-	tn.patch(clusterName, c, func() { c.Spec.Paused = ptr.To(true) })
+	tn.Edit(tn.Named(clusterName, c), func() { c.Spec.Paused = ptr.To(true) })
 	claim := &bmov1alpha1.HostClaim{}
-	tn.eventually(machineName, claim, func(g gomega.Gomega) {
+	tn.Await(tn.Named(machineName, claim), func(g gomega.Gomega) {
 		g.Expect(claim.Annotations).To(gomega.HaveKeyWithValue(clusterv1.PausedAnnotation, infrav1.MachineFieldOwner))
 	})
 	m := &infrav1.Metal3Machine{}
-	tn.eventually(machineName, m, func(g gomega.Gomega) { g.Expect(conditionOf(m, "Paused")).To(gomega.Equal("True/Paused")) })
-	tn.patch(clusterName, c, func() { c.Spec.Paused = nil })
-	tn.eventually(machineName, claim, func(g gomega.Gomega) {
+	tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) { g.Expect(conditionOf(m, "Paused")).To(gomega.Equal("True/Paused")) })
+	tn.Edit(tn.Named(clusterName, c), func() { c.Spec.Paused = nil })
+	tn.Await(tn.Named(machineName, claim), func(g gomega.Gomega) {
 		g.Expect(claim.Annotations).NotTo(gomega.HaveKey(clusterv1.PausedAnnotation))
 	})
-	tn.eventually(machineName, m, func(g gomega.Gomega) { g.Expect(conditionOf(m, "Paused")).To(gomega.Equal("False/NotPaused")) })
+	tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) { g.Expect(conditionOf(m, "Paused")).To(gomega.Equal("False/NotPaused")) })
 }
 
 // conditionOf returns status and reason of a condition.
@@ -363,7 +363,7 @@ func conditionOf(m *infrav1.Metal3Machine, conditionType string) string {
 // events returns the reasons of the events of the namespace.
 func (tn *tenant) events() ([]string, error) {
 	var list eventsv1.EventList
-	if err := tn.List(tn.ctx, &list, client.InNamespace(tn.namespace)); err != nil {
+	if err := tn.List(tn.Ctx, &list, client.InNamespace(tn.Namespace)); err != nil {
 		return nil, err
 	}
 	var reasons []string
@@ -375,7 +375,7 @@ func (tn *tenant) events() ([]string, error) {
 
 // gone expects an object to vanish.
 func (tn *tenant) gone(name string, o client.Object) {
-	tn.g.Eventually(func() bool { return apierrors.IsNotFound(tn.get(name, o)) }).Should(gomega.BeTrue(), "%T %s", o, name)
+	tn.G.Eventually(func() bool { return apierrors.IsNotFound(tn.Find(name, o)) }).Should(gomega.BeTrue(), "%T %s", o, name)
 }
 
 // TestEditedAfterTheBind edits what a machine asks of its host when it has the host.
@@ -383,7 +383,7 @@ func (tn *tenant) gone(name string, o client.Object) {
 // by, and everything else goes on.
 func TestEditedAfterTheBind(t *testing.T) {
 	tn := newTenant(t)
-	tn.secret(bootSecret, "value", "#cloud-config")
+	tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
 	tn.cluster()
 	tn.machine()
 	chosen := tn.claimed().Spec
@@ -391,18 +391,18 @@ func TestEditedAfterTheBind(t *testing.T) {
 		metav1.Condition{Type: "Associated", Status: metav1.ConditionFalse, Reason: "NoBareMetalHost"})
 	tn.waits("AssociateBareMetalHost", "HostClaimNotBound")
 	owner := &clusterv1.Machine{}
-	domain := func(name string) { tn.patch(machineName, owner, func() { owner.Spec.FailureDomain = name }) }
+	domain := func(name string) { tn.Edit(tn.Named(machineName, owner), func() { owner.Spec.FailureDomain = name }) }
 	claim := &bmov1alpha1.HostClaim{}
 	domain("row-2")
-	tn.eventually(machineName, claim, func(g gomega.Gomega) { g.Expect(claim.Spec.FailureDomain).To(gomega.Equal("row-2")) })
+	tn.Await(tn.Named(machineName, claim), func(g gomega.Gomega) { g.Expect(claim.Spec.FailureDomain).To(gomega.Equal("row-2")) })
 	domain("row-1")
-	tn.eventually(machineName, claim, func(g gomega.Gomega) { g.Expect(claim.Spec.FailureDomain).To(gomega.Equal("row-1")) })
+	tn.Await(tn.Named(machineName, claim), func(g gomega.Gomega) { g.Expect(claim.Spec.FailureDomain).To(gomega.Equal("row-1")) })
 
 	tn.bind()
 	domain("row-2")
 	tn.provision()
 	tn.provisioned()
-	tn.g.Expect(tn.get(machineName, claim)).To(gomega.Succeed())
-	tn.g.Expect(claim.Spec.FailureDomain).To(gomega.Equal("row-1"))
-	tn.g.Expect(claim.Spec.HostSelector).To(gomega.Equal(chosen.HostSelector))
+	tn.G.Expect(tn.Find(machineName, claim)).To(gomega.Succeed())
+	tn.G.Expect(claim.Spec.FailureDomain).To(gomega.Equal("row-1"))
+	tn.G.Expect(claim.Spec.HostSelector).To(gomega.Equal(chosen.HostSelector))
 }

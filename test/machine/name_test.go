@@ -35,26 +35,26 @@ const nameSecret = machineName + "-metadata"
 // of the machine.
 func TestServerOfAnotherNamespaceIsNamedAfterItsMachine(t *testing.T) {
 	tn := newTenant(t)
-	tn.secret(bootSecret, "value", "#cloud-config")
+	tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
 	tn.cluster()
 	tn.machine()
 	tn.claimed()
 	tn.bind()
 	tn.provision()
 	m := tn.provisioned()
-	want := &corev1.SecretReference{Namespace: tn.namespace, Name: nameSecret}
-	tn.g.Expect(tn.claimed().Spec.MetaData).To(gomega.Equal(want))
-	tn.g.Expect(m.Status.MetaData).To(gomega.Equal(want))
-	tn.g.Expect(conditionOf(m, "Metal3DataReady")).To(gomega.Equal("True/Metal3DataSecretsReady"))
+	want := &corev1.SecretReference{Namespace: tn.Namespace, Name: nameSecret}
+	tn.G.Expect(tn.claimed().Spec.MetaData).To(gomega.Equal(want))
+	tn.G.Expect(m.Status.MetaData).To(gomega.Equal(want))
+	tn.G.Expect(conditionOf(m, "Metal3DataReady")).To(gomega.Equal("True/Metal3DataSecretsReady"))
 
 	secret := &corev1.Secret{}
-	tn.g.Expect(tn.get(nameSecret, secret)).To(gomega.Succeed())
-	tn.g.Expect(metav1.IsControlledBy(secret, m)).To(gomega.BeTrue())
+	tn.G.Expect(tn.Find(nameSecret, secret)).To(gomega.Succeed())
+	tn.G.Expect(metav1.IsControlledBy(secret, m)).To(gomega.BeTrue())
 	var values map[string]string
-	tn.g.Expect(yaml.UnmarshalStrict(secret.Data["metaData"], &values)).To(gomega.Succeed())
-	tn.g.Expect(values).To(gomega.Equal(map[string]string{
+	tn.G.Expect(yaml.UnmarshalStrict(secret.Data["metaData"], &values)).To(gomega.Succeed())
+	tn.G.Expect(values).To(gomega.Equal(map[string]string{
 		"name": machineName, "local-hostname": machineName, "local_hostname": machineName,
-		"metal3-namespace": tn.namespace, "providerid": tn.namespace + "/" + hostName + "/" + machineName,
+		"metal3-namespace": tn.Namespace, "providerid": tn.Namespace + "/" + hostName + "/" + machineName,
 	}))
 }
 
@@ -62,10 +62,10 @@ func TestServerOfAnotherNamespaceIsNamedAfterItsMachine(t *testing.T) {
 // renders network data only.
 func TestTemplateWithoutMetadataDoesNotNameTheServer(t *testing.T) {
 	tn := newTenant(t)
-	tn.secret(bootSecret, "value", "#cloud-config")
+	tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
 	tn.cluster()
 	tn.machine(func(m *infrav1.Metal3Machine) { m.Spec.DataTemplate = &infrav1.Metal3ObjectRef{Name: "template"} })
-	tn.create(&infrav1.Metal3DataTemplate{
+	tn.Add(&infrav1.Metal3DataTemplate{
 		ObjectMeta: metav1.ObjectMeta{Name: "template"},
 		Spec:       infrav1.Metal3DataTemplateSpec{NetworkData: &infrav1.NetworkData{}},
 	})
@@ -73,7 +73,7 @@ func TestTemplateWithoutMetadataDoesNotNameTheServer(t *testing.T) {
 	tn.bind()
 	tn.provision()
 	spec := tn.claimed().Spec
-	tn.g.Expect([]string{spec.MetaData.Name, spec.NetworkData.Name}).To(gomega.Equal([]string{nameSecret, machineName + "-networkdata"}))
+	tn.G.Expect([]string{spec.MetaData.Name, spec.NetworkData.Name}).To(gomega.Equal([]string{nameSecret, machineName + "-networkdata"}))
 }
 
 // TestSecretOfTheNameIsInTheWay shows what happens to secrets of that name which
@@ -90,24 +90,24 @@ func TestSecretOfTheNameIsInTheWay(t *testing.T) {
 				APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Machine", Name: machineName, UID: "former", Controller: ptr.To(true),
 			}},
 			says: "must be deleted",
-			mend: func(tn *tenant, secret *corev1.Secret) { tn.g.Expect(tn.Delete(tn.ctx, secret)).To(gomega.Succeed()) },
+			mend: func(tn *tenant, secret *corev1.Secret) { tn.G.Expect(tn.Delete(tn.Ctx, secret)).To(gomega.Succeed()) },
 			want: "local-hostname: " + machineName,
 		},
 		"of a user": {
 			says: `no key "metaData"`,
 			mend: func(tn *tenant, secret *corev1.Secret) {
-				tn.patch(nameSecret, secret, func() { secret.Data["metaData"] = []byte("name: mine\n") })
+				tn.Edit(tn.Named(nameSecret, secret), func() { secret.Data["metaData"] = []byte("name: mine\n") })
 			},
 			want: "name: mine",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tn := newTenant(t)
-			tn.secret(bootSecret, "value", "#cloud-config")
+			tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
 			secret := &corev1.Secret{
 				ObjectMeta: metav1.ObjectMeta{Name: nameSecret, OwnerReferences: tc.owner}, Data: map[string][]byte{"other": []byte("x")},
 			}
-			tn.create(secret)
+			tn.Add(secret)
 			tn.cluster()
 			tn.machine()
 			tn.claimed()
@@ -116,9 +116,9 @@ func TestSecretOfTheNameIsInTheWay(t *testing.T) {
 			tc.mend(tn, secret)
 			tn.provision()
 			used := &corev1.Secret{}
-			tn.g.Expect(tn.get(nameSecret, used)).To(gomega.Succeed())
-			tn.g.Expect(string(used.Data["metaData"])).To(gomega.ContainSubstring(tc.want))
-			tn.g.Expect(tn.claimed().Spec.MetaData.Name).To(gomega.Equal(nameSecret))
+			tn.G.Expect(tn.Find(nameSecret, used)).To(gomega.Succeed())
+			tn.G.Expect(string(used.Data["metaData"])).To(gomega.ContainSubstring(tc.want))
+			tn.G.Expect(tn.claimed().Spec.MetaData.Name).To(gomega.Equal(nameSecret))
 		})
 	}
 }

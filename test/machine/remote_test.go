@@ -34,7 +34,7 @@ func TestRemoteLife(t *testing.T) {
 	tn := newTenant(t)
 	s := newSite(t, tn)
 	s.give(tn)
-	tn.secret(bootSecret, "value", "#cloud-config")
+	tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
 	tn.infrastructure(func(c *infrav1.Metal3Cluster) {
 		c.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: "192.0.2.1", Port: 6443}
 		c.Spec.IdentityRef = &infrav1.IdentityReference{Name: kubeconfigSecret}
@@ -46,35 +46,35 @@ func TestRemoteLife(t *testing.T) {
 	claim := s.claimedHere()
 	m := tn.identity("True/Connected")
 	origin := m.Annotations[infrav1.OriginKey]
-	tn.g.Expect(claim.Labels).To(gomega.HaveKeyWithValue(infrav1.OriginKey, origin))
-	tn.g.Expect(claim.OwnerReferences).To(gomega.BeEmpty())
-	tn.g.Expect(claim.Spec.ConsumerRef).To(gomega.Equal(&corev1.ObjectReference{
+	tn.G.Expect(claim.Labels).To(gomega.HaveKeyWithValue(infrav1.OriginKey, origin))
+	tn.G.Expect(claim.OwnerReferences).To(gomega.BeEmpty())
+	tn.G.Expect(claim.Spec.ConsumerRef).To(gomega.Equal(&corev1.ObjectReference{
 		APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Machine", Name: machineName, UID: m.UID,
 	}))
-	tn.g.Expect(tn.recorded(m).Namespace).To(gomega.Equal(s.namespace))
+	tn.G.Expect(tn.recorded(m).Namespace).To(gomega.Equal(s.Namespace))
 	tn.noLocalClaim()
 
 	hostUID := s.bind()
 	s.provision()
 	m = tn.provisioned()
-	tn.g.Expect(m.Spec.ProviderID).To(gomega.Equal("metal3://" + tn.namespace + "/" + hostName + "/" + machineName))
-	tn.g.Expect(m.Status.FailureDomain).To(gomega.Equal("row-1"))
-	tn.g.Expect(m.Status.UserData.Name).To(gomega.Equal(bootSecret))
+	tn.G.Expect(m.Spec.ProviderID).To(gomega.Equal("metal3://" + tn.Namespace + "/" + hostName + "/" + machineName))
+	tn.G.Expect(m.Status.FailureDomain).To(gomega.Equal("row-1"))
+	tn.G.Expect(m.Status.UserData.Name).To(gomega.Equal(bootSecret))
 	claim = s.claimedHere()
 	s.copied(claim.Spec.UserData, claim.UID, "userData", "#cloud-config")
 	meta := s.copied(claim.Spec.MetaData, claim.UID, "metaData", "")
-	tn.g.Expect(string(meta)).To(gomega.And(
-		gomega.ContainSubstring("local-hostname: "+machineName), gomega.ContainSubstring("metal3-namespace: "+tn.namespace)))
+	tn.G.Expect(string(meta)).To(gomega.And(
+		gomega.ContainSubstring("local-hostname: "+machineName), gomega.ContainSubstring("metal3-namespace: "+tn.Namespace)))
 
 	tn.kubeconfig()
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n-" + tn.namespace, Labels: map[string]string{infrav1.NodeUUIDLabel: hostUID}}}
-	tn.g.Expect(tn.Create(tn.ctx, node)).To(gomega.Succeed())
-	tn.g.Eventually(func(g gomega.Gomega) {
-		g.Expect(tn.Get(tn.ctx, types.NamespacedName{Name: node.Name}, node)).To(gomega.Succeed())
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n-" + tn.Namespace, Labels: map[string]string{infrav1.NodeUUIDLabel: hostUID}}}
+	tn.G.Expect(tn.Create(tn.Ctx, node)).To(gomega.Succeed())
+	tn.G.Eventually(func(g gomega.Gomega) {
+		g.Expect(tn.Get(tn.Ctx, types.NamespacedName{Name: node.Name}, node)).To(gomega.Succeed())
 		g.Expect(node.Spec.ProviderID).To(gomega.Equal(m.Spec.ProviderID))
 	}).WithTimeout(connecting).Should(gomega.Succeed())
 
-	tn.g.Expect(tn.Delete(tn.ctx, m)).To(gomega.Succeed())
+	tn.G.Expect(tn.Delete(tn.Ctx, m)).To(gomega.Succeed())
 	s.release()
 	tn.gone(machineName, m)
 	tn.noLocalClaim()
@@ -85,7 +85,7 @@ func TestRemoteSecretsFollow(t *testing.T) {
 	tn := newTenant(t)
 	s := newSite(t, tn)
 	s.give(tn)
-	tn.secret(bootSecret, "value", "one")
+	tn.MakeSecret(tn.Namespace, bootSecret, "value", "one")
 	tn.cluster()
 	tn.machine(withIdentityRef)
 	claim := s.claimedHere()
@@ -94,10 +94,10 @@ func TestRemoteSecretsFollow(t *testing.T) {
 	tn.provisioned()
 	copied := s.claim + "-userdata"
 	secret := &corev1.Secret{}
-	tn.patch(bootSecret, secret, func() { secret.Data = map[string][]byte{"value": []byte("two")} })
-	s.eventually(copied, secret, func(g gomega.Gomega) { g.Expect(string(secret.Data["userData"])).To(gomega.Equal("two")) })
-	tn.g.Expect(s.Delete(s.ctx, secret)).To(gomega.Succeed())
-	s.eventually(copied, secret, func(g gomega.Gomega) { g.Expect(secret.OwnerReferences[0].UID).To(gomega.Equal(claim.UID)) })
+	tn.Edit(tn.Named(bootSecret, secret), func() { secret.Data = map[string][]byte{"value": []byte("two")} })
+	s.Await(s.Named(copied, secret), func(g gomega.Gomega) { g.Expect(string(secret.Data["userData"])).To(gomega.Equal("two")) })
+	tn.G.Expect(s.Delete(s.Ctx, secret)).To(gomega.Succeed())
+	s.Await(s.Named(copied, secret), func(g gomega.Gomega) { g.Expect(secret.OwnerReferences[0].UID).To(gomega.Equal(claim.UID)) })
 }
 
 // TestRemoteForeignSecret shows that a foreign secret is neither taken over
@@ -106,18 +106,18 @@ func TestRemoteForeignSecret(t *testing.T) {
 	tn := newTenant(t)
 	s := newSite(t, tn)
 	s.give(tn)
-	tn.secret(bootSecret, "value", "one")
+	tn.MakeSecret(tn.Namespace, bootSecret, "value", "one")
 	tn.cluster()
 	tn.machine(withIdentityRef)
 	s.claimedHere()
-	s.secret(s.claim+"-userdata", "userData", "evil")
+	s.MakeSecret(s.Namespace, s.claim+"-userdata", "userData", "evil")
 	s.bind()
-	tn.waits("Metal3DataReady", "SecretNotCopied", "-userdata", s.namespace)
-	tn.g.Expect(s.claimedHere().Spec.Image).To(gomega.BeNil())
+	tn.waits("Metal3DataReady", "SecretNotCopied", "-userdata", s.Namespace)
+	tn.G.Expect(s.claimedHere().Spec.Image).To(gomega.BeNil())
 	foreign := &corev1.Secret{}
-	tn.g.Expect(s.get(s.claim+"-userdata", foreign)).To(gomega.Succeed())
-	tn.g.Expect(string(foreign.Data["userData"])).To(gomega.Equal("evil"))
-	tn.g.Expect(s.Delete(s.ctx, foreign)).To(gomega.Succeed())
+	tn.G.Expect(s.Find(s.claim+"-userdata", foreign)).To(gomega.Succeed())
+	tn.G.Expect(string(foreign.Data["userData"])).To(gomega.Equal("evil"))
+	tn.G.Expect(s.Delete(s.Ctx, foreign)).To(gomega.Succeed())
 	s.provision()
 	tn.provisioned()
 }
@@ -125,12 +125,12 @@ func TestRemoteForeignSecret(t *testing.T) {
 // copied expects the copy that the claim names to be its own, and returns what it holds.
 func (s *site) copied(ref *corev1.SecretReference, owner types.UID, key, want string) []byte {
 	secret := &corev1.Secret{}
-	s.g.Expect(ref).NotTo(gomega.BeNil())
-	s.g.Expect(s.get(ref.Name, secret)).To(gomega.Succeed())
-	s.g.Expect(secret.OwnerReferences).To(gomega.HaveLen(1))
-	s.g.Expect(secret.OwnerReferences[0].UID).To(gomega.Equal(owner))
+	s.G.Expect(ref).NotTo(gomega.BeNil())
+	s.G.Expect(s.Find(ref.Name, secret)).To(gomega.Succeed())
+	s.G.Expect(secret.OwnerReferences).To(gomega.HaveLen(1))
+	s.G.Expect(secret.OwnerReferences[0].UID).To(gomega.Equal(owner))
 	if want != "" {
-		s.g.Expect(string(secret.Data[key])).To(gomega.Equal(want))
+		s.G.Expect(string(secret.Data[key])).To(gomega.Equal(want))
 	}
 	return secret.Data[key]
 }
@@ -142,7 +142,7 @@ func withTemplate(m *infrav1.Metal3Machine) {
 
 // template renders one key.
 func (tn *tenant) template() {
-	tn.create(&infrav1.Metal3DataTemplate{
+	tn.Add(&infrav1.Metal3DataTemplate{
 		ObjectMeta: metav1.ObjectMeta{Name: "template"},
 		Spec: infrav1.Metal3DataTemplateSpec{
 			ClusterName: ptr.To(clusterName),

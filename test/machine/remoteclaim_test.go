@@ -53,13 +53,13 @@ type site struct {
 // newSite makes the namespace, with an account that may do there what a tenant must.
 func newSite(t *testing.T, tn *tenant) *site {
 	t.Helper()
-	s := &site{of: &hosts, tenant: &tenant{Client: hosts.Client, g: tn.g, ctx: tn.ctx, namespace: hosts.Namespace(t, "hosts", nil)}}
+	s := &site{of: &hosts, tenant: &tenant{Tenant: hosts.NewTenant(t, "hosts")}}
 	named := metav1.ObjectMeta{Name: "tenant"}
 	s.account = &corev1.ServiceAccount{ObjectMeta: named}
-	s.create(s.account, &rbacv1.Role{ObjectMeta: named, Rules: tenantRules()}, &rbacv1.RoleBinding{
+	s.Add(s.account, &rbacv1.Role{ObjectMeta: named, Rules: tenantRules()}, &rbacv1.RoleBinding{
 		ObjectMeta: named,
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: named.Name},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: s.namespace, Name: named.Name}},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: s.Namespace, Name: named.Name}},
 	})
 	return s
 }
@@ -77,17 +77,17 @@ func tenantRules() []rbacv1.PolicyRule {
 // kubeconfig leads to the namespace by a new token of the account.
 func (s *site) kubeconfig(change ...func(*clientcmdapi.Config)) []byte {
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(3600))}}
-	s.g.Expect(s.SubResource("token").Create(s.ctx, s.account, request)).To(gomega.Succeed())
+	s.G.Expect(s.SubResource("token").Create(s.Ctx, s.account, request)).To(gomega.Succeed())
 	config := clientcmdapi.NewConfig()
 	config.Clusters["c"] = &clientcmdapi.Cluster{Server: s.of.Config.Host, CertificateAuthorityData: s.of.Config.CAData}
 	config.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: request.Status.Token}
-	config.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u", Namespace: s.namespace}
+	config.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u", Namespace: s.Namespace}
 	config.CurrentContext = "x"
 	for _, f := range change {
 		f(config)
 	}
 	text, err := clientcmd.Write(*config)
-	s.g.Expect(err).NotTo(gomega.HaveOccurred())
+	s.G.Expect(err).NotTo(gomega.HaveOccurred())
 	return text
 }
 
@@ -95,23 +95,23 @@ func (s *site) kubeconfig(change ...func(*clientcmdapi.Config)) []byte {
 func (s *site) give(tn *tenant, change ...func(*clientcmdapi.Config)) {
 	secret := &corev1.Secret{}
 	text := s.kubeconfig(change...)
-	if tn.get(kubeconfigSecret, secret) != nil {
-		tn.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: kubeconfigSecret}, Data: map[string][]byte{"kubeconfig": text}})
+	if tn.Find(kubeconfigSecret, secret) != nil {
+		tn.Add(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: kubeconfigSecret}, Data: map[string][]byte{"kubeconfig": text}})
 		return
 	}
-	tn.patch(kubeconfigSecret, secret, func() { secret.Data = map[string][]byte{"kubeconfig": text} })
+	tn.Edit(tn.Named(kubeconfigSecret, secret), func() { secret.Data = map[string][]byte{"kubeconfig": text} })
 }
 
 // claims lists the claims of the namespace.
 func (s *site) claims() []bmov1alpha1.HostClaim {
 	var list bmov1alpha1.HostClaimList
-	s.g.Expect(s.List(s.ctx, &list, client.InNamespace(s.namespace))).To(gomega.Succeed())
+	s.G.Expect(s.List(s.Ctx, &list, client.InNamespace(s.Namespace))).To(gomega.Succeed())
 	return list.Items
 }
 
 // claimedHere expects one claim, and takes it for that of the machine.
 func (s *site) claimedHere() *bmov1alpha1.HostClaim {
-	s.g.Eventually(s.claims).Should(gomega.HaveLen(1))
+	s.G.Eventually(s.claims).Should(gomega.HaveLen(1))
 	claim := s.claims()[0]
 	s.claim = claim.Name
 	return &claim
@@ -125,7 +125,7 @@ func withIdentityRef(m *infrav1.Metal3Machine) {
 // identity expects IdentityReady of the machine, written status/reason.
 func (tn *tenant) identity(want string, parts ...string) *infrav1.Metal3Machine {
 	m := &infrav1.Metal3Machine{}
-	tn.eventually(machineName, m, func(g gomega.Gomega) {
+	tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) {
 		g.Expect(conditionOf(m, infrav1.IdentityReadyCondition)).To(gomega.Equal(want))
 		message := meta.FindStatusCondition(m.Status.Conditions, infrav1.IdentityReadyCondition).Message
 		for _, part := range parts {
@@ -139,14 +139,14 @@ func (tn *tenant) identity(want string, parts ...string) *infrav1.Metal3Machine 
 func (tn *tenant) recorded(m *infrav1.Metal3Machine) identity.Record {
 	owner := claims.Owner{Namespace: m.Namespace, Name: m.Name, UID: m.UID}
 	record, found, problem := identity.Read(owner, m.Annotations)
-	tn.g.Expect(problem).To(gomega.BeNil())
-	tn.g.Expect(found).To(gomega.BeTrue())
+	tn.G.Expect(problem).To(gomega.BeNil())
+	tn.G.Expect(found).To(gomega.BeTrue())
 	return record
 }
 
 // noLocalClaim expects that nothing was asked for in the tenant's own cluster.
 func (tn *tenant) noLocalClaim() {
 	var list bmov1alpha1.HostClaimList
-	tn.g.Expect(tn.List(tn.ctx, &list, client.InNamespace(tn.namespace))).To(gomega.Succeed())
-	tn.g.Expect(list.Items).To(gomega.BeEmpty())
+	tn.G.Expect(tn.List(tn.Ctx, &list, client.InNamespace(tn.Namespace))).To(gomega.Succeed())
+	tn.G.Expect(list.Items).To(gomega.BeEmpty())
 }

@@ -69,11 +69,11 @@ func TestRights(t *testing.T) {
 // machine goes on by itself once it is there.
 func TestSecretsForbidden(t *testing.T) {
 	t.Parallel()
-	tn := &tenant{Client: server.Client, g: gomega.NewWithT(t), ctx: t.Context(), namespace: server.Namespace(t, "tenant", nil), claim: machineName}
-	tn.secret(bootSecret, "value", "#cloud-config")
+	tn := &tenant{Tenant: server.NewTenant(t, "tenant"), claim: machineName}
+	tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
 	tn.cluster()
 	tn.machine()
-	tn.waits("AssociateBareMetalHost", "SecretsForbidden", "get secrets", tn.namespace, "RoleBinding", secretsRole)
-	tn.g.Expect(server.Bind(tn.ctx, harness.ProviderAccount(), tn.namespace, secretsRole)).To(gomega.Succeed())
+	tn.waits("AssociateBareMetalHost", "SecretsForbidden", "get secrets", tn.Namespace, "RoleBinding", secretsRole)
+	tn.G.Expect(server.Bind(tn.Ctx, harness.ProviderAccount(), tn.Namespace, secretsRole)).To(gomega.Succeed())
 	tn.claimed()
 }

@@ -25,11 +25,8 @@ import (
 
 	"github.com/onsi/gomega"
 	"github.com/spf13/pflag"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/setup"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
@@ -107,10 +104,7 @@ func options() setup.Options {
 
 // tenant is a namespace with the objects of one story.
 type tenant struct {
-	client.Client
-	g         *gomega.WithT
-	ctx       context.Context
-	namespace string
+	harness.Tenant
 	// claim is the name of the machine's claim, where it is in this namespace.
 	claim string
 }
@@ -119,53 +113,7 @@ type tenant struct {
 func newTenant(t *testing.T) *tenant {
 	t.Helper()
 	t.Parallel()
-	tn := &tenant{
-		Client: server.Client, g: gomega.NewWithT(t), ctx: t.Context(),
-		namespace: server.Namespace(t, "tenant", nil), claim: machineName,
-	}
-	tn.g.Expect(server.Bind(tn.ctx, harness.ProviderAccount(), tn.namespace, secretsRole)).To(gomega.Succeed())
+	tn := &tenant{Tenant: server.NewTenant(t, "tenant"), claim: machineName}
+	tn.G.Expect(server.Bind(tn.Ctx, harness.ProviderAccount(), tn.Namespace, secretsRole)).To(gomega.Succeed())
 	return tn
-}
-
-func (tn *tenant) create(objects ...client.Object) {
-	for _, o := range objects {
-		o.SetNamespace(tn.namespace)
-		tn.g.Expect(tn.Create(tn.ctx, o)).To(gomega.Succeed())
-	}
-}
-
-// get reads an object of the namespace.
-func (tn *tenant) get(name string, into client.Object) error {
-	return tn.Get(tn.ctx, client.ObjectKey{Namespace: tn.namespace, Name: name}, into)
-}
-
-// eventually reads the object until the check holds.
-func (tn *tenant) eventually(name string, into client.Object, check func(g gomega.Gomega)) {
-	tn.g.Eventually(func(g gomega.Gomega) {
-		g.Expect(tn.get(name, into)).To(gomega.Succeed())
-		check(g)
-	}).Should(gomega.Succeed())
-}
-
-// status changes the status of an object as its owner would.
-func (tn *tenant) status(name string, into client.Object, change func()) {
-	tn.g.Expect(tn.get(name, into)).To(gomega.Succeed())
-	before, ok := into.DeepCopyObject().(client.Object)
-	tn.g.Expect(ok).To(gomega.BeTrue())
-	change()
-	tn.g.Expect(tn.Status().Patch(tn.ctx, into, client.MergeFrom(before))).To(gomega.Succeed())
-}
-
-// patch changes an object.
-func (tn *tenant) patch(name string, into client.Object, change func()) {
-	tn.g.Expect(tn.get(name, into)).To(gomega.Succeed())
-	before, ok := into.DeepCopyObject().(client.Object)
-	tn.g.Expect(ok).To(gomega.BeTrue())
-	change()
-	tn.g.Expect(tn.Patch(tn.ctx, into, client.MergeFrom(before))).To(gomega.Succeed())
-}
-
-// secret makes a secret with one key.
-func (tn *tenant) secret(name, key, value string) {
-	tn.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string][]byte{key: []byte(value)}})
 }

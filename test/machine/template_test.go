@@ -35,7 +35,7 @@ const templateName = "workers"
 
 // machineTemplate creates a template as Cluster API knows it, owned by the Cluster.
 func (tn *tenant) machineTemplate(name string, cluster *clusterv1.Cluster) {
-	tn.create(&infrav1.Metal3MachineTemplate{
+	tn.Add(&infrav1.Metal3MachineTemplate{
 		ObjectMeta: metav1.ObjectMeta{Name: name, OwnerReferences: []metav1.OwnerReference{
 			{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: cluster.Name, UID: cluster.UID},
 		}},
@@ -59,7 +59,7 @@ func fromTemplate(m *infrav1.Metal3Machine) {
 // promises waits until the template says that of a machine, for that reason.
 func (tn *tenant) promises(name, reason, cpus, memory string, info *infrav1.NodeInfo) {
 	template := &infrav1.Metal3MachineTemplate{}
-	tn.eventually(name, template, func(g gomega.Gomega) {
+	tn.Await(tn.Named(name, template), func(g gomega.Gomega) {
 		g.Expect(template.Status.Conditions).To(gomega.ContainElement(gomega.And(
 			gomega.HaveField("Type", infrav1.ReadyCondition), gomega.HaveField("Reason", reason))))
 		capacity := map[corev1.ResourceName]string{}
@@ -83,15 +83,15 @@ func TestTemplatesPromiseWhatTheirMachinesHad(t *testing.T) {
 	tn.machineTemplate("waiting", cluster)
 	tn.promises(templateName, infrav1.CapacityUnknownReason, "", "", nil)
 
-	tn.secret(bootSecret, "value", "user data")
+	tn.MakeSecret(tn.Namespace, bootSecret, "value", "user data")
 	tn.machine(fromTemplate)
 	claim := tn.claimed()
-	tn.g.Expect(claim.Annotations).To(gomega.HaveKeyWithValue(infrav1.SoftFailureDomainAnnotation, "true"))
-	tn.g.Expect(claim.Annotations).NotTo(gomega.HaveKey("example.com/for"), "only what a claim understands reaches it")
+	tn.G.Expect(claim.Annotations).To(gomega.HaveKeyWithValue(infrav1.SoftFailureDomainAnnotation, "true"))
+	tn.G.Expect(claim.Annotations).NotTo(gomega.HaveKey("example.com/for"), "only what a claim understands reaches it")
 	tn.bind()
 	facts := &bmov1alpha1.HardwareData{}
 	size := func(cpus, memory int) {
-		tn.patch(machineName+infrav1.HardwareDataSuffix, facts, func() {
+		tn.Edit(tn.Named(machineName+infrav1.HardwareDataSuffix, facts), func() {
 			facts.Spec.HardwareDetails.CPU = bmov1alpha1.CPU{Arch: "x86_64", Count: cpus}
 			facts.Spec.HardwareDetails.RAMMebibytes = memory
 		})
@@ -102,7 +102,7 @@ func TestTemplatesPromiseWhatTheirMachinesHad(t *testing.T) {
 	tn.promises("waiting", infrav1.CapacityObservedReason, "32", "64Gi", amd64)
 
 	owner := &clusterv1.Machine{}
-	tn.status(machineName, owner, func() {
+	tn.EditStatus(tn.Named(machineName, owner), func() {
 		owner.Status.NodeInfo = &corev1.NodeSystemInfo{Architecture: "amd64", OperatingSystem: "linux"}
 	})
 	linux := &infrav1.NodeInfo{Architecture: infrav1.ArchitectureAMD64, OperatingSystem: "linux"}
@@ -110,34 +110,34 @@ func TestTemplatesPromiseWhatTheirMachinesHad(t *testing.T) {
 
 	template := &infrav1.Metal3MachineTemplate{}
 	annotate := func(text string) {
-		tn.patch(templateName, template, func() { template.Annotations = map[string]string{infrav1.CapacityAnnotation: text} })
+		tn.Edit(tn.Named(templateName, template), func() { template.Annotations = map[string]string{infrav1.CapacityAnnotation: text} })
 	}
 	annotate("cpu:16")
 	tn.promises(templateName, infrav1.InvalidCapacityAnnotationReason, "32", "64Gi", linux)
 	annotate("cpu=16")
 	tn.promises(templateName, infrav1.CapacityGivenReason, "16", "64Gi", linux)
-	tn.patch(templateName, template, func() { template.Annotations = nil })
+	tn.Edit(tn.Named(templateName, template), func() { template.Annotations = nil })
 	tn.promises(templateName, infrav1.CapacityObservedReason, "32", "64Gi", linux)
 
 	// While the Cluster is paused, nothing is written; what has changed is seen later.
-	tn.patch(clusterName, cluster, func() { cluster.Spec.Paused = ptr.To(true) })
-	tn.eventually(templateName, template, func(g gomega.Gomega) {
+	tn.Edit(tn.Named(clusterName, cluster), func() { cluster.Spec.Paused = ptr.To(true) })
+	tn.Await(tn.Named(templateName, template), func(g gomega.Gomega) {
 		g.Expect(template.Status.Conditions).To(gomega.ContainElement(gomega.And(
 			gomega.HaveField("Type", infrav1.PausedCondition), gomega.HaveField("Status", metav1.ConditionTrue))))
 	})
 	size(8, 32768)
-	tn.g.Consistently(func(g gomega.Gomega) {
-		g.Expect(tn.get(templateName, template)).To(gomega.Succeed())
+	tn.G.Consistently(func(g gomega.Gomega) {
+		g.Expect(tn.Find(templateName, template)).To(gomega.Succeed())
 		g.Expect(template.Status.Capacity.Cpu().Value()).To(gomega.BeEquivalentTo(32))
 	}).Should(gomega.Succeed())
-	tn.patch(clusterName, cluster, func() { cluster.Spec.Paused = ptr.To(false) })
+	tn.Edit(tn.Named(clusterName, cluster), func() { cluster.Spec.Paused = ptr.To(false) })
 	tn.promises(templateName, infrav1.CapacityObservedReason, "8", "32Gi", linux)
 
 	tn.keepsPromise(func() {
-		m := &infrav1.Metal3Machine{ObjectMeta: metav1.ObjectMeta{Namespace: tn.namespace, Name: machineName}}
-		tn.g.Expect(tn.Delete(tn.ctx, m)).To(gomega.Succeed())
+		m := &infrav1.Metal3Machine{ObjectMeta: metav1.ObjectMeta{Namespace: tn.Namespace, Name: machineName}}
+		tn.G.Expect(tn.Delete(tn.Ctx, m)).To(gomega.Succeed())
 		tn.release()
-		tn.g.Eventually(func() bool { return apierrors.IsNotFound(tn.get(machineName, m)) }).Should(gomega.BeTrue())
+		tn.G.Eventually(func() bool { return apierrors.IsNotFound(tn.Find(machineName, m)) }).Should(gomega.BeTrue())
 	})
 	tn.promises(templateName, infrav1.CapacityObservedReason, "8", "32Gi", linux)
 
@@ -150,10 +150,10 @@ func TestTemplatesPromiseWhatTheirMachinesHad(t *testing.T) {
 // for a while after it.
 func (tn *tenant) keepsPromise(step func()) {
 	before, after := &infrav1.Metal3MachineTemplate{}, &infrav1.Metal3MachineTemplate{}
-	tn.g.Expect(tn.get(templateName, before)).To(gomega.Succeed())
+	tn.G.Expect(tn.Find(templateName, before)).To(gomega.Succeed())
 	step()
-	tn.g.Consistently(func(g gomega.Gomega) {
-		g.Expect(tn.get(templateName, after)).To(gomega.Succeed())
+	tn.G.Consistently(func(g gomega.Gomega) {
+		g.Expect(tn.Find(templateName, after)).To(gomega.Succeed())
 		g.Expect(after.ResourceVersion).To(gomega.Equal(before.ResourceVersion))
 	}).Should(gomega.Succeed())
 }

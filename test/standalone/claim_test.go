@@ -35,6 +35,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/setup"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/host/life"
 )
 
@@ -64,7 +65,7 @@ func newTeam(t *testing.T) *team {
 	options := setup.NewOptions()
 	options.AddFlags(pflag.NewFlagSet("test", pflag.PanicOnError))
 	cacheOptions, err := setup.CacheOptions(options)
-	e.ok(err)
+	e.OK(err)
 	cacheOptions.DefaultNamespaces = map[string]cache.Config{e.tenant: {}, e.infra: {}}
 	server.StartManager(t, ctrl.Options{Cache: cacheOptions, Client: setup.ClientOptions()},
 		func(ctx context.Context, mgr ctrl.Manager) error {
@@ -74,8 +75,8 @@ func newTeam(t *testing.T) *team {
 }
 
 func (e *team) admit() {
-	e.t.Helper()
-	e.ok(e.Create(e.t.Context(), &bmov1alpha1.HostDeployPolicy{
+	e.T.Helper()
+	e.OK(e.Create(e.T.Context(), &bmov1alpha1.HostDeployPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: e.infra, Name: "build-team"},
 		Spec:       bmov1alpha1.HostDeployPolicySpec{HostClaimNamespaces: &bmov1alpha1.HostClaimNamespaces{Names: []string{e.tenant}}},
 	}))
@@ -83,15 +84,15 @@ func (e *team) admit() {
 
 func (e *team) claim(name string) *bmov1alpha1.HostClaim {
 	claim := &bmov1alpha1.HostClaim{}
-	e.ok(e.Get(e.t.Context(), client.ObjectKey{Namespace: e.tenant, Name: name}, claim))
+	e.OK(e.Get(e.T.Context(), client.ObjectKey{Namespace: e.tenant, Name: name}, claim))
 	return claim
 }
 
 // expectClaim waits until a condition of a claim is True, and returns the claim.
 func (e *team) expectClaim(name, condition string) *bmov1alpha1.HostClaim {
-	e.t.Helper()
+	e.T.Helper()
 	var claim *bmov1alpha1.HostClaim
-	e.g.Eventually(func() bool {
+	e.G.Eventually(func() bool {
 		claim = e.claim(name)
 		return meta.IsStatusConditionTrue(claim.Status.Conditions, condition)
 	}).Should(gomega.BeTrue(), "condition %s", condition)
@@ -100,8 +101,8 @@ func (e *team) expectClaim(name, condition string) *bmov1alpha1.HostClaim {
 
 // says waits until a condition of a claim says something.
 func (e *team) says(name, condition, text string) {
-	e.t.Helper()
-	e.g.Eventually(func() string {
+	e.T.Helper()
+	e.G.Eventually(func() string {
 		if c := meta.FindStatusCondition(e.claim(name).Status.Conditions, condition); c != nil {
 			return c.Message
 		}
@@ -129,7 +130,7 @@ func TestClaimByHand(t *testing.T) {
 
 // claimByHand tells the story; runs is called when the server runs its first image.
 func (e *team) claimByHand(runs func()) {
-	t := e.t
+	t := e.T
 	e.register("server-1", func(h *bmov1alpha1.BareMetalHost) { h.Labels = map[string]string{"rack": "a1"} })
 	e.expect("server-1", bmov1alpha1.StateAvailable, false)
 
@@ -140,28 +141,28 @@ func (e *team) claimByHand(runs func()) {
 		}
 	})
 	e.says("build-1", bmov1alpha1.AssociatedCondition, "no other namespace admits namespace "+e.tenant)
-	e.g.Expect(e.shownPower("build-1")).To(gomega.BeFalse())
+	e.G.Expect(e.shownPower("build-1")).To(gomega.BeFalse())
 	e.admit()
 	bound := e.expectClaim("build-1", bmov1alpha1.AssociatedCondition)
-	e.g.Expect(bound.Status.BareMetalHost).To(gomega.Equal(&bmov1alpha1.ObjectReference{Namespace: e.infra, Name: "server-1"}))
+	e.G.Expect(bound.Status.BareMetalHost).To(gomega.Equal(&bmov1alpha1.ObjectReference{Namespace: e.infra, Name: "server-1"}))
 
 	// The hardware facts are the tenant's to read, the BMC is not among them.
 	facts := &bmov1alpha1.HardwareData{}
-	e.g.Eventually(func() error {
+	e.G.Eventually(func() error {
 		return e.Get(t.Context(), client.ObjectKey{Namespace: e.tenant, Name: "build-1-hostclaim"}, facts)
 	}).Should(gomega.Succeed())
-	e.g.Expect(facts.Spec.HardwareDetails).To(gomega.Equal(e.host("server-1").Status.HardwareDetails))
+	e.G.Expect(facts.Spec.HardwareDetails).To(gomega.Equal(e.host("server-1").Status.HardwareDetails))
 
 	// User data and image, in this order or the other.
-	e.secret(e.tenant, "build-1-user-data", "userData", userData)
+	e.MakeSecret(e.tenant, "build-1-user-data", "userData", userData)
 	e.write("build-1", func(c *bmov1alpha1.HostClaim) {
 		c.Spec.Image = &bmov1alpha1.Image{URL: imageURL, Checksum: "abc123"}
 		c.Spec.UserData = &corev1.SecretReference{Name: "build-1-user-data"}
 	})
 	e.expectClaim("build-1", bmov1alpha1.ReadyCondition)
 	e.expect("server-1", bmov1alpha1.StateProvisioned, true)
-	e.g.Expect(e.server("server-1").Disk.Image).To(gomega.Equal(imageURL))
-	e.g.Expect(e.server("server-1").Disk.Drive.UserData).To(gomega.Equal(userData))
+	e.G.Expect(e.server("server-1").Disk.Image).To(gomega.Equal(imageURL))
+	e.G.Expect(e.server("server-1").Disk.Drive.UserData).To(gomega.Equal(userData))
 
 	// Off and on again.
 	runs()
@@ -169,44 +170,44 @@ func (e *team) claimByHand(runs func()) {
 	e.expect("server-1", bmov1alpha1.StateProvisioned, false)
 	e.power("build-1", true)
 	e.expect("server-1", bmov1alpha1.StateProvisioned, true)
-	e.g.Expect(e.server("server-1").Boots).To(gomega.Equal(2))
+	e.G.Expect(e.server("server-1").Boots).To(gomega.Equal(2))
 
 	e.rebootOnce("build-1", "server-1")
 	e.writeAnew("build-1", "server-1")
 
 	// Given back, the server is wiped and free, and nothing is left of the tenant.
 	wipes := e.server("server-1").Disk.Wipes
-	e.ok(e.Delete(t.Context(), e.claim("build-1")))
+	e.OK(e.Delete(t.Context(), e.claim("build-1")))
 	e.expectGone("build-1")
 	free := e.host("server-1")
-	e.g.Expect(free.Spec.ConsumerRef).To(gomega.BeNil())
-	e.g.Expect(free.Spec.Image).To(gomega.BeNil())
-	e.g.Expect(free.Status.Provisioning.State).To(gomega.Equal(bmov1alpha1.StateAvailable))
-	e.g.Expect(e.server("server-1").Disk).To(gomega.Equal(life.Disk{Wipes: wipes + 1}))
+	e.G.Expect(free.Spec.ConsumerRef).To(gomega.BeNil())
+	e.G.Expect(free.Spec.Image).To(gomega.BeNil())
+	e.G.Expect(free.Status.Provisioning.State).To(gomega.Equal(bmov1alpha1.StateAvailable))
+	e.G.Expect(e.server("server-1").Disk).To(gomega.Equal(life.Disk{Wipes: wipes + 1}))
 	left := &corev1.SecretList{}
-	e.ok(e.List(t.Context(), left, client.InNamespace(e.infra)))
-	e.g.Expect(left.Items).To(gomega.BeEmpty())
+	e.OK(e.List(t.Context(), left, client.InNamespace(e.infra)))
+	e.G.Expect(left.Items).To(gomega.BeEmpty())
 }
 
 // rebootOnce asks for a reboot, which must happen once, however often the manager looks.
 func (e *team) rebootOnce(name, host string) {
-	e.t.Helper()
+	e.T.Helper()
 	boots := func() int { return e.server(host).Boots }
 	before := boots()
-	change(e.room, e.claim(name), func(c *bmov1alpha1.HostClaim) {
+	harness.Change(e.Story, e.claim(name), func(c *bmov1alpha1.HostClaim) {
 		metav1.SetMetaDataAnnotation(&c.ObjectMeta, bmov1alpha1.RebootAnnotationPrefix, "")
 	})
-	e.g.Eventually(boots).Should(gomega.Equal(before + 1))
-	e.g.Eventually(func() map[string]string { return e.claim(name).Annotations }).ShouldNot(gomega.Or(
+	e.G.Eventually(boots).Should(gomega.Equal(before + 1))
+	e.G.Eventually(func() map[string]string { return e.claim(name).Annotations }).ShouldNot(gomega.Or(
 		gomega.HaveKey(bmov1alpha1.RebootAnnotationPrefix), gomega.HaveKey(infrav1.RebootRequestAnnotation)))
-	e.g.Consistently(boots).Should(gomega.Equal(before + 1))
+	e.G.Consistently(boots).Should(gomega.Equal(before + 1))
 	e.expect(host, bmov1alpha1.StateProvisioned, true)
 }
 
 // writeAnew asks for another image, which must come onto disks that were cleaned,
 // with the same user data.
 func (e *team) writeAnew(name, host string) {
-	e.t.Helper()
+	e.T.Helper()
 	want := e.server(host).Disk
 	want.Image = newerURL
 	want.Wipes++
@@ -214,31 +215,31 @@ func (e *team) writeAnew(name, host string) {
 		metav1.SetMetaDataAnnotation(&c.ObjectMeta, infrav1.RebuildAnnotation, "2026-01-31")
 		c.Spec.Image = &bmov1alpha1.Image{URL: newerURL, Checksum: "def456"}
 	})
-	e.g.Eventually(func() life.Disk { return e.server(host).Disk }).Should(gomega.Equal(want))
+	e.G.Eventually(func() life.Disk { return e.server(host).Disk }).Should(gomega.Equal(want))
 	e.expectClaim(name, bmov1alpha1.ReadyCondition)
 }
 
 // power asks for a server to be on or off, and waits until the claim says so.
 func (e *team) power(name string, on bool) {
-	e.t.Helper()
+	e.T.Helper()
 	e.write(name, func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = on })
-	e.g.Eventually(func() any { return e.shownPower(name) }).Should(gomega.Equal(on))
+	e.G.Eventually(func() any { return e.shownPower(name) }).Should(gomega.Equal(on))
 }
 
 // shownPower is what kubectl get shows as POWER: nil if it shows nothing.
 func (e *team) shownPower(name string) any {
 	claim := &unstructured.Unstructured{}
 	claim.SetGroupVersionKind(bmov1alpha1.GroupVersion.WithKind("HostClaim"))
-	e.ok(e.Get(e.t.Context(), client.ObjectKey{Namespace: e.tenant, Name: name}, claim))
+	e.OK(e.Get(e.T.Context(), client.ObjectKey{Namespace: e.tenant, Name: name}, claim))
 	power, _, err := unstructured.NestedFieldNoCopy(claim.Object, "status", "poweredOn")
-	e.ok(err)
+	e.OK(err)
 	return power
 }
 
 func (e *team) expectGone(name string) {
-	e.t.Helper()
-	e.g.Eventually(func() bool {
-		return apierrors.IsNotFound(e.Get(e.t.Context(), client.ObjectKey{Namespace: e.tenant, Name: name}, &bmov1alpha1.HostClaim{}))
+	e.T.Helper()
+	e.G.Eventually(func() bool {
+		return apierrors.IsNotFound(e.Get(e.T.Context(), client.ObjectKey{Namespace: e.tenant, Name: name}, &bmov1alpha1.HostClaim{}))
 	}).Should(gomega.BeTrue())
 }
 
@@ -248,8 +249,8 @@ func TestServerThatCannotBeWipedStaysWithItsClaim(t *testing.T) {
 	e := newTeam(t)
 	e.admit()
 	e.register("server-1", annotate(life.FailAnnotation, "deprovisioning"))
-	e.secret(e.tenant, "user-data", "userData", userData)
-	e.ok(e.Create(t.Context(), &bmov1alpha1.HostClaim{
+	e.MakeSecret(e.tenant, "user-data", "userData", userData)
+	e.OK(e.Create(t.Context(), &bmov1alpha1.HostClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: e.tenant, Name: "build-1"},
 		Spec: bmov1alpha1.HostClaimSpec{
 			PoweredOn: true, Image: &bmov1alpha1.Image{URL: imageURL, Checksum: "abc123"},
@@ -257,14 +258,14 @@ func TestServerThatCannotBeWipedStaysWithItsClaim(t *testing.T) {
 		},
 	}))
 	e.expectClaim("build-1", bmov1alpha1.ReadyCondition)
-	e.ok(e.Delete(t.Context(), e.claim("build-1")))
-	e.g.Eventually(func() bmov1alpha1.ErrorType { return e.host("server-1").Status.ErrorType }).
+	e.OK(e.Delete(t.Context(), e.claim("build-1")))
+	e.G.Eventually(func() bmov1alpha1.ErrorType { return e.host("server-1").Status.ErrorType }).
 		Should(gomega.Equal(bmov1alpha1.ProvisioningError))
-	e.g.Consistently(func() *corev1.ObjectReference { return e.host("server-1").Spec.ConsumerRef }).ShouldNot(gomega.BeNil())
+	e.G.Consistently(func() *corev1.ObjectReference { return e.host("server-1").Spec.ConsumerRef }).ShouldNot(gomega.BeNil())
 	for _, c := range e.claim("build-1").Status.Conditions {
-		e.g.Expect(c.Message).NotTo(gomega.ContainSubstring("192.0.2.7"), "the tenant is told the address of the BMC")
+		e.G.Expect(c.Message).NotTo(gomega.ContainSubstring("192.0.2.7"), "the tenant is told the address of the BMC")
 	}
 	e.edit("server-1", remove(life.FailAnnotation))
 	e.expectGone("build-1")
-	e.g.Expect(e.server("server-1").Disk.Empty()).To(gomega.BeTrue())
+	e.G.Expect(e.server("server-1").Disk.Empty()).To(gomega.BeTrue())
 }

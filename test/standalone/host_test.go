@@ -54,45 +54,45 @@ func remove(key string) func(*bmov1alpha1.BareMetalHost) {
 // again.
 func TestLifeOfAServer(t *testing.T) {
 	r := newRoom(t)
-	r.secret(r.infra, "user-data", "value", "#cloud-config\nruncmd: [hostname]\n")
+	r.MakeSecret(r.infra, "user-data", "value", "#cloud-config\nruncmd: [hostname]\n")
 	r.register("host-0")
 	free := r.expect("host-0", bmov1alpha1.StateAvailable, false)
 	facts := &bmov1alpha1.HardwareData{}
-	r.ok(r.Get(t.Context(), client.ObjectKeyFromObject(free), facts))
-	r.g.Expect(facts.Spec.HardwareDetails).To(gomega.Equal(free.Status.HardwareDetails))
-	r.g.Expect(free.Status.HardwareDetails.NIC[0].MAC).To(gomega.Equal("02:00:00:00:00:01"))
-	r.g.Expect(meta.IsStatusConditionTrue(free.Status.Conditions, bmov1alpha1.AvailableForProvisioningCondition)).To(gomega.BeTrue())
+	r.OK(r.Get(t.Context(), client.ObjectKeyFromObject(free), facts))
+	r.G.Expect(facts.Spec.HardwareDetails).To(gomega.Equal(free.Status.HardwareDetails))
+	r.G.Expect(free.Status.HardwareDetails.NIC[0].MAC).To(gomega.Equal("02:00:00:00:00:01"))
+	r.G.Expect(meta.IsStatusConditionTrue(free.Status.Conditions, bmov1alpha1.AvailableForProvisioningCondition)).To(gomega.BeTrue())
 
 	r.edit("host-0", deploy)
 	running := r.expect("host-0", bmov1alpha1.StateProvisioned, true)
-	r.g.Expect(running.Status.Provisioning.Image).To(gomega.Equal(*running.Spec.Image))
-	r.g.Expect(r.server("host-0")).To(gomega.Equal(life.Server{
+	r.G.Expect(running.Status.Provisioning.Image).To(gomega.Equal(*running.Spec.Image))
+	r.G.Expect(r.server("host-0")).To(gomega.Equal(life.Server{
 		PoweredOn: true, Boots: 1,
 		Disk: life.Disk{Image: imageURL, Drive: configdrive.Contents{UserData: "#cloud-config\nruncmd: [hostname]\n"}, Wipes: 1},
 	}))
 
 	r.edit("host-0", annotate(bmov1alpha1.RebootAnnotationPrefix, `{"mode":"hard"}`))
-	r.g.Eventually(func() int { return r.server("host-0").Boots }).Should(gomega.Equal(2))
+	r.G.Eventually(func() int { return r.server("host-0").Boots }).Should(gomega.Equal(2))
 	rebooted := r.expect("host-0", bmov1alpha1.StateProvisioned, true)
-	r.g.Expect(rebooted.Annotations).NotTo(gomega.HaveKey(bmov1alpha1.RebootAnnotationPrefix))
+	r.G.Expect(rebooted.Annotations).NotTo(gomega.HaveKey(bmov1alpha1.RebootAnnotationPrefix))
 
 	const held = bmov1alpha1.RebootAnnotationPrefix + "/remediation"
 	r.edit("host-0", annotate(held, ""))
 	r.expect("host-0", bmov1alpha1.StateProvisioned, false)
-	r.g.Consistently(func() bool { return r.host("host-0").Status.PoweredOn }).Should(gomega.BeFalse())
+	r.G.Consistently(func() bool { return r.host("host-0").Status.PoweredOn }).Should(gomega.BeFalse())
 	r.edit("host-0", remove(held))
 	r.expect("host-0", bmov1alpha1.StateProvisioned, true)
 	r.edit("host-0", func(h *bmov1alpha1.BareMetalHost) { h.Spec.Online = false })
 	r.expect("host-0", bmov1alpha1.StateProvisioned, false)
-	r.g.Expect(r.server("host-0").Boots).To(gomega.Equal(3))
+	r.G.Expect(r.server("host-0").Boots).To(gomega.Equal(3))
 
 	r.edit("host-0", func(h *bmov1alpha1.BareMetalHost) { h.Spec.Image, h.Spec.UserData = nil, nil })
 	empty := r.expect("host-0", bmov1alpha1.StateAvailable, false)
-	r.g.Expect(empty.Status.Provisioning.Image.URL).To(gomega.BeEmpty())
-	r.g.Expect(r.server("host-0").Disk).To(gomega.Equal(life.Disk{Wipes: 2}))
+	r.G.Expect(empty.Status.Provisioning.Image.URL).To(gomega.BeEmpty())
+	r.G.Expect(r.server("host-0").Disk).To(gomega.Equal(life.Disk{Wipes: 2}))
 
-	r.ok(r.Delete(t.Context(), empty))
-	r.g.Eventually(func() bool {
+	r.OK(r.Delete(t.Context(), empty))
+	r.G.Eventually(func() bool {
 		return apierrors.IsNotFound(r.Get(t.Context(), client.ObjectKeyFromObject(empty), &bmov1alpha1.BareMetalHost{})) &&
 			apierrors.IsNotFound(r.Get(t.Context(), client.ObjectKeyFromObject(empty), &bmov1alpha1.HardwareData{}))
 	}).Should(gomega.BeTrue())
@@ -100,31 +100,31 @@ func TestLifeOfAServer(t *testing.T) {
 
 func TestDataOfATenantStaysWhereCleaningIsOff(t *testing.T) {
 	r := newRoom(t)
-	r.secret(r.infra, "user-data", "userData", "#cloud-config")
+	r.MakeSecret(r.infra, "user-data", "userData", "#cloud-config")
 	r.register("host-0", deploy, func(h *bmov1alpha1.BareMetalHost) { h.Spec.AutomatedCleaningMode = bmov1alpha1.CleaningModeDisabled })
 	r.expect("host-0", bmov1alpha1.StateProvisioned, true)
 	r.edit("host-0", func(h *bmov1alpha1.BareMetalHost) { h.Spec.Image, h.Spec.UserData, h.Spec.Online = nil, nil, false })
 	r.expect("host-0", bmov1alpha1.StateAvailable, false)
-	r.g.Expect(r.server("host-0").Disk).To(gomega.Equal(life.Disk{Image: imageURL, Drive: configdrive.Contents{UserData: "#cloud-config"}}))
+	r.G.Expect(r.server("host-0").Disk).To(gomega.Equal(life.Disk{Image: imageURL, Drive: configdrive.Contents{UserData: "#cloud-config"}}))
 }
 
 func TestProvisioningFailsUntilNothingMakesItFail(t *testing.T) {
 	r := newRoom(t)
-	r.secret(r.infra, "user-data", "userData", "#cloud-config")
+	r.MakeSecret(r.infra, "user-data", "userData", "#cloud-config")
 	r.register("host-0", deploy, annotate(life.FailAnnotation, "provisioning"))
 	failed := func() bmov1alpha1.ErrorType { return r.host("host-0").Status.ErrorType }
-	r.g.Eventually(failed).Should(gomega.Equal(bmov1alpha1.ProvisioningError))
-	r.g.Eventually(func() string { return r.host("host-0").Status.ErrorMessage }).Should(gomega.ContainSubstring("192.0.2.7"))
+	r.G.Eventually(failed).Should(gomega.Equal(bmov1alpha1.ProvisioningError))
+	r.G.Eventually(func() string { return r.host("host-0").Status.ErrorMessage }).Should(gomega.ContainSubstring("192.0.2.7"))
 	r.edit("host-0", remove(life.FailAnnotation))
 	r.expect("host-0", bmov1alpha1.StateProvisioned, true)
-	r.g.Expect(failed()).To(gomega.BeEmpty())
+	r.G.Expect(failed()).To(gomega.BeEmpty())
 }
 
 func TestMissingUserDataIsAProvisioningErrorUntilItIsThere(t *testing.T) {
 	r := newRoom(t)
 	r.register("host-0", deploy)
-	r.g.Eventually(func() string { return r.host("host-0").Status.ErrorMessage }).Should(gomega.ContainSubstring(`secret "user-data"`))
-	r.secret(r.infra, "user-data", "userData", "#cloud-config")
+	r.G.Eventually(func() string { return r.host("host-0").Status.ErrorMessage }).Should(gomega.ContainSubstring(`secret "user-data"`))
+	r.MakeSecret(r.infra, "user-data", "userData", "#cloud-config")
 	r.expect("host-0", bmov1alpha1.StateProvisioned, true)
 }
 
@@ -134,7 +134,7 @@ func TestPausedHostStandsStill(t *testing.T) {
 	r.expect("host-0", bmov1alpha1.StateAvailable, false)
 	r.edit("host-0", annotate(bmov1alpha1.PausedAnnotation, ""))
 	r.edit("host-0", func(h *bmov1alpha1.BareMetalHost) { h.Spec.Online = true })
-	r.g.Consistently(func() bool { return r.host("host-0").Status.PoweredOn }).Should(gomega.BeFalse())
+	r.G.Consistently(func() bool { return r.host("host-0").Status.PoweredOn }).Should(gomega.BeFalse())
 	r.edit("host-0", remove(bmov1alpha1.PausedAnnotation))
 	r.expect("host-0", bmov1alpha1.StateAvailable, true)
 }

@@ -34,7 +34,7 @@ type save func(e *team, manifest *bmov1alpha1.HostClaim) error
 
 // write changes the manifest of a claim and saves it.
 func (e *team) write(name string, edit func(*bmov1alpha1.HostClaim)) {
-	e.t.Helper()
+	e.T.Helper()
 	manifest, found := e.manifests[name]
 	if !found {
 		manifest = &bmov1alpha1.HostClaim{
@@ -44,15 +44,15 @@ func (e *team) write(name string, edit func(*bmov1alpha1.HostClaim)) {
 		e.manifests[name] = manifest
 	}
 	edit(manifest)
-	e.ok(e.save(e, manifest.DeepCopy()))
+	e.OK(e.save(e, manifest.DeepCopy()))
 }
 
 // create creates a claim, or patches the one that exists.
 func create(e *team, manifest *bmov1alpha1.HostClaim) error {
 	current := &bmov1alpha1.HostClaim{}
-	err := e.Get(e.t.Context(), client.ObjectKeyFromObject(manifest), current)
+	err := e.Get(e.T.Context(), client.ObjectKeyFromObject(manifest), current)
 	if apierrors.IsNotFound(err) {
-		return e.Create(e.t.Context(), manifest)
+		return e.Create(e.T.Context(), manifest)
 	}
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func create(e *team, manifest *bmov1alpha1.HostClaim) error {
 	for key, value := range manifest.Annotations {
 		metav1.SetMetaDataAnnotation(&changed.ObjectMeta, key, value)
 	}
-	return e.Patch(e.t.Context(), changed, client.MergeFrom(current))
+	return e.Patch(e.T.Context(), changed, client.MergeFrom(current))
 }
 
 // apply is client-side apply, which leaves the whole manifest in an annotation.
@@ -84,6 +84,6 @@ func serverSideApply(e *team, manifest *bmov1alpha1.HostClaim) error {
 	u := &unstructured.Unstructured{Object: fields}
 	unstructured.RemoveNestedField(u.Object, "status")
 	unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
-	return e.Apply(e.t.Context(), client.ApplyConfigurationFromUnstructured(u),
+	return e.Apply(e.T.Context(), client.ApplyConfigurationFromUnstructured(u),
 		client.FieldOwner("kubectl"), client.ForceOwnership)
 }

@@ -24,7 +24,6 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -55,9 +54,7 @@ func TestMain(m *testing.M) {
 
 // room is a namespace with servers, played by a simulator that sees only these.
 type room struct {
-	client.Client
-	t         *testing.T
-	g         *gomega.WithT
+	harness.Story
 	infra     string
 	simulator *host.Simulator
 }
@@ -65,23 +62,18 @@ type room struct {
 func newRoom(t *testing.T) *room {
 	t.Helper()
 	t.Parallel()
-	r := &room{Client: server.Client, t: t, g: gomega.NewWithT(t), infra: server.Namespace(t, "infra", nil)}
+	r := &room{Story: server.NewStory(t), infra: server.Namespace(t, "infra", nil)}
 	delays, err := life.ParseDelays("all=10ms,soft-off=50ms,retry=200ms")
-	r.ok(err)
+	r.OK(err)
 	r.simulator = host.New(delays)
 	server.StartManager(t, ctrl.Options{Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{r.infra: {}}}},
 		func(_ context.Context, mgr ctrl.Manager) error { return r.simulator.SetupWithManager(mgr) })
 	return r
 }
 
-func (r *room) ok(err error) {
-	r.t.Helper()
-	r.g.Expect(err).NotTo(gomega.HaveOccurred())
-}
-
 // register brings a server under management.
 func (r *room) register(name string, changes ...func(*bmov1alpha1.BareMetalHost)) {
-	r.t.Helper()
+	r.T.Helper()
 	h := &bmov1alpha1.BareMetalHost{
 		ObjectMeta: metav1.ObjectMeta{Namespace: r.infra, Name: name},
 		Spec: bmov1alpha1.BareMetalHostSpec{
@@ -93,53 +85,38 @@ func (r *room) register(name string, changes ...func(*bmov1alpha1.BareMetalHost)
 	for _, change := range changes {
 		change(h)
 	}
-	r.ok(r.Create(r.t.Context(), h))
+	r.OK(r.Create(r.Ctx, h))
 }
 
 func (r *room) host(name string) *bmov1alpha1.BareMetalHost {
 	h := &bmov1alpha1.BareMetalHost{}
-	r.ok(r.Get(r.t.Context(), client.ObjectKey{Namespace: r.infra, Name: name}, h))
+	r.OK(r.Get(r.Ctx, client.ObjectKey{Namespace: r.infra, Name: name}, h))
 	return h
 }
 
 // server is the machine behind a host.
 func (r *room) server(name string) life.Server {
 	s, found := r.simulator.Server(client.ObjectKey{Namespace: r.infra, Name: name})
-	r.g.Expect(found).To(gomega.BeTrue(), "the simulator has not seen host %s", name)
+	r.G.Expect(found).To(gomega.BeTrue(), "the simulator has not seen host %s", name)
 	return s
 }
 
-// change patches an object after a function changed it.
-func change[T client.Object](r *room, object T, edit func(T)) {
-	r.t.Helper()
-	before, _ := object.DeepCopyObject().(client.Object)
-	edit(object)
-	r.ok(r.Patch(r.t.Context(), object, client.MergeFrom(before)))
-}
-
 func (r *room) edit(name string, edit func(*bmov1alpha1.BareMetalHost)) {
-	r.t.Helper()
-	change(r, r.host(name), edit)
+	r.T.Helper()
+	harness.Change(r.Story, r.host(name), edit)
 }
 
 // expect waits for a state and a power state of a host.
 func (r *room) expect(name string, state bmov1alpha1.ProvisioningState, poweredOn bool) *bmov1alpha1.BareMetalHost {
-	r.t.Helper()
+	r.T.Helper()
 	type look struct {
 		State     bmov1alpha1.ProvisioningState
 		PoweredOn bool
 	}
 	var h *bmov1alpha1.BareMetalHost
-	r.g.Eventually(func() look {
+	r.G.Eventually(func() look {
 		h = r.host(name)
 		return look{h.Status.Provisioning.State, h.Status.PoweredOn}
 	}).Should(gomega.Equal(look{state, poweredOn}))
 	return h
-}
-
-func (r *room) secret(namespace, name, key, value string) {
-	r.t.Helper()
-	r.ok(r.Create(r.t.Context(), &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string][]byte{key: []byte(value)},
-	}))
 }

@@ -28,6 +28,9 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/test/builder"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
 // A claim of the name of the victim's, that names whatever the victim's names, is
@@ -45,14 +48,14 @@ func TestTenantForgingConsumerRefGetsNoHostOfAnother(t *testing.T) {
 		}
 	})
 	w.expect(twin, associated, noHost)
-	w.ok(change(w, mallory, twin, func(c *bmov1alpha1.HostClaim) {
+	w.OK(change(w, mallory, twin, func(c *bmov1alpha1.HostClaim) {
 		c.Spec.ConsumerRef = &corev1.ObjectReference{
 			APIVersion: "metal3.io/v1alpha1", Kind: "BareMetalHost", Namespace: host.Namespace, Name: host.Name,
 		}
 	}))
-	w.ok(mallory.Delete(w.ctx, twin))
-	w.gone(twin)
-	w.g.Expect(hosts.booted(host)).To(gomega.BeEmpty())
+	w.OK(mallory.Delete(w.Ctx, twin))
+	w.AwaitGone(twin)
+	w.G.Expect(hosts.booted(host)).To(gomega.BeEmpty())
 	w.bound(victim)
 }
 
@@ -70,14 +73,14 @@ func TestTenantCannotWriteTheStatusOfAClaim(t *testing.T) {
 	}
 	forged := w.attack("forged", func(c *bmov1alpha1.HostClaim) { c.Status = status })
 	w.expect(forged, associated, noHost)
-	w.g.Expect(forged.Status.BareMetalHost).To(gomega.BeNil())
+	w.G.Expect(forged.Status.BareMetalHost).To(gomega.BeNil())
 	before := forged.DeepCopy()
 	forged.Status = status
-	w.forbidden(mallory.Status().Patch(w.ctx, forged.DeepCopy(), client.MergeFrom(before)))
-	w.ok(mallory.Patch(w.ctx, forged, client.MergeFrom(before))) // the status in it is dropped
+	w.forbidden(mallory.Status().Patch(w.Ctx, forged.DeepCopy(), client.MergeFrom(before)))
+	w.OK(mallory.Patch(w.Ctx, forged, client.MergeFrom(before))) // the status in it is dropped
 	w.expect(forged, associated, noHost)
-	w.ok(mallory.Delete(w.ctx, forged))
-	w.gone(forged)
+	w.OK(mallory.Delete(w.Ctx, forged))
+	w.AwaitGone(forged)
 	w.bound(victim)
 }
 
@@ -91,11 +94,11 @@ func TestForgedFieldManagersDoNotStopOthers(t *testing.T) {
 		"apiVersion":"metal3.io/v1alpha1","fieldsType":"FieldsV1","fieldsV1":{"f:status":{"f:poweredOn":{}}}}]}}`)
 	first := w.attack("first", func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.MatchLabels = map[string]string{"no": "host"} })
 	w.expect(first, associated, noHost)
-	w.ok(mallory.Patch(w.ctx, first, client.RawPatch(types.MergePatchType, forged)))
+	w.OK(mallory.Patch(w.Ctx, first, client.RawPatch(types.MergePatchType, forged)))
 	w.bound(w.defend("machine"))
-	w.ok(mallory.Patch(w.ctx, first, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"managedFields":[{}]}}`))))
-	w.ok(mallory.Delete(w.ctx, first))
-	w.gone(first)
+	w.OK(mallory.Patch(w.Ctx, first, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"managedFields":[{}]}}`))))
+	w.OK(mallory.Delete(w.Ctx, first))
+	w.AwaitGone(first)
 }
 
 // A claim without finalizer would vanish and leave its host booked, unclean.
@@ -107,21 +110,21 @@ func TestTenantStrippingTheFinalizerIsRefusedAndItsHostIsWiped(t *testing.T) {
 	w.ready(claim)
 	strip := func(c *bmov1alpha1.HostClaim) { controllerutil.RemoveFinalizer(c, finalizer) }
 	w.refused(change(w, mallory, claim, strip), "verb release on hostclaims")
-	w.ok(change(w, mallory, claim, annotation("cluster.x-k8s.io/paused", "")))
-	w.ok(mallory.Delete(w.ctx, claim))
+	w.OK(change(w, mallory, claim, annotation("cluster.x-k8s.io/paused", "")))
+	w.OK(mallory.Delete(w.Ctx, claim))
 	w.refused(change(w, mallory, claim, strip), "verb release on hostclaims")
 	w.refused(change(w, mallory, claim, func(c *bmov1alpha1.HostClaim) { c.Finalizers = nil }), "verb release on hostclaims")
 	w.ownedBy(host, claim)
-	w.ok(change(w, mallory, claim, func(c *bmov1alpha1.HostClaim) { c.Annotations = nil }))
-	w.gone(claim)
+	w.OK(change(w, mallory, claim, func(c *bmov1alpha1.HostClaim) { c.Annotations = nil }))
+	w.AwaitGone(claim)
 	w.pristine(host, 1)
 }
 
 // pristine expects a host that was wiped so often, with cleaning on each time, and
 // on which nothing of a claim is left.
 func (w *world) pristine(host client.ObjectKey, wipes int) {
-	w.t.Helper()
-	w.g.Eventually(func(g gomega.Gomega) {
+	w.T.Helper()
+	w.G.Eventually(func(g gomega.Gomega) {
 		h := w.readHost(host)
 		g.Expect(h.Spec.ConsumerRef).To(gomega.BeNil())
 		g.Expect(h.Spec.Image).To(gomega.BeNil())
@@ -130,8 +133,8 @@ func (w *world) pristine(host client.ObjectKey, wipes int) {
 		g.Expect(h.Labels).NotTo(gomega.HaveKey(uidLabel))
 	}).Should(gomega.Succeed())
 	cleaned, dirty := hosts.wipes(host)
-	w.g.Expect([]int{cleaned, dirty}).To(gomega.Equal([]int{wipes, 0}), "wiped with and without cleaning")
-	w.g.Expect(w.copies()).To(gomega.BeEmpty())
+	w.G.Expect([]int{cleaned, dirty}).To(gomega.Equal([]int{wipes, 0}), "wiped with and without cleaning")
+	w.G.Expect(w.copies()).To(gomega.BeEmpty())
 }
 
 // Paused claims, and those that clusterctl moves, are left alone. So a pause takes
@@ -151,18 +154,18 @@ func TestPausedClaimKeepsNoHostButItsOwn(t *testing.T) {
 			second := w.host("host-1")
 			idle := w.attack("idle", annotation(key, ""))
 			w.free(second)
-			w.ok(change(w, mallory, claim, annotation(key, "")))
-			w.ok(mallory.Delete(w.ctx, claim))
-			w.ok(mallory.Delete(w.ctx, idle))
-			w.gone(idle)
+			w.OK(change(w, mallory, claim, annotation(key, "")))
+			w.OK(mallory.Delete(w.Ctx, claim))
+			w.OK(mallory.Delete(w.Ctx, idle))
+			w.AwaitGone(idle)
 			w.bound(w.defend("machine"))
 
-			w.read(claim)
-			w.g.Expect(claim.Finalizers).To(gomega.ContainElement(finalizer), "it counts against the quota")
+			w.Read(claim)
+			w.G.Expect(claim.Finalizers).To(gomega.ContainElement(finalizer), "it counts against the quota")
 			w.ownedBy(first, claim)
 			w.refused(change(w, mallory, claim, func(c *bmov1alpha1.HostClaim) { c.Finalizers = nil }))
-			w.ok(change(w, mallory, claim, func(c *bmov1alpha1.HostClaim) { delete(c.Annotations, key) }))
-			w.gone(claim)
+			w.OK(change(w, mallory, claim, func(c *bmov1alpha1.HostClaim) { delete(c.Annotations, key) }))
+			w.AwaitGone(claim)
 			w.pristine(first, 1)
 		})
 	}
@@ -173,20 +176,20 @@ func TestTenantCannotForceItsServerToBeDetached(t *testing.T) {
 	w := newWorld(t)
 	w.policy(nil)
 	host := w.host("host-0")
-	w.refused(mallory.Create(w.ctx, claimOf(w.mallory, "machine", annotation("baremetalhost.metal3.io/detached", ""))), "detached")
+	w.refused(mallory.Create(w.Ctx, builder.Claim(client.ObjectKey{Namespace: w.mallory, Name: "machine"}, annotation("baremetalhost.metal3.io/detached", ""))), "detached")
 	claim := w.attack("machine", withImage(goodURL, ""))
 	w.ready(claim)
 	w.refused(change(w, mallory, claim, annotation("baremetalhost.metal3.io/detached", `{"deleteAction":"delay"}`)), "detached")
 	for _, key := range []string{"baremetalhost.metal3.io/paused", "inspect.metal3.io", "baremetalhost.metal3.io/status"} {
-		w.ok(change(w, mallory, claim, annotation(key, "")))
+		w.OK(change(w, mallory, claim, annotation(key, "")))
 	}
-	w.g.Consistently(func(g gomega.Gomega) {
+	w.G.Consistently(func(g gomega.Gomega) {
 		for key := range w.readHost(host).Annotations {
 			g.Expect(key).To(gomega.HavePrefix("hostclaim.metal3.io/"))
 		}
 	}).Should(gomega.Succeed())
-	w.ok(mallory.Delete(w.ctx, claim))
-	w.gone(claim)
+	w.OK(mallory.Delete(w.Ctx, claim))
+	w.AwaitGone(claim)
 	w.pristine(host, 1)
 }
 
@@ -201,17 +204,17 @@ func TestTenantCannotRebootServersOfOthersNorCallOffAReboot(t *testing.T) {
 	victim, claim := w.defend("machine"), w.attack("machine")
 	theirs, own := w.bound(victim), w.bound(claim)
 	for _, host := range []client.ObjectKey{theirs, own} {
-		w.ok(change(w, server.Client, w.readHost(host), func(h *bmov1alpha1.BareMetalHost) {
+		w.OK(change(w, server.Client, w.readHost(host), func(h *bmov1alpha1.BareMetalHost) {
 			h.Annotations[held] = `{"mode":"hard"}`
 		}))
 	}
 	w.forbidden(change(w, mallory, victim, annotation("reboot.metal3.io", "")))
 	w.refused(change(w, mallory, claim, annotation("reboot.metal3.io", `{"mode":"loud"}`)), `"loud"`)
-	w.ok(change(w, mallory, claim, annotation(held, `{"mode":"soft"}`)))
-	w.ok(change(w, mallory, claim, annotation("reboot.metal3.io/me", "")))
-	w.g.Consistently(func() string { return w.readHost(own).Annotations[held] }).Should(gomega.Equal(`{"mode":"hard"}`))
-	w.ok(change(w, mallory, claim, func(c *bmov1alpha1.HostClaim) { c.Annotations = nil }))
-	w.g.Consistently(func(g gomega.Gomega) {
+	w.OK(change(w, mallory, claim, annotation(held, `{"mode":"soft"}`)))
+	w.OK(change(w, mallory, claim, annotation("reboot.metal3.io/me", "")))
+	w.G.Consistently(func() string { return w.readHost(own).Annotations[held] }).Should(gomega.Equal(`{"mode":"hard"}`))
+	w.OK(change(w, mallory, claim, func(c *bmov1alpha1.HostClaim) { c.Annotations = nil }))
+	w.G.Consistently(func(g gomega.Gomega) {
 		g.Expect(w.readHost(own).Annotations).To(gomega.HaveKeyWithValue(held, `{"mode":"hard"}`))
 		g.Expect(w.readHost(theirs).Annotations).To(gomega.HaveKeyWithValue(held, `{"mode":"hard"}`))
 		g.Expect(w.readHost(theirs).Annotations).NotTo(gomega.HaveKey("reboot.metal3.io"))
@@ -222,7 +225,7 @@ func TestTenantCannotRebootServersOfOthersNorCallOffAReboot(t *testing.T) {
 func TestTenantCannotSpoofTheLabelsThatAPolicyAsksFor(t *testing.T) {
 	w := newWorld(t)
 	host := w.host("host-0")
-	w.ok(server.Client.Create(w.ctx, &bmov1alpha1.HostDeployPolicy{
+	w.OK(server.Client.Create(w.Ctx, &bmov1alpha1.HostDeployPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.infra, Name: "labeled"},
 		Spec:       admitting(bmov1alpha1.HostClaimNamespaces{HasLabels: []bmov1alpha1.NameValuePair{{Name: "hosts." + w.infra}}}),
 	}))
@@ -230,13 +233,13 @@ func TestTenantCannotSpoofTheLabelsThatAPolicyAsksFor(t *testing.T) {
 	w.expect(claim, associated, "False/NoNamespaceAdmits")
 	labels := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"hosts.`+w.infra+`":""}}}`))
 	for _, name := range []string{w.mallory, w.infra} {
-		w.forbidden(mallory.Patch(w.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, labels))
+		w.forbidden(mallory.Patch(w.Ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, labels))
 	}
-	w.forbidden(mallory.Create(w.ctx, &corev1.Namespace{
+	w.forbidden(mallory.Create(w.Ctx, &corev1.Namespace{
 		ObjectMeta: metav1.ObjectMeta{Name: "new-" + w.mallory, Labels: map[string]string{"hosts." + w.infra: ""}},
 	}))
 	for _, namespace := range []string{w.mallory, w.infra} {
-		w.forbidden(mallory.Create(w.ctx, &bmov1alpha1.HostDeployPolicy{
+		w.forbidden(mallory.Create(w.Ctx, &bmov1alpha1.HostDeployPolicy{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "mine"}, Spec: admitting(bmov1alpha1.HostClaimNamespaces{}),
 		}))
 	}
@@ -249,8 +252,8 @@ func TestTenantCannotSquatTheNamesOfPublishedFacts(t *testing.T) {
 	w.policy(map[string]string{"hostclaim.metal3.io/publish-labels": "rack"})
 	w.host("host-0")
 	w.host("host-1")
-	w.forbidden(mallory.Create(w.ctx, &bmov1alpha1.HardwareData{ObjectMeta: metav1.ObjectMeta{Namespace: w.mallory, Name: "m-hostclaim"}}))
-	w.forbidden(mallory.Create(w.ctx, &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: w.mallory, Name: "m-hostclaim"}}))
+	w.forbidden(mallory.Create(w.Ctx, &bmov1alpha1.HardwareData{ObjectMeta: metav1.ObjectMeta{Namespace: w.mallory, Name: "m-hostclaim"}}))
+	w.forbidden(mallory.Create(w.Ctx, &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: w.mallory, Name: "m-hostclaim"}}))
 	long := strings.Repeat("m", 250)
 	one, two := w.attack(long+"-a"), w.attack(long+"-b")
 	seen := map[string]bool{}
@@ -258,13 +261,13 @@ func TestTenantCannotSquatTheNamesOfPublishedFacts(t *testing.T) {
 		host := w.bound(claim)
 		w.expect(claim, "hostclaim.metal3.io/HardwareDataPublished", "True/Published")
 		facts := &bmov1alpha1.HardwareData{ObjectMeta: metav1.ObjectMeta{Namespace: w.mallory, Name: claim.Status.HardwareData.Name}}
-		w.read(facts)
-		w.g.Expect(facts.Annotations).To(gomega.HaveKeyWithValue("hostclaim.metal3.io/host-name", host.Name))
+		w.Read(facts)
+		w.G.Expect(facts.Annotations).To(gomega.HaveKeyWithValue("hostclaim.metal3.io/host-name", host.Name))
 		seen[facts.Name] = true
-		w.forbidden(mallory.Patch(w.ctx, facts, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"rack":"x"}}}`))))
-		w.forbidden(mallory.Delete(w.ctx, facts))
+		w.forbidden(mallory.Patch(w.Ctx, facts, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"rack":"x"}}}`))))
+		w.forbidden(mallory.Delete(w.Ctx, facts))
 	}
-	w.g.Expect(seen).To(gomega.HaveLen(2))
+	w.G.Expect(seen).To(gomega.HaveLen(2))
 }
 
 // Owner references of a claim may name anything by UID. Nothing that the manager
@@ -274,7 +277,7 @@ func TestOwnerReferencesToForeignObjectsReachNothing(t *testing.T) {
 	w.policy(nil)
 	w.host("host-0")
 	w.host("host-1")
-	w.secret(w.mallory, "boot", "value", "of mallory")
+	w.MakeSecret(w.mallory, "boot", "value", "of mallory")
 	victim := w.defend("machine", withImage(goodURL, ""))
 	theirs := w.ready(victim)
 	foreign := w.readHost(theirs)
@@ -286,16 +289,16 @@ func TestOwnerReferencesToForeignObjectsReachNothing(t *testing.T) {
 	})
 	own := w.readHost(w.ready(claim))
 	copied := &corev1.SecretList{}
-	w.ok(server.Client.List(w.ctx, copied, client.InNamespace(w.infra), client.MatchingLabels{uidLabel: string(claim.UID)}))
-	w.g.Expect(copied.Items).To(gomega.HaveLen(1))
-	w.g.Expect(copied.Items[0].OwnerReferences).To(gomega.Equal([]metav1.OwnerReference{
+	w.OK(server.Client.List(w.Ctx, copied, client.InNamespace(w.infra), client.MatchingLabels{uidLabel: string(claim.UID)}))
+	w.G.Expect(copied.Items).To(gomega.HaveLen(1))
+	w.G.Expect(copied.Items[0].OwnerReferences).To(gomega.Equal([]metav1.OwnerReference{
 		{APIVersion: "metal3.io/v1alpha1", Kind: "BareMetalHost", Name: own.Name, UID: own.UID},
 	}))
-	w.ok(mallory.Delete(w.ctx, claim))
-	w.gone(claim)
+	w.OK(mallory.Delete(w.Ctx, claim))
+	w.AwaitGone(claim)
 	w.ready(victim)
-	w.ok(alice.Delete(w.ctx, victim))
-	w.gone(victim)
+	w.OK(alice.Delete(w.Ctx, victim))
+	w.AwaitGone(victim)
 	w.pristine(theirs, 1)
 }
 
@@ -306,9 +309,9 @@ func TestNodeReuseLabelDoesNotKeepAHostUncleaned(t *testing.T) {
 	host := w.host("host-0")
 	claim := w.attack("machine", withImage(goodURL, ""), label("infrastructure.cluster.x-k8s.io/node-reuse", "mine"))
 	w.ready(claim)
-	w.g.Expect(w.readHost(host).Labels).NotTo(gomega.HaveKey("infrastructure.cluster.x-k8s.io/node-reuse"))
-	w.ok(mallory.Delete(w.ctx, claim))
-	w.gone(claim)
+	w.G.Expect(w.readHost(host).Labels).NotTo(gomega.HaveKey("infrastructure.cluster.x-k8s.io/node-reuse"))
+	w.OK(mallory.Delete(w.Ctx, claim))
+	w.AwaitGone(claim)
 	w.pristine(host, 1)
 	w.bound(w.defend("machine"))
 }
@@ -328,7 +331,7 @@ func TestTenantCannotSwapItsServerOrWhatItRunsUnderTheBind(t *testing.T) {
 		c.Spec.HostSelector.MatchLabels = map[string]string{"gpu": "yes"}
 	}), "spec.hostSelector")
 	w.refused(change(w, mallory, claim, withImage("https://good.example/other.raw", "")), "spec.image")
-	w.g.Expect(w.readHost(host).Spec.Image.URL).To(gomega.Equal(goodURL))
+	w.G.Expect(w.readHost(host).Spec.Image.URL).To(gomega.Equal(goodURL))
 	w.ready(claim)
 }
 
@@ -339,16 +342,16 @@ func TestOwnFinalizerOfATenantDoesNotKeepTheHost(t *testing.T) {
 	host := w.host("host-0")
 	claim := w.attack("machine", withImage(goodURL, ""), func(c *bmov1alpha1.HostClaim) { c.Finalizers = []string{"example.com/mine"} })
 	w.ready(claim)
-	w.ok(mallory.Delete(w.ctx, claim))
+	w.OK(mallory.Delete(w.Ctx, claim))
 	w.pristine(host, 1)
-	w.g.Eventually(func() []string {
-		w.read(claim)
+	w.G.Eventually(func() []string {
+		w.Read(claim)
 		return claim.Finalizers
 	}).Should(gomega.Equal([]string{"example.com/mine"}))
-	w.ok(change(w, mallory, claim, withImage("https://good.example/other.raw", "")))
+	w.OK(change(w, mallory, claim, withImage("https://good.example/other.raw", "")))
 	w.bound(w.defend("machine"))
-	w.ok(change(w, mallory, claim, func(c *bmov1alpha1.HostClaim) { c.Finalizers = nil }))
-	w.gone(claim)
+	w.OK(change(w, mallory, claim, func(c *bmov1alpha1.HostClaim) { c.Finalizers = nil }))
+	w.AwaitGone(claim)
 }
 
 // What a claim is told about namespaces that do not admit it is the same whether
@@ -356,7 +359,7 @@ func TestOwnFinalizerOfATenantDoesNotKeepTheHost(t *testing.T) {
 func TestTenantCannotFindOutAboutNamespacesThatDoNotAdmitIt(t *testing.T) {
 	w := newWorld(t)
 	w.policy(nil)
-	others := &world{t: t, g: w.g, ctx: w.ctx, infra: server.Namespace(t, "others", nil)}
+	others := &world{Story: w.Story, infra: server.Namespace(t, "others", nil)}
 	others.host("secret-0", func(h *bmov1alpha1.BareMetalHost) { h.Labels = map[string]string{"rack": "a1"} })
 	in := func(namespace string) edit {
 		return func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.InNamespace = namespace }
@@ -365,10 +368,10 @@ func TestTenantCannotFindOutAboutNamespacesThatDoNotAdmitIt(t *testing.T) {
 	for name, namespace := range map[string]string{"existing": others.infra, "missing": "no-such-" + w.infra, "alice": w.alice} {
 		claim := w.attack(name, in(namespace))
 		w.expect(claim, associated, "False/NoNamespaceAdmits")
-		texts[strings.ReplaceAll(message(claim, associated), namespace, "it")] = true
+		texts[strings.ReplaceAll(harness.Message(claim.Status.Conditions, associated), namespace, "it")] = true
 	}
-	w.g.Expect(texts).To(gomega.HaveLen(1))
+	w.G.Expect(texts).To(gomega.HaveLen(1))
 	claim := w.attack("any", func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.MatchLabels = map[string]string{"rack": "a1"} })
 	w.expect(claim, associated, noHost)
-	w.g.Expect(message(claim, associated)).To(gomega.HavePrefix("no hosts seen"))
+	w.G.Expect(harness.Message(claim.Status.Conditions, associated)).To(gomega.HavePrefix("no hosts seen"))
 }

@@ -24,6 +24,8 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
 // Images are fetched by the machines that provision, which see more than a tenant
@@ -86,9 +88,9 @@ func refuseAll(t *testing.T, annotations map[string]string, images map[string]bm
 	}
 	for name, claim := range claims {
 		w.bound(claim)
-		w.g.Eventually(func() string {
-			w.read(claim)
-			return condition(claim, synchronized)
+		w.G.Eventually(func() string {
+			w.Read(claim)
+			return harness.Condition(claim.Status.Conditions, synchronized)
 		}, 5*time.Second).Should(gomega.Equal("False/ImageRefused"), name)
 	}
 	w.untold(keys...)
@@ -101,11 +103,11 @@ func TestTenantWhoCorrectsARefusedImageGetsIt(t *testing.T) {
 	host := w.host("host-0")
 	claim := w.attack("machine", withImage("file:///etc/shadow", ""))
 	w.expect(claim, synchronized, "False/ImageRefused")
-	w.g.Expect(message(claim, synchronized)).To(gomega.ContainSubstring("spec.image.url is refused"))
-	w.ok(change(w, mallory, claim, withImage(goodURL, "")))
+	w.G.Expect(harness.Message(claim.Status.Conditions, synchronized)).To(gomega.ContainSubstring("spec.image.url is refused"))
+	w.OK(change(w, mallory, claim, withImage(goodURL, "")))
 	w.ready(claim)
-	w.g.Expect(hosts.booted(host)).To(gomega.HaveLen(1))
-	w.g.Expect(hosts.booted(host)[0].url).To(gomega.Equal(goodURL))
+	w.G.Expect(hosts.booted(host)).To(gomega.HaveLen(1))
+	w.G.Expect(hosts.booted(host)[0].url).To(gomega.Equal(goodURL))
 }
 
 // A deploy method is a step of the ramdisk with whatever rights that has.
@@ -118,6 +120,6 @@ func TestTenantCannotUseCustomDeployWithoutPolicy(t *testing.T) {
 	})
 	w.bound(claim)
 	w.expect(claim, synchronized, "False/ImageRefused")
-	w.g.Expect(message(claim, synchronized)).To(gomega.ContainSubstring("spec.customDeploy is refused"))
+	w.G.Expect(harness.Message(claim.Status.Conditions, synchronized)).To(gomega.ContainSubstring("spec.customDeploy is refused"))
 	w.untold(host)
 }

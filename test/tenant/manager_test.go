@@ -31,15 +31,15 @@ import (
 
 // asManager returns a client with the account of the hostclaim manager.
 func (w *world) asManager() client.Client {
-	w.t.Helper()
+	w.T.Helper()
 	manager, err := client.New(server.As(harness.HostClaimAccount()), client.Options{Scheme: server.Scheme})
-	w.ok(err)
+	w.OK(err)
 	return manager
 }
 
 // fullHost is a host with something in the fields that the manager may not change.
 func (w *world) fullHost() *bmov1alpha1.BareMetalHost {
-	w.t.Helper()
+	w.T.Helper()
 	host := &bmov1alpha1.BareMetalHost{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: w.infra, Name: "full", Labels: map[string]string{"rack": "a1"},
@@ -51,7 +51,7 @@ func (w *world) fullHost() *bmov1alpha1.BareMetalHost {
 			BootMACAddress: "00:00:5e:00:53:01", Description: "first",
 		},
 	}
-	w.ok(server.Client.Create(w.ctx, host))
+	w.OK(server.Client.Create(w.Ctx, host))
 	return host
 }
 
@@ -112,10 +112,10 @@ func TestManagerMayWriteWhatItWrites(t *testing.T) {
 	edited.Spec.UserData, edited.Spec.MetaData, edited.Spec.NetworkData = secret, secret, secret
 	edited.Spec.CustomDeploy = &bmov1alpha1.CustomDeploy{Method: "x"}
 	edited.Spec.AutomatedCleaningMode = bmov1alpha1.CleaningModeDisabled
-	w.ok(w.asManager().Patch(w.ctx, edited.DeepCopy(), client.MergeFrom(host)))
+	w.OK(w.asManager().Patch(w.Ctx, edited.DeepCopy(), client.MergeFrom(host)))
 	back := edited.DeepCopy()
 	back.Spec, back.Labels, back.Annotations = host.Spec, host.Labels, host.Annotations
-	w.ok(w.asManager().Patch(w.ctx, back, client.MergeFrom(edited), client.DryRunAll))
+	w.OK(w.asManager().Patch(w.Ctx, back, client.MergeFrom(edited), client.DryRunAll))
 }
 
 func TestManagerWritesOnlyTheFactsThatItPublishes(t *testing.T) {
@@ -125,21 +125,21 @@ func TestManagerWritesOnlyTheFactsThatItPublishes(t *testing.T) {
 		return &bmov1alpha1.HardwareData{ObjectMeta: metav1.ObjectMeta{Namespace: w.infra, Name: name, Labels: labels}}
 	}
 	ofOperator, ours := facts("host-0", nil), facts("machine-hostclaim", map[string]string{uidLabel: "uid"})
-	w.ok(server.Client.Create(w.ctx, ofOperator))
-	w.ok(manager.Create(w.ctx, ours))
+	w.OK(server.Client.Create(w.Ctx, ofOperator))
+	w.OK(manager.Create(w.Ctx, ours))
 	refused := func(what string, request func() error) {
-		w.t.Helper()
-		w.g.Eventually(request).Should(gomega.MatchError(gomega.ContainSubstring("writes only HardwareData with the label")), what)
+		w.T.Helper()
+		w.G.Eventually(request).Should(gomega.MatchError(gomega.ContainSubstring("writes only HardwareData with the label")), what)
 	}
 	relabeled, unlabeled := ofOperator.DeepCopy(), ours.DeepCopy()
 	relabeled.Labels, unlabeled.Labels = ours.Labels, nil
-	refused("create without the mark", func() error { return manager.Create(w.ctx, facts("host-1", nil), client.DryRunAll) })
+	refused("create without the mark", func() error { return manager.Create(w.Ctx, facts("host-1", nil), client.DryRunAll) })
 	refused("take one over", func() error {
-		return manager.Patch(w.ctx, relabeled.DeepCopy(), client.MergeFrom(ofOperator), client.DryRunAll)
+		return manager.Patch(w.Ctx, relabeled.DeepCopy(), client.MergeFrom(ofOperator), client.DryRunAll)
 	})
-	refused("delete one", func() error { return manager.Delete(w.ctx, ofOperator, client.DryRunAll) })
+	refused("delete one", func() error { return manager.Delete(w.Ctx, ofOperator, client.DryRunAll) })
 	refused("drop the mark", func() error {
-		return manager.Patch(w.ctx, unlabeled.DeepCopy(), client.MergeFrom(ours), client.DryRunAll)
+		return manager.Patch(w.Ctx, unlabeled.DeepCopy(), client.MergeFrom(ours), client.DryRunAll)
 	})
-	w.ok(manager.Delete(w.ctx, ours))
+	w.OK(manager.Delete(w.Ctx, ours))
 }

@@ -28,6 +28,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/test/builder"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
 // What a server reports when something goes wrong names its BMC, and worse.
@@ -41,19 +44,19 @@ func TestErrorTextsReachNoTenantWithBMCAddress(t *testing.T) {
 	host := w.readHost(key)
 	host.Status.ErrorType, host.Status.ErrorMessage = bmov1alpha1.PowerManagementError, "cannot log on to "+address+" with "+password
 	host.Status.OperationalStatus = bmov1alpha1.OperationalStatusError
-	w.status(host, host.Status)
+	w.SetStatus(host, host.Status)
 	w.expect(claim, "Ready", "False/"+bmov1alpha1.ErrorReason)
 
 	facts, events := &bmov1alpha1.HardwareDataList{}, &eventsv1.EventList{}
-	w.ok(mallory.List(w.ctx, facts, client.InNamespace(w.mallory)))
-	w.ok(mallory.List(w.ctx, events, client.InNamespace(w.mallory)))
-	w.g.Expect(facts.Items).To(gomega.HaveLen(1))
-	w.g.Expect(events.Items).NotTo(gomega.BeEmpty())
+	w.OK(mallory.List(w.Ctx, facts, client.InNamespace(w.mallory)))
+	w.OK(mallory.List(w.Ctx, events, client.InNamespace(w.mallory)))
+	w.G.Expect(facts.Items).To(gomega.HaveLen(1))
+	w.G.Expect(events.Items).NotTo(gomega.BeEmpty())
 	all := fmt.Sprintf("%+v %+v %+v", claim, facts.Items, events.Items)
 	for _, part := range []string{address, "192.0.2.77", "redfish", password, "bmc"} {
-		w.g.Expect(all).NotTo(gomega.ContainSubstring(part))
+		w.G.Expect(all).NotTo(gomega.ContainSubstring(part))
 	}
-	w.g.Expect(message(claim, "Ready")).To(gomega.ContainSubstring("power management error"))
+	w.G.Expect(harness.Message(claim.Status.Conditions, "Ready")).To(gomega.ContainSubstring("power management error"))
 }
 
 // A selector is compared with every host on everybody's time, and what a tenant
@@ -80,7 +83,7 @@ func TestHugeSelectorsAndLongTextsDoNotStallOthers(t *testing.T) {
 		}
 	}
 	for _, n := range []int{64, 200} {
-		w.refused(mallory.Create(w.ctx, claimOf(w.mallory, "too-large", large(n))), "at most 64 are allowed")
+		w.refused(mallory.Create(w.Ctx, builder.Claim(client.ObjectKey{Namespace: w.mallory, Name: "too-large"}, large(n))), "at most 64 are allowed")
 	}
 	for i := range claims {
 		w.attack(fmt.Sprintf("large-%d", i), large(63), func(c *bmov1alpha1.HostClaim) { c.Spec.FailureDomain = strings.Repeat("d", 256) })
@@ -91,9 +94,9 @@ func TestHugeSelectorsAndLongTextsDoNotStallOthers(t *testing.T) {
 	t.Logf("bound after %s, beside %d claims of the largest size", time.Since(begin).Round(time.Millisecond), claims)
 	w.expect(long, synchronized, "False/"+bmov1alpha1.BadUserDataSecretReason)
 	for i := range claims {
-		claim := claimOf(w.mallory, fmt.Sprintf("large-%d", i))
+		claim := builder.Claim(client.ObjectKey{Namespace: w.mallory, Name: fmt.Sprintf("large-%d", i)})
 		w.expect(claim, associated, noHost)
-		w.g.Expect(len(message(claim, associated))).To(gomega.BeNumerically("<=", 1024))
+		w.G.Expect(len(harness.Message(claim.Status.Conditions, associated))).To(gomega.BeNumerically("<=", 1024))
 	}
 }
 
@@ -107,12 +110,12 @@ func TestHoardOfClaimsDelaysAnotherTenantNoLongerThanItsTurn(t *testing.T) {
 	group.SetLimit(10)
 	for i := range hoard {
 		group.Go(func() error {
-			return mallory.Create(w.ctx, claimOf(w.mallory, fmt.Sprintf("hoard-%d", i), func(c *bmov1alpha1.HostClaim) {
+			return mallory.Create(w.Ctx, builder.Claim(client.ObjectKey{Namespace: w.mallory, Name: fmt.Sprintf("hoard-%d", i)}, func(c *bmov1alpha1.HostClaim) {
 				c.Spec.HostSelector.MatchLabels = map[string]string{"no": "host"}
 			}))
 		})
 	}
-	w.ok(group.Wait())
+	w.OK(group.Wait())
 	victim := w.defend("machine")
 	begin := time.Now()
 	w.host("host-0")
@@ -123,9 +126,9 @@ func TestHoardOfClaimsDelaysAnotherTenantNoLongerThanItsTurn(t *testing.T) {
 	// turn for each of those that it does not.
 	next := w.defend("next")
 	w.expect(next, associated, noHost)
-	w.ok(alice.Delete(w.ctx, victim))
+	w.OK(alice.Delete(w.Ctx, victim))
 	begin = time.Now()
-	w.gone(victim)
+	w.AwaitGone(victim)
 	w.bound(next)
 	t.Logf("the next one was bound %s after the host was asked back", time.Since(begin).Round(time.Millisecond))
 }
@@ -140,17 +143,17 @@ func TestEventsFloodIsBounded(t *testing.T) {
 	w.ready(claim)
 	waiting := w.attack("waiting")
 	for i := range 50 {
-		w.ok(change(w, mallory, claim, func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = i%2 == 1 }))
-		w.ok(change(w, mallory, waiting, func(c *bmov1alpha1.HostClaim) {
+		w.OK(change(w, mallory, claim, func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = i%2 == 1 }))
+		w.OK(change(w, mallory, waiting, func(c *bmov1alpha1.HostClaim) {
 			c.Spec.HostSelector.MatchLabels = map[string]string{"n": fmt.Sprint(i)}
 		}))
 	}
 	w.expect(claim, "Ready", "True/Provisioned")
 	for _, namespace := range []string{w.infra, w.mallory} {
 		events, old := &eventsv1.EventList{}, &corev1.EventList{}
-		w.ok(server.Client.List(w.ctx, events, client.InNamespace(namespace)))
-		w.ok(server.Client.List(w.ctx, old, client.InNamespace(namespace)))
-		w.g.Expect(len(events.Items)).To(gomega.BeNumerically("<", 20), namespace)
-		w.g.Expect(len(old.Items)).To(gomega.BeNumerically("<", 20), namespace)
+		w.OK(server.Client.List(w.Ctx, events, client.InNamespace(namespace)))
+		w.OK(server.Client.List(w.Ctx, old, client.InNamespace(namespace)))
+		w.G.Expect(len(events.Items)).To(gomega.BeNumerically("<", 20), namespace)
+		w.G.Expect(len(old.Items)).To(gomega.BeNumerically("<", 20), namespace)
 	}
 }

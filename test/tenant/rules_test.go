@@ -29,6 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/test/builder"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
@@ -127,7 +128,7 @@ func TestRulesForNewClaims(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := mallory.Create(t.Context(), claimOf(w.mallory, "new", tt.claim), client.DryRunAll)
+			err := mallory.Create(t.Context(), builder.Claim(client.ObjectKey{Namespace: w.mallory, Name: "new"}, tt.claim), client.DryRunAll)
 			answered(t, err, tt.says)
 		})
 	}
@@ -271,7 +272,7 @@ func TestRulesForBoundClaims(t *testing.T) {
 	number := 0
 	for name, tt := range tests {
 		number++
-		claim := claimOf(w.mallory, "bound-"+strings.Repeat("x", number))
+		claim := builder.Claim(client.ObjectKey{Namespace: w.mallory, Name: "bound-" + strings.Repeat("x", number)})
 		t.Run(name, func(t *testing.T) {
 			g := gomega.NewWithT(t)
 			claim.Annotations = map[string]string{"cluster.x-k8s.io/paused": ""}
@@ -299,7 +300,7 @@ const oldNamespace = "from-before"
 // installed: one that the manager works on, and one that looks bound and is paused.
 func createOldFaults(ctx context.Context) error {
 	faulty := func(name string, edits ...edit) *bmov1alpha1.HostClaim {
-		claim := claimOf(oldNamespace, name, operatorOf("near"), withImage(goodURL, ""),
+		claim := builder.Claim(client.ObjectKey{Namespace: oldNamespace, Name: name}, operatorOf("near"), withImage(goodURL, ""),
 			annotation("reboot.metal3.io", "now"), annotation("baremetalhost.metal3.io/detached", ""),
 			annotation("hostclaim.metal3.io/reboot-request", "x"))
 		claim.Spec.UserData = &corev1.SecretReference{Name: "u", Namespace: "elsewhere"}
@@ -326,40 +327,40 @@ func createOldFaults(ctx context.Context) error {
 func TestRulesLetOldFaultsBe(t *testing.T) {
 	w := newWorld(t)
 	w.admit(mallory, malloryName, oldNamespace)
-	waiting, bound := claimOf(oldNamespace, "waiting"), claimOf(oldNamespace, "bound")
+	waiting, bound := builder.Claim(client.ObjectKey{Namespace: oldNamespace, Name: "waiting"}), builder.Claim(client.ObjectKey{Namespace: oldNamespace, Name: "bound"})
 	w.expect(waiting, associated, "False/InvalidHostSelector")
-	w.g.Expect(waiting.Finalizers).To(gomega.ContainElement(finalizer), "the manager writes it")
-	w.ok(change(w, mallory, waiting, label("team", "m")))
-	w.ok(change(w, mallory, bound, func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = false }))
+	w.G.Expect(waiting.Finalizers).To(gomega.ContainElement(finalizer), "the manager writes it")
+	w.OK(change(w, mallory, waiting, label("team", "m")))
+	w.OK(change(w, mallory, bound, func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = false }))
 	w.refused(change(w, mallory, bound, annotation("hostclaim.metal3.io/reboot-request", "y")), "verb manage")
-	w.ok(change(w, mallory, bound, func(c *bmov1alpha1.HostClaim) { delete(c.Annotations, "baremetalhost.metal3.io/detached") }))
+	w.OK(change(w, mallory, bound, func(c *bmov1alpha1.HostClaim) { delete(c.Annotations, "baremetalhost.metal3.io/detached") }))
 	w.refused(change(w, mallory, bound, annotation("baremetalhost.metal3.io/detached", "")), "is not accepted")
 
-	w.ok(mallory.Delete(w.ctx, waiting))
-	w.gone(waiting)
-	w.ok(mallory.Delete(w.ctx, bound))
+	w.OK(mallory.Delete(w.Ctx, waiting))
+	w.AwaitGone(waiting)
+	w.OK(mallory.Delete(w.Ctx, bound))
 	manager, err := client.New(server.As(harness.HostClaimAccount()), client.Options{Scheme: server.Scheme})
-	w.ok(err)
-	w.ok(change(w, mallory, bound, func(c *bmov1alpha1.HostClaim) { c.Spec.Image = nil })) // it goes anyway
-	w.ok(change(w, manager, bound, func(c *bmov1alpha1.HostClaim) { c.Finalizers = nil }))
-	w.gone(bound)
+	w.OK(err)
+	w.OK(change(w, mallory, bound, func(c *bmov1alpha1.HostClaim) { c.Spec.Image = nil })) // it goes anyway
+	w.OK(change(w, manager, bound, func(c *bmov1alpha1.HostClaim) { c.Finalizers = nil }))
+	w.AwaitGone(bound)
 }
 
 // The manager writes the marks that others cannot.
 func TestManagerWritesItsMarks(t *testing.T) {
 	w := newWorld(t)
 	manager, err := client.New(server.As(harness.HostClaimAccount()), client.Options{Scheme: server.Scheme})
-	w.ok(err)
+	w.OK(err)
 	claim := w.attack("machine")
 	mark := annotation("hostclaim.metal3.io/reboot-request", "x")
-	w.g.Eventually(func() error { return change(w, manager, claim, mark) }).Should(gomega.Succeed())
+	w.G.Eventually(func() error { return change(w, manager, claim, mark) }).Should(gomega.Succeed())
 	unmark := func(c *bmov1alpha1.HostClaim) { delete(c.Annotations, "hostclaim.metal3.io/reboot-request") }
 	w.refused(change(w, mallory, claim, annotation("hostclaim.metal3.io/reboot-request", "y")), "leave it as it was")
-	w.ok(change(w, manager, claim, unmark))
+	w.OK(change(w, manager, claim, unmark))
 
 	// Who takes one off, as a replace by an old manifest does, takes back a wish.
-	w.ok(change(w, manager, claim, mark))
-	w.ok(change(w, mallory, claim, unmark))
+	w.OK(change(w, manager, claim, mark))
+	w.OK(change(w, mallory, claim, unmark))
 }
 
 func TestRulesForPolicies(t *testing.T) {

@@ -30,6 +30,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/builder"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
 const aliceSecret = "#cloud-config of alice"
@@ -40,32 +42,32 @@ func TestTenantCannotReadAnotherTenantsSecretByReference(t *testing.T) {
 	w := newWorld(t)
 	w.policy(nil)
 	host := w.host("host-0")
-	w.secret(w.alice, "boot", "value", aliceSecret)
-	w.secret(w.infra, "bmc", "value", "password of the BMC")
+	w.MakeSecret(w.alice, "boot", "value", aliceSecret)
+	w.MakeSecret(w.infra, "bmc", "value", "password of the BMC")
 	for _, target := range []corev1.SecretReference{{Namespace: w.alice, Name: "boot"}, {Namespace: w.infra, Name: "bmc"}} {
 		for field, set := range map[string]func(*bmov1alpha1.HostClaimSpec){
 			"userData":    func(s *bmov1alpha1.HostClaimSpec) { s.UserData = &target },
 			"metaData":    func(s *bmov1alpha1.HostClaimSpec) { s.MetaData = &target },
 			"networkData": func(s *bmov1alpha1.HostClaimSpec) { s.NetworkData = &target },
 		} {
-			w.refused(mallory.Create(w.ctx, claimOf(w.mallory, "thief", func(c *bmov1alpha1.HostClaim) { set(&c.Spec) })),
+			w.refused(mallory.Create(w.Ctx, builder.Claim(client.ObjectKey{Namespace: w.mallory, Name: "thief"}, func(c *bmov1alpha1.HostClaim) { set(&c.Spec) })),
 				"spec."+field+".namespace", target.Namespace)
 		}
-		w.forbidden(mallory.Get(w.ctx, client.ObjectKey{Namespace: target.Namespace, Name: target.Name}, &corev1.Secret{}))
+		w.forbidden(mallory.Get(w.Ctx, client.ObjectKey{Namespace: target.Namespace, Name: target.Name}, &corev1.Secret{}))
 	}
 	thief := w.attack("thief", withImage(goodURL, "boot"))
 	w.bound(thief)
 	w.expect(thief, synchronized, "False/"+bmov1alpha1.BadUserDataSecretReason)
 	w.refused(change(w, mallory, thief, func(c *bmov1alpha1.HostClaim) { c.Spec.UserData.Namespace = w.alice }), "spec.userData.namespace")
 	w.untold(host)
-	w.g.Expect(w.copies()).To(gomega.BeEmpty())
+	w.G.Expect(w.copies()).To(gomega.BeEmpty())
 }
 
 // Nor does a path in the name, be it of a secret of the infrastructure.
 func TestTenantCannotReachASecretByAPathInItsName(t *testing.T) {
 	w := newWorld(t)
 	w.policy(nil)
-	w.secret(w.alice, "boot", "value", aliceSecret)
+	w.MakeSecret(w.alice, "boot", "value", aliceSecret)
 	names := []string{"../" + w.alice + "/boot", "..", ".", "../../" + w.alice + "/secrets/boot", "boot?x=y", "boot%2f", "BOOT"}
 	thieves, keys := make([]*bmov1alpha1.HostClaim, len(names)), make([]client.ObjectKey, len(names))
 	for i, name := range names {
@@ -75,10 +77,10 @@ func TestTenantCannotReachASecretByAPathInItsName(t *testing.T) {
 	for i, thief := range thieves {
 		w.bound(thief)
 		w.expect(thief, synchronized, "False/"+bmov1alpha1.BadUserDataSecretReason)
-		w.g.Expect(message(thief, synchronized)).To(gomega.ContainSubstring(fmt.Sprintf("no secret can be named %q", names[i])))
+		w.G.Expect(harness.Message(thief.Status.Conditions, synchronized)).To(gomega.ContainSubstring(fmt.Sprintf("no secret can be named %q", names[i])))
 	}
 	w.untold(keys...)
-	w.g.Expect(w.copies()).To(gomega.BeEmpty())
+	w.G.Expect(w.copies()).To(gomega.BeEmpty())
 }
 
 func TestTenantCannotUseAnotherTenantsPullSecretByOCIAuthSecretName(t *testing.T) {
@@ -86,7 +88,7 @@ func TestTenantCannotUseAnotherTenantsPullSecretByOCIAuthSecretName(t *testing.T
 	w.policy(nil)
 	host := w.host("host-0")
 	for _, namespace := range []string{w.alice, w.infra} {
-		w.ok(server.Client.Create(w.ctx, &corev1.Secret{
+		w.OK(server.Client.Create(w.Ctx, &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "pull"},
 			Type:       corev1.SecretTypeDockerConfigJson,
 			Data:       map[string][]byte{corev1.DockerConfigJsonKey: []byte(`{"auths":{"secret.example":{}}}`)},
@@ -99,7 +101,7 @@ func TestTenantCannotUseAnotherTenantsPullSecretByOCIAuthSecretName(t *testing.T
 	w.bound(thief)
 	w.expect(thief, synchronized, "False/OCIAuthSecretSyncFailure")
 	w.untold(host)
-	w.g.Expect(w.copies()).To(gomega.BeEmpty())
+	w.G.Expect(w.copies()).To(gomega.BeEmpty())
 }
 
 // The network data that the infrastructure keeps for a host has its addresses, and
@@ -107,20 +109,20 @@ func TestTenantCannotUseAnotherTenantsPullSecretByOCIAuthSecretName(t *testing.T
 func TestPreprovisioningNetworkDataIsNotLeakedToTheServerOfATenant(t *testing.T) {
 	w := newWorld(t)
 	w.policy(nil)
-	w.secret(w.infra, "nic", "networkData", "network of the infrastructure")
+	w.MakeSecret(w.infra, "nic", "networkData", "network of the infrastructure")
 	host := w.host("host-0", func(h *bmov1alpha1.BareMetalHost) { h.Spec.PreprovisioningNetworkDataName = "nic" })
 	spy := w.attack("spy", withImage(goodURL, ""))
 	w.ready(spy)
-	w.g.Expect(hosts.booted(host)).To(gomega.Equal([]drive{{url: goodURL, userData: "none", metaData: "none"}}))
-	w.ok(mallory.Delete(w.ctx, spy))
-	w.gone(spy)
+	w.G.Expect(hosts.booted(host)).To(gomega.Equal([]drive{{url: goodURL, userData: "none", metaData: "none"}}))
+	w.OK(mallory.Delete(w.Ctx, spy))
+	w.AwaitGone(spy)
 
 	spy = w.attack("spy", withImage(goodURL, ""), func(c *bmov1alpha1.HostClaim) {
 		c.Spec.NetworkData = &corev1.SecretReference{Name: "nic"}
 	})
 	w.bound(spy)
 	w.expect(spy, synchronized, "False/"+bmov1alpha1.BadNetworkDataSecretReason)
-	w.g.Expect(hosts.booted(host)).To(gomega.HaveLen(1))
+	w.G.Expect(hosts.booted(host)).To(gomega.HaveLen(1))
 }
 
 // Copies next to hosts are named after the UID of their claim, which a tenant
@@ -130,13 +132,13 @@ func TestTenantNamingItsObjectsLikeAnothersCopiesOverwritesNothing(t *testing.T)
 	w.policy(nil)
 	w.host("host-0")
 	w.host("host-1")
-	w.secret(w.alice, "boot", "value", aliceSecret)
+	w.MakeSecret(w.alice, "boot", "value", aliceSecret)
 	victim := w.defend("machine", withImage(goodURL, "boot"))
 	w.ready(victim)
 	name := binding.CopyName(victim.UID, binding.UserData)
-	w.g.Expect(w.copies()).To(gomega.HaveKeyWithValue(name, aliceSecret))
+	w.G.Expect(w.copies()).To(gomega.HaveKeyWithValue(name, aliceSecret))
 
-	w.ok(mallory.Create(w.ctx, &corev1.Secret{
+	w.OK(mallory.Create(w.Ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: w.mallory, Name: name,
 			Labels: map[string]string{uidLabel: string(victim.UID), "hostclaim.metal3.io/secret-kind": "userdata"},
@@ -148,13 +150,13 @@ func TestTenantNamingItsObjectsLikeAnothersCopiesOverwritesNothing(t *testing.T)
 		c.Labels = map[string]string{uidLabel: string(victim.UID)}
 	})
 	w.ready(twin)
-	w.g.Expect(twin.UID).NotTo(gomega.Equal(victim.UID))
-	w.g.Expect(w.copies()).To(gomega.Equal(map[string]string{
+	w.G.Expect(twin.UID).NotTo(gomega.Equal(victim.UID))
+	w.G.Expect(w.copies()).To(gomega.Equal(map[string]string{
 		name: aliceSecret, binding.CopyName(twin.UID, binding.UserData): "of mallory",
 	}))
-	w.ok(mallory.Delete(w.ctx, twin))
-	w.gone(twin)
-	w.g.Expect(w.copies()).To(gomega.Equal(map[string]string{name: aliceSecret}))
+	w.OK(mallory.Delete(w.Ctx, twin))
+	w.AwaitGone(twin)
+	w.G.Expect(w.copies()).To(gomega.Equal(map[string]string{name: aliceSecret}))
 	w.ready(victim)
 }
 
@@ -163,7 +165,7 @@ func TestTenantCannotTouchWhatLiesNextToTheHosts(t *testing.T) {
 	w := newWorld(t)
 	w.policy(nil)
 	host := w.host("host-0")
-	w.secret(w.mallory, "boot", "value", "of mallory")
+	w.MakeSecret(w.mallory, "boot", "value", "of mallory")
 	claim := w.attack("machine", withImage(goodURL, "boot"))
 	w.ready(claim)
 	own := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.infra, Name: binding.CopyName(claim.UID, binding.UserData)}}
@@ -172,11 +174,11 @@ func TestTenantCannotTouchWhatLiesNextToTheHosts(t *testing.T) {
 		own, &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: host.Namespace, Name: host.Name}},
 		&bmov1alpha1.HostDeployPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: w.infra, Name: "policy"}},
 	} {
-		w.forbidden(mallory.Get(w.ctx, client.ObjectKeyFromObject(target), target))
-		w.forbidden(mallory.Patch(w.ctx, target, merge))
-		w.forbidden(mallory.Delete(w.ctx, target))
+		w.forbidden(mallory.Get(w.Ctx, client.ObjectKeyFromObject(target), target))
+		w.forbidden(mallory.Patch(w.Ctx, target, merge))
+		w.forbidden(mallory.Delete(w.Ctx, target))
 	}
-	w.forbidden(mallory.List(w.ctx, &corev1.EventList{}, client.InNamespace(w.infra)))
-	w.g.Expect(slices.Collect(maps.Keys(w.copies()))).To(gomega.Equal([]string{own.Name}))
+	w.forbidden(mallory.List(w.Ctx, &corev1.EventList{}, client.InNamespace(w.infra)))
+	w.G.Expect(slices.Collect(maps.Keys(w.copies()))).To(gomega.Equal([]string{own.Name}))
 	w.ownedBy(host, claim)
 }
