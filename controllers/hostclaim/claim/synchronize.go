@@ -53,8 +53,7 @@ func (r *synchronizer) synchronize(ctx context.Context, s *scope) (synced, progr
 	if out.Err() != nil || equality.Semantic.DeepEqual(desired, s.host) {
 		return done, out
 	}
-	told, tells := binding.HasPayload(s.host), binding.HasPayload(desired)
-	if told != tells || binding.IsParked(s.host) != binding.IsParked(desired) {
+	if binding.HasPayload(s.host) != binding.HasPayload(desired) || binding.IsParked(s.host) != binding.IsParked(desired) {
 		if err := confirm(ctx, r.live, s.claim); err != nil {
 			return done, unsynchronized(err).And(out)
 		}
@@ -62,18 +61,23 @@ func (r *synchronizer) synchronize(ctx context.Context, s *scope) (synced, progr
 	if err := r.client.Patch(ctx, desired, apply.Locked(s.host)); err != nil {
 		return done, unsynchronized(fmt.Errorf("write the host: %w", err)).And(out)
 	}
+	r.written(ctx, s, desired)
+	done.host = desired
+	return done, out
+}
+
+// written notes and tells what a write to the host changed on the server.
+func (r *synchronizer) written(ctx context.Context, s *scope, desired *bmov1alpha1.BareMetalHost) {
 	logWritten(ctx, s.host, desired)
 	if desired.Spec.Online != s.host.Spec.Online {
 		r.power.add(keyOf(s.claim), r.clock.Now())
 	}
-	done.host = desired
-	switch {
+	switch told, tells := binding.HasPayload(s.host), binding.HasPayload(desired); {
 	case tells && !told:
 		r.rotations.forget(keyOf(s.claim)) // what was copied before is not what it got
 	case told && !tells:
 		r.announcer.eventEmptied(s.claim, desired)
 	}
-	return done, out
 }
 
 // logWritten tells what a write to a host changed on the server. Labels and
