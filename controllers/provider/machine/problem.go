@@ -22,6 +22,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 )
 
 // waiting is the outcome of a step that a watch will wake, with the condition that
@@ -49,7 +50,7 @@ func failed(condition, reason, message string, err error) progress.Outcome {
 // explanation is what an API server says about a refusal, in words of ours if it is that
 // of another cluster.
 func explanation(err error, status apierrors.APIStatus) string {
-	var sanitized *sanitizedError
+	var sanitized *remote.SanitizedError
 	if errors.As(err, &sanitized) {
 		return sanitized.Error()
 	}

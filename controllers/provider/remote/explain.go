@@ -19,6 +19,7 @@ package remote
 import (
 	"errors"
 	"fmt"
+	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -53,7 +54,7 @@ type SanitizedError struct {
 	cause error
 }
 
-// Error is what Explain says of the cause.
+// Error is what may be shown of the cause.
 func (e *SanitizedError) Error() string { return e.words }
 
 // Unwrap returns the cause.
@@ -65,6 +66,18 @@ func Sanitize(err error) error {
 		return nil
 	}
 	return &SanitizedError{words: Explain(err), cause: err}
+}
+
+// SanitizeSecret is Sanitize for a request that holds a secret. The answer may repeat
+// the secret, so that only its status code is shown.
+func SanitizeSecret(err error) error {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return Sanitize(err)
+	}
+	code := int(status.Status().Code)
+	return &SanitizedError{cause: err, words: fmt.Sprintf(
+		"The other cluster answers %d (%s); what it says is not shown, since it may repeat the secret", code, http.StatusText(code))}
 }
 
 func printed(text string) string {
