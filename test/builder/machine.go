@@ -50,13 +50,15 @@ func Machine(key types.NamespacedName, cluster string) *clusterv1.Machine {
 	}
 }
 
-// PausedMetal3Machine is the Metal3Machine of a Machine that exists. It is paused,
-// so that the test and not the machine controller writes what belongs to it.
+// PausedMetal3Machine is the Metal3Machine of a Machine that exists, paused after it got
+// its finalizer, so that the test and not the machine controller writes what belongs
+// to it.
 func PausedMetal3Machine(owner *clusterv1.Machine) *infrav1.Metal3Machine {
 	return &infrav1.Metal3Machine{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: owner.Namespace, Name: owner.Name,
 			Labels: owner.Labels, Annotations: map[string]string{clusterv1.PausedAnnotation: ""},
+			Finalizers:      []string{infrav1.MachineFinalizer},
 			OwnerReferences: []metav1.OwnerReference{controller(clusterv1.GroupVersion.String(), "Machine", owner)},
 		},
 		Spec: infrav1.Metal3MachineSpec{CustomDeploy: &infrav1.CustomDeploy{Method: "install"}},

@@ -148,7 +148,7 @@ func TestIdentityKept(t *testing.T) {
 		tn.bind()
 		tn.provision()
 		m := tn.provisioned()
-		tn.G.Expect(conditionOf(m, "IdentityReady")).To(gomega.BeEmpty())
+		tn.G.Expect(conditionOf(m, "IdentityReady")).To(gomega.Equal("True/NotUsed"))
 		tn.G.Expect(s.claims()).To(gomega.BeEmpty())
 	})
 }
