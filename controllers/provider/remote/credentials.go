@@ -102,7 +102,7 @@ func (c *credentials) leadLocked(access kubeconfig.Access) {
 	if !found {
 		next = c.renewedLocked(access)
 	}
-	if next == nil && c.current == nil && c.registry.fullLocked(c.ref.Namespace) {
+	if next == nil && c.registry.fullLocked(c.ref.Namespace, c.current != nil) {
 		c.problem = tooManyConnections(c.ref, c.registry.options.MaxConnections)
 		return
 	}

@@ -145,3 +145,46 @@ func TestManyContextsOfOneSecret(t *testing.T) {
 	w.Release(user(0))
 	wait(t, w, func() (bool, bool) { return true, reached() == contexts-3 })
 }
+
+// TestNewTokensOfManyContexts gives many contexts that share a connection a token each:
+// each would need a connection of its own beside the shared one.
+func TestNewTokensOfManyContexts(t *testing.T) {
+	w := newWorld(t, func(o *remote.Options) { o.MaxConnections = 2 })
+	h := newHosts(t, rules())
+	const contexts = 12
+	token := h.token(t, "bound")
+	with := func(token func(i int) string) []byte {
+		return h.kubeconfig(t, token(0), func(c *clientcmdapi.Config) {
+			for i := range contexts {
+				name := fmt.Sprintf("c-%02d", i)
+				other, user := *c.Contexts["hosts"], *c.AuthInfos["tenant"]
+				other.AuthInfo, user.Token = name, token(i)
+				c.Contexts[name], c.AuthInfos[name] = &other, &user
+			}
+		})
+	}
+	w.secret(t, "infra", with(func(int) string { return token }))
+	ref := func(i int) identity.Ref {
+		return identity.Ref{Namespace: w.tenant, Secret: "infra", Context: fmt.Sprintf("c-%02d", i)}
+	}
+	user := func(i int) remote.User { return w.machine(fmt.Sprintf("m-%02d", i)) }
+	for i := range contexts {
+		w.site(t, user(i), ref(i))
+	}
+	w.secret(t, "infra", with(func(i int) string { return fmt.Sprintf("new-%d", i) }))
+	wait(t, w, func() (bool, bool) {
+		full := 0
+		for i := range contexts {
+			_, err := w.Site(t.Context(), user(i), ref(i))
+			if problem, ok := err.(*identity.Problem); ok && problem.Reason == infrav1.IdentityConnectionLimitReason { //nolint:errorlint // Site returns it bare
+				full++
+			}
+		}
+		return true, full >= contexts-4
+	})
+	for namespace, n := range w.gauge(t, "capm3_remote_connections") {
+		if n > 4 {
+			t.Errorf("there are %v connections for %s", n, namespace)
+		}
+	}
+}

@@ -315,15 +315,20 @@ func (r *Registry) secretChanged(_ context.Context, namespace, name string) {
 }
 
 // fullLocked says that the references of a namespace have all the connections that
-// they may have.
-func (r *Registry) fullLocked(namespace string) bool {
+// they may have: twice as many where one replaces another, since both stand until the
+// new one is settled.
+func (r *Registry) fullLocked(namespace string, replaces bool) bool {
 	n := 0
 	for _, c := range r.connections {
 		if c.namespace == namespace {
 			n++
 		}
 	}
-	return n >= r.options.MaxConnections
+	most := r.options.MaxConnections
+	if replaces {
+		most *= 2
+	}
+	return n >= most
 }
 
 // disconnectLocked ends a connection. References of its namespace that found no room
