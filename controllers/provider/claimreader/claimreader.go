@@ -25,7 +25,9 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -138,12 +140,39 @@ func (r Reader) siteOf(ctx context.Context, machine *infrav1.Metal3Machine) (Sit
 	case r.Remote == nil:
 		return Site{}, false, nil
 	}
+	if owned, err := r.owned(ctx, machine); err != nil || !owned {
+		return Site{}, false, err
+	}
 	site, connected, err := r.connect(ctx, machine, record.Ref(machine.Namespace))
 	if err != nil || !connected {
 		return Site{}, false, err
 	}
 	_, moved := record.Follow(site.Target, machine.Annotations[infrav1.ConfirmIdentityMoveAnnotation])
 	return Site{Client: site.Client, Namespace: site.Target.Namespace, Record: &record}, moved == nil, nil
+}
+
+// owned says that a machine has a Machine and a Cluster, or is being deleted. The record
+// alone opens no connection: its author need not be the machine controller, which gives
+// up the connection of a machine without them.
+func (r Reader) owned(ctx context.Context, machine *infrav1.Metal3Machine) (bool, error) {
+	if !machine.DeletionTimestamp.IsZero() {
+		return true, nil
+	}
+	for _, ref := range machine.OwnerReferences {
+		group, err := schema.ParseGroupVersion(ref.APIVersion)
+		if err != nil || group.Group != clusterv1.GroupVersion.Group || ref.Kind != "Machine" {
+			continue
+		}
+		key := client.ObjectKey{Namespace: machine.Namespace, Name: ref.Name}
+		owner := &clusterv1.Machine{}
+		if err := r.Client.Get(ctx, key, owner); err != nil {
+			return false, client.IgnoreNotFound(err)
+		}
+		key.Name = owner.Spec.ClusterName
+		err = r.Client.Get(ctx, key, &clusterv1.Cluster{})
+		return err == nil, client.IgnoreNotFound(err)
+	}
+	return false, nil
 }
 
 // connect asks for the connection of the machine, and whether there is one.

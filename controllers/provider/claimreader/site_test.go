@@ -27,6 +27,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -48,9 +49,11 @@ type sites struct {
 	site  remote.Site
 	err   error
 	freed []remote.User
+	asked bool
 }
 
 func (s *sites) Site(context.Context, remote.User, identity.Ref) (remote.Site, error) {
+	s.asked = true
 	return s.site, s.err
 }
 
@@ -67,6 +70,8 @@ func TestHost(t *testing.T) {
 		want   string // UID of the host; empty for none
 		freed  bool
 		err    bool
+		// unasked says that no connection is asked for.
+		unasked bool
 	}{
 		"the host is where the record leads": {want: "far"},
 		"no connections are configured": {change: func(_ *infrav1.Metal3Machine, r *Reader, _ *sites) {
@@ -87,6 +92,12 @@ func TestHost(t *testing.T) {
 		}},
 		"a record that cannot be read leads nowhere": {change: func(m *infrav1.Metal3Machine, _ *Reader, _ *sites) {
 			m.Annotations[infrav1.EffectiveIdentityAnnotation] = "?"
+		}},
+		"a record without a Machine opens no connection": {unasked: true, change: func(m *infrav1.Metal3Machine, _ *Reader, _ *sites) {
+			m.OwnerReferences = nil
+		}},
+		"nor does one whose Machine has gone": {unasked: true, change: func(m *infrav1.Metal3Machine, _ *Reader, _ *sites) {
+			m.OwnerReferences[0].Name = "gone"
 		}},
 		"without a record the host is here": {want: "near", change: func(m *infrav1.Metal3Machine, _ *Reader, _ *sites) {
 			m.Annotations = nil
@@ -110,6 +121,9 @@ func TestHost(t *testing.T) {
 			if (err != nil) != tc.err || found != (tc.want != "") || host.UID != tc.want {
 				t.Errorf("host %q, found %v, error %v", host.UID, found, err)
 			}
+			if tc.unasked && s.asked {
+				t.Error("a connection was asked for")
+			}
 			var freed []remote.User
 			if tc.freed {
 				freed = []remote.User{UserOf(m)}
@@ -130,6 +144,16 @@ func hostOf(t *testing.T) (*infrav1.Metal3Machine, Reader, *sites) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: here, Name: "m-1"},
 		Spec:       infrav1.Metal3MachineSpec{Image: &infrav1.Image{URL: "http://x/i", Checksum: ptr.To("abc")}},
 	}
+	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: here, Name: "a"}}
+	cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupName, Kind: "Metal3Cluster", Name: "a"}
+	owner := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: here, Name: "m-1"}}
+	owner.Spec.ClusterName, owner.Spec.Bootstrap.DataSecretName = "a", ptr.To("boot")
+	owner.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupName, Kind: claims.MachineKind, Name: "m-1"}
+	server.Create(t, cluster)
+	server.Create(t, owner)
+	m.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: owner.Name, UID: owner.UID,
+	}}
 	server.Create(t, m)
 	target := identity.Target{Server: "https://hosts.example", Namespace: there}
 	record := identity.NewRecord(OwnerOf(m), identity.Ref{Secret: "hosts"}, target, "o-1")
