@@ -38,10 +38,10 @@ func OnHold(claim *bmov1alpha1.HostClaim) bool {
 	return false
 }
 
-// wish is everything in a claim that decides what is written to its bound host.
+// inputs are everything in a claim that decides what is written to its bound host.
 // A decision that reads another field of the claim adds it here, since a copy of
-// the claim in a cache is compared with the live claim by its wish.
-type wish struct {
+// the claim in a cache is compared with the live claim by them.
+type inputs struct {
 	UID                       types.UID
 	Deleting, OnHold          bool
 	PoweredOn                 bool
@@ -53,8 +53,8 @@ type wish struct {
 	Reboots                   Reboots
 }
 
-func wishOf(claim *bmov1alpha1.HostClaim) wish {
-	w := wish{
+func inputsOf(claim *bmov1alpha1.HostClaim) inputs {
+	w := inputs{
 		UID: claim.UID, Deleting: !claim.DeletionTimestamp.IsZero(), OnHold: OnHold(claim),
 		PoweredOn: claim.Spec.PoweredOn, Image: claim.Spec.Image, CustomDeploy: claim.Spec.CustomDeploy,
 		Rebuild: token(claim), Reserved: Reserved(claim), WantsNoCleaning: WantsNoCleaning(claim),
@@ -67,9 +67,9 @@ func wishOf(claim *bmov1alpha1.HostClaim) wish {
 	return w
 }
 
-// SameWish says that two versions of a claim ask for the same of its bound host.
+// SameInputs says that two versions of a claim ask for the same of its bound host.
 // What differs besides, such as the annotation of kubectl apply, which caches drop,
 // changes no decision.
-func SameWish(a, b *bmov1alpha1.HostClaim) bool {
-	return equality.Semantic.DeepEqual(wishOf(a), wishOf(b))
+func SameInputs(a, b *bmov1alpha1.HostClaim) bool {
+	return equality.Semantic.DeepEqual(inputsOf(a), inputsOf(b))
 }

@@ -52,7 +52,7 @@ func TestOnHold(t *testing.T) {
 	}
 }
 
-func TestSameWish(t *testing.T) {
+func TestSameInputs(t *testing.T) {
 	named := func(name string) *corev1.SecretReference { return &corev1.SecretReference{Name: name} }
 	tests := map[string]struct {
 		edit claimEdit
@@ -88,8 +88,8 @@ func TestSameWish(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := SameWish(newClaim(), newClaim(tt.edit)); got != tt.want {
-				t.Errorf("SameWish() = %t, want %t", got, tt.want)
+			if got := SameInputs(newClaim(), newClaim(tt.edit)); got != tt.want {
+				t.Errorf("SameInputs() = %t, want %t", got, tt.want)
 			}
 		})
 	}

@@ -54,9 +54,9 @@ const (
 
 // observed is what the progress of a payload depends on.
 type observed struct {
-	// asked, told and same say whether the claim names a payload, whether the host
+	// asked, deployed and same say whether the claim names a payload, whether the host
 	// does, and whether the two are equal.
-	asked, told, same bool
+	asked, deployed, same bool
 	// begun says that the host writes, or has written, its payload.
 	begun bool
 	// left says that the host shows a payload, or is on its way from or to one.
@@ -76,7 +76,7 @@ type observed struct {
 func Compare(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, skips bool) Progress {
 	return observed{
 		asked:    Asked(claim),
-		told:     HasPayload(host),
+		deployed: HasPayload(host),
 		same:     same(claim, host),
 		begun:    begun(host),
 		left:     left(host),
@@ -90,9 +90,9 @@ func Compare(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, skip
 // progress is the rule itself: in each of its parts the first case that holds.
 func (o observed) progress() Progress {
 	switch {
-	case o.told && (o.reserved || o.parked):
+	case o.deployed && (o.reserved || o.parked):
 		return o.kept()
-	case o.told:
+	case o.deployed:
 		return o.inUse()
 	case o.left:
 		return Emptying

@@ -50,8 +50,8 @@ type Reboot struct {
 // Reboots is what a claim asks for by its annotations. What cannot be understood
 // is in Invalid and nowhere else.
 type Reboots struct {
-	// Wish is the one-shot that the tenant asks for, nil if there is none.
-	Wish *Reboot
+	// Asked is the one-shot that the tenant asks for, nil if there is none.
+	Asked *Reboot
 	// Request is the one-shot that was taken over and is on its way to the host.
 	Request *Reboot
 	// Held are the reboots that last until the tenant takes them back, by the key
@@ -80,7 +80,7 @@ func ReadReboots(claim *bmov1alpha1.HostClaim) Reboots {
 		case request:
 			out.Request = reboot
 		case oneShot:
-			out.Wish = reboot
+			out.Asked = reboot
 		case len(out.Held) == maxHeld:
 			out.Invalid = append(out.Invalid, fmt.Sprintf("annotation %s is one too many; remove all but %d of them", key, maxHeld))
 		default:
@@ -159,7 +159,7 @@ const (
 func NextReboot(r Reboots, host *bmov1alpha1.BareMetalHost) RebootStep {
 	_, busy := host.Annotations[bmov1alpha1.RebootAnnotationPrefix]
 	switch {
-	case r.Request == nil && r.Wish == nil:
+	case r.Request == nil && r.Asked == nil:
 		return NoReboot
 	case r.Request == nil:
 		return AcceptReboot
@@ -176,11 +176,11 @@ func NextReboot(r Reboots, host *bmov1alpha1.BareMetalHost) RebootStep {
 
 // AcceptedReboot returns the claim with the tenant's one-shot as a request. Its
 // ID is the version that the write is locked by, so no two requests share one.
-func AcceptedReboot(claim *bmov1alpha1.HostClaim, wish Reboot) *bmov1alpha1.HostClaim {
+func AcceptedReboot(claim *bmov1alpha1.HostClaim, asked Reboot) *bmov1alpha1.HostClaim {
 	out := claim.DeepCopy()
-	wish.ID = string(claim.UID) + "/" + claim.ResourceVersion
+	asked.ID = string(claim.UID) + "/" + claim.ResourceVersion
 	delete(out.Annotations, bmov1alpha1.RebootAnnotationPrefix)
-	annotateClaim(out, infrav1.RebootRequestAnnotation, wish.text())
+	annotateClaim(out, infrav1.RebootRequestAnnotation, asked.text())
 	return out
 }
 

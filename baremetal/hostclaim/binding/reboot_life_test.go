@@ -159,12 +159,12 @@ func (m *rebootManager) advance(w *rebootWorld, fresh bool) (idle bool) {
 	}
 	switch NextReboot(reboots, m.host) {
 	case AcceptReboot:
-		if m.claim, written = w.writeClaim(AcceptedReboot(m.claim, *reboots.Wish)); written {
+		if m.claim, written = w.writeClaim(AcceptedReboot(m.claim, *reboots.Asked)); written {
 			w.accepted++
 		}
 	case PassReboot:
 		if !m.confirmed {
-			m.confirmed = SameWish(m.claim, w.claim())
+			m.confirmed = SameInputs(m.claim, w.claim())
 			written = m.confirmed
 			break
 		}
@@ -245,7 +245,7 @@ func (w *rebootWorld) check(seed uint64) {
 		w.t.Errorf("seed %d: %d reboots asked for, %d accepted, %d passed", seed, w.wished, w.accepted, len(w.passed))
 	}
 	got := ReadReboots(w.claim())
-	if got.Wish != nil || got.Request != nil {
+	if got.Asked != nil || got.Request != nil {
 		w.t.Errorf("seed %d: a reboot is left on the claim: %v", seed, w.claim().Annotations)
 	}
 	for key := range w.host().Annotations {

@@ -42,18 +42,18 @@ func TestReadReboots(t *testing.T) {
 	}{
 		"none": {map[string]string{"reboot.metal3.io.example.com/x": "", "example.com/reboot.metal3.io": "{"}, Reboots{}, nil},
 		"a one-shot without options": {
-			map[string]string{oneShotKey: ""}, Reboots{Wish: &Reboot{}}, nil,
+			map[string]string{oneShotKey: ""}, Reboots{Asked: &Reboot{}}, nil,
 		},
 		"options": {
 			map[string]string{oneShotKey: `{"mode":"hard","force":true}`},
-			Reboots{Wish: &Reboot{Mode: bmov1alpha1.RebootModeHard, Force: true}},
+			Reboots{Asked: &Reboot{Mode: bmov1alpha1.RebootModeHard, Force: true}},
 			nil,
 		},
 		"one that is held, and a one-shot": {
 			map[string]string{oneShotKey: `{"mode":"soft"}`, oneShotKey + "/fencing": `{"mode":"hard"}`},
 			Reboots{
-				Wish: &Reboot{Mode: bmov1alpha1.RebootModeSoft},
-				Held: map[string]Reboot{"reboot.metal3.io/hostclaim.fencing": hard},
+				Asked: &Reboot{Mode: bmov1alpha1.RebootModeSoft},
+				Held:  map[string]Reboot{"reboot.metal3.io/hostclaim.fencing": hard},
 			},
 			nil,
 		},
@@ -128,11 +128,11 @@ func TestNextReboot(t *testing.T) {
 		want  RebootStep
 	}{
 		"nothing is asked for":                         {Reboots{}, []hostEdit{running}, NoReboot},
-		"the tenant asks":                              {Reboots{Wish: wish}, []hostEdit{running}, AcceptReboot},
-		"the tenant asks early":                        {Reboots{Wish: wish}, nil, AcceptReboot},
+		"the tenant asks":                              {Reboots{Asked: wish}, []hostEdit{running}, AcceptReboot},
+		"the tenant asks early":                        {Reboots{Asked: wish}, nil, AcceptReboot},
 		"a request goes to the host":                   {Reboots{Request: request}, []hostEdit{running}, PassReboot},
 		"after an earlier one":                         {Reboots{Request: request}, []hostEdit{running, last("uid/3")}, PassReboot},
-		"a second one-shot waits":                      {Reboots{Wish: wish, Request: request}, []hostEdit{running}, PassReboot},
+		"a second one-shot waits":                      {Reboots{Asked: wish, Request: request}, []hostEdit{running}, PassReboot},
 		"it was passed":                                {Reboots{Request: request}, []hostEdit{running, busy, last("uid/7")}, CloseReboot},
 		"it was passed and done":                       {Reboots{Request: request}, []hostEdit{running, last("uid/7")}, CloseReboot},
 		"it was passed to a host that goes down since": {Reboots{Request: request}, []hostEdit{last("uid/7")}, CloseReboot},
@@ -159,7 +159,7 @@ func TestNextReboot(t *testing.T) {
 
 func TestWayOfAOneShot(t *testing.T) {
 	claim := newClaim(claimAnnotated(oneShotKey, `{"mode":"hard"}`))
-	accepted := AcceptedReboot(claim, *ReadReboots(claim).Wish)
+	accepted := AcceptedReboot(claim, *ReadReboots(claim).Asked)
 	if diff := cmp.Diff(map[string]string{requestKey: `{"mode":"hard","hostclaim":"claim-uid/7"}`}, accepted.Annotations); diff != "" {
 		t.Errorf("accepted (-want +got):\n%s", diff)
 	}

@@ -118,19 +118,19 @@ func TestResolve(t *testing.T) {
 	record := recorded()
 	tests := map[string]struct {
 		record *Record
-		given  Wishes
+		given  Requested
 		want   Answer
 		kept   bool
 	}{
 		"without a reference the claim is at home":                 {want: Answer{}},
-		"the Metal3Cluster's counts for machines without one":      {given: Wishes{Cluster: named("c")}, want: Answer{Remote: true, Ref: Ref{"tenant-a", "c", "x"}}},
-		"the machine's own wins":                                   {given: Wishes{Machine: named("m"), Cluster: named("c")}, want: Answer{Remote: true, Ref: Ref{"tenant-a", "m", "x"}}},
-		"a machine that has a host at home keeps it":               {given: Wishes{Machine: named("m"), Settled: true}, want: Answer{}, kept: true},
-		"what was recorded stays in effect":                        {record: &record, given: Wishes{Machine: named("hosts")}, want: Answer{Remote: true, Ref: ref}},
-		"what was recorded wins over what is asked for now":        {record: &record, given: Wishes{Machine: named("m")}, want: Answer{Remote: true, Ref: ref}, kept: true},
+		"the Metal3Cluster's counts for machines without one":      {given: Requested{Cluster: named("c")}, want: Answer{Remote: true, Ref: Ref{"tenant-a", "c", "x"}}},
+		"the machine's own wins":                                   {given: Requested{Machine: named("m"), Cluster: named("c")}, want: Answer{Remote: true, Ref: Ref{"tenant-a", "m", "x"}}},
+		"a machine that has a host at home keeps it":               {given: Requested{Machine: named("m"), HasLocalClaim: true}, want: Answer{}, kept: true},
+		"what was recorded stays in effect":                        {record: &record, given: Requested{Machine: named("hosts")}, want: Answer{Remote: true, Ref: ref}},
+		"what was recorded wins over what is asked for now":        {record: &record, given: Requested{Machine: named("m")}, want: Answer{Remote: true, Ref: ref}, kept: true},
 		"what was recorded needs no Metal3Cluster":                 {record: &record, want: Answer{Remote: true, Ref: ref}, kept: true},
-		"another context is another identity":                      {record: &record, given: Wishes{Cluster: &infrav1.IdentityReference{Name: "hosts"}}, want: Answer{Remote: true, Ref: ref}, kept: true},
-		"what was recorded counts though a claim at home is found": {record: &record, given: Wishes{Cluster: named("hosts"), Settled: true}, want: Answer{Remote: true, Ref: ref}},
+		"another context is another identity":                      {record: &record, given: Requested{Cluster: &infrav1.IdentityReference{Name: "hosts"}}, want: Answer{Remote: true, Ref: ref}, kept: true},
+		"what was recorded counts though a claim at home is found": {record: &record, given: Requested{Cluster: named("hosts"), HasLocalClaim: true}, want: Answer{Remote: true, Ref: ref}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -22,14 +22,14 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
 
-// Wishes is what is asked for, and what a machine without a record has already.
-type Wishes struct {
+// Requested is what is asked for, and what a machine without a record has already.
+type Requested struct {
 	// Machine and Cluster are the identityRefs of Metal3Machine and Metal3Cluster;
 	// nil where there is none.
 	Machine, Cluster *infrav1.IdentityReference
-	// Settled says that the machine has a claim in its own namespace, or has
+	// HasLocalClaim says that the machine has a claim in its own namespace, or has
 	// become a server that came from one. It keeps that.
-	Settled bool
+	HasLocalClaim bool
 }
 
 // Answer says where the claim of a machine lives.
@@ -46,21 +46,21 @@ type Answer struct {
 // Resolve decides which credentials are in effect for a machine of the namespace.
 // What was recorded wins, then the machine's own reference, then that of its
 // Metal3Cluster. The record is nil when there is none.
-func Resolve(namespace string, record *Record, w Wishes) Answer {
-	wished := w.Machine
-	if wished == nil {
-		wished = w.Cluster
+func Resolve(namespace string, record *Record, w Requested) Answer {
+	asked := w.Machine
+	if asked == nil {
+		asked = w.Cluster
 	}
 	switch {
 	case record != nil:
-		return Answer{Remote: true, Ref: record.Ref(namespace), Note: kept(*record, wished)}
-	case wished == nil:
+		return Answer{Remote: true, Ref: record.Ref(namespace), Note: kept(*record, asked)}
+	case asked == nil:
 		return Answer{}
-	case w.Settled:
+	case w.HasLocalClaim:
 		return Answer{Note: fmt.Sprintf("This machine keeps its HostClaim and its server in this cluster; "+
-			"the identityRef to Secret %q counts for new machines only", wished.Name)}
+			"the identityRef to Secret %q counts for new machines only", asked.Name)}
 	default:
-		return Answer{Remote: true, Ref: Of(namespace, wished)}
+		return Answer{Remote: true, Ref: Of(namespace, asked)}
 	}
 }
 
@@ -70,8 +70,8 @@ func Of(namespace string, ref *infrav1.IdentityReference) Ref {
 }
 
 // kept says that the record differs from what is asked for now.
-func kept(r Record, wished *infrav1.IdentityReference) string {
-	if wished != nil && wished.Name == r.Secret && wished.Context == r.Context {
+func kept(r Record, asked *infrav1.IdentityReference) string {
+	if asked != nil && asked.Name == r.Secret && asked.Context == r.Context {
 		return ""
 	}
 	return fmt.Sprintf("This machine keeps Secret %q, by which its HostClaim was made; "+

@@ -91,7 +91,7 @@ func (r *rebooter) oneShot(ctx context.Context, claim *bmov1alpha1.HostClaim, do
 	reboots := binding.ReadReboots(claim)
 	switch binding.NextReboot(reboots, done.host) {
 	case binding.AcceptReboot:
-		return true, writeClaim(ctx, r.client, claim, binding.AcceptedReboot(claim, *reboots.Wish))
+		return true, writeClaim(ctx, r.client, claim, binding.AcceptedReboot(claim, *reboots.Asked))
 	case binding.PassReboot:
 		if err := confirm(ctx, r.live, claim); err != nil {
 			return false, err

@@ -159,7 +159,7 @@ func confirm(ctx context.Context, live client.Reader, claim *bmov1alpha1.HostCla
 	if err := live.Get(ctx, keyOf(claim), current); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("read the claim before the host is written: %w", err)
 	}
-	if !binding.SameWish(current, claim) {
+	if !binding.SameInputs(current, claim) {
 		return fmt.Errorf("the claim says something else by now: %w", progress.ErrStale)
 	}
 	return nil

@@ -204,7 +204,7 @@ func TestClaimsInTheCacheAskForTheSame(t *testing.T) {
 	if _, err := stripClaim(cached); err != nil {
 		t.Fatal(err)
 	}
-	if !binding.SameWish(cached, live) {
+	if !binding.SameInputs(cached, live) {
 		t.Error("the cached claim asks for something else")
 	}
 }

@@ -92,21 +92,21 @@ func (c connector) connect(ctx context.Context, s *scope) (connection, progress.
 		return disconnected(s, *problem)
 	case s.paused() && found:
 		return connection{}, progress.Outcome{} // nothing is written to the other cluster meanwhile
-	case found && !s.deleted() && (s.owner == nil || s.cluster == nil):
+	case found && !s.deleted() && s.ownerless():
 		// The record alone opens no connection: its author need not be this controller.
 		c.remote.Release(claimreader.UserOf(s.machine))
 		return connection{}, progress.Outcome{}
 	case found:
 		return c.connectRemote(ctx, s, &record, record.Ref(s.machine.Namespace))
-	case s.paused(), s.deleted(), s.owner == nil, s.cluster == nil:
+	case s.paused(), s.deleted(), s.ownerless():
 		return c.connectLocal(ctx, s)
 	}
-	settled, err := c.settled(ctx, s)
+	hasLocalClaim, err := c.hasLocalClaim(ctx, s)
 	if err != nil {
 		return connection{}, failed(infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostFailedReason,
 			"The HostClaim of the machine cannot be read", err)
 	}
-	answer := identity.Resolve(s.machine.Namespace, nil, s.identityRefs(settled))
+	answer := identity.Resolve(s.machine.Namespace, nil, s.identityRefs(hasLocalClaim))
 	if !answer.Remote {
 		local, out := c.connectLocal(ctx, s)
 		if answer.Note != "" {
@@ -135,7 +135,7 @@ func (c connector) connectLocal(ctx context.Context, s *scope) (connection, prog
 // unserved says that this cluster has no claims at all. A machine that waits for
 // something else, or is being deleted, does not say so.
 func unserved(s *scope) progress.Outcome {
-	if s.paused() || s.deleted() || s.owner == nil || s.cluster == nil {
+	if s.paused() || s.deleted() || s.ownerless() {
 		return progress.Outcome{}
 	}
 	return waiting(infrav1.AssociateBareMetalHostCondition, infrav1.HostClaimAPIMissingReason,
@@ -143,9 +143,9 @@ func unserved(s *scope) progress.Outcome {
 			"or install the hostclaim manager and baremetal-operator here")
 }
 
-// settled says that the machine has its claim, or its server, in this cluster, and
+// hasLocalClaim says that the machine has its claim, or its server, in this cluster, and
 // keeps it whatever identityRef says.
-func (c connector) settled(ctx context.Context, s *scope) (bool, error) {
+func (c connector) hasLocalClaim(ctx context.Context, s *scope) (bool, error) {
 	if s.machine.Spec.ProviderID != "" || provisioned(s.machine) {
 		return true, nil
 	}
@@ -157,8 +157,8 @@ func (c connector) settled(ctx context.Context, s *scope) (bool, error) {
 }
 
 // identityRefs are those of the machine and its Metal3Cluster as they are now.
-func (s *scope) identityRefs(settled bool) identity.Wishes {
-	w := identity.Wishes{Machine: s.machine.Spec.IdentityRef, Settled: settled}
+func (s *scope) identityRefs(hasLocalClaim bool) identity.Requested {
+	w := identity.Requested{Machine: s.machine.Spec.IdentityRef, HasLocalClaim: hasLocalClaim}
 	if s.infra != nil {
 		w.Cluster = s.infra.Spec.IdentityRef
 	}

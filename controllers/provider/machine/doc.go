@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 // Package machine reconciles Metal3Machines. It observes a machine, its HostClaim, its
 // data and its Node, lets baremetal/provider/machines decide what should be true next,
 // carries that out with a few typed writes, and reports. It reads no BareMetalHost and

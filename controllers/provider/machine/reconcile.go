@@ -76,7 +76,7 @@ func (r *Reconciler) pass(ctx context.Context, s *scope) result {
 		res = r.pause(ctx, s, c.claim)
 	case s.deleted():
 		res = r.release(ctx, s, c)
-	case s.owner == nil || s.cluster == nil:
+	case s.ownerless():
 		res.Outcome = waitForOwners(s)
 	case c.claim != nil: // else connect has said why
 		res = r.provision(ctx, s, c.claim)

@@ -117,6 +117,11 @@ func (s *scope) deleted() bool {
 	return !s.machine.DeletionTimestamp.IsZero()
 }
 
+// ownerless says that the machine has no Machine, or that its Machine has no Cluster.
+func (s *scope) ownerless() bool {
+	return s.owner == nil || s.cluster == nil
+}
+
 // facts are the facts about the machine that need no reading.
 func (s *scope) facts() machines.MachineFacts {
 	return machines.MachineFacts{

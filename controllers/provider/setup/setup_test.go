@@ -152,7 +152,9 @@ func TestStrip(t *testing.T) {
 	large.OwnerReferences = []metav1.OwnerReference{{Kind: "Machine", Name: "m"}}
 	small.Labels = large.Labels
 	for _, tc := range []struct{ given, want any }{
-		{data("HostClaim"), published}, {data("BareMetalHost"), foreign}, {"tombstone", "tombstone"},
+		{data("HostClaim"), published},
+		{data("BareMetalHost"), foreign},
+		{"tombstone", "tombstone"},
 		{
 			&infrav1.Metal3Remediation{
 				ObjectMeta: *large.DeepCopy(),
