@@ -49,7 +49,7 @@ func administrator(t *testing.T, change func(*clientcmdapi.Cluster)) string {
 	return path
 }
 
-func TestDryRunPrintsEverythingAndReachesNobody(t *testing.T) {
+func TestDryRunPrintsEverythingAndReachesNoCluster(t *testing.T) {
 	var out, notes bytes.Buffer
 	err := run(t.Context(), []string{
 		"--kubeconfig", administrator(t, nil), "--namespace", "blue", "--management-namespace", "clusters", "--servers", "3", "--dry-run",

@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package hostview answers one question: what do the machine's owner, its
-// templates and its Node need to know about the server behind it?
+// Package hostview has what the machine's owner, its templates and its Node need to
+// know about the server behind it.
 //
 // The only source is the HardwareData that the other side of the boundary
 // publishes for a HostClaim. Nothing here knows of claims, hosts or clusters,

@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package nodematch answers one question: which Node of the workload cluster
-// runs on the server of a machine? It looks at provider ID, then at the label
+// Package nodematch finds the Node of the workload cluster that runs on the server
+// of a machine. It looks at provider ID, then at the label
 // with the UID of the host, then, where the machine allows it, at the host
 // name, and it would rather find no Node than a wrong one. It performs no IO:
 // the caller brings the Nodes that could be meant.

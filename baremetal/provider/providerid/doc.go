@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package providerid answers one question: which provider ID belongs to a
-// machine, and which machine does a provider ID name? The format is
+// Package providerid formats the provider ID of a machine, and parses the machine out
+// of a provider ID. The format is
 // metal3://<namespace>/<name of the host>/<name of the Metal3Machine>; the
 // namespace is that of the Metal3Machine, and only the three parts together are
 // unique. The package knows nothing of Nodes and reads no object.

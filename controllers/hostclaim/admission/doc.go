@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package admission answers one question: may a HostDeployPolicy or a HostClaim be
-// stored as it is? It looks only at what the ValidatingAdmissionPolicies of
+// Package admission validates HostDeployPolicies and HostClaims before they are stored.
+// It looks only at what the ValidatingAdmissionPolicies of
 // config/hostclaim/admission cannot read: regular expressions, label selectors and
 // the arguments of a reboot. The decisions on the first two are those of
 // baremetal/hostclaim/policy.Validate and baremetal/selector.Parse, and the controllers

@@ -95,7 +95,7 @@ func TestNeedsNameEveryKindThatIsCached(t *testing.T) {
 	}
 }
 
-func TestCacheHoldsHostsWithoutWhatNobodyReads(t *testing.T) {
+func TestCacheHoldsOnlyWhatIsReadOfHosts(t *testing.T) {
 	host := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{
 		Name:          "host-0",
 		Annotations:   map[string]string{corev1.LastAppliedConfigAnnotation: "{}", "keep": "me"},

@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package clusterindex answers one question: which machines, and which data of
-// theirs, belong to a Cluster? It indexes Machines by what their spec says and our
+// Package clusterindex lists the machines, and the data of theirs, that belong to a
+// Cluster. It indexes Machines by what their spec says and our
 // own kinds by their label, under one name, so that no controller has to scan a namespace.
 package clusterindex
 

@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package nodes answers one question: what do the Nodes of a workload
-// cluster look like that could belong to a machine? It reads them through
+// Package nodes finds the Nodes of a workload cluster that could belong to a machine.
+// It reads them through
 // Cluster API's ClusterCache, by index, wakes a controller when one changes,
 // and patches what a machine's Node lacks. It keeps no connection of its own,
 // and never lists all Nodes of a cluster except to match host names.

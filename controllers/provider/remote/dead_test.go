@@ -69,7 +69,7 @@ func silent(t *testing.T) (address string, accepted <-chan struct{}) {
 // One cluster accepts and never answers, one refuses, one drops every watch and one
 // hangs in the middle. Users of a healthy one get their site while the first look at
 // the silent one has not even ended, and hear of changes.
-func TestTheDeadHoldNobodyUp(t *testing.T) {
+func TestDeadClustersHoldNoOtherUp(t *testing.T) {
 	// Nothing of the silent cluster ends by itself during this test.
 	w := newWorld(t, func(o *remote.Options) { o.RequestTimeout = 10 * timeout })
 	h := newHosts(t, rules())

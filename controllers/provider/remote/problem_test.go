@@ -248,7 +248,7 @@ func TestProblemsOfClusters(t *testing.T) {
 	}
 }
 
-func TestNobodyListens(t *testing.T) {
+func TestClosedPort(t *testing.T) {
 	w, h := newWorld(t), newHosts(t, rules())
 	w.secret(t, "infra", h.kubeconfig(t, "t", func(c *clientcmdapi.Config) { c.Clusters["infra"].Server = "https://" + refusing(t) }))
 	got := w.problem(t, w.machine("m"), w.ref("infra"), infrav1.IdentityUnreachableReason)

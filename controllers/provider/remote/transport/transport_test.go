@@ -102,7 +102,7 @@ func TestRequestsCarryOnlyWhatTheAccessSays(t *testing.T) {
 	}
 }
 
-func TestTroubles(t *testing.T) {
+func TestFailures(t *testing.T) {
 	status := func(code int) http.HandlerFunc {
 		return func(out http.ResponseWriter, _ *http.Request) { out.WriteHeader(code) }
 	}
@@ -163,7 +163,7 @@ func TestTroubles(t *testing.T) {
 	}
 }
 
-func TestLooksAreNoTroubles(t *testing.T) {
+func TestLooksAreNoFailures(t *testing.T) {
 	w := serve(t, Limits{}, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	if _, err := get(t.Context(), w.ForLooks(), w.Server()); err == nil {
 		t.Fatal("there is an answer")
@@ -175,7 +175,7 @@ func TestLooksAreNoTroubles(t *testing.T) {
 	}
 }
 
-func TestWhoeverGivesUpIsNoTrouble(t *testing.T) {
+func TestCallersThatGiveUpAreNoFailure(t *testing.T) {
 	asked := make(chan struct{})
 	w := serve(t, Limits{}, func(_ http.ResponseWriter, r *http.Request) {
 		close(asked)
@@ -194,7 +194,7 @@ func TestWhoeverGivesUpIsNoTrouble(t *testing.T) {
 	}
 }
 
-func TestTakeJoinsTroubles(t *testing.T) {
+func TestTakeJoinsFailures(t *testing.T) {
 	w := serve(t, Limits{}, nil)
 	problem := w.Silent()
 	for _, trouble := range []Failures{{}, {Forbidden: true}, {Problem: problem}, {}} {
