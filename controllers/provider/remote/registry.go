@@ -19,20 +19,13 @@ package remote
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"sync"
-	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/process"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote/transport"
 )
 
 // OriginIndex is the name of the field index on the claims of a Site by the value of
@@ -58,39 +51,6 @@ type Site struct {
 	Client client.Client
 	// Live reads past the cache.
 	Live client.Reader
-}
-
-// Options are what a Registry needs. Zero values of the optional ones mean defaults.
-type Options struct {
-	// Live reads Secrets of the management cluster past the cache.
-	Live client.Reader
-	// Cached reads Metal3Machines and Metal3Data from the cache of the manager, to know
-	// whether a namespace is still to be watched.
-	Cached client.Reader
-	// Secrets tells which Secrets change.
-	Secrets *secretwatch.Watch
-	// Metrics is where the measurements are registered.
-	Metrics prometheus.Registerer
-	// UserAgent names the manager in the audit logs of other clusters.
-	UserAgent string
-
-	// Rate limits the requests of one connection. Optional.
-	Rate process.Rate
-	// RequestTimeout bounds each request. Optional.
-	RequestTimeout time.Duration
-	// MaxAnswer bounds how much of one answer is read: its bytes, and more for each
-	// object in it. Optional.
-	MaxAnswer int64
-	// MaxConnections bounds the connections for the references of one namespace. Optional.
-	MaxConnections int
-	// ConnectionMemory and Memory bound what one connection and all together hold in
-	// memory of the objects of other clusters, in bytes. Optional.
-	ConnectionMemory, Memory int64
-	// Denied are addresses that are never connected to, whatever name resolves to them. See
-	// LocalAddresses. Optional.
-	Denied []netip.Prefix
-	// Clock tells how long a connection held. Optional.
-	Clock clock.PassiveClock
 }
 
 var (
@@ -141,34 +101,6 @@ func New(o Options) (*Registry, error) {
 	}
 	o.Secrets.Subscribe(r.secretChanged)
 	return r, nil
-}
-
-func (o *Options) setDefaults() {
-	if o.Rate == (process.Rate{}) {
-		o.Rate = process.Rate{QPS: 20, Burst: 30}
-	}
-	if o.RequestTimeout == 0 {
-		o.RequestTimeout = 10 * time.Second
-	}
-	if o.MaxAnswer == 0 {
-		o.MaxAnswer = 48 << 20
-	}
-	if o.MaxConnections == 0 {
-		o.MaxConnections = 10
-	}
-	if o.ConnectionMemory == 0 {
-		o.ConnectionMemory = 64 << 20
-	}
-	if o.Memory == 0 {
-		o.Memory = 256 << 20
-	}
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
-}
-
-func (o *Options) limits() transport.Limits {
-	return transport.Limits{Request: o.RequestTimeout, Answer: o.MaxAnswer, Denied: o.Denied}
 }
 
 // Start keeps the connections until ctx ends.

@@ -1,0 +1,91 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package remote
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/process"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote/transport"
+)
+
+// Options are what a Registry needs. Zero values of the optional ones mean defaults.
+type Options struct {
+	// Live reads Secrets of the management cluster past the cache.
+	Live client.Reader
+	// Cached reads Metal3Machines and Metal3Data from the cache of the manager, to know
+	// whether a namespace is still to be watched.
+	Cached client.Reader
+	// Secrets tells which Secrets change.
+	Secrets *secretwatch.Watch
+	// Metrics is where the measurements are registered.
+	Metrics prometheus.Registerer
+	// UserAgent names the manager in the audit logs of other clusters.
+	UserAgent string
+
+	// Rate limits the requests of one connection. Optional.
+	Rate process.Rate
+	// RequestTimeout bounds each request. Optional.
+	RequestTimeout time.Duration
+	// MaxAnswer bounds how much of one answer is read: its bytes, and more for each
+	// object in it. Optional.
+	MaxAnswer int64
+	// MaxConnections bounds the connections for the references of one namespace. Optional.
+	MaxConnections int
+	// ConnectionMemory and Memory bound what one connection and all together hold in
+	// memory of the objects of other clusters, in bytes. Optional.
+	ConnectionMemory, Memory int64
+	// Denied are addresses that are never connected to, whatever name resolves to them. See
+	// LocalAddresses. Optional.
+	Denied []netip.Prefix
+	// Clock tells how long a connection held. Optional.
+	Clock clock.PassiveClock
+}
+
+func (o *Options) setDefaults() {
+	if o.Rate == (process.Rate{}) {
+		o.Rate = process.Rate{QPS: 20, Burst: 30}
+	}
+	if o.RequestTimeout == 0 {
+		o.RequestTimeout = 10 * time.Second
+	}
+	if o.MaxAnswer == 0 {
+		o.MaxAnswer = 48 << 20
+	}
+	if o.MaxConnections == 0 {
+		o.MaxConnections = 10
+	}
+	if o.ConnectionMemory == 0 {
+		o.ConnectionMemory = 64 << 20
+	}
+	if o.Memory == 0 {
+		o.Memory = 256 << 20
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+}
+
+func (o *Options) limits() transport.Limits {
+	return transport.Limits{Request: o.RequestTimeout, Answer: o.MaxAnswer, Denied: o.Denied}
+}
