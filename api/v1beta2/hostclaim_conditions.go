@@ -36,8 +36,9 @@ const (
 	// over removes the condition and what the other one wrote to the status.
 	StoodDownCondition = "hostclaim.metal3.io/StoodDown"
 
-	// MovableCondition is False while clusterctl must not move the claim, and
-	// absent otherwise.
+	// MovableCondition says of a claim that is paused whether clusterctl may move it:
+	// True as soon as its host is ready to move along, False with the reason while the
+	// move must wait. It is absent from a claim that is not paused.
 	MovableCondition = "hostclaim.metal3.io/Movable"
 )
 
@@ -121,9 +122,40 @@ const (
 // none is needed. That of Admitted False is PolicyRevokedReason.
 const PolicyAdmitsReason = "PolicyAdmits"
 
-// HostInOtherNamespaceReason is the reason of Movable False: the host of the claim
-// is in another namespace and cannot move along.
-const HostInOtherNamespaceReason = "HostInOtherNamespace"
+// Reasons of the condition Movable.
+const (
+	// ReadyToMoveReason means that the host of the claim is at rest, paused and
+	// recorded, so that both can be moved.
+	ReadyToMoveReason = "ReadyToMove"
+
+	// HostInOtherNamespaceReason means that the host of the claim is in another
+	// namespace and cannot be moved along.
+	HostInOtherNamespaceReason = "HostInOtherNamespace"
+
+	// BindingInProgressReason means that the claim was paused while it was being
+	// bound, or that its host is gone, so that a moved claim would not find its host.
+	BindingInProgressReason = "BindingInProgress"
+
+	// HostNotAtRestReason means that the server is being changed: provisioned,
+	// deprovisioned, rebuilt, rebooted, inspected or serviced, or that it is in error.
+	HostNotAtRestReason = "HostNotAtRest"
+
+	// HostsNotMovableReason means that a CustomResourceDefinition lacks the label by
+	// which clusterctl finds its objects, so that claims or hosts would stay behind.
+	HostsNotMovableReason = "HostsNotMovable"
+
+	// HandOverNotConfirmedReason means that the infrastructure team has not put
+	// HostsMayMoveAnnotation on the Namespace of the host.
+	HandOverNotConfirmedReason = "HandOverNotConfirmed"
+
+	// MovingHostPausedReason means that another client paused or detached the host.
+	MovingHostPausedReason = "HostPaused"
+)
+
+// WaitingForHostStatusReason is the reason of Synchronized False after a move or a
+// restore: baremetal-operator has not restored the status of the host yet, and nothing
+// is concluded from an empty one.
+const WaitingForHostStatusReason = "WaitingForHostStatus"
 
 // OtherControllerReason is the reason of StoodDown True.
 const OtherControllerReason = "OtherController"

@@ -107,11 +107,37 @@ const (
 	ClaimUIDLabel = "hostclaim.metal3.io/claim-uid"
 
 	// BlockMoveAnnotation is the annotation that clusterctl waits for to go before
-	// it moves an object. It is on a HostClaim that is bound, or about to be bound,
-	// to a host of another namespace, which cannot move along. The hostclaim
-	// manager takes off only what it wrote itself: its value is
-	// HostClaimManagerFieldOwner.
+	// it moves an object. It is on each HostClaim that is bound, or about to be bound,
+	// and on each bound BareMetalHost, from the bind on, since clusterctl waits only for
+	// what carried it before the move began. It goes while the claim is paused and its
+	// host is safe to move. The hostclaim manager takes off only what it wrote itself:
+	// its value is HostClaimManagerFieldOwner.
 	BlockMoveAnnotation = "clusterctl.cluster.x-k8s.io/block-move"
+
+	// MoveHierarchyLabel is the label by which clusterctl moves an object and what it
+	// owns. It is on a bound BareMetalHost whose claim is in the same namespace and
+	// belongs to a Cluster, so that the host, its BMC Secret and its HardwareData are
+	// moved with the claim. Written at the bind, removed at the release; its value is
+	// empty.
+	MoveHierarchyLabel = "clusterctl.cluster.x-k8s.io/move-hierarchy"
+
+	// MovingAnnotation is the record of a move on a bound BareMetalHost: the UID of
+	// the HostClaim and, behind a slash, its resourceVersion when the host was made
+	// ready. Written in one request with the pause and the status of the host, before
+	// BlockMoveAnnotation goes; removed when the claim is not paused any more. A host
+	// with it whose claim does not exist is reported, never wiped by the grace alone.
+	MovingAnnotation = "hostclaim.metal3.io/moving"
+
+	// MovePausedValue is the value with which the hostclaim manager sets
+	// baremetalhost.metal3.io/paused on a host that is ready to be moved. It takes
+	// off no pause with another value.
+	MovePausedValue = "hostclaim.metal3.io/move"
+
+	// HostsMayMoveAnnotation is set on a Namespace by the infrastructure team
+	// ("true"), to say that Ironic knows the hosts of the namespace wherever they are
+	// moved, or hands them over. Without it, no host of the namespace is made ready
+	// for a move, so that no tenant parks servers by pausing claims.
+	HostsMayMoveAnnotation = "hostclaim.metal3.io/hosts-may-move"
 
 	// SecretClaimUIDLabel is on each Secret that the hostclaim manager copied
 	// next to a host: the UID of the HostClaim that it was copied for.
