@@ -17,6 +17,7 @@ limitations under the License.
 package api_test
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -36,11 +37,12 @@ type shape struct {
 }
 
 func TestCRDs(t *testing.T) {
-	provider := map[string]string{"cluster.x-k8s.io/provider": "infrastructure-metal3", "cluster.x-k8s.io/v1beta2": "v1beta2"}
-	moved := map[string]string{
+	provider := map[string]string{
 		"cluster.x-k8s.io/provider": "infrastructure-metal3", "cluster.x-k8s.io/v1beta2": "v1beta2",
-		"clusterctl.cluster.x-k8s.io/move": "",
+		"clusterctl.cluster.x-k8s.io": "",
 	}
+	moved := maps.Clone(provider)
+	moved["clusterctl.cluster.x-k8s.io/move"] = ""
 	ours := func(plural string, hasStatus bool, labels map[string]string, shortNames ...string) shape {
 		return shape{
 			Labels: labels, Versions: []string{"v1beta2"}, Scope: apiextensionsv1.NamespaceScoped,

@@ -86,6 +86,36 @@ func (r *release) run(t *testing.T, args ...string) []byte {
 	return written
 }
 
+// objects reads a file of the release.
+func (r *release) objects(t *testing.T, file string) []*unstructured.Unstructured {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(r.out, "infrastructure-metal3", version, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := manifests.Process(text, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects
+}
+
+// crdLabels are the labels of the CRDs in a file of the release, by name.
+func (r *release) crdLabels(t *testing.T, file string) map[string]map[string]string {
+	t.Helper()
+	return crdLabels(r.objects(t, file))
+}
+
+func crdLabels(objects []*unstructured.Unstructured) map[string]map[string]string {
+	labels := map[string]map[string]string{}
+	for _, object := range objects {
+		if object.GetKind() == "CustomResourceDefinition" {
+			labels[object.GetName()] = object.GetLabels()
+		}
+	}
+	return labels
+}
+
 // kinds lists the kinds in a file of objects, each once, in alphabetical order.
 func kinds(t *testing.T, text []byte) []string {
 	t.Helper()
@@ -108,6 +138,9 @@ func TestClusterctlReadsTheRelease(t *testing.T) {
 		objects, err := manifests.Process(r.run(t, "generate", "provider", "--infrastructure", "metal3"), nil)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if diff := cmp.Diff(r.crdLabels(t, "infrastructure-components.yaml"), crdLabels(objects)); diff != "" {
+			t.Errorf("labels of CRDs that only clusterctl adds (-in the file +installed):\n%s", diff)
 		}
 		deployment := slices.IndexFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "Deployment" })
 		if deployment < 0 || objects[deployment].GetName() != "capm3-controller-manager" || objects[deployment].GetNamespace() != "capm3-system" {
@@ -142,19 +175,32 @@ func TestTheReleaseHasEveryForm(t *testing.T) {
 		"hostclaim-components.yaml":               "hostclaim-system",
 		"hostclaim-components-hardened.yaml":      "hostclaim-system",
 	} {
-		text, err := os.ReadFile(filepath.Join(r.out, "infrastructure-metal3", version, file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		objects, err := manifests.Process(text, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		deploys := slices.ContainsFunc(objects, func(o *unstructured.Unstructured) bool {
+		deploys := slices.ContainsFunc(r.objects(t, file), func(o *unstructured.Unstructured) bool {
 			return o.GetKind() == "Deployment" && o.GetNamespace() == namespace
 		})
 		if !deploys {
 			t.Errorf("%s has no Deployment in namespace %s", file, namespace)
+		}
+	}
+}
+
+// kubectl apply adds no labels, and clusterctl move passes over CRDs without the label that
+// clusterctl init adds. Policies are the infrastructure team's and move with nothing.
+func TestWhatKubectlInstallsCanBeMoved(t *testing.T) {
+	r := newRelease(t)
+	for _, file := range []string{
+		"infrastructure-components.yaml", "infrastructure-components-hardened.yaml",
+		"hostclaim-components.yaml", "hostclaim-components-hardened.yaml",
+	} {
+		all := r.crdLabels(t, file)
+		if len(all) == 0 {
+			t.Errorf("%s has no CRDs", file)
+		}
+		for name, labels := range all {
+			_, moved := labels["clusterctl.cluster.x-k8s.io"]
+			if want := name != "hostdeploypolicies.metal3.io"; moved != want {
+				t.Errorf("%s in %s is found by clusterctl move: %t, want %t", name, file, moved, want)
+			}
 		}
 	}
 }

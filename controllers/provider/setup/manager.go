@@ -59,6 +59,7 @@ func NewManager(ctx context.Context, restConfig *rest.Config, o Options) (ctrl.M
 	if err := preflight.Await(ctx, restConfig, neededKinds()...); err != nil {
 		return nil, err
 	}
+	preflight.WarnUnmovable(ctx, restConfig, movedCRDs()...)
 	managerOptions, err := managerOptions(o)
 	if err != nil {
 		return nil, err

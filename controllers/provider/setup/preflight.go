@@ -48,3 +48,16 @@ func neededKinds() []preflight.Need {
 		need(fromProvider, infrav1.GroupVersion, "Metal3Data", "metal3datas"),
 	}
 }
+
+// movedCRDs are the CRDs of all objects of a Cluster that clusterctl move must find, as
+// far as they exist: those of the needed kinds, of the hosts and of the addresses.
+func movedCRDs() []string {
+	names := []string{
+		"hostclaims.metal3.io", "hardwaredata.metal3.io", "baremetalhosts.metal3.io",
+		"ippools.ipam.metal3.io", "ipclaims.ipam.metal3.io", "ipaddresses.ipam.metal3.io",
+	}
+	for _, need := range neededKinds() {
+		names = append(names, need.CRD)
+	}
+	return names
+}
