@@ -17,6 +17,7 @@ limitations under the License.
 package hostclaim
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -92,6 +93,55 @@ func TestOversizedClaimIsAnsweredAndHoldsUpNoOther(t *testing.T) {
 			w.expectBound("large")
 		})
 	}
+}
+
+// A claim with so many before it that it is not looked at for a host says so until
+// enough of them are gone. A manager that restarts finds nothing to write.
+func TestClaimBehindManySaysSo(t *testing.T) {
+	const inFront = 100
+	w := newWorld(t)
+	w.policy(nil, w.tenant)
+	stop := w.manager()
+	for n := range inFront + 2 {
+		w.claim(fmt.Sprint("machine-", n))
+	}
+	waiting := func(behind bool) (names []string) {
+		list := &bmov1alpha1.HostClaimList{}
+		w.OK(w.List(w.Ctx, list, client.InNamespace(w.tenant)))
+		for _, claim := range list.Items {
+			message := harness.Message(claim.Status.Conditions, associated)
+			if message != "" && behind == strings.HasSuffix(message, "delete those that are not needed") {
+				names = append(names, claim.Name)
+			}
+		}
+		return names
+	}
+	settles := func(front, behind int) {
+		t.Helper()
+		w.G.Eventually(func() []int { return []int{len(waiting(false)), len(waiting(true))} }).Should(gomega.Equal([]int{front, behind}))
+	}
+	settles(inFront, 2)
+	w.OK(w.Delete(w.Ctx, w.readClaim(waiting(false)[0])))
+	settles(inFront, 1)
+
+	stop()
+	versions := func() map[string]string {
+		list, out := &bmov1alpha1.HostClaimList{}, map[string]string{}
+		w.OK(w.List(w.Ctx, list, client.InNamespace(w.tenant)))
+		for _, claim := range list.Items {
+			out[claim.Name] = claim.ResourceVersion
+		}
+		return out
+	}
+	before := versions()
+	w.manager()
+	w.claim("late")
+	w.G.Eventually(func() []string { return waiting(true) }).Should(gomega.ContainElement("late"))
+	w.G.Consistently(func() map[string]string {
+		now := versions()
+		delete(now, "late")
+		return now
+	}).Should(gomega.Equal(before))
 }
 
 // A text of the tenant that only comes up after the bind does no harm either.

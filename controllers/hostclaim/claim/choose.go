@@ -111,13 +111,14 @@ func (r *binder) take(ctx context.Context, claim *bmov1alpha1.HostClaim, at stan
 
 // enter notes the claim as waiting before a host is looked for.
 func (r *binder) enter(claim *bmov1alpha1.HostClaim, criteria selector.Criteria, namespaces []string) {
-	r.pool.Enter(pool.Waiter{
-		Claim:      keyOf(claim),
-		Created:    claim.CreationTimestamp.Time,
-		UID:        claim.UID,
-		Criteria:   criteria,
-		Namespaces: namespaces,
-	})
+	w := waiterFor(claim)
+	w.Criteria, w.Namespaces = criteria, namespaces
+	r.pool.Enter(w)
+}
+
+// waiterFor is a claim of which nothing is known but its age.
+func waiterFor(claim *bmov1alpha1.HostClaim) pool.Waiter {
+	return pool.Waiter{Claim: keyOf(claim), Created: claim.CreationTimestamp.Time, UID: claim.UID}
 }
 
 // candidate reads the first host of the pool that still answers the claim. It is
@@ -232,8 +233,16 @@ func (r *binder) explain(s *scope, criteria selector.Criteria, namespaces []stri
 			reason = infrav1.NoNamespaceAdmitsReason
 		}
 	}
+	if r.pool.Behind(keyOf(s.claim)) {
+		message += fmt.Sprintf(behind, pool.MaxLooks)
+	}
 	return progress.Waiting(reason, message)
 }
+
+// behind says that claims of the same namespace come first. The count is that of the
+// pool, which never changes, so the message is not written anew for each of them.
+const behind = "; %d other claims of this namespace wait before this one and are offered each host that becomes free; " +
+	"delete those that are not needed"
 
 // own says that a namespace is the claim's.
 func (s *scope) own(namespace string) bool {

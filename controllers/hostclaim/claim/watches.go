@@ -43,6 +43,7 @@ import (
 //
 //	what changes                       which claims
 //	the claim, status included         itself
+//	100 claims wait before it or not   the claim that this has changed for, see package pool
 //	a host                             the claim that it names, or named
 //	a host becomes free                the first waiting claim that it suits, then
 //	                                   the next, see package pool
@@ -62,12 +63,13 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Optio
 	return watching.Complete(build, r.Watches(), append([]source.Source{r.Pool.Source()}, more...), r)
 }
 
-// Watches is the table of SetupWithManager without the claims themselves. Tests
+// Watches is the table of SetupWithManager but for how a claim wakes itself. Tests
 // deliver the events of these watches themselves.
 func (r *Reconciler) Watches() []watching.Watch {
 	namespaces := &metav1.PartialObjectMetadata{}
 	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	return []watching.Watch{
+		{Object: &bmov1alpha1.HostClaim{}, Handler: handler.Funcs{CreateFunc: r.expect}},
 		{Object: &bmov1alpha1.BareMetalHost{}, Handler: r.hostHandler()},
 		{Object: &bmov1alpha1.HostDeployPolicy{}, Handler: handler.EnqueueRequestsFromMapFunc(r.policyToClaims)},
 		{
@@ -81,6 +83,15 @@ func (r *Reconciler) Watches() []watching.Watch {
 
 // requests is the work queue as handlers see it.
 type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// expect tells the pool of a claim that may come to wait, before its first pass. All
+// claims that exist when the manager starts are seen before any pass begins.
+func (r *Reconciler) expect(_ context.Context, e event.CreateEvent, _ requests) {
+	claim, ok := e.Object.(*bmov1alpha1.HostClaim)
+	if ok && claim.Status.BareMetalHost == nil && !deleting(claim) && !binding.OnHold(claim) {
+		r.Pool.Expect(waiterFor(claim))
+	}
+}
 
 // hostHandler keeps the pool of free hosts and wakes the claim that a host names
 // or has just ceased to name.

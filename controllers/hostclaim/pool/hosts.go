@@ -50,7 +50,7 @@ func (h hosts) find(key types.NamespacedName) (*entry, bool) {
 // declinedBy notes that a claim had its turn with a host.
 func (h hosts) declinedBy(w *waiter, host types.NamespacedName) {
 	if e, found := h.find(host); found && w != nil {
-		w.declined[host] = e
+		w.declined[e], e.declined[w] = true, true
 	}
 }
 
@@ -65,13 +65,16 @@ type namespaceHosts struct {
 // entry is a free host, as long as claims see no difference between its versions.
 type entry struct {
 	host *bmov1alpha1.BareMetalHost
+	// declined are the waiting claims that had their turn with the host, the reverse of
+	// waiter.declined: whichever of the two goes first leaves nothing with the other.
+	declined map[*waiter]bool
 }
 
 // put takes in a free host that no claim has declined.
 func (n *namespaceHosts) put(host *bmov1alpha1.BareMetalHost) {
 	n.remove(host.Name)
 	at, _ := n.find(host.Name)
-	e := &entry{host: host}
+	e := &entry{host: host, declined: map[*waiter]bool{}}
 	n.sorted = slices.Insert(n.sorted, at, e)
 	n.free[host.Name] = e
 }
@@ -85,6 +88,9 @@ func (n *namespaceHosts) set(name string, misfit selection.Misfit) {
 func (n *namespaceHosts) remove(name string) {
 	delete(n.unfree, name)
 	if at, found := n.find(name); found {
+		for w := range n.sorted[at].declined {
+			delete(w.declined, n.sorted[at])
+		}
 		n.sorted = slices.Delete(n.sorted, at, at+1)
 		delete(n.free, name)
 	}

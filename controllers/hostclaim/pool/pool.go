@@ -73,6 +73,9 @@ func (p *Pool) observeLocked(host *bmov1alpha1.BareMetalHost) {
 		before.host = host
 	} else {
 		p.waiting.withdraw(key)
+		if known {
+			p.waiting.restart(before)
+		}
 		p.hosts.of(key.Namespace).put(host)
 	}
 	p.offerLocked(key)
@@ -152,8 +155,7 @@ func (p *Pool) Pick(claim types.NamespacedName) (*bmov1alpha1.BareMetalHost, boo
 // returnLocked puts a host back that a claim had picked and did not bind. The claim
 // that has it on offer may have found it taken, so all but the former are asked again.
 func (p *Pool) returnLocked(key, claim types.NamespacedName) {
-	delete(p.taken, key)
-	p.waiting.withdraw(key)
+	p.withdrawLocked(key)
 	p.hosts.declinedBy(p.waiting.byKey[claim], key)
 	p.offerLocked(key)
 }
@@ -168,7 +170,7 @@ func (p *Pool) inLocked(w *waiter) iter.Seq[*bmov1alpha1.BareMetalHost] {
 				continue
 			}
 			for _, e := range s.sorted {
-				if selection.Suits(w.Criteria, e.host) != "" || p.keptFrom(w, client.ObjectKeyFromObject(e.host)) {
+				if selection.Suits(w.Criteria, e.host) != "" || p.keptFrom(w, e) {
 					continue
 				}
 				if !yield(e.host) {
@@ -183,13 +185,14 @@ func (p *Pool) inLocked(w *waiter) iter.Seq[*bmov1alpha1.BareMetalHost] {
 // or was woken for it, unless it is a younger one of the same namespace or may not
 // want it. A claim that is kept from a host has no turn with it now, whatever it had
 // before, so it is asked again when the other one does not take the host.
-func (p *Pool) keptFrom(w *waiter, host types.NamespacedName) bool {
+func (p *Pool) keptFrom(w *waiter, e *entry) bool {
+	host := client.ObjectKeyFromObject(e.host)
 	other, offered := p.waiting.offers[host]
 	_, taken := p.taken[host]
 	kept := taken || (offered && !other.unsure && other != w &&
 		(other.Claim.Namespace != w.Claim.Namespace || order(other, w) < 0))
 	if kept {
-		delete(w.declined, host)
+		w.forgetTurn(e)
 	}
 	return kept
 }
@@ -198,6 +201,9 @@ func (p *Pool) keptFrom(w *waiter, host types.NamespacedName) bool {
 func (p *Pool) withdrawLocked(key types.NamespacedName) {
 	delete(p.taken, key)
 	p.waiting.withdraw(key)
+	if e, free := p.hosts.find(key); free {
+		p.waiting.restart(e)
+	}
 }
 
 func (p *Pool) forgetLocked(key types.NamespacedName) {

@@ -358,29 +358,100 @@ func TestNamespacesAreServedInTurn(t *testing.T) {
 	end()
 }
 
-// Only so many claims of a namespace are looked at for a host. The others are woken
-// one by one and look for themselves, and meanwhile keep the host from no claim.
-func TestClaimsBehindManyLookForThemselves(t *testing.T) {
+// Only so many claims of a namespace are looked at for a host in one go. The first one
+// behind them is woken, keeps the host from no claim, and with the end of its pass as many
+// others are looked at, until the host has been through all of them once.
+func TestClaimsBehindManyAreLookedAtInTurns(t *testing.T) {
+	const claims = 3*MaxLooks + 50
 	p, woken := newPool(t)
-	for i := range maxLooks {
-		p.Enter(waiterFor(t, fmt.Sprint("picky-", i), 9, "gpu"))
+	picky := func(n int) Waiter { return waiterFor(t, fmt.Sprint("picky-", n), 1000-n, "gpu") }
+	for n := range claims {
+		p.Enter(picky(n))
 	}
-	behind := []Waiter{waiterFor(t, "behind-0", 2, "gpu"), waiterFor(t, "behind-1", 1)}
-	for _, w := range behind {
+	last := waiterFor(t, "last", 1)
+	p.Enter(last)
+	p.Observe(host("a"))
+	expect(t, "woken", woken(), []string{"picky-200"})
+	p.Observe(host("a"))
+	expect(t, "woken by an event that changes nothing", woken(), []string(nil))
+	expect(t, "picked by it", pass(p, picky(2*MaxLooks)), "")
+	expect(t, "woken then", woken(), []string{"picky-300"})
+	expect(t, "picked by another tenant", bound(p, of("other", waiterFor(t, "honest", 0))), "a")
+	expect(t, "picked when it is taken", pass(p, picky(3*MaxLooks)), "")
+	expect(t, "woken when it is taken", woken(), []string(nil))
+
+	p.Observe(host("b"))
+	for _, n := range []int{2 * MaxLooks, 3 * MaxLooks} {
+		expect(t, "woken for the next", woken(), []string{picky(n).Claim.Name})
+		pass(p, picky(n))
+	}
+	expect(t, "woken as it suits", woken(), []string{"last"})
+	expect(t, "picked by a younger claim of the same tenant", pass(p, waiterFor(t, "too-late", 0)), "")
+	expect(t, "picked in the end", bound(p, last), "b")
+	expect(t, "woken in the end", woken(), []string(nil))
+
+	for n := range claims {
+		p.Leave(picky(n).Claim)
+	}
+	p.Leave(claimKey("too-late"))
+	expect(t, "namespaces with claims", len(p.waiting.turns), 0)
+}
+
+// A host that suits no claim wakes a few of those behind many, once, and not each one.
+func TestHostThatSuitsNoneHasBeenThroughAllOnce(t *testing.T) {
+	p, woken := newPool(t)
+	const claims = 1000
+	picky := func(n int) Waiter { return waiterFor(t, fmt.Sprint("picky-", n), claims-n, "gpu") }
+	all := map[string]Waiter{}
+	for n := range claims {
+		w := picky(n)
+		all[w.Claim.Name] = w
 		p.Enter(w)
 	}
 	p.Observe(host("a"))
-	expect(t, "woken", woken(), []string{"behind-0"})
-	expect(t, "picked by it", pass(p, behind[0]), "")
-	expect(t, "woken then", woken(), []string{"behind-1"})
-	expect(t, "picked by another tenant", bound(p, of("other", waiterFor(t, "honest", 0))), "a")
-	expect(t, "picked when it is taken", pass(p, behind[1]), "")
-	p.Observe(host("b"))
-	expect(t, "woken for the next", woken(), []string{"behind-0"})
-	pass(p, behind[0])
-	expect(t, "and after it", woken(), []string{"behind-1"})
-	expect(t, "picked in the end", bound(p, behind[1]), "b")
-	expect(t, "woken in the end", woken(), []string(nil))
+	passes := 0
+	for names := woken(); len(names) > 0; names = woken() {
+		for _, name := range names {
+			passes++
+			expect(t, "picked", pass(p, all[name]), "")
+		}
+	}
+	expect(t, "passes", passes, claims/MaxLooks-2)
+	p.Observe(host("a"))
+	expect(t, "woken again", woken(), []string(nil))
+	p.Observe(host("a", "rack"))
+	expect(t, "woken by a label", woken(), []string{"picky-200"})
+	p.Forget(hostKey("a"))
+	expect(t, "hosts that are remembered", len(p.waiting.turns[0].looked), 0)
+}
+
+// A claim behind many says so in its condition, so it is woken when that changes.
+func TestClaimThatComesBehindManyOrMovesUpIsWoken(t *testing.T) {
+	p, woken := newPool(t)
+	claim := func(n int) Waiter { return waiterFor(t, fmt.Sprint("claim-", n), 1000-n) }
+	behind := func(n int) bool { return p.Behind(claim(n).Claim) }
+	for n := 1; n <= MaxLooks+1; n++ {
+		p.Expect(claim(n))
+		p.Enter(claim(n))
+	}
+	expect(t, "woken by those that come later", woken(), []string(nil))
+	expect(t, "the last in front is behind", behind(MaxLooks), false)
+	expect(t, "the first behind is behind", behind(MaxLooks+1), true)
+	expect(t, "one that does not wait is behind", behind(MaxLooks+2), false)
+
+	p.Expect(claim(0))
+	expect(t, "woken by an older one", woken(), []string{"claim-100"})
+	expect(t, "it is behind then", behind(MaxLooks), true)
+	p.Expect(claim(0))
+	p.Enter(claim(0))
+	expect(t, "woken when the older one is entered", woken(), []string(nil))
+	p.Leave(claim(MaxLooks + 1).Claim)
+	expect(t, "woken when one behind it goes", woken(), []string(nil))
+	p.Leave(claim(50).Claim)
+	expect(t, "woken when one before it goes", woken(), []string{"claim-100"})
+	expect(t, "it is behind in the end", behind(MaxLooks), false)
+	p.Leave(claim(51).Claim)
+	expect(t, "woken when no claim is left behind", woken(), []string(nil))
 }
 
 // Claims that come and go leave nothing behind.
@@ -407,6 +478,28 @@ func TestNothingIsKeptOfAClaimThatIsGone(t *testing.T) {
 	}
 	if n := len(p.waiting.turns) + len(p.waiting.byKey) + len(p.waiting.offers); n > 0 {
 		t.Errorf("%d things are kept of claims", n)
+	}
+}
+
+// A claim that waits on for years keeps nothing of the hosts that it did not take and
+// that are gone.
+func TestNothingIsKeptOfAHostThatIsGone(t *testing.T) {
+	tests := map[string]func(p *Pool){
+		"deleted": func(p *Pool) { p.Forget(hostKey("a")) },
+		"bound":   func(p *Pool) { p.Bound(hostKey("a")) },
+		"in use":  func(p *Pool) { p.Observe(inUse("a")) },
+		"changed": func(p *Pool) { p.Observe(host("a", "gpu")) },
+	}
+	for name, goes := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, _ := newPool(t)
+			w := waiterFor(t, "claim", 1)
+			p.Observe(host("a"))
+			expect(t, "picked and not bound", pass(p, w), "a")
+			expect(t, "hosts declined at first", len(p.waiting.byKey[w.Claim].declined), 1)
+			goes(p)
+			expect(t, "hosts declined in the end", len(p.waiting.byKey[w.Claim].declined), 0)
+		})
 	}
 }
 

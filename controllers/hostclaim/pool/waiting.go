@@ -50,7 +50,7 @@ type Waiter struct {
 type waiter struct {
 	Waiter
 	offered *types.NamespacedName // nil while it was woken for no host
-	// unsure says that nothing is known of whether the host suits.
+	// unsure says that the claim was not looked at for the host, see line.behind.
 	unsure bool
 	// begun says that a pass has begun since the offer was made.
 	begun bool
@@ -60,31 +60,11 @@ type waiter struct {
 	// declined are the hosts with which the claim had its turn and which it did not
 	// take. It looks at them again when it is tried again, and is not woken for them
 	// before they change: a claim that fails must not hold up, or drive, the others.
-	declined map[types.NamespacedName]*entry
+	declined map[*entry]bool
 }
 
-// maxLooks is how many claims of one namespace are looked at for a host, under the
-// lock. Those behind them are woken one after the other and look for themselves.
-const maxLooks = 100
-
-// waitingList holds the waiting claims. A host is on offer to one claim
-// at a time, and a claim has one offer at a time, so that many hosts that become
-// free together wake as many claims.
-type waitingList struct {
-	// turns are the namespaces that have waiting claims; the next to be served first.
-	turns  []*line
-	byKey  map[types.NamespacedName]*waiter
-	offers map[types.NamespacedName]*waiter // by host
-}
-
-// line is the waiting claims of one namespace, the oldest first.
-type line struct {
-	namespace string
-	claims    []*waiter
-}
-
-func newWaitingList() waitingList {
-	return waitingList{byKey: map[types.NamespacedName]*waiter{}, offers: map[types.NamespacedName]*waiter{}}
+func newWaiter(w Waiter) *waiter {
+	return &waiter{Waiter: w, declined: map[*entry]bool{}}
 }
 
 // Begin is called at the start of every pass of a claim, and what it returns at
@@ -147,12 +127,33 @@ func (p *Pool) Enter(w Waiter) {
 		old.Waiter = w
 		return
 	}
-	now := &waiter{Waiter: w, declined: map[types.NamespacedName]*entry{}}
+	now := newWaiter(w)
 	if found {
 		now.offered, now.unsure, now.begun, now.missed = old.offered, old.unsure, old.begun, old.missed
-		p.waiting.remove(old)
+		p.wakeLocked(p.waiting.remove(old))
 	}
-	p.waiting.insert(now)
+	p.wakeLocked(p.waiting.insert(now))
+}
+
+// Expect notes a claim that was seen in the watch and may come to look for a host. It
+// keeps its place until its first pass enters it or lets it leave, so that a manager
+// that restarts knows how many claims wait before one when the first passes begin.
+func (p *Pool) Expect(w Waiter) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.waiting.byKey[w.Claim] == nil {
+		p.wakeLocked(p.waiting.insert(newWaiter(w)))
+	}
+}
+
+// Behind says that MaxLooks other claims of the same namespace wait before a claim, so
+// that a host that becomes free is offered to those first. A claim for which the answer
+// changes is woken.
+func (p *Pool) Behind(claim types.NamespacedName) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w, waits := p.waiting.byKey[claim]
+	return waits && p.waiting.place(w) >= MaxLooks
 }
 
 // Leave notes that a claim does not look for a host: it has one, is paused or
@@ -164,9 +165,16 @@ func (p *Pool) Leave(claim types.NamespacedName) {
 	if !found {
 		return
 	}
-	p.waiting.remove(w)
+	p.wakeLocked(p.waiting.remove(w))
 	if w.offered != nil {
 		p.offerLocked(*w.offered)
+	}
+}
+
+// wakeLocked wakes a claim; nil is none.
+func (p *Pool) wakeLocked(w *waiter) {
+	if w != nil && p.wake != nil {
+		p.wake(w.Claim)
 	}
 }
 
@@ -212,7 +220,7 @@ func (p *Pool) offerLocked(key types.NamespacedName) {
 	if _, taken := p.taken[key]; !free || taken || p.waiting.offers[key] != nil || p.wake == nil {
 		return
 	}
-	if w := p.waiting.next(key, e); w != nil {
+	if w := p.waiting.next(e); w != nil {
 		p.waiting.offer(w, key)
 		p.wake(w.Claim)
 	}
@@ -223,88 +231,8 @@ func (w *waiter) suits(host *bmov1alpha1.BareMetalHost) bool {
 	return slices.Contains(w.Namespaces, host.Namespace) && selection.Suits(w.Criteria, host) == ""
 }
 
-func (l *waitingList) insert(w *waiter) {
-	turn := l.turn(w.Claim.Namespace)
-	if turn < 0 {
-		turn = len(l.turns)
-		l.turns = append(l.turns, &line{namespace: w.Claim.Namespace})
-	}
-	in := l.turns[turn]
-	at, _ := slices.BinarySearchFunc(in.claims, w, order)
-	in.claims = slices.Insert(in.claims, at, w)
-	l.byKey[w.Claim] = w
-	if w.offered != nil {
-		l.offers[*w.offered] = w
-	}
-}
-
-func (l *waitingList) remove(w *waiter) {
-	if turn := l.turn(w.Claim.Namespace); turn >= 0 {
-		in := l.turns[turn]
-		if at, found := slices.BinarySearchFunc(in.claims, w, order); found {
-			in.claims = slices.Delete(in.claims, at, at+1)
-		}
-		if len(in.claims) == 0 {
-			l.turns = slices.Delete(l.turns, turn, turn+1)
-		}
-	}
-	delete(l.byKey, w.Claim)
-	if w.offered != nil {
-		delete(l.offers, *w.offered)
-	}
-}
-
-// turn is the place of a namespace in the turns; negative for none.
-func (l *waitingList) turn(namespace string) int {
-	return slices.IndexFunc(l.turns, func(in *line) bool { return in.namespace == namespace })
-}
-
-// next is the claim that comes first with a free host; nil for none.
-func (l *waitingList) next(key types.NamespacedName, e *entry) *waiter {
-	var behind *waiter
-	for _, in := range l.turns {
-		for place, w := range in.claims {
-			switch unsure := place >= maxLooks; {
-			case w.declined[key] == e, !unsure && !w.suits(e.host):
-			case w.offered != nil:
-				w.missed = true
-			case !unsure:
-				w.unsure = false
-				return w
-			case behind == nil:
-				behind = w
-			}
-		}
-	}
-	if behind != nil {
-		behind.unsure = true
-	}
-	return behind
-}
-
-// offer notes the host that a claim is woken for. The turn of its namespace ends:
-// the others come first from now on.
-func (l *waitingList) offer(w *waiter, host types.NamespacedName) {
-	w.offered, w.begun = &host, false
-	l.offers[host] = w
-	if turn := l.turn(w.Claim.Namespace); turn >= 0 {
-		in := l.turns[turn]
-		l.turns = append(slices.Delete(l.turns, turn, turn+1), in)
-	}
-}
-
-// withdraw ends the offer of a host.
-func (l *waitingList) withdraw(host types.NamespacedName) {
-	if w, found := l.offers[host]; found {
-		w.offered = nil
-		delete(l.offers, host)
-	}
-}
-
-// order sorts claims by age and, of equal age, by UID.
-func order(a, b *waiter) int {
-	if c := a.Created.Compare(b.Created); c != 0 {
-		return c
-	}
-	return cmp.Compare(a.UID, b.UID)
+// forgetTurn forgets that the claim had its turn with a host.
+func (w *waiter) forgetTurn(e *entry) {
+	delete(w.declined, e)
+	delete(e.declined, w)
 }
