@@ -111,7 +111,8 @@ const (
 	// and on each bound BareMetalHost, from the bind on, since clusterctl waits only for
 	// what carried it before the move began. It goes while the claim is paused and its
 	// host is safe to move. The hostclaim manager takes off only what it wrote itself:
-	// its value is HostClaimManagerFieldOwner.
+	// its value is HostClaimManagerFieldOwner. The Metal3Machine of such a claim
+	// carries it as long, with the value MachineFieldOwner.
 	BlockMoveAnnotation = "clusterctl.cluster.x-k8s.io/block-move"
 
 	// MoveHierarchyLabel is the label by which clusterctl moves an object and what it

@@ -343,11 +343,32 @@ func TestPausedCluster(t *testing.T) {
 	})
 	m := &infrav1.Metal3Machine{}
 	tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) { g.Expect(conditionOf(m, "Paused")).To(gomega.Equal("True/Paused")) })
+	tn.movesWithItsClaim()
 	tn.Edit(tn.Named(clusterName, c), func() { c.Spec.Paused = nil })
 	tn.Await(tn.Named(machineName, claim), func(g gomega.Gomega) {
 		g.Expect(claim.Annotations).NotTo(gomega.HaveKey(clusterv1.PausedAnnotation))
 	})
 	tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) { g.Expect(conditionOf(m, "Paused")).To(gomega.Equal("False/NotPaused")) })
+}
+
+// movesWithItsClaim plays a hostclaim manager that lets the claim be moved after a while.
+// The machine, although it is paused, is blocked as long, and says why.
+func (tn *tenant) movesWithItsClaim() {
+	claim, m := &bmov1alpha1.HostClaim{}, &infrav1.Metal3Machine{}
+	says := func(status metav1.ConditionStatus, reason string) {
+		tn.claimStatus(func(*bmov1alpha1.HostClaim) {}, metav1.Condition{Type: infrav1.MovableCondition, Status: status, Reason: reason})
+		tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) {
+			g.Expect(conditionOf(m, infrav1.MovableCondition)).To(gomega.Equal(string(status) + "/" + reason))
+		})
+	}
+	tn.Edit(tn.Named(machineName, claim), func() {
+		metav1.SetMetaDataAnnotation(&claim.ObjectMeta, infrav1.BlockMoveAnnotation, infrav1.HostClaimManagerFieldOwner)
+	})
+	says(metav1.ConditionFalse, infrav1.HostNotAtRestReason)
+	tn.G.Expect(m.Annotations).To(gomega.HaveKey(infrav1.BlockMoveAnnotation))
+	tn.Edit(tn.Named(machineName, claim), func() { delete(claim.Annotations, infrav1.BlockMoveAnnotation) })
+	says(metav1.ConditionTrue, infrav1.ReadyToMoveReason)
+	tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) { g.Expect(m.Annotations).NotTo(gomega.HaveKey(infrav1.BlockMoveAnnotation)) })
 }
 
 // conditionOf returns status and reason of a condition.

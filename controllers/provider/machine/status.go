@@ -28,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
@@ -59,6 +60,7 @@ func report(s *scope, r result, now metav1.Time) {
 	conditions.Set(s.machine, pausing.Condition(s.machine, s.cluster))
 	reportIdentity(s, r.identity)
 	reportConditions(s, r)
+	reportMove(s, r)
 	if r.plan != nil {
 		reportPlan(s.machine, *r.plan)
 		reportData(s, r.plan.Secrets)
@@ -111,6 +113,31 @@ func reportIdentity(s *scope, identity *metav1.Condition) {
 		set(s.machine, infrav1.IdentityReadyCondition, identity.Status, identity.Reason, identity.Message)
 	case !s.paused() && conditions.Has(s.machine, infrav1.IdentityReadyCondition):
 		conditions.Delete(s.machine, infrav1.IdentityReadyCondition)
+	}
+}
+
+// reportMove repeats what a claim in the machine's own namespace says of a move by
+// clusterctl, and blocks the move of the machine for as long as that of the claim. A
+// claim that was not looked at leaves the machine as it is.
+func reportMove(s *scope, r result) {
+	if s.claim == nil && r.plan == nil {
+		return
+	}
+	local := s.claim != nil && s.observed.Remote == nil
+	movable, found := metav1.Condition{}, false
+	if local {
+		movable, found = claims.Movable(s.claim)
+	}
+	if found {
+		set(s.machine, movable.Type, movable.Status, movable.Reason, movable.Message)
+	} else {
+		conditions.Delete(s.machine, infrav1.MovableCondition)
+	}
+	switch value, blocked := s.machine.Annotations[infrav1.BlockMoveAnnotation]; {
+	case local && claims.BlocksMove(s.claim) && !blocked:
+		metav1.SetMetaDataAnnotation(&s.machine.ObjectMeta, infrav1.BlockMoveAnnotation, infrav1.MachineFieldOwner)
+	case !(local && claims.BlocksMove(s.claim)) && value == infrav1.MachineFieldOwner:
+		delete(s.machine.Annotations, infrav1.BlockMoveAnnotation)
 	}
 }
 

@@ -344,6 +344,61 @@ func TestReportIdentity(t *testing.T) {
 
 // TestReportFormer shows what clients of v1beta1 see, and that every reason which
 // was renamed since has its old name there.
+// TestReportMove shows that a machine is moved neither before nor without its claim.
+func TestReportMove(t *testing.T) {
+	const blockMove, ours, theirs = "clusterctl.cluster.x-k8s.io/block-move", "capm3-metal3machine", "hostclaim-manager"
+	waits := condition("hostclaim.metal3.io/Movable", "False", "HostNotAtRest", "the server is provisioned")
+	claim := func(blocked bool, said ...metav1.Condition) *bmov1alpha1.HostClaim {
+		c := &bmov1alpha1.HostClaim{Status: bmov1alpha1.HostClaimStatus{Conditions: said}}
+		if blocked {
+			c.Annotations = map[string]string{blockMove: theirs}
+		}
+		return c
+	}
+	tests := map[string]struct {
+		claim  *bmov1alpha1.HostClaim
+		remote bool
+		unseen bool
+		before string
+		want   string
+		says   []metav1.Condition
+	}{
+		"a claim that must not be moved keeps its machine": {claim: claim(true), want: ours},
+		"a claim that waits says why on its machine":       {claim: claim(true, waits), before: ours, want: ours, says: []metav1.Condition{waits}},
+		"a claim that is ready lets its machine go":        {claim: claim(false), before: ours},
+		"a machine that a user blocks stays blocked":       {claim: claim(false), before: "by hand", want: "by hand"},
+		"a user's block is not replaced":                   {claim: claim(true), before: "by hand", want: "by hand"},
+		"a claim in another cluster keeps no machine":      {claim: claim(true, waits), remote: true, before: ours},
+		"a machine without a claim can be moved":           {before: ours},
+		"a claim that was not read changes nothing":        {unseen: true, before: ours, want: ours},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := started(func(p *pass) {
+				p.claim = tt.claim
+				if tt.remote {
+					p.observed.Remote = &claims.Remote{}
+				}
+				if tt.unseen {
+					p.plan = nil
+				}
+				if tt.before != "" {
+					p.machine.Annotations = map[string]string{blockMove: tt.before}
+				}
+			})
+			p.machine.Status.Conditions = nil
+			reportMove(p.scope, p.result)
+			if got := p.machine.Annotations[blockMove]; got != tt.want {
+				t.Errorf("the annotation is %q, want %q", got, tt.want)
+			}
+			ignore := cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")
+			if diff := cmp.Diff(tt.says, p.machine.Status.Conditions, ignore, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("conditions (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestReportFormer(t *testing.T) {
 	is := func(conditionType, status, reason, message string) func(*infrav1.Metal3Machine) {
 		return func(m *infrav1.Metal3Machine) { set(m, conditionType, metav1.ConditionStatus(status), reason, message) }
