@@ -49,6 +49,7 @@ func (o Options) ManagerOptions(lease string) (ctrl.Options, error) {
 		Controller:                    controllers(),
 		Metrics:                       *diagnostics,
 		HealthProbeBindAddress:        o.HealthAddress,
+		PprofBindAddress:              o.ProfilerAddress,
 		LeaderElection:                o.LeaderElection.Enabled,
 		LeaderElectionID:              lease,
 		LeaderElectionNamespace:       o.LeaderElection.Namespace,

@@ -19,6 +19,7 @@ package process
 import (
 	"testing"
 
+	"github.com/spf13/pflag"
 	"k8s.io/utils/ptr"
 )
 
@@ -31,5 +32,32 @@ func TestManagersDoNotUseTheQueueThatBlocksAtShutdown(t *testing.T) {
 	}
 	if ptr.Deref(options.Controller.UsePriorityQueue, true) {
 		t.Error("the priority queue is on; controller-runtime before v0.25 may not end with it")
+	}
+}
+
+// Profiles are served to any client that reaches the address.
+func TestProfilesAreServedOnlyOnRequest(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args []string
+		want string
+	}{
+		"by default nowhere":  {nil, ""},
+		"where the flag says": {[]string{"--profiler-address=localhost:6060"}, "localhost:6060"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := NewOptions()
+			fs := pflag.NewFlagSet(name, pflag.ContinueOnError)
+			o.AddFlags(fs)
+			if err := fs.Parse(tc.args); err != nil {
+				t.Fatal(err)
+			}
+			options, err := o.ManagerOptions("lease")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if options.PprofBindAddress != tc.want {
+				t.Errorf("profiles are served on %q, want %q", options.PprofBindAddress, tc.want)
+			}
+		})
 	}
 }

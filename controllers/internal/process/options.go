@@ -43,6 +43,8 @@ type Options struct {
 	WebhookCertDir string
 	// HealthAddress is where probes are answered; 0 means nowhere.
 	HealthAddress string
+	// ProfilerAddress is where pprof answers, without authentication; empty means nowhere.
+	ProfilerAddress string
 	// Serving are the options for TLS and diagnostics.
 	Serving flags.ManagerOptions
 	// Logging are the options for logs.
@@ -84,6 +86,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.WebhookCertDir, "webhook-cert-dir", "/tmp/k8s-webhook-server/serving-certs/",
 		"Folder with tls.crt and tls.key of the webhooks.")
 	fs.StringVar(&o.HealthAddress, "health-addr", ":9440", "Address of /healthz and /readyz; 0 for none.")
+	fs.StringVar(&o.ProfilerAddress, "profiler-address", "",
+		"Address of pprof, such as localhost:6060; none if empty. It asks for no token.")
 	o.LeaderElection.addFlags(fs)
 	flags.AddManagerOptions(fs, &o.Serving)
 	logsv1.AddFlags(o.Logging, fs)
