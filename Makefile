@@ -143,11 +143,11 @@ test-long: ## Run more schedules than make test, and each benchmark in medium si
 	assets=$(ASSETS); export KUBEBUILDER_ASSETS=$$assets SCHEDULES=300; \
 	$(GO_TEST) -timeout 60m ./controllers/provider/data/ ./controllers/provider/datatemplate/; \
 	cd test && $(GO_TEST) -timeout 60m -run TestSchedules ./model/served/
-	for name in bind data remote neighbours; do $(MAKE) bench BENCH=$$name SIZE=medium; done
+	for name in bind data remote neighbours rollout; do $(MAKE) bench BENCH=$$name SIZE=medium; done
 
 .PHONY: bench
-bench: ## Measure what docs/benchmarks.md promises: BENCH=bind, data, remote or neighbours, SIZE=full, medium or small
-	assets=$(ASSETS); cd test && KUBEBUILDER_ASSETS=$$assets go run ./tools/bench/$(BENCH) --size=$(SIZE)
+bench: ## Measure what docs/benchmarks.md promises: BENCH=bind, data, remote, neighbours or rollout, SIZE=full, medium or small, COMPARE=the JSON of an earlier run
+	assets=$(ASSETS); cd test && KUBEBUILDER_ASSETS=$$assets go run ./tools/bench/$(BENCH) --size=$(SIZE) $(if $(COMPARE),--compare=$(abspath $(COMPARE))) $(BENCH_FLAGS)
 
 .PHONY: test-e2e
 test-e2e: ## Run the story of the demo with assertions, on a dev cluster of its own

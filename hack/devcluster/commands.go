@@ -64,7 +64,10 @@ func buildCommand(s *settings) *cobra.Command {
 }
 
 func upCommand(s *settings) *cobra.Command {
-	var which string
+	var (
+		which string
+		audit bool
+	)
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start a dev cluster and leave it running",
@@ -78,7 +81,7 @@ func upCommand(s *settings) *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("--managers: %w", err)
 			}
-			up, err := stack.Up(cmd.Context(), stack.Options{Repo: repo, Dir: s.dir, Managers: managers, Out: s.out})
+			up, err := stack.Up(cmd.Context(), stack.Options{Repo: repo, Dir: s.dir, Managers: managers, Out: s.out, Audit: audit})
 			if err != nil {
 				return err
 			}
@@ -88,6 +91,7 @@ func upCommand(s *settings) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&which, "managers", "all", "managers to run beside the control plane: none, third-party, all, or a list of names with commas")
+	cmd.Flags().BoolVar(&audit, "audit", false, "have the API server log the requests of service accounts to logs/audit.log in the state folder")
 	return cmd
 }
 

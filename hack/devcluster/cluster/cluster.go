@@ -43,6 +43,8 @@ type Options struct {
 	// Group runs the processes. The caller that made it ends them.
 	Group *process.Group
 	Out   *console.Printer
+	// Audit has the API server log the requests of service accounts, see AuditLog.
+	Audit bool
 }
 
 // Cluster is a running control plane.

@@ -64,7 +64,11 @@ func (s *starter) startEtcd(ctx context.Context) error {
 
 func (s *starter) startAPIServer(ctx context.Context) error {
 	file := func(name string) string { return filepath.Join(s.pkiDir, name) }
-	p, err := s.start(components.APIServer, tierAPIServer,
+	audit, err := s.auditArgs()
+	if err != nil {
+		return err
+	}
+	p, err := s.start(components.APIServer, tierAPIServer, append(audit,
 		"--etcd-servers", s.etcdURL,
 		"--bind-address", "127.0.0.1",
 		"--advertise-address", "127.0.0.1",
@@ -79,7 +83,7 @@ func (s *starter) startAPIServer(ctx context.Context) error {
 		"--service-account-key-file", file("service-accounts.crt"),
 		"--service-account-signing-key-file", file("service-accounts.key"),
 		"--service-cluster-ip-range", "10.0.0.0/24",
-		"--endpoint-reconciler-type", "none")
+		"--endpoint-reconciler-type", "none")...)
 	if err != nil {
 		return err
 	}

@@ -133,11 +133,7 @@ func (o Options) install(ctx context.Context, managers []Manager) ([]*prepared, 
 
 // prepare reads the manifests and points their webhooks at the chosen port.
 func (o Options) prepare(ctx context.Context, m Manager, ports []int) (*prepared, error) {
-	found, err := components.Lookup(m.Component)
-	if err != nil {
-		return nil, err
-	}
-	source, err := o.Repo.Source(ctx, found[0])
+	source, err := m.source(ctx, o.Repo)
 	if err != nil {
 		return nil, err
 	}
@@ -177,11 +173,7 @@ func (o Options) start(ctx context.Context, p *prepared) (*Running, error) {
 		return nil, err
 	}
 	p.place.Kubeconfig = kubeconfig
-	found, err := components.Lookup(p.Component)
-	if err != nil {
-		return nil, err
-	}
-	binary, err := o.Repo.Binary(found[0])
+	binary, err := p.binary(o.Repo)
 	if err != nil {
 		return nil, err
 	}

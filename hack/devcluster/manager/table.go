@@ -17,6 +17,7 @@ limitations under the License.
 package manager
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,7 +30,11 @@ import (
 type Manager struct {
 	// Component is the program; its name is the manager's name too.
 	Component string
-	// Kustomization is the folder of the manifests in the program's source.
+	// Program is the path of a program that this repository does not build; empty for those of the
+	// table of components.
+	Program string
+	// Kustomization is the folder of the manifests in the program's source; absolute for
+	// a program that this repository does not build.
 	Kustomization string
 	Variables     manifests.Variables
 	// Args come after those of the Deployment and so win over them.
@@ -144,13 +149,51 @@ func HostSim() Manager {
 	}
 }
 
-// Components lists the programs of the managers.
+// Other is another provider's manager in the place of ours: a command line, and the
+// folder of its manifests. It must have the flags that managers of Cluster API have.
+func Other(command []string, kustomization string) Manager {
+	return Manager{
+		Component: OtherProvider, Program: command[0], Kustomization: kustomization,
+		Args: func(p Place) []string { return append(withoutElection(p), command[1:]...) },
+	}
+}
+
+// OtherProvider is the name of the manager of another provider.
+const OtherProvider = "other-provider"
+
+// Components lists the programs of the managers, without those that this repository does not build.
 func Components(managers []Manager) []string {
 	names := make([]string, 0, len(managers))
 	for _, m := range managers {
-		names = append(names, m.Component)
+		if m.Program == "" {
+			names = append(names, m.Component)
+		}
 	}
 	return names
+}
+
+// source returns the folder that Kustomization lies in.
+func (m Manager) source(ctx context.Context, repo components.Repo) (string, error) {
+	if m.Program != "" {
+		return "", nil
+	}
+	found, err := components.Lookup(m.Component)
+	if err != nil {
+		return "", err
+	}
+	return repo.Source(ctx, found[0])
+}
+
+// binary returns the path of the program.
+func (m Manager) binary(repo components.Repo) (string, error) {
+	if m.Program != "" {
+		return m.Program, nil
+	}
+	found, err := components.Lookup(m.Component)
+	if err != nil {
+		return "", err
+	}
+	return repo.Binary(found[0])
 }
 
 // placeArgs are the flags that every manager on Cluster API's option set takes.

@@ -107,3 +107,23 @@ func TestEachManagerRunsOnOneSide(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// A comparison runs the other provider with its own flags over those of the place, and
+// builds nothing in its stead.
+func TestOtherProvider(t *testing.T) {
+	m := Other([]string{"/opt/capm3", "--v=2"}, "/src/capm3/config/default")
+	args := m.Args(Place{Kubeconfig: "/k"})
+	if args[0] != "--kubeconfig=/k" || args[len(args)-1] != "--v=2" {
+		t.Errorf("the arguments are %v", args)
+	}
+	if built := Components(append(ThirdParty(), m)); slices.Contains(built, OtherProvider) {
+		t.Errorf("%v are built", built)
+	}
+	source, err := m.source(t.Context(), components.Repo{})
+	if err != nil || source != "" {
+		t.Errorf("its manifests are looked for in %q: %v", source, err)
+	}
+	if binary, err := m.binary(components.Repo{}); err != nil || binary != "/opt/capm3" {
+		t.Errorf("its program is %q: %v", binary, err)
+	}
+}

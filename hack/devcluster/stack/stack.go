@@ -37,6 +37,8 @@ type Options struct {
 	// Managers run beside the control plane, see package manager.
 	Managers []manager.Manager
 	Out      *console.Printer
+	// Audit has the API server log requests, see cluster.AuditLog.
+	Audit bool
 }
 
 // Stack is a running dev cluster.
@@ -106,7 +108,7 @@ func Down(dir string, out *console.Printer) error {
 }
 
 func up(ctx context.Context, o Options, group *process.Group) (*Stack, error) {
-	c, err := cluster.Start(ctx, cluster.Options{Dir: o.Dir, Repo: o.Repo, Group: group, Out: o.Out})
+	c, err := cluster.Start(ctx, cluster.Options{Dir: o.Dir, Repo: o.Repo, Group: group, Out: o.Out, Audit: o.Audit})
 	if err != nil {
 		return nil, err
 	}

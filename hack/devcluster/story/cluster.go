@@ -159,6 +159,20 @@ func (c Cluster) ScaleWorkers(ctx context.Context, tenant *Tenant, workers int) 
 	return c, nil
 }
 
+// RollWorkers has Cluster API replace each worker, with the tenant's rights.
+func (c Cluster) RollWorkers(ctx context.Context, tenant *Tenant) error {
+	deployment := &clusterv1.MachineDeployment{}
+	if err := tenant.Client.Get(ctx, client.ObjectKey{Namespace: tenant.Namespace, Name: c.Name}, deployment); err != nil {
+		return err
+	}
+	before := deployment.DeepCopy()
+	deployment.Spec.Rollout.After = metav1.Now()
+	if err := tenant.Client.Patch(ctx, deployment, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("roll the workers of %s: %w", c.Name, err)
+	}
+	return nil
+}
+
 // WaitForShortage waits until every server of the pool is taken and exactly one
 // machine of the namespace waits for one. It returns that machine and what its
 // owner is told.

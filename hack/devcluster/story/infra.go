@@ -19,6 +19,7 @@ package story
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -36,7 +37,8 @@ type Pool struct {
 	Namespace string
 	// Servers is how many there are; they are named server-1, server-2 and so on.
 	Servers int
-	// Tenants are the namespaces that the policy admits.
+	// Tenants are the namespaces that the policy admits. The pool of a tenant that has
+	// its servers in its own namespace names itself.
 	Tenants []string
 }
 
@@ -44,8 +46,12 @@ type Pool struct {
 // rights of the hostclaim manager there, a policy, and each server with its BMC
 // password and what is known of its hardware.
 func (p Pool) Register(ctx context.Context, c client.Client) error {
+	if !slices.Contains(p.Tenants, p.Namespace) {
+		if err := create(ctx, c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.Namespace}}); err != nil {
+			return err
+		}
+	}
 	for _, object := range []client.Object{
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.Namespace}},
 		bindAccount(p.Namespace, "hostclaim-host-secrets", hostClaimAccount()),
 		bindAccount(p.Namespace, "hostsim-drives", account("hostsim-system", "hostsim")),
 		p.policy(),

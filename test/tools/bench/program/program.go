@@ -29,6 +29,7 @@ import (
 	"os/signal"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -44,6 +45,10 @@ type Benchmark struct {
 	Package string
 	// Paces are the paces of the sizes full, medium and small.
 	Paces map[string]Pace
+	// OwnCluster says that Measure starts the cluster that it measures on.
+	OwnCluster bool
+	// Flags adds flags of this benchmark alone; nil for none.
+	Flags func(*flag.FlagSet)
 	// Measure does the work. Its context ends with it.
 	Measure func(ctx context.Context, run *Run) error
 }
@@ -76,7 +81,8 @@ type Run struct {
 
 	// Package is the main package of the manager.
 	Package string
-	Server  *harness.Server
+	// Server is nil if the benchmark has a cluster of its own.
+	Server *harness.Server
 	// Folder is for logs and programs; it stays only if something goes wrong.
 	Folder string
 	// Figures is where results go.
@@ -90,7 +96,11 @@ func (b Benchmark) Main() {
 	flag.DurationVar(&o.IdleFor, "idle", 0, "How long to watch an idle manager; 0 leaves it to the size.")
 	flag.StringVar(&o.Manager, "manager", "", "Program of the manager; built if not given.")
 	jsonPath := flag.String("json", "", "File for the figures as JSON; without it they follow the table.")
+	compare := flag.String("compare", "", "File with the JSON of an earlier run: what has changed since follows the table.")
 	klog.InitFlags(nil)
+	if b.Flags != nil {
+		b.Flags(flag.CommandLine)
+	}
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), b.Name+" [flags] [-- flags of the manager]")
 		flag.PrintDefaults()
@@ -100,21 +110,36 @@ func (b Benchmark) Main() {
 	if err := flag.Set("v", "-1"); err == nil { // hostsim has a word for every step of every host
 		ctrl.SetLogger(klog.Background())
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	figures, err := b.Do(ctx, o)
-	if err == nil {
-		err = write(figures, *jsonPath)
-	}
+	err := b.report(ctx, o, *jsonPath, *compare)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func write(figures *Report, jsonPath string) error {
+// report measures, and prints the figures and what has changed since an earlier run.
+// That run is read first, so that no measurement is lost to a wrong path.
+func (b Benchmark) report(ctx context.Context, o Options, jsonPath, compare string) error {
+	var before *Report
+	if compare != "" {
+		var err error
+		if before, err = ReadReport(compare); err != nil {
+			return err
+		}
+	}
+	figures, err := b.Do(ctx, o)
+	if err != nil {
+		return err
+	}
 	if err := figures.WriteTable(os.Stdout); err != nil {
 		return err
+	}
+	if before != nil {
+		if err := figures.WriteChanges(os.Stdout, before); err != nil {
+			return err
+		}
 	}
 	if jsonPath == "" {
 		return figures.WriteJSON(os.Stdout)
@@ -126,18 +151,22 @@ func write(figures *Report, jsonPath string) error {
 	return errors.Join(figures.WriteJSON(out), out.Close())
 }
 
-// Do starts an API server and measures on it.
+// Do starts an API server, unless the benchmark starts a cluster itself, and measures on it.
 func (b Benchmark) Do(ctx context.Context, o Options) (*Report, error) {
 	pace, found := b.Paces[o.Size]
 	if !found {
 		return nil, fmt.Errorf("unknown --size %q: there are full, medium and small", o.Size)
 	}
 	pace.Idle = cmp.Or(o.IdleFor, pace.Idle)
-	run := &Run{Options: o, Pace: pace, Package: b.Package, Server: &harness.Server{}, Figures: &Report{Facts: map[string]string{
+	run := &Run{Options: o, Pace: pace, Package: b.Package, Figures: &Report{Facts: map[string]string{
 		"date":    time.Now().UTC().Format(time.DateOnly),
 		"machine": fmt.Sprintf("%d cores, %s/%s, %s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, cpuModel()),
 		"manager": strings.Join(o.ManagerArgs, " "),
 	}}}
+	if b.OwnCluster {
+		return run.Figures, b.measure(ctx, run)
+	}
+	run.Server = &harness.Server{}
 	err := errors.New("there was no API server to measure on")
 	run.Server.Run(Task(func() error {
 		err = b.measure(ctx, run)

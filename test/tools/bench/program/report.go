@@ -62,9 +62,9 @@ func (r *Report) Add(name string, value float64, unit string, target ...float64)
 // percentile with its target, in seconds or in milliseconds.
 func (r *Report) AddTimes(name string, took []time.Duration, unit time.Duration, target ...float64) float64 {
 	text := map[time.Duration]string{time.Second: "s", time.Millisecond: "ms"}[unit]
-	median := float64(quantile(took, 0.5)) / float64(unit)
+	median := float64(Quantile(took, 0.5)) / float64(unit)
 	r.Add(name+", median", median, text)
-	r.Add(name+", p99", float64(quantile(took, 0.99))/float64(unit), text, target...)
+	r.Add(name+", p99", float64(Quantile(took, 0.99))/float64(unit), text, target...)
 	return median
 }
 
@@ -112,9 +112,9 @@ func number(v float64) string {
 	}
 }
 
-// quantile is the smallest sample that at least the given part of all samples do
-// not exceed: quantile(s, 0.5) is the median. Without samples it is zero.
-func quantile(samples []time.Duration, part float64) time.Duration {
+// Quantile is the smallest sample that at least the given part of all samples do
+// not exceed: Quantile(s, 0.5) is the median. Without samples it is zero.
+func Quantile(samples []time.Duration, part float64) time.Duration {
 	if len(samples) == 0 {
 		return 0
 	}

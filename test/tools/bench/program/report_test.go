@@ -60,8 +60,8 @@ func TestQuantile(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := quantile(tc.samples, tc.part); got != tc.want {
-				t.Errorf("quantile() = %d, want %d", got, tc.want)
+			if got := Quantile(tc.samples, tc.part); got != tc.want {
+				t.Errorf("Quantile() = %d, want %d", got, tc.want)
 			}
 		})
 	}

@@ -54,7 +54,8 @@ type Program struct {
 
 // Manager is a manager in a process of its own.
 type Manager struct {
-	command     *exec.Cmd
+	command     *exec.Cmd // nil if another program has started it
+	pid         int
 	diagnostics string
 	ended       chan error
 }
@@ -98,8 +99,15 @@ func (s *Site) StartManager(ctx context.Context, p Program, folder string) (*Man
 	if err := m.command.Start(); err != nil {
 		return nil, err
 	}
+	m.pid = m.command.Process.Pid
 	go func() { m.ended <- m.command.Wait() }()
 	return m, m.awaitStart(ctx)
+}
+
+// Attach measures a manager that another program has started, and will end.
+// Diagnostics is the address that serves its metrics by plain HTTP.
+func Attach(pid int, diagnostics string) *Manager {
+	return &Manager{pid: pid, diagnostics: diagnostics}
 }
 
 // awaitStart waits until the manager's controllers are at work, which their
@@ -194,7 +202,7 @@ func (m *Manager) sum(ctx context.Context, metric string, wanted func(labels map
 
 // Memory is what the process holds now, and the most that it ever held, in MiB.
 func (m *Manager) Memory() (now, peak float64, err error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.command.Process.Pid))
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.pid))
 	if err != nil {
 		return 0, 0, err
 	}
@@ -216,13 +224,13 @@ func (m *Manager) Memory() (now, peak float64, err error) {
 
 // ForgetPeak has Memory tell the most that the process holds from now on.
 func (m *Manager) ForgetPeak() error {
-	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", m.command.Process.Pid), []byte("5"), 0)
+	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", m.pid), []byte("5"), 0)
 }
 
 // cpu is how long the process has been on a processor. Unlike a wall clock it does
 // not care what else the machine does.
 func (m *Manager) cpu() (time.Duration, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", m.command.Process.Pid))
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", m.pid))
 	if err != nil {
 		return 0, err
 	}
