@@ -69,6 +69,11 @@ const (
 	// reboot that the host was given last, so that none is given twice.
 	LastRebootAnnotation = "hostclaim.metal3.io/last-reboot"
 
+	// PowerChangesAnnotation is on a bound BareMetalHost: when the hostclaim manager has
+	// switched or rebooted it for its claim in the last minutes, as RFC 3339 times with
+	// commas between them. No more than ten within ten minutes are made.
+	PowerChangesAnnotation = "hostclaim.metal3.io/power-changes"
+
 	// HeldRebootPrefix begins the reboot annotations that the hostclaim manager
 	// keeps on a bound BareMetalHost for those of its claim. Whatever has another
 	// beginning is of administrators or of remediation and stays.

@@ -22,7 +22,9 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -247,4 +249,26 @@ func TestPullSecretIsCopiedAndNamedOnTheImage(t *testing.T) {
 	w.expect("machine", "Ready", "True/Provisioned")
 	w.G.Expect(*w.readHost("host-0").Spec.Image.OCIAuthSecretName).To(gomega.Equal(copyName(claim, "ociauth")))
 	w.G.Expect(w.copies()).To(gomega.HaveKeyWithValue("ociauth", map[string][]byte{".dockerconfigjson": []byte("{}")}))
+}
+
+// A namespace that is deleted does not end the pause of its claims, since what is paused
+// may be on the move. Who ends the pause frees server and namespace, without any right in it.
+func TestPausedClaimOfANamespaceThatGoesIsReleasedWhenThePauseEnds(t *testing.T) {
+	w := newWorld(t).withRights()
+	w.policy(nil, w.tenant)
+	w.host("host-0", nil)
+	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
+	w.manager()
+	claim := w.claim("machine", withImage("boot"))
+	w.expect("machine", "Ready", "True/Provisioned")
+	harness.Change(w.Story, claim, func(c *bmov1alpha1.HostClaim) {
+		c.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+	})
+	w.OK(w.DeleteAllOf(w.Ctx, &rbacv1.RoleBinding{}, client.InNamespace(w.tenant)))
+	w.OK(w.Delete(w.Ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.tenant}}))
+	w.OK(w.Delete(w.Ctx, claim)) // the API server of the tests has no controller of namespaces
+	w.G.Consistently(func() *bmov1alpha1.Image { return w.readHost("host-0").Spec.Image }).ShouldNot(gomega.BeNil())
+	w.OK(w.Patch(w.Ctx, claim, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":null}}`))))
+	w.expectGone("machine")
+	w.expectPristine("host-0")
 }

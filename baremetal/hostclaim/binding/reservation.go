@@ -70,13 +70,14 @@ func uncleaned(host *bmov1alpha1.BareMetalHost) bool {
 	return found
 }
 
-// WithoutWork takes the marks of a claim's reboots, rebuilds and reservation off
+// WithoutWork takes the marks of a claim's power, reboots, rebuilds and reservation off
 // a host that is released. That it was not cleaned is taken off only if the host
 // runs a full payload, which cleaning will wipe.
 func WithoutWork(host *bmov1alpha1.BareMetalHost) {
 	withoutReboots(host)
 	delete(host.Annotations, infrav1.RebuildAnnotation)
 	delete(host.Annotations, infrav1.ParkedAnnotation)
+	delete(host.Annotations, infrav1.PowerChangesAnnotation)
 	if runsItsPayload(host) {
 		delete(host.Annotations, infrav1.UncleanedAnnotation)
 	}

@@ -95,10 +95,10 @@ func ownHost(claim *bmov1alpha1.HostClaim, hosts []bmov1alpha1.BareMetalHost) *b
 // decide evaluates the policies that the cache shows.
 func (r *policyReader) decide(ctx context.Context, ns policy.Namespace) (policy.Decision, error) {
 	policies := &bmov1alpha1.HostDeployPolicyList{}
-	if err := r.client.List(ctx, policies); err != nil {
+	if err := r.client.List(ctx, policies, client.UnsafeDisableDeepCopy); err != nil {
 		return policy.Decision{}, fmt.Errorf("list HostDeployPolicies: %w", err)
 	}
-	return policy.Evaluate(r.compiled.CompileAll(policies.Items), ns, r.own), nil
+	return policy.Evaluate(r.compiled.CompileAll(policy.Counted(policies.Items)), ns, r.own), nil
 }
 
 // grantNow asks the API server itself what the policies permit on the hosts of
@@ -111,15 +111,15 @@ func (r *policyReader) grantNow(ctx context.Context, claimNamespace, hostNamespa
 		return policy.Grant{}, err
 	}
 	known := &bmov1alpha1.HostDeployPolicyList{}
-	if err := r.client.List(ctx, known, client.InNamespace(hostNamespace)); err != nil {
+	if err := r.client.List(ctx, known, client.InNamespace(hostNamespace), client.UnsafeDisableDeepCopy); err != nil {
 		return policy.Grant{}, fmt.Errorf("list HostDeployPolicies of %s: %w", hostNamespace, err)
 	}
 	var live []*policy.Compiled
-	for i := range known.Items {
-		if !r.compiled.Compile(&known.Items[i]).Admits(ns) {
+	for _, p := range policy.Counted(known.Items) {
+		if !r.compiled.Compile(&p).Admits(ns) {
 			continue
 		}
-		key, current := client.ObjectKeyFromObject(&known.Items[i]), bmov1alpha1.HostDeployPolicy{}
+		key, current := client.ObjectKeyFromObject(&p), bmov1alpha1.HostDeployPolicy{}
 		switch err := r.live.Get(ctx, key, &current); {
 		case err == nil:
 			live = append(live, r.compiled.Compile(&current))

@@ -61,7 +61,6 @@ type synchronizer struct {
 	// deniedImages are addresses that no image of a claim from another namespace comes from.
 	deniedImages []netip.Prefix
 	rotations    *rotations
-	power        *powerChanges
 	clock        clock.PassiveClock
 	metrics      *Metrics
 	announcer    announcer
@@ -71,7 +70,6 @@ type synchronizer struct {
 type rebooter struct {
 	client    client.Client
 	live      client.Reader
-	power     *powerChanges
 	clock     clock.PassiveClock
 	announcer announcer
 }
@@ -131,9 +129,9 @@ func (r *Reconciler) parts() *parts {
 		},
 		synchronizer: synchronizer{
 			client: r.Client, live: r.Live, secrets: r.Secrets, policies: reader, deniedImages: r.DeniedImages,
-			rotations: &r.rotations, power: &r.power, clock: r.Clock, metrics: r.Metrics, announcer: announcer,
+			rotations: &r.rotations, clock: r.Clock, metrics: r.Metrics, announcer: announcer,
 		},
-		rebooter:  rebooter{client: r.Client, live: r.Live, power: &r.power, clock: r.Clock, announcer: announcer},
+		rebooter:  rebooter{client: r.Client, live: r.Live, clock: r.Clock, announcer: announcer},
 		publisher: publisher{client: r.Client, live: r.Live},
 		reporter:  reporter{client: r.Client, metrics: r.Metrics, clock: r.Clock, announcer: announcer},
 	}

@@ -60,11 +60,11 @@ func (r *rebooter) reboot(ctx context.Context, s *scope) (synced, progress.Outco
 		done.notes = append(done.notes, "Reboot annotations wait until the host is provisioned")
 	}
 	differs := !equality.Semantic.DeepEqual(held, s.host)
-	if wait := r.power.wait(s, r.clock.Now()); !wait.Done() && (differs || asksForReboot(s)) {
+	if wait := waitForPower(s, r.clock.Now()); !wait.Done() && (differs || asksForReboot(s)) {
 		return done, wait
 	}
 	if differs {
-		if err := r.writeHost(ctx, s.claim, &done, held); err != nil {
+		if err := r.writeHost(ctx, &done, held); err != nil {
 			return done, progress.Failed(fmt.Errorf("mirror the reboots that are held: %w", err))
 		}
 	}
@@ -96,7 +96,7 @@ func (r *rebooter) oneShot(ctx context.Context, claim *bmov1alpha1.HostClaim, do
 		if err := confirm(ctx, r.live, claim); err != nil {
 			return false, err
 		}
-		if err := r.writeHost(ctx, claim, done, binding.PassedReboot(done.host, *reboots.Request)); err != nil {
+		if err := r.writeHost(ctx, done, binding.PassedReboot(done.host, *reboots.Request)); err != nil {
 			return false, fmt.Errorf("pass the reboot on: %w", err)
 		}
 		r.announcer.eventReboot(claim, done.host)
@@ -111,13 +111,13 @@ func (r *rebooter) oneShot(ctx context.Context, claim *bmov1alpha1.HostClaim, do
 	return false, nil
 }
 
-// writeHost writes the bound host.
-func (r *rebooter) writeHost(ctx context.Context, claim *bmov1alpha1.HostClaim, done *synced, desired *bmov1alpha1.BareMetalHost) error {
+// writeHost writes reboots to the bound host.
+func (r *rebooter) writeHost(ctx context.Context, done *synced, desired *bmov1alpha1.BareMetalHost) error {
+	desired = binding.PowerChanged(desired, r.clock.Now())
 	if err := r.client.Patch(ctx, desired, apply.Locked(done.host)); err != nil {
 		return err
 	}
 	ctrl.LoggerFrom(ctx).Info("Wrote reboot annotations of the host", "BareMetalHost", klog.KObj(desired))
-	r.power.add(keyOf(claim), r.clock.Now())
 	done.host = desired
 	return nil
 }

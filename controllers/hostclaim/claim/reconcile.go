@@ -71,7 +71,6 @@ type Reconciler struct {
 	DeniedImages []netip.Prefix
 
 	rotations rotations
-	power     powerChanges
 	letGo     letGo
 	compiled  policies.Cache
 	stale     retry.Stale
@@ -96,7 +95,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			r.Pool.Leave(req.NamespacedName)
 			r.Metrics.forget(req.NamespacedName)
 			r.rotations.forget(req.NamespacedName)
-			r.power.forget(req.NamespacedName)
 			r.letGo.forget(req.NamespacedName)
 			r.stale.Forget(req.NamespacedName)
 			return ctrl.Result{}, r.releaseWatches(ctx, req.Namespace)

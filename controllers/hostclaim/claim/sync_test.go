@@ -147,7 +147,7 @@ func TestHostIsParkedOnlyIfTheClaimIsStillReserved(t *testing.T) {
 		claim: reserved, host: host,
 		decision: policy.Evaluate(nil, policy.Namespace{Name: reserved.Namespace}, policy.OwnWithoutPolicy),
 	}
-	r := &synchronizer{live: onlyClaim{claim: newClaim(withImage)}, client: readOnly{}, power: &powerChanges{}, clock: fixedClock{}}
+	r := &synchronizer{live: onlyClaim{claim: newClaim(withImage)}, client: readOnly{}, clock: fixedClock{}}
 	if done, out := r.synchronize(t.Context(), s); !errors.Is(out.Err(), progress.ErrStale) || done.host != host {
 		t.Errorf("synchronize() = %v, want it to be refused since the claim was adopted", out.Err())
 	}
@@ -280,8 +280,8 @@ func TestRevokedClaimNeitherSwitchesNorRebootsItsServer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &pass{parts: &parts{
-				synchronizer: synchronizer{client: readOnly{}, power: &powerChanges{}, clock: fixedClock{}},
-				rebooter:     rebooter{client: readOnly{}, power: &powerChanges{}, clock: fixedClock{}},
+				synchronizer: synchronizer{client: readOnly{}, clock: fixedClock{}},
+				rebooter:     rebooter{client: readOnly{}, clock: fixedClock{}},
 			}, scope: scope{claim: claim, host: binding.Bind(newHost("infra", running), claim)}}
 			p.host.Spec.AutomatedCleaningMode = bmov1alpha1.CleaningModeMetadata
 			p.host.Annotations[infrav1.RebuildAnnotation] = ""
@@ -301,37 +301,68 @@ func TestRevokedClaimNeitherSwitchesNorRebootsItsServer(t *testing.T) {
 	}
 }
 
-// A tenant that switches its server on and off all the time waits.
+// A tenant that switches its server on and off all the time waits, also when the manager
+// has restarted: what was done is noted on the host.
 func TestPowerChangesAreLimited(t *testing.T) {
 	s := &scope{
 		claim: newClaim(withImage), host: newHost("tenant"),
 		decision: policy.Evaluate(nil, policy.Namespace{Name: "tenant"}, policy.OwnWithoutPolicy),
 	}
-	changes, r := &powerChanges{}, &synchronizer{clock: fixedClock{}}
-	r.power = changes
-	for i := range maxPowerChanges {
-		if out := changes.wait(s, now); !out.Done() {
+	for i := range binding.MaxPowerChanges {
+		if out := waitForPower(s, now); !out.Done() {
 			t.Fatalf("waits before change %d: %v", i, out.Waits())
 		}
-		changes.add(keyOf(s.claim), now.Add(time.Duration(i-20)*time.Second))
+		s.host = binding.PowerChanged(s.host, now.Add(time.Duration(i-20)*time.Second))
 	}
-	result, err := changes.wait(s, now).Result(now)
-	if err != nil || result.RequeueAfter != powerWindow-20*time.Second {
+	result, err := waitForPower(s, now).Result(now)
+	if err != nil || result.RequeueAfter != binding.PowerWindow-20*time.Second {
 		t.Errorf("tried again after %s (%v)", result.RequeueAfter, err)
 	}
 	s.claim.Spec.PoweredOn = true
-	host, out := r.desiredWithPower(t.Context(), s, binding.Frozen)
+	restarted := &synchronizer{clock: fixedClock{}}
+	host, out := restarted.desiredWithPower(t.Context(), s, binding.Frozen)
 	if host.Spec.Online || first(out).Reason != infrav1.PowerChangesLimitedReason {
 		t.Errorf("switched on: %t, %v", host.Spec.Online, out.Waits())
 	}
-	changes.add(keyOf(s.claim), now)
-	if kept := len(changes.times[keyOf(s.claim)]); kept != maxPowerChanges {
-		t.Errorf("%d changes are kept", kept)
-	}
-	changes.forget(keyOf(s.claim))
-	if host, out := r.desiredWithPower(t.Context(), s, binding.Frozen); !host.Spec.Online || !out.Done() {
+	delete(s.host.Annotations, infrav1.PowerChangesAnnotation)
+	if host, out := restarted.desiredWithPower(t.Context(), s, binding.Frozen); !host.Spec.Online || !out.Done() {
 		t.Errorf("switched on: %t, %v", host.Spec.Online, out.Waits())
 	}
+}
+
+// Each write that switches or reboots a server notes so on the host.
+func TestPowerChangesAreNotedWithTheWrite(t *testing.T) {
+	s := &scope{
+		claim: newClaim(), host: newHost("tenant"),
+		decision: policy.Evaluate(nil, policy.Namespace{Name: "tenant"}, policy.OwnWithoutPolicy),
+	}
+	s.claim.Spec.PoweredOn = true
+	writes, noted := &lastWrite{}, now.UTC().Format(time.RFC3339)
+	r := &synchronizer{client: writes, clock: fixedClock{}}
+	done, out := r.synchronize(t.Context(), s)
+	if err := out.Err(); err != nil || !writes.host.Spec.Online || writes.host.Annotations[infrav1.PowerChangesAnnotation] != noted {
+		t.Errorf("switched on by %v (%v)", writes.host, err)
+	}
+	s.host, writes.host = done.host, bmov1alpha1.BareMetalHost{}
+	s.host.Status.Provisioning.State = bmov1alpha1.StateExternallyProvisioned
+	s.claim.Annotations = map[string]string{bmov1alpha1.RebootAnnotationPrefix + "/held": ""}
+	rebooter := &rebooter{client: writes, clock: fixedClock{}}
+	if _, out := rebooter.reboot(t.Context(), s); out.Err() != nil || writes.host.Annotations[infrav1.PowerChangesAnnotation] != noted+","+noted {
+		t.Errorf("rebooted by %v (%v)", writes.host, out.Err())
+	}
+}
+
+// lastWrite keeps the host that was written last.
+type lastWrite struct {
+	client.Client
+	host bmov1alpha1.BareMetalHost
+}
+
+func (l *lastWrite) Patch(_ context.Context, object client.Object, _ client.Patch, _ ...client.PatchOption) error {
+	if host, ok := object.(*bmov1alpha1.BareMetalHost); ok {
+		l.host = *host
+	}
+	return nil
 }
 
 // fixedClock stands still.

@@ -58,6 +58,9 @@ func (r *synchronizer) synchronize(ctx context.Context, s *scope) (synced, progr
 			return done, unsynchronized(err).And(out)
 		}
 	}
+	if desired.Spec.Online != s.host.Spec.Online {
+		desired = binding.PowerChanged(desired, r.clock.Now())
+	}
 	if err := r.client.Patch(ctx, desired, apply.Locked(s.host)); err != nil {
 		return done, unsynchronized(fmt.Errorf("write the host: %w", err)).And(out)
 	}
@@ -69,9 +72,6 @@ func (r *synchronizer) synchronize(ctx context.Context, s *scope) (synced, progr
 // written notes and tells what a write to the host changed on the server.
 func (r *synchronizer) written(ctx context.Context, s *scope, desired *bmov1alpha1.BareMetalHost) {
 	logWritten(ctx, s.host, desired)
-	if desired.Spec.Online != s.host.Spec.Online {
-		r.power.add(keyOf(s.claim), r.clock.Now())
-	}
 	switch told, tells := binding.HasPayload(s.host), binding.HasPayload(desired); {
 	case tells && !told:
 		r.rotations.forget(keyOf(s.claim)) // what was copied before is not what it got
@@ -98,7 +98,7 @@ func logWritten(ctx context.Context, before, after *bmov1alpha1.BareMetalHost) {
 // desiredWithPower is desired, with the power that the host has if it must not be
 // changed now.
 func (r *synchronizer) desiredWithPower(ctx context.Context, s *scope, stage binding.Progress) (*bmov1alpha1.BareMetalHost, progress.Outcome) {
-	wait := r.power.wait(s, r.clock.Now())
+	wait := waitForPower(s, r.clock.Now())
 	kept, differs := binding.KeepingPower(s.claim, s.host)
 	if wait.Done() || !differs {
 		return r.desired(ctx, s, stage)

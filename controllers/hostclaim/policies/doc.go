@@ -18,7 +18,7 @@ limitations under the License.
 // keeps policies compiled for the controller of claims (Cache).
 //
 // The controller emits warning events on the policy itself if the policy is invalid and therefore
-// skipped, admits every namespace, has options that do not exist, or would admit other
+// skipped, is one too many in its namespace, admits every namespace, has options that do not exist, or would admit other
 // namespaces if its expression were not anchored. It admits no claim itself and writes
 // nothing but events.
 package policies

@@ -17,15 +17,24 @@ limitations under the License.
 package policies
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
 )
 
 func newPolicy(c *bmov1alpha1.HostClaimNamespaces) *bmov1alpha1.HostDeployPolicy {
@@ -103,6 +112,55 @@ func TestNotesStayShort(t *testing.T) {
 	}
 	if len(want) > maxNote {
 		t.Errorf("the note has %d bytes", len(want))
+	}
+}
+
+// Of too many policies in a namespace the youngest are told that they do not count, and
+// are looked at again when they do.
+func TestPoliciesThatDoNotCountAreTold(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(bmov1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).Build()
+	for n := range policy.MaxPerNamespace + 2 {
+		p := newPolicy(&bmov1alpha1.HostClaimNamespaces{})
+		p.Name, p.CreationTimestamp = fmt.Sprint("p", n), metav1.NewTime(time.Unix(int64(1000+n), 0))
+		if err := c.Create(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := New(c, events.NewFakeRecorder(10), prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	warned := func(name string) []string {
+		t.Helper()
+		key := types.NamespacedName{Namespace: "infra", Name: name}
+		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key}); err != nil {
+			t.Fatal(err)
+		}
+		return reasons(r.told[key])
+	}
+	for name, want := range map[string]string{"p99": everybodyReason, "p100": tooManyReason, "p101": tooManyReason} {
+		if diff := cmp.Diff([]string{want}, warned(name)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	gone := newPolicy(nil)
+	gone.Name = "p50"
+	if err := c.Delete(t.Context(), gone); err != nil {
+		t.Fatal(err)
+	}
+	var woken []string
+	for _, request := range r.atTheBound(t.Context(), gone) {
+		woken = append(woken, request.Name)
+	}
+	if diff := cmp.Diff([]string{"p100", "p101"}, woken); diff != "" {
+		t.Errorf("woken (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{everybodyReason}, warned("p100")); diff != "" {
+		t.Errorf("the one that counts now (-want +got):\n%s", diff)
 	}
 }
 

@@ -30,8 +30,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
@@ -44,6 +49,7 @@ const (
 	emptyNamesReason    = "EmptyNames"
 	partMatchesReason   = "NameMatchesPartOnly"
 	unknownOptionReason = "UnknownOption"
+	tooManyReason       = "TooManyPolicies"
 )
 
 // Reconciler warns the authors of policies.
@@ -79,11 +85,14 @@ func New(reader client.Reader, recorder events.EventRecorder, registry prometheu
 }
 
 // SetupWithManager watches policies; those with an expression are looked at
-// again when the next event of theirs comes, not for every new namespace.
+// again when the next event of theirs comes, not for every new namespace. A policy that
+// comes or goes also wakes the one that counts by that, or does not count any more.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("hostdeploypolicy").
 		For(&bmov1alpha1.HostDeployPolicy{}).
+		Watches(&bmov1alpha1.HostDeployPolicy{}, handler.EnqueueRequestsFromMapFunc(r.atTheBound),
+			builder.WithPredicates(predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
 		Complete(r)
 }
@@ -97,17 +106,64 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	namespaces, err := r.namespaces(ctx)
+	warnings, err := r.warningsOf(ctx, p)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	for _, w := range r.change(req.NamespacedName, warningsOf(p, namespaces)) {
+	for _, w := range r.change(req.NamespacedName, warnings) {
 		if w.reason == invalidReason {
 			ctrl.LoggerFrom(ctx).Info("The policy is invalid and admits no claim", "cause", truncate.Cut(w.note, maxNote))
 		}
 		r.recorder.Eventf(p, nil, corev1.EventTypeWarning, w.reason, "Evaluate", "%s", truncate.Cut(w.note, maxNote))
 	}
 	return ctrl.Result{}, nil
+}
+
+// warningsOf says what the author of a policy should know. One that does not count is not
+// looked at.
+func (r *Reconciler) warningsOf(ctx context.Context, p *bmov1alpha1.HostDeployPolicy) ([]warning, error) {
+	all, err := r.policies(ctx, p.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	counts := func(c bmov1alpha1.HostDeployPolicy) bool { return c.Name == p.Name }
+	if len(all) > policy.MaxPerNamespace && !slices.ContainsFunc(policy.Counted(all), counts) {
+		return []warning{{tooManyReason, fmt.Sprintf(
+			"the policy permits nothing: of the policies of a namespace, the oldest %d count; put several namespaces into one policy, or delete some",
+			policy.MaxPerNamespace)}}, nil
+	}
+	namespaces, err := r.namespaces(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return warningsOf(p, namespaces), nil
+}
+
+// policies returns the policies of a namespace.
+func (r *Reconciler) policies(ctx context.Context, namespace string) ([]bmov1alpha1.HostDeployPolicy, error) {
+	list := &bmov1alpha1.HostDeployPolicyList{}
+	if err := r.client.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list HostDeployPolicies of %s: %w", namespace, err)
+	}
+	return list.Items, nil
+}
+
+// atTheBound returns the last policy of a namespace that counts and the first that does
+// not: one of them has changed places when a policy has come or gone.
+func (r *Reconciler) atTheBound(ctx context.Context, o client.Object) []reconcile.Request {
+	all, err := r.policies(ctx, o.GetNamespace())
+	if err != nil {
+		ctrl.LoggerFrom(ctx).V(4).Info("No policies to wake", "because", err.Error())
+		return nil
+	}
+	if len(all) < policy.MaxPerNamespace {
+		return nil
+	}
+	var out []reconcile.Request
+	for _, p := range policy.ByAge(all)[policy.MaxPerNamespace-1 : min(len(all), policy.MaxPerNamespace+1)] {
+		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&p)})
+	}
+	return out
 }
 
 // change remembers the warnings of a policy and returns those that are new.

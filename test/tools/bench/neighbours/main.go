@@ -78,8 +78,6 @@ type bench struct {
 	*program.Run
 	*town.Town
 
-	// alone is the 99th percentile of the honest tenant without neighbors.
-	alone float64
 	// served is how many machines of the honest tenant have their hosts.
 	served int
 }
@@ -94,19 +92,16 @@ func measure(ctx context.Context, run *program.Run) (err error) {
 	if err := b.Tenant(ctx, honest); err != nil {
 		return err
 	}
-	return program.InTurn(ctx, b.withoutNeighbors,
+	return program.InTurn(ctx, b.first,
 		b.beside("slow", b.slow), b.beside("flooding", b.flooding), b.beside("hoarding", b.hoarding), b.beside("lying", b.lying),
 		b.crowded)
 }
 
-// withoutNeighbors measures what the others are compared with. The first machine opens
-// the watches on the namespace of the tenant and is not counted.
-func (b *bench) withoutNeighbors(ctx context.Context) (err error) {
+// first serves the machine that opens the watches on the namespace of the tenant. It is
+// not counted.
+func (b *bench) first(ctx context.Context) error {
 	b.served++
-	if _, err := b.serveMachine(ctx, 0); err != nil {
-		return err
-	}
-	b.alone, err = b.serve(ctx, "alone")
+	_, err := b.serveMachine(ctx, 0)
 	return err
 }
 
@@ -114,11 +109,17 @@ func (b *bench) withoutNeighbors(ctx context.Context) (err error) {
 // busy, and returns what ends its API server.
 type neighbor func(ctx context.Context, tenant string) (leave func(), err error)
 
-// beside measures the honest tenant beside one hostile tenant, which then goes.
+// beside measures the honest tenant alone, then beside one hostile tenant, which goes in
+// the end. The two follow each other, since the machine may be busy with something else
+// that comes and goes.
 func (b *bench) beside(name string, arrive neighbor) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, b.Patience)
 		defer cancel()
+		alone, err := b.serve(ctx, "before a "+name+" tenant came")
+		if err != nil {
+			return err
+		}
 		program.Say("a %s tenant arrives", name)
 		if err := errors.Join(b.Tenant(ctx, name), b.Provider.ForgetPeak(), b.HostClaim.ForgetPeak()); err != nil {
 			return err
@@ -132,7 +133,7 @@ func (b *bench) beside(name string, arrive neighbor) func(context.Context) error
 		if err != nil {
 			return err
 		}
-		b.Figures.Add("  p99 over that of the tenant alone", p99/b.alone, "times", 1.5)
+		b.Figures.Add("  p99 over that of the tenant alone", p99/alone, "times", 1.5)
 		if err := b.memory(""); err != nil {
 			return err
 		}
