@@ -35,6 +35,7 @@ import (
 // that can be wrong with its data. Metal3Data, Metal3DataClaim and Metal3Machine
 // say the same, and once it is mended, that watch alone lets the machine go on.
 func TestWhatIsWrongIsSaidAtTheMachineAndMendingIsEnough(t *testing.T) {
+	t.Parallel() // its cases install address management, which has to be absent before
 	tests := map[string]struct {
 		template string
 		given    func(tn *tenant)
