@@ -95,7 +95,7 @@ func options() setup.Options {
 	o := setup.NewOptions()
 	o.AddFlags(pflag.NewFlagSet("test", pflag.PanicOnError))
 	o.WebhookPort, o.HealthAddress = 0, "0"
-	o.IdentityDenied = "" // the test server is on loopback
+	o.IdentityDenied, o.WorkloadDenied = "", "" // the test server is on loopback
 	o.Serving.InsecureDiagnostics, o.Serving.DiagnosticsAddress = true, "0"
 	return o
 }

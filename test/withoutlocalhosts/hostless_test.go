@@ -93,7 +93,7 @@ func start(t *testing.T) {
 	o := setup.NewOptions()
 	o.AddFlags(pflag.NewFlagSet("test", pflag.PanicOnError))
 	o.WebhookPort, o.HealthAddress = 0, "0"
-	o.IdentityDenied = "" // the test server is on loopback
+	o.IdentityDenied, o.WorkloadDenied = "", "" // the test server is on loopback
 	o.Serving.InsecureDiagnostics, o.Serving.DiagnosticsAddress = true, "0"
 	mgr, err := setup.NewManager(ctx, server.Config, o)
 	if err != nil {

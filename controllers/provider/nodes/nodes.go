@@ -141,7 +141,7 @@ func change(patch machines.NodePatch) (before, after *corev1.Node) {
 func sanitize(err error) error {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
-		return err
+		return remote.Sanitize(err) // what cannot be decoded is repeated by its error
 	}
 	said := status.Status()
 	return &apierrors.StatusError{ErrStatus: metav1.Status{

@@ -105,13 +105,14 @@ func (m *meter) clearLocked() {
 }
 
 // reading counts the weight of an answer while it is read. A negative weight takes it
-// back.
-func (m *meter) reading(weight int64) {
+// back. The answer is read to its end: a connection that takes too much is cut off.
+func (m *meter) reading(weight int64) bool {
 	m.budget.mu.Lock()
 	defer m.budget.mu.Unlock()
 	m.answers += weight
 	m.budget.sum += weight
 	m.budget.checkLocked(m)
+	return true
 }
 
 // transform counts an object before it comes into the cache. Of a connection that is to

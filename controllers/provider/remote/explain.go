@@ -17,6 +17,7 @@ limitations under the License.
 package remote
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -42,6 +43,8 @@ func Explain(err error) string {
 	case errors.As(err, &status):
 		s := status.Status()
 		return fmt.Sprintf("The other cluster answers %d: %q", s.Code, printed(s.Message))
+	case errors.Is(err, context.DeadlineExceeded):
+		return "The other cluster does not answer in time"
 	default:
 		return "The other cluster gives an answer that is not understood"
 	}

@@ -20,6 +20,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"strings"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,25 +33,30 @@ import (
 
 // +kubebuilder:rbac:groups=networking.k8s.io,resources=servicecidrs,verbs=list
 
-// deniedAddresses are those that no identityRef may lead to.
-func deniedAddresses(ctx context.Context, o Options, live client.Reader) ([]netip.Prefix, error) {
-	if o.IdentityDenied == "" {
-		return nil, nil
+// deniedAddresses are those of the value of a flag. The API server is only asked for the
+// addresses of Services where the value names them.
+func deniedAddresses(ctx context.Context, flag, value string, live client.Reader) ([]netip.Prefix, error) {
+	var services []netip.Prefix
+	if strings.Contains(value, "services") {
+		var err error
+		if services, err = serviceRanges(ctx, flag, live); err != nil {
+			return nil, err
+		}
 	}
-	services, err := serviceRanges(ctx, live)
+	denied, err := remote.ParseAddresses(value, services)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--%s: %w", flag, err)
 	}
-	return remote.ParseAddresses(o.IdentityDenied, services)
+	return denied, nil
 }
 
 // serviceRanges are the addresses of Services, as far as the cluster tells them.
-func serviceRanges(ctx context.Context, live client.Reader) ([]netip.Prefix, error) {
+func serviceRanges(ctx context.Context, flag string, live client.Reader) ([]netip.Prefix, error) {
 	var ranges networkingv1.ServiceCIDRList
 	err := live.List(ctx, &ranges)
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsForbidden(err), meta.IsNoMatchError(err):
-		ctrl.LoggerFrom(ctx).Info("The addresses of Services are not known: name them in --identity-denied-addresses", "reason", err.Error())
+		ctrl.LoggerFrom(ctx).Info("The addresses of Services are not known: name them in the flag", "flag", flag, "reason", err.Error())
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("list ServiceCIDRs: %w", err)

@@ -84,7 +84,7 @@ func TestDeniedAddresses(t *testing.T) {
 		"a cluster that does not answer":       {err: errors.New("timeout"), fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			denied, err := deniedAddresses(t.Context(), parse(t, tt.flags...), reader(tt.err))
+			denied, err := deniedAddresses(t.Context(), "identity-denied-addresses", parse(t, tt.flags...).IdentityDenied, reader(tt.err))
 			if (err != nil) != tt.fails {
 				t.Fatal(err)
 			}

@@ -30,7 +30,6 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/nodes"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remediation"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/setup/kubeconfigreader"
 )
 
 // userAgent names the manager in the audit logs of API servers.
@@ -56,11 +55,10 @@ func ClientOptions() client.Options {
 }
 
 // clusterCacheOptions says how workload clusters are reached, and that of their
-// Nodes only what identifies them is held. Their kubeconfigs are written by
-// tenants, so they are checked before client-go acts on them.
-func clusterCacheOptions(o Options, secrets client.Reader) clustercache.Options {
+// Nodes only what identifies them is held.
+func clusterCacheOptions(o Options, kubeconfigs client.Reader) clustercache.Options {
 	return clustercache.Options{
-		SecretClient:     &kubeconfigreader.Kubeconfigs{Reader: secrets},
+		SecretClient:     kubeconfigs,
 		WatchFilterValue: o.WatchFilter,
 		Cache: clustercache.CacheOptions{
 			DefaultTransform: cache.TransformStripManagedFields(),

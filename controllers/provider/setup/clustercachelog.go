@@ -22,6 +22,8 @@ import (
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
 )
 
 // quietManager is the manager as the ClusterCache sees it. The ClusterCache logs
@@ -56,12 +58,24 @@ const waitLevel = 4
 // Error logs an error, unless it says that a Secret does not exist.
 func (s waitSink) Error(err error, message string, keysAndValues ...any) {
 	if !secretMissing(err) {
-		s.LogSink.Error(err, message, keysAndValues...)
+		s.LogSink.Error(printable(err), message, keysAndValues...)
 		return
 	}
 	if s.Enabled(waitLevel) {
 		s.Info(waitLevel, "Waiting for the kubeconfig of the Cluster", keysAndValues...)
 	}
+}
+
+// maxError bounds the text of an error, in bytes.
+const maxError = 1024
+
+// printable is an error whose text may hold what a workload cluster says: discovery
+// repeats names that it does not understand.
+func printable(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.New(truncate.Text(truncate.Printable(err.Error()), maxError))
 }
 
 // secretMissing says that a Secret does not exist. Any other object that is not found

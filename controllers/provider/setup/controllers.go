@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -48,6 +49,8 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/nodes"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remediation"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote/transport"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/setup/kubeconfigreader"
 )
 
 // reporter is the name under which events are emitted.
@@ -118,13 +121,9 @@ func newShared(ctx context.Context, mgr ctrl.Manager, o Options) (*shared, error
 	if err := mgr.Add(secrets); err != nil {
 		return nil, fmt.Errorf("add the watch on secrets: %w", err)
 	}
-	connections, err := clustercache.SetupWithManager(ctx, quietManager{mgr}, clusterCacheOptions(o, mgr.GetAPIReader()),
-		controller.Options{MaxConcurrentReconciles: o.Concurrency.ClusterCache})
+	connections, err := newClusterCache(ctx, mgr, o)
 	if err != nil {
-		return nil, fmt.Errorf("set up connections to workload clusters: %w", err)
-	}
-	if err := mgr.Add(closing(connections)); err != nil {
-		return nil, fmt.Errorf("add the end of connections to workload clusters: %w", err)
+		return nil, err
 	}
 	registry, err := newRemote(ctx, mgr, o, secrets)
 	if err != nil {
@@ -143,6 +142,37 @@ func newShared(ctx context.Context, mgr ctrl.Manager, o Options) (*shared, error
 	}, nil
 }
 
+// newClusterCache makes the connections to workload clusters.
+func newClusterCache(ctx context.Context, mgr ctrl.Manager, o Options) (clustercache.ClusterCache, error) {
+	denied, err := deniedAddresses(ctx, "workload-denied-addresses", o.WorkloadDenied, mgr.GetAPIReader())
+	if err != nil {
+		return nil, err
+	}
+	kubeconfigs, err := kubeconfigreader.New(kubeconfigreader.Options{
+		Secrets: mgr.GetAPIReader(), UserAgent: userAgent,
+		Limits: transport.Limits{Denied: denied, Proxy: http.ProxyFromEnvironment},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := onClusterGone(ctx, mgr.GetCache(), kubeconfigs.Forget); err != nil {
+		return nil, err
+	}
+	workers := o.Concurrency.ClusterCache
+	connections, err := clustercache.SetupWithManager(ctx, quietManager{mgr}, clusterCacheOptions(o, kubeconfigs), controller.Options{
+		MaxConcurrentReconciles: workers,
+		// Clusters that answer slowly share the workers with those that do not.
+		NewQueue: fairqueue.New(fairqueue.Options{Workers: workers, Clock: clock.RealClock{}}),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("set up connections to workload clusters: %w", err)
+	}
+	if err := mgr.Add(closing(connections)); err != nil {
+		return nil, fmt.Errorf("add the end of connections to workload clusters: %w", err)
+	}
+	return connections, nil
+}
+
 // localKinds are the kinds that the provider reads of hosts in its own cluster. A
 // cluster whose machines all have an identityRef needs neither.
 func localKinds(mgr ctrl.Manager) *optionalcrd.Kinds {
@@ -153,9 +183,9 @@ func localKinds(mgr ctrl.Manager) *optionalcrd.Kinds {
 
 // newRemote makes the connections to the clusters that hold hosts of identityRefs.
 func newRemote(ctx context.Context, mgr ctrl.Manager, o Options, secrets *secretwatch.Watch) (*remote.Registry, error) {
-	denied, err := deniedAddresses(ctx, o, mgr.GetAPIReader())
+	denied, err := deniedAddresses(ctx, "identity-denied-addresses", o.IdentityDenied, mgr.GetAPIReader())
 	if err != nil {
-		return nil, fmt.Errorf("read --identity-denied-addresses: %w", err)
+		return nil, err
 	}
 	registry, err := remote.New(remote.Options{
 		Live:      mgr.GetAPIReader(),

@@ -37,6 +37,9 @@ type Options struct {
 	WatchFilter string
 	// Workload limits the requests to each workload cluster.
 	Workload process.Rate
+	// WorkloadDenied are the addresses that no kubeconfig of a workload cluster may lead
+	// to, as remote.ParseAddresses reads them.
+	WorkloadDenied string
 	// IdentityDenied are the addresses that no identityRef may lead to, as
 	// remote.ParseAddresses reads them.
 	IdentityDenied string
@@ -74,6 +77,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 		"Name claims on IPPools <host>-<pool>, so that a pool can hold an address for a host in advance.")
 	fs.Float32Var(&o.Workload.QPS, "clustercache-client-qps", 20, "Requests per second to each workload cluster.")
 	fs.IntVar(&o.Workload.Burst, "clustercache-client-burst", 30, "Requests at once to each workload cluster.")
+	fs.StringVar(&o.WorkloadDenied, "workload-denied-addresses", "local",
+		"Addresses that no kubeconfig of a workload cluster may lead to, in the form of --identity-denied-addresses; none if empty.")
 	fs.StringVar(&o.IdentityDenied, "identity-denied-addresses", "local,services",
 		"Addresses that no identityRef may lead to, separated by commas: prefixes such as 10.0.0.0/8, "+
 			"local for this host, its own addresses, loopback and link-local, or services for the ServiceCIDRs of this cluster; none if empty.")
@@ -106,7 +111,9 @@ func (c *Concurrency) addFlags(fs *pflag.FlagSet) {
 func (o Options) Validate() error {
 	c := o.Concurrency
 	_, denied := remote.ParseAddresses(o.IdentityDenied, nil)
+	_, workload := remote.ParseAddresses(o.WorkloadDenied, nil)
 	return errors.Join(o.Options.Validate(),
+		process.Check(workload == nil, "--workload-denied-addresses: %v", workload),
 		process.Check(denied == nil, "--identity-denied-addresses: %v", denied),
 		process.Check(o.IdentityConnections > 0, "--identity-connections-per-namespace must be at least 1"),
 		process.Check(o.IdentityConnectionMemory > 0 && o.IdentityMemory >= o.IdentityConnectionMemory,

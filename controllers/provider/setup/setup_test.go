@@ -61,7 +61,7 @@ func TestDefaults(t *testing.T) {
 		},
 		Workload: process.Rate{QPS: 20, Burst: 30},
 
-		IdentityDenied: "local,services", IdentityConnections: 10, IdentityConnectionMemory: 64, IdentityMemory: 256,
+		WorkloadDenied: "local", IdentityDenied: "local,services", IdentityConnections: 10, IdentityConnectionMemory: 64, IdentityMemory: 256,
 
 		Concurrency: Concurrency{Cluster: 10, Machine: 10, MachineTemplate: 10, DataTemplate: 10, Data: 10, Remediation: 10, ClusterCache: 10},
 	}
@@ -91,6 +91,10 @@ func TestValidate(t *testing.T) {
 		"an address is one": {
 			flags: []string{"--identity-denied-addresses=local,example.org"},
 			want:  []string{`--identity-denied-addresses: "example.org"`},
+		},
+		"an address of a workload cluster is one": {
+			flags: []string{"--workload-denied-addresses=everything"},
+			want:  []string{`--workload-denied-addresses: "everything"`},
 		},
 		"connections have room": {
 			flags: []string{"--identity-connections-per-namespace=0", "--identity-connection-memory=300"},

@@ -219,10 +219,10 @@ func ownArgs(p Place) []string {
 	return append(placeArgs(p), "--leader-election-namespace="+p.Namespace)
 }
 
-// providerArgs lets identityRefs lead to the demo's own clusters, which are on
-// loopback.
+// providerArgs lets identityRefs and kubeconfigs of workload clusters lead to the
+// demo's own clusters, which are on loopback.
 func providerArgs(p Place) []string {
-	return append(ownArgs(p), "--identity-denied-addresses=")
+	return append(ownArgs(p), "--identity-denied-addresses=", "--workload-denied-addresses=")
 }
 
 func bareMetalOperatorArgs(p Place) []string {

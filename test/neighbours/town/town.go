@@ -65,7 +65,7 @@ func Open(ctx context.Context, server *harness.Server, folder string) (*Town, er
 	}
 	if t.Provider, err = t.start(ctx, folder, ".", site.Program{
 		Name: "provider-manager", User: harness.ProviderAccount().User(),
-		Args: []string{"--webhook-port=0", "--identity-denied-addresses="},
+		Args: []string{"--webhook-port=0", "--identity-denied-addresses=", "--workload-denied-addresses="},
 	}); err != nil {
 		return t, err
 	}

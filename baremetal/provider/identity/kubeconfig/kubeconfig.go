@@ -54,33 +54,6 @@ func Parse(data []byte) (File, error) {
 	return File{config}, err
 }
 
-// Clean returns the current context of a kubeconfig for client-go, which does whatever
-// a kubeconfig says: nothing is in it that Parse refuses, no proxy, and TLS is verified.
-func Clean(data []byte) ([]byte, error) {
-	config, err := load(data)
-	if err != nil {
-		return nil, err
-	}
-	chosen := config.Contexts[config.CurrentContext]
-	if chosen == nil {
-		return nil, &ContextError{Name: config.CurrentContext}
-	}
-	if cluster := config.Clusters[chosen.Cluster]; cluster != nil {
-		access := Access{TLSServerName: cluster.TLSServerName, CA: cluster.CertificateAuthorityData}
-		if err := access.setServer(chosen.Cluster, cluster); err != nil {
-			return nil, err
-		}
-	}
-	if err := clientcmdapi.MinifyConfig(config); err != nil {
-		return nil, unparsable()
-	}
-	text, err := clientcmd.Write(*config)
-	if err != nil {
-		return nil, unparsable()
-	}
-	return text, nil
-}
-
 // load parses a kubeconfig that Parse accepts.
 func load(data []byte) (*clientcmdapi.Config, error) {
 	text, err := plain(data)

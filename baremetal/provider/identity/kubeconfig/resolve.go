@@ -32,10 +32,25 @@ import (
 // It refuses what would make the connection another one than the file seems to say.
 // The error is a ForbiddenError, an InvalidError or a ContextError.
 func (f File) Resolve(context string) (Access, error) {
-	config := f.config
 	if context == "" {
-		context = config.CurrentContext
+		context = f.config.CurrentContext
 	}
+	if chosen := f.config.Contexts[context]; chosen != nil {
+		if err := checkNamespace(context, chosen.Namespace); err != nil {
+			return Access{}, err
+		}
+	}
+	return f.access(context)
+}
+
+// Current follows the current context to a whole cluster: the namespace of the context
+// may be missing. The errors are those of Resolve.
+func (f File) Current() (Access, error) {
+	return f.access(f.config.CurrentContext)
+}
+
+func (f File) access(context string) (Access, error) {
+	config := f.config
 	chosen := config.Contexts[context]
 	if chosen == nil {
 		return Access{}, &ContextError{Name: context}
@@ -53,7 +68,6 @@ func (f File) Resolve(context string) (Access, error) {
 		Token: strings.TrimSpace(user.Token), Username: user.Username, Password: user.Password,
 	}
 	for _, fill := range []func() error{
-		func() error { return checkNamespace(context, chosen.Namespace) },
 		func() error { return access.setServer(chosen.Cluster, cluster) },
 		func() error { return checkUserOf(chosen.AuthInfo, access) },
 	} {

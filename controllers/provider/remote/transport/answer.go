@@ -37,6 +37,8 @@ type answer struct {
 	timer     *time.Timer
 	expired   atomic.Bool
 	left      int64 // the weight that may still be read
+	event     int64 // the weight that each event may have; 0 if left is for all of them
+	forwarded bool  // the reader repeats names of kinds in its errors
 	told      int64 // the weight that Limits.Reading was told
 	scale     scale
 	once      sync.Once
@@ -52,8 +54,15 @@ func (a *answer) Read(p []byte) (int, error) {
 	}
 	n, err := a.ReadCloser.Read(p)
 	weight := a.scale.weigh(p[:n])
-	a.tell(weight)
-	if a.left -= weight; a.left < 0 {
+	if !a.tell(weight) {
+		a.left = -1
+		return 0, a.transport.busy()
+	}
+	if a.left -= weight; a.event > 0 {
+		a.left = a.event - a.scale.since
+	}
+	if a.left < 0 || a.forwarded && a.scale.wordy {
+		a.left = -1
 		return 0, a.transport.tooLarge()
 	}
 	// The server may answer our cancellation with a clean end of the stream. After the
@@ -72,12 +81,14 @@ func (a *answer) Close() error {
 	return err
 }
 
-// tell tells of a weight that is read, and of the end.
-func (a *answer) tell(weight int64) {
-	if reading := a.transport.limits.Reading; reading != nil && !watches(a.request) {
-		a.told += weight
-		reading(weight)
+// tell tells of a weight that is read, and of the end. It returns whether more may be read.
+func (a *answer) tell(weight int64) bool {
+	reading := a.transport.limits.Reading
+	if reading == nil || watches(a.request) {
+		return true
 	}
+	a.told += weight
+	return reading(weight)
 }
 
 // expire ends the request when its time is over.

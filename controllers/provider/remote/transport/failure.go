@@ -151,5 +151,24 @@ func certificate(err error) string {
 
 // tooLarge is the error of a response that exceeds its limit.
 func (t *Transport) tooLarge() error {
-	return &failure{problem: t.Unusable("an answer of it is larger than what this manager reads")}
+	return t.refused("an answer of it is larger than what this manager reads")
+}
+
+// busy is the error of a response for which there is no room.
+func (t *Transport) busy() error {
+	return t.refused("this manager reads too many large answers at once; it tries again")
+}
+
+// redirected is the error of a response that leads to another address.
+func (t *Transport) redirected() error {
+	return t.refused("it redirects to another address, which this manager does not follow; " +
+		"name the right one in clusters[].cluster.server of the kubeconfig")
+}
+
+func (t *Transport) refused(why string) error {
+	f := &failure{problem: t.Unusable(why)}
+	if t.limits.Refused != nil {
+		t.limits.Refused(f)
+	}
+	return f
 }

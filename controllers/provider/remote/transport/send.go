@@ -44,6 +44,7 @@ type terms struct {
 	most   int64          // the weight that the answer may have
 	within time.Duration  // the time for all of it, unless it is a watch
 	report func(Failures) // receives failures; nil if the caller handles them
+	events int64          // of a request that is forwarded: the weight that each event of a watch may have, instead of all
 }
 
 // send sends a request with the credentials, in bounded time, and reports its failure.
@@ -52,6 +53,9 @@ func (t *Transport) send(request *http.Request, on terms) (*http.Response, error
 	ctx, cancel := context.WithCancel(request.Context())
 	first, watch := t.times(request, on.within)
 	a := &answer{transport: t, request: request, report: on.report, cancel: cancel, left: min(on.most, t.limits.Answer)}
+	if a.forwarded = on.events > 0; a.forwarded && watch > 0 {
+		a.left, a.event = on.events, on.events
+	}
 	a.timer = time.AfterFunc(first, a.expire)
 	out := request.Clone(ctx)
 	out.Header.Set("User-Agent", t.agent)
@@ -70,7 +74,7 @@ func (t *Transport) send(request *http.Request, on terms) (*http.Response, error
 		a.timer.Reset(watch)
 	}
 	if response.StatusCode >= http.StatusBadRequest || !isJSON(response.Header.Get("Content-Type")) {
-		a.left = min(a.left, maxRefusal)
+		a.left, a.event = min(a.left, maxRefusal), 0
 	}
 	a.ReadCloser, response.Body = response.Body, a
 	// client-go would sleep for as long as the server says, and retry by itself.

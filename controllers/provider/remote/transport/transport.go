@@ -21,6 +21,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"sync/atomic"
 	"time"
 
@@ -46,11 +47,16 @@ type Limits struct {
 	// Answer bounds the weight of an answer: its bytes, and more for each object.
 	Answer int64
 	// Reading is called with the weight of each part of an answer, and at its end with
-	// what it was in all, negated. Watches are left out: their events are read one by one.
-	// Optional.
-	Reading func(weight int64)
+	// what it was in all, negated. If it returns false, the answer is read no further.
+	// Watches are left out: their events are read one by one. Optional.
+	Reading func(weight int64) bool
+	// Refused is called for each answer that the limits do not let through. Optional.
+	Refused func(error)
 	// Denied are addresses that are never connected to, whatever name resolves to them.
 	Denied []netip.Prefix
+	// Proxy returns the proxy of a request, as that of http.Transport does; Denied holds
+	// for the address of the proxy then. Optional: without it connections are direct.
+	Proxy func(*http.Request) (*url.URL, error)
 }
 
 // Transport sends all requests of one connection to its API server.
@@ -75,6 +81,7 @@ func New(access kubeconfig.Access, limits Limits, agent string, count func(*http
 	t := &Transport{
 		transport: &http.Transport{
 			DialContext:            dialer.DialContext,
+			Proxy:                  limits.Proxy,
 			TLSClientConfig:        access.TLS(),
 			TLSHandshakeTimeout:    limits.Request,
 			ForceAttemptHTTP2:      true,

@@ -24,6 +24,10 @@ const (
 	objectWeight = 256
 	// commaWeight is what every further value adds: an empty string, an entry of a map.
 	commaWeight = 16
+	// maxTopString is how long a string may be that is no deeper than topDepth, where a
+	// list, an object and an event have their kinds: errors of client-go repeat them.
+	maxTopString = 4 << 10
+	topDepth     = 2
 )
 
 // scale weighs JSON by about the memory that it takes once it is decoded: a few bytes
@@ -33,19 +37,22 @@ type scale struct {
 	list   bool // in an array of the outermost object
 	quoted bool
 	escape bool
+	length int   // of the string, so far
+	wordy  bool  // a string of the outer objects was longer than maxTopString
+	since  int64 // the weight since an outermost object ended
 }
 
 // weigh returns the weight of the next part of the text.
 func (s *scale) weigh(part []byte) int64 {
 	sum := int64(len(part))
-	for _, b := range part {
+	for i, b := range part {
 		if s.quoted {
 			s.inString(b)
 			continue
 		}
 		switch b {
 		case '"':
-			s.quoted = true
+			s.quoted, s.length = true, 0
 		case '{':
 			sum += s.value()
 			s.depth++
@@ -56,16 +63,22 @@ func (s *scale) weigh(part []byte) int64 {
 		case '}', ']':
 			s.depth--
 			s.list = s.list && s.depth > 1
+			if s.depth <= 0 {
+				s.since = int64(len(part)-i-1) - sum // so that it is what follows, below
+			}
 		case 'n': // of null; no other word has it first or later
 			sum += s.value()
 		case ',':
 			sum += commaWeight
 		}
 	}
+	s.since += sum
 	return sum
 }
 
 func (s *scale) inString(b byte) {
+	s.length++
+	s.wordy = s.wordy || s.length > maxTopString && s.depth <= topDepth
 	switch {
 	case s.escape:
 		s.escape = false

@@ -14,9 +14,16 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package kubeconfigreader reads the kubeconfigs of workload clusters on behalf of
-// ClusterCache, and withholds those that would make the manager read its own files,
-// run programs, use a proxy or skip the checks of TLS. It takes Secrets and returns
-// them with what baremetal/provider/identity/kubeconfig permits, written anew. It never
-// changes a Secret in the cluster.
+// Package kubeconfigreader connects ClusterCache with workload clusters. It reads their
+// kubeconfigs, which tenants write, withholds those that would make the manager read its
+// own files, run programs, use a proxy or skip the checks of TLS, and hands out one that
+// leads to a round tripper of this process:
+//
+//	Secret ─▶ kubeconfig.Access ─▶ transport.Transport
+//	                                   ▲
+//	ClusterCache ─▶ http.DefaultTransport, by the scheme of the URL in the kubeconfig
+//
+// So the requests of ClusterCache have the bounds of package transport, and the
+// credentials reach neither client-go nor another server. The package never changes a
+// Secret in the cluster.
 package kubeconfigreader

@@ -18,15 +18,46 @@ package kubeconfigreader
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
 	"sync"
+	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/cluster-api/util/secret"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/addresses"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity/kubeconfig"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote/transport"
 )
+
+const (
+	// requestTime bounds a list of all Nodes; ClusterCache ends other requests after ten
+	// seconds, and a pass after a minute.
+	requestTime = time.Minute
+	// maxList is the weight of a list, about two thousand Nodes. API servers since
+	// Kubernetes 1.32 send them one by one instead.
+	maxList = 96 << 20
+)
+
+// Options are what New needs.
+type Options struct {
+	// Secrets reads the Secrets of the management cluster.
+	Secrets client.Reader
+	// Limits of the requests. Request, Answer and Reading have defaults.
+	Limits transport.Limits
+	// UserAgent names the manager in the audit logs of workload clusters.
+	UserAgent string
+}
 
 // Kubeconfigs is a reader of Secrets that hold kubeconfigs in the key "value",
 // as Cluster API names them. Get refuses one that is not permitted; the error
@@ -34,10 +65,34 @@ import (
 type Kubeconfigs struct {
 	client.Reader
 
+	options Options
+	scheme  string // of the URLs that lead here; it cannot be guessed
+	lists   lists
+
 	parsing sync.Mutex // one at a time, so that their memory does not add up
+
+	mu         sync.Mutex
+	transports map[string]*transport.Transport // by the host in the URLs
 }
 
-// Get reads a Secret, and returns of the kubeconfig in it what client-go may see.
+// New returns a reader whose kubeconfigs work in this process and nowhere else. It adds
+// a scheme to http.DefaultTransport, which client-go uses for a server without TLS. The
+// scheme stays until the process ends.
+func New(o Options) (*Kubeconfigs, error) {
+	shared, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return nil, fmt.Errorf("http.DefaultTransport is a %T: connections to workload clusters need an http.Transport", http.DefaultTransport)
+	}
+	k := &Kubeconfigs{
+		Reader: o.Secrets, options: o, scheme: "workload-" + strings.ToLower(rand.Text()),
+		transports: map[string]*transport.Transport{},
+	}
+	shared.RegisterProtocol(k.scheme, roundTripper{k})
+	return k, nil
+}
+
+// Get reads a Secret, and returns a kubeconfig that leads to the server of the one in it.
+// ClusterCache reads the Secret once for each connection, so that an earlier one is over.
 func (k *Kubeconfigs) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 	into, ok := object.(*corev1.Secret)
 	if !ok {
@@ -47,13 +102,113 @@ func (k *Kubeconfigs) Get(ctx context.Context, key client.ObjectKey, object clie
 	if err := k.Reader.Get(ctx, key, found, options...); err != nil {
 		return err
 	}
-	k.parsing.Lock()
-	defer k.parsing.Unlock()
-	text, err := kubeconfig.Clean(found.Data[secret.KubeconfigDataName])
+	access, err := k.access(found)
 	if err != nil {
 		return fmt.Errorf("secret %s: %w", key, err)
+	}
+	k.put(key, access, ctrl.LoggerFrom(ctx))
+	text, err := k.kubeconfig(key)
+	if err != nil {
+		return fmt.Errorf("write the kubeconfig of %s: %w", key, err)
 	}
 	found.Data = map[string][]byte{secret.KubeconfigDataName: text}
 	found.DeepCopyInto(into)
 	return nil
+}
+
+// Forget ends the connection to a Cluster that was deleted.
+func (k *Kubeconfigs) Forget(namespace, name string) {
+	k.replace(hostOf(client.ObjectKey{Namespace: namespace, Name: secret.Name(name, secret.Kubeconfig)}), nil)
+}
+
+// access checks the kubeconfig of a Secret.
+func (k *Kubeconfigs) access(found *corev1.Secret) (kubeconfig.Access, error) {
+	k.parsing.Lock()
+	defer k.parsing.Unlock()
+	file, err := kubeconfig.Parse(found.Data[secret.KubeconfigDataName])
+	if err != nil {
+		return kubeconfig.Access{}, err
+	}
+	access, err := file.Current()
+	if err != nil {
+		return kubeconfig.Access{}, err
+	}
+	// A proxy would connect to an address that is not seen when the proxy is dialed.
+	if server, err := url.Parse(access.Server); err != nil || addresses.MayLeadTo(k.options.Limits.Denied, server.Hostname()) {
+		return kubeconfig.Access{}, &kubeconfig.ForbiddenError{
+			Field: "clusters[].cluster.server", Remedy: "name an address outside of those in --workload-denied-addresses of the manager",
+		}
+	}
+	return access, nil
+}
+
+// put makes a new connection. The first answer that is refused is logged: client-go tries
+// again without a word.
+func (k *Kubeconfigs) put(key client.ObjectKey, access kubeconfig.Access, log logr.Logger) {
+	limits := k.options.Limits
+	var once sync.Once
+	limits.Refused = func(err error) {
+		once.Do(func() { log.Info("Refused an answer of a workload cluster", "reason", err.Error()) })
+	}
+	if limits.Request == 0 {
+		limits.Request = requestTime
+	}
+	if limits.Answer == 0 {
+		limits.Answer = maxList
+	}
+	if limits.Reading == nil {
+		limits.Reading = func(weight int64) bool { return k.lists.read(key.Namespace, weight) }
+	}
+	k.replace(hostOf(key), transport.New(access, limits, k.options.UserAgent, func(*http.Response) {}))
+}
+
+// replace closes what was there for a host.
+func (k *Kubeconfigs) replace(host string, by *transport.Transport) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if old := k.transports[host]; old != nil {
+		old.Close()
+	}
+	if by == nil {
+		delete(k.transports, host)
+		return
+	}
+	k.transports[host] = by
+}
+
+// hostOf names a Secret in a URL. No two Secrets have the same: a namespace has no dots.
+func hostOf(key client.ObjectKey) string {
+	return key.Namespace + "." + key.Name
+}
+
+// kubeconfig leads to a round tripper of this process, which adds the credentials.
+func (k *Kubeconfigs) kubeconfig(key client.ObjectKey) ([]byte, error) {
+	const name = "workload"
+	return clientcmd.Write(clientcmdapi.Config{
+		CurrentContext: name,
+		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name}},
+		Clusters:       map[string]*clientcmdapi.Cluster{name: {Server: k.scheme + "://" + hostOf(key)}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{name: {}},
+	})
+}
+
+// errGone is the error of a request for a Cluster that was deleted.
+var errGone = errors.New("the connection to the workload cluster is closed")
+
+// roundTripper sends the requests of ClusterCache.
+type roundTripper struct{ kubeconfigs *Kubeconfigs }
+
+// RoundTrip sends a request to the cluster that the host of its URL stands for.
+func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
+	k := r.kubeconfigs
+	k.mu.Lock()
+	to := k.transports[request.URL.Host]
+	k.mu.Unlock()
+	if to == nil {
+		if request.Body != nil {
+			_ = request.Body.Close() // http.RoundTripper requires it
+		}
+		return nil, errGone
+	}
+	return to.Forward(request)
 }

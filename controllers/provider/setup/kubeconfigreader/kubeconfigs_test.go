@@ -19,15 +19,17 @@ package kubeconfigreader
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity/kubeconfig"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote/transport"
 )
 
 // one is a reader that knows a single kubeconfig.
@@ -41,7 +43,7 @@ func (o one) Get(_ context.Context, key client.ObjectKey, object client.Object, 
 	if !ok {
 		return errors.New("not a Secret")
 	}
-	into.Name = key.Name
+	into.Namespace, into.Name = key.Namespace, key.Name
 	into.Data = map[string][]byte{"value": []byte(o.kubeconfig)}
 	return nil
 }
@@ -49,30 +51,37 @@ func (o one) Get(_ context.Context, key client.ObjectKey, object client.Object, 
 func TestKubeconfigs(t *testing.T) {
 	const head = "apiVersion: v1\nkind: Config\nclusters: [{name: k, cluster: {server: 'https://203.0.113.7'}}]\n" +
 		"current-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n"
+	const user = "users: [{name: u, user: {token: s3cret}}]"
 	key := client.ObjectKey{Namespace: "tenant-b", Name: "evil-kubeconfig"}
-
-	t.Run("hands out a kubeconfig with an embedded token", func(t *testing.T) {
-		got := &corev1.Secret{}
-		good := head + "users: [{name: u, user: {token: t}}]"
-		if err := (&Kubeconfigs{Reader: one{kubeconfig: good}}).Get(t.Context(), key, got); err != nil {
-			t.Fatal(err)
-		}
-		config, err := clientcmd.RESTConfigFromKubeConfig(got.Data["value"])
+	reader := func(t *testing.T, text string) *Kubeconfigs {
+		t.Helper()
+		k, err := New(Options{Secrets: one{kubeconfig: text}, Limits: transport.Limits{
+			Denied: []netip.Prefix{netip.MustParsePrefix("169.254.0.0/16")},
+		}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if config.Host != "https://203.0.113.7" || config.BearerToken != "t" {
-			t.Errorf("client-go is given %s", got.Data["value"])
+		return k
+	}
+	t.Run("neither the token nor the address are handed out", func(t *testing.T) {
+		got := &corev1.Secret{}
+		if err := reader(t, head+user).Get(t.Context(), key, got); err != nil {
+			t.Fatal(err)
+		}
+		if text := string(got.Data["value"]); strings.Contains(text, "s3cret") || strings.Contains(text, "203.0.113.7") {
+			t.Errorf("client-go is given %s", text)
 		}
 	})
 	for name, evil := range map[string]string{
 		"a file of the manager": head + "users: [{name: u, user: {tokenFile: /token}}]",
-		"memory":                head + "users: [{name: u, user: {token: t}}]\na: &a xxx\nb: [*a, *a]",
-		"a proxy":               strings.Replace(head, "cluster: {", "cluster: {proxy-url: 'http://192.0.2.1', ", 1) + "users: [{name: u, user: {token: t}}]",
+		"memory":                head + user + "\na: &a xxx\nb: [*a, *a]",
+		"a proxy":               strings.Replace(head, "cluster: {", "cluster: {proxy-url: 'http://192.0.2.1', ", 1) + user,
+		"TLS without checks":    strings.Replace(head, "cluster: {", "cluster: {insecure-skip-tls-verify: true, ", 1) + user,
+		"a denied address":      strings.Replace(head, "203.0.113.7", "169.254.169.254", 1) + user,
 	} {
 		t.Run("withholds one that asks for "+name, func(t *testing.T) {
 			got := &corev1.Secret{}
-			err := (&Kubeconfigs{Reader: one{kubeconfig: evil}}).Get(t.Context(), key, got)
+			err := reader(t, evil).Get(t.Context(), key, got)
 			var forbidden *kubeconfig.ForbiddenError
 			if !errors.As(err, &forbidden) {
 				t.Errorf("error %v, want a ForbiddenError", err)
@@ -83,8 +92,42 @@ func TestKubeconfigs(t *testing.T) {
 		})
 	}
 	t.Run("reads nothing else", func(t *testing.T) {
-		if err := (&Kubeconfigs{Reader: one{}}).Get(t.Context(), key, &corev1.ConfigMap{}); err == nil {
+		if err := reader(t, "").Get(t.Context(), key, &corev1.ConfigMap{}); err == nil {
 			t.Error("a ConfigMap was read")
 		}
 	})
+	t.Run("sends nothing for a Cluster that was deleted", func(t *testing.T) {
+		k := reader(t, head+user)
+		if err := k.Get(t.Context(), key, &corev1.Secret{}); err != nil {
+			t.Fatal(err)
+		}
+		k.Forget("tenant-b", "evil")
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, k.scheme+"://"+hostOf(key), http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.DefaultTransport.RoundTrip(request)
+		if err == nil {
+			_ = response.Body.Close()
+		}
+		if !errors.Is(err, errGone) || len(k.transports) > 0 {
+			t.Errorf("error %v, %d connections", err, len(k.transports))
+		}
+	})
+}
+
+func TestListsOfANamespaceLeaveRoom(t *testing.T) {
+	var l lists
+	if !l.read("a", maxListsOfNamespace) || l.read("a", 1) {
+		t.Error("a namespace has more or less than its part")
+	}
+	if !l.read("b", maxLists-maxListsOfNamespace-1) || l.read("b", 1) {
+		t.Error("another namespace has more or less than what is left")
+	}
+	for namespace, weight := range map[string]int64{"a": maxListsOfNamespace + 1, "b": maxLists - maxListsOfNamespace} {
+		l.read(namespace, -weight)
+	}
+	if l.sum != 0 || len(l.ofNamespace) > 0 {
+		t.Errorf("%d and %v are left", l.sum, l.ofNamespace)
+	}
 }

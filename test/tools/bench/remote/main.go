@@ -140,7 +140,7 @@ func (b *bench) startManager(ctx context.Context) (err error) {
 	if err := b.Server.InstallRoles(ctx, harness.ProviderAccount()); err != nil {
 		return err
 	}
-	b.manager, err = b.StartManager(ctx, b.tenants, harness.ProviderAccount(), "--identity-denied-addresses=")
+	b.manager, err = b.StartManager(ctx, b.tenants, harness.ProviderAccount(), "--identity-denied-addresses=", "--workload-denied-addresses=")
 	return err
 }
 

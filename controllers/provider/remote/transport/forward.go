@@ -1,0 +1,121 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package transport
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
+)
+
+const (
+	// maxEvent is the weight of an event in an answer that is forwarded.
+	maxEvent = 4 << 20
+	// maxWords bounds what is kept of the words of the server, in bytes.
+	maxWords = 256
+)
+
+// Forward sends a request of a client that was made for another URL, and returns an
+// answer that the client may obey and show: it leads to no other address, and has no
+// headers, errors and warnings in the words of the server. Answers are bounded as those
+// of the cache are, but a watch is bounded event by event, since such a client lists
+// everything anew when a watch breaks off.
+func (t *Transport) Forward(request *http.Request) (*http.Response, error) {
+	out := request.Clone(request.Context())
+	if err := t.rebase(out); err != nil {
+		return nil, err
+	}
+	response, err := t.send(out, terms{most: t.limits.Answer, within: t.limits.Request, events: maxEvent})
+	if err != nil {
+		return nil, err
+	}
+	response.Request = request
+	response.Header = http.Header{"Content-Type": {contentType(response.Header)}}
+	switch {
+	case response.StatusCode >= http.StatusBadRequest:
+		restate(response)
+	case response.StatusCode < http.StatusOK || response.StatusCode >= http.StatusMultipleChoices:
+		_ = response.Body.Close()
+		return nil, t.redirected()
+	}
+	return response, nil
+}
+
+// rebase makes a request one for the server.
+func (t *Transport) rebase(request *http.Request) error {
+	server, err := url.Parse(t.server)
+	if err != nil {
+		return t.Unusable("its URL cannot be read")
+	}
+	request.URL.Scheme, request.URL.Host, request.Host = server.Scheme, server.Host, ""
+	if prefix := strings.TrimSuffix(server.Path, "/"); prefix != "" {
+		if request.URL.RawPath != "" {
+			request.URL.RawPath = server.EscapedPath() + request.URL.RawPath
+		}
+		request.URL.Path = prefix + request.URL.Path
+	}
+	return nil
+}
+
+// contentType is that of an answer in JSON, whose parameters name the kind in it. Any
+// other text in this header would be repeated by an error of client-go.
+func contentType(header http.Header) string {
+	if name := header.Get("Content-Type"); isJSON(name) && len(name) <= maxWords {
+		return name
+	}
+	return "text/plain"
+}
+
+// restate replaces an answer that refuses by one that says so in few printable
+// characters.
+func restate(response *http.Response) {
+	said := metav1.Status{}
+	if text, err := io.ReadAll(response.Body); err == nil {
+		_ = json.Unmarshal(text, &said) // what is no Status says nothing
+	}
+	_ = response.Body.Close()
+	status := metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+		Status:   metav1.StatusFailure, Code: int32(response.StatusCode), //nolint:gosec // three digits
+		Message: truncate.Text(truncate.Printable(said.Message), maxWords),
+	}
+	if slices.Contains(reasons(), said.Reason) {
+		status.Reason = said.Reason
+	}
+	if status.Message == "" {
+		status.Message = http.StatusText(response.StatusCode)
+	}
+	text, _ := json.Marshal(status) //nolint:errchkjson // it has nothing that cannot be written
+	response.Header.Set("Content-Type", jsonType)
+	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+}
+
+// reasons are those by which clients tell apart refusals with the same status code.
+func reasons() []metav1.StatusReason {
+	return []metav1.StatusReason{
+		metav1.StatusReasonAlreadyExists, metav1.StatusReasonConflict, metav1.StatusReasonExpired, metav1.StatusReasonGone,
+		metav1.StatusReasonTimeout, metav1.StatusReasonServerTimeout,
+	}
+}

@@ -1,0 +1,171 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package transport
+
+import (
+	"compress/gzip"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// hostile is what a server says to mislead a reader.
+var hostile = "Ready: all is well.\n\x1b[2J" + strings.Repeat("x", 10_000)
+
+// forward sends a request of a client that knows another URL, and reads the answer.
+func forward(t *testing.T, w *Transport, target string) (*http.Response, string, error) {
+	t.Helper()
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "workload://tenant.c-kubeconfig"+target, http.NoBody)
+	response, err := w.Forward(request)
+	if err != nil {
+		return nil, "", err
+	}
+	text, err := io.ReadAll(response.Body)
+	_ = response.Body.Close()
+	return response, string(text), err
+}
+
+func TestForward(t *testing.T) {
+	status := `{"kind":"Status","reason":"Conflict","message":"a\nb","details":{"kind":"secrets"},"code":200}`
+	for name, tt := range map[string]struct {
+		answer http.HandlerFunc
+		text   string
+		code   int
+		fails  string
+	}{
+		"an answer is passed on without headers": {
+			answer: func(out http.ResponseWriter, r *http.Request) {
+				out.Header().Set("Warning", `299 - "`+strings.Repeat("x", 100)+`"`)
+				out.Header().Set("Content-Type", "application/json;as=Table")
+				_, _ = io.WriteString(out, `"`+r.Host+r.URL.RequestURI()+r.Header.Get("Authorization")+`"`)
+			},
+			code: http.StatusOK, text: `"HOST/api/v1/nodes?limit=5Bearer first"`,
+		},
+		"a redirection is refused": {
+			answer: func(out http.ResponseWriter, r *http.Request) {
+				http.Redirect(out, r, "http://192.0.2.1/", http.StatusFound)
+			},
+			fails: "it redirects to another address",
+		},
+		"a refusal is told in few words": {
+			answer: func(out http.ResponseWriter, _ *http.Request) {
+				out.Header().Set("Content-Type", hostileType)
+				out.WriteHeader(http.StatusConflict)
+				_, _ = io.WriteString(out, status)
+			},
+			code: http.StatusConflict,
+			text: `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"a b","reason":"Conflict","code":409}`,
+		},
+		"a refusal without a Status is told by its code": {
+			answer: func(out http.ResponseWriter, _ *http.Request) { http.Error(out, hostile, http.StatusForbidden) },
+			code:   http.StatusForbidden,
+			text:   `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Forbidden","code":403}`,
+		},
+		"300 MB in gzip are not read": {answer: gzipped(300 << 20), fails: "larger than what this manager reads"},
+		"a kind of 10,000 characters is not read": {
+			answer: func(out http.ResponseWriter, _ *http.Request) {
+				out.Header().Set("Content-Type", jsonType)
+				_, _ = io.WriteString(out, `{"kind":"`+strings.Repeat("x", 10_000)+`"}`)
+			},
+			fails: "larger than what this manager reads",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := serve(t, Limits{Answer: 32 << 20}, tt.answer)
+			response, text, err := forward(t, w, "/api/v1/nodes?limit=5")
+			if tt.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.fails) {
+					t.Errorf("error %v, want %q", err, tt.fails)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = strings.ReplaceAll(text, strings.TrimPrefix(w.Server(), "https://"), "HOST")
+			if response.StatusCode != tt.code || text != tt.text || len(response.Header) != 1 {
+				t.Errorf("answers %d %v %s", response.StatusCode, response.Header, text)
+			}
+		})
+	}
+}
+
+const hostileType = "text/all-is-well"
+
+// gzipped answers with a list of that many bytes, which take little on the way.
+func gzipped(size int) http.HandlerFunc {
+	return func(out http.ResponseWriter, r *http.Request) {
+		out.Header().Set("Content-Type", jsonType)
+		out.Header().Set("Content-Encoding", "gzip")
+		to := gzip.NewWriter(out)
+		_, err := io.WriteString(to, `{"items":["`)
+		for part := strings.Repeat("x", 1<<20); size > 0 && err == nil && r.Context().Err() == nil; size -= len(part) {
+			_, err = io.WriteString(to, part)
+		}
+		_ = to.Close()
+	}
+}
+
+func TestForwardTo(t *testing.T) {
+	w := serve(t, Limits{}, func(out http.ResponseWriter, r *http.Request) {
+		out.Header().Set("Content-Type", jsonType)
+		_, _ = io.WriteString(out, r.URL.RequestURI())
+	})
+	w.server += "/k8s/c-1"
+	for target, want := range map[string]string{
+		"/api/v1/nodes":     "/k8s/c-1/api/v1/nodes",
+		"/api/v1/a%2Fb?x=y": "/k8s/c-1/api/v1/a%2Fb?x=y",
+	} {
+		_, got, err := forward(t, w, target)
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+	}
+}
+
+// A watch goes on for as long as its events are small, and ends at one that is not.
+func TestForwardedWatches(t *testing.T) {
+	event := `{"type":"MODIFIED","object":{"metadata":{"name":"n"},"x":{"y":"` + strings.Repeat("x", 100<<10) + "\"}}}\n"
+	for name, tt := range map[string]struct {
+		events int
+		tail   string
+		fails  bool
+	}{
+		"many events":              {events: 500},
+		"an event without end":     {events: 2, tail: `{"type":"ADDED","object":{"x":{"y":"` + strings.Repeat("x", maxEvent), fails: true},
+		"many objects in an event": {events: 2, tail: `{"x":[` + strings.Repeat("{},", maxEvent/objectWeight), fails: true},
+		"no event without end":     {events: 2, tail: strings.Repeat(" ", 2*maxEvent), fails: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := serve(t, Limits{}, func(out http.ResponseWriter, _ *http.Request) {
+				out.Header().Set("Content-Type", jsonType)
+				for range tt.events {
+					_, _ = io.WriteString(out, event)
+				}
+				_, _ = io.WriteString(out, tt.tail)
+			})
+			_, text, err := forward(t, w, "/api/v1/nodes?watch=true")
+			if (err != nil) != tt.fails || len(text) < (tt.events-1)*len(event) {
+				t.Errorf("%d bytes, %v", len(text), err)
+			}
+		})
+	}
+}

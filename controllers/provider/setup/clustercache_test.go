@@ -1,0 +1,321 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package setup
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/addresses"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote/transport"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/setup/kubeconfigreader"
+)
+
+// hostileWords are what a workload cluster says to mislead a reader of logs.
+const hostileWords = "all-is-well"
+
+// logged is all that is logged in this package, also by client-go.
+var logged lines
+
+func TestMain(m *testing.M) {
+	klog.SetLogger(logged.logger())
+	os.Exit(m.Run())
+}
+
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) logger() logr.Logger {
+	return funcr.New(func(prefix, args string) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		fmt.Fprintln(&l.text, prefix, args)
+	}, funcr.Options{})
+}
+
+// from returns a function that returns what is logged from now on.
+func (l *lines) from() func() string {
+	all := func() string {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.text.String()
+	}
+	before := len(all())
+	return func() string { return all()[before:] }
+}
+
+// workload is a workload cluster with one Node. It is a server with TLS that knows as
+// much of the API as ClusterCache asks for.
+type workload struct {
+	*httptest.Server
+
+	mu       sync.Mutex
+	requests []string // paths
+	foreign  []string // paths of requests without the token
+}
+
+// newWorkload starts a workload cluster, of which some paths are answered otherwise.
+func newWorkload(t *testing.T, otherwise map[string]http.HandlerFunc) *workload {
+	t.Helper()
+	w := &workload{}
+	node := corev1.Node{TypeMeta: metav1.TypeMeta{Kind: "Node", APIVersion: "v1"}, ObjectMeta: metav1.ObjectMeta{Name: "n", ResourceVersion: "1"}}
+	mark := node
+	mark.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+	event := func(kind string, of corev1.Node) any { return map[string]any{"type": kind, "object": of} }
+	answers := map[string][]any{
+		"/":       {map[string]any{"paths": []string{"/api"}}},
+		"/api":    {metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}}},
+		"/apis":   {metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}},
+		"/api/v1": {metav1.APIResourceList{GroupVersion: "v1", APIResources: []metav1.APIResource{{Name: "nodes", Kind: "Node"}}}},
+		// A list that is streamed, which client-go asks for.
+		"/api/v1/nodes": {event("ADDED", node), event("BOOKMARK", mark)},
+	}
+	w.Server = httptest.NewTLSServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		w.note(r)
+		if answer := otherwise[r.URL.Path]; answer != nil {
+			answer(out, r)
+			return
+		}
+		out.Header().Set("Content-Type", "application/json")
+		for _, part := range answers[r.URL.Path] {
+			if err := json.NewEncoder(out).Encode(part); err != nil {
+				return
+			}
+		}
+		if r.URL.Query().Get("watch") != "" {
+			_ = http.NewResponseController(out).Flush()
+			<-r.Context().Done()
+		}
+	}))
+	t.Cleanup(func() {
+		w.CloseClientConnections()
+		w.Close()
+	})
+	return w
+}
+
+func (w *workload) note(r *http.Request) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.requests = append(w.requests, r.URL.Path)
+	if r.Header.Get("Authorization") != "Bearer s3cret" || r.UserAgent() != userAgent {
+		w.foreign = append(w.foreign, r.URL.Path)
+	}
+}
+
+// asked is how often a path was asked for.
+func (w *workload) asked(path string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(slices.DeleteFunc(slices.Clone(w.requests), func(p string) bool { return p != path }))
+}
+
+// connect has a ClusterCache connect to a workload cluster, and returns it and what is
+// logged.
+func (w *workload) connect(ctx context.Context, t *testing.T, denied []netip.Prefix) (clustercache.ClusterCache, func() string) {
+	t.Helper()
+	scheme, err := NewScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := client.ObjectKey{Namespace: "tenant", Name: "c"}
+	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
+	authority, err := json.Marshal(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: w.Certificate().Raw}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	local := fake.NewClientBuilder().WithScheme(scheme).WithObjects(cluster, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "c-kubeconfig"},
+		Data: map[string][]byte{"value": fmt.Appendf(nil, "current-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n"+
+			"clusters: [{name: k, cluster: {server: %q, certificate-authority-data: %s}}]\nusers: [{name: u, user: {token: s3cret}}]", w.URL, authority)},
+	}).Build()
+
+	said := logged.from()
+	mgr, err := ctrl.NewManager(&rest.Config{Host: "http://127.0.0.1:1"}, ctrl.Options{
+		Scheme: scheme, Logger: logged.logger(),
+		NewClient: func(*rest.Config, client.Options) (client.Client, error) { return local, nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubeconfigs, err := kubeconfigreader.New(kubeconfigreader.Options{
+		Secrets: local, UserAgent: userAgent, Limits: transport.Limits{Denied: denied},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	quiet := quietManager{mgr}
+	connections, err := clustercache.SetupWithManager(ctx, quiet, clusterCacheOptions(parse(t), kubeconfigs),
+		controller.Options{SkipNameValidation: ptr.To(true)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, ok := connections.(interface{ Shutdown() }); ok {
+		t.Cleanup(c.Shutdown)
+	}
+	reconciler, ok := connections.(reconcile.Reconciler)
+	if !ok {
+		t.Fatalf("%T reconciles nothing", connections)
+	}
+	if _, err := reconciler.Reconcile(ctrl.LoggerInto(ctx, quiet.GetLogger()), ctrl.Request{NamespacedName: key}); err != nil {
+		t.Fatal(err)
+	}
+	return connections, said
+}
+
+// Each request of ClusterCache goes through the transport: the one that looks whether
+// the server runs, discovery, lists and watches, and those of clients.
+func TestClusterCacheConnects(t *testing.T) {
+	w := newWorkload(t, nil)
+	connections, said := w.connect(t.Context(), t, nil)
+	key := client.ObjectKey{Namespace: "tenant", Name: "c"}
+	reader, err := connections.GetReader(t.Context(), key)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, said())
+	}
+	if err := reader.Get(t.Context(), client.ObjectKey{Name: "n"}, &corev1.Node{}); err != nil {
+		t.Error(err)
+	}
+	writer, err := connections.GetUncachedClient(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
+	if err := writer.Patch(t.Context(), node, client.RawPatch("application/merge-patch+json", []byte("{}"))); err == nil {
+		t.Error("this server answers a patch with nothing")
+	}
+	for _, path := range []string{"/", "/api/v1", "/api/v1/nodes", "/api/v1/nodes/n"} {
+		if w.asked(path) == 0 {
+			t.Errorf("nothing asked for %s", path)
+		}
+	}
+	if len(w.foreign) > 0 {
+		t.Errorf("requests past the transport: %v", w.foreign)
+	}
+}
+
+func TestHostileWorkloadClusters(t *testing.T) {
+	other := newWorkload(t, nil)
+	list := "/api/v1/nodes"
+	for name, tt := range map[string]struct {
+		path   string
+		answer http.HandlerFunc
+		denied []netip.Prefix
+		want   string
+	}{
+		"a server that redirects": {
+			path: "/",
+			answer: func(out http.ResponseWriter, r *http.Request) {
+				http.Redirect(out, r, other.URL, http.StatusTemporaryRedirect)
+			},
+			want: "it redirects to another address",
+		},
+		"a server at a denied address": {path: "/", denied: addresses.Local(), want: "name an address outside"},
+		"a refusal with words of its own": {
+			path: "/",
+			answer: func(out http.ResponseWriter, _ *http.Request) {
+				out.Header().Set("Warning", `299 - "`+hostileWords+`"`)
+				http.Error(out, hostileWords, http.StatusForbidden)
+			},
+			want: "cluster is not reachable",
+		},
+		"an answer that is no API": {
+			path: "/api/v1",
+			answer: func(out http.ResponseWriter, _ *http.Request) {
+				out.Header().Set("Content-Type", "text/"+hostileWords)
+				_, _ = io.WriteString(out, hostileWords)
+			},
+			want: "error getting REST mapping",
+		},
+		"300 MB in gzip": {path: list, answer: bomb, want: "larger than what this manager reads"},
+		"a watch line without end": {
+			path: list,
+			answer: func(out http.ResponseWriter, r *http.Request) {
+				out.Header().Set("Content-Type", "application/json")
+				_, err := io.WriteString(out, `{"type":"ADDED","object":{"metadata":{"name":"`)
+				for err == nil && r.Context().Err() == nil {
+					_, err = io.WriteString(out, strings.Repeat(hostileWords, 1000))
+				}
+			},
+			want: "larger than what this manager reads",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var w *workload
+			w = newWorkload(t, map[string]http.HandlerFunc{tt.path: func(out http.ResponseWriter, r *http.Request) {
+				if w.asked(list) > 1 {
+					cancel() // it was tried once; ClusterCache would try for minutes
+				}
+				tt.answer(out, r)
+			}})
+			connections, said := w.connect(ctx, t, tt.denied)
+			if _, err := connections.GetReader(t.Context(), client.ObjectKey{Namespace: "tenant", Name: "c"}); err == nil {
+				t.Error("it is connected")
+			}
+			if text := said(); !strings.Contains(text, tt.want) || strings.Contains(text, hostileWords) || len(text) > 10_000 {
+				t.Errorf("logged, without %q: %.2000s", tt.want, text)
+			}
+			if tt.denied != nil && w.asked("/") > 0 || other.asked("/") > 0 {
+				t.Error("a server was asked that must not be")
+			}
+		})
+	}
+}
+
+// bomb answers with 300 MB that are 300 kB on the way.
+func bomb(out http.ResponseWriter, r *http.Request) {
+	out.Header().Set("Content-Type", "application/json")
+	out.Header().Set("Content-Encoding", "gzip")
+	to := gzip.NewWriter(out)
+	_, err := io.WriteString(to, `{"items":[{"x":{"y":"`)
+	for i := 0; i < 300 && err == nil && r.Context().Err() == nil; i++ {
+		_, err = io.WriteString(to, strings.Repeat("x", 1<<20))
+	}
+	_ = to.Close()
+}

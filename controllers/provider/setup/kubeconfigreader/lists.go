@@ -1,0 +1,51 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package kubeconfigreader
+
+import "sync"
+
+const (
+	// maxLists is the weight of all answers that are read at a time. Each takes about
+	// twice its weight in memory until it is decoded.
+	maxLists = 192 << 20
+	// maxListsOfNamespace is the part of one namespace.
+	maxListsOfNamespace = maxLists / 2
+)
+
+// lists weighs the answers of workload clusters while they are read. Watches, whose
+// events are read one by one, are not among them. The zero value is ready for use.
+type lists struct {
+	mu          sync.Mutex
+	sum         int64
+	ofNamespace map[string]int64
+}
+
+// read counts weight that a cluster of a namespace answers, or gives it back if it is
+// negative, and returns whether there is room for more.
+func (l *lists) read(namespace string, weight int64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ofNamespace == nil {
+		l.ofNamespace = map[string]int64{}
+	}
+	l.sum += weight
+	l.ofNamespace[namespace] += weight
+	if l.ofNamespace[namespace] == 0 {
+		delete(l.ofNamespace, namespace)
+	}
+	return l.sum <= maxLists && l.ofNamespace[namespace] <= maxListsOfNamespace
+}
