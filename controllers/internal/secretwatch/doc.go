@@ -22,6 +22,7 @@ limitations under the License.
 // changed Secret to each subscribed controller. A namespace whose rights are
 // missing is tried again by itself; once it works, and when it works for the
 // first time, subscribers get one event with an empty name. A namespace is watched
-// until it is released. The package never reads the data of a Secret, never caches
-// one and never writes.
+// until it is released. For a caller that reads a Secret through Outline, it remembers
+// what the Secret is, and not what it holds, as long as the watch shows no change. The
+// package never caches the content of a Secret and never writes.
 package secretwatch

@@ -49,9 +49,15 @@ type loop struct {
 	// known maps the name of each Secret to the resourceVersion last seen, so
 	// that a new list tells what changed, disappeared included. It is nil before
 	// the first list, which cannot tell what disappeared just before it.
-	// Only the loop writes it; mu guards it against readers.
+	// Only the loop writes it.
 	known map[string]string
-	mu    sync.Mutex
+	// outlines are what is remembered of Secrets that were read, by name. One whose
+	// version is not in known is not used.
+	outlines map[string]*corev1.Secret
+	// following says that changes are streamed at this moment.
+	following bool
+	// mu guards known, outlines and following.
+	mu sync.Mutex
 	// failed says that the last attempt failed and that subscribers were not told
 	// yet that the namespace works again.
 	failed bool
@@ -59,7 +65,7 @@ type loop struct {
 
 func newLoop(client metadata.Interface, namespace string, notify func(context.Context, string, string)) *loop {
 	secrets := client.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(namespace)
-	return &loop{secrets: secrets, namespace: namespace, notify: notify}
+	return &loop{secrets: secrets, namespace: namespace, notify: notify, outlines: map[string]*corev1.Secret{}}
 }
 
 // run lists and watches until ctx ends, with a bounded pause in between, so
@@ -110,6 +116,13 @@ func (l *loop) compare(ctx context.Context, seen map[string]string) {
 	before := l.known
 	l.mu.Lock()
 	l.known = seen
+	for name, o := range l.outlines {
+		version, found := seen[name]
+		// One that no list has had was made a moment ago.
+		if _, had := before[name]; (found || had) && version != o.ResourceVersion {
+			delete(l.outlines, name)
+		}
+	}
 	l.mu.Unlock()
 	if l.failed || before == nil {
 		l.failed = false
@@ -135,6 +148,8 @@ func (l *loop) follow(ctx context.Context, version string) error {
 		return err
 	}
 	defer stream.Stop()
+	l.follows(true)
+	defer l.follows(false)
 	for {
 		select {
 		case <-ctx.Done():
@@ -160,6 +175,7 @@ func (l *loop) observe(ctx context.Context, event watch.Event) {
 	l.mu.Lock()
 	if event.Type == watch.Deleted {
 		delete(l.known, object.GetName())
+		delete(l.outlines, object.GetName())
 	} else {
 		l.known[object.GetName()] = object.GetResourceVersion()
 	}

@@ -46,8 +46,9 @@ type secret struct {
 	name, key string
 	// namespace is what the reference of the Metal3Data says; empty means its own.
 	namespace string
-	// exists says that the secret is there and complete.
-	exists bool
+	// exists says that the secret is there and complete, and emptied that it is ours and
+	// has lost its content.
+	exists, emptied bool
 	// content is set by render.
 	content []byte
 }
@@ -62,14 +63,15 @@ func (s *scope) complete() bool {
 	return true
 }
 
-// secretSteps see to the secrets with the rendered documents. Secrets are read live.
+// secretSteps see to the secrets with the rendered documents. Secrets are read live, and
+// again only when they have changed.
 type secretSteps struct {
 	client client.Client
 	live   client.Reader
 	watch  *secretwatch.Watch
 }
 
-// observe names the secrets and reads live which of them exist. The
+// observe names the secrets and finds out which of them exist. The
 // watch is started first, so that no change is missed.
 func (t secretSteps) observe(ctx context.Context, s *scope) progress.Outcome {
 	s.nameSecrets()
@@ -104,8 +106,7 @@ func (t secretSteps) observeOne(ctx context.Context, s *scope, wanted *secret) p
 			"spec.%s names secret %q of namespace %q: secrets are read and written in namespace %q only, leave the namespace out",
 			wanted.key, wanted.name, wanted.namespace, s.data.Namespace))
 	}
-	var found corev1.Secret
-	err := t.live.Get(ctx, types.NamespacedName{Namespace: s.data.Namespace, Name: wanted.name}, &found)
+	found, err := t.watch.Outline(ctx, t.live, types.NamespacedName{Namespace: s.data.Namespace, Name: wanted.name})
 	switch {
 	case apierrors.IsNotFound(err):
 		return progress.Outcome{}
@@ -114,7 +115,7 @@ func (t secretSteps) observeOne(ctx context.Context, s *scope, wanted *secret) p
 	case err != nil:
 		return progress.Failed(fmt.Errorf("read secret %s: %w", wanted.name, err))
 	}
-	owner := metav1.GetControllerOfNoCopy(&found)
+	owner := metav1.GetControllerOfNoCopy(found)
 	if owner != nil && owner.UID != s.data.UID {
 		return progress.Waiting(infrav1.SecretNameTakenReason, fmt.Sprintf(
 			"Secret %q belongs to %s %q: it must be deleted first", wanted.name, owner.Kind, owner.Name))
@@ -124,6 +125,7 @@ func (t secretSteps) observeOne(ctx context.Context, s *scope, wanted *secret) p
 		return progress.Waiting(infrav1.SecretNameTakenReason, fmt.Sprintf(
 			"Secret %q was not rendered and has no key %q: put one in, or delete the secret to have it rendered", wanted.name, wanted.key))
 	}
+	wanted.emptied = !wanted.exists
 	return progress.Outcome{}
 }
 
@@ -169,8 +171,10 @@ func (t secretSteps) apply(ctx context.Context, s *scope) progress.Outcome {
 		}
 		desired := desiredSecret(s, wanted)
 		ctrl.LoggerFrom(ctx).Info("Writing rendered secret", "Secret", klog.KObj(desired))
-		err := apply.Object(ctx, t.client, desired, infrav1.DataFieldOwner)
+		err := t.write(ctx, desired, wanted.emptied)
 		switch {
+		case apierrors.IsAlreadyExists(err):
+			return progress.Failed(progress.ErrStale)
 		case apierrors.IsForbidden(err):
 			return forbidden("create and patch", s.data.Namespace)
 		case err != nil:
@@ -179,6 +183,19 @@ func (t secretSteps) apply(ctx context.Context, s *scope) progress.Outcome {
 		wanted.exists = true
 	}
 	return progress.Outcome{}
+}
+
+// write makes a secret, or fills ours that was emptied. One that the watch does not show
+// yet is not overwritten: a user may have put it there.
+func (t secretSteps) write(ctx context.Context, desired *corev1.Secret, emptied bool) error {
+	if emptied {
+		return apply.Object(ctx, t.client, desired, infrav1.DataFieldOwner)
+	}
+	err := t.client.Create(ctx, desired, client.FieldOwner(infrav1.DataFieldOwner))
+	if err == nil {
+		t.watch.Read(desired)
+	}
+	return err
 }
 
 // desiredSecret is a rendered secret, whole.
@@ -207,10 +224,9 @@ func desiredSecret(s *scope, wanted *secret) *corev1.Secret {
 // a namespace that is being deleted, the garbage collector does it.
 func (t secretSteps) release(ctx context.Context, s *scope) progress.Outcome {
 	for _, name := range secretsOf(s.data) {
-		var found corev1.Secret
-		err := t.live.Get(ctx, types.NamespacedName{Namespace: s.data.Namespace, Name: name}, &found)
-		if err == nil && metav1.IsControlledBy(&found, s.data) {
-			err = t.client.Delete(ctx, &found, client.Preconditions{UID: &found.UID})
+		found, err := t.watch.Outline(ctx, t.live, types.NamespacedName{Namespace: s.data.Namespace, Name: name})
+		if err == nil && metav1.IsControlledBy(found, s.data) {
+			err = t.client.Delete(ctx, found, client.Preconditions{UID: &found.UID})
 		}
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
 			return progress.FailedBecause(infrav1.DeletionFailedReason, fmt.Sprintf("Secret %q cannot be deleted", name), err)

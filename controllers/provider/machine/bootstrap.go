@@ -20,7 +20,6 @@ import (
 	"context"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,8 +38,8 @@ type bootstrapSteps struct {
 	secrets *secretwatch.Watch
 }
 
-// observe finds out whether the user data exists. The secret is read live, and only
-// until the claim names it.
+// observe finds out whether the user data exists, until the claim names it. The secret
+// is read live, and again only when it has changed.
 func (b bootstrapSteps) observe(ctx context.Context, s *scope) progress.Outcome {
 	// The watch comes before the read, so that no change is missed.
 	b.secrets.Ensure(s.machine.Namespace)
@@ -71,8 +70,7 @@ func (s *scope) bootstrapRef() machines.BootstrapFacts {
 }
 
 func (b bootstrapSteps) read(ctx context.Context, namespace string, facts *machines.BootstrapFacts) error {
-	secret := &corev1.Secret{}
-	err := b.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: facts.Secret}, secret)
+	secret, err := b.secrets.Outline(ctx, b.live, client.ObjectKey{Namespace: namespace, Name: facts.Secret})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil

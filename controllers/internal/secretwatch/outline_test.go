@@ -1,0 +1,145 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package secretwatch
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// reads counts live reads.
+type reads struct {
+	client.Reader
+
+	count int
+}
+
+func (r *reads) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+	r.count++
+	return r.Reader.Get(ctx, key, o, opts...)
+}
+
+// outlined asks for the outline of a Secret and says whether it exists, and how many
+// reads that took.
+func outlined(t *testing.T, w *Watch, namespace, name string) (exists bool, count int) {
+	t.Helper()
+	live := &reads{Reader: server.Client}
+	o, err := w.Outline(t.Context(), live, client.ObjectKey{Namespace: namespace, Name: name})
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, live.count
+	case err != nil:
+		t.Fatal(err)
+	case o.Name != name:
+		t.Errorf("asked for %s, got %s", name, o.Name)
+	}
+	return true, live.count
+}
+
+func TestOutlineReadsASecretAgainOnlyWhenItHasChanged(t *testing.T) {
+	tenant := server.Namespace(t)
+	w := New(newClient(t))
+	expectReads := func(when, name string, exists bool, count int) {
+		t.Helper()
+		if found, read := outlined(t, w, tenant, name); found != exists || read != count {
+			t.Errorf("%s: exists %v after %d reads, want %v after %d", when, found, read, exists, count)
+		}
+	}
+	expectReads("of a namespace that is not watched", "s", false, 1)
+	requests := start(t, w)
+	w.Ensure(tenant)
+	expect(t, requests, tenant, "")
+	seen := func(change func(*corev1.Secret) error, s *corev1.Secret) {
+		t.Helper()
+		if err := change(s); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, requests, tenant, s.Name)
+	}
+	create := func(s *corev1.Secret) error { return server.Client.Create(t.Context(), s) }
+	patch := func(s *corev1.Secret) error {
+		before := s.DeepCopy()
+		s.Data = map[string][]byte{"value": []byte("other")}
+		return server.Client.Patch(t.Context(), s, client.MergeFrom(before))
+	}
+	remove := func(s *corev1.Secret) error { return server.Client.Delete(t.Context(), s) }
+
+	seen(create, secret(tenant, "first")) // the stream of changes is open
+	expectReads("one that does not exist", "s", false, 0)
+	s := secret(tenant, "s")
+	seen(create, s)
+	expectReads("one that was made", "s", true, 1)
+	expectReads("the same once more", "s", true, 0)
+	seen(patch, s)
+	expectReads("one that has changed", "s", true, 1)
+	expectReads("the same once more", "s", true, 0)
+	seen(remove, s)
+	expectReads("one that was deleted", "s", false, 0)
+	seen(create, secret(tenant, "s"))
+	expectReads("one that was made anew", "s", true, 1)
+}
+
+// One that was just written is not taken for missing while its event is on its way.
+func TestOutlineOfASecretThatWasJustWritten(t *testing.T) {
+	w := New(newClient(t))
+	l := newLoop(newClient(t), "n", nil)
+	l.known, l.following = map[string]string{}, true
+	w.namespaces["n"] = watched{loop: l}
+	made := secret("n", "s")
+	made.ResourceVersion = "7"
+	w.Read(made)
+	if _, known := l.outlineOf("s"); known {
+		t.Error("it was not seen, and counts as known")
+	}
+	l.known["s"] = "7"
+	if o, known := l.outlineOf("s"); !known || o == nil {
+		t.Error("it was seen as it was written, and counts as unknown")
+	}
+	l.follows(false)
+	if _, known := l.outlineOf("s"); known {
+		t.Error("the stream of changes has ended, and it counts as known")
+	}
+}
+
+func TestOutlineHoldsNoContent(t *testing.T) {
+	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "c", UID: "u", Controller: ptr.To(true)}
+	other := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "d", UID: "v"}
+	got := outline(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "n", Name: "s", UID: types.UID("1"), ResourceVersion: "2",
+			Labels: map[string]string{"a": "b"}, OwnerReferences: []metav1.OwnerReference{other, owner},
+		},
+		Data: map[string][]byte{"value": []byte("password"), "metaData": {}, "mine": []byte("x")},
+	})
+	want := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "n", Name: "s", UID: types.UID("1"), ResourceVersion: "2", OwnerReferences: []metav1.OwnerReference{owner},
+		},
+		Data: map[string][]byte{"value": {0}, "metaData": {}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
