@@ -21,6 +21,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -28,7 +29,9 @@ import (
 // request, then the whole status in another, each only if it differs. Both fail
 // with a conflict if the object was written since it was read. An object that is
 // being deleted may be gone, and goes with its last finalizer: then its status is
-// not written. Neither version is changed.
+// not written. Conditions that were set with the generation that was read get the one
+// that the first request makes, since nothing but the pass has changed the spec. Neither
+// version is changed.
 func Changes(ctx context.Context, writer client.Client, before, after client.Object) error {
 	diff, err := client.MergeFrom(before).Data(after)
 	if err != nil {
@@ -47,6 +50,7 @@ func Changes(ctx context.Context, writer client.Client, before, after client.Obj
 			return IgnoreGone(after, err)
 		}
 		base.SetResourceVersion(written.GetResourceVersion())
+		after = observed(after, before.GetGeneration(), written.GetGeneration())
 	}
 	ended := !after.GetDeletionTimestamp().IsZero() && len(after.GetFinalizers()) == 0
 	if !reported || ended {
@@ -54,4 +58,22 @@ func Changes(ctx context.Context, writer client.Client, before, after client.Obj
 	}
 	written = after.DeepCopyObject().(client.Object) //nolint:errcheck // see above
 	return IgnoreGone(after, writer.Status().Patch(ctx, written, Locked(base)))
+}
+
+// observed is a copy of the object whose conditions have observed the newer generation
+// where they had observed the older one.
+func observed(object client.Object, older, newer int64) client.Object {
+	object = object.DeepCopyObject().(client.Object) //nolint:errcheck // a copy has the type of its original
+	conditioned, found := object.(conditions.Setter)
+	if !found {
+		return object
+	}
+	all := conditioned.GetConditions()
+	for i := range all {
+		if all[i].ObservedGeneration == older {
+			all[i].ObservedGeneration = newer
+		}
+	}
+	conditioned.SetConditions(all)
+	return object
 }

@@ -21,10 +21,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
 )
 
@@ -113,6 +117,32 @@ func rewrite(t *testing.T, claim *bmov1alpha1.HostClaim) {
 	claim.Annotations = map[string]string{"written": "meanwhile"}
 	if err := server.Client.Patch(t.Context(), claim, Locked(before)); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A pass that changes the spec reports on the spec that it leaves, or the next one would
+// have to write the same status again.
+func TestChangesReportOnTheirOwnSpec(t *testing.T) {
+	data := &infrav1.Metal3Data{ObjectMeta: metav1.ObjectMeta{Namespace: server.Namespace(t), Name: "nodes-0"}}
+	data.Spec.Index, data.Spec.Template = ptr.To[int32](0), &infrav1.Metal3ObjectRef{Name: "nodes"}
+	data.Spec.Claim = &infrav1.Metal3ObjectRef{Name: "m-1"}
+	server.Create(t, data)
+	after := data.DeepCopy()
+	after.Spec.MetaData = &corev1.SecretReference{Name: "m-1-metadata"}
+	conditions.Set(after, metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Yes"})
+	if err := Changes(t.Context(), server.Client, data, after); err != nil {
+		t.Fatal(err)
+	}
+	got := &infrav1.Metal3Data{}
+	if err := server.Client.Get(t.Context(), client.ObjectKeyFromObject(data), got); err != nil {
+		t.Fatal(err)
+	}
+	ready := conditions.Get(got, "Ready")
+	if got.Generation != data.Generation+1 || ready == nil || ready.ObservedGeneration != got.Generation {
+		t.Errorf("generation %d becomes %d, and the condition is %v", data.Generation, got.Generation, ready)
+	}
+	if seen := conditions.Get(after, "Ready").ObservedGeneration; seen != data.Generation {
+		t.Errorf("the caller's copy was changed: it has observed %d", seen)
 	}
 }
 
