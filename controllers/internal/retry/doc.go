@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package retry decides when a reconcile that failed is tried
-// again? All controllers of both managers give the same answer. It knows neither
-// what failed nor why, and nothing that merely waits comes here.
+// Package retry decides when a reconcile that failed is tried again, and how long a report
+// of what as a rule passes at once is held back. All controllers of both managers share
+// its answers. It knows neither what failed nor why.
 package retry

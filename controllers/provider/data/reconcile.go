@@ -20,6 +20,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,6 +52,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	s, found, err := r.load(ctx, req.NamespacedName)
 	if err != nil || !found {
 		r.stale.Forget(req.NamespacedName)
+		r.reports.Forget(req.NamespacedName)
 		return ctrl.Result{}, err
 	}
 	ctx = withOwners(ctx, s)
@@ -108,6 +112,9 @@ func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*scope
 // come anew, for another machine.
 func (r *Reconciler) finish(ctx context.Context, s *scope, out progress.Outcome) (ctrl.Result, error) {
 	report(s, out)
+	if until, held := r.holdBack(s, out); held {
+		return progress.Until(until, "", "").Result(r.Clock.Now())
+	}
 	err := apply.Changes(ctx, r.Client, s.before, s.data)
 	if err != nil {
 		err = fmt.Errorf("write Metal3Data: %w", err)
@@ -115,6 +122,21 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, out progress.Outcome)
 		r.announce(ctx, s)
 	}
 	return r.stale.Result(ctx, client.ObjectKeyFromObject(s.data), out.And(progress.Failed(err)), r.Clock.Now())
+}
+
+// holdBack says until when the report is not written, since all that is waited for as a
+// rule comes at once.
+func (r *Reconciler) holdBack(s *scope, out progress.Outcome) (until time.Time, held bool) {
+	key := client.ObjectKeyFromObject(s.data)
+	lasting := func(w progress.Wait) bool {
+		return w.Reason != infrav1.WaitingForAddressesReason && w.Reason != infrav1.WaitingForHostClaimReason
+	}
+	if s.paused() || out.Done() || out.Err() != nil || slices.ContainsFunc(out.Waits(), lasting) ||
+		!reflect.DeepEqual(s.before.Spec, s.data.Spec) || reflect.DeepEqual(s.before.Status, s.data.Status) {
+		r.reports.Forget(key)
+		return time.Time{}, false
+	}
+	return r.reports.Hold(key, r.Clock.Now(), r.HoldReports)
 }
 
 // scope holds what one pass knows about one Metal3Data. It holds facts only. A

@@ -19,6 +19,7 @@ package data
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -94,6 +95,9 @@ type Reconciler struct {
 	Metrics *Metrics
 	// Clock tells the time.
 	Clock clock.PassiveClock
+	// HoldReports is how long an address, or a host, is waited for before the Metal3Data
+	// says so; 0 reports at once.
+	HoldReports time.Duration
 	// WatchFilter restricts the controller to Metal3Datas with this value of the
 	// label cluster.x-k8s.io/watch-filter; empty means all.
 	WatchFilter string
@@ -101,7 +105,8 @@ type Reconciler struct {
 	// hold addresses for it in advance.
 	ClaimsByHostName bool
 
-	stale retry.Stale
+	stale   retry.Stale
+	reports retry.Reports
 
 	// kinds is set by SetupWithManager.
 	kinds availability

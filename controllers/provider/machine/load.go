@@ -43,6 +43,7 @@ func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*scope
 			return nil, false, fmt.Errorf("read Metal3Machine: %w", err)
 		}
 		r.stale.Forget(key)
+		r.reports.Forget(key)
 		r.Remote.Release(remote.User{Kind: claims.MachineKind, NamespacedName: key})
 		return nil, false, tenantsecrets.Release(ctx, r.Secrets, r.Client, key.Namespace)
 	}

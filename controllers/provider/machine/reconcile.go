@@ -19,6 +19,7 @@ package machine
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -110,6 +111,9 @@ func (r *Reconciler) provision(ctx context.Context, s *scope, claim *claimClient
 // finish writes what the pass has found out, and announces what has happened.
 func (r *Reconciler) finish(ctx context.Context, s *scope, res result) (ctrl.Result, error) {
 	report(s, res, metav1.NewTime(r.Clock.Now()))
+	if until, held := r.holdBack(s, res); held {
+		return progress.Until(until, "", "").Result(r.Clock.Now())
+	}
 	err := apply.Changes(ctx, r.Client, s.before, s.machine)
 	if err == nil {
 		r.announce(ctx, s, res.abandoned)
@@ -117,6 +121,21 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, res result) (ctrl.Res
 	out := res.And(progress.Failed(err))
 	r.Metrics.decided(out)
 	return r.stale.Result(ctx, client.ObjectKeyFromObject(s.machine), out, r.Clock.Now())
+}
+
+// holdBack says until when the report is not written, since the machine waits for nothing
+// but what as a rule comes at once. The first report is never held back, nor is one that
+// Cluster API or a person waits for.
+func (r *Reconciler) holdBack(s *scope, res result) (until time.Time, held bool) {
+	key := client.ObjectKeyFromObject(s.machine)
+	passing := res.plan != nil && res.Done() && machines.Passing(s.observed, *res.plan)
+	first := len(s.before.Status.Conditions) == 0
+	awaited := s.before.Spec.ProviderID != s.machine.Spec.ProviderID || provisioned(s.before) != provisioned(s.machine)
+	if !passing || first || awaited || reflect.DeepEqual(s.before, s.machine) {
+		r.reports.Forget(key)
+		return time.Time{}, false
+	}
+	return r.reports.Hold(key, r.Clock.Now(), r.HoldReports)
 }
 
 // awaitOwner is for a machine that Cluster API is still making: Cluster API creates the

@@ -18,6 +18,7 @@ package machine
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -83,6 +84,9 @@ type Reconciler struct {
 	Metrics *Metrics
 	// Clock tells the time.
 	Clock clock.PassiveClock
+	// HoldReports is how long a machine waits for what as a rule comes at once before it
+	// says so; 0 reports every station.
+	HoldReports time.Duration
 	// WatchFilter restricts the controller to machines with this value of the
 	// label cluster.x-k8s.io/watch-filter; empty means all.
 	WatchFilter string
@@ -90,6 +94,7 @@ type Reconciler struct {
 	// controller is set by SetupWithManager, for watches that start later.
 	controller clustercache.SourceWatcher[ctrl.Request]
 	stale      retry.Stale
+	reports    retry.Reports
 }
 
 // The parts of a pass, each with what it needs.

@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -67,6 +68,11 @@ type shared struct {
 	nodes   nodes.Nodes
 	clock   clock.PassiveClock
 }
+
+// holdReports is how long machines and their data wait for the next step of a controller
+// before they say that they do: longer than such a step takes, and not longer than a
+// person who looks at a machine has patience.
+const holdReports = 3 * time.Second
 
 // addControllers adds all controllers, with what they share.
 func addControllers(ctx context.Context, mgr ctrl.Manager, o Options) error {
@@ -256,6 +262,7 @@ func addMachine(ctx context.Context, s *shared, options controller.Options) erro
 		Recorder:    s.mgr.GetEventRecorder(reporter),
 		Metrics:     measurements,
 		Clock:       s.clock,
+		HoldReports: holdReports,
 		WatchFilter: s.options.WatchFilter,
 	}).SetupWithManager(ctx, s.mgr, s.local, options)
 }
@@ -330,6 +337,7 @@ func newData(s *shared, measurements *data.Metrics) *data.Reconciler {
 		Recorder:         s.mgr.GetEventRecorder(reporter),
 		Metrics:          measurements,
 		Clock:            s.clock,
+		HoldReports:      holdReports,
 		WatchFilter:      s.options.WatchFilter,
 		ClaimsByHostName: s.options.ClaimsByHostName,
 	}

@@ -1,0 +1,59 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package retry
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func TestReports(t *testing.T) {
+	a, b := types.NamespacedName{Name: "a"}, types.NamespacedName{Name: "b"}
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
+	var r Reports
+	for _, step := range []struct {
+		when   string
+		object types.NamespacedName
+		forget bool
+		second int
+		held   bool
+	}{
+		{when: "the first report of a", object: a, second: 0, held: true},
+		{when: "the next one", object: a, second: 1, held: true},
+		{when: "another object has a time of its own", object: b, second: 2, held: true},
+		{when: "the time of a is over", object: a, second: 3},
+		{when: "a passes another station", object: a, second: 4, held: true},
+		{when: "b was written meanwhile", object: b, forget: true, second: 5, held: true},
+	} {
+		if step.forget {
+			r.Forget(step.object)
+		}
+		until, held := r.Hold(step.object, at(step.second), 3*time.Second)
+		if held != step.held {
+			t.Errorf("%s: held is %v, want %v", step.when, held, step.held)
+		}
+		if held && !until.After(at(step.second)) {
+			t.Errorf("%s: held until %s, which has passed", step.when, until)
+		}
+	}
+	if _, held := new(Reports).Hold(a, start, 0); held {
+		t.Error("without patience a report is held back")
+	}
+}
