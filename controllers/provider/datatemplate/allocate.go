@@ -46,6 +46,8 @@ type allocateSteps struct {
 	client   client.Client
 	live     client.Reader
 	recorder events.EventRecorder
+	// spec is that of the template.
+	spec infrav1.Metal3DataTemplateSpec
 	// atOnce is how many claims are served at a time; 0 means one.
 	atOnce int
 }
@@ -178,7 +180,7 @@ func (a allocateSteps) serve(
 func (a allocateSteps) makeData(
 	ctx context.Context, template types.NamespacedName, claim *infrav1.Metal3DataClaim, index int32,
 ) ([]indexes.Data, error) {
-	desired := desiredData(template, claim, index)
+	desired := desiredData(template, a.spec, claim, index)
 	ctrl.LoggerFrom(ctx).Info("Creating Metal3Data", "Metal3Data", klog.KObj(desired), "index", index)
 	err := a.client.Create(ctx, desired, client.FieldOwner(infrav1.DataTemplateFieldOwner))
 	switch {

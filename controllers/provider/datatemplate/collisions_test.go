@@ -59,7 +59,7 @@ func TestCollisionsOfOnePassAreBounded(t *testing.T) {
 				earlier := newClaim(func(c *infrav1.Metal3DataClaim) {
 					c.Namespace, c.Name, c.UID = template.Namespace, "earlier", "earlier"
 				})
-				server.Create(t, desiredData(template, earlier, index))
+				server.Create(t, desiredData(template, infrav1.Metal3DataTemplateSpec{}, earlier, index))
 			}
 			claim := newClaim(func(c *infrav1.Metal3DataClaim) { c.Namespace, c.UID = template.Namespace, "" })
 			server.Create(t, claim)

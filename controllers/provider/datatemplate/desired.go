@@ -19,12 +19,15 @@ package datatemplate
 import (
 	"maps"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/indexes"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/secretkeys"
 )
 
 // Kinds that owner references name.
@@ -33,15 +36,18 @@ const (
 	machineKind = "Metal3Machine"
 )
 
-// desiredData is the Metal3Data of a claim, whole. The finalizer holds it until
-// the claim is released; its own controller adds another one for its addresses.
-func desiredData(template types.NamespacedName, claim *infrav1.Metal3DataClaim, index int32) *infrav1.Metal3Data {
-	return &infrav1.Metal3Data{
+// desiredData is the Metal3Data of a claim, whole: with the names of its secrets, and with
+// two finalizers, of which one holds it until the claim is released. The other is that of
+// its own controller, for its addresses.
+func desiredData(
+	template types.NamespacedName, spec infrav1.Metal3DataTemplateSpec, claim *infrav1.Metal3DataClaim, index int32,
+) *infrav1.Metal3Data {
+	desired := &infrav1.Metal3Data{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:       template.Namespace,
 			Name:            indexes.Name(template.Name, index),
 			Labels:          maps.Clone(claim.Labels),
-			Finalizers:      []string{infrav1.DataClaimFinalizer},
+			Finalizers:      []string{infrav1.DataClaimFinalizer, infrav1.DataFinalizer},
 			OwnerReferences: owners(claim),
 		},
 		Spec: infrav1.Metal3DataSpec{
@@ -49,6 +55,25 @@ func desiredData(template types.NamespacedName, claim *infrav1.Metal3DataClaim, 
 			Claim:    &infrav1.Metal3ObjectRef{Name: claim.Name, Namespace: claim.Namespace},
 			Template: &infrav1.Metal3ObjectRef{Name: template.Name, Namespace: template.Namespace},
 		},
+	}
+	for _, owner := range desired.OwnerReferences {
+		if owner.Kind == machineKind {
+			nameSecrets(desired, spec, owner.Name)
+		}
+	}
+	return desired
+}
+
+// nameSecrets names the secrets that the template asks for.
+func nameSecrets(desired *infrav1.Metal3Data, spec infrav1.Metal3DataTemplateSpec, machine string) {
+	for _, wanted := range data.Wanted(spec, machine) {
+		ref := &corev1.SecretReference{Namespace: desired.Namespace, Name: wanted.Secret}
+		switch wanted.Key {
+		case secretkeys.MetaData:
+			desired.Spec.MetaData = ref
+		case secretkeys.NetworkData:
+			desired.Spec.NetworkData = ref
+		}
 	}
 }
 

@@ -58,6 +58,7 @@ func (r *Reconciler) phases(s *scope) []phase {
 	case s.template == nil:
 		return []phase{release.claims, release.orphans, report.refuse, report.repeat}
 	default:
+		allocate.spec = s.template.Spec
 		return []phase{
 			release.claims, release.orphans, allocate.allocate, report.refuse, report.repeat, report.template, release.template,
 		}

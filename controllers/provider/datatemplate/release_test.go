@@ -82,8 +82,7 @@ func TestReleaseClaimStepByStep(t *testing.T) {
 		c.Namespace, c.Finalizers = server.Namespace(t), []string{infrav1.DataClaimFinalizer, "test/holds"}
 	})
 	server.Create(t, claim)
-	data := desiredData(types.NamespacedName{Namespace: claim.Namespace, Name: "nodes"}, claim, 0)
-	data.Finalizers = append(data.Finalizers, infrav1.DataFinalizer)
+	data := desiredData(types.NamespacedName{Namespace: claim.Namespace, Name: "nodes"}, infrav1.Metal3DataTemplateSpec{}, claim, 0)
 	server.Create(t, data)
 	if err := r.client.Delete(t.Context(), claim); err != nil {
 		t.Fatal(err)

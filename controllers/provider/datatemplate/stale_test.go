@@ -98,6 +98,7 @@ func (w *world) play(steps int) {
 			view.CatchUp()
 			w.must(w.pass(i))
 		}
+		w.end()
 	}
 	w.Verify(w.t)
 	claims, data := history.Now[infrav1.Metal3DataClaim](w.History), history.Now[infrav1.Metal3Data](w.History)
@@ -114,6 +115,7 @@ func (w *world) play(steps int) {
 
 // step is one thing that happens.
 func (w *world) step() {
+	w.end()
 	switch w.random.IntN(6) {
 	case 0, 1:
 		w.claim()
@@ -149,6 +151,17 @@ func (w *world) claim() {
 func (w *world) release() {
 	if claims := history.Now[infrav1.Metal3DataClaim](w.History); len(claims) > 0 {
 		w.must(w.Client.Delete(w.t.Context(), claims[w.random.IntN(len(claims))]))
+	}
+}
+
+// end lets Metal3Data go that only their own controller holds, as that would.
+func (w *world) end() {
+	for _, one := range history.Now[infrav1.Metal3Data](w.History) {
+		if !one.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(one, infrav1.DataClaimFinalizer) {
+			free := one.DeepCopy()
+			free.Finalizers = nil
+			w.must(w.Client.Patch(w.t.Context(), free, client.MergeFrom(one)))
+		}
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -56,11 +57,12 @@ func newClaim(change func(*infrav1.Metal3DataClaim)) *infrav1.Metal3DataClaim {
 }
 
 func TestDesiredData(t *testing.T) {
-	got := desiredData(types.NamespacedName{Namespace: "tenant", Name: "nodes"}, newClaim(func(*infrav1.Metal3DataClaim) {}), 3)
+	spec := infrav1.Metal3DataTemplateSpec{MetaData: &infrav1.MetaData{}, NetworkData: &infrav1.NetworkData{}}
+	got := desiredData(types.NamespacedName{Namespace: "tenant", Name: "nodes"}, spec, newClaim(func(*infrav1.Metal3DataClaim) {}), 3)
 	want := &infrav1.Metal3Data{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "tenant", Name: "nodes-3", Labels: map[string]string{clusterv1.ClusterNameLabel: "a"},
-			Finalizers: []string{"metal3dataclaim.infrastructure.cluster.x-k8s.io"},
+			Finalizers: []string{"metal3dataclaim.infrastructure.cluster.x-k8s.io", "metal3data.infrastructure.cluster.x-k8s.io"},
 			OwnerReferences: []metav1.OwnerReference{
 				{APIVersion: "infrastructure.cluster.x-k8s.io/v1beta2", Kind: "Metal3DataClaim", Name: "m", UID: "c", Controller: ptr.To(true)},
 				{APIVersion: "infrastructure.cluster.x-k8s.io/v1beta2", Kind: "Metal3Machine", Name: "m", UID: "m3m"},
@@ -70,6 +72,9 @@ func TestDesiredData(t *testing.T) {
 			Index:    ptr.To[int32](3),
 			Claim:    &infrav1.Metal3ObjectRef{Name: "m", Namespace: "tenant"},
 			Template: &infrav1.Metal3ObjectRef{Name: "nodes", Namespace: "tenant"},
+
+			MetaData:    &corev1.SecretReference{Name: "m-metadata", Namespace: "tenant"},
+			NetworkData: &corev1.SecretReference{Name: "m-networkdata", Namespace: "tenant"},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

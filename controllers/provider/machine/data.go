@@ -154,10 +154,12 @@ func desiredDataClaim(machine *infrav1.Metal3Machine, cluster, template string) 
 	return &infrav1.Metal3DataClaim{
 		TypeMeta: metav1.TypeMeta{APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3DataClaim"},
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace:  machine.Namespace,
-			Name:       machine.Name,
-			Labels:     labels,
-			Finalizers: []string{infrav1.MachineFinalizer},
+			Namespace: machine.Namespace,
+			Name:      machine.Name,
+			Labels:    labels,
+			// The second is that of the controller which answers the claim, and which
+			// would else begin by adding it.
+			Finalizers: []string{infrav1.MachineFinalizer, infrav1.DataClaimFinalizer},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: infrav1.GroupVersion.String(),
 				Kind:       claims.MachineKind,

@@ -136,7 +136,6 @@ func deleted(c *cast) {
 // withData gives the machine a claim for data, which others hold too.
 func withData(c *cast) {
 	c.dataClaim = desiredDataClaim(c.machine, "a", "template")
-	c.dataClaim.Finalizers = append(c.dataClaim.Finalizers, infrav1.DataClaimFinalizer)
 }
 
 func holds(conditionType string) metav1.Condition {
