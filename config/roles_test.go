@@ -92,6 +92,7 @@ func TestRoles(t *testing.T) {
 				on(metal3, write, "hostclaims"),
 				on(metal3, all, "baremetalhosts", "baremetalhosts/status", "hostdeploypolicies"),
 				on("", all, "secrets"),
+				on(core, write, "clusters", "machines", "machines/status"),
 			),
 		},
 		"the hostclaim manager uses hosts, and neither secrets nor the kinds of the provider and of Cluster API": {
@@ -105,11 +106,14 @@ func TestRoles(t *testing.T) {
 				on(core, all, "clusters", "machines"),
 			),
 		},
-		"the provider manager reads and writes tenants' secrets, and writes claims, by a role apart": {
+		"the provider manager reads and writes tenants' secrets, writes claims, and hands machines back, by a role apart": {
 			role: "rbac/tenant_secrets_role.yaml",
-			granted: append(on("", append([]string{"create", "patch", "delete"}, read...), "secrets"),
-				on(metal3, []string{"create", "patch", "delete"}, "hostclaims")...),
-			refused: on("", all, "configmaps"),
+			granted: slices.Concat(
+				on("", append([]string{"create", "patch", "delete"}, read...), "secrets"),
+				on(metal3, []string{"create", "patch", "delete"}, "hostclaims"),
+				on(core, []string{"patch"}, "machines/status"),
+			),
+			refused: slices.Concat(on("", all, "configmaps"), on(core, write, "machines")),
 		},
 		"the hostclaim manager only reads secrets of tenants": {
 			role:    "hostclaim/rbac/source_secrets_role.yaml",

@@ -40,6 +40,33 @@ const (
 	RemediationPhaseFailed RemediationPhase = "Failed"
 )
 
+// Reasons of the condition Ready of Metal3Remediations. It is true once the server has been
+// switched off and on, and its Node is as it was.
+const (
+	// RebootedReason says that the server runs again and that the Node is waited for to become healthy. The
+	// MachineHealthCheck deletes the remediation then.
+	RebootedReason = "Rebooted"
+	// PoweringOffReason says that the server is being switched off.
+	PoweringOffReason = "PoweringOff"
+	// EvacuatingReason says that the server is off and that what ran on its Node is moved away.
+	EvacuatingReason = "Evacuating"
+	// PoweringOnReason says that the server is being switched on again.
+	PoweringOnReason = "PoweringOn"
+	// HostNotProvisionedReason says that the server does not run the image of the machine, so that it cannot
+	// be rebooted.
+	HostNotProvisionedReason = "HostNotProvisioned"
+	// OtherRemediationReason says that another Metal3Remediation holds the server off.
+	OtherRemediationReason = "OtherRemediation"
+	// HostClaimUnreachableReason says that the HostClaim of the machine cannot be read now.
+	HostClaimUnreachableReason = "HostClaimUnreachable"
+	// RemediationSkippedReason says that the Machine has the annotation cluster.x-k8s.io/skip-remediation.
+	RemediationSkippedReason = "RemediationSkipped"
+	// MachineDeletingReason says that the Machine is being deleted, so that its server is not rebooted.
+	MachineDeletingReason = "MachineDeleting"
+	// HandedBackReason says that rebooting did not help: the owner of the Machine is to replace it.
+	HandedBackReason = "HandedBack"
+)
+
 // Metal3RemediationSpec describes a remediation.
 type Metal3RemediationSpec struct {
 	// strategy is how the machine is treated.

@@ -32,7 +32,7 @@ type Metal3RemediationTemplateResource struct {
 	Spec Metal3RemediationSpec `json:"spec"`
 }
 
-// Metal3RemediationTemplateStatus is what the provider reports about a template.
+// Metal3RemediationTemplateStatus is there as in CAPM3. The provider reports nothing about a template.
 type Metal3RemediationTemplateStatus struct {
 	// status has the form of the status of a Metal3Remediation.
 	// +optional
@@ -46,9 +46,6 @@ type Metal3RemediationTemplateStatus struct {
 // +kubebuilder:printcolumn:name="Strategy",type="string",JSONPath=".spec.template.spec.strategy.type",description="Kind of treatment"
 // +kubebuilder:printcolumn:name="Retry limit",type="integer",JSONPath=".spec.template.spec.strategy.retryLimit",description="How many times the treatment is repeated at most"
 // +kubebuilder:printcolumn:name="Timeout",type="integer",JSONPath=".spec.template.spec.strategy.timeoutSeconds",description="Seconds that a machine may take to become healthy after a treatment"
-// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.status.conditions[?(@.type==\"Ready\")].status",description="Can remediations be made from the template"
-// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=".status.status.conditions[?(@.type==\"Ready\")].reason",description="Why they can, or not"
-// +kubebuilder:printcolumn:name="Message",type="string",priority=1,JSONPath=".status.status.conditions[?(@.type==\"Ready\")].message",description="The same in words"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 
 // Metal3RemediationTemplate is what machine health checks make Metal3Remediations from.

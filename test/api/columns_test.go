@@ -131,9 +131,6 @@ func TestColumns(t *testing.T) {
 			{Name: "Strategy", Value: "Reboot"},
 			{Name: "Retry limit", Value: float64(3)},
 			{Name: "Timeout", Value: float64(300)},
-			{Name: "Ready", Value: "True"},
-			{Name: "Reason", Value: "Ready"},
-			{Name: "Message", Value: "all is well", Wide: true},
 			age,
 		},
 		"HostClaim": {

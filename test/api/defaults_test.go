@@ -124,14 +124,6 @@ func TestWarnings(t *testing.T) {
 		"a template that asks for no node reuse": {
 			kind: "Metal3MachineTemplate", spec: "{nodeReuse: false, template: {spec: {customDeploy: {method: m}}}}",
 		},
-		"a remediation": {
-			kind: "Metal3Remediation", spec: "strategy: {type: Reboot}",
-			want: []string{"remediation is not implemented yet: the machine is left as it is; delete the Machine to have it replaced"},
-		},
-		"a template of remediations": {
-			kind: "Metal3RemediationTemplate", spec: "template: {spec: {strategy: {type: Reboot}}}",
-			want: []string{"remediation is not implemented yet: leave spec.remediation.templateRef out of the MachineHealthCheck, so that unhealthy Machines are replaced"},
-		},
 	}
 	namespace := server.Namespace(t, "warnings", nil)
 	for name, test := range tests {

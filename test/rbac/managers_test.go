@@ -67,12 +67,13 @@ func TestManagers(t *testing.T) {
 		"the provider manager works on its own kinds": {
 			who: provider,
 			allowed: []rights{
-				{patched, on(infraGroup, "metal3clusters", "metal3machines", "metal3datatemplates", "metal3dataclaims", "metal3datas"), in(tenantA, tenantB, everywhere)},
-				{status, on(infraGroup, "metal3clusters/status", "metal3machines/status", "metal3datatemplates/status", "metal3dataclaims/status", "metal3datas/status"), in(tenantA, tenantB)},
+				{patched, on(infraGroup, "metal3clusters", "metal3machines", "metal3datatemplates", "metal3dataclaims", "metal3datas", "metal3remediations"), in(tenantA, tenantB, everywhere)},
+				{status, on(infraGroup, "metal3clusters/status", "metal3machines/status", "metal3datatemplates/status", "metal3dataclaims/status", "metal3datas/status", "metal3remediations/status"), in(tenantA, tenantB)},
 				{[]string{"create", "delete"}, on(infraGroup, "metal3dataclaims", "metal3datas"), in(tenantA, tenantB)},
 			},
 			denied: []rights{
-				{[]string{"create", "delete", "deletecollection"}, on(infraGroup, "metal3clusters", "metal3machines", "metal3machinetemplates", "metal3datatemplates"), anywhere},
+				{[]string{"create", "delete", "deletecollection"}, on(infraGroup, "metal3clusters", "metal3machines", "metal3machinetemplates", "metal3datatemplates", "metal3remediations"), anywhere},
+				{all, on(infraGroup, "metal3remediationtemplates"), anywhere},
 			},
 		},
 		"the provider manager claims hosts and reads what is published of them": {
@@ -87,13 +88,16 @@ func TestManagers(t *testing.T) {
 				{[]string{"release", "manage"}, on(metal3Group, "hostclaims"), anywhere},
 			},
 		},
-		"the provider manager reads clusters and machines of Cluster API and changes none": {
+		"the provider manager reads clusters and machines of Cluster API, and hands machines of its tenants back": {
 			who: provider,
 			allowed: []rights{
 				{read, on(coreGroup, "clusters", "machines"), in(tenantA, everywhere)},
+				{status, on(coreGroup, "machines/status"), in(tenantA)},
 			},
 			denied: []rights{
-				{write, on(coreGroup, "clusters", "clusters/status", "machines", "machines/status"), anywhere},
+				{write, on(coreGroup, "clusters", "clusters/status", "machines"), anywhere},
+				{write, on(coreGroup, "machines/status"), in(tenantB, infra, capm3, hostclaim, unrelated, everywhere)},
+				{[]string{"update"}, on(coreGroup, "machines/status"), in(tenantA)},
 			},
 		},
 		"the provider manager claims addresses": {

@@ -106,7 +106,7 @@ func (r Reader) Own(machine *infrav1.Metal3Machine) Site {
 // whether anything is. While another cluster cannot be reached, nothing is: the
 // machine says so, and its connection wakes the controllers that watch it.
 func (r Reader) Host(ctx context.Context, machine *infrav1.Metal3Machine) (hostview.Host, bool, error) {
-	site, found, err := r.siteOf(ctx, machine)
+	site, found, err := r.SiteOf(ctx, machine)
 	if err != nil || !found {
 		return hostview.Host{}, false, err
 	}
@@ -126,8 +126,10 @@ func (s Site) host(ctx context.Context, machine *infrav1.Metal3Machine) (hostvie
 	return s.HostOf(ctx, claim)
 }
 
-// siteOf is where the claim of the machine is, if it can be read now.
-func (r Reader) siteOf(ctx context.Context, machine *infrav1.Metal3Machine) (Site, bool, error) {
+// SiteOf is where the claim of the machine is, if it can be read now. While another cluster
+// cannot be reached, the machine says so, and its connection wakes the controllers that watch
+// it. The caller sanitizes errors of a site with a Record.
+func (r Reader) SiteOf(ctx context.Context, machine *infrav1.Metal3Machine) (Site, bool, error) {
 	record, recorded, problem := identity.Read(OwnerOf(machine), machine.Annotations)
 	switch {
 	case problem != nil:
@@ -148,7 +150,9 @@ func (r Reader) siteOf(ctx context.Context, machine *infrav1.Metal3Machine) (Sit
 		return Site{}, false, err
 	}
 	_, moved := record.Follow(site.Target, machine.Annotations[infrav1.ConfirmIdentityMoveAnnotation])
-	return Site{Client: site.Client, Namespace: site.Target.Namespace, Record: &record}, moved == nil, nil
+	return Site{
+		Client: site.Client, Namespace: site.Target.Namespace, Record: &record, Writer: site.Client, Live: site.Live,
+	}, moved == nil, nil
 }
 
 // owned says that a machine has a Machine and a Cluster, or is being deleted. The record

@@ -43,6 +43,9 @@ type Site struct {
 	// Record is the machine's, where the claims are in another cluster; nil in the
 	// machine's own namespace.
 	Record *identity.Record
+	// Writer writes to that cluster, and Live reads past its cache; nil in the machine's own.
+	Writer client.Writer
+	Live   client.Reader
 }
 
 // ClaimOf returns the claim of the machine, and whether there is one. Its name

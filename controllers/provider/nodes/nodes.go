@@ -61,6 +61,9 @@ func indexHostUID(o client.Object) []string {
 type Nodes struct {
 	// Cache holds the connections, made with Indexes.
 	Cache clustercache.ClusterCache
+	// Watcher names the watch of a controller among those on one cluster; empty stands for
+	// that of the machine controller.
+	Watcher string
 }
 
 // Candidates returns the Nodes of the cluster that fit the query in one way or

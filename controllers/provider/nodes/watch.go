@@ -17,6 +17,7 @@ limitations under the License.
 package nodes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,7 +47,7 @@ func (n Nodes) Watch(
 	ctx context.Context, cluster client.ObjectKey, controller clustercache.SourceWatcher[ctrl.Request], mapNode MapFunc,
 ) error {
 	err := n.Cache.Watch(ctx, cluster, clustercache.NewWatcher(clustercache.WatcherOptions{
-		Name:    "machine-nodes",
+		Name:    cmp.Or(n.Watcher, "machine-nodes"),
 		Watcher: controller,
 		Kind:    &corev1.Node{},
 		EventHandler: handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {

@@ -14,8 +14,10 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package remediation reports on Metal3Remediations and Metal3RemediationTemplates
-// that nothing is done with them yet, and what their author can do instead. A
-// MachineHealthCheck waits for a Metal3Remediation without a limit, so the object
-// itself must say that the wait is in vain. The package writes conditions only.
+// Package remediation reboots the servers of unhealthy machines, as Metal3Remediations ask.
+// Parts observe the claim of the machine, in this cluster or in another one, and its Node, and
+// carry out what baremetal/provider/remediations decides: one step in a pass, apart from those
+// on the Node. The power is switched by an annotation of the claim only, so that the package
+// knows neither hosts nor their BMCs. MachineHealthChecks make Metal3Remediations and delete
+// them once the machine is healthy.
 package remediation

@@ -19,174 +19,144 @@ package remediation
 import (
 	"context"
 	"fmt"
-	"maps"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/clock"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
-	"sigs.k8s.io/cluster-api/util/predicates"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/cluster-api/util/finalizers"
+	"sigs.k8s.io/cluster-api/util/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/remediations"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
-// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3remediations;metal3remediationtemplates,verbs=get;list;watch
-// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3remediations/status;metal3remediationtemplates/status,verbs=patch
-// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=get;list;watch
+// maxSteps bounds the steps of one pass: a Node is tainted or deleted, and looked at again.
+const maxSteps = 3
 
-// Object is a Metal3Remediation or a Metal3RemediationTemplate.
-type Object interface {
-	client.Object
-	conditions.Setter
-}
-
-// Strip drops what the controllers do not read of an object. Only other things may be
-// written than what is dropped.
-func Strip(object Object) {
-	annotations := object.GetAnnotations()
-	maps.DeleteFunc(annotations, func(key, _ string) bool { return key != clusterv1.PausedAnnotation })
-	object.SetAnnotations(annotations)
-	object.SetOwnerReferences(nil)
-	switch o := object.(type) {
-	case *infrav1.Metal3Remediation:
-		o.Spec, o.Status = infrav1.Metal3RemediationSpec{}, infrav1.Metal3RemediationStatus{Conditions: o.Status.Conditions}
-	case *infrav1.Metal3RemediationTemplate:
-		o.Spec = infrav1.Metal3RemediationTemplateSpec{}
-		o.Status.Status = infrav1.Metal3RemediationStatus{Conditions: o.Status.Status.Conditions}
-	}
-}
-
-// Kind is one of the two kinds, as a controller needs to know it.
-type Kind struct {
-	// Name of the controller, in logs and metrics.
-	Name string
-	// Message is what the condition Ready of each object says.
-	Message string
-	// Object is empty.
-	Object Object
-	// List is empty.
-	List client.ObjectList
-}
-
-// Kinds returns the kinds that wait for their implementation.
-func Kinds() []Kind {
-	const remedy = "remove spec.remediation.templateRef from the MachineHealthCheck, so that Cluster API replaces unhealthy Machines"
-	return []Kind{
-		{
-			Name: "metal3remediation", Object: &infrav1.Metal3Remediation{}, List: &infrav1.Metal3RemediationList{},
-			Message: "Remediation is not implemented yet: the machine is left as it is. Delete the Machine to have it replaced now, and " + remedy,
-		},
-		{
-			Name: "metal3remediationtemplate", Object: &infrav1.Metal3RemediationTemplate{}, List: &infrav1.Metal3RemediationTemplateList{},
-			Message: "Remediation is not implemented yet: a Metal3Remediation of this template leaves the machine as it is. Instead, " + remedy,
-		},
-	}
-}
-
-// Reconciler reconciles the objects of one kind. All fields but WatchFilter are needed.
-type Reconciler struct {
-	// Client reads from the cache and writes.
-	Client client.Client
-	// Kind is the kind of the objects.
-	Kind Kind
-	// Clock tells the time.
-	Clock clock.PassiveClock
-	// WatchFilter restricts the controller to objects with this value of the label
-	// cluster.x-k8s.io/watch-filter; empty means all.
-	WatchFilter string
-}
-
-// SetupWithManager starts the controller. A Cluster wakes it for its objects when the
-// Cluster is paused or unpaused.
-func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
-	log := ctrl.LoggerFrom(ctx)
-	err := ctrl.NewControllerManagedBy(mgr).
-		Named(r.Kind.Name).
-		For(r.Kind.Object, builder.WithPredicates(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter))).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.clusterToObjects),
-			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
-		WithOptions(options).
-		Complete(r)
-	if err != nil {
-		return fmt.Errorf("set up controller %s: %w", r.Kind.Name, err)
-	}
-	return nil
-}
-
-// Reconcile brings the conditions of one object in line with what is done for it. An
-// object that is being deleted stays as it is.
+// Reconcile brings one Metal3Remediation a step closer to its end. It decides nothing itself:
+// see baremetal/provider/remediations for the rules.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	object, ok := r.Kind.Object.DeepCopyObject().(Object)
-	if !ok {
-		return ctrl.Result{}, fmt.Errorf("%T has no conditions", r.Kind.Object)
-	}
-	err := r.Client.Get(ctx, req.NamespacedName, object)
-	if err != nil || !object.GetDeletionTimestamp().IsZero() {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
-	}
-	cluster, err := r.cluster(ctx, object)
-	if err != nil {
+	s, found, err := r.load(ctx, req.NamespacedName)
+	if err != nil || !found {
+		r.departures.end(req)
+		r.stale.Forget(req.NamespacedName)
 		return ctrl.Result{}, err
 	}
-	before := object.DeepCopyObject().(Object) //nolint:errcheck // a copy has the type of its original
-	report(object, cluster, r.Kind.Message)
-	return progress.Failed(client.IgnoreNotFound(apply.Changes(ctx, r.Client, before, object))).Result(r.Clock.Now())
+	if s.deleted() && !controllerutil.ContainsFinalizer(s.remediation, infrav1.RemediationFinalizer) {
+		return ctrl.Result{}, nil
+	}
+	ctx = withOwners(ctx, s)
+	if s.paused() {
+		r.departures.end(req)
+		return r.finish(ctx, s, nil, progress.Outcome{})
+	}
+	if added, err := finalizers.EnsureFinalizer(ctx, r.Client, s.remediation, infrav1.RemediationFinalizer); err != nil || added {
+		return ctrl.Result{}, err
+	}
+	plan, out := r.pass(ctx, s)
+	return r.finish(ctx, s, plan, out)
 }
 
-// cluster reads the Cluster that the object is labeled with. It is empty if there is
-// none.
-func (r *Reconciler) cluster(ctx context.Context, object Object) (*clusterv1.Cluster, error) {
-	cluster := &clusterv1.Cluster{}
-	name := object.GetLabels()[clusterv1.ClusterNameLabel]
-	if name == "" {
-		return cluster, nil
+// load reads the remediation and what is above it.
+func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*scope, bool, error) {
+	s := &scope{remediation: &infrav1.Metal3Remediation{}}
+	if err := r.Client.Get(ctx, key, s.remediation); err != nil {
+		return nil, false, client.IgnoreNotFound(err)
 	}
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: object.GetNamespace(), Name: name}, cluster)
-	if client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("read Cluster %s: %w", name, err)
+	if r.WatchFilter != "" && !labels.HasWatchLabel(s.remediation, r.WatchFilter) {
+		return nil, false, nil
 	}
-	return cluster, nil
+	s.before = s.remediation.DeepCopy()
+	return s, true, r.owner().observe(ctx, s)
 }
 
-// report sets the conditions of an object. A paused object keeps what Ready said.
-func report(object Object, cluster *clusterv1.Cluster, message string) {
-	conditions.Set(object, pausing.Condition(object, cluster))
-	if pausing.Paused(object, cluster) {
-		return
-	}
-	conditions.Set(object, metav1.Condition{
-		Type: infrav1.ReadyCondition, Status: metav1.ConditionFalse, Reason: infrav1.NotImplementedReason, Message: message,
-	})
-}
-
-// clusterToObjects maps a Cluster to the objects that carry its name.
-func (r *Reconciler) clusterToObjects(ctx context.Context, cluster client.Object) []ctrl.Request {
-	list, ok := r.Kind.List.DeepCopyObject().(client.ObjectList)
-	if !ok {
-		return nil
-	}
-	err := r.Client.List(ctx, list, client.InNamespace(cluster.GetNamespace()),
-		client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.GetName()})
-	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Remediations keep their condition Paused until they are woken")
-		return nil
-	}
-	var requests []ctrl.Request
-	_ = meta.EachListItem(list, func(o runtime.Object) error {
-		if object, ok := o.(client.Object); ok {
-			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(object)})
+// pass observes and decides, and takes a step. Behind a step on the Node it observes and
+// decides anew, since no event follows; behind any other one an event begins the next pass.
+// The plan is nil if the pass failed before it was carried out.
+func (r *Reconciler) pass(ctx context.Context, s *scope) (*remediations.Plan, progress.Outcome) {
+	s.observed.Now = r.Clock.Now()
+	var out progress.Outcome
+	for range maxSteps {
+		out = progress.Run(ctx, s, progress.UntilError, r.claimSteps().observe, r.nodeSteps().observe)
+		if out.Err() != nil {
+			return nil, out
 		}
+		plan := remediations.Next(s.observed)
+		if err := r.do(ctx, s, plan.Step); err != nil {
+			return nil, progress.Failed(err)
+		}
+		s.done = append(s.done, plan.Step)
+		if !again(plan.Step) {
+			return &plan, progress.Failed(s.nodeErr)
+		}
+	}
+	return nil, out
+}
+
+// again says that a step is on the Node alone, so that the next one can follow at once.
+func again(step remediations.Step) bool {
+	return step == remediations.TaintNode || step == remediations.UntaintNode || step == remediations.DeleteNode
+}
+
+// do takes a step.
+func (r *Reconciler) do(ctx context.Context, s *scope, step remediations.Step) error {
+	claim, node := r.claimSteps(), r.nodeSteps()
+	switch step {
+	case remediations.NoStep:
 		return nil
-	})
-	return requests
+	case remediations.PowerOff:
+		return claim.powerOff(ctx, s)
+	case remediations.PowerOn:
+		return claim.powerOn(ctx, s)
+	case remediations.TaintNode, remediations.DeleteNode:
+		if err := claim.confirm(ctx, s); err != nil {
+			return err
+		}
+		return node.evacuate(ctx, s, step)
+	case remediations.UntaintNode, remediations.RestoreNode:
+		return node.restore(ctx, s, step)
+	case remediations.BackUpNode:
+		return backUp(s)
+	case remediations.DropBackup:
+		dropBackup(s)
+		return nil
+	case remediations.HandBack:
+		return r.owner().handBack(ctx, s)
+	default:
+		return fmt.Errorf("unknown step %s", step)
+	}
+}
+
+// finish writes what the pass has found out, and announces what has happened.
+func (r *Reconciler) finish(ctx context.Context, s *scope, plan *remediations.Plan, out progress.Outcome) (ctrl.Result, error) {
+	report(s, plan)
+	if plan != nil && plan.Finished {
+		controllerutil.RemoveFinalizer(s.remediation, infrav1.RemediationFinalizer)
+		r.departures.end(ctrl.Request{NamespacedName: client.ObjectKeyFromObject(s.remediation)})
+	}
+	err := apply.Changes(ctx, r.Client, s.before, s.remediation)
+	if err != nil {
+		err = fmt.Errorf("write Metal3Remediation: %w", err)
+	}
+	r.announce(ctx, s, plan, err == nil)
+	if plan != nil && !plan.Deadline.IsZero() {
+		out = out.And(progress.Until(plan.Deadline, plan.Reason, plan.Message))
+	}
+	return r.stale.Result(ctx, client.ObjectKeyFromObject(s.remediation), out.And(progress.Failed(err)), r.Clock.Now())
+}
+
+// withOwners puts the objects above the remediation into the logger.
+func withOwners(ctx context.Context, s *scope) context.Context {
+	log := ctrl.LoggerFrom(ctx)
+	if s.machine != nil {
+		log = log.WithValues("Machine", klog.KObj(s.machine))
+	}
+	if s.cluster != nil {
+		log = log.WithValues("Cluster", klog.KObj(s.cluster))
+	}
+	return ctrl.LoggerInto(ctx, log)
 }

@@ -77,8 +77,8 @@ func clusterCacheOptions(o Options, kubeconfigs client.Reader) clustercache.Opti
 }
 
 // strip drops what no controller reads: managed fields, the details of HardwareData
-// that no claim owns, of which baremetal-operator has one for every server, and all of
-// remediations but what their conditions are made from.
+// that no claim owns, of which baremetal-operator has one for every server, and most
+// annotations of remediations.
 func strip(o any) (any, error) {
 	o, err := cache.TransformStripManagedFields()(o)
 	switch o := o.(type) {
@@ -88,8 +88,6 @@ func strip(o any) (any, error) {
 			o.Annotations, o.Labels = nil, nil
 		}
 	case *infrav1.Metal3Remediation:
-		remediation.Strip(o)
-	case *infrav1.Metal3RemediationTemplate:
 		remediation.Strip(o)
 	}
 	return o, err

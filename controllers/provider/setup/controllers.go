@@ -18,7 +18,6 @@ package setup
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -32,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -111,6 +111,7 @@ func addIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 		machinetemplate.SetupIndexes,
 		datatemplate.SetupIndexes,
 		data.SetupIndexes,
+		remediation.SetupIndexes,
 	} {
 		if err := add(ctx, indexer); err != nil {
 			return err
@@ -296,15 +297,31 @@ func addMachineTemplate(ctx context.Context, s *shared, options controller.Optio
 	}).SetupWithManager(ctx, s.mgr, options)
 }
 
-// addRemediation adds a controller for each of the kinds of remediation.
+// claimEvents are the events of HostClaims alone.
+type claimEvents struct{ kinds *optionalcrd.Kinds }
+
+// Watch hands them to a controller, once the kinds exist.
+func (e claimEvents) Watch(ctx context.Context, c controller.Controller, events handler.EventHandler) error {
+	return e.kinds.Watch(ctx, c, optionalcrd.Events{Handler: events}, optionalcrd.Events{Handler: handler.Funcs{}})
+}
+
 func addRemediation(ctx context.Context, s *shared, options controller.Options) error {
-	var errs []error
-	for _, kind := range remediation.Kinds() {
-		errs = append(errs, (&remediation.Reconciler{
-			Client: s.mgr.GetClient(), Kind: kind, Clock: s.clock, WatchFilter: s.options.WatchFilter,
-		}).SetupWithManager(ctx, s.mgr, options))
+	measurements, err := remediation.NewMetrics(metrics.Registry)
+	if err != nil {
+		return err
 	}
-	return errors.Join(errs...)
+	return (&remediation.Reconciler{
+		Client:      s.mgr.GetClient(),
+		Live:        s.mgr.GetAPIReader(),
+		Claims:      s.claims,
+		Local:       claimEvents{s.local},
+		Remote:      s.remote,
+		Nodes:       nodes.Nodes{Cache: s.nodes.Cache, Watcher: "remediation-nodes"},
+		Recorder:    s.mgr.GetEventRecorder(reporter),
+		Metrics:     measurements,
+		Clock:       s.clock,
+		WatchFilter: s.options.WatchFilter,
+	}).SetupWithManager(ctx, s.mgr, options)
 }
 
 func addDataTemplate(ctx context.Context, s *shared, options controller.Options) error {

@@ -57,7 +57,7 @@ type Options struct {
 
 // Concurrency is the number of workers of each controller.
 type Concurrency struct {
-	// The fields are named for the controllers; Remediation stands for both of its kinds.
+	// The fields are named for the controllers.
 	Cluster, Machine, MachineTemplate, DataTemplate, Data, Remediation, ClusterCache int
 }
 

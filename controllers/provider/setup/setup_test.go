@@ -147,14 +147,13 @@ func TestStrip(t *testing.T) {
 	published.ManagedFields = nil
 	foreign := data("BareMetalHost")
 	foreign.ManagedFields, foreign.Labels, foreign.Spec = nil, nil, bmov1alpha1.HardwareDataSpec{}
-	said := []metav1.Condition{{Type: "Ready", Reason: "NotImplemented"}, {Type: "foreign"}}
 	small := metav1.ObjectMeta{
-		Name: "x", Labels: map[string]string{clusterv1.ClusterNameLabel: "c"}, Annotations: map[string]string{clusterv1.PausedAnnotation: ""},
+		Name: "x", Labels: map[string]string{clusterv1.ClusterNameLabel: "c"},
+		Annotations:     map[string]string{clusterv1.PausedAnnotation: "", infrav1.NodeBackupAnnotation: "{}"},
+		OwnerReferences: []metav1.OwnerReference{{Kind: "Machine", Name: "m"}},
 	}
 	large := *small.DeepCopy()
-	large.Annotations["note"], large.Labels["a"] = strings.Repeat("x", 1<<10), "b"
-	large.OwnerReferences = []metav1.OwnerReference{{Kind: "Machine", Name: "m"}}
-	small.Labels = large.Labels
+	large.Annotations["note"] = strings.Repeat("x", 1<<10)
 	for _, tc := range []struct{ given, want any }{
 		{data("HostClaim"), published},
 		{data("BareMetalHost"), foreign},
@@ -163,17 +162,13 @@ func TestStrip(t *testing.T) {
 			&infrav1.Metal3Remediation{
 				ObjectMeta: *large.DeepCopy(),
 				Spec:       infrav1.Metal3RemediationSpec{Strategy: &infrav1.RemediationStrategy{RetryLimit: 3}},
-				Status:     infrav1.Metal3RemediationStatus{Phase: "Waiting", Conditions: said},
+				Status:     infrav1.Metal3RemediationStatus{Phase: "Waiting"},
 			},
-			&infrav1.Metal3Remediation{ObjectMeta: small, Status: infrav1.Metal3RemediationStatus{Conditions: said}},
-		},
-		{
-			&infrav1.Metal3RemediationTemplate{ObjectMeta: *large.DeepCopy(), Status: infrav1.Metal3RemediationTemplateStatus{
-				Status: infrav1.Metal3RemediationStatus{Phase: "Waiting", Conditions: said},
-			}},
-			&infrav1.Metal3RemediationTemplate{ObjectMeta: small, Status: infrav1.Metal3RemediationTemplateStatus{
-				Status: infrav1.Metal3RemediationStatus{Conditions: said},
-			}},
+			&infrav1.Metal3Remediation{
+				ObjectMeta: small,
+				Spec:       infrav1.Metal3RemediationSpec{Strategy: &infrav1.RemediationStrategy{RetryLimit: 3}},
+				Status:     infrav1.Metal3RemediationStatus{Phase: "Waiting"},
+			},
 		},
 	} {
 		got, err := strip(tc.given)

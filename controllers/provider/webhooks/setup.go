@@ -38,11 +38,7 @@ func SetupWithManager(mgr ctrl.Manager) error {
 		validate(mgr, &infrav1.Metal3Machine{}, machineValidator()),
 		validate(mgr, &infrav1.Metal3MachineTemplate{}, machineTemplateValidator()),
 		validate(mgr, &infrav1.Metal3DataTemplate{}, dataTemplateValidator()),
-		validate(mgr, &infrav1.Metal3DataClaim{}, dataClaimValidator()),
-		validate(mgr, &infrav1.Metal3Remediation{}, unimplemented[*infrav1.Metal3Remediation]("Metal3Remediation",
-			"remediation is not implemented yet: the machine is left as it is; delete the Machine to have it replaced")),
-		validate(mgr, &infrav1.Metal3RemediationTemplate{}, unimplemented[*infrav1.Metal3RemediationTemplate]("Metal3RemediationTemplate",
-			"remediation is not implemented yet: leave spec.remediation.templateRef out of the MachineHealthCheck, so that unhealthy Machines are replaced")))
+		validate(mgr, &infrav1.Metal3DataClaim{}, dataClaimValidator()))
 }
 
 func validate[T client.Object](mgr ctrl.Manager, object T, v validator[T]) error {

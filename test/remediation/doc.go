@@ -14,19 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package webhooks
-
-import (
-	"k8s.io/apimachinery/pkg/util/validation/field"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-)
-
-// unimplemented warns the author of an object that nothing is done with it, and refuses
-// nothing.
-func unimplemented[T client.Object](kind, warning string) validator[T] {
-	return validator[T]{
-		kind:     kind,
-		problems: func(change[T]) field.ErrorList { return nil },
-		warnings: func(change[T]) []string { return []string{warning} },
-	}
-}
+// Package remediation tests the controller of Metal3Remediations on a real API server, which is
+// also the workload cluster. The test plays MachineHealthCheck, hostclaim manager, server and
+// Kubernetes. The manager may be killed with any of its writes. Stories with the whole provider
+// manager and with hosts in another cluster are in the package machine.
+package remediation

@@ -1,0 +1,143 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package nodes
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+)
+
+// pageSize is how many Pods of a Node, or VolumeAttachments of a cluster, are read at a time.
+const pageSize = 500
+
+// Read returns the Node of that name as it is now, and whether there is one.
+func (n Nodes) Read(ctx context.Context, cluster client.ObjectKey, name string) (*corev1.Node, bool, error) {
+	reader, err := n.Cache.GetUncachedClient(ctx, cluster)
+	if err != nil {
+		return nil, false, connectionError(err)
+	}
+	node := &corev1.Node{}
+	err = reader.Get(ctx, client.ObjectKey{Name: name}, node)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, false, fmt.Errorf("read Node %s of Cluster %s: %w", name, cluster, sanitize(err))
+	}
+	return node, err == nil, nil
+}
+
+// Write writes what differs between two versions of a Node, unless the Node has changed since
+// it was read: taints are a list, which a merge patch replaces as a whole.
+func (n Nodes) Write(ctx context.Context, cluster client.ObjectKey, before, after *corev1.Node) error {
+	writer, err := n.Cache.GetUncachedClient(ctx, cluster)
+	if err != nil {
+		return connectionError(err)
+	}
+	if err := writer.Patch(ctx, after, apply.Locked(before)); err != nil {
+		return fmt.Errorf("patch Node %s of Cluster %s: %w", before.Name, cluster, sanitize(err))
+	}
+	return nil
+}
+
+// Delete deletes a Node, unless another one has its name by now.
+func (n Nodes) Delete(ctx context.Context, cluster client.ObjectKey, node *corev1.Node) error {
+	writer, err := n.Cache.GetUncachedClient(ctx, cluster)
+	if err != nil {
+		return connectionError(err)
+	}
+	err = writer.Delete(ctx, node, client.Preconditions{UID: &node.UID})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete Node %s of Cluster %s: %w", node.Name, cluster, sanitize(err))
+	}
+	return nil
+}
+
+// Version is that of the API server of a workload cluster, such as v1.36.1.
+func (n Nodes) Version(ctx context.Context, cluster client.ObjectKey) (string, error) {
+	config, err := n.Cache.GetRESTConfig(ctx, cluster)
+	if err != nil {
+		return "", connectionError(err)
+	}
+	api, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return "", fmt.Errorf("discover Cluster %s: %w", cluster, err)
+	}
+	found, err := api.ServerVersion()
+	if err != nil {
+		return "", fmt.Errorf("read the version of Cluster %s: %w", cluster, sanitize(err))
+	}
+	return found.GitVersion, nil
+}
+
+// Pods counts the Pods of a Node that the condition holds for. Of a Node with more Pods than
+// any can have, only the first page is looked at.
+func (n Nodes) Pods(ctx context.Context, cluster client.ObjectKey, node string, holds func(*corev1.Pod) bool) (int, error) {
+	reader, err := n.Cache.GetUncachedClient(ctx, cluster)
+	if err != nil {
+		return 0, connectionError(err)
+	}
+	var pods corev1.PodList
+	if err := reader.List(ctx, &pods, client.MatchingFields{"spec.nodeName": node}, client.Limit(pageSize)); err != nil {
+		return 0, fmt.Errorf("list Pods of Node %s of Cluster %s: %w", node, cluster, sanitize(err))
+	}
+	count := 0
+	for i := range pods.Items {
+		if holds(&pods.Items[i]) {
+			count++
+		}
+	}
+	return count, nil
+}
+
+// Volumes counts the volumes that are attached to a Node.
+func (n Nodes) Volumes(ctx context.Context, cluster client.ObjectKey, node string) (int, error) {
+	reader, err := n.Cache.GetUncachedClient(ctx, cluster)
+	if err != nil {
+		return 0, connectionError(err)
+	}
+	count, next := 0, ""
+	for {
+		var attachments storagev1.VolumeAttachmentList
+		err := reader.List(ctx, &attachments, client.Limit(pageSize), client.Continue(next))
+		switch {
+		case meta.IsNoMatchError(err) || apierrors.IsNotFound(err):
+			return 0, nil // a cluster without storage
+		case err != nil:
+			return 0, fmt.Errorf("list VolumeAttachments of Cluster %s: %w", cluster, sanitize(err))
+		}
+		for i := range attachments.Items {
+			if attachments.Items[i].Spec.NodeName == node {
+				count++
+			}
+		}
+		if next = attachments.Continue; next == "" {
+			return count, nil
+		}
+	}
+}
+
+// Denied says that the kubeconfig of the Cluster does not give the rights for a request.
+func Denied(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)
+}

@@ -1,0 +1,91 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package remediation
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/namedsource"
+)
+
+// watchAgain is how long after its end the watch on a Node is opened anew. API servers end
+// each watch after minutes; the delay keeps one that ends it at once from driving passes.
+const watchAgain = 10 * time.Second
+
+// departures are the watches on what leaves the Nodes of servers that are off, one for each
+// remediation that waits for it.
+type departures struct {
+	mu sync.Mutex
+	// start runs a watch beside the controller until the returned function is called; nil
+	// before the controller starts.
+	start func(run func(context.Context)) context.CancelFunc
+	queue workqueue.TypedRateLimitingInterface[ctrl.Request]
+	ends  map[ctrl.Request]context.CancelFunc
+}
+
+// source ties the watches to a controller.
+func (d *departures) source() source.Source {
+	return namedsource.New("what leaves Nodes", source.Func(
+		func(base context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			d.queue, d.ends = queue, map[ctrl.Request]context.CancelFunc{}
+			d.start = func(run func(context.Context)) context.CancelFunc {
+				ctx, end := context.WithCancel(base)
+				go run(ctx)
+				return end
+			}
+			return nil
+		}))
+}
+
+// begin watches for a remediation, unless that is done already. Watch calls its argument for
+// each change until its context ends.
+func (d *departures) begin(request ctrl.Request, watch func(ctx context.Context, left func()) error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.start == nil || d.ends[request] != nil {
+		return
+	}
+	queue := d.queue
+	d.ends[request] = d.start(func(ctx context.Context) {
+		if err := watch(ctx, func() { queue.Add(request) }); err != nil {
+			ctrl.LoggerFrom(ctx).V(4).Info("What leaves a Node cannot be watched, trying again",
+				"Metal3Remediation", request.String(), "after", watchAgain.String(), "reason", err.Error())
+		}
+		if ctx.Err() == nil {
+			d.end(request)
+			queue.AddAfter(request, watchAgain)
+		}
+	})
+}
+
+// end ends the watch for a remediation, if there is one.
+func (d *departures) end(request ctrl.Request) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if end := d.ends[request]; end != nil {
+		end()
+		delete(d.ends, request)
+	}
+}

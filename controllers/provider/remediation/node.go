@@ -1,0 +1,158 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package remediation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/remediations"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/nodes"
+)
+
+// nodeSteps move the workload away from the Node of the machine, and restore the Node.
+type nodeSteps struct {
+	nodes      nodes.Nodes
+	controller clustercache.SourceWatcher[ctrl.Request]
+	mapNode    nodes.MapFunc
+	departures *departures
+}
+
+// observe looks at the Node, as far as the decision needs it. A workload cluster that cannot
+// be reached is a fact: its connection wakes us.
+func (n nodeSteps) observe(ctx context.Context, s *scope) progress.Outcome {
+	s.node, s.nodeErr, s.observed.Workload = nil, nil, remediations.Workload{}
+	request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(s.remediation)}
+	if !s.observed.Evacuating() {
+		n.departures.end(request)
+	}
+	if !s.observed.AsksForNode() {
+		return progress.Outcome{}
+	}
+	workload, err := n.read(ctx, s)
+	switch {
+	case err == nil:
+		workload.Access = remediations.Connected
+	case errors.Is(err, nodes.ErrNotConnected):
+		workload = remediations.Workload{Access: remediations.Disconnected}
+	case nodes.Denied(err):
+		workload = remediations.Workload{Access: remediations.Denied}
+	default:
+		workload, s.nodeErr = remediations.Workload{Access: remediations.Failing}, err
+	}
+	s.observed.Workload = workload
+	return progress.Outcome{}
+}
+
+// read watches the Nodes, then reads that of the machine, and what is on it if it is to be
+// moved away.
+func (n nodeSteps) read(ctx context.Context, s *scope) (remediations.Workload, error) {
+	w := remediations.Workload{}
+	if err := n.nodes.Watch(ctx, s.clusterKey(), n.controller, n.mapNode); err != nil {
+		return w, err
+	}
+	node, found, err := n.nodes.Read(ctx, s.clusterKey(), s.observed.Machine.Node)
+	if err != nil || !found {
+		return w, err
+	}
+	s.node = node
+	w.NodeUID, w.Tainted = string(node.UID), remediations.Tainted(node)
+	if !s.observed.Evacuating() || s.observed.Backup != nil {
+		return w, nil
+	}
+	if !w.Tainted {
+		return n.readVersion(ctx, s, w)
+	}
+	return n.readRest(ctx, s, w)
+}
+
+// readVersion finds out how the workload can be moved away.
+func (n nodeSteps) readVersion(ctx context.Context, s *scope, w remediations.Workload) (remediations.Workload, error) {
+	version, err := n.nodes.Version(ctx, s.clusterKey())
+	if err != nil {
+		return w, err
+	}
+	w.OutOfService = remediations.HasOutOfService(version)
+	_, fits, err := remediations.BackupOf(s.node)
+	w.TooLarge = !fits
+	return w, err
+}
+
+// readRest counts what is still on the Node, after the watch on it has been asked for.
+func (n nodeSteps) readRest(ctx context.Context, s *scope, w remediations.Workload) (remediations.Workload, error) {
+	request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(s.remediation)}
+	n.departures.begin(request, func(ctx context.Context, left func()) error {
+		return n.nodes.Departures(ctx, s.clusterKey(), s.node.Name, left)
+	})
+	pods, err := n.nodes.Pods(ctx, s.clusterKey(), s.node.Name, remediations.MustLeave)
+	if err != nil || pods > 0 {
+		w.Pods = pods
+		return w, err
+	}
+	w.Volumes, err = n.nodes.Volumes(ctx, s.clusterKey(), s.node.Name)
+	return w, err
+}
+
+// evacuate has Kubernetes move away what is on the Node.
+func (n nodeSteps) evacuate(ctx context.Context, s *scope, step remediations.Step) error {
+	log := ctrl.LoggerFrom(ctx).WithValues("Node", klog.KObj(s.node))
+	if step == remediations.TaintNode {
+		log.Info("Declaring the Node out of service")
+		return n.nodes.Write(ctx, s.clusterKey(), s.node, remediations.Taint(s.node))
+	}
+	log.Info("Deleting the Node")
+	return n.nodes.Delete(ctx, s.clusterKey(), s.node)
+}
+
+// restore gives the Node back what it had.
+func (n nodeSteps) restore(ctx context.Context, s *scope, step remediations.Step) error {
+	after := remediations.Untaint(s.node)
+	if step == remediations.RestoreNode {
+		after = s.observed.Backup.Restore(s.node)
+	}
+	ctrl.LoggerFrom(ctx).Info("Restoring the Node", "Node", klog.KObj(s.node))
+	if err := n.nodes.Write(ctx, s.clusterKey(), s.node, after); err != nil {
+		return err
+	}
+	if step == remediations.RestoreNode {
+		dropBackup(s)
+	}
+	return nil
+}
+
+// backUp keeps what the Node carries on the remediation.
+func backUp(s *scope) error {
+	text, _, err := remediations.BackupOf(s.node)
+	if err != nil {
+		return fmt.Errorf("keep what the Node carries: %w", err)
+	}
+	metav1.SetMetaDataAnnotation(&s.remediation.ObjectMeta, infrav1.NodeBackupAnnotation, text)
+	return nil
+}
+
+func dropBackup(s *scope) {
+	delete(s.remediation.Annotations, infrav1.NodeBackupAnnotation)
+}

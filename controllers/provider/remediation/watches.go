@@ -1,0 +1,145 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package remediation
+
+import (
+	"context"
+	"fmt"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+)
+
+// byMachine is the index on Metal3Remediations by the name of the Machine that owns them.
+const byMachine = "hostclaim.ownerMachine"
+
+// SetupIndexes adds the field indexes that the watches need.
+func SetupIndexes(ctx context.Context, indexer client.FieldIndexer) error {
+	err := indexer.IndexField(ctx, &infrav1.Metal3Remediation{}, byMachine, func(o client.Object) []string {
+		if ref, found := ownerOf(o); found {
+			return []string{ref.Name}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("index Metal3Remediations by Machine: %w", err)
+	}
+	return nil
+}
+
+// SetupWithManager starts the controller with everything that can wake it:
+//
+//	Machine                       by owner
+//	Metal3Machine                 by its Machine
+//	HostClaim                     by its consumer, once the kind exists: the power of the server
+//	claim in another cluster, connection to it   by the Metal3Machine that uses it
+//	Node                          all remediations of the namespace, when a Node comes, goes or is named
+//	connection to a workload cluster, Cluster    all of the namespace, when it comes or goes, is paused or unpaused
+//	Pod, VolumeAttachment         of the Node, while the workload is moved away
+//	the deadline of the reboot
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+	log, wakes := ctrl.LoggerFrom(ctx), mapper{r.Client}
+	c, err := ctrl.NewControllerManagedBy(mgr).
+		Named(controllerName).
+		For(&infrav1.Metal3Remediation{}, builder.WithPredicates(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter))).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(wakes.machineToRemediations)).
+		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(wakes.metal3MachineToRemediations)).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(wakes.clusterToRemediations),
+			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
+		WatchesRawSource(r.Remote.Source(claims.MachineKind, wakes.userToRemediations)).
+		WatchesRawSource(r.Nodes.Connections(controllerName, wakes.clusterToRemediations)).
+		WatchesRawSource(r.departures.source()).
+		WithOptions(options).
+		Build(r)
+	if err != nil {
+		return fmt.Errorf("set up controller %s: %w", controllerName, err)
+	}
+	r.controller = c
+	if err := r.Local.Watch(ctx, c, handler.EnqueueRequestsFromMapFunc(wakes.claimToRemediations)); err != nil {
+		return fmt.Errorf("set up controller %s: %w", controllerName, err)
+	}
+	return nil
+}
+
+// mapper finds the remediations that an event wakes.
+type mapper struct{ client client.Reader }
+
+// wake lists the remediations that the options select. Mappers cannot fail; an error is
+// logged, and the next event makes up for it.
+func (m mapper) wake(ctx context.Context, options ...client.ListOption) []reconcile.Request {
+	var list infrav1.Metal3RemediationList
+	if err := m.client.List(ctx, &list, options...); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Metal3Remediations cannot be listed, an event is lost")
+		return nil
+	}
+	requests := make([]reconcile.Request, 0, len(list.Items))
+	for i := range list.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return requests
+}
+
+func (m mapper) machineToRemediations(ctx context.Context, machine client.Object) []reconcile.Request {
+	return m.wake(ctx, client.InNamespace(machine.GetNamespace()), client.MatchingFields{byMachine: machine.GetName()})
+}
+
+func (m mapper) metal3MachineToRemediations(ctx context.Context, o client.Object) []reconcile.Request {
+	ref, found := ownerOf(o)
+	if !found {
+		return nil
+	}
+	return m.wake(ctx, client.InNamespace(o.GetNamespace()), client.MatchingFields{byMachine: ref.Name})
+}
+
+// userToRemediations maps a Metal3Machine whose claim is in another cluster.
+func (m mapper) userToRemediations(ctx context.Context, key types.NamespacedName) []reconcile.Request {
+	machine := &infrav1.Metal3Machine{}
+	if err := m.client.Get(ctx, key, machine); err != nil {
+		return nil // its own event follows, or it is gone
+	}
+	return m.metal3MachineToRemediations(ctx, machine)
+}
+
+// claimToRemediations goes by the consumer of the claim.
+func (m mapper) claimToRemediations(ctx context.Context, o client.Object) []reconcile.Request {
+	claim, ok := o.(*bmov1alpha1.HostClaim)
+	if !ok || claim.Spec.ConsumerRef == nil || claim.Spec.ConsumerRef.Kind != claims.MachineKind {
+		return nil
+	}
+	return m.userToRemediations(ctx, types.NamespacedName{Namespace: claim.Namespace, Name: claim.Spec.ConsumerRef.Name})
+}
+
+// clusterToRemediations wakes all of the namespace: there is one for each unhealthy machine.
+func (m mapper) clusterToRemediations(ctx context.Context, o client.Object) []reconcile.Request {
+	return m.wake(ctx, client.InNamespace(o.GetNamespace()))
+}
+
+func (m mapper) nodeToRemediations(ctx context.Context, cluster client.ObjectKey, _ *corev1.Node) []reconcile.Request {
+	return m.wake(ctx, client.InNamespace(cluster.Namespace))
+}

@@ -1,0 +1,255 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package remediation
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/collections"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
+)
+
+// TestRebootHelps follows a remediation step by step until the MachineHealthCheck deletes it.
+func TestRebootHelps(t *testing.T) {
+	w := newWorld(t)
+	w.manager(nil)
+	w.remedy()
+	w.says("False/PoweringOff", nil)
+	w.G.Eventually(func(g gomega.Gomega) {
+		w.Read(w.claim)
+		g.Expect(w.claim.Annotations).To(gomega.HaveKeyWithValue(holdOff, `{"mode":"hard"}`))
+	}).Should(gomega.Succeed())
+	w.says("False/Evacuating", w.obey)
+	w.Await(w.node, func(g gomega.Gomega) { g.Expect(w.tainted()).To(gomega.BeTrue()) })
+	w.G.Expect(w.node.Spec.Taints).To(gomega.ContainElement(corev1.Taint{
+		Key: "node.kubernetes.io/out-of-service", Value: "nodeshutdown", Effect: "NoExecute",
+	}))
+	w.G.Expect(w.claim.Annotations).To(gomega.HaveKey(holdOff))
+
+	w.leave()
+	w.says("True/Rebooted", w.obey)
+	w.G.Expect(w.remediation.Status.Phase).To(gomega.Equal(infrav1.RemediationPhaseWaiting))
+	w.G.Expect(w.remediation.Finalizers).To(gomega.ConsistOf(infrav1.RemediationFinalizer))
+	w.Read(w.node)
+	w.G.Expect(w.tainted()).To(gomega.BeFalse())
+	w.OK(w.Delete(w.Ctx, w.remediation))
+	w.ended()
+	w.G.Expect(w.reboots).To(gomega.Equal(1))
+	w.G.Expect(w.nodes).To(gomega.Equal(1))
+}
+
+// TestOlderKubernetes has its Node deleted, and made by the kubelet again.
+func TestOlderKubernetes(t *testing.T) {
+	w := newWorld(t)
+	w.transport = older("v1.27.3")
+	w.Edit(w.node, func() {
+		w.node.Labels["role"], w.node.Annotations = "db", map[string]string{"note": "x"}
+		w.node.Spec.Taints = []corev1.Taint{{Key: "dedicated", Value: "db", Effect: corev1.TaintEffectNoSchedule}}
+	})
+	w.manager(nil)
+	w.remedy()
+	w.says("True/Rebooted", w.play)
+	w.G.Expect(w.nodes).To(gomega.Equal(2))
+	w.Read(w.node)
+	w.G.Expect(w.node.Labels).To(gomega.And(gomega.HaveKeyWithValue("role", "db"), gomega.HaveKeyWithValue("kubelet", "yes")))
+	w.G.Expect(w.node.Annotations).To(gomega.HaveKeyWithValue("note", "x"))
+	w.G.Expect(w.node.Spec.Taints).To(gomega.ContainElement(corev1.Taint{Key: "dedicated", Value: "db", Effect: corev1.TaintEffectNoSchedule}))
+	w.G.Expect(w.remediation.Annotations).NotTo(gomega.HaveKey(infrav1.NodeBackupAnnotation))
+	w.OK(w.Delete(w.Ctx, w.remediation))
+	w.ended()
+}
+
+// TestLimit hands the Machine back after the last reboot, as Cluster API's owners of Machines
+// look for it.
+func TestLimit(t *testing.T) {
+	w := newWorld(t)
+	w.manager(nil)
+	w.EditStatus(w.machine, func() {
+		conditions.Set(w.machine, metav1.Condition{Type: clusterv1.MachineHealthCheckSucceededCondition, Status: metav1.ConditionFalse, Reason: "Unhealthy"})
+	})
+	w.remedy()
+	w.says("True/Rebooted", w.play)
+	w.pass(timeout)
+	w.G.Eventually(func(g gomega.Gomega) {
+		w.play(g)
+		g.Expect(w.reboots).To(gomega.Equal(2))
+	}).Should(gomega.Succeed())
+	w.says("True/Rebooted", w.play)
+	w.G.Expect(w.remediation.Status.RetryCount).To(gomega.Equal(int32(1)))
+	w.Read(w.machine)
+	w.G.Expect(collections.IsUnhealthyAndOwnerRemediated(w.machine)).To(gomega.BeFalse())
+
+	w.pass(timeout)
+	w.says("False/HandedBack", w.play)
+	w.G.Expect(w.remediation.Status.Phase).To(gomega.Equal(infrav1.RemediationPhaseDeletingMachine))
+	w.Read(w.machine)
+	w.G.Expect(collections.IsUnhealthyAndOwnerRemediated(w.machine)).To(gomega.BeTrue())
+	w.G.Expect(harness.Message(w.machine.Status.Conditions, clusterv1.MachineOwnerRemediatedCondition)).To(gomega.ContainSubstring(name))
+	w.Read(w.claim)
+	w.G.Expect(w.claim.Annotations).NotTo(gomega.HaveKey(holdOff))
+	w.OK(w.Delete(w.Ctx, w.remediation))
+	w.ended()
+	w.G.Expect(w.reboots).To(gomega.Equal(2))
+}
+
+// TestDeletedInTheMiddle gives server and Node back.
+func TestDeletedInTheMiddle(t *testing.T) {
+	w := newWorld(t)
+	w.manager(nil)
+	w.remedy()
+	w.says("False/Evacuating", w.obey)
+	w.Await(w.node, func(g gomega.Gomega) { g.Expect(w.tainted()).To(gomega.BeTrue()) })
+	w.OK(w.Delete(w.Ctx, w.remediation))
+	w.ended()
+}
+
+// TestPaused writes nothing for a remediation that is paused, by itself or with its Cluster.
+func TestPaused(t *testing.T) {
+	w := newWorld(t)
+	cluster := &clusterv1.Cluster{}
+	pause := func(paused bool) { w.Edit(w.Named("a", cluster), func() { cluster.Spec.Paused = &paused }) }
+	pause(true)
+	w.manager(nil)
+	w.remedy()
+	w.Await(w.remediation, func(g gomega.Gomega) {
+		g.Expect(harness.Condition(w.remediation.Status.Conditions, "Paused")).To(gomega.Equal("True/Paused"))
+	})
+	w.G.Expect(w.remediation.Finalizers).To(gomega.BeEmpty())
+	w.G.Expect(w.remediation.Status.Phase).To(gomega.BeEmpty())
+	pause(false)
+	w.says("True/Rebooted", w.play)
+}
+
+// TestWorkloadClusterAway goes on with the power alone, and says so.
+func TestWorkloadClusterAway(t *testing.T) {
+	w := newWorld(t)
+	w.away.Store(true)
+	w.manager(nil)
+	w.remedy()
+	w.says("False/WorkloadClusterUnreachable", w.obey)
+	w.G.Expect(w.reboots).To(gomega.Equal(1))
+	w.away.Store(false)
+	w.pass(time.Second)
+	w.says("True/Rebooted", w.obey)
+}
+
+// TestSkipped leaves a machine alone that its user wants to look at.
+func TestSkipped(t *testing.T) {
+	w := newWorld(t)
+	w.Edit(w.machine, func() { w.machine.Annotations = map[string]string{clusterv1.MachineSkipRemediationAnnotation: ""} })
+	w.manager(nil)
+	w.remedy()
+	w.says("False/RemediationSkipped", w.obey)
+	w.G.Expect(w.reboots).To(gomega.BeZero())
+	w.Edit(w.machine, func() { w.machine.Annotations = nil })
+	w.says("True/Rebooted", w.play)
+}
+
+// TestWithoutHost waits for one, and goes on without a claim that is deleted.
+func TestWithoutHost(t *testing.T) {
+	w := newWorld(t)
+	w.OK(w.Delete(w.Ctx, w.claim))
+	w.manager(nil)
+	w.remedy()
+	w.says("False/WaitingForHostClaim", nil)
+	w.OK(w.Delete(w.Ctx, w.remediation))
+	w.G.Eventually(func() bool { return apierrors.IsNotFound(w.Find(name, w.remediation)) }).Should(gomega.BeTrue())
+}
+
+// crash is a manager that dies with one of its writes. From then on nothing of it reaches the
+// API server.
+type crash struct {
+	at      int32 // 0 for never
+	arrives bool  // the write arrives and only its answer is lost
+	count   atomic.Int32
+	dead    atomic.Bool
+}
+
+func (c *crash) write(do func() error) error {
+	switch n := c.count.Add(1); {
+	case c.at == 0 || n < c.at:
+		return do()
+	case n == c.at && c.arrives:
+		if err := do(); err != nil {
+			return err
+		}
+	}
+	c.dead.Store(true)
+	return errCrash
+}
+
+// life plays a remediation that helps, from its making to its end. When the manager dies,
+// another one takes over.
+func life(w *world, c *crash) {
+	w.T.Helper()
+	stop := w.manager(c.write)
+	w.remedy()
+	replaced, deleted := false, false
+	w.G.Eventually(func(g gomega.Gomega) {
+		if c.dead.Load() && !replaced {
+			replaced = true
+			stop()
+			w.manager(nil)
+		}
+		w.play(g)
+		err := w.Find(name, w.remediation)
+		if ready, _ := w.ready(); err == nil && ready == "True/Rebooted" && !deleted {
+			w.OK(w.Delete(w.Ctx, w.remediation))
+			deleted = true
+		}
+		g.Expect(apierrors.IsNotFound(err)).To(gomega.BeTrue())
+	}).Should(gomega.Succeed())
+	w.ended()
+	w.G.Expect(deleted).To(gomega.BeTrue())
+	w.G.Expect(w.reboots).To(gomega.Equal(1))
+}
+
+// TestManagerMayDieBetweenAnyTwoWrites lets the manager die with each of its writes, before
+// the write arrives and after it, and wants one reboot and the same end.
+func TestManagerMayDieBetweenAnyTwoWrites(t *testing.T) {
+	for _, version := range []string{"v1.36.1", "v1.27.3"} {
+		t.Run(version, func(t *testing.T) {
+			begin := func(t *testing.T) *world {
+				t.Helper()
+				w := newWorld(t)
+				w.transport = older(version)
+				return w
+			}
+			healthy := &crash{}
+			life(begin(t), healthy)
+			for at := int32(1); at <= healthy.count.Load(); at++ {
+				for _, arrives := range []bool{true, false} {
+					t.Run(fmt.Sprintf("write %d arrives %t", at, arrives), func(t *testing.T) {
+						life(begin(t), &crash{at: at, arrives: arrives})
+					})
+				}
+			}
+			t.Logf("a remediation takes %d writes", healthy.count.Load())
+		})
+	}
+}
