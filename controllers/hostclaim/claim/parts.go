@@ -18,6 +18,7 @@ package claim
 
 import (
 	"net/netip"
+	"time"
 
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -26,6 +27,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 )
 
 // policyReader evaluates HostDeployPolicies, from the cache or live.
@@ -105,6 +107,9 @@ type reporter struct {
 	metrics   *Metrics
 	clock     clock.PassiveClock
 	announcer announcer
+	reports   *retry.Reports
+	// patience is how long a report may be held back.
+	patience time.Duration
 }
 
 // parts are the steps of a pass, each with the clients that it needs.
@@ -133,7 +138,10 @@ func (r *Reconciler) parts() *parts {
 		},
 		rebooter:  rebooter{client: r.Client, live: r.Live, clock: r.Clock, announcer: announcer},
 		publisher: publisher{client: r.Client, live: r.Live},
-		reporter:  reporter{client: r.Client, metrics: r.Metrics, clock: r.Clock, announcer: announcer},
+		reporter: reporter{
+			client: r.Client, metrics: r.Metrics, clock: r.Clock, announcer: announcer,
+			reports: &r.reports, patience: r.HoldReports,
+		},
 	}
 	p.releaser = releaser{
 		client: r.Client, live: r.Live, secrets: r.Secrets, binder: &p.binder, publisher: &p.publisher,

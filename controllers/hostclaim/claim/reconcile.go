@@ -20,6 +20,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -65,6 +66,9 @@ type Reconciler struct {
 	Metrics *Metrics
 	// Clock is the time of conditions and durations.
 	Clock clock.PassiveClock
+	// HoldReports is how long a host is on its way to its image before a claim says so; 0
+	// reports every station.
+	HoldReports time.Duration
 	// OwnNamespace says whether hosts of the claim's namespace need a policy.
 	OwnNamespace policy.Own
 	// DeniedImages are addresses that no image of a claim from another namespace comes from.
@@ -74,6 +78,7 @@ type Reconciler struct {
 	letGo     letGo
 	compiled  policies.Cache
 	stale     retry.Stale
+	reports   retry.Reports
 }
 
 // SecretWatch is the part of secretwatch.Watch that the reconciler uses.
@@ -97,6 +102,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			r.rotations.forget(req.NamespacedName)
 			r.letGo.forget(req.NamespacedName)
 			r.stale.Forget(req.NamespacedName)
+			r.reports.Forget(req.NamespacedName)
 			return ctrl.Result{}, r.releaseWatches(ctx, req.Namespace)
 		}
 		return ctrl.Result{}, err
@@ -123,7 +129,7 @@ func (r *Reconciler) pass(ctx context.Context, claim *bmov1alpha1.HostClaim) pro
 	}
 	if p.otherController != "" {
 		r.Pool.Leave(keyOf(claim))
-		return progress.Failed(p.reporter.report(ctx, p, progress.Outcome{}))
+		return p.reporter.report(ctx, p, progress.Outcome{})
 	}
 	if foreign, err := p.releaser.heldByOthers(ctx, &p.scope); err != nil || foreign {
 		r.Pool.Leave(keyOf(claim))
@@ -136,7 +142,7 @@ func (r *Reconciler) pass(ctx context.Context, claim *bmov1alpha1.HostClaim) pro
 	if p.finished {
 		return out
 	}
-	return out.And(progress.Failed(p.reporter.report(ctx, p, out)))
+	return out.And(p.reporter.report(ctx, p, out))
 }
 
 // ensureFinalizer puts our finalizer on a live claim in a write of its own, so

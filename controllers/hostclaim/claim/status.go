@@ -40,21 +40,25 @@ import (
 )
 
 // report writes the status that follows from the facts of the pass, unless it
-// stands there already.
-func (r *reporter) report(ctx context.Context, p *pass, out progress.Outcome) error {
+// stands there already, or is held back.
+func (r *reporter) report(ctx context.Context, p *pass, out progress.Outcome) progress.Outcome {
 	status := statusOf(&p.scope, &p.results, out, r.clock.Now())
 	r.metrics.waits(&p.scope, status)
 	if equality.Semantic.DeepEqual(status, p.claim.Status) {
-		return nil
+		r.reports.Forget(keyOf(p.claim))
+		return progress.Outcome{}
+	}
+	if until, held := r.holdBack(p, status, out); held {
+		return progress.Until(until, "", "")
 	}
 	before := p.claim.DeepCopy()
 	status.LastUpdated = &metav1.Time{Time: r.clock.Now()}
 	p.claim.Status = status
 	if err := r.client.Status().Patch(ctx, p.claim, powerPatch{apply.Locked(before)}); err != nil {
-		return fmt.Errorf("write the status: %w", err)
+		return progress.Failed(fmt.Errorf("write the status: %w", err))
 	}
 	r.announcer.announce(ctx, before.Status, &p.scope)
-	return nil
+	return progress.Outcome{}
 }
 
 // powerPatch is a patch of the status of a claim that writes poweredOn also when it

@@ -19,6 +19,7 @@ package setup
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
@@ -103,6 +104,10 @@ func addOrphans(mgr ctrl.Manager, o Options, secrets *secretwatch.Watch, registr
 		secrets.Source(reconciler.SecretToHosts))
 }
 
+// holdReports is how long a claim waits for its host to get on before it says where the
+// host stands.
+const holdReports = 3 * time.Second
+
 // addClaims adds the controller of claims with its pool.
 func addClaims(mgr ctrl.Manager, o Options, secrets *secretwatch.Watch, registry prometheus.Registerer) error {
 	free := pool.New()
@@ -122,6 +127,7 @@ func addClaims(mgr ctrl.Manager, o Options, secrets *secretwatch.Watch, registry
 		Recorder:     mgr.GetEventRecorder(reporter),
 		Metrics:      measures,
 		Clock:        clock.RealClock{},
+		HoldReports:  holdReports,
 		OwnNamespace: policy.Own(o.RequirePolicyInOwnNamespace),
 		DeniedImages: denied,
 	}

@@ -1,0 +1,75 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package claim
+
+import (
+	"slices"
+	"time"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+)
+
+// holdBack says until when a status is not written, since all that it tells is how far the
+// host is on its way to the image.
+func (r *reporter) holdBack(p *pass, status bmov1alpha1.HostClaimStatus, out progress.Outcome) (until time.Time, held bool) {
+	if out.Err() != nil || deleting(p.claim) || !passing(p.claim.Status, status) {
+		r.reports.Forget(keyOf(p.claim))
+		return time.Time{}, false
+	}
+	return r.reports.Hold(keyOf(p.claim), r.clock.Now(), r.patience)
+}
+
+// passing says that two statuses differ in nothing but the state of a bound host that gets
+// its image, or waits for the claim to ask for one. Power is a part of that state.
+func passing(before, after bmov1alpha1.HostClaimStatus) bool {
+	if len(before.Conditions) != len(after.Conditions) ||
+		!equality.Semantic.DeepEqual(before.BareMetalHost, after.BareMetalHost) ||
+		!equality.Semantic.DeepEqual(before.HardwareData, after.HardwareData) {
+		return false
+	}
+	provisioned := meta.FindStatusCondition(after.Conditions, bmov1alpha1.ProvisionedCondition)
+	if provisioned == nil || !onItsWay(*provisioned) {
+		return false
+	}
+	return !slices.ContainsFunc(after.Conditions, func(c metav1.Condition) bool {
+		was := meta.FindStatusCondition(before.Conditions, c.Type)
+		return was == nil || !passes(*was, c)
+	})
+}
+
+// passes says that a condition has not changed, or only as far as the host is.
+func passes(before, after metav1.Condition) bool {
+	switch after.Type {
+	case bmov1alpha1.AvailableForProvisioningCondition:
+		return true
+	case bmov1alpha1.ProvisionedCondition, bmov1alpha1.ReadyCondition:
+		return onItsWay(before) && onItsWay(after)
+	default:
+		return before.Status == after.Status && before.Reason == after.Reason && before.Message == after.Message
+	}
+}
+
+// onItsWay says that a condition waits for nothing but the host.
+func onItsWay(c metav1.Condition) bool {
+	return c.Status == metav1.ConditionFalse &&
+		(c.Reason == bmov1alpha1.NotProvisionedReason || c.Reason == bmov1alpha1.ProvisioningReason)
+}
