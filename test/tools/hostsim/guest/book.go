@@ -31,6 +31,8 @@ type machine struct {
 	workload.Machine
 	deployment string
 	phase      phase
+	// unmanaged says that the host was last seen paused: the machine goes on without it.
+	unmanaged bool
 	// deadline is when the machine gives up joining; zero until it first tried.
 	deadline time.Time
 }

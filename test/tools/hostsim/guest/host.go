@@ -26,13 +26,21 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/netdata"
 )
 
+// unmanaged says that baremetal-operator leaves the server of the host alone, or that
+// clusterctl takes the host away, whose annotations it replaces before it deletes the host.
+func unmanaged(host *bmov1alpha1.BareMetalHost) bool {
+	_, paused := host.Annotations[bmov1alpha1.PausedAnnotation]
+	_, moved := host.Annotations["clusterctl.cluster.x-k8s.io/delete-for-move"]
+	return paused || moved
+}
+
 // observe reads a host. A host that is provisioned again, even with the same
-// image, is another deployment.
+// image, is another deployment; one that was moved away and back is not.
 func observe(host *bmov1alpha1.BareMetalHost) observed {
 	o := observed{poweredOn: host.Status.PoweredOn}
 	if host.Status.Provisioning.State == bmov1alpha1.StateProvisioned {
 		o.deployment = strings.Join([]string{
-			string(host.UID), host.Status.Provisioning.Image.URL,
+			host.Status.Provisioning.Image.URL,
 			host.Status.OperationHistory.Provision.Start.UTC().Format(time.RFC3339),
 		}, " ")
 	}

@@ -19,6 +19,7 @@ package guest
 import (
 	"context"
 	"errors"
+	"syscall"
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -58,6 +59,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if client.IgnoreNotFound(err) != nil {
 		return ctrl.Result{}, err
 	}
+	if r.leftAlone(req.NamespacedName, host, err == nil) {
+		return ctrl.Result{}, nil
+	}
 	o := observe(host)
 	for {
 		m := r.book.load(req.NamespacedName)
@@ -74,6 +78,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			return r.untilDeadline(m), nil
 		}
 	}
+}
+
+// leftAlone says that the server goes on whatever becomes of its host: the host is paused, or was
+// when it vanished, as in a move to another cluster, or it is back and has no status yet.
+func (r *Reconciler) leftAlone(key types.NamespacedName, host *bmov1alpha1.BareMetalHost, found bool) bool {
+	m := r.book.load(key)
+	if m.phase == absent {
+		return false
+	}
+	if !found || host.Status.Provisioning.State == bmov1alpha1.StateNone {
+		return m.unmanaged
+	}
+	m.unmanaged = unmanaged(host)
+	r.book.store(key, m)
+	return m.unmanaged
 }
 
 // do takes one step and writes its outcome into the machine. The first result
@@ -142,6 +161,10 @@ func (r *Reconciler) settle(ctx context.Context, host *bmov1alpha1.BareMetalHost
 		log.FromContext(ctx).Info("Machine is in its cluster", "node", m.Node.Name, "role", m.Plan.Role,
 			"endpoint", m.Plan.Endpoint, "providerID", m.Plan.Registration.ProviderID())
 		m.phase = running
+		return false, nil
+	case m.Restored && errors.Is(err, syscall.EADDRINUSE):
+		log.FromContext(ctx).Info("Machine runs already: another process serves its cluster", "node", m.Node.Name, "endpoint", m.Plan.Endpoint)
+		m.phase = alone
 		return false, nil
 	case workload.IsNotYet(err) && (m.Restored || r.Clock.Now().Before(m.deadline)):
 		log.FromContext(ctx).Info("Machine cannot join yet", "node", m.Node.Name, "reason", err.Error())

@@ -17,6 +17,7 @@ limitations under the License.
 package guest
 
 import (
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -50,6 +51,44 @@ func TestLifeOfAMachine(t *testing.T) {
 	r.expect("host-0", running)
 	delete(r.hosts, "host-0")
 	r.expect("host-0", absent)
+}
+
+// A host that is moved to another cluster leaves its server running, and finds it again when
+// it comes back, first without a status.
+func TestServerOutlivesAMoveOfItsHost(t *testing.T) {
+	r := newRoom(t)
+	host := r.host("host-0", "init")
+	r.expect("host-0", running)
+	host.Annotations = map[string]string{bmov1alpha1.PausedAnnotation: "move"}
+	r.expect("host-0", running)
+	host.Annotations = map[string]string{"clusterctl.cluster.x-k8s.io/delete-for-move": ""}
+	host.Status.PoweredOn = false
+	r.expect("host-0", running)
+	delete(r.hosts, "host-0")
+	r.expect("host-0", running)
+
+	back := host.DeepCopy()
+	back.UID, back.Annotations, back.Status = "uid-after-the-move", nil, bmov1alpha1.BareMetalHostStatus{}
+	r.hosts["host-0"] = back
+	r.expect("host-0", running)
+	back.Status = host.Status
+	back.Status.PoweredOn = true
+	r.expect("host-0", running)
+	back.Status.Provisioning.State = bmov1alpha1.StateDeprovisioning
+	r.expect("host-0", absent)
+}
+
+// The cluster of a server that was moved here may be served by the hostsim where it was.
+func TestMovedServerRunsAlready(t *testing.T) {
+	r := newRoom(t)
+	other, err := net.Listen("tcp", r.cluster.Endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = other.Close() })
+	r.guest.Started = provisioned.Add(time.Hour)
+	r.host("host-0", "init")
+	r.expect("host-0", alone)
 }
 
 func TestDriveIsReadOncePerDeployment(t *testing.T) {
