@@ -56,6 +56,11 @@ const (
 	// IdentityMovedReason says that the kubeconfig now leads to another API server or namespace than
 	// the one in which the claim of the machine was made.
 	IdentityMovedReason = "IdentityMoved"
+	// IdentityLeadsElsewhereReason says that KeepClaimsHereAnnotation asks to reach a claim of the machine's
+	// own namespace by an identityRef that does not lead to it.
+	IdentityLeadsElsewhereReason = "LeadsElsewhere"
+	// IdentityClaimBusyReason says that the same annotation asks for a claim whose server is not at rest.
+	IdentityClaimBusyReason = "ClaimBusy"
 	// InvalidEffectiveIdentityReason says that what the provider has recorded on the machine about the
 	// cluster of its claim was changed, so that it cannot be understood.
 	InvalidEffectiveIdentityReason = "InvalidEffectiveIdentity"

@@ -53,7 +53,16 @@ type site struct {
 // newSite makes the namespace, with an account that may do there what a tenant must.
 func newSite(t *testing.T, tn *tenant) *site {
 	t.Helper()
-	s := &site{of: &hosts, tenant: &tenant{Tenant: hosts.NewTenant(t, "hosts")}}
+	return (&site{of: &hosts, tenant: &tenant{Tenant: hosts.NewTenant(t, "hosts")}}).admit()
+}
+
+// ownSite is the tenant's own namespace, seen through a kubeconfig.
+func ownSite(tn *tenant) *site {
+	return (&site{of: &server, tenant: tn}).admit()
+}
+
+// admit makes the account.
+func (s *site) admit() *site {
 	named := metav1.ObjectMeta{Name: "tenant"}
 	s.account = &corev1.ServiceAccount{ObjectMeta: named}
 	s.Add(s.account, &rbacv1.Role{ObjectMeta: named, Rules: tenantRules()}, &rbacv1.RoleBinding{

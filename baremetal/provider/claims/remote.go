@@ -62,12 +62,20 @@ type Copy struct {
 	Key string
 }
 
-// Name of the copy next to the claim of that name; empty without a source.
-func (c Copy) Name(claim string) string {
+// Name of the copy, which begins with the base of its claim; empty without a source.
+func (c Copy) Name(base string) string {
 	if c.Source == "" {
 		return ""
 	}
-	return claim + c.Suffix
+	return base + c.Suffix
+}
+
+// NamedBy says that the claim names the copy for its host already.
+func (c Copy) NamedBy(claim *bmov1alpha1.HostClaim) bool {
+	named := map[string]*corev1.SecretReference{
+		UserDataSuffix: claim.Spec.UserData, MetaDataSuffix: claim.Spec.MetaData, NetworkDataSuffix: claim.Spec.NetworkData,
+	}
+	return secretName(named[c.Suffix]) == c.Name(copyBase(claim))
 }
 
 // Copies lists what is copied of the secrets of a machine. The names in it are
@@ -91,7 +99,7 @@ func (c Copy) DesiredCopy(claim *bmov1alpha1.HostClaim, value []byte) *corev1.Se
 		TypeMeta: metav1.TypeMeta{APIVersion: corev1.SchemeGroupVersion.String(), Kind: "Secret"},
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:   claim.Namespace,
-			Name:        c.Name(claim.Name),
+			Name:        c.Name(copyBase(claim)),
 			Labels:      map[string]string{infrav1.OriginKey: claim.Labels[infrav1.OriginKey]},
 			Annotations: map[string]string{infrav1.ContentHashAnnotation: contentHash(claim, value)},
 			OwnerReferences: []metav1.OwnerReference{{

@@ -125,7 +125,7 @@ func TestResolve(t *testing.T) {
 		"without a reference the claim is at home":                 {want: Answer{}},
 		"the Metal3Cluster's counts for machines without one":      {given: Requested{Cluster: named("c")}, want: Answer{Remote: true, Ref: Ref{"tenant-a", "c", "x"}}},
 		"the machine's own wins":                                   {given: Requested{Machine: named("m"), Cluster: named("c")}, want: Answer{Remote: true, Ref: Ref{"tenant-a", "m", "x"}}},
-		"a machine that has a host at home keeps it":               {given: Requested{Machine: named("m"), HasLocalClaim: true}, want: Answer{}, kept: true},
+		"a machine that has a host at home keeps it":               {given: Requested{Machine: named("m"), HasLocalClaim: true}, want: Answer{Ref: Ref{"tenant-a", "m", "x"}}, kept: true},
 		"what was recorded stays in effect":                        {record: &record, given: Requested{Machine: named("hosts")}, want: Answer{Remote: true, Ref: ref}},
 		"what was recorded wins over what is asked for now":        {record: &record, given: Requested{Machine: named("m")}, want: Answer{Remote: true, Ref: ref}, kept: true},
 		"what was recorded needs no Metal3Cluster":                 {record: &record, want: Answer{Remote: true, Ref: ref}, kept: true},

@@ -44,6 +44,9 @@ type Record struct {
 	// UID is that of the machine when it last made or took over the claim. A
 	// machine that was moved or restored has another one.
 	UID types.UID `json:"uid"`
+	// Claim is the name of the claim where it was made in the namespace of the machine and
+	// is kept there; empty for a claim that was made in another cluster.
+	Claim string `json:"claim,omitempty"`
 }
 
 // NewRecord is the record of a machine that has none yet.

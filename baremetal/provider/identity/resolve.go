@@ -36,7 +36,8 @@ type Requested struct {
 type Answer struct {
 	// Remote says that it lives in another cluster.
 	Remote bool
-	// Ref are the credentials for that cluster.
+	// Ref are the credentials for that cluster; also those that a machine is asked to use
+	// which keeps its claim in this one.
 	Ref Ref
 	// Note tells that something else is asked for now than is in effect; empty
 	// when it is the same.
@@ -53,11 +54,11 @@ func Resolve(namespace string, record *Record, w Requested) Answer {
 	}
 	switch {
 	case record != nil:
-		return Answer{Remote: true, Ref: record.Ref(namespace), Note: kept(*record, asked)}
+		return Answer{Remote: true, Ref: record.Ref(namespace), Note: recordedNote(*record, asked)}
 	case asked == nil:
 		return Answer{}
 	case w.HasLocalClaim:
-		return Answer{Note: fmt.Sprintf("This machine keeps its HostClaim and its server in this cluster; "+
+		return Answer{Ref: Of(namespace, asked), Note: fmt.Sprintf("This machine keeps its HostClaim and its server in this cluster; "+
 			"the identityRef to Secret %q counts for new machines only", asked.Name)}
 	default:
 		return Answer{Remote: true, Ref: Of(namespace, asked)}
@@ -69,9 +70,13 @@ func Of(namespace string, ref *infrav1.IdentityReference) Ref {
 	return Ref{Namespace: namespace, Secret: ref.Name, Context: ref.Context}
 }
 
-// kept says that the record differs from what is asked for now.
-func kept(r Record, asked *infrav1.IdentityReference) string {
-	if asked != nil && asked.Name == r.Secret && asked.Context == r.Context {
+// recordedNote says that the record differs from what is asked for now, or that it leads to
+// a claim that was made without it.
+func recordedNote(r Record, asked *infrav1.IdentityReference) string {
+	switch {
+	case asked != nil && asked.Name == r.Secret && asked.Context == r.Context && r.Claim != "":
+		return fmt.Sprintf("HostClaim %q stays where it is when this machine is moved", r.Claim)
+	case asked != nil && asked.Name == r.Secret && asked.Context == r.Context:
 		return ""
 	}
 	return fmt.Sprintf("This machine keeps Secret %q, by which its HostClaim was made; "+

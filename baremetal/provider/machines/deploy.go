@@ -131,7 +131,9 @@ func deploysImage(o Observed, p *Plan) bool {
 	if o.Remote != nil {
 		copies := claims.Copies(named.UserData, named.MetaData, named.NetworkData)
 		p.Copies = copies[:]
-		named = Secrets{copies[0].Name(p.Claim.Name), copies[1].Name(p.Claim.Name), copies[2].Name(p.Claim.Name)}
+		base := claims.CopyBase(p.Claim.Name, o.Machine.Owner.Name, o.Remote.Origin)
+		named = Secrets{copies[0].Name(base), copies[1].Name(base), copies[2].Name(base)}
+		p.Claim.Deployment = namingCopies(p.Claim.Deployment, named)
 	}
 	if !o.started() {
 		p.Claim.Deployment = &claims.Deployment{
@@ -165,6 +167,25 @@ func deploysImage(o Observed, p *Plan) bool {
 	p.Waits = append(p.Waits, w)
 	// A machine that has been provisioned once still looks after its Node.
 	return !o.established()
+}
+
+// namingCopies is what a claim asks for, by the copies of the secrets that it names: a claim
+// that was made in the namespace of its machine names the machine's own secrets, which move
+// away with the machine. A secret that is not known is named as before.
+func namingCopies(asked *claims.Deployment, copies Secrets) *claims.Deployment {
+	if asked == nil {
+		return nil
+	}
+	out := *asked
+	for _, r := range []struct {
+		name *string
+		copy string
+	}{{&out.UserData, copies.UserData}, {&out.MetaData, copies.MetaData}, {&out.NetworkData, copies.NetworkData}} {
+		if *r.name != "" && r.copy != "" {
+			*r.name = r.copy
+		}
+	}
+	return &out
 }
 
 // joinsCluster names machine and Node. The machine counts as provisioned before

@@ -38,6 +38,7 @@ func remote(o *Observed) {
 
 // copied is the deployment by the names of the copies.
 func copied(o *Observed) {
+	o.Claim.Name = "c"
 	o.Claim.Deployment = &claims.Deployment{
 		Image:    &bmov1alpha1.Image{URL: "http://x/i", Checksum: "abc"},
 		UserData: "c-userdata", MetaData: "c-metadata", NetworkData: "c-networkdata",
@@ -78,6 +79,16 @@ func TestNextRemote(t *testing.T) {
 		}
 		if diff := cmp.Diff("c-userdata", p.Claim.Deployment.UserData); diff != "" {
 			t.Errorf("the claim is given other secrets (-want +got):\n%s", diff)
+		}
+	})
+	t.Run("a claim that was made at home gets copies instead of secrets that move away", func(t *testing.T) {
+		p := Next(observe(bound, facts, rendered, remote, running, established, func(o *Observed) {
+			o.Claim.Name = "m-1"
+			o.Claim.Deployment = &claims.Deployment{UserData: "boot", NetworkData: "unknown"}
+			o.Data.NetworkData = ""
+		}))
+		if diff := cmp.Diff(&claims.Deployment{UserData: name + "-userdata", NetworkData: "unknown"}, p.Claim.Deployment); diff != "" {
+			t.Errorf("deployment (-want +got):\n%s", diff)
 		}
 	})
 	t.Run("a secret that the claim was never given is not copied later", func(t *testing.T) {

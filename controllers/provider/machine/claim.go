@@ -17,6 +17,7 @@ limitations under the License.
 package machine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,8 +116,9 @@ func (c *claimClient) findLive(ctx context.Context, machine *infrav1.Metal3Machi
 	if held, rival = claimreader.Choose(list.Items, machine, *c.site.Record); held != nil || rival {
 		return held, rival, nil
 	}
-	// One that has lost its label still names the machine.
-	claim, found, err := readLive(ctx, c.reader, c.site.Namespace, claims.RemoteName(machine.Name, origin))
+	// One that has lost its label, or has not got it yet, still names the machine.
+	name := cmp.Or(c.site.Record.Claim, claims.RemoteName(machine.Name, origin))
+	claim, found, err := readLive(ctx, c.reader, c.site.Namespace, name)
 	if err != nil || !found || claims.ConsumerUID(claim) != machine.UID {
 		return nil, false, err
 	}
@@ -200,8 +202,12 @@ func (c *claimClient) write(ctx context.Context, p *planned) progress.Outcome {
 		return copied
 	}
 	wanted := *p.plan.Claim
-	if !copied.Done() && p.observed.Claim.Deployment == nil {
+	switch {
+	case copied.Done():
+	case p.observed.Claim.Deployment == nil:
 		wanted.Deployment, wanted.PoweredOn = nil, false
+	default:
+		wanted.Deployment = p.observed.Claim.Deployment
 	}
 	return copied.And(c.apply(ctx, p.scope, wanted))
 }

@@ -108,6 +108,9 @@ func (c connector) connect(ctx context.Context, s *scope) (connection, progress.
 	}
 	answer := identity.Resolve(s.machine.Namespace, nil, s.identityRefs(hasLocalClaim))
 	if !answer.Remote {
+		if requested, _ := s.keepsClaim(); requested && answer.Note != "" {
+			return c.keepHere(ctx, s, answer.Ref)
+		}
 		local, out := c.connectLocal(ctx, s)
 		if answer.Note != "" {
 			local.identity = &metav1.Condition{Status: metav1.ConditionTrue, Reason: infrav1.IdentityNotUsedReason, Message: answer.Note}
@@ -121,6 +124,11 @@ func (c connector) connect(ctx context.Context, s *scope) (connection, progress.
 // have none.
 func (c connector) connectLocal(ctx context.Context, s *scope) (connection, progress.Outcome) {
 	c.remote.Release(claimreader.UserOf(s.machine))
+	return c.own(ctx, s)
+}
+
+// own is the claim of the machine's own namespace.
+func (c connector) own(ctx context.Context, s *scope) (connection, progress.Outcome) {
 	served, err := c.local.Available(ctx)
 	if err != nil {
 		return connection{}, failed(infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostFailedReason,
@@ -175,8 +183,7 @@ func (c connector) connectRemote(ctx context.Context, s *scope, record *identity
 	case errors.As(err, &problem):
 		return disconnected(s, *problem)
 	case err != nil:
-		return connection{}, failed(infrav1.IdentityReadyCondition, infrav1.IdentityUnreachableReason,
-			fmt.Sprintf("The cluster that Secret %q leads to cannot be used", ref.Secret), err)
+		return connection{}, unusable(ref, err)
 	}
 	if record == nil {
 		fresh := identity.NewRecord(s.identified(), ref, site.Target, string(uuid.NewUUID()))
@@ -195,6 +202,12 @@ func (c connector) connectRemote(ctx context.Context, s *scope, record *identity
 	}
 	c.remote.Bind(user, record.Origin)
 	return connected(claim, identity.Resolve(s.machine.Namespace, record, s.identityRefs(false)).Note), progress.Outcome{}
+}
+
+// unusable is the outcome for a cluster that cannot be asked now.
+func unusable(ref identity.Ref, err error) progress.Outcome {
+	return failed(infrav1.IdentityReadyCondition, infrav1.IdentityUnreachableReason,
+		fmt.Sprintf("The cluster that Secret %q leads to cannot be used", ref.Secret), err)
 }
 
 // remoteClaim reads and writes the claim of another cluster.

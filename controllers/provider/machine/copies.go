@@ -56,7 +56,7 @@ func (c *claimClient) copySecret(ctx context.Context, s *scope, wanted claims.Co
 	source := &corev1.Secret{}
 	err := c.live.Get(ctx, client.ObjectKey{Namespace: s.machine.Namespace, Name: wanted.Source}, source)
 	switch {
-	case s.observed.Claim.Deployment != nil && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err)):
+	case wanted.NamedBy(s.claim) && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err)):
 		return progress.Outcome{}
 	case apierrors.IsNotFound(err):
 		return uncopied(infrav1.SecretNotCopiedReason, fmt.Sprintf(

@@ -74,7 +74,10 @@ func copyOf(t *testing.T, s *planned) *corev1.Secret {
 }
 
 func TestCopySecrets(t *testing.T) {
-	deployed := func(_ *world, _ *claimClient, p *planned) { p.observed.Claim.Deployment = &claims.Deployment{} }
+	deployed := func(_ *world, _ *claimClient, p *planned) {
+		p.claim.Spec.UserData = &corev1.SecretReference{Name: "m-1-0-userdata"}
+		p.observed.Claim.Deployment = &claims.Deployment{}
+	}
 	secretsFail := func(err error) func(*world, *claimClient, *planned) {
 		return func(w *world, c *claimClient, _ *planned) { c.live = w.through(readsFail[*corev1.Secret](err)) }
 	}

@@ -99,7 +99,7 @@ func (r *Reconciler) provision(ctx context.Context, s *scope, claim *claimClient
 	data, nodes := r.dataSteps(), r.nodeSteps()
 	s.observed.Machine = s.facts()
 	out := progress.Run(ctx, s, progress.UntilError,
-		claim.observe, claim.pause, claim.observeHost, r.bootstrapSteps().observe, data.observe, data.observeName, nodes.observe)
+		claim.observe, claim.keep, claim.pause, claim.observeHost, r.bootstrapSteps().observe, data.observe, data.observeName, nodes.observe)
 	if out.Err() != nil {
 		return result{Outcome: out}
 	}

@@ -21,7 +21,6 @@ import (
 	"fmt"
 	"maps"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -71,13 +70,19 @@ func (c *claimClient) confirmUnsettled(ctx context.Context, s *scope) error {
 // if the machine has not changed since it was read: a machine that is being
 // deleted must not be let go by a pass which has not seen the record.
 func (c *claimClient) writeRecord(ctx context.Context, s *scope, record identity.Record) error {
+	ctrl.LoggerFrom(ctx).Info("Recording where the HostClaim is", "server", record.Server, "namespace", record.Namespace)
+	return c.annotate(ctx, s, func(annotations map[string]string) { maps.Copy(annotations, record.Annotations()) })
+}
+
+// annotate changes the annotations of the machine in a locked write of its own.
+func (c *claimClient) annotate(ctx context.Context, s *scope, change func(annotations map[string]string)) error {
 	before := s.machine.DeepCopy()
 	before.ResourceVersion = s.before.ResourceVersion
 	after := before.DeepCopy()
-	for key, value := range record.Annotations() {
-		metav1.SetMetaDataAnnotation(&after.ObjectMeta, key, value)
+	if after.Annotations == nil {
+		after.Annotations = map[string]string{}
 	}
-	ctrl.LoggerFrom(ctx).Info("Recording where the HostClaim is", "server", record.Server, "namespace", record.Namespace)
+	change(after.Annotations)
 	err := c.client.Patch(ctx, after, apply.Locked(before))
 	if err != nil {
 		return fmt.Errorf("record the identity: %w", err)

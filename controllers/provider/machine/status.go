@@ -123,7 +123,7 @@ func reportMove(s *scope, r result) {
 	if s.claim == nil && r.plan == nil {
 		return
 	}
-	local := s.claim != nil && s.observed.Remote == nil
+	local := s.claim != nil && (s.observed.Remote == nil || claims.OwnedBy(s.claim, s.identified()))
 	movable, found := metav1.Condition{}, false
 	if local {
 		movable, found = claims.Movable(s.claim)

@@ -1,0 +1,82 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package claims
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+func TestHandedOver(t *testing.T) {
+	machine := Owner{Namespace: "a", Name: "m-1", UID: "uid-1"}
+	local := Desired(Wanted{Name: "m-1", Owner: machine, ClusterName: "c", Deployment: &Deployment{UserData: "boot"}})
+	other := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "uid-x"}
+	local.OwnerReferences = append(local.OwnerReferences, other)
+	before := local.DeepCopy()
+
+	over := HandedOver(local, machine, "o-1")
+	if OwnedBy(over, machine) || len(over.OwnerReferences) != 1 || over.OwnerReferences[0] != other {
+		t.Errorf("owners are %v", over.OwnerReferences)
+	}
+	// What the machine applies from then on changes nothing of this.
+	remote := Wanted{
+		Name: "m-1", Owner: machine, ClusterName: "c", Deployment: &Deployment{UserData: "boot"},
+		Remote: &Remote{Namespace: "a", Origin: "o-1"},
+	}
+	if !UpToDate(over, Desired(remote)) {
+		t.Errorf("the claim is not as the machine wants it:\n%s", cmp.Diff(Desired(remote), over))
+	}
+	if diff := cmp.Diff(before, local); diff != "" {
+		t.Errorf("the claim was changed in place (-before +after):\n%s", diff)
+	}
+
+	back := TakenBack(over, machine)
+	if !OwnedBy(back, machine) || back.Labels[infrav1.OriginKey] != "" || !UpToDate(back, Desired(Wanted{Name: "m-1", Owner: machine, ClusterName: "c", Deployment: &Deployment{UserData: "boot"}})) {
+		t.Errorf("the claim is not what it was (-before +after):\n%s", cmp.Diff(before, back))
+	}
+	if again := TakenBack(back, machine); len(again.OwnerReferences) != len(back.OwnerReferences) {
+		t.Errorf("the machine owns the claim twice: %v", again.OwnerReferences)
+	}
+}
+
+func TestCopyBase(t *testing.T) {
+	remote := RemoteName("m-1", "o-1")
+	if got := CopyBase(remote, "m-1", "o-1"); got != remote {
+		t.Errorf("copies next to a claim in another cluster are named after %s, want its name", got)
+	}
+	if got := CopyBase("m-1", "m-1", "o-1"); got != remote {
+		t.Errorf("copies next to a claim that was kept are named after %s: the machine has a secret m-1-metadata", got)
+	}
+	copies := Copies("boot", "", "")
+	claim := HandedOver(Desired(Wanted{Name: "m-1", Owner: Owner{Namespace: "a", Name: "m-1", UID: "u"}, Deployment: &Deployment{UserData: "boot"}}),
+		Owner{Namespace: "a", Name: "m-1", UID: "u"}, "o-1")
+	if copies[0].NamedBy(claim) {
+		t.Error("the machine's own secret is taken for the copy")
+	}
+	claim.Spec.UserData.Name = copies[0].DesiredCopy(claim, nil).Name
+	if !copies[0].NamedBy(claim) {
+		t.Errorf("the copy %s is not known again", claim.Spec.UserData.Name)
+	}
+	claim.Spec.ConsumerRef, claim.Spec.UserData = nil, nil
+	if copies[0].NamedBy(claim) {
+		t.Error("a claim without user data names a copy of it")
+	}
+}

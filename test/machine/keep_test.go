@@ -1,0 +1,120 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package machine
+
+import (
+	"testing"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+// TestClaimIsKept takes a machine with a claim in its own namespace through the change to
+// an identityRef, back, and away in a move that leaves the claim.
+func TestClaimIsKept(t *testing.T) {
+	tn := newTenant(t)
+	tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
+	tn.infrastructure(func(c *infrav1.Metal3Cluster) {
+		c.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: "192.0.2.1", Port: 6443}
+	})
+	tn.ready(metav1.ConditionTrue, "Ready")
+	tn.machine(withTemplate)
+	tn.template()
+	uid := tn.claimed().UID
+	tn.bind()
+	tn.provision()
+	m := tn.provisioned()
+
+	// The identityRef alone changes nothing, and one that leads to another place is refused.
+	newSite(t, tn).give(tn)
+	infra := &infrav1.Metal3Cluster{}
+	tn.Edit(tn.Named(clusterName, infra), func() { infra.Spec.IdentityRef = &infrav1.IdentityReference{Name: kubeconfigSecret} })
+	tn.identity("True/NotUsed")
+	tn.keep("true")
+	tn.identity("False/LeadsElsewhere", tn.Namespace)
+	tn.ownsClaim(uid)
+
+	s := ownSite(tn)
+	s.give(tn)
+	s.keptClaim(uid, m.UID)
+	tn.provision() // of the spec as it is now
+	tn.G.Expect(tn.provisioned().Spec.ProviderID).To(gomega.Equal(m.Spec.ProviderID))
+
+	tn.keep("false")
+	tn.identity("True/NotUsed")
+	tn.ownsClaim(uid)
+	tn.G.Expect(tn.Find(machineName, m)).To(gomega.Succeed())
+	tn.G.Expect(m.Annotations).NotTo(gomega.HaveKey(infrav1.EffectiveIdentityAnnotation))
+	tn.G.Expect(m.Annotations).NotTo(gomega.HaveKey(infrav1.OriginKey))
+
+	tn.provision()
+	tn.keep("true")
+	s.keptClaim(uid, m.UID)
+	moved := tn.move(m)
+	claim := &bmov1alpha1.HostClaim{}
+	tn.Await(tn.Named(machineName, claim), func(g gomega.Gomega) { g.Expect(claim.Spec.ConsumerRef.UID).To(gomega.Equal(moved)) })
+	s.keptClaim(uid, moved)
+	tn.G.Expect(tn.Find(machineName, m)).To(gomega.Succeed())
+	tn.G.Expect(tn.Delete(tn.Ctx, m)).To(gomega.Succeed())
+	tn.release()
+	tn.gone(machineName, m)
+}
+
+// keep asks for the claims of the Cluster to stay, or takes that back.
+func (tn *tenant) keep(value string) {
+	infra := &infrav1.Metal3Cluster{}
+	tn.Edit(tn.Named(clusterName, infra), func() {
+		metav1.SetMetaDataAnnotation(&infra.ObjectMeta, infrav1.KeepClaimsHereAnnotation, value)
+	})
+}
+
+// ownsClaim expects the machine to have its claim as clusterctl moves it.
+func (tn *tenant) ownsClaim(uid types.UID) {
+	claim := &bmov1alpha1.HostClaim{}
+	tn.Await(tn.Named(machineName, claim), func(g gomega.Gomega) {
+		g.Expect(claim.UID).To(gomega.Equal(uid))
+		g.Expect(claim.OwnerReferences).To(gomega.HaveLen(1))
+		g.Expect(claim.Labels).NotTo(gomega.HaveKey(infrav1.OriginKey))
+		g.Expect(claim.Spec.ConsumerRef.Namespace).To(gomega.Equal(tn.Namespace))
+	})
+}
+
+// keptClaim expects the machine to reach the same claim by its identityRef, and copies of its
+// secrets to stay with that.
+func (s *site) keptClaim(uid, machine types.UID) {
+	m := s.identity("True/Connected", "stays where it is")
+	s.G.Expect(m.UID).To(gomega.Equal(machine))
+	claim := &bmov1alpha1.HostClaim{}
+	origin := m.Annotations[infrav1.OriginKey]
+	s.Await(s.Named(machineName, claim), func(g gomega.Gomega) {
+		g.Expect(claim.UID).To(gomega.Equal(uid))
+		g.Expect(claim.OwnerReferences).To(gomega.BeEmpty())
+		g.Expect(claim.Labels).To(gomega.HaveKeyWithValue(infrav1.OriginKey, origin))
+		g.Expect(claim.Spec.Image).NotTo(gomega.BeNil())
+		g.Expect(claim.Spec.UserData.Name).NotTo(gomega.Equal(bootSecret))
+		g.Expect(claim.Spec.MetaData.Name).NotTo(gomega.Equal(machineName + "-metadata"))
+	})
+	s.copied(claim.Spec.UserData, uid, "userData", "#cloud-config")
+	metaData := &corev1.Secret{}
+	s.G.Expect(s.Find(machineName+"-metadata", metaData)).To(gomega.Succeed())
+	s.copied(claim.Spec.MetaData, uid, "metaData", string(metaData.Data["metaData"]))
+}
