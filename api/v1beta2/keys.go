@@ -217,6 +217,10 @@ const (
 	// SkipCleaningAnnotation on admitted claims of other namespaces.
 	AllowSkipCleaningAnnotation = "hostclaim.metal3.io/allow-skip-cleaning"
 
+	// AllowUnhealthyMarkAnnotation with the value "true" lets UnhealthyClaimAnnotation of
+	// admitted claims of other namespaces count.
+	AllowUnhealthyMarkAnnotation = "hostclaim.metal3.io/allow-unhealthy-mark"
+
 	// SharePreprovisioningNetworkDataAnnotation with the value "true" lets an
 	// admitted claim of another namespace that has no network data of its own
 	// use the one in the host's preprovisioningNetworkDataName.
@@ -302,6 +306,11 @@ const (
 	// Metal3Remediation holds a server off. It is on the HostClaim, and the name
 	// of the remediation follows.
 	RemediationRebootPrefix = "reboot.metal3.io/metal3-remediation."
+
+	// UnhealthyClaimAnnotation with the value "true" is on a HostClaim whose server is
+	// unhealthy, so that the host gets UnhealthyAnnotation when it is released, where
+	// policy permits it.
+	UnhealthyClaimAnnotation = "hostclaim.metal3.io/unhealthy"
 
 	// UnhealthyAnnotation is on a BareMetalHost that remediation gave up on.
 	// Such a host answers no claim.

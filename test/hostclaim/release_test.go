@@ -272,3 +272,30 @@ func TestPausedClaimOfANamespaceThatGoesIsReleasedWhenThePauseEnds(t *testing.T)
 	w.expectGone("machine")
 	w.expectPristine("host-0")
 }
+
+// TestUnhealthyHostIsMarkedWherePolicyPermits releases the host of a claim that calls it
+// unhealthy.
+func TestUnhealthyHostIsMarkedWherePolicyPermits(t *testing.T) {
+	for name, options := range map[string]map[string]string{
+		"permitted": {"hostclaim.metal3.io/allow-unhealthy-mark": "true"},
+		"refused":   nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t).withRights()
+			w.policy(options, w.tenant)
+			w.host("host-0", nil)
+			w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
+			w.manager()
+			claim := w.claim("machine", withImage("boot"), func(c *bmov1alpha1.HostClaim) {
+				c.Annotations = map[string]string{"hostclaim.metal3.io/unhealthy": "true"}
+			})
+			w.expect("machine", "Ready", "True/Provisioned")
+			w.G.Expect(w.readHost("host-0").Annotations).NotTo(gomega.HaveKey("capm3.metal3.io/unhealthy"))
+			w.OK(w.Delete(w.Ctx, claim))
+			w.AwaitGone(claim)
+			_, marked := w.readHost("host-0").Annotations["capm3.metal3.io/unhealthy"]
+			w.G.Expect(marked).To(gomega.Equal(options != nil))
+			w.G.Expect(w.readHost("host-0").Spec.ConsumerRef).To(gomega.BeNil())
+		})
+	}
+}

@@ -112,8 +112,10 @@ func TestLimit(t *testing.T) {
 	w.G.Expect(harness.Message(w.machine.Status.Conditions, clusterv1.MachineOwnerRemediatedCondition)).To(gomega.ContainSubstring(name))
 	w.Read(w.claim)
 	w.G.Expect(w.claim.Annotations).NotTo(gomega.HaveKey(holdOff))
+	w.G.Expect(w.claim.Annotations).To(gomega.HaveKeyWithValue(infrav1.UnhealthyClaimAnnotation, "true"))
 	w.OK(w.Delete(w.Ctx, w.remediation))
 	w.ended()
+	w.G.Expect(w.claim.Annotations).NotTo(gomega.HaveKey(infrav1.UnhealthyClaimAnnotation), "the machine has become healthy")
 	w.G.Expect(w.reboots).To(gomega.Equal(2))
 }
 

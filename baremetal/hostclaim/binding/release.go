@@ -80,6 +80,22 @@ func Freed(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
 	return out
 }
 
+// unhealthyValue is what CAPM3 writes.
+const unhealthyValue = "capm3/UnhealthyNode"
+
+// SaysUnhealthy says that the claim wants its host kept out of the pool.
+func SaysUnhealthy(claim *bmov1alpha1.HostClaim) bool {
+	return claim.Annotations[infrav1.UnhealthyClaimAnnotation] == "true"
+}
+
+// Unhealthy returns the host with the mark by which it answers no claim until an
+// administrator takes the mark off.
+func Unhealthy(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
+	out := host.DeepCopy()
+	setAnnotation(out, infrav1.UnhealthyAnnotation, unhealthyValue)
+	return out
+}
+
 // marks are the annotations that a host may carry while it names a claim.
 var marks = [...]string{
 	infrav1.FormerCleaningModeAnnotation, infrav1.BoundHostUIDAnnotation, infrav1.FenceAnnotation,

@@ -36,9 +36,9 @@ type Grant struct {
 	publishLabels, publishAnnotations []*expression
 
 	// anyImageURL says that at least one policy does not narrow the URLs.
-	anyImageURL                                                bool
-	imageURLs                                                  []*expression
-	allowCustomDeploy, allowSkipCleaning, sharePreprovisioning bool
+	anyImageURL                                                                    bool
+	imageURLs                                                                      []*expression
+	allowCustomDeploy, allowSkipCleaning, allowUnhealthyMark, sharePreprovisioning bool
 }
 
 // Decision is what all policies together say to the claims of one namespace.
@@ -101,6 +101,7 @@ func (g Grant) with(r rule) Grant {
 	}
 	g.allowCustomDeploy = g.allowCustomDeploy || r.allowCustomDeploy
 	g.allowSkipCleaning = g.allowSkipCleaning || r.allowSkipCleaning
+	g.allowUnhealthyMark = g.allowUnhealthyMark || r.allowUnhealthyMark
 	g.sharePreprovisioning = g.sharePreprovisioning || r.sharePreprovisioning
 	return g
 }
@@ -115,6 +116,12 @@ func (g Grant) SharesPreprovisioningNetworkData() bool {
 // claim to the next without being cleaned.
 func (g Grant) PermitsSkippingCleaning() bool {
 	return g.own || g.allowSkipCleaning
+}
+
+// PermitsUnhealthyMark says whether a claim may keep its host out of the pool when it is
+// released, until an administrator has looked at it.
+func (g Grant) PermitsUnhealthyMark() bool {
+	return g.own || g.allowUnhealthyMark
 }
 
 // PublishedLabels returns the labels of a host that claims may see.

@@ -34,6 +34,7 @@ var options = [...]string{
 	infrav1.AllowedImageURLsAnnotation,
 	infrav1.AllowCustomDeployAnnotation,
 	infrav1.AllowSkipCleaningAnnotation,
+	infrav1.AllowUnhealthyMarkAnnotation,
 	infrav1.SharePreprovisioningNetworkDataAnnotation,
 }
 

@@ -84,7 +84,7 @@ type rule struct {
 	// nil when the annotation is absent.
 	publishLabels, publishAnnotations, allowedImageURLs *expression
 
-	allowCustomDeploy, allowSkipCleaning, sharePreprovisioning bool
+	allowCustomDeploy, allowSkipCleaning, allowUnhealthyMark, sharePreprovisioning bool
 }
 
 // maxValue is how many bytes of a value and of a problem an InvalidError keeps.
@@ -135,6 +135,7 @@ func parse(p *bmov1alpha1.HostDeployPolicy) (rule, error) {
 	r.allowedImageURLs = annotation(infrav1.AllowedImageURLsAnnotation)
 	r.allowCustomDeploy = flag(infrav1.AllowCustomDeployAnnotation)
 	r.allowSkipCleaning = flag(infrav1.AllowSkipCleaningAnnotation)
+	r.allowUnhealthyMark = flag(infrav1.AllowUnhealthyMarkAnnotation)
 	r.sharePreprovisioning = flag(infrav1.SharePreprovisioningNetworkDataAnnotation)
 	return r, errors.Join(faults...)
 }

@@ -342,6 +342,7 @@ func TestGrantOfOneFlag(t *testing.T) {
 	flags := map[string]func(Grant) bool{
 		infrav1.SharePreprovisioningNetworkDataAnnotation: Grant.SharesPreprovisioningNetworkData,
 		infrav1.AllowSkipCleaningAnnotation:               Grant.PermitsSkippingCleaning,
+		infrav1.AllowUnhealthyMarkAnnotation:              Grant.PermitsUnhealthyMark,
 	}
 	for key, permits := range flags {
 		tests := map[string]struct {

@@ -56,6 +56,7 @@ func ReadClaim(claim *bmov1alpha1.HostClaim, remediation string) Claim {
 	if claim == nil {
 		return c
 	}
+	c.Marked = claim.Annotations[infrav1.UnhealthyClaimAnnotation] == "true"
 	key := Key(remediation)
 	for found := range claim.Annotations {
 		switch {

@@ -29,6 +29,8 @@ func (o Observed) undo() Step {
 	switch {
 	case o.Claim.Unknown == "" && o.Claim.Held && !o.Claim.Deleting:
 		return PowerOn
+	case !o.DeletedAt.IsZero() && o.Claim.Marked && o.Machine.Found && !o.Machine.Deleting:
+		return UnmarkClaim
 	case w.Access != Connected:
 		return NoStep
 	case w.Tainted:

@@ -114,7 +114,7 @@ func TestProperty(t *testing.T) {
 		}
 		most = max(most, w.cycles)
 		settle(w)
-		if !w.finished || w.claim.Held || w.tainted || w.Backup != nil {
+		if !w.finished || w.claim.Held || w.claim.Marked || w.tainted || w.Backup != nil {
 			w.faults = append(w.faults, fmt.Sprintf("left behind: finished %t, held %t, tainted %t, backup %v", w.finished, w.claim.Held, w.tainted, w.Backup))
 		}
 		if len(w.faults) > 0 {

@@ -77,6 +77,8 @@ type Claim struct {
 	Deleting bool
 	// Power is what the claim says about the power of its host.
 	Power claims.Power
+	// Marked says that the host is to be kept out of the pool when the claim is released.
+	Marked bool
 	// Held says that the remediation holds the server off, and Rival that another one does.
 	Held, Rival bool
 }

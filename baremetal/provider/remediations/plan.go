@@ -46,8 +46,11 @@ const (
 	RestoreNode Step = "RestoreNode"
 	// DropBackup forgets what the Node carried.
 	DropBackup Step = "DropBackup"
-	// HandBack has the owner of the Machine replace it.
+	// HandBack has the owner of the Machine replace it, and marks the claim, so that its host is
+	// kept out of the pool where policy permits that.
 	HandBack Step = "HandBack"
+	// UnmarkClaim takes the mark off a claim whose machine is healthy again.
+	UnmarkClaim Step = "UnmarkClaim"
 )
 
 // Plan is what is to be done now, and what the remediation says.

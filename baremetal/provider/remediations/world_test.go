@@ -105,7 +105,9 @@ func (w *world) do(step Step) {
 	case RestoreNode, DropBackup:
 		w.Backup = nil
 	case HandBack:
-		w.Machine.HandedBack = true
+		w.Machine.HandedBack, w.claim.Marked = true, true
+	case UnmarkClaim:
+		w.claim.Marked = false
 	}
 }
 

@@ -73,6 +73,10 @@ func (r *announcer) eventReleased(claim *bmov1alpha1.HostClaim, host *bmov1alpha
 		"The host was wiped and given back")
 	r.recorder.Eventf(host, nil, corev1.EventTypeNormal, "Freed", "Release",
 		"HostClaim %s of namespace %s has given the host back", claim.Name, claim.Namespace)
+	if _, unhealthy := host.Annotations[infrav1.UnhealthyAnnotation]; unhealthy {
+		r.recorder.Eventf(host, nil, corev1.EventTypeWarning, "MarkedUnhealthy", "Release",
+			"Its tenant found the server unhealthy: it answers no claim until the annotation %s is removed", infrav1.UnhealthyAnnotation)
+	}
 }
 
 // transitions compares the status that was written last with that of the scope's

@@ -58,7 +58,7 @@ func (r *releaser) release(ctx context.Context, s *scope, at standing) (standing
 	if wait, ok := binding.Releasable(at.host); !ok {
 		return at, progress.Waiting(wait.Reason, wait.Message)
 	}
-	if out := r.free(ctx, s.claim, at.host); !out.Done() {
+	if out := r.free(ctx, s, at.host); !out.Done() {
 		return at, out
 	}
 	at.host = nil
@@ -72,8 +72,8 @@ func (r *releaser) release(ctx context.Context, s *scope, at standing) (standing
 }
 
 // free lets go of a host that seems to be at rest.
-func (r *releaser) free(ctx context.Context, claim *bmov1alpha1.HostClaim, known *bmov1alpha1.BareMetalHost) progress.Outcome {
-	host := &bmov1alpha1.BareMetalHost{}
+func (r *releaser) free(ctx context.Context, s *scope, known *bmov1alpha1.BareMetalHost) progress.Outcome {
+	claim, host := s.claim, &bmov1alpha1.BareMetalHost{}
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(known), host); err != nil {
 		return progress.Failed(fmt.Errorf("read the host before it is freed: %w", err))
 	}
@@ -92,6 +92,9 @@ func (r *releaser) free(ctx context.Context, claim *bmov1alpha1.HostClaim, known
 		return progress.Failed(fmt.Errorf("withdraw HardwareData: %w", err))
 	}
 	freed := binding.Freed(host)
+	if binding.SaysUnhealthy(claim) && s.decision.Grants[host.Namespace].PermitsUnhealthyMark() {
+		freed = binding.Unhealthy(freed)
+	}
 	if err := r.client.Patch(ctx, freed, apply.Locked(host)); err != nil {
 		return progress.Failed(fmt.Errorf("free the host: %w", err))
 	}

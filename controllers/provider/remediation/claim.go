@@ -98,6 +98,20 @@ func (c claimSteps) powerOn(ctx context.Context, s *scope) error {
 	})
 }
 
+// mark asks for the host to be kept out of the pool when it is released, or takes that back. A
+// claim that is gone asks for nothing.
+func (c claimSteps) mark(ctx context.Context, s *scope, unhealthy bool) error {
+	if s.claim == nil || s.observed.Claim.Marked == unhealthy {
+		return nil
+	}
+	return c.annotate(ctx, s, func(claim *bmov1alpha1.HostClaim) {
+		delete(claim.Annotations, infrav1.UnhealthyClaimAnnotation)
+		if unhealthy {
+			metav1.SetMetaDataAnnotation(&claim.ObjectMeta, infrav1.UnhealthyClaimAnnotation, "true")
+		}
+	})
+}
+
 // annotate changes annotations of the claim, unless it has changed since it was read.
 func (c claimSteps) annotate(ctx context.Context, s *scope, change func(*bmov1alpha1.HostClaim)) error {
 	var writer client.Writer = c.client
@@ -109,7 +123,7 @@ func (c claimSteps) annotate(ctx context.Context, s *scope, change func(*bmov1al
 	if err := writer.Patch(ctx, after, apply.Locked(s.claim)); err != nil {
 		return fmt.Errorf("write the HostClaim: %w", sanitized(s.site, err))
 	}
-	ctrl.LoggerFrom(ctx).Info("Wrote the reboot annotation of the HostClaim", "HostClaim", klog.KObj(after))
+	ctrl.LoggerFrom(ctx).Info("Wrote an annotation of the HostClaim", "HostClaim", klog.KObj(after))
 	return nil
 }
 

@@ -125,7 +125,12 @@ func (r *Reconciler) do(ctx context.Context, s *scope, step remediations.Step) e
 		dropBackup(s)
 		return nil
 	case remediations.HandBack:
+		if err := claim.mark(ctx, s, true); err != nil {
+			return err
+		}
 		return r.owner().handBack(ctx, s)
+	case remediations.UnmarkClaim:
+		return claim.mark(ctx, s, false)
 	default:
 		return fmt.Errorf("unknown step %s", step)
 	}
