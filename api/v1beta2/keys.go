@@ -111,6 +111,10 @@ const (
 	// to bind the host. A mark books nothing.
 	ClaimUIDLabel = "hostclaim.metal3.io/claim-uid"
 
+	// ClusterctlLabel is the label on a CustomResourceDefinition by which clusterctl finds
+	// the objects that it moves.
+	ClusterctlLabel = "clusterctl.cluster.x-k8s.io"
+
 	// BlockMoveAnnotation is the annotation that clusterctl waits for to go before
 	// it moves an object. It is on each HostClaim that is bound, or about to be bound,
 	// and on each bound BareMetalHost, from the bind on, since clusterctl waits only for
@@ -123,8 +127,8 @@ const (
 	// MoveHierarchyLabel is the label by which clusterctl moves an object and what it
 	// owns. It is on a bound BareMetalHost whose claim is in the same namespace and
 	// belongs to a Cluster, so that the host, its BMC Secret and its HardwareData are
-	// moved with the claim. Written at the bind, removed at the release; its value is
-	// empty.
+	// moved with the claim. Written at the bind, removed at the release, if its value is
+	// HostClaimManagerFieldOwner.
 	MoveHierarchyLabel = "clusterctl.cluster.x-k8s.io/move-hierarchy"
 
 	// MovingAnnotation is the record of a move on a bound BareMetalHost: the UID of

@@ -146,9 +146,7 @@ func conditionsHold(t *testing.T, m world.Machine) {
 		// It would be available for others if this claim did not have it.
 		bmov1alpha1.AvailableForProvisioningCondition: metav1.ConditionFalse,
 		infrav1.AdmittedCondition:                     metav1.ConditionTrue,
-		// The hosts are in the namespace of the infrastructure team.
-		infrav1.MovableCondition:               metav1.ConditionFalse,
-		infrav1.HardwareDataPublishedCondition: metav1.ConditionTrue,
+		infrav1.HardwareDataPublishedCondition:        metav1.ConditionTrue,
 	}
 	eventually(t, m.Name()+" has all conditions", func(g gomega.Gomega) {
 		metal3, claim := &infrav1.Metal3Machine{}, &bmov1alpha1.HostClaim{}

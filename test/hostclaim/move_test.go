@@ -95,7 +95,9 @@ func TestClaimHasTheHostAgainThatWasMovedWithIt(t *testing.T) {
 			host := w.readHost("host-1")
 			w.G.Expect(host.Labels).To(gomega.HaveKeyWithValue(claimUID, string(claim.UID)))
 			delete(host.Annotations, "hostclaim.metal3.io/power-changes")
-			w.G.Expect(host.Annotations).To(gomega.Equal(map[string]string{boundAs: string(host.UID), formerMode: "disabled"}))
+			w.G.Expect(host.Annotations).To(gomega.Equal(map[string]string{
+				boundAs: string(host.UID), formerMode: "disabled", blockMove: "hostclaim-manager",
+			}))
 			w.expectUntouched("host-0")
 
 			w.OK(w.Delete(w.Ctx, claim))
@@ -155,23 +157,15 @@ func TestClaimWithAHostInAnotherNamespaceIsKeptFromBeingMoved(t *testing.T) {
 	w.G.Expect(w.readClaim("machine").Annotations).To(gomega.HaveKey(blockMove), "before anything is known of a host")
 	close(s.goOn)
 	w.expectBound("machine")
-	bound := w.expect("machine", movable, otherHosts)
-	w.G.Expect(harness.Message(bound.Status.Conditions, movable)).To(gomega.ContainSubstring("identityRef"))
+	bound := w.expect("machine", movable, "none")
 
 	// A tenant who takes it off gets it back.
 	harness.Change(w.Story, bound, func(c *bmov1alpha1.HostClaim) { delete(c.Annotations, blockMove) })
 	w.G.Eventually(func() map[string]string { return w.readClaim("machine").Annotations }).Should(gomega.HaveKey(blockMove))
-}
-
-func TestClaimWithAHostInItsNamespaceCanBeMoved(t *testing.T) {
-	w := newMoved(t)
-	w.host("host-0", nil)
-	w.manager()
-	w.claim("machine")
-	w.expectBound("machine")
-	ready := w.expect("machine", "Ready", "False/NotProvisioned")
-	w.G.Expect(ready.Annotations).NotTo(gomega.HaveKey(blockMove))
-	w.G.Expect(harness.Condition(ready.Status.Conditions, movable)).To(gomega.Equal("none"))
+	w.pause(true)
+	paused := w.expect("machine", movable, otherHosts)
+	w.G.Expect(harness.Message(paused.Status.Conditions, movable)).To(gomega.ContainSubstring("identityRef"))
+	w.G.Expect(w.readHost("host-0").Annotations).NotTo(gomega.HaveKey(bmov1alpha1.PausedAnnotation))
 }
 
 // A manager died after it had written the intent to bind a host of another namespace.
@@ -181,7 +175,7 @@ func TestClaimIsMovableAgainWhenItDoesNotGetTheHost(t *testing.T) {
 		hosts bool // there is a host in the claim's namespace
 		stays bool
 	}{
-		"when it gets one in its namespace":           {value: "hostclaim-manager", hosts: true},
+		"and blocked by the one in its namespace":     {value: "hostclaim-manager", hosts: true, stays: true},
 		"when it gets none":                           {value: "hostclaim-manager"},
 		"unless another client wants it to stay":      {value: "by hand", hosts: true, stays: true},
 		"unless another client wants it, host or not": {value: "by hand", stays: true},

@@ -18,6 +18,9 @@ package hostclaim
 
 import (
 	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -43,6 +46,11 @@ type operator struct {
 	wipes   chan bmov1alpha1.AutomatedCleaningMode
 	// consumers are the claims that the hosts name, as last seen.
 	consumers map[string]types.UID
+	// moved are hosts that were made anew since they were bound, as last seen: their claim
+	// has another UID as well.
+	moved map[string]bool
+	// switched counts the changes of power.
+	switched atomic.Int32
 }
 
 // heldBack is an annotation of hosts that the operator leaves as they are, so that
@@ -62,7 +70,7 @@ func startOperator(t *testing.T, namespace string) *operator {
 	}
 	o := &operator{
 		t: t, client: c, drives: make(chan drive, 100), reboots: make(chan string, 100),
-		wipes: make(chan bmov1alpha1.AutomatedCleaningMode, 100), consumers: map[string]types.UID{},
+		wipes: make(chan bmov1alpha1.AutomatedCleaningMode, 100), consumers: map[string]types.UID{}, moved: map[string]bool{},
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -112,12 +120,15 @@ func (o *operator) mind(host *bmov1alpha1.BareMetalHost) {
 		}
 	}
 	o.consumers[host.Name] = now
+	defer func() {
+		o.moved[host.Name] = host.Annotations[boundAs] != "" && host.Annotations[boundAs] != string(host.UID)
+	}()
 	status := host.Status.Provisioning
 	_, uncleaned := host.Annotations[uncleanedKey]
 	switch {
 	case before != "" && now == "" && uncleaned:
 		o.t.Errorf("host %s was freed without having been cleaned", host.Name)
-	case before != "" && now != "" && before != now:
+	case before != "" && now != "" && before != now && !o.moved[host.Name]:
 		o.t.Errorf("host %s went from claim %s to %s", host.Name, before, now)
 	case before != "" && now == "" && (status.State != bmov1alpha1.StateAvailable || status.Image.URL != "" || host.Spec.Image != nil):
 		o.t.Errorf("host %s was freed in state %q with image %q", host.Name, status.State, status.Image.URL)
@@ -131,6 +142,9 @@ func (o *operator) step(ctx context.Context, host *bmov1alpha1.BareMetalHost) er
 	}
 	if _, held := host.Annotations[heldBack]; held {
 		return nil
+	}
+	if done, err := o.restore(ctx, host); done {
+		return err
 	}
 	if done, err := o.reboot(ctx, host); done {
 		return err
@@ -151,8 +165,32 @@ func (o *operator) step(ctx context.Context, host *bmov1alpha1.BareMetalHost) er
 		o.wipes <- host.Spec.AutomatedCleaningMode
 		status.State, status.Image = bmov1alpha1.StateAvailable, bmov1alpha1.Image{}
 	}
-	host.Status.PoweredOn = host.Spec.Online && !heldOff(host)
+	if on := host.Spec.Online && !heldOff(host); on != host.Status.PoweredOn {
+		host.Status.PoweredOn = on
+		o.switched.Add(1)
+	}
 	return o.client.Status().Patch(ctx, host, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}
+
+// restore brings the status of a host back from its annotation, and takes off an
+// annotation that is not needed, as baremetal-operator does when it first sees a host.
+func (o *operator) restore(ctx context.Context, host *bmov1alpha1.BareMetalHost) (done bool, err error) {
+	text, found := host.Annotations[bmov1alpha1.StatusAnnotation]
+	switch before := host.DeepCopy(); {
+	case host.Status.Provisioning.State == bmov1alpha1.StateNone && text != "":
+		// The hardware comes from baremetal-operator's own HardwareData, which nothing plays here.
+		text = strings.TrimSuffix(text, "}") + fmt.Sprintf(`,"hardware":{"hostname":%q,"ramMebibytes":1024}}`, host.Name)
+		patch := fmt.Sprintf(`{"metadata":{"resourceVersion":%q},"status":%s}`, host.ResourceVersion, text)
+		return true, o.client.Status().Patch(ctx, host, client.RawPatch(types.MergePatchType, []byte(patch)))
+	case host.Status.Provisioning.State == bmov1alpha1.StateNone && host.Annotations[boundAs] != "":
+		o.t.Errorf("host %s is bound, and would be inspected like a new one", host.Name)
+		return true, nil
+	case found:
+		delete(host.Annotations, bmov1alpha1.StatusAnnotation)
+		return true, o.client.Patch(ctx, host, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	default:
+		return false, nil
+	}
 }
 
 // burn reads the secrets next to the host, as the config drive of a server is

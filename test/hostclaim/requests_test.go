@@ -64,12 +64,16 @@ func lineOf(request *http.Request) string {
 		return ""
 	}
 	line, body := request.Method+" "+kinds[at], bodyOf(request)
-	for what, sign := range map[string]string{
-		" intent": `"Binding"`, " finalizer": `"finalizers"`, " block-move": "block-move", " consumerRef": "consumerRef",
-		" associated": `"BareMetalHostAssociated"`, " power": `"online"`,
+	for _, row := range [...]struct{ what, sign string }{
+		{"intent", `"Binding"`},
+		{"finalizer", `"finalizers"`},
+		{"consumerRef", "consumerRef"},
+		{"block-move", "block-move"},
+		{"associated", `"BareMetalHostAssociated"`},
+		{"power", `"online"`},
 	} {
-		if strings.Contains(body, sign) && request.Method == http.MethodPatch {
-			return line + what
+		if strings.Contains(body, row.sign) && request.Method == http.MethodPatch {
+			return line + " " + row.what
 		}
 	}
 	if strings.Contains(body, claimUID) && request.Method == http.MethodPatch {
@@ -113,6 +117,7 @@ func TestRequestsOfABind(t *testing.T) {
 		"of a host in the own namespace": {own: true, want: []string{
 			"PATCH hostclaims finalizer",
 			"GET baremetalhosts",
+			"PATCH hostclaims block-move",
 			"PATCH hostclaims intent",
 			"PATCH baremetalhosts mark",
 			"GET hostclaims",
@@ -124,6 +129,7 @@ func TestRequestsOfABind(t *testing.T) {
 		"of a claim that has waited": {own: true, waited: true, want: []string{
 			"GET baremetalhosts",
 			"GET baremetalhosts by label",
+			"PATCH hostclaims block-move",
 			"PATCH hostclaims intent",
 			"PATCH baremetalhosts mark",
 			"GET hostclaims",

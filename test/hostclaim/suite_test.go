@@ -59,5 +59,11 @@ func (w withRoles) Run() int {
 		fmt.Fprintf(os.Stderr, "install the roles: %v\n", err)
 		return 1
 	}
+	for _, name := range movedKinds {
+		if err := labelKind(context.Background(), name, true); err != nil {
+			fmt.Fprintf(os.Stderr, "label the kinds that move: %v\n", err)
+			return 1
+		}
+	}
 	return w.tests.Run()
 }

@@ -58,6 +58,12 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	t.Parallel()
+	return makeWorld(t)
+}
+
+// makeWorld is newWorld for a story that runs alone.
+func makeWorld(t *testing.T) *world {
+	t.Helper()
 	w := &world{Story: server.NewStory(t), options: setup.NewOptions()}
 	w.options.AddFlags(pflag.NewFlagSet("test", pflag.PanicOnError))
 	w.tenant = server.Namespace(t, "tenant", nil)

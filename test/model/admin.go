@@ -24,6 +24,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/model/store"
 )
 
@@ -105,6 +106,9 @@ func (w *World) editLabels() bool {
 // makeHost registers a host that is free.
 func (w *World) makeHost() bool {
 	namespace := one(w.choices, append(w.infra[:len(w.infra):len(w.infra)], w.infra[0], one(w.choices, w.tenants)))
+	if w.features[Moved] && chance(w.choices, 2) {
+		namespace = one(w.choices, w.tenants) // only hosts beside their claims move
+	}
 	name := fmt.Sprintf("host%d", w.hosts)
 	w.hosts++
 	modes := []bmov1alpha1.AutomatedCleaningMode{bmov1alpha1.CleaningModeDisabled, bmov1alpha1.CleaningModeMetadata}
@@ -168,7 +172,9 @@ func (w *World) holdHost() bool {
 			bmov1alpha1.PausedAnnotation, bmov1alpha1.DetachedAnnotation, bmov1alpha1.InspectAnnotationPrefix,
 		})
 		if annotated(h, key) {
-			delete(h.Annotations, key)
+			if key != bmov1alpha1.PausedAnnotation || !binding.PausedForMove(h) {
+				delete(h.Annotations, key)
+			}
 			return
 		}
 		if h.Annotations == nil {
@@ -185,7 +191,9 @@ func (w *World) letGo(v *store.Version) bool {
 		return w.mend(v)
 	}
 	return edit(w, adminName, v, "", func(h *bmov1alpha1.BareMetalHost) {
-		delete(h.Annotations, bmov1alpha1.PausedAnnotation)
+		if !binding.PausedForMove(h) {
+			delete(h.Annotations, bmov1alpha1.PausedAnnotation)
+		}
 		delete(h.Annotations, bmov1alpha1.DetachedAnnotation)
 	})
 }

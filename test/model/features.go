@@ -32,6 +32,7 @@ const (
 	StatusWiped    Feature = "statuses wiped"
 	Stripped       Feature = "finalizers stripped"
 	Moved          Feature = "hosts moved with claims"
+	Restored       Feature = "hosts restored with claims"
 	PolicyEdits    Feature = "policies edited"
 	LabelEdits     Feature = "labels edited"
 	SelectorEdits  Feature = "selectors edited"
@@ -51,7 +52,7 @@ const (
 func Features() []Feature {
 	return []Feature{
 		Lag, Stall, Conflicts, Refusals, LostAnswers, Crashes, TwoLeaders,
-		StatusWiped, Stripped, Moved, PolicyEdits, LabelEdits, SelectorEdits,
+		StatusWiped, Stripped, Moved, Restored, PolicyEdits, LabelEdits, SelectorEdits,
 		ClaimsPaused, ClaimsDeleted, SecretEdits, HostErrors, HostsHeld, HostsReplaced, CleaningEdited,
 		Reboots, Rebuilds, Reservations,
 	}

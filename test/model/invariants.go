@@ -23,6 +23,7 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -53,6 +54,7 @@ const (
 	Once           = "3 what is asked for is done once"
 	Separate       = "5 tenants are kept apart"
 	StatusIsTrue   = "the status tells the truth at rest"
+	MovesWhole     = "6 a move changes no server"
 	CleaningStored = "the cleaning mode comes back"
 )
 
@@ -152,6 +154,7 @@ func (w *World) observeHost(e store.Event) {
 		w.hostGone(e.Before)
 	case w.restoring:
 	case before == after:
+		w.observeMove(e)
 		w.observeWork(e)
 	case w.writer == nil:
 		w.fail("player", "a player has written a consumerRef")
@@ -161,6 +164,23 @@ func (w *World) observeHost(e store.Event) {
 		w.freed(e.Before, before)
 	default:
 		w.passedOn(e)
+	}
+}
+
+// observeMove judges what a manager writes to a host that was made ready for a move, or
+// has no status yet.
+func (w *World) observeMove(e store.Event) {
+	if w.writer == nil || e.Before == nil {
+		return
+	}
+	before, after := hostOf(e.Before), hostOf(e.After)
+	claim, exists := w.liveClaim(consumer(e.Before))
+	moved := before.Annotations[infrav1.BoundHostUIDAnnotation] != string(before.UID)
+	switch same := equality.Semantic.DeepEqual(before.Spec, after.Spec); {
+	case !exists && !moved && binding.HasMoveRecord(before) && !annotated(before, infrav1.ReleaseAnnotation):
+		w.fail(MovesWhole, "host %s was written although its claim was moved away", e.Key)
+	case exists && !claim.Deleting() && binding.WithoutStatus(before) && !same:
+		w.fail(MovesWhole, "host %s has no status, and was told something", e.Key)
 	}
 }
 

@@ -133,6 +133,7 @@ func (m *manager) claimController() *controller {
 		Recorder:     recorder{w},
 		Clock:        w.clock,
 		OwnNamespace: policy.Own(false),
+		Kinds:        labeled{},
 	}
 	own := watching.Watch{Object: &bmov1alpha1.HostClaim{}, Handler: &handler.EnqueueRequestForObject{}}
 	return &controller{
@@ -141,6 +142,12 @@ func (m *manager) claimController() *controller {
 		sources: []source.Source{m.claims.Pool.Source()},
 	}
 }
+
+// labeled are kinds that clusterctl finds, all of them.
+type labeled struct{}
+
+// Unlabeled implements claim.MoveKinds.
+func (labeled) Unlabeled(context.Context) ([]string, error) { return nil, nil }
 
 // orphanController is the reconciler of hosts whose claim is gone.
 func (m *manager) orphanController() *controller {

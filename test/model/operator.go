@@ -19,6 +19,7 @@ package model
 import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/model/store"
 )
 
@@ -34,6 +35,9 @@ func (w *World) operate() bool {
 	if v.Deleting() {
 		return edit(w, operatorName, v, "", func(h *bmov1alpha1.BareMetalHost) { h.Finalizers = nil })
 	}
+	if restored, done := w.restoreStatus(v); done {
+		return restored
+	}
 	if state := hostOf(v).Status.Provisioning.State; inspectionAsked(hostOf(v)) && state == bmov1alpha1.StateInspecting {
 		return edit(w, operatorName, v, "", func(h *bmov1alpha1.BareMetalHost) {
 			delete(h.Annotations, bmov1alpha1.InspectAnnotationPrefix)
@@ -47,6 +51,26 @@ func (w *World) operate() bool {
 	return edit(w, operatorName, v, "status", func(h *bmov1alpha1.BareMetalHost) { w.advanceHost(h) })
 }
 
+// restoreStatus brings the status of a host back from its annotation, or takes off an
+// annotation that is not needed.
+func (w *World) restoreStatus(v *store.Version) (restored, done bool) {
+	host := hostOf(v)
+	text, found := host.Annotations[bmov1alpha1.StatusAnnotation]
+	switch {
+	case binding.WithoutStatus(host) && !found:
+		w.fail(MovesWhole, "host %s has no status, and is inspected like a new one", v.Key)
+		return false, true
+	case binding.WithoutStatus(host):
+		return w.patch(operatorName, v, "status", []byte(`{"status":`+text+`}`)), true
+	case found:
+		return edit(w, operatorName, v, "", func(h *bmov1alpha1.BareMetalHost) {
+			delete(h.Annotations, bmov1alpha1.StatusAnnotation)
+		}), true
+	default:
+		return false, false
+	}
+}
+
 // operable says that there is something to do about a host.
 func (w *World) operable(v *store.Version) bool {
 	host := hostOf(v)
@@ -58,7 +82,7 @@ func (w *World) operable(v *store.Version) bool {
 		return false
 	}
 	next, wanted := nextState(host)
-	return wanted || annotated(host, bmov1alpha1.RebootAnnotationPrefix) || next != host.Status.Provisioning.State || host.Status.PoweredOn != host.Spec.Online
+	return wanted || binding.WithoutStatus(host) || annotated(host, bmov1alpha1.StatusAnnotation) || annotated(host, bmov1alpha1.RebootAnnotationPrefix) || next != host.Status.Provisioning.State || host.Status.PoweredOn != host.Spec.Online
 }
 
 func annotated(host *bmov1alpha1.BareMetalHost, key string) bool {

@@ -24,9 +24,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/selection"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selector"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/model/store"
@@ -69,9 +69,7 @@ func (w *World) oneLeader() {
 func (w *World) mendAll() {
 	for _, v := range w.log.All(store.Claims) {
 		if paused(claimOf(v)) {
-			edit(w, tenantName, v, "", func(claim *bmov1alpha1.HostClaim) {
-				delete(claim.Annotations, clusterv1.PausedAnnotation)
-			})
+			edit(w, tenantName, v, "", unpause)
 		}
 	}
 	for range 2 {
@@ -112,11 +110,13 @@ func (w *World) leaderSees() bool {
 }
 
 // releaseOrphan decides, as an administrator, about a host whose claim was made
-// again under its old name.
+// again under its old name, or was moved away.
 func (w *World) releaseOrphan() bool {
 	v, found := w.pick(store.Hosts, func(v *store.Version) bool {
 		host := hostOf(v)
-		return annotated(host, infrav1.OrphanedSinceAnnotation) && !annotated(host, infrav1.ReleaseAnnotation)
+		_, claimed := w.liveClaim(consumer(v))
+		left := binding.HasMoveRecord(host) && consumer(v) != "" && !claimed
+		return (left || annotated(host, infrav1.OrphanedSinceAnnotation)) && !annotated(host, infrav1.ReleaseAnnotation)
 	})
 	return found && edit(w, adminName, v, "", func(h *bmov1alpha1.BareMetalHost) {
 		h.Annotations[infrav1.ReleaseAnnotation] = ""
@@ -168,6 +168,9 @@ func (w *World) checkHost(v *store.Version) {
 			w.fail(NothingLeft, "host %s is free and has annotation %s", v.Key, key)
 		}
 	}
+	if blocked(v) || host.Labels[infrav1.MoveHierarchyLabel] != "" || binding.PausedForMove(host) {
+		w.fail(NothingLeft, "host %s is free and has marks of a move", v.Key)
+	}
 	if _, found := host.Labels[infrav1.ClaimUIDLabel]; found {
 		w.fail(NothingLeft, "host %s is free and has the label of a claim", v.Key)
 	}
@@ -204,6 +207,9 @@ func associated(claim *bmov1alpha1.HostClaim) metav1.Condition {
 func (w *World) checkBound(v, host *store.Version) {
 	w.checkWishes(v, host)
 	ref := claimOf(v).Status.BareMetalHost
+	if binding.Held(hostOf(host)) || !blocked(v) || !blocked(host) {
+		w.fail(MovesWhole, "claim %s is not paused, and could be moved with host %s", v.Key, host.Key)
+	}
 	if associated(claimOf(v)).Status != metav1.ConditionTrue {
 		w.fail(StatusIsTrue, "claim %s has a host and does not say so", v.Key)
 	}

@@ -89,6 +89,9 @@ func (w *World) makeClaim() bool {
 		withImage(claim)
 	}
 	applied(claim)
+	if !chance(c, 3) {
+		claim.Labels = map[string]string{infrav1.MoveLabel: ""}
+	}
 	_, ok := w.createTyped(store.Claims, claim)
 	return ok
 }
@@ -175,7 +178,7 @@ func (w *World) pauseClaim() bool {
 	v, found := w.claim(func(*bmov1alpha1.HostClaim) bool { return true })
 	return found && edit(w, tenantName, v, "", func(claim *bmov1alpha1.HostClaim) {
 		if paused(claim) {
-			delete(claim.Annotations, clusterv1.PausedAnnotation)
+			unpause(claim)
 			return
 		}
 		pause(claim)
@@ -185,6 +188,10 @@ func (w *World) pauseClaim() bool {
 func paused(claim *bmov1alpha1.HostClaim) bool {
 	_, found := claim.Annotations[clusterv1.PausedAnnotation]
 	return found
+}
+
+func unpause(claim *bmov1alpha1.HostClaim) {
+	delete(claim.Annotations, clusterv1.PausedAnnotation)
 }
 
 func pause(claim *bmov1alpha1.HostClaim) {

@@ -29,6 +29,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/model/store"
 )
 
@@ -80,8 +81,10 @@ type World struct {
 	// restoring says that an administrator recreates objects, which no
 	// invariant judges.
 	restoring bool
-	hosts     int
-	serial    int
+	// mayMove are the namespaces whose hosts the infrastructure team lets move.
+	mayMove map[string]bool
+	hosts   int
+	serial  int
 }
 
 // life is what one incarnation of a claim has gone through.
@@ -113,7 +116,7 @@ func Play(config Config, choices Choices) *World {
 		ctx:   ctrl.LoggerInto(context.Background(), logr.Discard()),
 		clock: &steady{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)},
 		lives: map[types.UID]*life{}, machines: map[types.UID]*machine{},
-		accepted: map[string]bool{}, passed: map[string]bool{},
+		mayMove: map[string]bool{}, accepted: map[string]bool{}, passed: map[string]bool{},
 	}
 	w.log = store.NewLog(w.observe)
 	if config.Backend == nil {
@@ -171,7 +174,11 @@ func (w *World) namespace(name string) string {
 		labels["tier"] = "gold"
 	}
 	name = w.config.Prefix + name
-	w.create(store.Namespaces, map[string]any{"metadata": map[string]any{"name": name, "labels": labels}})
+	annotations := map[string]any{}
+	if w.mayMove[w.config.Prefix+name] = !chance(w.choices, 4); w.mayMove[w.config.Prefix+name] {
+		annotations[infrav1.HostsMayMoveAnnotation] = "true"
+	}
+	w.create(store.Namespaces, map[string]any{"metadata": map[string]any{"name": name, "labels": labels, "annotations": annotations}})
 	return name
 }
 

@@ -99,13 +99,23 @@ func TestManagerCannotChangeWhatIsTheInfrastructureTeams(t *testing.T) {
 
 func TestManagerMayWriteWhatItWrites(t *testing.T) {
 	w := newWorld(t)
-	host := w.fullHost()
+	paused := w.fullHost()
+	host := paused.DeepCopy()
+	delete(host.Annotations, bmov1alpha1.PausedAnnotation) // the manager may not touch a pause of others
+	w.OK(server.Client.Patch(w.Ctx, host, client.MergeFrom(paused)))
 	edited := host.DeepCopy()
 	edited.Labels[uidLabel] = "uid"
 	delete(edited.Annotations, "hostclaim.metal3.io/release")
 	for _, key := range []string{"hostclaim.metal3.io/fence", "reboot.metal3.io", "reboot.metal3.io/hostclaim.x"} {
 		edited.Annotations[key] = ""
 	}
+	for key, value := range map[string]string{
+		bmov1alpha1.PausedAnnotation: "hostclaim.metal3.io/move", bmov1alpha1.StatusAnnotation: "{}",
+		"clusterctl.cluster.x-k8s.io/block-move": "hostclaim-manager",
+	} {
+		edited.Annotations[key] = value
+	}
+	edited.Labels["clusterctl.cluster.x-k8s.io/move-hierarchy"] = "hostclaim-manager"
 	secret := &corev1.SecretReference{Namespace: w.infra, Name: "x"}
 	edited.Spec.ConsumerRef = &corev1.ObjectReference{Kind: "HostClaim", Name: "x"}
 	edited.Spec.Image, edited.Spec.Online = &bmov1alpha1.Image{URL: goodURL}, true

@@ -75,10 +75,15 @@ func HardwareData(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost,
 	}
 }
 
-// IsPublished says that a HardwareData is the one that was made for a claim.
+// IsPublished says that a HardwareData was made for a claim, or for the claim of that
+// name from which it was moved or restored. Then the label has the former UID, and the
+// owner has the UID of the claim if clusterctl moved both, the former one after a restore.
 func IsPublished(data *bmov1alpha1.HardwareData, claim *bmov1alpha1.HostClaim) bool {
-	owner := metav1.GetControllerOf(data)
-	return owner != nil && owner.UID == claim.UID && data.Labels[infrav1.ClaimUIDLabel] == string(claim.UID)
+	owner, label := metav1.GetControllerOf(data), data.Labels[infrav1.ClaimUIDLabel]
+	if owner == nil || label == "" || owner.Kind != hostClaimKind || owner.Name != claim.Name {
+		return false
+	}
+	return owner.UID == claim.UID || string(owner.UID) == label
 }
 
 // ownedBy makes the claim the controller without blocking its deletion, which

@@ -119,14 +119,19 @@ func Bind(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) *bmov1a
 	setClaimUID(out, string(claim.UID))
 	setAnnotation(out, infrav1.BoundHostUIDAnnotation, string(host.UID))
 	delete(out.Annotations, infrav1.FenceAnnotation)
+	guard(out, claim)
 	return out
 }
 
 func setClaimUID(host *bmov1alpha1.BareMetalHost, uid string) {
+	setLabel(host, infrav1.ClaimUIDLabel, uid)
+}
+
+func setLabel(host *bmov1alpha1.BareMetalHost, key, value string) {
 	if host.Labels == nil {
 		host.Labels = map[string]string{}
 	}
-	host.Labels[infrav1.ClaimUIDLabel] = uid
+	host.Labels[key] = value
 }
 
 func setAnnotation(host *bmov1alpha1.BareMetalHost, key, value string) {

@@ -38,6 +38,12 @@ func OnHold(claim *bmov1alpha1.HostClaim) bool {
 	return false
 }
 
+// MovedAway says that clusterctl is deleting the claim, which exists in another cluster.
+func MovedAway(claim *bmov1alpha1.HostClaim) bool {
+	_, found := claim.Annotations[deleteForMoveAnnotation]
+	return found
+}
+
 // inputs are everything in a claim that decides what is written to its bound host.
 // A decision that reads another field of the claim adds it here, since a copy of
 // the claim in a cache is compared with the live claim by them.

@@ -135,6 +135,7 @@ func TestBind(t *testing.T) {
 		"example.com/keep":                   "me",
 		infrav1.BoundHostUIDAnnotation:       "host-uid",
 		infrav1.FormerCleaningModeAnnotation: "disabled",
+		infrav1.BlockMoveAnnotation:          infrav1.HostClaimManagerFieldOwner,
 	}
 	want.Spec.ConsumerRef = &corev1.ObjectReference{
 		APIVersion: "metal3.io/v1alpha1", Kind: "HostClaim", Namespace: "tenant", Name: "machine", UID: "claim-uid",
@@ -325,7 +326,10 @@ func TestDesired(t *testing.T) {
 			h := newHost()
 			h.Spec.ConsumerRef = bound().Spec.ConsumerRef
 			return h
-		}(), false, nil, func(h *bmov1alpha1.BareMetalHost) { h.Spec.Online = true }},
+		}(), false, nil, func(h *bmov1alpha1.BareMetalHost) {
+			h.Spec.Online = true
+			delete(h.Annotations, infrav1.BlockMoveAnnotation) // Guarded adds it
+		}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

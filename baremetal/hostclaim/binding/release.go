@@ -55,6 +55,7 @@ func Cleared(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
 	out.Spec.NetworkData = nil
 	out.Spec.Online = host.Spec.DisablePowerOff
 	enforceCleaning(out)
+	resume(out) // a paused host is not wiped
 	delete(out.Annotations, infrav1.BoundHostUIDAnnotation)
 	delete(out.Annotations, infrav1.FenceAnnotation)
 	if ConsumerKey(out) != "" {
@@ -77,6 +78,7 @@ func Freed(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
 		delete(out.Annotations, key)
 	}
 	delete(out.Labels, infrav1.ClaimUIDLabel)
+	unguard(out)
 	return out
 }
 

@@ -93,6 +93,7 @@ func Tidied(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
 	delete(out.Annotations, infrav1.BoundHostUIDAnnotation)
 	delete(out.Annotations, infrav1.OrphanedSinceAnnotation)
 	binding.WithoutWork(out) // a held reboot would keep the server off for good
+	binding.WithoutMove(out)
 	former, found := out.Annotations[infrav1.FormerCleaningModeAnnotation]
 	if !found {
 		return out

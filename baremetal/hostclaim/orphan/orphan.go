@@ -54,6 +54,9 @@ const (
 	OrphanedPausedReason = "OrphanedPaused"
 	// ForeignConsumerReason means that another client wrote the consumerRef.
 	ForeignConsumerReason = "ForeignConsumer"
+	// ClaimMovedAwayReason means that the claim left by a move, so that its server may
+	// run on for another cluster, and an administrator must decide.
+	ClaimMovedAwayReason = "ClaimMovedAway"
 	// ReleasingReason means that the host is being wiped and given back.
 	ReleasingReason = "ReleasingOrphan"
 )
@@ -93,6 +96,8 @@ type Plan struct {
 	Reason, Message string
 	// Until is when a wait ends by itself; zero when a person must end it.
 	Until time.Time
+	// Quiet says that the administrator is told nothing, and the host is no orphan, yet.
+	Quiet bool
 }
 
 // Next returns what to do with a host that may be an orphan. The mark comes
@@ -110,6 +115,8 @@ func Next(o Observed) Plan {
 		return Plan{Step: Unmark}
 	case o.Claim == Present, leftToItsClaim(o), !o.Host.DeletionTimestamp.IsZero():
 		return Plan{Step: Leave}
+	case binding.Held(o.Host):
+		return o.movedAway()
 	case !marked:
 		return Plan{Step: Mark}
 	case annotated(o.Host, bmov1alpha1.PausedAnnotation):
@@ -127,6 +134,29 @@ func Next(o Observed) Plan {
 	default:
 		return o.release()
 	}
+}
+
+// movedAway decides about a host that was made ready for a move with its claim. The claim
+// may be in another cluster, with the server or without, so nothing is done about the host
+// unless an administrator asks for it: no grace ends, and no mark is written to a host that
+// clusterctl moves or has just moved.
+func (o Observed) movedAway() Plan {
+	if annotated(o.Host, infrav1.ReleaseAnnotation) && (binding.PausedForMove(o.Host) || !annotated(o.Host, bmov1alpha1.PausedAnnotation)) {
+		return o.release()
+	}
+	plan := Plan{Step: Wait, Reason: ClaimMovedAwayReason, Message: o.subject() + " left by a move, or did not come with it; " +
+		"the host is kept as it is. If no other cluster uses the server, an administrator puts annotation " +
+		infrav1.ReleaseAnnotation + " on the host, then it is wiped and given back"}
+	if arrived := o.Host.CreationTimestamp.Add(o.Grace); hasMoved(o.Host) && o.Now.Before(arrived) {
+		plan.Until, plan.Quiet = arrived, true // its claim is created after it
+	}
+	return plan
+}
+
+// hasMoved says that the host was moved or restored since it was bound.
+func hasMoved(host *bmov1alpha1.BareMetalHost) bool {
+	bound, found := host.Annotations[infrav1.BoundHostUIDAnnotation]
+	return found && bound != string(host.UID)
 }
 
 // Marked returns the host with the mark of an orphan.
@@ -168,9 +198,7 @@ func hasMark(host *bmov1alpha1.BareMetalHost) bool {
 // of its own namespace, which got a new UID on the way. The claim stamps the host
 // anew.
 func leftToItsClaim(o Observed) bool {
-	bound, found := o.Host.Annotations[infrav1.BoundHostUIDAnnotation]
-	return o.Claim == Replaced && found && bound != string(o.Host.UID) &&
-		o.Host.Spec.ConsumerRef.Namespace == o.Host.Namespace
+	return o.Claim == Replaced && hasMoved(o.Host) && o.Host.Spec.ConsumerRef.Namespace == o.Host.Namespace
 }
 
 // begun says that nothing of the claim is on the host any more but its name: the

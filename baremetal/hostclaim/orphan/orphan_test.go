@@ -87,6 +87,10 @@ func idle(h *bmov1alpha1.BareMetalHost) {
 
 func moved(h *bmov1alpha1.BareMetalHost) { h.UID = "new-uid" }
 
+func recorded(h *bmov1alpha1.BareMetalHost) { h.Annotations[infrav1.MovingAnnotation] = "claim-uid/1" }
+
+func justBorn(h *bmov1alpha1.BareMetalHost) { h.CreationTimestamp = metav1.NewTime(lost) }
+
 func inOwnNamespace(h *bmov1alpha1.BareMetalHost) { h.Spec.ConsumerRef.Namespace = h.Namespace }
 
 func dying(h *bmov1alpha1.BareMetalHost) { h.DeletionTimestamp = &metav1.Time{Time: lost} }
@@ -137,6 +141,16 @@ func TestNext(t *testing.T) {
 		"leaves a host that goes itself":                     {host(since(lost), dying), Absent, 9 * grace, plan{step: Leave}},
 		"leaves a moved host to the claim beside it":         {host(moved, inOwnNamespace), Replaced, 9 * grace, plan{step: Leave}},
 		"leaves it to it whatever the administrator says":    {host(moved, inOwnNamespace, since(lost), release), Replaced, 0, plan{step: Leave}},
+		"keeps a host whose claim left by a move":            {host(recorded), Absent, 9 * grace, plan{step: Wait, reason: ClaimMovedAwayReason}},
+		"keeps it although it was marked before":             {host(since(lost), recorded), Absent, 9 * grace, plan{step: Wait, reason: ClaimMovedAwayReason}},
+		"keeps it from a claim of the same name":             {host(recorded), Replaced, 9 * grace, plan{step: Wait, reason: ClaimMovedAwayReason}},
+		"keeps it by the pause alone":                        {host(annotate(bmov1alpha1.PausedAnnotation, infrav1.MovePausedValue)), Absent, 9 * grace, plan{step: Wait, reason: ClaimMovedAwayReason}},
+		"releases it when told so":                           {host(recorded, annotate(bmov1alpha1.PausedAnnotation, infrav1.MovePausedValue), release), Absent, 0, plan{step: Release, reason: ReleasingReason}},
+		"releases it not while others have it paused":        {host(recorded, paused, release), Absent, 9 * grace, plan{step: Wait, reason: ClaimMovedAwayReason}},
+		"leaves it to its claim":                             {host(recorded), Present, 0, plan{step: Leave}},
+		"leaves a moved one to the claim that came with it":  {host(recorded, moved, inOwnNamespace), Replaced, 9 * grace, plan{step: Leave}},
+		"waits for the claim that is created after it":       {host(recorded, moved, inOwnNamespace, justBorn), Absent, 0, plan{Wait, ClaimMovedAwayReason, lost.Add(grace)}},
+		"keeps it although the claim did not come":           {host(recorded, moved, inOwnNamespace, justBorn), Absent, grace, plan{step: Wait, reason: ClaimMovedAwayReason}},
 		"marks a moved host whose claim did not come":        {host(moved, inOwnNamespace), Absent, 0, plan{step: Mark}},
 		"marks a moved host of a claim of another namespace": {host(moved), Replaced, 0, plan{step: Mark}},
 		"marks a host beside a namesake that did not move":   {host(inOwnNamespace), Replaced, 0, plan{step: Mark}},

@@ -156,7 +156,7 @@ func (r *binder) candidate(ctx context.Context, claim *bmov1alpha1.HostClaim, cr
 // here; a pass that changes it afterwards finds the mark and takes it off. A mark that leads
 // nowhere is taken off again. Confirming is left to report.
 func (r *binder) bind(ctx context.Context, claim *bmov1alpha1.HostClaim, at standing, host *bmov1alpha1.BareMetalHost) (standing, error) {
-	if err := blockMove(ctx, r.client, claim, host.Namespace != claim.Namespace); err != nil {
+	if err := blockMove(ctx, r.client, claim, true); err != nil {
 		return at, err
 	}
 	if err := r.recordIntent(ctx, claim, host); err != nil {
@@ -177,7 +177,9 @@ func (r *binder) bind(ctx context.Context, claim *bmov1alpha1.HostClaim, at stan
 	r.pool.Bound(client.ObjectKeyFromObject(host))
 	r.pool.Leave(keyOf(claim))
 	ctrl.LoggerFrom(ctx).Info("Bound the host", "BareMetalHost", klog.KObj(host))
-	r.metrics.bound(r.clock.Since(claim.CreationTimestamp.Time))
+	if !binding.Moved(host, claim) {
+		r.metrics.bound(r.clock.Since(claim.CreationTimestamp.Time))
+	}
 	return at, nil
 }
 

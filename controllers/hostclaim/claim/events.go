@@ -136,6 +136,12 @@ func bound(c change) []notice {
 	if host == nil || !c.became(bmov1alpha1.AssociatedCondition, metav1.ConditionTrue) {
 		return nil
 	}
+	if len(c.scope.moved) > 0 || binding.WithoutStatus(host) {
+		return []notice{
+			{tenant, corev1.EventTypeNormal, "HostMoved", "Move", "The claim has its host " + host.Name + " again, after both were moved or restored"},
+			{administrator, corev1.EventTypeNormal, "Moved", "Move", c.owner() + " has this host again, after both were moved or restored"},
+		}
+	}
 	return []notice{
 		{tenant, corev1.EventTypeNormal, "Bound", "Bind", "Host " + host.Name + " of namespace " + host.Namespace + " answers this claim"},
 		{administrator, corev1.EventTypeNormal, "Claimed", "Bind", "Bound to " + c.owner()},
@@ -169,7 +175,7 @@ func refused(c change) []notice {
 		switch reason {
 		case infrav1.NotAssociatedReason, infrav1.PolicyRevokedReason,
 			bmov1alpha1.HostClaimDeletingReason, bmov1alpha1.BareMetalHostNotSynchronizedReason,
-			infrav1.RebuildingReason, binding.HostDeprovisioningReason:
+			infrav1.RebuildingReason, binding.HostDeprovisioningReason, infrav1.WaitingForHostStatusReason:
 			return false
 		default:
 			return true
@@ -202,6 +208,9 @@ func admission(c change) []notice {
 }
 
 func provisioning(c change) []notice {
+	if conditionOf(c.before, bmov1alpha1.ProvisionedCondition).Reason == infrav1.WaitingForHostStatusReason {
+		return nil // as before the move
+	}
 	if c.became(bmov1alpha1.ProvisionedCondition, metav1.ConditionTrue) {
 		return []notice{{tenant, corev1.EventTypeNormal, bmov1alpha1.ProvisionedReason, "Provision", "The host runs what this claim asks for"}}
 	}

@@ -27,6 +27,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
@@ -111,7 +112,7 @@ func (m *Metrics) provisioned(before, after bmov1alpha1.HostClaimStatus) {
 	associated := meta.FindStatusCondition(before.Conditions, bmov1alpha1.AssociatedCondition)
 	was, is := meta.FindStatusCondition(before.Conditions, kind), meta.FindStatusCondition(after.Conditions, kind)
 	if m == nil || associated == nil || associated.Status != metav1.ConditionTrue ||
-		was == nil || was.Status == metav1.ConditionTrue || is == nil || is.Status != metav1.ConditionTrue {
+		was == nil || was.Status == metav1.ConditionTrue || was.Reason == infrav1.WaitingForHostStatusReason || is == nil || is.Status != metav1.ConditionTrue {
 		return
 	}
 	since := associated.LastTransitionTime.Time

@@ -20,37 +20,40 @@ import (
 	"testing"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/moving"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
 func TestMovable(t *testing.T) {
-	abroad := recorded(metav1.ConditionTrue, "x", "")
-	unmovable := func(c *bmov1alpha1.HostClaim) {
-		setMovable(&c.Status, c, func(m metav1.Condition) { c.Status.Conditions = append(c.Status.Conditions, m) })
-	}
-	ofOrigin := func(c *bmov1alpha1.HostClaim) { metav1.SetMetaDataLabel(&c.ObjectMeta, infrav1.OriginKey, "o-1") }
 	tests := map[string]struct {
-		given given
-		want  string // empty for absent
+		plan moving.Plan
+		want string // empty for absent
 	}{
-		"a claim with a host in another namespace":       {given{claim: newClaim(), step: binding.Keep, host: newHost("infra")}, "False/HostInOtherNamespace"},
-		"a claim of a machine in another cluster":        {given{claim: newClaim(unmovable, ofOrigin), step: binding.Keep, host: newHost("infra")}, ""},
-		"a claim that lost such a host":                  {given{claim: newClaim(abroad), step: binding.ReportLost}, "False/HostInOtherNamespace"},
-		"a claim that goes with such a host":             {given{claim: newClaim(abroad, going), step: binding.Release, host: newHost("infra")}, "False/HostInOtherNamespace"},
-		"a claim that has found none":                    {given{claim: newClaim(abroad, unmovable), step: binding.Choose}, ""},
-		"a claim that has a host in its own namespace":   {given{claim: newClaim(), step: binding.Keep, host: newHost("tenant")}, ""},
-		"a claim that has now one in its own namespace":  {given{claim: newClaim(abroad, unmovable), step: binding.Keep, host: newHost("tenant")}, ""},
-		"a claim of which nothing is known in this pass": {given{claim: newClaim(abroad, unmovable)}, "False/HostInOtherNamespace"},
+		"while its host is not ready": {moving.Plan{Step: moving.Wait, Reason: "HostNotAtRest", Message: "x"}, "False/HostNotAtRest"},
+		"when its host is ready":      {moving.Plan{Step: moving.Ready, Reason: "ReadyToMove", Message: "x"}, "True/ReadyToMove"},
+		"of a claim without a host":   {moving.Plan{Step: moving.Nothing}, ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := short(tt.given.status(progress.Outcome{}, now))[infrav1.MovableCondition]; got != tt.want {
+			status := bmov1alpha1.HostClaimStatus{}
+			setMovable(&status, moving.Plan{Step: moving.Wait, Reason: "Before"}, 1, now)
+			setMovable(&status, tt.plan, 2, now)
+			if got := short(status)[infrav1.MovableCondition]; got != tt.want {
 				t.Errorf("Movable is %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+func TestMovableIsGoneWhenTheClaimIsNotPausedAnyMore(t *testing.T) {
+	claim := newClaim()
+	setMovable(&claim.Status, moving.Plan{Step: moving.Wait, Reason: "HandOverNotConfirmed"}, 1, now)
+	given := given{claim: claim, step: binding.Keep, host: newHost("tenant")}
+	if found := meta.FindStatusCondition(given.status(progress.Outcome{}, now).Conditions, infrav1.MovableCondition); found != nil {
+		t.Errorf("Movable is %v, want none", found)
 	}
 }

@@ -54,6 +54,13 @@ type binder struct {
 	clock    clock.PassiveClock
 }
 
+// mover keeps claim and host from being moved apart, and makes both ready to be moved.
+type mover struct {
+	client client.Client
+	live   client.Reader
+	kinds  MoveKinds
+}
+
 // synchronizer writes to the bound host what the claim asks for, secrets included.
 type synchronizer struct {
 	client   client.Client
@@ -116,6 +123,7 @@ type reporter struct {
 type parts struct {
 	observer     observer
 	binder       binder
+	mover        mover
 	synchronizer synchronizer
 	rebooter     rebooter
 	publisher    publisher
@@ -132,6 +140,7 @@ func (r *Reconciler) parts() *parts {
 		binder: binder{
 			client: r.Client, live: r.Live, pool: r.Pool, policies: reader, metrics: r.Metrics, clock: r.Clock,
 		},
+		mover: mover{client: r.Client, live: r.Live, kinds: r.Kinds},
 		synchronizer: synchronizer{
 			client: r.Client, live: r.Live, secrets: r.Secrets, policies: reader, deniedImages: r.DeniedImages,
 			rotations: &r.rotations, clock: r.Clock, metrics: r.Metrics, announcer: announcer,

@@ -46,6 +46,7 @@ import (
 // +kubebuilder:rbac:groups=metal3.io,resources=hostdeploypolicies,verbs=get;list;watch
 // +kubebuilder:rbac:groups=metal3.io,resources=hardwaredata,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=baremetalhosts.metal3.io;hardwaredata.metal3.io;hostclaims.metal3.io,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
@@ -71,6 +72,8 @@ type Reconciler struct {
 	HoldReports time.Duration
 	// OwnNamespace says whether hosts of the claim's namespace need a policy.
 	OwnNamespace policy.Own
+	// Kinds tells which objects clusterctl would leave behind.
+	Kinds MoveKinds
 	// DeniedImages are addresses that no image of a claim from another namespace comes from.
 	DeniedImages []netip.Prefix
 
@@ -110,10 +113,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if binding.OnHold(claim) {
 		r.Pool.Leave(req.NamespacedName)
 		r.Metrics.forget(req.NamespacedName)
-		ctrl.LoggerFrom(ctx).V(4).Info("The claim is paused or was moved, nothing is done")
-		return ctrl.Result{}, nil
+		return r.ended(ctx, req, r.hold(ctx, claim))
 	}
-	out := r.pass(ctx, claim)
+	return r.ended(ctx, req, r.pass(ctx, claim))
+}
+
+// ended notes what a pass came to.
+func (r *Reconciler) ended(ctx context.Context, req ctrl.Request, out progress.Outcome) (ctrl.Result, error) {
 	r.Metrics.decided(out)
 	for _, wait := range out.Waits() {
 		ctrl.LoggerFrom(ctx).V(4).Info("Waiting", "reason", wait.Reason, "message", wait.Message)

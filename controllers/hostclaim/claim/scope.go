@@ -65,6 +65,10 @@ type results struct {
 	at       standing
 	bindWait progress.Wait
 
+	// moving says that the host carries what a move put there, or has no status yet, so
+	// that nothing else is written to it.
+	moving bool
+
 	// syncWait is why host and claim are not in step, and notes are what the owner
 	// should know although they are.
 	syncWait progress.Wait

@@ -110,7 +110,7 @@ func statusOf(s *scope, r *results, out progress.Outcome, now time.Time) bmov1al
 	if s.host == nil {
 		meta.RemoveStatusCondition(&status.Conditions, infrav1.AdmittedCondition)
 	}
-	setMovable(&status, s.claim, set)
+	meta.RemoveStatusCondition(&status.Conditions, infrav1.MovableCondition)
 	if !deleting(s.claim) {
 		status.HardwareData = r.hardware
 	}
@@ -248,7 +248,7 @@ func provisionedOf(s *scope, sync progress.Wait) metav1.Condition {
 		return isTrue(kind, bmov1alpha1.ProvisionedReason, message)
 	case failed:
 		return isFalse(kind, bmov1alpha1.ErrorReason, message)
-	case sync.Reason == infrav1.RebuildingReason:
+	case sync.Reason == infrav1.RebuildingReason, sync.Reason == infrav1.WaitingForHostStatusReason:
 		return isFalse(kind, sync.Reason, sync.Message)
 	case binding.Reserved(s.claim):
 		return isFalse(kind, infrav1.ReservedReason, "The claim is kept for the next machine")

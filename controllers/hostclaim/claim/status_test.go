@@ -319,9 +319,6 @@ func TestStatusOf(t *testing.T) {
 				tt.given.decision = policy.Decision{Grants: map[string]policy.Grant{"infra": {Admitted: true}}}
 			}
 			got := tt.given.status(tt.out, now)
-			if tt.given.step != "" && tt.host != nil && tt.host.Namespace != tt.given.claim.Namespace {
-				tt.want[infrav1.MovableCondition] = "False/HostInOtherNamespace"
-			}
 			if diff := cmp.Diff(tt.want, short(got)); diff != "" {
 				t.Errorf("conditions (-want +got):\n%s", diff)
 			}

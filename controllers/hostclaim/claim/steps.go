@@ -42,7 +42,7 @@ func (p *pass) steps() []step {
 	if deleting(p.claim) {
 		return []step{settle, release, finish}
 	}
-	return []step{settle, choose, guardMove, synchronize, reboot, refuse, publish, expire}
+	return []step{settle, choose, guard, synchronize, reboot, refuse, publish, expire}
 }
 
 func settle(ctx context.Context, p *pass) progress.Outcome {
@@ -57,21 +57,27 @@ func choose(ctx context.Context, p *pass) progress.Outcome {
 	return out
 }
 
-func guardMove(ctx context.Context, p *pass) progress.Outcome {
-	return progress.Failed(p.binder.guardMove(ctx, &p.scope, p.at.step))
+// guard comes before anything is written to the host: what a move has put there goes
+// first, and nothing is concluded from a host without status.
+func guard(ctx context.Context, p *pass) progress.Outcome {
+	host, out := p.mover.guard(ctx, &p.scope, p.at.step)
+	p.host, p.moving = host, !out.Done()
+	p.unsynced(out)
+	return out
 }
 
 func synchronize(ctx context.Context, p *pass) progress.Outcome {
-	if p.at.step != binding.Keep {
+	if p.at.step != binding.Keep || p.moving {
 		return progress.Outcome{}
 	}
 	done, out := p.synchronizer.synchronize(ctx, &p.scope)
-	p.host, p.notes, p.syncWait = done.host, done.notes, first(out)
+	p.host, p.notes = done.host, done.notes
+	p.unsynced(out)
 	return out
 }
 
 func reboot(ctx context.Context, p *pass) progress.Outcome {
-	if p.at.step != binding.Keep {
+	if p.at.step != binding.Keep || p.moving {
 		return progress.Outcome{}
 	}
 	done, out := p.rebooter.reboot(ctx, &p.scope)
@@ -83,7 +89,7 @@ func reboot(ctx context.Context, p *pass) progress.Outcome {
 // refuse notes the annotations of a claim that are not obeyed. It comes after what
 // is: a refused one keeps nothing else from its way, and what does comes first.
 func refuse(_ context.Context, p *pass) progress.Outcome {
-	if p.at.step != binding.Keep {
+	if p.at.step != binding.Keep || p.moving {
 		return progress.Outcome{}
 	}
 	out := refusals(p.claim)

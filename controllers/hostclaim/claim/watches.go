@@ -33,6 +33,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/watching"
@@ -49,15 +50,17 @@ import (
 //	                                   the next, see package pool
 //	a HostDeployPolicy                 those that wait, those of which a pass is under
 //	                                   way, and those with a host in its namespace
-//	the labels of a Namespace          its claims
+//	the labels of a Namespace, or its
+//	annotation hosts-may-move          its claims
+//	the label of a CRD for clusterctl  those that are paused
 //	a Secret                           those that name it, or whose copy it is
 //	rights on Secrets of a namespace   its claims, and those with a host there
 //	a HardwareData, ours or not         the claim whose facts have its name
 //	a host goes                        besides, the claim whose facts have its name
 //
-// Secrets and the HardwareData that we did not make are not in the cache of the
-// manager; the caller brings sources for them, with SecretToClaims and
-// FactsToClaims.
+// Secrets, the HardwareData that we did not make, and CustomResourceDefinitions are not
+// in the cache of the manager; the caller brings sources for them, with SecretToClaims,
+// FactsToClaims and KindToClaims.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options, more ...source.Source) error {
 	build := ctrl.NewControllerManagedBy(mgr).Named("hostclaim").For(&bmov1alpha1.HostClaim{}).WithOptions(options)
 	return watching.Complete(build, r.Watches(), append([]source.Source{r.Pool.Source()}, more...), r)
@@ -75,7 +78,7 @@ func (r *Reconciler) Watches() []watching.Watch {
 		{
 			Object:     namespaces,
 			Handler:    handler.EnqueueRequestsFromMapFunc(r.namespaceToClaims),
-			Predicates: []predicate.Predicate{predicate.LabelChangedPredicate{}},
+			Predicates: []predicate.Predicate{predicate.Or(predicate.LabelChangedPredicate{}, mayMoveChanged())},
 		},
 		{Object: &bmov1alpha1.HardwareData{}, Handler: handler.EnqueueRequestsFromMapFunc(r.FactsToClaims)},
 	}
@@ -145,6 +148,30 @@ func (r *Reconciler) policyToClaims(ctx context.Context, object client.Object) [
 // namespaceToClaims wakes the claims of a namespace whose labels changed.
 func (r *Reconciler) namespaceToClaims(ctx context.Context, object client.Object) []reconcile.Request {
 	return r.claims(ctx, client.InNamespace(object.GetName()))
+}
+
+// mayMoveChanged lets a Namespace through whose hosts may move now, or may not any more.
+func mayMoveChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		const key = infrav1.HostsMayMoveAnnotation
+		return e.ObjectOld.GetAnnotations()[key] != e.ObjectNew.GetAnnotations()[key]
+	}}
+}
+
+// KindToClaims wakes the claims that may wait for clusterctl's label on a
+// CustomResourceDefinition.
+func (r *Reconciler) KindToClaims(ctx context.Context, _ client.Object) []reconcile.Request {
+	list := &bmov1alpha1.HostClaimList{}
+	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).V(4).Info("No claims to wake", "because", err.Error())
+	}
+	var out []reconcile.Request
+	for i := range list.Items {
+		if binding.OnHold(&list.Items[i]) {
+			out = append(out, request(keyOf(&list.Items[i])))
+		}
+	}
+	return out
 }
 
 // FactsToClaims wakes the claim that publishes, or would like to publish, the

@@ -89,7 +89,7 @@ func (r *Reconciler) suspect(ctx context.Context, host *bmov1alpha1.BareMetalHos
 		return progress.Failed(err)
 	}
 	plan := orphan.Next(orphan.Observed{Host: host, Claim: claim, Grace: r.Grace, Now: r.Clock.Now()})
-	if plan.Reason == "" && (plan.Step == orphan.Leave || plan.Step == orphan.Unmark) {
+	if plan.Quiet || (plan.Reason == "" && (plan.Step == orphan.Leave || plan.Step == orphan.Unmark)) {
 		r.forget(client.ObjectKeyFromObject(host))
 	} else {
 		r.note(host, plan)

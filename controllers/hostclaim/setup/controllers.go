@@ -135,10 +135,15 @@ func addClaims(mgr ctrl.Manager, o Options, secrets *secretwatch.Watch, registry
 	if err != nil {
 		return err
 	}
+	kinds, err := newMoveKinds(mgr)
+	if err != nil {
+		return err
+	}
+	reconciler.Kinds = kinds
 	options := controller.Options{MaxConcurrentReconciles: o.Concurrency, RateLimiter: retry.Limiter()}
 	// A backlog of one tenant does not hold up the claims of another.
 	options.NewQueue = fairqueue.New(fairqueue.Options{Workers: o.Concurrency, Clock: clock.RealClock{}})
-	return reconciler.SetupWithManager(mgr, options,
-		secrets.Source(reconciler.SecretToClaims),
+	more := append(kinds.sources(reconciler.KindToClaims), secrets.Source(reconciler.SecretToClaims),
 		source.Kind[client.Object](others, factsMetadata(), handler.EnqueueRequestsFromMapFunc(reconciler.FactsToClaims)))
+	return reconciler.SetupWithManager(mgr, options, more...)
 }

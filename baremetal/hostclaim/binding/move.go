@@ -1,0 +1,197 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package binding
+
+import (
+	"encoding/json"
+	"strings"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+// A host moves with its claim in these states; each arrow is one locked write:
+//
+//	guarded ──pause, status, record──▶ ready ──(clusterctl)──▶ remote: adopted ──▶ guarded
+//	   ▲                                 │
+//	   └────────── unpaused ─────────────┘
+//
+// A host is guarded from the bind on: clusterctl waits only for objects that carry
+// block-move when a move begins. The claim carries it as well, and loses it last and
+// gets it back first, so that clusterctl never moves one without the other.
+
+// Guarded returns a bound host with what keeps clusterctl from moving it, and, if the
+// claim is moved by clusterctl, with the label that takes the host along.
+func Guarded(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) *bmov1alpha1.BareMetalHost {
+	out := host.DeepCopy()
+	guard(out, claim)
+	return out
+}
+
+func guard(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) {
+	if _, found := host.Annotations[infrav1.BlockMoveAnnotation]; !found {
+		setAnnotation(host, infrav1.BlockMoveAnnotation, infrav1.HostClaimManagerFieldOwner)
+	}
+	if host.Namespace != claim.Namespace || !IsMoved(claim) {
+		unlabel(host)
+		return
+	}
+	if _, found := host.Labels[infrav1.MoveHierarchyLabel]; !found {
+		setLabel(host, infrav1.MoveHierarchyLabel, infrav1.HostClaimManagerFieldOwner)
+	}
+}
+
+// TakenAlong says that clusterctl takes the host along when it moves the claim. The label is
+// needed when a move begins, so it is not put on a host whose claim is paused already.
+func TakenAlong(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) bool {
+	_, labeled := host.Labels[infrav1.MoveHierarchyLabel]
+	return labeled || !IsMoved(claim)
+}
+
+// IsMoved says that clusterctl moves the claim with a Cluster, or because of a label. That
+// of a machine in another cluster stays.
+func IsMoved(claim *bmov1alpha1.HostClaim) bool {
+	if claim.Labels[infrav1.OriginKey] != "" {
+		return false
+	}
+	for _, key := range []string{infrav1.MoveLabel, infrav1.MoveHierarchyLabel} {
+		if _, found := claim.Labels[key]; found {
+			return true
+		}
+	}
+	for _, owner := range claim.OwnerReferences {
+		group, _, _ := strings.Cut(owner.APIVersion, "/")
+		if group == infrav1.GroupVersion.Group || strings.HasSuffix(group, "cluster.x-k8s.io") {
+			return true
+		}
+	}
+	return false
+}
+
+// ReadyToMove returns the host as it can be moved with its claim: paused, with its
+// status where baremetal-operator restores it from, and with a record of the claim. The
+// record names the version of the claim, so that a pass that read the claim before it
+// was paused conflicts with this write. The host comes from the API server, since caches
+// lack parts of its status. CAPM3 leaves the hardware out of the annotation, too:
+// it is restored from the HardwareData.
+func ReadyToMove(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) (*bmov1alpha1.BareMetalHost, error) {
+	out := host.DeepCopy()
+	status := host.Status.DeepCopy()
+	status.HardwareDetails = nil
+	text, err := json.Marshal(status)
+	if err != nil {
+		return nil, err
+	}
+	setAnnotation(out, bmov1alpha1.PausedAnnotation, infrav1.MovePausedValue)
+	setAnnotation(out, bmov1alpha1.StatusAnnotation, string(text))
+	setAnnotation(out, infrav1.MovingAnnotation, moveRecord(claim))
+	unblock(out)
+	return out, nil
+}
+
+func moveRecord(claim *bmov1alpha1.HostClaim) string {
+	return string(claim.UID) + "/" + claim.ResourceVersion
+}
+
+// IsReadyToMove says that a host was made ready to be moved with this claim.
+func IsReadyToMove(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) bool {
+	_, status := host.Annotations[bmov1alpha1.StatusAnnotation]
+	_, blocked := host.Annotations[infrav1.BlockMoveAnnotation]
+	return status && !blocked && PausedForMove(host) &&
+		strings.HasPrefix(host.Annotations[infrav1.MovingAnnotation], string(claim.UID)+"/")
+}
+
+// IsRecorded says that the record of a move on the host names this version of the claim.
+func IsRecorded(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) bool {
+	return host.Annotations[infrav1.MovingAnnotation] == moveRecord(claim)
+}
+
+// HasMoveRecord says that a host was made ready for a move, with whichever claim.
+func HasMoveRecord(host *bmov1alpha1.BareMetalHost) bool {
+	_, found := host.Annotations[infrav1.MovingAnnotation]
+	return found
+}
+
+// PausedForMove says that the hostclaim manager itself has paused the host.
+func PausedForMove(host *bmov1alpha1.BareMetalHost) bool {
+	return host.Annotations[bmov1alpha1.PausedAnnotation] == infrav1.MovePausedValue
+}
+
+// Held says that a host carries what a move has put on it, so that nothing else is
+// written to it before that is taken off.
+func Held(host *bmov1alpha1.BareMetalHost) bool {
+	return HasMoveRecord(host) || PausedForMove(host)
+}
+
+// Resumed returns the host without what ReadyToMove put on it. The status annotation
+// stays while the host has no status: baremetal-operator restores it from there. A pause
+// with another value stays.
+func Resumed(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
+	out := host.DeepCopy()
+	resume(out)
+	return out
+}
+
+func resume(host *bmov1alpha1.BareMetalHost) {
+	if !Held(host) {
+		return
+	}
+	if PausedForMove(host) {
+		delete(host.Annotations, bmov1alpha1.PausedAnnotation)
+	}
+	delete(host.Annotations, infrav1.MovingAnnotation)
+	if !WithoutStatus(host) {
+		delete(host.Annotations, bmov1alpha1.StatusAnnotation)
+	}
+}
+
+// WithoutStatus says that a bound host has no status yet: it was moved or restored, and
+// baremetal-operator has not brought its status back. A host is bound only with one.
+func WithoutStatus(host *bmov1alpha1.BareMetalHost) bool {
+	return host.Status.Provisioning.State == bmov1alpha1.StateNone
+}
+
+// StatusLost says that a host without status has none in its annotation either, so
+// that baremetal-operator would take the server for a new one.
+func StatusLost(host *bmov1alpha1.BareMetalHost) bool {
+	return WithoutStatus(host) && host.Annotations[bmov1alpha1.StatusAnnotation] == ""
+}
+
+// WithoutMove takes off a host that names no claim what Guarded and ReadyToMove put on it.
+func WithoutMove(host *bmov1alpha1.BareMetalHost) {
+	resume(host)
+	unguard(host)
+}
+
+// unguard takes off a host that is given back what Guarded put on it.
+func unguard(host *bmov1alpha1.BareMetalHost) {
+	unblock(host)
+	unlabel(host)
+}
+
+func unlabel(host *bmov1alpha1.BareMetalHost) {
+	if host.Labels[infrav1.MoveHierarchyLabel] == infrav1.HostClaimManagerFieldOwner {
+		delete(host.Labels, infrav1.MoveHierarchyLabel)
+	}
+}
+
+func unblock(host *bmov1alpha1.BareMetalHost) {
+	if host.Annotations[infrav1.BlockMoveAnnotation] == infrav1.HostClaimManagerFieldOwner {
+		delete(host.Annotations, infrav1.BlockMoveAnnotation)
+	}
+}

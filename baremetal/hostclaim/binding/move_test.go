@@ -1,0 +1,230 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package binding
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+// beside puts a host next to its claim.
+func beside(h *bmov1alpha1.BareMetalHost) { h.Namespace = "tenant" }
+
+// ofCluster makes a claim that of a machine of a Cluster.
+func ofCluster(c *bmov1alpha1.HostClaim) {
+	c.OwnerReferences = []metav1.OwnerReference{{APIVersion: "infrastructure.cluster.x-k8s.io/v1beta2", Kind: "Metal3Machine"}}
+}
+
+func claimLabeled(key string) claimEdit {
+	return func(c *bmov1alpha1.HostClaim) { c.Labels = map[string]string{key: ""} }
+}
+
+func withoutStatus(h *bmov1alpha1.BareMetalHost) { h.Status = bmov1alpha1.BareMetalHostStatus{} }
+
+func TestHostIsGuardedFromTheBindToTheRelease(t *testing.T) {
+	tests := map[string]struct {
+		claim *bmov1alpha1.HostClaim
+		host  *bmov1alpha1.BareMetalHost
+		moves bool // with the claim
+	}{
+		"of a Cluster":                            {newClaim(ofCluster), newHost(beside), true},
+		"by a label of its own":                   {newClaim(claimLabeled(infrav1.MoveLabel)), newHost(beside), true},
+		"by a label on the hierarchy":             {newClaim(claimLabeled(infrav1.MoveHierarchyLabel)), newHost(beside), true},
+		"by hand":                                 {newClaim(), newHost(beside), false},
+		"of a Cluster, host in another namespace": {newClaim(ofCluster), newHost(), false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			bound := Bind(tt.host, tt.claim)
+			if got := bound.Annotations[infrav1.BlockMoveAnnotation]; got != infrav1.HostClaimManagerFieldOwner {
+				t.Errorf("block-move is %q", got)
+			}
+			if _, labeled := bound.Labels[infrav1.MoveHierarchyLabel]; labeled != tt.moves {
+				t.Errorf("clusterctl takes the host along: %t, want %t", labeled, tt.moves)
+			}
+			if diff := cmp.Diff(bound, Guarded(bound, tt.claim)); diff != "" {
+				t.Errorf("a guarded host changes:\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.host.Labels, Freed(Cleared(bound)).Labels); diff != "" && len(Freed(Cleared(bound)).Labels) > 0 {
+				t.Errorf("labels left behind:\n%s", diff)
+			}
+			if left := Freed(Cleared(bound)).Annotations; len(left) > 0 {
+				t.Errorf("annotations left behind: %v", left)
+			}
+		})
+	}
+}
+
+// A claim that became that of a machine in another cluster stays with its host.
+func TestHostOfAClaimThatIsNotMovedAnyMoreStays(t *testing.T) {
+	bound := Bind(newHost(beside), newClaim(ofCluster))
+	remote := newClaim(ofCluster, func(c *bmov1alpha1.HostClaim) { c.Labels = map[string]string{infrav1.OriginKey: "o-1"} })
+	if got := Guarded(bound, remote); got.Labels[infrav1.MoveHierarchyLabel] != "" || got.Annotations[infrav1.BlockMoveAnnotation] == "" {
+		t.Errorf("labels are %v, annotations %v", got.Labels, got.Annotations)
+	}
+}
+
+func TestMarksOfOthersStay(t *testing.T) {
+	host := newHost(beside, annotated(infrav1.BlockMoveAnnotation, "admin"), annotated(bmov1alpha1.PausedAnnotation, "admin"))
+	host.Labels = map[string]string{infrav1.MoveHierarchyLabel: ""}
+	freed := Freed(Cleared(Resumed(Bind(host, newClaim(ofCluster)))))
+	want := map[string]string{infrav1.BlockMoveAnnotation: "admin", bmov1alpha1.PausedAnnotation: "admin"}
+	if diff := cmp.Diff(want, freed.Annotations); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(host.Labels, freed.Labels); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestReadyToMove(t *testing.T) {
+	claim := newClaim(ofCluster)
+	host := Bind(newHost(beside, running), claim)
+	host.Status.HardwareDetails = &bmov1alpha1.HardwareDetails{Hostname: "x"}
+	host.Status.PoweredOn = true
+	ready, err := ReadyToMove(host, claim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !IsReadyToMove(ready, claim) || !IsRecorded(ready, claim) || !Held(ready) || IsReadyToMove(host, claim) {
+		t.Errorf("annotations %v are not those of a ready host", ready.Annotations)
+	}
+	restored := bmov1alpha1.BareMetalHostStatus{}
+	if err := json.Unmarshal([]byte(ready.Annotations[bmov1alpha1.StatusAnnotation]), &restored); err != nil {
+		t.Fatal(err)
+	}
+	want := host.Status.DeepCopy()
+	want.HardwareDetails = nil
+	if diff := cmp.Diff(*want, restored); diff != "" {
+		t.Errorf("the status is not kept (-want +got):\n%s", diff)
+	}
+	later := newClaim(ofCluster, func(c *bmov1alpha1.HostClaim) { c.ResourceVersion = "8" })
+	if !IsReadyToMove(ready, later) || IsRecorded(ready, later) {
+		t.Error("the record does not tell versions of the claim apart")
+	}
+	other := newClaim(func(c *bmov1alpha1.HostClaim) { c.UID = "other" })
+	if IsReadyToMove(ready, other) || IsReadyToMove(Guarded(ready, claim), claim) {
+		t.Error("a host is ready for another claim, or with block-move on it")
+	}
+	if diff := cmp.Diff(host, Guarded(Resumed(ready), claim)); diff != "" {
+		t.Errorf("something is left of a move that did not happen:\n%s", diff)
+	}
+}
+
+func TestResumedKeepsTheStatusThatIsNotRestored(t *testing.T) {
+	claim := newClaim(ofCluster)
+	ready, err := ReadyToMove(Bind(newHost(beside, running), claim), claim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	withoutStatus(ready)
+	resumed := Resumed(ready)
+	if _, kept := resumed.Annotations[bmov1alpha1.StatusAnnotation]; !kept || Held(resumed) {
+		t.Errorf("annotations are %v", resumed.Annotations)
+	}
+	if StatusLost(resumed) || !StatusLost(newHost(withoutStatus)) || StatusLost(newHost()) {
+		t.Error("StatusLost tells the wrong hosts")
+	}
+	// A release takes the pause off as well: a paused host is not wiped.
+	if cleared := Cleared(ready); Held(cleared) || cleared.Annotations[bmov1alpha1.StatusAnnotation] == "" {
+		t.Errorf("annotations of a cleared host are %v", cleared.Annotations)
+	}
+}
+
+func TestUnrest(t *testing.T) {
+	powered := func(h *bmov1alpha1.BareMetalHost) { h.Spec.Online, h.Status.PoweredOn = true, true }
+	operational := func(s bmov1alpha1.OperationalStatus) hostEdit {
+		return func(h *bmov1alpha1.BareMetalHost) { h.Status.OperationalStatus = s }
+	}
+	tests := map[string]struct {
+		claim *bmov1alpha1.HostClaim
+		host  *bmov1alpha1.BareMetalHost
+		want  string // empty for at rest
+	}{
+		"runs what was asked for":      {newClaim(asksImage), newHost(running, powered), ""},
+		"nothing was asked for":        {newClaim(), newHost(powered), ""},
+		"is ready, as in old versions": {newClaim(), newHost(powered, state(bmov1alpha1.StateReady)), ""},
+		"was provisioned by others":    {newClaim(), newHost(powered, state(bmov1alpha1.StateExternallyProvisioned)), ""},
+		"is off as wanted":             {newClaim(asksImage, func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = false }), newHost(running), ""},
+		"keeps another image":          {newClaim(asksOther), newHost(running, powered), ""},
+		"has no status":                {newClaim(), newHost(withoutStatus), "baremetal-operator has not restored its status yet"},
+		"is in error":                  {newClaim(asksImage), newHost(running, powered, failed), "it is in error"},
+		"is written":                   {newClaim(asksImage), newHost(toldImage, powered, state(bmov1alpha1.StateProvisioning)), "its state is provisioning"},
+		"is wiped":                     {newClaim(), newHost(powered, state(bmov1alpha1.StateDeprovisioning)), "its state is deprovisioning"},
+		"is prepared":                  {newClaim(), newHost(powered, state(bmov1alpha1.StatePreparing)), "its state is preparing"},
+		"is inspected":                 {newClaim(), newHost(powered, state(bmov1alpha1.StateInspecting)), "its state is inspecting"},
+		"is about to be written":       {newClaim(asksImage), newHost(toldImage, powered), "its state is available"},
+		"is about to be wiped":         {newClaim(), newHost(runsImage, powered, state(bmov1alpha1.StateProvisioned)), "its state is provisioned"},
+		"is serviced":                  {newClaim(asksImage), newHost(running, powered, operational(bmov1alpha1.OperationalStatusServicing)), "it is serviced, or waits for its turn"},
+		"waits for its turn":           {newClaim(asksImage), newHost(running, powered, operational(bmov1alpha1.OperationalStatusDelayed)), "it is serviced, or waits for its turn"},
+		"is rebooted":                  {newClaim(asksImage), newHost(running, powered, annotated(bmov1alpha1.RebootAnnotationPrefix, "")), "a reboot or an inspection was asked for"},
+		"is held off":                  {newClaim(asksImage), newHost(running, powered, annotated(bmov1alpha1.RebootAnnotationPrefix+"/x", "")), "a reboot or an inspection was asked for"},
+		"is to be inspected":           {newClaim(asksImage), newHost(running, powered, annotated(bmov1alpha1.InspectAnnotationPrefix, "")), "a reboot or an inspection was asked for"},
+		"has a reboot on its way":      {newClaim(asksImage, claimAnnotated(infrav1.RebootRequestAnnotation, "{}")), newHost(running, powered), "a reboot or an inspection was asked for"},
+		"is to be rebooted":            {newClaim(asksImage, claimAnnotated(bmov1alpha1.RebootAnnotationPrefix, "")), newHost(running, powered), "a reboot or an inspection was asked for"},
+		"is to be rebuilt":             {newClaim(asksImage, rebuilds("1")), newHost(running, powered, noted("0")), "what the claim asks for is not on it yet"},
+		"is to be written":             {newClaim(asksImage), newHost(powered), "what the claim asks for is not on it yet"},
+		"is to be wiped for the next":  {newClaim(reserved), newHost(running, powered), "what the claim asks for is not on it yet"},
+		"is switched on":               {newClaim(asksImage), newHost(running, func(h *bmov1alpha1.BareMetalHost) { h.Spec.Online = true }), "its power is being switched"},
+		"is to be switched off":        {newClaim(asksImage, func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = false }), newHost(running, powered), "its power is being switched"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := Unrest(tt.claim, tt.host); got != tt.want {
+				t.Errorf("Unrest() = %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestPublishedFactsAreThoseOfTheMovedClaim(t *testing.T) {
+	facts := func(owner, label string, edits ...func(*metav1.OwnerReference)) *bmov1alpha1.HardwareData {
+		claim := newClaim(func(c *bmov1alpha1.HostClaim) { c.UID = "former" })
+		data := HardwareData(claim, newHost(), Published{})
+		data.OwnerReferences[0].UID, data.Labels[infrav1.ClaimUIDLabel] = types.UID(owner), label
+		for _, edit := range edits {
+			edit(&data.OwnerReferences[0])
+		}
+		return data
+	}
+	tests := map[string]struct {
+		data *bmov1alpha1.HardwareData
+		want bool
+	}{
+		"made for it":                       {facts("claim-uid", "claim-uid"), true},
+		"moved with it":                     {facts("claim-uid", "former"), true},
+		"restored with it":                  {facts("former", "former"), true},
+		"of another claim that was renamed": {facts("former", "former", func(o *metav1.OwnerReference) { o.Name = "other" }), false},
+		"without our label":                 {facts("claim-uid", ""), false},
+		"with labels that contradict":       {facts("former", "another"), false},
+		"owned by another kind":             {facts("claim-uid", "former", func(o *metav1.OwnerReference) { o.Kind = "BareMetalHost" }), false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := IsPublished(tt.data, newClaim()); got != tt.want {
+				t.Errorf("IsPublished() = %t, want %t", got, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,161 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package moving
+
+import (
+	"strings"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+)
+
+// Observed is everything that the answer depends on.
+type Observed struct {
+	// Claim is paused and not being deleted.
+	Claim *bmov1alpha1.HostClaim
+	// Host is the claim's own, nil while no host names the claim.
+	Host *bmov1alpha1.BareMetalHost
+	// Unlabeled are the CustomResourceDefinitions of claims, hosts and hardware that lack
+	// the label by which clusterctl finds objects.
+	Unlabeled []string
+	// HandOver says that the infrastructure team lets the hosts of the namespace move.
+	HandOver bool
+}
+
+// Step is what to do next about a move.
+type Step string
+
+// The steps of a move.
+const (
+	// Nothing means that no host has to do with the claim, and nothing keeps it.
+	Nothing Step = "Nothing"
+	// Unblock asks for block-move to be taken off a claim that has no host.
+	Unblock Step = "Unblock"
+	// Wait means that the claim must not be moved; Reason and Message say why.
+	Wait Step = "Wait"
+	// Prepare asks for the host to be made ready, and then for block-move to be taken
+	// off the claim. It is decided again on a live read of the host.
+	Prepare Step = "Prepare"
+	// Ready means that claim and host may be moved.
+	Ready Step = "Ready"
+)
+
+// Plan is the next step. Reason and Message are those of the condition Movable; they
+// are empty for Nothing and Unblock.
+type Plan struct {
+	Step            Step
+	Reason, Message string
+}
+
+// Next returns what to do about a paused claim.
+func Next(o Observed) Plan {
+	switch {
+	case o.Host == nil:
+		return o.withoutHost()
+	case !o.blocked() && binding.IsReadyToMove(o.Host, o.Claim):
+		return ready(Ready)
+	}
+	for _, obstacle := range obstacles {
+		if message, holds := obstacle.holds(o); holds {
+			return Plan{Step: Wait, Reason: obstacle.reason, Message: message}
+		}
+	}
+	return ready(Prepare)
+}
+
+func ready(step Step) Plan {
+	return Plan{Step: step, Reason: infrav1.ReadyToMoveReason, Message: "The host is paused and keeps its status for the move"}
+}
+
+// blocked says that block-move is on the claim, and ours.
+func (o Observed) blocked() bool {
+	return o.Claim.Annotations[infrav1.BlockMoveAnnotation] == infrav1.HostClaimManagerFieldOwner
+}
+
+// withoutHost decides about a claim that no host names. Only a status that says so
+// proves that the claim is about to have none: a blank one may have been lost, and one that
+// names a host is an intent, or tells of a loss that the moved claim would forget.
+func (o Observed) withoutHost() Plan {
+	switch {
+	case !o.blocked():
+		return Plan{Step: Nothing}
+	case binding.RecordOf(o.Claim) == binding.Unrecorded:
+		return Plan{Step: Unblock}
+	default:
+		return Plan{
+			Step: Wait, Reason: infrav1.BindingInProgressReason,
+			Message: "The claim was paused while it was being bound, or its host is gone; unpause it until it has its host, or delete it",
+		}
+	}
+}
+
+// obstacles are what keeps a claim with a host from being moved, what lasts first.
+var obstacles = [...]struct {
+	reason string
+	holds  func(Observed) (message string, holds bool)
+}{
+	{infrav1.HostInOtherNamespaceReason, inOtherNamespace},
+	{infrav1.BindingInProgressReason, unbound},
+	{infrav1.HostsNotMovableReason, leftBehind},
+	{infrav1.HandOverNotConfirmedReason, unconfirmed},
+	{infrav1.MovingHostPausedReason, heldByOthers},
+	{infrav1.HostNotAtRestReason, busy},
+}
+
+func inOtherNamespace(o Observed) (string, bool) {
+	return "The host is in another namespace and cannot be moved with the claim, so clusterctl move waits; " +
+		"use identityRef on the machines instead, which reach their hosts from any management cluster", o.Host.Namespace != o.Claim.Namespace
+}
+
+func unbound(o Observed) (string, bool) {
+	return "The claim was paused before its status named its host; unpause it until condition Associated is True",
+		binding.RecordOf(o.Claim) != binding.Bound
+}
+
+func leftBehind(o Observed) (string, bool) {
+	switch {
+	case len(o.Unlabeled) > 0:
+		return "clusterctl would leave objects behind: label CustomResourceDefinition " + strings.Join(o.Unlabeled, ", ") +
+			" with " + infrav1.ClusterctlLabel + ", then begin the move again", true
+	case !binding.IsMoved(o.Claim):
+		return "The claim belongs to no Cluster, so clusterctl would not take its host along; label the claim with " +
+			infrav1.MoveLabel + " to have it moved, then begin the move again", true
+	case !binding.TakenAlong(o.Host, o.Claim):
+		return "The claim was paused before the host was labeled for clusterctl; unpause it for a moment, then begin the move again", true
+	default:
+		return "", false
+	}
+}
+
+func unconfirmed(o Observed) (string, bool) {
+	return "The infrastructure team has not confirmed that Ironic serves the hosts of this namespace wherever they are moved; " +
+		"once that is so, they set annotation " + infrav1.HostsMayMoveAnnotation + `: "true" on the Namespace`, !o.HandOver
+}
+
+func heldByOthers(o Observed) (string, bool) {
+	_, paused := o.Host.Annotations[bmov1alpha1.PausedAnnotation]
+	_, detached := o.Host.Annotations[bmov1alpha1.DetachedAnnotation]
+	return "The host is paused or detached by another client, or being deleted; the infrastructure team must end that",
+		(paused && !binding.PausedForMove(o.Host)) || detached || !o.Host.DeletionTimestamp.IsZero()
+}
+
+func busy(o Observed) (string, bool) {
+	why := binding.Unrest(o.Claim, o.Host)
+	return "The server is being changed, so clusterctl move waits until it is at rest: " + why, why != ""
+}

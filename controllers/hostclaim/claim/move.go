@@ -1,0 +1,176 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package claim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/moving"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+)
+
+// MoveKinds tells which objects clusterctl would leave behind.
+type MoveKinds interface {
+	// Unlabeled returns the CustomResourceDefinitions of claims, hosts and hardware that
+	// do not exist or lack ClusterctlLabel, sorted.
+	Unlabeled(ctx context.Context) ([]string, error)
+}
+
+// hold does what is to be done about a claim that is paused: nothing, but to let
+// clusterctl move it as soon as its host is ready. A claim that goes, or was moved, is
+// left alone.
+func (r *Reconciler) hold(ctx context.Context, claim *bmov1alpha1.HostClaim) progress.Outcome {
+	if deleting(claim) || binding.MovedAway(claim) || claim.Labels[infrav1.OriginKey] != "" {
+		return progress.Outcome{}
+	}
+	parts, s := r.parts(), &scope{claim: claim}
+	if err := parts.observer.observeHosts(ctx, s); err != nil {
+		return progress.Failed(err)
+	}
+	if otherController(claim, s.host != nil) != "" {
+		return progress.Outcome{}
+	}
+	plan, err := parts.mover.prepare(ctx, s)
+	if err != nil {
+		return progress.Failed(err)
+	}
+	out := progress.Outcome{}
+	if plan.Step == moving.Wait {
+		out = progress.Waiting(plan.Reason, plan.Message)
+	}
+	return out.And(progress.Failed(parts.reporter.reportMovable(ctx, claim, plan)))
+}
+
+// prepare makes claim and host ready to be moved:
+//
+//	read the host ─▶ pause, status and record on the host ─▶ block-move off the claim
+//
+// Both writes are locked, the second to the version of the claim that the record names. A
+// pass that died between the two is continued by the next one. Whatever keeps the claim
+// from being moved puts block-move back on a claim that lost it.
+func (r *mover) prepare(ctx context.Context, s *scope) (moving.Plan, error) {
+	observed, err := r.observe(ctx, s)
+	if err != nil {
+		return moving.Plan{}, err
+	}
+	switch plan := moving.Next(observed); plan.Step {
+	case moving.Unblock:
+		return plan, blockMove(ctx, r.client, s.claim, false)
+	case moving.Wait:
+		return plan, blockMove(ctx, r.client, s.claim, true)
+	case moving.Prepare:
+		if err := r.pause(ctx, s.claim, observed.Host); err != nil {
+			return moving.Plan{}, err
+		}
+		plan.Step = moving.Ready
+		return plan, blockMove(ctx, r.client, s.claim, false)
+	default:
+		return plan, nil
+	}
+}
+
+// observe gathers what is decided on. The host is read live, since its status is copied,
+// and since a cache that is late would show a host at rest, or one that is not ready any
+// more.
+func (r *mover) observe(ctx context.Context, s *scope) (moving.Observed, error) {
+	o := moving.Observed{Claim: s.claim}
+	if s.host == nil {
+		return o, nil
+	}
+	o.Host = &bmov1alpha1.BareMetalHost{}
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(s.host), o.Host); err != nil {
+		return o, fmt.Errorf("read the host before it is moved: %w", err)
+	}
+	if !binding.Owned(o.Host, s.claim) {
+		return o, fmt.Errorf("the host is not the claim's any more: %w", progress.ErrStale)
+	}
+	var err error
+	if o.Unlabeled, err = r.kinds.Unlabeled(ctx); err != nil {
+		return o, fmt.Errorf("read the labels of CustomResourceDefinitions: %w", err)
+	}
+	o.HandOver, err = r.mayMove(ctx, o.Host.Namespace)
+	return o, err
+}
+
+// mayMove says that the infrastructure team lets the hosts of a namespace move.
+func (r *mover) mayMove(ctx context.Context, name string) (bool, error) {
+	namespace := &metav1.PartialObjectMetadata{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	if err := r.client.Get(ctx, client.ObjectKey{Name: name}, namespace); client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("read namespace %s: %w", name, err)
+	}
+	return namespace.Annotations[infrav1.HostsMayMoveAnnotation] == "true", nil
+}
+
+// pause makes the host ready, unless it is ready and recorded for this very version of
+// the claim.
+func (r *mover) pause(ctx context.Context, claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) error {
+	if binding.IsReadyToMove(host, claim) && binding.IsRecorded(host, claim) {
+		return nil
+	}
+	desired, err := binding.ReadyToMove(host, claim)
+	if err != nil {
+		return fmt.Errorf("keep the status of the host: %w", err)
+	}
+	if err := r.client.Patch(ctx, desired, apply.Locked(host)); err != nil {
+		return fmt.Errorf("make the host ready to be moved: %w", err)
+	}
+	ctrl.LoggerFrom(ctx).Info("Paused the host and kept its status, so that it can be moved", "BareMetalHost", klog.KObj(desired))
+	return nil
+}
+
+// reportMovable writes the condition Movable of a paused claim, and nothing else.
+func (r *reporter) reportMovable(ctx context.Context, claim *bmov1alpha1.HostClaim, plan moving.Plan) error {
+	before := claim.DeepCopy()
+	setMovable(&claim.Status, plan, claim.Generation, r.clock.Now())
+	if equality.Semantic.DeepEqual(claim.Status, before.Status) {
+		return nil
+	}
+	if err := r.client.Status().Patch(ctx, claim, apply.Locked(before)); err != nil {
+		return fmt.Errorf("write condition Movable: %w", err)
+	}
+	return nil
+}
+
+// setMovable sets the condition Movable of a paused claim, or removes it where there is
+// nothing to say.
+func setMovable(status *bmov1alpha1.HostClaimStatus, plan moving.Plan, generation int64, now time.Time) {
+	if plan.Reason == "" {
+		meta.RemoveStatusCondition(&status.Conditions, infrav1.MovableCondition)
+		return
+	}
+	c := isFalse(infrav1.MovableCondition, plan.Reason, cut(plan.Message))
+	if plan.Step == moving.Ready {
+		c.Status = metav1.ConditionTrue
+	}
+	c.ObservedGeneration, c.LastTransitionTime = generation, metav1.NewTime(now)
+	meta.SetStatusCondition(&status.Conditions, c)
+}

@@ -1,0 +1,474 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package hostclaim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
+)
+
+const (
+	clusterPaused = "cluster.x-k8s.io/paused"
+	moveLabel     = "clusterctl.cluster.x-k8s.io/move"
+	hierarchy     = "clusterctl.cluster.x-k8s.io/move-hierarchy"
+	moving        = "hostclaim.metal3.io/moving"
+	mayMove       = "hostclaim.metal3.io/hosts-may-move"
+	readyToMove   = "True/ReadyToMove"
+)
+
+// movedKinds are the kinds that clusterctl must know.
+var movedKinds = []string{"baremetalhosts.metal3.io", "hardwaredata.metal3.io", "hostclaims.metal3.io"}
+
+// labelKind puts clusterctl's label on a CustomResourceDefinition, or takes it off.
+func labelKind(ctx context.Context, name string, labeled bool) error {
+	crd := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition"}}
+	if err := server.Client.Get(ctx, client.ObjectKey{Name: name}, crd); err != nil {
+		return err
+	}
+	before := crd.DeepCopy()
+	delete(crd.Labels, "clusterctl.cluster.x-k8s.io")
+	if labeled {
+		if crd.Labels == nil {
+			crd.Labels = map[string]string{}
+		}
+		crd.Labels["clusterctl.cluster.x-k8s.io"] = ""
+	}
+	return server.Client.Patch(ctx, crd, client.MergeFrom(before))
+}
+
+// newMoving makes a world whose hosts stand in the namespace of the tenant and may move.
+func newMoving(t *testing.T) *world {
+	t.Helper()
+	t.Parallel()
+	return makeMoving(t)
+}
+
+func makeMoving(t *testing.T) *world {
+	t.Helper()
+	w := makeWorld(t)
+	w.infra = w.tenant
+	w.operator = startOperator(t, w.tenant)
+	w.OK(server.Bind(w.Ctx, harness.HostClaimAccount(), w.tenant, sourceSecretsRole))
+	w.confirm(true)
+	w.host("host-0", nil)
+	w.host("host-1", nil)
+	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
+	return w
+}
+
+// confirm lets the hosts of the namespace move, or not.
+func (w *world) confirm(confirmed bool) {
+	w.T.Helper()
+	harness.Change(w.Story, w.namespace(), func(n *corev1.Namespace) {
+		n.Annotations = map[string]string{mayMove: fmt.Sprint(confirmed)}
+	})
+}
+
+func (w *world) namespace() *corev1.Namespace {
+	namespace := &corev1.Namespace{}
+	w.OK(w.Get(w.Ctx, client.ObjectKey{Name: w.tenant}, namespace))
+	return namespace
+}
+
+// ofCluster is a claim that clusterctl moves.
+func ofCluster(c *bmov1alpha1.HostClaim) { c.Labels = map[string]string{moveLabel: ""} }
+
+// running makes a claim that has its server, and returns the name of its host.
+func (w *world) running() string {
+	w.T.Helper()
+	w.claim("machine", withImage("boot"), ofCluster)
+	w.expect("machine", "Ready", "True/Provisioned")
+	w.nextDrive()
+	return w.readClaim("machine").Status.BareMetalHost.Name
+}
+
+// pause pauses the claim, or ends that, as the provider manager does with its Cluster.
+func (w *world) pause(paused bool) {
+	w.T.Helper()
+	harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) {
+		delete(c.Annotations, clusterPaused)
+		if paused {
+			if c.Annotations == nil {
+				c.Annotations = map[string]string{}
+			}
+			c.Annotations[clusterPaused] = "by the provider manager"
+		}
+	})
+}
+
+// blocked says whether clusterctl may move the claim, and its host.
+func (w *world) blocked(host string) [2]bool {
+	_, claim := w.readClaim("machine").Annotations[blockMove]
+	_, other := w.readHost(host).Annotations[blockMove]
+	return [2]bool{claim, other}
+}
+
+// packed is what clusterctl takes along: objects without status.
+type packed []*unstructured.Unstructured
+
+// pack reads the claim, the host and what belongs to them.
+func (w *world) pack(host string) packed {
+	w.T.Helper()
+	w.G.Expect(w.blocked(host)).To(gomega.Equal([2]bool{}), "clusterctl waits for block-move to go")
+	w.G.Expect(w.readHost(host).Labels).To(gomega.HaveKey(hierarchy), "clusterctl finds the host")
+	var out packed
+	for kind, name := range map[string]string{"BareMetalHost": host, "HostClaim": "machine", "HardwareData": "machine-hostclaim"} {
+		object := &unstructured.Unstructured{}
+		object.SetAPIVersion("metal3.io/v1alpha1")
+		object.SetKind(kind)
+		w.OK(w.Get(w.Ctx, client.ObjectKey{Namespace: w.tenant, Name: name}, object))
+		out = append(out, object)
+	}
+	return out
+}
+
+// drop deletes what was packed from the source, as clusterctl does.
+func (w *world) drop(all packed) {
+	w.T.Helper()
+	for _, object := range all {
+		remove := func(patch string) {
+			w.OK(w.Patch(w.Ctx, object.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch))))
+		}
+		remove(`{"metadata":{"annotations":{"clusterctl.cluster.x-k8s.io/delete-for-move":""}}}`)
+		w.OK(w.Delete(w.Ctx, object.DeepCopy()))
+		if len(object.GetFinalizers()) > 0 {
+			remove(`{"metadata":{"finalizers":null}}`)
+		}
+	}
+	w.expectGone("machine")
+}
+
+// unpack makes in the target what was packed, with owners that have new UIDs.
+func (w *world) unpack(all packed) {
+	w.T.Helper()
+	for _, kind := range []string{"BareMetalHost", "HostClaim", "HardwareData"} {
+		for _, object := range all {
+			if object.GetKind() != kind {
+				continue
+			}
+			fresh := object.DeepCopy()
+			unstructured.RemoveNestedField(fresh.Object, "status")
+			fresh.SetResourceVersion("")
+			fresh.SetUID("")
+			owners := fresh.GetOwnerReferences()
+			for i := range owners {
+				owners[i].UID = w.readClaim("machine").UID
+			}
+			fresh.SetOwnerReferences(owners)
+			w.OK(w.Create(w.Ctx, fresh))
+		}
+	}
+}
+
+// expectSameServer waits until the claim has its server as before a move, and checks that
+// nothing was done to the server.
+func (w *world) expectSameServer(host string) {
+	w.T.Helper()
+	claim := w.expect("machine", "Ready", "True/Provisioned")
+	w.expect("machine", movable, "none")
+	w.G.Expect(claim.Status.BareMetalHost.Name).To(gomega.Equal(host))
+	w.G.Eventually(func() [2]bool { return w.blocked(host) }).Should(gomega.Equal([2]bool{true, true}))
+	facts := w.facts()
+	w.G.Expect(facts).To(gomega.HaveLen(1))
+	w.G.Eventually(func() string { return w.facts()[0].Labels[claimUID] }).Should(gomega.BeEquivalentTo(claim.UID))
+	w.G.Eventually(func() map[string]string { return w.readHost(host).Annotations }).ShouldNot(gomega.Or(
+		gomega.HaveKey(moving), gomega.HaveKey(bmov1alpha1.PausedAnnotation), gomega.HaveKey(bmov1alpha1.StatusAnnotation)))
+	w.expectQuiet()
+	w.expectUntouched("host-1")
+}
+
+// expectQuiet checks that no server was written, wiped, rebooted or switched since the
+// story began, but for the one that was written and switched on at first.
+func (w *world) expectQuiet() {
+	w.T.Helper()
+	o := w.operator
+	if len(o.drives)+len(o.wipes)+len(o.reboots) > 0 || o.switched.Load() != 1 {
+		w.T.Errorf("%d writes, %d wipes, %d reboots and %d changes of power", len(o.drives), len(o.wipes), len(o.reboots), o.switched.Load())
+	}
+}
+
+func TestHostMovesWithItsClaimThereAndBackTwice(t *testing.T) {
+	w := newMoving(t)
+	stop := w.manager()
+	host := w.running()
+	for range 4 {
+		w.expectSameServer(host)
+		w.pause(true)
+		w.expect("machine", movable, readyToMove)
+		all := w.pack(host)
+		stop()
+		w.drop(all)
+		stop = w.manager()
+		w.unpack(all)
+		w.G.Consistently(func() any { return w.readHost(host).Spec.ConsumerRef.UID }, time.Second/4).ShouldNot(
+			gomega.Equal(w.readClaim("machine").UID), "a paused claim binds nothing")
+		w.pause(false)
+	}
+	w.expectSameServer(host)
+	told := w.events(w.tenant)
+	for _, once := range []string{"Normal Bound", "Normal Claimed", "Normal Provisioned"} {
+		w.G.Expect(slices.DeleteFunc(slices.Clone(told), func(e string) bool { return e != once })).To(gomega.HaveLen(1), once)
+	}
+	w.G.Expect(told).To(gomega.ContainElement("Normal HostMoved"))
+	w.G.Expect(told).NotTo(gomega.ContainElement("Warning ClaimMovedAway"))
+}
+
+func TestHostOfAClaimThatWasNotMovedGoesOn(t *testing.T) {
+	w := newMoving(t)
+	w.manager()
+	host := w.running()
+	w.expectSameServer(host)
+	before := w.readHost(host)
+	for range 2 {
+		w.pause(true)
+		w.expect("machine", movable, readyToMove)
+		w.G.Expect(w.blocked(host)).To(gomega.Equal([2]bool{}))
+		paused := w.readHost(host)
+		w.G.Expect(paused.Annotations).To(gomega.HaveKeyWithValue(bmov1alpha1.PausedAnnotation, "hostclaim.metal3.io/move"))
+		w.G.Expect(paused.Annotations[moving]).To(gomega.HavePrefix(string(w.readClaim("machine").UID) + "/"))
+		w.G.Expect(paused.Annotations[bmov1alpha1.StatusAnnotation]).NotTo(gomega.ContainSubstring("hardware\""))
+		w.pause(false)
+		w.expectSameServer(host)
+	}
+	after := w.readHost(host)
+	w.G.Expect(after.Annotations).To(gomega.Equal(before.Annotations))
+	w.G.Expect(after.Labels).To(gomega.Equal(before.Labels))
+	w.G.Expect(after.Spec).To(gomega.Equal(before.Spec))
+}
+
+func TestMoveWaitsForWhatIsNotSafe(t *testing.T) {
+	annotate := func(key, value string) func(*world, string) {
+		return func(w *world, host string) {
+			harness.Change(w.Story, w.readHost(host), func(h *bmov1alpha1.BareMetalHost) { h.Annotations[key] = value })
+		}
+	}
+	remove := func(key string) func(*world, string) {
+		return func(w *world, host string) {
+			harness.Change(w.Story, w.readHost(host), func(h *bmov1alpha1.BareMetalHost) { delete(h.Annotations, key) })
+		}
+	}
+	inState := func(state bmov1alpha1.ProvisioningState) func(*world, string) {
+		return func(w *world, host string) {
+			w.holdBack(host, true)
+			w.status(host, func(s *bmov1alpha1.BareMetalHostStatus) { s.Provisioning.State = state })
+		}
+	}
+	goOn := func(w *world, host string) { inState(bmov1alpha1.StateProvisioned)(w, host); w.holdBack(host, false) }
+	tests := map[string]struct {
+		begin, end func(w *world, host string)
+		want       string
+	}{
+		"Ironic is not said to hand over": {
+			func(w *world, _ string) { w.confirm(false) }, func(w *world, _ string) { w.confirm(true) }, "HandOverNotConfirmed",
+		},
+		"the host is paused by another client": {annotate(bmov1alpha1.PausedAnnotation, ""), remove(bmov1alpha1.PausedAnnotation), "HostPaused"},
+		"the host is written":                  {inState(bmov1alpha1.StateProvisioning), goOn, "HostNotAtRest"},
+		"the host is held off":                 {annotate("reboot.metal3.io/admin", ""), remove("reboot.metal3.io/admin"), "HostNotAtRest"},
+		"the host is in error": {
+			func(w *world, host string) {
+				w.status(host, func(s *bmov1alpha1.BareMetalHostStatus) { s.ErrorMessage = "no power" })
+			}, func(w *world, host string) {
+				w.status(host, func(s *bmov1alpha1.BareMetalHostStatus) { s.ErrorMessage = "" })
+			}, "HostNotAtRest",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newMoving(t)
+			w.manager()
+			host := w.running()
+			w.expectSameServer(host)
+			tt.begin(w, host)
+			w.pause(true)
+			w.expect("machine", movable, "False/"+tt.want)
+			w.G.Consistently(func() [2]bool { return w.blocked(host) }).Should(gomega.Equal([2]bool{true, true}))
+			w.G.Expect(w.readHost(host).Annotations).NotTo(gomega.HaveKey(moving))
+			tt.end(w, host)
+			w.expect("machine", movable, readyToMove)
+			w.G.Expect(w.blocked(host)).To(gomega.Equal([2]bool{}))
+		})
+	}
+}
+
+// This story changes what all worlds share, so it is over before the others begin.
+func TestMoveWaitsForTheLabelsOfTheKinds(t *testing.T) {
+	w := makeMoving(t)
+	w.OK(labelKind(w.Ctx, movedKinds[0], false))
+	t.Cleanup(func() { w.OK(labelKind(context.Background(), movedKinds[0], true)) })
+	w.manager()
+	host := w.running()
+	w.pause(true)
+	waits := w.expect("machine", movable, "False/HostsNotMovable")
+	w.G.Expect(harness.Message(waits.Status.Conditions, movable)).To(gomega.ContainSubstring("CustomResourceDefinition baremetalhosts.metal3.io "))
+	w.G.Expect(w.blocked(host)).To(gomega.Equal([2]bool{true, true}))
+	w.OK(labelKind(w.Ctx, movedKinds[0], true))
+	w.expect("machine", movable, readyToMove)
+}
+
+func TestClaimByHandIsNotMoved(t *testing.T) {
+	w := newMoving(t)
+	w.manager()
+	w.claim("machine")
+	w.expectBound("machine")
+	w.pause(true)
+	waits := w.expect("machine", movable, "False/HostsNotMovable")
+	w.G.Expect(harness.Message(waits.Status.Conditions, movable)).To(gomega.ContainSubstring(moveLabel))
+}
+
+// moveStory plays a move and its way back, there or not at all, with a manager that dies.
+func moveStory(w *world, c *crash, away bool) {
+	w.T.Helper()
+	stop := w.manager()
+	host := w.running()
+	w.expectSameServer(host)
+	stop()
+	stop = w.managerWith(c.write)
+	replace := func(done func() bool) {
+		w.T.Helper()
+		w.G.Eventually(func() bool {
+			if c.dead.Load() {
+				stop()
+				stop = w.manager()
+				c.dead.Store(false)
+			}
+			return done()
+		}).Should(gomega.BeTrue())
+	}
+	w.pause(true)
+	replace(func() bool {
+		blocked := w.blocked(host)
+		w.G.Expect(blocked[0] || !blocked[1]).To(gomega.BeTrue(), "block-move goes from the claim last")
+		return harness.Condition(w.readClaim("machine").Status.Conditions, movable) == readyToMove
+	})
+	if away {
+		all := w.pack(host)
+		w.drop(all)
+		w.unpack(all)
+	}
+	w.pause(false)
+	replace(func() bool {
+		claim := w.readClaim("machine")
+		_, unsafe := w.readHost(host).Annotations[moving]
+		facts := w.facts()
+		return harness.Condition(claim.Status.Conditions, "Ready") == "True/Provisioned" && !unsafe &&
+			harness.Condition(claim.Status.Conditions, movable) == "none" &&
+			len(facts) == 1 && facts[0].Labels[claimUID] == string(claim.UID)
+	})
+	w.expectSameServer(host)
+}
+
+func TestManagerMayDieDuringAMove(t *testing.T) {
+	for _, away := range []bool{true, false} {
+		healthy := &crash{}
+		w := makeMoving(t)
+		moveStory(w, healthy, away)
+		t.Logf("a move, away %t, takes %d writes", away, healthy.count.Load())
+		for at := int32(1); at <= healthy.count.Load(); at++ {
+			for _, arrives := range []bool{true, false} {
+				t.Run(fmt.Sprintf("away %t, write %d arrives %t", away, at, arrives), func(t *testing.T) {
+					moveStory(newMoving(t), &crash{at: at, arrives: arrives}, away)
+				})
+			}
+		}
+	}
+}
+
+func TestHostWhoseClaimWasMovedAwayIsKept(t *testing.T) {
+	w := newMoving(t)
+	w.options.OrphanGrace = 0
+	w.manager()
+	host := w.running()
+	w.pause(true)
+	w.expect("machine", movable, readyToMove)
+	var claim packed
+	for _, object := range w.pack(host) {
+		if object.GetKind() != "BareMetalHost" {
+			claim = append(claim, object)
+		}
+	}
+	before := w.readHost(host)
+	w.drop(claim)
+	w.expectEvent(host, "ClaimMovedAway", gomega.And(gomega.ContainSubstring("HostClaim machine"), gomega.ContainSubstring(releaseNow)))
+	w.G.Consistently(func() string { return w.readHost(host).ResourceVersion }).Should(gomega.Equal(before.ResourceVersion))
+	w.expectQuiet()
+
+	w.annotateHost(host, releaseNow)
+	w.expectFree(host)
+}
+
+// A backup is restored: objects without status, on which it may have found a pause, and
+// what goes with it, or not.
+func TestRestoredClaimHasItsHostAgain(t *testing.T) {
+	tests := map[string]struct {
+		edit func(h *unstructured.Unstructured)
+		lost bool
+	}{
+		"taken while both were paused": {edit: func(*unstructured.Unstructured) {}},
+		"without the record": {edit: func(h *unstructured.Unstructured) {
+			unstructured.RemoveNestedField(h.Object, "metadata", "annotations", moving)
+		}},
+		"without the pause": {edit: func(h *unstructured.Unstructured) {
+			unstructured.RemoveNestedField(h.Object, "metadata", "annotations", bmov1alpha1.PausedAnnotation)
+		}},
+		"without the status": {lost: true, edit: func(h *unstructured.Unstructured) {
+			unstructured.RemoveNestedField(h.Object, "metadata", "annotations", bmov1alpha1.StatusAnnotation)
+		}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newMoving(t)
+			stop := w.manager()
+			host := w.running()
+			w.pause(true)
+			w.expect("machine", movable, readyToMove)
+			all := w.pack(host)
+			kept := w.readHost(host).Annotations[bmov1alpha1.StatusAnnotation]
+			stop()
+			w.drop(all)
+			for _, object := range all {
+				if object.GetKind() == "BareMetalHost" {
+					tt.edit(object)
+				}
+			}
+			w.unpack(all)
+			w.manager()
+			w.pause(false)
+			if tt.lost {
+				w.expect("machine", "Synchronized", "False/WaitingForHostStatus")
+				w.expect("machine", "Ready", "False/WaitingForHostStatus")
+				w.G.Consistently(func() map[string]string { return w.readHost(host).Annotations }).Should(gomega.HaveKey(bmov1alpha1.PausedAnnotation))
+				harness.Change(w.Story, w.readHost(host), func(h *bmov1alpha1.BareMetalHost) {
+					h.Annotations[bmov1alpha1.StatusAnnotation] = kept
+				})
+			}
+			w.expectSameServer(host)
+		})
+	}
+}
