@@ -1,0 +1,76 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package remediation
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+// listener is a queue that tells what is added to it.
+type listener struct {
+	workqueue.TypedRateLimitingInterface[ctrl.Request]
+
+	added chan time.Duration
+}
+
+func (l listener) Add(ctrl.Request) { l.added <- 0 }
+
+func (l listener) AddAfter(_ ctrl.Request, after time.Duration) { l.added <- after }
+
+func TestDepartures(t *testing.T) {
+	request := ctrl.Request{NamespacedName: types.NamespacedName{Namespace: "a", Name: "m-1"}}
+	queue := listener{added: make(chan time.Duration, 10)}
+	d := &departures{}
+	d.begin(request, func(context.Context, func()) error { panic("the controller has not started") })
+	if err := d.source().Start(t.Context(), queue); err != nil {
+		t.Fatal(err)
+	}
+
+	ended := make(chan struct{})
+	d.begin(request, func(ctx context.Context, left func()) error {
+		left()
+		<-ctx.Done()
+		close(ended)
+		return nil
+	})
+	d.begin(request, func(context.Context, func()) error { panic("a remediation is watched for twice") })
+	if after := <-queue.added; after != 0 {
+		t.Errorf("what leaves wakes after %s", after)
+	}
+	d.end(request)
+	<-ended
+	d.end(request)
+
+	// A watch that ends by itself is opened anew after a while, and not by itself.
+	d.begin(request, func(context.Context, func()) error { return errors.New("broken") })
+	if after := <-queue.added; after != watchAgain {
+		t.Errorf("the end of a watch wakes after %s", after)
+	}
+	begun := make(chan struct{})
+	d.begin(request, func(context.Context, func()) error {
+		close(begun)
+		return nil
+	})
+	<-begun
+}
