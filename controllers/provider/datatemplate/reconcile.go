@@ -36,6 +36,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	s, found, err := r.load(ctx, req.NamespacedName)
 	if err != nil || !found {
 		r.stale.Forget(req.NamespacedName)
+		r.reports.Forget(req.NamespacedName)
 		return ctrl.Result{}, err
 	}
 	if s.template != nil && !s.paused() {
@@ -51,7 +52,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 func (r *Reconciler) phases(s *scope) []phase {
 	release := releaseSteps{client: r.Client, live: r.Live}
 	allocate := allocateSteps{client: r.Client, live: r.Live, recorder: r.Recorder, atOnce: r.AtOnce}
-	report := reportSteps{client: r.Client, clock: r.Clock}
+	report := reportSteps{client: r.Client, clock: r.Clock, reports: &r.reports, patience: r.HoldReports}
 	switch {
 	case s.paused():
 		return []phase{report.refuse, report.template}

@@ -19,6 +19,7 @@ package datatemplate
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -64,11 +65,15 @@ type Reconciler struct {
 	Clock clock.PassiveClock
 	// AtOnce is how many claims on one template are served at a time; 0 means one.
 	AtOnce int
+	// HoldReports is how long the list of indexes of a template waits for further claims
+	// before it is written; 0 writes each change.
+	HoldReports time.Duration
 	// WatchFilter restricts the controller to templates with this value of the
 	// label cluster.x-k8s.io/watch-filter; empty means all.
 	WatchFilter string
 
-	stale retry.Stale
+	stale   retry.Stale
+	reports retry.Reports
 }
 
 // SetupIndexes adds the field indexes that this controller and that of

@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -37,6 +38,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 )
 
 const (
@@ -49,8 +51,11 @@ const (
 
 // reportSteps write what a pass found into the status of claims and template.
 type reportSteps struct {
-	client client.Client
-	clock  clock.PassiveClock
+	client  client.Client
+	clock   clock.PassiveClock
+	reports *retry.Reports
+	// patience is how long the list of indexes waits for more of them.
+	patience time.Duration
 }
 
 // writeClaim writes the status of a claim if it changes.
@@ -107,19 +112,34 @@ func (r reportSteps) repeat(ctx context.Context, s *scope) progress.Outcome {
 	return progress.Failed(problems)
 }
 
-// template writes the status of the template if it changes.
+// template writes the status of the template if it changes. The list of indexes, which
+// changes with each machine, is written once for those that come within the patience.
 func (r reportSteps) template(ctx context.Context, s *scope) progress.Outcome {
 	before := s.template.DeepCopy()
 	describe(s)
 	if reflect.DeepEqual(before.Status, s.template.Status) {
+		r.reports.Forget(s.key)
 		return progress.Outcome{}
 	}
+	if onlyIndexes(before.Status, s.template.Status) {
+		if until, held := r.reports.Hold(s.key, r.clock.Now(), r.patience); held {
+			s.template.Status = before.Status
+			return progress.Until(until, "", "")
+		}
+	}
+	r.reports.Forget(s.key)
 	s.template.Status.LastUpdated = ptr.To(metav1.NewTime(r.clock.Now()))
 	err := r.client.Status().Patch(ctx, s.template, apply.Locked(before))
 	if err := staleOr(err); err != nil {
 		return progress.Failed(fmt.Errorf("write status of Metal3DataTemplate: %w", err))
 	}
 	return progress.Outcome{}
+}
+
+// onlyIndexes says that two statuses differ in nothing but the list of indexes.
+func onlyIndexes(before, after infrav1.Metal3DataTemplateStatus) bool {
+	before.Indexes = after.Indexes
+	return reflect.DeepEqual(before, after)
 }
 
 // describe computes conditions and indexes of the template from the facts.

@@ -30,14 +30,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/indexes"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 )
 
 var anyTime = cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")
@@ -332,5 +335,43 @@ func TestStaleWritesAreTriedAgainWithoutAnError(t *testing.T) {
 func TestLongMessagesAreCut(t *testing.T) {
 	if got := cut("a" + strings.Repeat("ä", 300)); len(got) != 511 {
 		t.Errorf("%d bytes", len(got))
+	}
+}
+
+// TestIndexesThatComeTogetherAreWrittenOnce shows that the list of indexes waits for more,
+// and conditions do not.
+func TestIndexesThatComeTogetherAreWrittenOnce(t *testing.T) {
+	template := &infrav1.Metal3DataTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: server.Namespace(t), Name: "nodes"}}
+	server.Create(t, template)
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	clock := clocktesting.NewFakePassiveClock(now)
+	r := reportSteps{client: server.Client, clock: clock, reports: &retry.Reports{}, patience: 3 * time.Second}
+	key := client.ObjectKeyFromObject(template)
+	var data []infrav1.Metal3Data
+	for _, step := range []struct {
+		second  int
+		machine string
+		listed  int
+	}{{0, "", 0}, {1, "m-0", 0}, {2, "m-1", 0}, {4, "", 2}, {5, "m-2", 2}} {
+		if step.machine != "" {
+			one := infrav1.Metal3Data{Spec: infrav1.Metal3DataSpec{Claim: &infrav1.Metal3ObjectRef{Name: step.machine}}}
+			one.Spec.Index = ptr.To(int32(len(data)))
+			data = append(data, one)
+		}
+		clock.SetTime(now.Add(time.Duration(step.second) * time.Second))
+		seen := &infrav1.Metal3DataTemplate{}
+		if err := server.Client.Get(t.Context(), key, seen); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.template(t.Context(), &scope{key: key, template: seen, data: data}).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if err := server.Client.Get(t.Context(), key, seen); err != nil {
+			t.Fatal(err)
+		}
+		if len(seen.Status.Indexes) != step.listed || conditions.Get(seen, "Ready") == nil {
+			t.Errorf("after %d s: %d indexes are listed, want %d; conditions %v",
+				step.second, len(seen.Status.Indexes), step.listed, seen.Status.Conditions)
+		}
 	}
 }

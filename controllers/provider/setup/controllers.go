@@ -331,6 +331,7 @@ func addDataTemplate(ctx context.Context, s *shared, options controller.Options)
 		Recorder:    s.mgr.GetEventRecorder(reporter),
 		Clock:       s.clock,
 		AtOnce:      options.MaxConcurrentReconciles,
+		HoldReports: holdReports,
 		WatchFilter: s.options.WatchFilter,
 	}).SetupWithManager(ctx, s.mgr, options)
 }
