@@ -166,6 +166,11 @@ const (
 	// Secret that was copied, in the namespace of the claim.
 	SecretSourceAnnotation = "hostclaim.metal3.io/source"
 
+	// UserDataLabel is set on a Secret by its owner ("true"), to say that its content may
+	// go to the server of any machine that names it. Secrets that a bootstrap provider
+	// made for the machine do not need it.
+	UserDataLabel = "hostclaim.metal3.io/user-data"
+
 	// BareMetalSecretLabel is the label that baremetal-operator caches Secrets
 	// by; its value is BareMetalSecretLabelValue.
 	BareMetalSecretLabel = "environment.metal3.io"

@@ -17,6 +17,7 @@ limitations under the License.
 package builder
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -32,6 +33,17 @@ func Cluster(key types.NamespacedName) *clusterv1.Cluster {
 		Spec: clusterv1.ClusterSpec{InfrastructureRef: clusterv1.ContractVersionedObjectReference{
 			APIGroup: infrav1.GroupName, Kind: "Metal3Cluster", Name: key.Name,
 		}},
+	}
+}
+
+// Bootstrap is the Secret with the user data of all Machines of a Cluster, as a bootstrap
+// provider makes it.
+func Bootstrap(namespace, cluster string) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: "bootstrap", Labels: map[string]string{clusterv1.ClusterNameLabel: cluster},
+		},
+		Type: clusterv1.ClusterSecretType, Data: map[string][]byte{"value": []byte("#cloud-config\n{}\n")},
 	}
 }
 

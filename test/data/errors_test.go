@@ -29,6 +29,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/builder"
 )
 
 // TestWhatIsWrongIsSaidAtTheMachineAndMendingIsEnough has a machine for each thing
@@ -144,7 +145,7 @@ func (tn *tenant) live(name, template string) {
 			APIGroup: infrav1.GroupName, Kind: "OtherCluster", Name: cluster,
 		}},
 	}
-	tn.Add(c, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "bootstrap"}, Data: map[string][]byte{"value": []byte("#cloud-config")}})
+	tn.Add(c, builder.Bootstrap(tn.Namespace, cluster))
 	tn.EditStatus(c, func() { c.Status.Initialization.InfrastructureProvisioned = ptr.To(true) })
 	m := tn.machineOf(cluster, name)
 	tn.Edit(m, func() {

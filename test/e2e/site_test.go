@@ -112,7 +112,9 @@ func (s *site) template(t *testing.T, name string, spec infrav1.Metal3DataTempla
 // bootstrap creates a secret with user data and returns its name.
 func (s *site) bootstrap(t *testing.T, name, content string) string {
 	t.Helper()
-	s.create(t, &corev1.Secret{ObjectMeta: s.meta(name), StringData: map[string]string{"value": content}})
+	secret := &corev1.Secret{ObjectMeta: s.meta(name), Type: clusterv1.ClusterSecretType, StringData: map[string]string{"value": content}}
+	secret.Labels = map[string]string{clusterv1.ClusterNameLabel: "c"}
+	s.create(t, secret)
 	return name
 }
 

@@ -19,6 +19,7 @@ package machine
 import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
@@ -94,6 +95,16 @@ func (tn *tenant) machine(change ...func(*infrav1.Metal3Machine)) {
 		f(m)
 	}
 	tn.Add(m)
+}
+
+// makeBootstrap plays the bootstrap provider: it makes the user data of the machine.
+func (tn *tenant) makeBootstrap(key, value string) {
+	tn.Make(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: tn.Namespace, Name: bootSecret, Labels: map[string]string{clusterv1.ClusterNameLabel: clusterName},
+		},
+		Type: clusterv1.ClusterSecretType, Data: map[string][]byte{key: []byte(value)},
+	})
 }
 
 // kubeconfig makes the workload cluster reachable: it is this API server.

@@ -63,7 +63,7 @@ func (tn *tenant) ready(status metav1.ConditionStatus, reason string) *infrav1.M
 // provider sets, until its machines are gone.
 func TestClusterEndpoint(t *testing.T) {
 	tn := newTenant(t)
-	tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
+	tn.makeBootstrap("value", "#cloud-config")
 	c := tn.infrastructure()
 	infra := tn.ready(metav1.ConditionFalse, "NotReady")
 	tn.G.Expect(meta.FindStatusCondition(infra.Status.Conditions, "BaremetalInfrastructureReady").Reason).To(
@@ -94,7 +94,7 @@ func TestClusterEndpoint(t *testing.T) {
 // while its machines are served.
 func TestClusterExternallyManaged(t *testing.T) {
 	tn := newTenant(t)
-	tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
+	tn.makeBootstrap("value", "#cloud-config")
 	tn.infrastructure(func(c *infrav1.Metal3Cluster) {
 		c.Annotations = map[string]string{clusterv1.ManagedByAnnotation: "somebody"}
 		c.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: "192.0.2.1", Port: 6443}

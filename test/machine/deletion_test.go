@@ -129,7 +129,7 @@ func TestRemoteAbandoned(t *testing.T) {
 // once, whatever its credentials are.
 func TestRemoteNeverClaimed(t *testing.T) {
 	tn := newTenant(t)
-	tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
+	tn.makeBootstrap("value", "#cloud-config")
 	tn.cluster()
 	tn.machine(withIdentityRef)
 	m := tn.identity("False/SecretNotFound")

@@ -36,7 +36,7 @@ func remoteClaim(t *testing.T, change ...func(*infrav1.Metal3Machine)) (*tenant,
 	tn := newTenant(t)
 	s := newSite(t, tn)
 	s.give(tn)
-	tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
+	tn.makeBootstrap("value", "#cloud-config")
 	tn.cluster()
 	tn.machine(append(change, withIdentityRef)...)
 	claim := s.claimedHere()
@@ -49,7 +49,7 @@ func remoteClaim(t *testing.T, change ...func(*infrav1.Metal3Machine)) (*tenant,
 func TestIdentityProblems(t *testing.T) {
 	tn := newTenant(t)
 	s := newSite(t, tn)
-	tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
+	tn.makeBootstrap("value", "#cloud-config")
 	tn.infrastructure(func(c *infrav1.Metal3Cluster) {
 		c.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: "192.0.2.1", Port: 6443}
 		c.Spec.IdentityRef = &infrav1.IdentityReference{Name: kubeconfigSecret}
@@ -110,7 +110,7 @@ func TestIdentityKept(t *testing.T) {
 		tn := newTenant(t)
 		s := newSite(t, tn)
 		s.give(tn)
-		tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
+		tn.makeBootstrap("value", "#cloud-config")
 		infra := &infrav1.Metal3Cluster{}
 		tn.infrastructure(func(c *infrav1.Metal3Cluster) {
 			c.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: "192.0.2.1", Port: 6443}
@@ -134,7 +134,7 @@ func TestIdentityKept(t *testing.T) {
 		tn := newTenant(t)
 		s := newSite(t, tn)
 		s.give(tn)
-		tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
+		tn.makeBootstrap("value", "#cloud-config")
 		infra := &infrav1.Metal3Cluster{}
 		tn.infrastructure(func(c *infrav1.Metal3Cluster) {
 			c.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: "192.0.2.1", Port: 6443}

@@ -32,7 +32,7 @@ import (
 // an identityRef, back, and away in a move that leaves the claim.
 func TestClaimIsKept(t *testing.T) {
 	tn := newTenant(t)
-	tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
+	tn.makeBootstrap("value", "#cloud-config")
 	tn.infrastructure(func(c *infrav1.Metal3Cluster) {
 		c.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: "192.0.2.1", Port: 6443}
 	})

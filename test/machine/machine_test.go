@@ -39,7 +39,7 @@ import (
 func TestMachineJoins(t *testing.T) {
 	tn := newTenant(t)
 	tn.kubeconfig()
-	tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
+	tn.makeBootstrap("value", "#cloud-config")
 	tn.cluster()
 	tn.machine(func(m *infrav1.Metal3Machine) {
 		m.Spec.MetaData = &corev1.SecretReference{Name: "meta"}
@@ -152,7 +152,7 @@ func TestBootstrapSecret(t *testing.T) {
 	tn.cluster()
 	tn.machine()
 	tn.waits("AssociateBareMetalHost", "BootstrapSecretNotFound", bootSecret, tn.Namespace)
-	tn.MakeSecret(tn.Namespace, bootSecret, "wrong", "")
+	tn.makeBootstrap("wrong", "")
 	tn.waits("AssociateBareMetalHost", "InvalidConfiguration", bootSecret, `key "value"`)
 	s := &corev1.Secret{}
 	tn.Edit(tn.Named(bootSecret, s), func() { s.Data["value"] = []byte("#cloud-config") })
@@ -177,7 +177,7 @@ func TestUserDataOfMachine(t *testing.T) {
 // TestForeignClaim shows that a claim of the wanted name is never taken over.
 func TestForeignClaim(t *testing.T) {
 	tn := newTenant(t)
-	tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
+	tn.makeBootstrap("value", "#cloud-config")
 	foreign := &bmov1alpha1.HostClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: machineName},
 		Spec:       bmov1alpha1.HostClaimSpec{ConsumerRef: &corev1.ObjectReference{Kind: "Pod", Name: "x", UID: "y"}},
@@ -207,7 +207,7 @@ func TestClaimUnderAnotherName(t *testing.T) {
 		}},
 	}
 	tn.Add(reserved)
-	tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
+	tn.makeBootstrap("value", "#cloud-config")
 	tn.Await(tn.Named("reserved-7", reserved), func(g gomega.Gomega) {
 		g.Expect(reserved.Spec.FailureDomain).To(gomega.Equal("row-1"))
 		g.Expect(reserved.OwnerReferences).To(gomega.HaveLen(1))
@@ -236,7 +236,7 @@ func TestMovedClaim(t *testing.T) {
 		}},
 	}
 	tn.Add(moved)
-	tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
+	tn.makeBootstrap("value", "#cloud-config")
 	tn.Await(tn.Named(machineName, moved), func(g gomega.Gomega) {
 		g.Expect(moved.Spec.ConsumerRef.UID).To(gomega.Equal(m.UID))
 		g.Expect(moved.Annotations).NotTo(gomega.HaveKey(clusterv1.PausedAnnotation))
@@ -248,7 +248,7 @@ func TestMovedClaim(t *testing.T) {
 // server.
 func TestData(t *testing.T) {
 	tn := newTenant(t)
-	tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
+	tn.makeBootstrap("value", "#cloud-config")
 	tn.cluster()
 	tn.machine(func(m *infrav1.Metal3Machine) { m.Spec.DataTemplate = &infrav1.Metal3ObjectRef{Name: "template"} })
 	tn.claimed()
@@ -283,7 +283,7 @@ func TestData(t *testing.T) {
 // not used, and that its end wakes the machine whose name it had.
 func TestForeignData(t *testing.T) {
 	tn := newTenant(t)
-	tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
+	tn.makeBootstrap("value", "#cloud-config")
 	foreign := &infrav1.Metal3DataClaim{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: machineName,
@@ -307,7 +307,7 @@ func TestForeignData(t *testing.T) {
 // TestHostLost shows that a machine whose host is gone gets no other one.
 func TestHostLost(t *testing.T) {
 	tn := newTenant(t)
-	tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
+	tn.makeBootstrap("value", "#cloud-config")
 	tn.cluster()
 	tn.machine()
 	tn.claimed()
@@ -332,7 +332,7 @@ func TestHostLost(t *testing.T) {
 // does before a move, and unpaused with it.
 func TestPausedCluster(t *testing.T) {
 	tn := newTenant(t)
-	tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
+	tn.makeBootstrap("value", "#cloud-config")
 	c := tn.cluster()
 	tn.machine()
 	tn.claimed()
@@ -404,7 +404,7 @@ func (tn *tenant) gone(name string, o client.Object) {
 // by, and everything else goes on.
 func TestEditedAfterTheBind(t *testing.T) {
 	tn := newTenant(t)
-	tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
+	tn.makeBootstrap("value", "#cloud-config")
 	tn.cluster()
 	tn.machine()
 	chosen := tn.claimed().Spec

@@ -35,7 +35,7 @@ const nameSecret = machineName + "-metadata"
 // of the machine.
 func TestServerOfAnotherNamespaceIsNamedAfterItsMachine(t *testing.T) {
 	tn := newTenant(t)
-	tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
+	tn.makeBootstrap("value", "#cloud-config")
 	tn.cluster()
 	tn.machine()
 	tn.claimed()
@@ -62,7 +62,7 @@ func TestServerOfAnotherNamespaceIsNamedAfterItsMachine(t *testing.T) {
 // renders network data only.
 func TestTemplateWithoutMetadataDoesNotNameTheServer(t *testing.T) {
 	tn := newTenant(t)
-	tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
+	tn.makeBootstrap("value", "#cloud-config")
 	tn.cluster()
 	tn.machine(func(m *infrav1.Metal3Machine) { m.Spec.DataTemplate = &infrav1.Metal3ObjectRef{Name: "template"} })
 	tn.Add(&infrav1.Metal3DataTemplate{
@@ -103,7 +103,7 @@ func TestSecretOfTheNameIsInTheWay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tn := newTenant(t)
-			tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
+			tn.makeBootstrap("value", "#cloud-config")
 			secret := &corev1.Secret{
 				ObjectMeta: metav1.ObjectMeta{Name: nameSecret, OwnerReferences: tc.owner}, Data: map[string][]byte{"other": []byte("x")},
 			}

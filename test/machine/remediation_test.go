@@ -65,7 +65,7 @@ func TestRemoteRemediation(t *testing.T) {
 // unhealthy makes a machine with a Node, whose claim is with the holder.
 func (tn *tenant) unhealthy(holder *tenant, change ...func(*infrav1.Metal3Machine)) {
 	tn.kubeconfig()
-	tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
+	tn.makeBootstrap("value", "#cloud-config")
 	tn.cluster()
 	tn.machine(change...)
 	if holder == tn {

@@ -34,7 +34,7 @@ func TestRemoteLife(t *testing.T) {
 	tn := newTenant(t)
 	s := newSite(t, tn)
 	s.give(tn)
-	tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
+	tn.makeBootstrap("value", "#cloud-config")
 	tn.infrastructure(func(c *infrav1.Metal3Cluster) {
 		c.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: "192.0.2.1", Port: 6443}
 		c.Spec.IdentityRef = &infrav1.IdentityReference{Name: kubeconfigSecret}
@@ -85,7 +85,7 @@ func TestRemoteSecretsFollow(t *testing.T) {
 	tn := newTenant(t)
 	s := newSite(t, tn)
 	s.give(tn)
-	tn.MakeSecret(tn.Namespace, bootSecret, "value", "one")
+	tn.makeBootstrap("value", "one")
 	tn.cluster()
 	tn.machine(withIdentityRef)
 	claim := s.claimedHere()
@@ -106,7 +106,7 @@ func TestRemoteForeignSecret(t *testing.T) {
 	tn := newTenant(t)
 	s := newSite(t, tn)
 	s.give(tn)
-	tn.MakeSecret(tn.Namespace, bootSecret, "value", "one")
+	tn.makeBootstrap("value", "one")
 	tn.cluster()
 	tn.machine(withIdentityRef)
 	s.claimedHere()

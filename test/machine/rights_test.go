@@ -70,7 +70,7 @@ func TestRights(t *testing.T) {
 func TestSecretsForbidden(t *testing.T) {
 	t.Parallel()
 	tn := &tenant{Tenant: server.NewTenant(t, "tenant"), claim: machineName}
-	tn.MakeSecret(tn.Namespace, bootSecret, "value", "#cloud-config")
+	tn.makeBootstrap("value", "#cloud-config")
 	tn.cluster()
 	tn.machine()
 	tn.waits("AssociateBareMetalHost", "SecretsForbidden", "get secrets", tn.Namespace, "RoleBinding", secretsRole)

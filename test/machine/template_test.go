@@ -83,7 +83,7 @@ func TestTemplatesPromiseWhatTheirMachinesHad(t *testing.T) {
 	tn.machineTemplate("waiting", cluster)
 	tn.promises(templateName, infrav1.CapacityUnknownReason, "", "", nil)
 
-	tn.MakeSecret(tn.Namespace, bootSecret, "value", "user data")
+	tn.makeBootstrap("value", "user data")
 	tn.machine(fromTemplate)
 	claim := tn.claimed()
 	tn.G.Expect(claim.Annotations).To(gomega.HaveKeyWithValue(infrav1.SoftFailureDomainAnnotation, "true"))

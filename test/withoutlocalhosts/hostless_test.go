@@ -132,7 +132,10 @@ func TestHostless(t *testing.T) {
 	create(cluster)
 	ready := client.RawPatch("application/merge-patch+json", []byte(`{"status":{"initialization":{"infrastructureProvisioned":true}}}`))
 	g.Expect(server.Client.Status().Patch(t.Context(), cluster, ready)).To(gomega.Succeed())
-	create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "boot"}, Data: map[string][]byte{"value": []byte("x")}})
+	create(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "boot", Labels: map[string]string{clusterv1.ClusterNameLabel: "a"}},
+		Type:       clusterv1.ClusterSecretType, Data: map[string][]byte{"value": []byte("x")},
+	})
 	create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "hosts"}, Data: map[string][]byte{"kubeconfig": kubeconfig(g, there)}})
 	for name, ref := range map[string]*infrav1.IdentityReference{"here": nil, "elsewhere": {Name: "hosts"}} {
 		owner, machine := machines(name, ref)

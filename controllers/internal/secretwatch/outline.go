@@ -22,16 +22,21 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/secretkeys"
 )
+
+// labels are those that an outline shows: whose data the Secret holds.
+var labels = [...]string{clusterv1.ClusterNameLabel, infrav1.UserDataLabel}
 
 // keys are those whose presence an outline shows.
 var keys = [...]string{secretkeys.UserData, secretkeys.MetaData, secretkeys.NetworkData, secretkeys.Bootstrap}
 
-// Outline returns a Secret without its content: name, UID, version and controller, and
-// those of the keys that servers read, each with one byte or none. It
+// Outline returns a Secret without its content: name, UID, version, type and controller,
+// the labels that say whose data it holds, and those of the keys that servers read, each with one byte or none. It
 // reads the Secret live unless the watch of its namespace shows that it is as it was when
 // it was last read, or that there is none; a change that the watch does not show yet
 // wakes its subscribers soon. A Secret that does not exist is apierrors.IsNotFound.
@@ -68,6 +73,12 @@ func outline(secret *corev1.Secret) *corev1.Secret {
 	o.Name, o.Namespace, o.UID, o.ResourceVersion = secret.Name, secret.Namespace, secret.UID, secret.ResourceVersion
 	if owner := metav1.GetControllerOf(secret); owner != nil {
 		o.OwnerReferences = []metav1.OwnerReference{*owner}
+	}
+	o.Type = secret.Type
+	for _, key := range labels {
+		if value, found := secret.Labels[key]; found {
+			metav1.SetMetaDataLabel(&o.ObjectMeta, key, value)
+		}
 	}
 	for _, key := range keys {
 		if value, found := secret.Data[key]; found {

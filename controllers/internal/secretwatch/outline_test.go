@@ -129,14 +129,18 @@ func TestOutlineHoldsNoContent(t *testing.T) {
 	got := outline(&corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "n", Name: "s", UID: types.UID("1"), ResourceVersion: "2",
-			Labels: map[string]string{"a": "b"}, OwnerReferences: []metav1.OwnerReference{other, owner},
+			Labels:          map[string]string{"a": "b", "cluster.x-k8s.io/cluster-name": "c", "hostclaim.metal3.io/user-data": "true"},
+			OwnerReferences: []metav1.OwnerReference{other, owner},
 		},
+		Type: corev1.SecretTypeOpaque,
 		Data: map[string][]byte{"value": []byte("password"), "metaData": {}, "mine": []byte("x")},
 	})
 	want := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "n", Name: "s", UID: types.UID("1"), ResourceVersion: "2", OwnerReferences: []metav1.OwnerReference{owner},
+			Labels: map[string]string{"cluster.x-k8s.io/cluster-name": "c", "hostclaim.metal3.io/user-data": "true"},
 		},
+		Type: corev1.SecretTypeOpaque,
 		Data: map[string][]byte{"value": {0}, "metaData": {}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -20,6 +20,7 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -45,9 +46,13 @@ func (b bootstrapSteps) observe(ctx context.Context, s *scope) progress.Outcome 
 	b.secrets.Ensure(s.machine.Namespace)
 	facts := s.bootstrapRef()
 	if s.observed.Claim.Deployment == nil && facts.Secret != "" && facts.Invalid == "" {
-		if err := b.read(ctx, s.machine.Namespace, &facts); err != nil {
+		err := b.read(ctx, s, &facts)
+		if err == nil && facts.Found && facts.Invalid == "" {
+			facts.Invalid, err = b.refusedData(ctx, s)
+		}
+		if err != nil {
 			return failed(infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostFailedReason,
-				fmt.Sprintf("Secret %q with the user data cannot be read", facts.Secret), err)
+				fmt.Sprintf("Secret %q with the user data, or one with other data, cannot be read", facts.Secret), err)
 		}
 	}
 	s.observed.Machine.Bootstrap = facts
@@ -69,7 +74,8 @@ func (s *scope) bootstrapRef() machines.BootstrapFacts {
 	}
 }
 
-func (b bootstrapSteps) read(ctx context.Context, namespace string, facts *machines.BootstrapFacts) error {
+func (b bootstrapSteps) read(ctx context.Context, s *scope, facts *machines.BootstrapFacts) error {
+	namespace := s.machine.Namespace
 	secret, err := b.secrets.Outline(ctx, b.live, client.ObjectKey{Namespace: namespace, Name: facts.Secret})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -83,8 +89,42 @@ func (b bootstrapSteps) read(ctx context.Context, namespace string, facts *machi
 	facts.Found = true
 	if _, found := secretkeys.Value(secretkeys.UserData, secret.Data); !found {
 		facts.Invalid = fmt.Sprintf("Secret %q has no user data: it needs the key %q", facts.Secret, secretkeys.Bootstrap)
+		return nil
 	}
+	facts.Invalid = s.refuses(secret, secretkeys.UserData)
 	return nil
+}
+
+// refusedData says why one of the other Secrets that the Metal3Machine names is not handed
+// out; empty if none is refused. The hostclaim manager reports those that are missing.
+func (b bootstrapSteps) refusedData(ctx context.Context, s *scope) (string, error) {
+	spec := s.machine.Spec
+	for _, named := range []struct {
+		key string
+		ref *corev1.SecretReference
+	}{{secretkeys.MetaData, spec.MetaData}, {secretkeys.NetworkData, spec.NetworkData}} {
+		if named.ref == nil || named.ref.Name == "" || named.ref.Namespace != "" && named.ref.Namespace != s.machine.Namespace {
+			continue
+		}
+		secret, err := b.secrets.Outline(ctx, b.live, client.ObjectKey{Namespace: s.machine.Namespace, Name: named.ref.Name})
+		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		if why := s.refuses(secret, named.key); why != "" {
+			return why, nil
+		}
+	}
+	return "", nil
+}
+
+// refuses says why a Secret does not leave the namespace as what a key stands for.
+func (s *scope) refuses(secret *corev1.Secret, key string) string {
+	userData := s.machine.Spec.UserData
+	named := key != secretkeys.UserData || userData != nil && userData.Name != ""
+	return machines.ExporterOf(s.owner).Refuses(secret, key, named)
 }
 
 // forbidden names the right that is missing, and how to give it.

@@ -51,7 +51,7 @@ func (c *claimClient) copySecrets(ctx context.Context, p *planned) progress.Outc
 }
 
 // copySecret makes one copy, or brings it up to date. A source that is gone, or may not
-// be read any more, after the claim was given its copy changes nothing: the server has it.
+// be read or handed out any more, after the claim was given its copy changes nothing: the server has it.
 func (c *claimClient) copySecret(ctx context.Context, s *scope, wanted claims.Copy) progress.Outcome {
 	source := &corev1.Secret{}
 	err := c.live.Get(ctx, client.ObjectKey{Namespace: s.machine.Namespace, Name: wanted.Source}, source)
@@ -69,6 +69,12 @@ func (c *claimClient) copySecret(ctx context.Context, s *scope, wanted claims.Co
 	value, found := wanted.Value(source.Data)
 	if !found {
 		return uncopied(infrav1.SecretNotCopiedReason, fmt.Sprintf("Secret %q needs the key %q", wanted.Source, wanted.Key))
+	}
+	switch why := s.refuses(source, wanted.Key); {
+	case why != "" && s.observed.Claim.Deployment != nil:
+		return progress.Outcome{}
+	case why != "":
+		return uncopied(infrav1.SecretNotCopiedReason, why)
 	}
 	return c.writeCopy(ctx, s.claim, wanted, value)
 }

@@ -26,6 +26,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -49,7 +50,7 @@ func copying(t *testing.T, secret *corev1.Secret) (*world, *claimClient, *planne
 	server.Create(t, claim)
 	copies := claims.Copies("boot", "", "")
 	c := &claimClient{connector: w.connector(), writer: w.Client, reader: w.Client}
-	return w, c, &planned{scope: &scope{machine: w.machine, claim: claim}, plan: machines.Plan{
+	return w, c, &planned{scope: &scope{machine: w.machine, owner: w.owner, claim: claim}, plan: machines.Plan{
 		Copies: copies[:],
 		Claim: &claims.Wanted{
 			Name: claim.Name, Remote: &claims.Remote{Namespace: there, Origin: "o-1"},
@@ -59,7 +60,10 @@ func copying(t *testing.T, secret *corev1.Secret) (*world, *claimClient, *planne
 }
 
 func boot(key string) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "boot"}, Data: map[string][]byte{key: []byte(content)}}
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "boot", Labels: map[string]string{clusterv1.ClusterNameLabel: "a"}},
+		Type:       clusterv1.ClusterSecretType, Data: map[string][]byte{key: []byte(content)},
+	}
 }
 
 // copyOf reads the copy of the pass.
@@ -97,8 +101,12 @@ func TestCopySecrets(t *testing.T) {
 		message string
 		wantErr bool
 	}{
-		"the user data of a bootstrap provider is copied":    {secret: boot("value"), copied: true},
-		"user data under its own key is copied":              {secret: boot("userData"), copied: true},
+		"the user data of a bootstrap provider is copied": {secret: boot("value"), copied: true},
+		"user data under its own key is copied":           {secret: boot("userData"), copied: true},
+		"a secret that is no bootstrap data is named": {
+			secret: &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "boot"}, Data: map[string][]byte{"value": []byte(content)}},
+			reason: "SecretNotCopied", message: "hostclaim.metal3.io/user-data=true",
+		},
 		"a secret without user data is named":                {secret: boot("token"), reason: "SecretNotCopied", message: `"userData"`},
 		"a secret that does not exist is named":              {reason: "SecretNotCopied", message: "create it"},
 		"a source that went after it was used is not missed": {given: deployed},

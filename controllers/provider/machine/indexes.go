@@ -30,8 +30,8 @@ import (
 
 const (
 	// SecretIndex is the name of the field index on Metal3Machines by the names of
-	// the secrets whose content they need: that in spec.userData, and, where copies
-	// are kept next to a claim in another cluster, all that the server gets.
+	// the secrets that they name, and, where copies are kept next to a claim in another
+	// cluster, all that the server gets.
 	SecretIndex = "hostclaim.secret"
 	// BootstrapIndex is the name of the field index on Machines by the name of
 	// their bootstrap secret.
@@ -61,10 +61,9 @@ func bySecret(o client.Object) []string {
 	if !ok {
 		return nil
 	}
-	refs := []*corev1.SecretReference{machine.Spec.UserData}
+	refs := []*corev1.SecretReference{machine.Spec.UserData, machine.Spec.MetaData, machine.Spec.NetworkData}
 	if machine.Annotations[infrav1.EffectiveIdentityAnnotation] != "" {
-		refs = append(refs, machine.Spec.MetaData, machine.Spec.NetworkData,
-			machine.Status.UserData, machine.Status.MetaData, machine.Status.NetworkData)
+		refs = append(refs, machine.Status.UserData, machine.Status.MetaData, machine.Status.NetworkData)
 	}
 	var names []string
 	for _, ref := range refs {

@@ -106,7 +106,7 @@ func TestWatches(t *testing.T) {
 		"a Metal3Cluster wakes the machines of its Cluster": {w.mapper().infraToMachines(ctx, &infrav1.Metal3Cluster{ObjectMeta: owned("Cluster", "a")}), both},
 		"a bootstrap secret wakes its machine":              {w.mapper().secretToMachines(ctx, w.namespace, "boot"), one},
 		"user data of a machine wakes it":                   {w.mapper().secretToMachines(ctx, w.namespace, "own"), []string{"m-2"}},
-		"a source of remote copies wakes its machine":       {w.mapper().secretToMachines(ctx, w.namespace, "meta"), []string{"m-3"}},
+		"a source of metadata wakes its machines":           {w.mapper().secretToMachines(ctx, w.namespace, "meta"), []string{"m-2", "m-3"}},
 		"a rendered source of copies does too":              {w.mapper().secretToMachines(ctx, w.namespace, "net"), []string{"m-3"}},
 		"a bootstrap secret that was copied does too":       {w.mapper().secretToMachines(ctx, w.namespace, "far-boot"), []string{"m-3"}},
 		"a connection wakes the machine that uses it":       {self(ctx, client.ObjectKey{Namespace: w.namespace, Name: "m-3"}), []string{"m-3"}},

@@ -90,7 +90,8 @@ func newCast(change ...func(*cast)) *cast {
 			},
 		},
 		secret: &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Name: "boot"},
+			ObjectMeta: metav1.ObjectMeta{Name: "boot", Labels: labels},
+			Type:       clusterv1.ClusterSecretType,
 			Data:       map[string][]byte{"value": []byte("#cloud-config")},
 		},
 		machine: &infrav1.Metal3Machine{

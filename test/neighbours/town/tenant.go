@@ -59,7 +59,7 @@ func (t *Town) Tenant(ctx context.Context, name string) error {
 	if err := errors.Join(
 		t.Server.Bind(ctx, harness.ProviderAccount(), name, "capm3-tenant-secrets"),
 		t.Server.Bind(ctx, harness.HostClaimAccount(), name, "hostclaim-source-secrets"),
-		t.Secret(ctx, name, "bootstrap", "value", []byte("#cloud-config\n{}\n")),
+		t.Create(ctx, builder.Bootstrap(name, clusterName)),
 		t.Create(ctx, cluster),
 	); err != nil {
 		return err

@@ -101,13 +101,9 @@ func (b *bench) furnish(ctx context.Context, n int) error {
 	cluster := builder.Cluster(types.NamespacedName{Namespace: ns.Name, Name: clusterName})
 	// The kind is another one: what is measured are the machines.
 	cluster.Spec.InfrastructureRef.Kind = "OtherCluster"
-	bootstrap := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ns.Name, Name: "bootstrap"},
-		StringData: map[string]string{"value": "#cloud-config\n{}\n"},
-	}
 	if err := errors.Join(
 		b.Server.Bind(ctx, harness.ProviderAccount(), ns.Name, "capm3-tenant-secrets"),
-		b.tenants.Create(ctx, bootstrap),
+		b.tenants.Create(ctx, builder.Bootstrap(ns.Name, clusterName)),
 		b.tenants.Create(ctx, cluster),
 	); err != nil {
 		return err
