@@ -22,6 +22,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
@@ -42,7 +43,8 @@ const (
 //   - two use the same connection,
 //   - a third of all workers works for the connections of one namespace,
 //   - a fifth of all workers works for objects without a connection only,
-//   - half of all workers works for namespaces whose passes took long,
+//   - half of all workers works for namespaces whose passes took long; while nothing else
+//     may be next, all but a fifth,
 //
 // at most, and at least one worker each. Among the namespaces with an object that may be
 // next, each has its turn; of those that use one connection, the first to come is the
@@ -58,7 +60,12 @@ type order struct {
 	connected   int            // passes under way that use any connection
 	slow        int            // passes under way of slow namespaces
 	next        *candidate     // what Len has found and Pop returns
+	waking      bool           // wakeUp is in the queue
 }
+
+// wakeUp is no object. The queue wakes one worker for each object that is added, and none
+// when an object that waits may begin: wakeUp is added for it then. No object has its name.
+var wakeUp = reconcile.Request{NamespacedName: types.NamespacedName{Name: "/"}}
 
 // tenant is what is known of one namespace.
 type tenant struct {
@@ -101,6 +108,12 @@ func (o *order) Touch(reconcile.Request) {}
 
 // Push adds an object.
 func (o *order) Push(object reconcile.Request) {
+	if object == wakeUp {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.waking = true
+		return
+	}
 	connection := o.options.ConnectionOf(object)
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -119,13 +132,24 @@ func (o *order) Push(object reconcile.Request) {
 func (o *order) Len() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.next == nil {
-		o.next = o.findLocked()
-	}
-	if o.next == nil {
+	if !o.waking && !o.moreLocked() {
 		return 0
 	}
 	return 1
+}
+
+func (o *order) moreLocked() bool {
+	if o.next == nil {
+		o.next = o.findLocked()
+	}
+	return o.next != nil
+}
+
+// idle says that an object may be next for which there is a worker without a pass.
+func (o *order) idle() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.running) < o.options.Workers && o.moreLocked()
 }
 
 // Pop returns the object that Len has found, and begins its pass. The queue calls both
@@ -133,6 +157,10 @@ func (o *order) Len() int {
 func (o *order) Pop() reconcile.Request {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.waking {
+		o.waking = false
+		return wakeUp
+	}
 	object, connection := o.next.object, o.next.connection
 	o.next = nil
 	t := o.tenants[object.Namespace]
@@ -195,10 +223,22 @@ func (o *order) countLocked(t *tenant, p pass, n int) {
 
 // findLocked returns the object that is next; nil if none may be.
 func (o *order) findLocked() *candidate {
+	if found := o.firstLocked(o.slow < o.share(2)); found != nil {
+		return found
+	}
+	if len(o.running) < max(1, o.options.Workers-o.share(5)) {
+		return o.firstLocked(true)
+	}
+	return nil
+}
+
+// firstLocked returns the first object that may be next, of slow namespaces too if they may
+// have another worker.
+func (o *order) firstLocked(slow bool) *candidate {
 	now := o.options.Clock.Now()
 	for _, namespace := range o.turns {
 		t := o.tenants[namespace]
-		if now.Before(t.slowUntil) && o.slow >= o.share(2) {
+		if now.Before(t.slowUntil) && !slow {
 			continue
 		}
 		t.move(o.options.ConnectionOf)

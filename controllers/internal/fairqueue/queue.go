@@ -46,15 +46,32 @@ func New(o Options) func(string, workqueue.TypedRateLimiter[reconcile.Request]) 
 	}
 }
 
-// queue tells the order when a pass has ended. The worker that ended it asks for the next
-// object right away, so that a pass which may begin now finds a worker.
+// queue tells the order when a pass has ended, and wakes workers for objects that may
+// begin since then.
 type queue struct {
 	workqueue.TypedInterface[reconcile.Request]
 
 	order *order
 }
 
-// Done ends the pass over an object.
+// Get returns the object that is next. The worker that got one wakes another while there
+// is more to do.
+func (q *queue) Get() (reconcile.Request, bool) {
+	for {
+		object, shutdown := q.TypedInterface.Get()
+		if object == wakeUp {
+			q.TypedInterface.Done(wakeUp)
+			continue
+		}
+		if !shutdown && q.order.idle() {
+			q.Add(wakeUp)
+		}
+		return object, shutdown
+	}
+}
+
+// Done ends the pass over an object. The worker that ended it asks for the next object
+// right away; there may be others, or the object that is next may be found by Get only.
 func (q *queue) Done(object reconcile.Request) {
 	q.order.done(object)
 	q.TypedInterface.Done(object)

@@ -19,6 +19,7 @@ package fairqueue
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -125,7 +126,8 @@ func TestManyMachinesOfOneConnection(t *testing.T) {
 }
 
 // Many tenants whose servers are slow never hold the workers for objects without a
-// connection, and half of them once they were seen to be slow.
+// connection. Once they were seen to be slow, they hold more than half of them only while
+// nothing else waits, and never the last fifth.
 func TestManySlowTenants(t *testing.T) {
 	w := newWorld(t, 10)
 	for i := range 20 {
@@ -147,13 +149,16 @@ func TestManySlowTenants(t *testing.T) {
 		w.end("hostile")
 		count()
 	}
-	if n := count(); n != 5 {
+	if n := count(); n != 8 {
 		t.Errorf("%d passes once they were seen to be slow", n)
 	}
 	w.add("honest", "", 50)
+	if got := w.begin(); got["honest"] != 2 {
+		t.Errorf("the honest have %v at once", got)
+	}
 	w.add("remote", "mine", 50)
-	got := w.begin()
-	if got["honest"]+got["remote"] != 5 || got["remote"] != 2 {
+	w.end("hostile")
+	if got := w.begin(); got["honest"]+got["remote"] != 5 || got["remote"] == 0 || count() != 5 {
 		t.Errorf("the honest have %v", got)
 	}
 	// A tenant whose server is quick again is forgiven.
@@ -220,6 +225,57 @@ func TestConnectionsThatChange(t *testing.T) {
 	w.end("")
 	now["a"] = ""
 	w.expect(t, "it is not any more", map[string]int{"a": 10})
+}
+
+// Workers that wait are woken when objects may begin that could not: the worker whose pass
+// ended gets one of three, and each of the others has to get one, too.
+func TestIdleWorkersAreWoken(t *testing.T) {
+	var mu sync.Mutex
+	connection, asked := "c", make(chan struct{}, 100)
+	clock := clocktesting.NewFakePassiveClock(time.Time{})
+	queue := New(Options{Workers: 6, Clock: clock, ConnectionOf: func(reconcile.Request) string {
+		mu.Lock()
+		defer mu.Unlock()
+		asked <- struct{}{}
+		return connection
+	}})("test", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	t.Cleanup(queue.ShutDown)
+	for i := range 5 {
+		queue.Add(object("a", "", i))
+	}
+	first, _ := queue.Get()
+	if _, shutdown := queue.Get(); shutdown {
+		t.Fatal("the queue is shut down")
+	}
+	got := make(chan struct{})
+	for len(asked) > 0 {
+		<-asked
+	}
+	for range 2 {
+		go func() {
+			if _, shutdown := queue.Get(); !shutdown {
+				got <- struct{}{}
+			}
+		}()
+		<-asked // under the lock of the queue, which the worker leaves to wait
+		for range len(asked) {
+			<-asked
+		}
+	}
+	mu.Lock()
+	connection = ""
+	mu.Unlock()
+	queue.Done(first)
+	if _, shutdown := queue.Get(); shutdown {
+		t.Fatal("the queue is shut down")
+	}
+	for range 2 {
+		select {
+		case <-got:
+		case <-time.After(time.Minute):
+			t.Fatal("a worker sleeps while objects wait")
+		}
+	}
 }
 
 // The workers of a controller wait, begin and end at the same time.
