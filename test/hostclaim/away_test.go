@@ -20,6 +20,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -87,7 +88,7 @@ func makeMoving(t *testing.T) *world {
 func (w *world) confirm(confirmed bool) {
 	w.T.Helper()
 	harness.Change(w.Story, w.namespace(), func(n *corev1.Namespace) {
-		n.Annotations = map[string]string{mayMove: fmt.Sprint(confirmed)}
+		n.Annotations = map[string]string{mayMove: strconv.FormatBool(confirmed)}
 	})
 }
 

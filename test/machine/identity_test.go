@@ -34,7 +34,7 @@ import (
 func remoteClaim(t *testing.T, change ...func(*infrav1.Metal3Machine)) (*tenant, *site, *bmov1alpha1.HostClaim) {
 	t.Helper()
 	tn := newTenant(t)
-	s := newSite(t, tn)
+	s := newSite(t)
 	s.give(tn)
 	tn.makeBootstrap("value", "#cloud-config")
 	tn.cluster()
@@ -48,7 +48,7 @@ func remoteClaim(t *testing.T, change ...func(*infrav1.Metal3Machine)) (*tenant,
 // their credentials. The machine takes no host of its own cluster meanwhile.
 func TestIdentityProblems(t *testing.T) {
 	tn := newTenant(t)
-	s := newSite(t, tn)
+	s := newSite(t)
 	tn.makeBootstrap("value", "#cloud-config")
 	tn.infrastructure(func(c *infrav1.Metal3Cluster) {
 		c.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: "192.0.2.1", Port: 6443}
@@ -79,7 +79,7 @@ func TestIdentityProblems(t *testing.T) {
 // not followed before its owner says that it is meant.
 func TestIdentityMoved(t *testing.T) {
 	tn, s, claim := remoteClaim(t)
-	other := newSite(t, tn)
+	other := newSite(t)
 	other.give(tn)
 	m := tn.identity("False/IdentityMoved", s.Namespace, other.Namespace, infrav1.ConfirmIdentityMoveAnnotation)
 	tn.G.Expect(other.claims()).To(gomega.BeEmpty())
@@ -108,7 +108,7 @@ func TestIdentityMoved(t *testing.T) {
 func TestIdentityKept(t *testing.T) {
 	t.Run("in another cluster", func(t *testing.T) {
 		tn := newTenant(t)
-		s := newSite(t, tn)
+		s := newSite(t)
 		s.give(tn)
 		tn.makeBootstrap("value", "#cloud-config")
 		infra := &infrav1.Metal3Cluster{}
@@ -132,7 +132,7 @@ func TestIdentityKept(t *testing.T) {
 	})
 	t.Run("in its own cluster", func(t *testing.T) {
 		tn := newTenant(t)
-		s := newSite(t, tn)
+		s := newSite(t)
 		s.give(tn)
 		tn.makeBootstrap("value", "#cloud-config")
 		infra := &infrav1.Metal3Cluster{}

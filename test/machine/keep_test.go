@@ -45,7 +45,7 @@ func TestClaimIsKept(t *testing.T) {
 	m := tn.provisioned()
 
 	// The identityRef alone changes nothing, and one that leads to another place is refused.
-	newSite(t, tn).give(tn)
+	newSite(t).give(tn)
 	infra := &infrav1.Metal3Cluster{}
 	tn.Edit(tn.Named(clusterName, infra), func() { infra.Spec.IdentityRef = &infrav1.IdentityReference{Name: kubeconfigSecret} })
 	tn.identity("True/NotUsed")

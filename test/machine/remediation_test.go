@@ -45,7 +45,7 @@ func TestRemediation(t *testing.T) {
 // Without a way to that cluster it waits, and says why.
 func TestRemoteRemediation(t *testing.T) {
 	tn := newTenant(t)
-	s := newSite(t, tn)
+	s := newSite(t)
 	s.give(tn)
 	tn.unhealthy(s.tenant, withIdentityRef)
 	secret := &corev1.Secret{}

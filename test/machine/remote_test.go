@@ -32,7 +32,7 @@ import (
 // there to the release.
 func TestRemoteLife(t *testing.T) {
 	tn := newTenant(t)
-	s := newSite(t, tn)
+	s := newSite(t)
 	s.give(tn)
 	tn.makeBootstrap("value", "#cloud-config")
 	tn.infrastructure(func(c *infrav1.Metal3Cluster) {
@@ -83,7 +83,7 @@ func TestRemoteLife(t *testing.T) {
 // TestRemoteSecretsFollow shows that copies are kept up to date and made again.
 func TestRemoteSecretsFollow(t *testing.T) {
 	tn := newTenant(t)
-	s := newSite(t, tn)
+	s := newSite(t)
 	s.give(tn)
 	tn.makeBootstrap("value", "one")
 	tn.cluster()
@@ -104,7 +104,7 @@ func TestRemoteSecretsFollow(t *testing.T) {
 // nor given to the host, until it is out of the way.
 func TestRemoteForeignSecret(t *testing.T) {
 	tn := newTenant(t)
-	s := newSite(t, tn)
+	s := newSite(t)
 	s.give(tn)
 	tn.makeBootstrap("value", "one")
 	tn.cluster()

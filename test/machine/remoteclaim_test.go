@@ -51,7 +51,7 @@ type site struct {
 }
 
 // newSite makes the namespace, with an account that may do there what a tenant must.
-func newSite(t *testing.T, tn *tenant) *site {
+func newSite(t *testing.T) *site {
 	t.Helper()
 	return (&site{of: &hosts, tenant: &tenant{Tenant: hosts.NewTenant(t, "hosts")}}).admit()
 }

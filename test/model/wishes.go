@@ -159,15 +159,20 @@ func (w *World) observePassed(e store.Event) {
 	w.count("reboots passed")
 }
 
-// checkWishes judges at rest what a claim with a host has asked for.
-func (w *World) checkWishes(v, hostVersion *store.Version) {
-	claim, host := claimOf(v), hostOf(hostVersion)
+// checkReboots judges at rest whether each reboot that was accepted was passed on.
+func (w *World) checkReboots(v *store.Version) {
 	waiting := requestID(v)
 	for id := range w.accepted {
 		if strings.HasPrefix(id, string(v.UID)+"/") && id != waiting && !w.passed[id] {
 			w.fail(Once, "claim %s: reboot %s was accepted and lost", v.Key, id)
 		}
 	}
+}
+
+// checkWishes judges at rest what a claim with a host has asked for.
+func (w *World) checkWishes(v, hostVersion *store.Version) {
+	w.checkReboots(v)
+	claim, host := claimOf(v), hostOf(hostVersion)
 	if !binding.HasPayload(host) || host.Status.Provisioning.State != bmov1alpha1.StateProvisioned {
 		return
 	}

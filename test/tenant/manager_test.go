@@ -17,6 +17,7 @@ limitations under the License.
 package tenant
 
 import (
+	"maps"
 	"testing"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -64,7 +65,9 @@ func TestManagerCannotChangeWhatIsTheInfrastructureTeams(t *testing.T) {
 		"spec.bmc ":           func(h *bmov1alpha1.BareMetalHost) { h.Spec.BMC.CredentialsName = "mine" },
 		"spec.bootMACAddress": func(h *bmov1alpha1.BareMetalHost) { h.Spec.BootMACAddress = "00:00:5e:00:53:66" },
 		"spec.raid":           func(h *bmov1alpha1.BareMetalHost) { h.Spec.RAID = &bmov1alpha1.RAIDConfig{} },
-		"spec.firmware":       func(h *bmov1alpha1.BareMetalHost) { h.Spec.Firmware = &bmov1alpha1.FirmwareConfig{} },
+		"spec.firmware": func(h *bmov1alpha1.BareMetalHost) {
+			h.Spec.Firmware = &bmov1alpha1.FirmwareConfig{} //nolint:staticcheck // deprecated, and still to be protected
+		},
 		"spec.rootDeviceHints": func(h *bmov1alpha1.BareMetalHost) {
 			h.Spec.RootDeviceHints = &bmov1alpha1.RootDeviceHints{DeviceName: "/dev/sdb"}
 		},
@@ -109,12 +112,10 @@ func TestManagerMayWriteWhatItWrites(t *testing.T) {
 	for _, key := range []string{"hostclaim.metal3.io/fence", "reboot.metal3.io", "reboot.metal3.io/hostclaim.x"} {
 		edited.Annotations[key] = ""
 	}
-	for key, value := range map[string]string{
+	maps.Copy(edited.Annotations, map[string]string{
 		bmov1alpha1.PausedAnnotation: "hostclaim.metal3.io/move", bmov1alpha1.StatusAnnotation: "{}",
 		"clusterctl.cluster.x-k8s.io/block-move": "hostclaim-manager",
-	} {
-		edited.Annotations[key] = value
-	}
+	})
 	edited.Labels["clusterctl.cluster.x-k8s.io/move-hierarchy"] = "hostclaim-manager"
 	secret := &corev1.SecretReference{Namespace: w.infra, Name: "x"}
 	edited.Spec.ConsumerRef = &corev1.ObjectReference{Kind: "HostClaim", Name: "x"}

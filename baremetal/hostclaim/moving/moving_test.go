@@ -61,6 +61,7 @@ func given(t *testing.T, edits ...func(*Observed)) Observed {
 
 // made makes the host of a claim ready.
 func made(t *testing.T) func(*Observed) {
+	t.Helper()
 	return func(o *Observed) {
 		t.Helper()
 		host, err := binding.ReadyToMove(o.Host, o.Claim)

@@ -104,17 +104,11 @@ type Plan struct {
 // before everything else, so that nothing happens to a host that no administrator could
 // have seen as an orphan.
 func Next(o Observed) Plan {
+	if plan, exempt := o.exempt(); exempt {
+		return plan
+	}
 	since, marked := markOf(o.Host)
 	switch {
-	case o.Claim == Unaware:
-		return Plan{Step: Leave, Reason: ForeignConsumerReason, Message: o.subject() +
-			" did not get this host from the hostclaim manager, so nothing is done for it; remove spec.consumerRef to give the host to the pool"}
-	case !Suspect(o.Host):
-		return Plan{Step: Leave}
-	case o.Claim == Present && hasMark(o.Host):
-		return Plan{Step: Unmark}
-	case o.Claim == Present, leftToItsClaim(o), !o.Host.DeletionTimestamp.IsZero():
-		return Plan{Step: Leave}
 	case binding.Held(o.Host):
 		return o.movedAway()
 	case !marked:
@@ -133,6 +127,21 @@ func Next(o Observed) Plan {
 		return plan
 	default:
 		return o.release()
+	}
+}
+
+// exempt decides about a host that is no orphan.
+func (o Observed) exempt() (Plan, bool) {
+	switch {
+	case o.Claim == Unaware:
+		return Plan{Step: Leave, Reason: ForeignConsumerReason, Message: o.subject() +
+			" did not get this host from the hostclaim manager, so nothing is done for it; remove spec.consumerRef to give the host to the pool"}, true
+	case !Suspect(o.Host):
+		return Plan{Step: Leave}, true
+	case o.Claim == Present && hasMark(o.Host):
+		return Plan{Step: Unmark}, true
+	default:
+		return Plan{Step: Leave}, o.Claim == Present || leftToItsClaim(o) || !o.Host.DeletionTimestamp.IsZero()
 	}
 }
 

@@ -50,6 +50,11 @@ func ExporterOf(owner *clusterv1.Machine) Exporter {
 	return e
 }
 
+// ExportLabels are the labels of a Secret that Refuses looks at.
+func ExportLabels() []string {
+	return []string{clusterv1.ClusterNameLabel, infrav1.UserDataLabel}
+}
+
 // Refuses says why a Secret is not handed out as what a key stands for; empty if it is.
 // Named says that the Metal3Machine names the Secret itself. What the Machine names must be
 // bootstrap data of this machine, since whoever writes a Machine need not have a right to

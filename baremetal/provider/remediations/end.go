@@ -29,7 +29,7 @@ func (o Observed) undo() Step {
 	switch {
 	case o.Claim.Unknown == "" && o.Claim.Held && !o.Claim.Deleting:
 		return PowerOn
-	case !o.DeletedAt.IsZero() && o.Claim.Marked && o.Machine.Found && !o.Machine.Deleting:
+	case o.recovered():
 		return UnmarkClaim
 	case w.Access != Connected:
 		return NoStep
@@ -42,6 +42,12 @@ func (o Observed) undo() Step {
 	default:
 		return RestoreNode
 	}
+}
+
+// recovered says that the machine stays although the remediation goes, so that its server
+// is not unhealthy any more.
+func (o Observed) recovered() bool {
+	return !o.DeletedAt.IsZero() && o.Claim.Marked && o.Machine.Found && !o.Machine.Deleting
 }
 
 // stop takes back what was changed, and says why nothing else is done.

@@ -328,11 +328,13 @@ func TestNext(t *testing.T) {
 		},
 		"ends without the mark, since the machine is healthy": {
 			observe(in(deleting, 1, 0), deleted, func(o *Observed) { o.Claim.Marked = true }),
-			Plan{Step: UnmarkClaim, Progress: Progress{deleting, 1, start}, Reason: "Deleting"}, "",
+			Plan{Step: UnmarkClaim, Progress: Progress{deleting, 1, start}, Reason: "Deleting"},
+			"",
 		},
 		"leaves the mark for a Machine that is replaced": {
 			observe(in(deleting, 1, 0), deleted, func(o *Observed) { o.Claim.Marked, o.Machine.Deleting = true, true }),
-			Plan{Progress: Progress{deleting, 1, start}, Reason: "Deleting", Finished: true}, "",
+			Plan{Progress: Progress{deleting, 1, start}, Reason: "Deleting", Finished: true},
+			"",
 		},
 		"ends when all is taken back": {
 			observe(in(waiting, 0, 0), node(), deleted),

@@ -65,7 +65,9 @@ type order struct {
 
 // wakeUp is no object. The queue wakes one worker for each object that is added, and none
 // when an object that waits may begin: wakeUp is added for it then. No object has its name.
-var wakeUp = reconcile.Request{NamespacedName: types.NamespacedName{Name: "/"}}
+func wakeUp() reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Name: "/"}}
+}
 
 // tenant is what is known of one namespace.
 type tenant struct {
@@ -108,7 +110,7 @@ func (o *order) Touch(reconcile.Request) {}
 
 // Push adds an object.
 func (o *order) Push(object reconcile.Request) {
-	if object == wakeUp {
+	if object == wakeUp() {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.waking = true
@@ -159,7 +161,7 @@ func (o *order) Pop() reconcile.Request {
 	defer o.mu.Unlock()
 	if o.waking {
 		o.waking = false
-		return wakeUp
+		return wakeUp()
 	}
 	object, connection := o.next.object, o.next.connection
 	o.next = nil

@@ -59,12 +59,12 @@ type queue struct {
 func (q *queue) Get() (reconcile.Request, bool) {
 	for {
 		object, shutdown := q.TypedInterface.Get()
-		if object == wakeUp {
-			q.TypedInterface.Done(wakeUp)
+		if object == wakeUp() {
+			q.TypedInterface.Done(wakeUp())
 			continue
 		}
 		if !shutdown && q.order.idle() {
-			q.Add(wakeUp)
+			q.Add(wakeUp())
 		}
 		return object, shutdown
 	}

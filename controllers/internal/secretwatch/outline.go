@@ -22,22 +22,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/secretkeys"
 )
-
-// labels are those that an outline shows: whose data the Secret holds.
-var labels = [...]string{clusterv1.ClusterNameLabel, infrav1.UserDataLabel}
 
 // keys are those whose presence an outline shows.
 var keys = [...]string{secretkeys.UserData, secretkeys.MetaData, secretkeys.NetworkData, secretkeys.Bootstrap}
 
-// Outline returns a Secret without its content: name, UID, version, type and controller,
-// the labels that say whose data it holds, and those of the keys that servers read, each with one byte or none. It
-// reads the Secret live unless the watch of its namespace shows that it is as it was when
+// Outline returns a Secret without its content: name, UID, version, type, controller, the
+// labels that New was given, and those of the keys that servers read, each with one byte or
+// none. It reads the Secret live unless the watch of its namespace shows that it is as it was when
 // it was last read, or that there is none; a change that the watch does not show yet
 // wakes its subscribers soon. A Secret that does not exist is apierrors.IsNotFound.
 func (w *Watch) Outline(ctx context.Context, live client.Reader, key client.ObjectKey) (*corev1.Secret, error) {
@@ -61,21 +56,21 @@ func (w *Watch) Outline(ctx context.Context, live client.Reader, key client.Obje
 // Read notes the outline of a Secret as the API server has just returned it, and
 // returns it.
 func (w *Watch) Read(secret *corev1.Secret) *corev1.Secret {
-	o := outline(secret)
+	o := w.outline(secret)
 	w.loopOf(secret.Namespace).note(o)
 	return o.DeepCopy()
 }
 
 // outline keeps what is documented at Outline, and no more: a bounded number of bytes,
 // whatever the Secret holds.
-func outline(secret *corev1.Secret) *corev1.Secret {
+func (w *Watch) outline(secret *corev1.Secret) *corev1.Secret {
 	o := &corev1.Secret{Data: map[string][]byte{}}
 	o.Name, o.Namespace, o.UID, o.ResourceVersion = secret.Name, secret.Namespace, secret.UID, secret.ResourceVersion
 	if owner := metav1.GetControllerOf(secret); owner != nil {
 		o.OwnerReferences = []metav1.OwnerReference{*owner}
 	}
 	o.Type = secret.Type
-	for _, key := range labels {
+	for _, key := range w.labels {
 		if value, found := secret.Labels[key]; found {
 			metav1.SetMetaDataLabel(&o.ObjectMeta, key, value)
 		}

@@ -126,7 +126,8 @@ func TestOutlineOfASecretThatWasJustWritten(t *testing.T) {
 func TestOutlineHoldsNoContent(t *testing.T) {
 	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "c", UID: "u", Controller: ptr.To(true)}
 	other := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "d", UID: "v"}
-	got := outline(&corev1.Secret{
+	w := New(nil, "cluster.x-k8s.io/cluster-name", "hostclaim.metal3.io/user-data")
+	got := w.outline(&corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "n", Name: "s", UID: types.UID("1"), ResourceVersion: "2",
 			Labels:          map[string]string{"a": "b", "cluster.x-k8s.io/cluster-name": "c", "hostclaim.metal3.io/user-data": "true"},

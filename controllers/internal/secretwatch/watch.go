@@ -50,6 +50,7 @@ type ListenFunc func(ctx context.Context, namespace, name string)
 // makes one.
 type Watch struct {
 	client metadata.Interface
+	labels []string // those that an outline shows
 
 	mu          sync.Mutex
 	running     context.Context // nil until Start
@@ -73,18 +74,18 @@ type subscriber struct {
 }
 
 // New returns a Watch without namespaces. It does nothing before a manager
-// starts it.
-func New(client metadata.Interface) *Watch {
-	return &Watch{client: client, namespaces: map[string]watched{}}
+// starts it. An outline shows these labels of a Secret.
+func New(client metadata.Interface, labels ...string) *Watch {
+	return &Watch{client: client, labels: labels, namespaces: map[string]watched{}}
 }
 
 // NewForConfig is New with a client of its own for the API server of config.
-func NewForConfig(config *rest.Config) (*Watch, error) {
+func NewForConfig(config *rest.Config, labels ...string) (*Watch, error) {
 	client, err := metadata.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("metadata client for secrets: %w", err)
 	}
-	return New(client), nil
+	return New(client, labels...), nil
 }
 
 // Ensure starts the watch of a namespace unless it runs already. It returns at

@@ -100,7 +100,13 @@ func (c connector) connect(ctx context.Context, s *scope) (connection, progress.
 		return c.connectRemote(ctx, s, &record, record.Ref(s.machine.Namespace))
 	case s.paused(), s.deleted(), s.ownerless():
 		return c.connectLocal(ctx, s)
+	default:
+		return c.connectUnrecorded(ctx, s)
 	}
+}
+
+// connectUnrecorded is for a machine without a record, whose identityRefs decide.
+func (c connector) connectUnrecorded(ctx context.Context, s *scope) (connection, progress.Outcome) {
 	hasLocalClaim, err := c.hasLocalClaim(ctx, s)
 	if err != nil {
 		return connection{}, failed(infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostFailedReason,

@@ -133,11 +133,17 @@ func reportMove(s *scope, r result) {
 	} else {
 		conditions.Delete(s.machine, infrav1.MovableCondition)
 	}
-	switch value, blocked := s.machine.Annotations[infrav1.BlockMoveAnnotation]; {
-	case local && claims.BlocksMove(s.claim) && !blocked:
-		metav1.SetMetaDataAnnotation(&s.machine.ObjectMeta, infrav1.BlockMoveAnnotation, infrav1.MachineFieldOwner)
-	case !(local && claims.BlocksMove(s.claim)) && value == infrav1.MachineFieldOwner:
-		delete(s.machine.Annotations, infrav1.BlockMoveAnnotation)
+	blockMove(s.machine, local && claims.BlocksMove(s.claim))
+}
+
+// blockMove puts the annotation on the machine that clusterctl waits for to go, or takes
+// off the one that this controller has put.
+func blockMove(machine *infrav1.Metal3Machine, block bool) {
+	switch value, found := machine.Annotations[infrav1.BlockMoveAnnotation]; {
+	case block && !found:
+		metav1.SetMetaDataAnnotation(&machine.ObjectMeta, infrav1.BlockMoveAnnotation, infrav1.MachineFieldOwner)
+	case !block && value == infrav1.MachineFieldOwner:
+		delete(machine.Annotations, infrav1.BlockMoveAnnotation)
 	}
 }
 

@@ -174,7 +174,7 @@ func newWorldIn(t *testing.T, server *apitest.Server, namespace string, calls in
 	}
 	w := &world{t: t, cast: c, server: server, namespace: namespace, Reconciler: &Reconciler{
 		Client: reader, Live: reader, Claims: claimreader.Reader{Client: reader}, Local: served(true), Remote: &connections{}, Nodes: &fakeNodes{readErr: nodes.ErrNotConnected},
-		Secrets: secretwatch.New(nil), Recorder: events.NewFakeRecorder(100), Metrics: metrics,
+		Secrets: secretwatch.New(nil, machines.ExportLabels()...), Recorder: events.NewFakeRecorder(100), Metrics: metrics,
 		Clock: clocktesting.NewFakePassiveClock(noon.Time),
 	}}
 	w.populate()

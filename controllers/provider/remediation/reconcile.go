@@ -113,10 +113,7 @@ func (r *Reconciler) do(ctx context.Context, s *scope, step remediations.Step) e
 	case remediations.PowerOn:
 		return claim.powerOn(ctx, s)
 	case remediations.TaintNode, remediations.DeleteNode:
-		if err := claim.confirm(ctx, s); err != nil {
-			return err
-		}
-		return node.evacuate(ctx, s, step)
+		return r.evacuate(ctx, s, step)
 	case remediations.UntaintNode, remediations.RestoreNode:
 		return node.restore(ctx, s, step)
 	case remediations.BackUpNode:
@@ -125,15 +122,29 @@ func (r *Reconciler) do(ctx context.Context, s *scope, step remediations.Step) e
 		dropBackup(s)
 		return nil
 	case remediations.HandBack:
-		if err := claim.mark(ctx, s, true); err != nil {
-			return err
-		}
-		return r.owner().handBack(ctx, s)
+		return r.handBack(ctx, s)
 	case remediations.UnmarkClaim:
 		return claim.mark(ctx, s, false)
 	default:
 		return fmt.Errorf("unknown step %s", step)
 	}
+}
+
+// evacuate moves work away from the Node of a server that a live read of the claim shows to
+// be off.
+func (r *Reconciler) evacuate(ctx context.Context, s *scope, step remediations.Step) error {
+	if err := r.claimSteps().confirm(ctx, s); err != nil {
+		return err
+	}
+	return r.nodeSteps().evacuate(ctx, s, step)
+}
+
+// handBack marks the server and leaves the Machine to Cluster API.
+func (r *Reconciler) handBack(ctx context.Context, s *scope) error {
+	if err := r.claimSteps().mark(ctx, s, true); err != nil {
+		return err
+	}
+	return r.owner().handBack(ctx, s)
 }
 
 // finish writes what the pass has found out, and announces what has happened.

@@ -36,6 +36,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/fairqueue"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/optionalcrd"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
@@ -121,7 +122,7 @@ func addIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 }
 
 func newShared(ctx context.Context, mgr ctrl.Manager, o Options) (*shared, error) {
-	secrets, err := secretwatch.NewForConfig(mgr.GetConfig())
+	secrets, err := secretwatch.NewForConfig(mgr.GetConfig(), machines.ExportLabels()...)
 	if err != nil {
 		return nil, err
 	}

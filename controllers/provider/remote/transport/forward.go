@@ -98,7 +98,7 @@ func restate(response *http.Response) {
 	_ = response.Body.Close()
 	status := metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
-		Status:   metav1.StatusFailure, Code: int32(response.StatusCode), //nolint:gosec // three digits
+		Status:   metav1.StatusFailure, Code: int32(response.StatusCode),
 		Message: truncate.Text(truncate.Printable(said.Message), maxWords),
 	}
 	if slices.Contains(reasons(), said.Reason) {

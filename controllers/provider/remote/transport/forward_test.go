@@ -30,17 +30,24 @@ import (
 // hostile is what a server says to mislead a reader.
 var hostile = "Ready: all is well.\n\x1b[2J" + strings.Repeat("x", 10_000)
 
+// forwarded is an answer that was read.
+type forwarded struct {
+	code   int
+	header http.Header
+	text   string
+}
+
 // forward sends a request of a client that knows another URL, and reads the answer.
-func forward(t *testing.T, w *Transport, target string) (*http.Response, string, error) {
+func forward(t *testing.T, w *Transport, target string) (forwarded, error) {
 	t.Helper()
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "workload://tenant.c-kubeconfig"+target, http.NoBody)
 	response, err := w.Forward(request)
 	if err != nil {
-		return nil, "", err
+		return forwarded{}, err
 	}
 	text, err := io.ReadAll(response.Body)
 	_ = response.Body.Close()
-	return response, string(text), err
+	return forwarded{response.StatusCode, response.Header, string(text)}, err
 }
 
 func TestForward(t *testing.T) {
@@ -90,7 +97,7 @@ func TestForward(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := serve(t, Limits{Answer: 32 << 20}, tt.answer)
-			response, text, err := forward(t, w, "/api/v1/nodes?limit=5")
+			got, err := forward(t, w, "/api/v1/nodes?limit=5")
 			if tt.fails != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.fails) {
 					t.Errorf("error %v, want %q", err, tt.fails)
@@ -100,9 +107,9 @@ func TestForward(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			text = strings.ReplaceAll(text, strings.TrimPrefix(w.Server(), "https://"), "HOST")
-			if response.StatusCode != tt.code || text != tt.text || len(response.Header) != 1 {
-				t.Errorf("answers %d %v %s", response.StatusCode, response.Header, text)
+			text := strings.ReplaceAll(got.text, strings.TrimPrefix(w.Server(), "https://"), "HOST")
+			if got.code != tt.code || text != tt.text || len(got.header) != 1 {
+				t.Errorf("answers %d %v %s", got.code, got.header, text)
 			}
 		})
 	}
@@ -134,8 +141,8 @@ func TestForwardTo(t *testing.T) {
 		"/api/v1/nodes":     "/k8s/c-1/api/v1/nodes",
 		"/api/v1/a%2Fb?x=y": "/k8s/c-1/api/v1/a%2Fb?x=y",
 	} {
-		_, got, err := forward(t, w, target)
-		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		got, err := forward(t, w, target)
+		if diff := cmp.Diff(want, got.text); diff != "" || err != nil {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
 		}
 	}
@@ -162,9 +169,9 @@ func TestForwardedWatches(t *testing.T) {
 				}
 				_, _ = io.WriteString(out, tt.tail)
 			})
-			_, text, err := forward(t, w, "/api/v1/nodes?watch=true")
-			if (err != nil) != tt.fails || len(text) < (tt.events-1)*len(event) {
-				t.Errorf("%d bytes, %v", len(text), err)
+			got, err := forward(t, w, "/api/v1/nodes?watch=true")
+			if (err != nil) != tt.fails || len(got.text) < (tt.events-1)*len(event) {
+				t.Errorf("%d bytes, %v", len(got.text), err)
 			}
 		})
 	}

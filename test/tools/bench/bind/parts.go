@@ -127,7 +127,7 @@ func (b *bench) idleness(ctx context.Context) error {
 	if err := b.Site.Quiet(ctx, b.Pace.Quiet); err != nil {
 		return err
 	}
-	return b.WatchIdle(ctx, b.manager, fmt.Sprintf("reconciles in %s with %d bound claims", b.Pace.Idle, b.bound))
+	return b.WatchIdle(ctx, b.manager, fmt.Sprintf("reconciles in %s with %d bound claims", b.Idle, b.bound))
 }
 
 // memory looks at the manager as it is, and at one that has just started.

@@ -113,7 +113,7 @@ func (b *bench) addStations(p phase) {
 	}
 	b.Figures.AddTimes("  created until Node", b.lives.between(created, node, p.machines), time.Second)
 	spans := b.lives.spans(p.machines)
-	for _, station := range stations[1:] {
+	for _, station := range stations()[1:] {
 		if took := spans[station]; len(took) > 0 {
 			b.Figures.AddTimes("    "+string(station), took, time.Second)
 		}

@@ -51,7 +51,9 @@ const (
 
 // stations are those of a machine in the order in which it passes them. A provider
 // without claims has fewer.
-var stations = []site.Mark{created, bootstrap, claimed, bound, facts, rendered, image, provisioned, node}
+func stations() []site.Mark {
+	return []site.Mark{created, bootstrap, claimed, bound, facts, rendered, image, provisioned, node}
+}
 
 // lives notes when each machine and each host was first seen at each station. Machines
 // go by the name of their infrastructure machine.
@@ -151,7 +153,7 @@ func (l *lives) spans(machines []types.NamespacedName) map[site.Mark][]time.Dura
 	spans := map[site.Mark][]time.Duration{}
 	for _, machine := range machines {
 		last := l.At(created, machine)
-		for _, station := range stations[1:] {
+		for _, station := range stations()[1:] {
 			if at := l.At(station, machine); !at.IsZero() {
 				spans[station] = append(spans[station], max(0, at.Sub(last)))
 				last = at

@@ -81,10 +81,15 @@ func TestSpans(t *testing.T) {
 	}{
 		"each station counts from the one before": {
 			events: []event{
-				{1, machine("m")}, {3, machine("m", fed)}, {4, claim("c", "m")},
-				{5, host("HostClaim", "c", bmov1alpha1.StateAvailable, false)}, {7, published}, {10, data},
+				{1, machine("m")},
+				{3, machine("m", fed)},
+				{4, claim("c", "m")},
+				{5, host("HostClaim", "c", bmov1alpha1.StateAvailable, false)},
+				{7, published},
+				{10, data},
 				{11, host("HostClaim", "c", bmov1alpha1.StateProvisioning, true)},
-				{13, host("HostClaim", "c", bmov1alpha1.StateProvisioned, true)}, {17, machine("m", joined)},
+				{13, host("HostClaim", "c", bmov1alpha1.StateProvisioned, true)},
+				{17, machine("m", joined)},
 			},
 			want: map[site.Mark][]time.Duration{
 				bootstrap: {2 * time.Second}, claimed: {time.Second}, bound: {time.Second}, facts: {2 * time.Second},
@@ -93,7 +98,8 @@ func TestSpans(t *testing.T) {
 		},
 		"a provider without claims has fewer": {
 			events: []event{
-				{1, machine("m")}, {2, host("Metal3Machine", "m", bmov1alpha1.StateAvailable, false)},
+				{1, machine("m")},
+				{2, host("Metal3Machine", "m", bmov1alpha1.StateAvailable, false)},
 				{6, host("Metal3Machine", "m", bmov1alpha1.StateProvisioned, true)},
 			},
 			want: map[site.Mark][]time.Duration{bound: {time.Second}, image: {4 * time.Second}, provisioned: {0}},
