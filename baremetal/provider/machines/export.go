@@ -57,7 +57,7 @@ func ExportLabels() []string {
 
 // Refuses says why a Secret is not handed out as what a key stands for; empty if it is.
 // Named says that the Metal3Machine names the Secret itself. What the Machine names must be
-// bootstrap data of this machine, since whoever writes a Machine need not have a right to
+// bootstrap data of this machine, since a user who writes a Machine need not have a right to
 // read Secrets. What the Metal3Machine names must not be a bootstrap provider's Secret of
 // another machine. The label UserDataLabel permits any Secret.
 func (e Exporter) Refuses(secret *corev1.Secret, key string, named bool) string {

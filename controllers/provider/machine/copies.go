@@ -38,13 +38,16 @@ import (
 // errSecretTaken is the error of a pass that found a foreign secret in its way.
 var errSecretTaken = errors.New("the name of the copied Secret is taken")
 
+// secretCopies are the copies next to a claim in another cluster.
+type secretCopies struct{ *claimClient }
+
 // copySecrets brings the secrets of the machine next to a claim in another
 // cluster, and keeps the copies up to date.
 func (c *claimClient) copySecrets(ctx context.Context, p *planned) progress.Outcome {
 	var all progress.Outcome
 	for _, wanted := range p.plan.Copies {
 		if wanted.Source != "" && p.claim != nil {
-			all = all.And(c.copySecret(ctx, p.scope, wanted))
+			all = all.And(secretCopies{c}.copySecret(ctx, p.scope, wanted))
 		}
 	}
 	return all
@@ -52,7 +55,7 @@ func (c *claimClient) copySecrets(ctx context.Context, p *planned) progress.Outc
 
 // copySecret makes one copy, or brings it up to date. A source that is gone, or may not
 // be read or handed out any more, after the claim was given its copy changes nothing: the server has it.
-func (c *claimClient) copySecret(ctx context.Context, s *scope, wanted claims.Copy) progress.Outcome {
+func (c secretCopies) copySecret(ctx context.Context, s *scope, wanted claims.Copy) progress.Outcome {
 	source := &corev1.Secret{}
 	err := c.live.Get(ctx, client.ObjectKey{Namespace: s.machine.Namespace, Name: wanted.Source}, source)
 	switch {
@@ -86,7 +89,7 @@ func uncopied(reason, message string) progress.Outcome {
 
 // writeCopy makes or updates a copy. The hash on a copy says what it holds, so that
 // contents are sent and never fetched.
-func (c *claimClient) writeCopy(ctx context.Context, claim *bmov1alpha1.HostClaim, wanted claims.Copy, value []byte) progress.Outcome {
+func (c secretCopies) writeCopy(ctx context.Context, claim *bmov1alpha1.HostClaim, wanted claims.Copy, value []byte) progress.Outcome {
 	desired := wanted.DesiredCopy(claim, value)
 	current := &metav1.PartialObjectMetadata{TypeMeta: desired.TypeMeta}
 	err := c.writer.Get(ctx, client.ObjectKeyFromObject(desired), current)
@@ -112,7 +115,7 @@ func (c *claimClient) writeCopy(ctx context.Context, claim *bmov1alpha1.HostClai
 
 // createCopy makes a copy where none is seen. A secret of that name which is not
 // ours is never taken over, and no event says when it goes.
-func (c *claimClient) createCopy(
+func (c secretCopies) createCopy(
 	ctx context.Context, claim *bmov1alpha1.HostClaim, wanted claims.Copy, desired *corev1.Secret,
 ) progress.Outcome {
 	ctrl.LoggerFrom(ctx).Info("Copying a Secret", "Secret", klog.KObj(desired))

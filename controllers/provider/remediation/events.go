@@ -81,7 +81,7 @@ func (m *Metrics) rebooted(after time.Duration) {
 // note is what an event says about a step.
 type note struct{ kind, reason, action, message string }
 
-// noteOf is what is told of a step; a step that nobody asks about has no reason.
+// noteOf is what is told of a step; a step that needs no explanation has no reason.
 func noteOf(step remediations.Step) note {
 	switch step {
 	case remediations.PowerOff:

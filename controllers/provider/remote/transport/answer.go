@@ -47,7 +47,7 @@ type answer struct {
 // Read reads up to the limit and fails there.
 func (a *answer) Read(p []byte) (int, error) {
 	if a.left < 0 {
-		return 0, a.transport.tooLarge()
+		return 0, a.transport.refused(tooLarge)
 	}
 	if int64(len(p)) > a.left+1 {
 		p = p[:a.left+1]
@@ -56,14 +56,14 @@ func (a *answer) Read(p []byte) (int, error) {
 	weight := a.scale.weigh(p[:n])
 	if !a.tell(weight) {
 		a.left = -1
-		return 0, a.transport.busy()
+		return 0, a.transport.refused(busy)
 	}
 	if a.left -= weight; a.event > 0 {
 		a.left = a.event - a.scale.since
 	}
 	if a.left < 0 || a.forwarded && a.scale.wordy {
 		a.left = -1
-		return 0, a.transport.tooLarge()
+		return 0, a.transport.refused(tooLarge)
 	}
 	// The server may answer our cancellation with a clean end of the stream. After the
 	// timeout, EOF therefore does not mean that the body is complete.

@@ -91,10 +91,6 @@ func (t *Transport) Silent() *identity.Problem {
 	return t.Unusable("it does not answer in time; check that it runs, and the way to it")
 }
 
-func (t *Transport) slow() *identity.Problem {
-	return t.Unusable("it answers too slowly; other requests are still under way")
-}
-
 func (t *Transport) unauthorized() *identity.Problem {
 	return &identity.Problem{
 		Reason: infrav1.IdentityUnauthorizedReason,
@@ -149,22 +145,18 @@ func certificate(err error) string {
 	}
 }
 
-// tooLarge is the error of a response that exceeds its limit.
-func (t *Transport) tooLarge() error {
-	return t.refused("an answer of it is larger than what this manager reads")
-}
+// Why a response is refused.
+const (
+	// tooLarge is for a response that exceeds its limit.
+	tooLarge = "an answer of it is larger than what this manager reads"
+	// busy is for a response for which there is no room.
+	busy = "this manager reads too many large answers at once; it tries again"
+	// redirected is for a response that leads to another address.
+	redirected = "it redirects to another address, which this manager does not follow; " +
+		"name the right one in clusters[].cluster.server of the kubeconfig"
+)
 
-// busy is the error of a response for which there is no room.
-func (t *Transport) busy() error {
-	return t.refused("this manager reads too many large answers at once; it tries again")
-}
-
-// redirected is the error of a response that leads to another address.
-func (t *Transport) redirected() error {
-	return t.refused("it redirects to another address, which this manager does not follow; " +
-		"name the right one in clusters[].cluster.server of the kubeconfig")
-}
-
+// refused is the error of a response that is not read.
 func (t *Transport) refused(why string) error {
 	f := &failure{problem: t.Unusable(why)}
 	if t.limits.Refused != nil {

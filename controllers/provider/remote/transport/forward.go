@@ -58,7 +58,7 @@ func (t *Transport) Forward(request *http.Request) (*http.Response, error) {
 		restate(response)
 	case response.StatusCode < http.StatusOK || response.StatusCode >= http.StatusMultipleChoices:
 		_ = response.Body.Close()
-		return nil, t.redirected()
+		return nil, t.refused(redirected)
 	}
 	return response, nil
 }

@@ -163,7 +163,7 @@ func (t *Transport) acquire(ctx context.Context) (release func(), err error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-timeout.C:
-		return nil, &failure{problem: t.slow()}
+		return nil, &failure{problem: t.Unusable("it answers too slowly; other requests are still under way")}
 	}
 }
 
