@@ -36,7 +36,7 @@ BENCH ?= bind
 SIZE ?= full
 E2E_FLAGS ?= -count=1 -timeout 60m -v
 # Packages of module test that need an API server, and those that need a whole dev cluster.
-API_TESTS := api data hostclaim machine model/served neighbours onboard rbac standalone tenant tools/bench withoutlocalhosts
+API_TESTS := api data hostclaim machine model/served neighbours onboard rbac remediation standalone tenant tools/bench withoutlocalhosts
 SERVED := /test/($(subst $(eval ) ,|,$(API_TESTS))|e2e)(/|$$)
 
 IMAGE_PREFIX ?= localhost
