@@ -185,7 +185,7 @@ func TestTenantCannotForceItsServerToBeDetached(t *testing.T) {
 	}
 	w.G.Consistently(func(g gomega.Gomega) {
 		for key := range w.readHost(host).Annotations {
-			g.Expect(key).To(gomega.HavePrefix("hostclaim.metal3.io/"))
+			g.Expect(key).To(gomega.Or(gomega.HavePrefix("hostclaim.metal3.io/"), gomega.Equal("clusterctl.cluster.x-k8s.io/block-move")))
 		}
 	}).Should(gomega.Succeed())
 	w.OK(mallory.Delete(w.Ctx, claim))

@@ -159,7 +159,8 @@ func lost(c change) []notice {
 }
 
 // refused tells the tenant what a person must mend. Waiting for a free host is
-// nothing of the kind, nor is a request that is tried again; what a claim that goes
+// nothing of the kind, nor is a request that is tried again, or a limit on power changes,
+// which a tenant could meet and leave as often as it likes; what a claim that goes
 // waits for, what a revoked policy means, and that a host is wiped have events of their own.
 func refused(c change) []notice {
 	var all []notice
@@ -173,7 +174,7 @@ func refused(c change) []notice {
 	})
 	tell(bmov1alpha1.SynchronizedCondition, "Synchronize", func(reason string) bool {
 		switch reason {
-		case infrav1.NotAssociatedReason, infrav1.PolicyRevokedReason,
+		case infrav1.NotAssociatedReason, infrav1.PolicyRevokedReason, infrav1.PowerChangesLimitedReason,
 			bmov1alpha1.HostClaimDeletingReason, bmov1alpha1.BareMetalHostNotSynchronizedReason,
 			infrav1.RebuildingReason, binding.HostDeprovisioningReason, infrav1.WaitingForHostStatusReason:
 			return false

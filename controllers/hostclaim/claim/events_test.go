@@ -86,6 +86,9 @@ func TestTransitions(t *testing.T) {
 		},
 		"that no policy admits the namespace": {after: conditions{associated: "False/NoNamespaceAdmits"}, want: warned("NoNamespaceAdmits", "Bind")},
 
+		"nothing of a limit on power changes": {
+			before: conditions{synchronized: "True/ConfigurationSynced"}, after: conditions{synchronized: "False/PowerChangesLimited"}, host: host,
+		},
 		"a refused image": {
 			before: conditions{synchronized: "True/ConfigurationSynced"}, after: conditions{synchronized: "False/ImageRefused"}, host: host,
 			want: warned("ImageRefused", "Synchronize"),
