@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // MaxLooks is how many claims of one namespace are looked at for a host in one go, under
@@ -214,4 +215,18 @@ func compare(a, b age) int {
 		return c
 	}
 	return cmp.Compare(a.uid, b.uid)
+}
+
+// keepFrom says that another claim comes first with a host: one that tries to bind it, so
+// that it is taken, or that was woken for it, unless it is a younger one of the same
+// namespace or may not want it. A claim that is kept from a host has no turn with it now,
+// whatever it had before, so it is asked again when the other one does not take the host.
+func (l *waitingList) keepFrom(w *waiter, e *entry, taken bool) bool {
+	other, offered := l.offers[client.ObjectKeyFromObject(e.host)]
+	kept := taken || (offered && !other.unsure && other != w &&
+		(other.Claim.Namespace != w.Claim.Namespace || order(other, w) < 0))
+	if kept {
+		w.forgetTurn(e)
+	}
+	return kept
 }

@@ -38,7 +38,7 @@ type Pool struct {
 	waiting waitingList
 	// passes are the claims of which a pass is under way.
 	passes map[types.NamespacedName]bool
-	wake   func(types.NamespacedName) // nil until the source has started
+	wake   waker // nil until the source has started
 }
 
 // New returns an empty pool.
@@ -152,14 +152,6 @@ func (p *Pool) Pick(claim types.NamespacedName) (*bmov1alpha1.BareMetalHost, boo
 	return host, found
 }
 
-// returnLocked puts a host back that a claim had picked and did not bind. The claim
-// that has it on offer may have found it taken, so all but the former are asked again.
-func (p *Pool) returnLocked(key, claim types.NamespacedName) {
-	p.withdrawLocked(key)
-	p.hosts.declinedBy(p.waiting.byKey[claim], key)
-	p.offerLocked(key)
-}
-
 // inLocked runs through the free hosts that a claim may pick. Most hosts of a large
 // pool do not suit it, so that is asked first, and what is kept from it last.
 func (p *Pool) inLocked(w *waiter) iter.Seq[*bmov1alpha1.BareMetalHost] {
@@ -170,7 +162,8 @@ func (p *Pool) inLocked(w *waiter) iter.Seq[*bmov1alpha1.BareMetalHost] {
 				continue
 			}
 			for _, e := range s.sorted {
-				if selection.Suits(w.Criteria, e.host) != "" || p.keptFrom(w, e) {
+				_, taken := p.taken[client.ObjectKeyFromObject(e.host)]
+				if selection.Suits(w.Criteria, e.host) != "" || p.waiting.keepFrom(w, e, taken) {
 					continue
 				}
 				if !yield(e.host) {
@@ -179,22 +172,6 @@ func (p *Pool) inLocked(w *waiter) iter.Seq[*bmov1alpha1.BareMetalHost] {
 			}
 		}
 	}
-}
-
-// keptFrom says that another claim comes first with a host: it tries to bind it,
-// or was woken for it, unless it is a younger one of the same namespace or may not
-// want it. A claim that is kept from a host has no turn with it now, whatever it had
-// before, so it is asked again when the other one does not take the host.
-func (p *Pool) keptFrom(w *waiter, e *entry) bool {
-	host := client.ObjectKeyFromObject(e.host)
-	other, offered := p.waiting.offers[host]
-	_, taken := p.taken[host]
-	kept := taken || (offered && !other.unsure && other != w &&
-		(other.Claim.Namespace != w.Claim.Namespace || order(other, w) < 0))
-	if kept {
-		w.forgetTurn(e)
-	}
-	return kept
 }
 
 // withdrawLocked takes a host from the claims that picked it or have it on offer.

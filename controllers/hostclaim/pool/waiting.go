@@ -89,7 +89,11 @@ func (p *Pool) end(claim types.NamespacedName) {
 	delete(p.passes, claim)
 	for host, by := range p.taken {
 		if by == claim {
-			p.returnLocked(host, claim)
+			// The claim that has it on offer may have found it taken, so all but this one
+			// are asked again.
+			p.withdrawLocked(host)
+			p.hosts.declinedBy(p.waiting.byKey[claim], host)
+			p.offerLocked(host)
 		}
 	}
 	w, found := p.waiting.byKey[claim]
@@ -130,9 +134,9 @@ func (p *Pool) Enter(w Waiter) {
 	now := newWaiter(w)
 	if found {
 		now.offered, now.unsure, now.begun, now.missed = old.offered, old.unsure, old.begun, old.missed
-		p.wakeLocked(p.waiting.remove(old))
+		p.wake.waiter(p.waiting.remove(old))
 	}
-	p.wakeLocked(p.waiting.insert(now))
+	p.wake.waiter(p.waiting.insert(now))
 }
 
 // Expect notes a claim that was seen in the watch and may come to look for a host. It
@@ -142,7 +146,7 @@ func (p *Pool) Expect(w Waiter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.waiting.byKey[w.Claim] == nil {
-		p.wakeLocked(p.waiting.insert(newWaiter(w)))
+		p.wake.waiter(p.waiting.insert(newWaiter(w)))
 	}
 }
 
@@ -165,16 +169,19 @@ func (p *Pool) Leave(claim types.NamespacedName) {
 	if !found {
 		return
 	}
-	p.wakeLocked(p.waiting.remove(w))
+	p.wake.waiter(p.waiting.remove(w))
 	if w.offered != nil {
 		p.offerLocked(*w.offered)
 	}
 }
 
-// wakeLocked wakes a claim; nil is none.
-func (p *Pool) wakeLocked(w *waiter) {
-	if w != nil && p.wake != nil {
-		p.wake(w.Claim)
+// waker wakes a claim; a nil one wakes none.
+type waker func(types.NamespacedName)
+
+// waiter wakes a claim that waits; nil is none.
+func (wake waker) waiter(w *waiter) {
+	if w != nil && wake != nil {
+		wake(w.Claim)
 	}
 }
 
