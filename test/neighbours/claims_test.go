@@ -69,18 +69,17 @@ func TestSecretsLikeCopies(t *testing.T) {
 	s.atMost("requests of the hostclaim manager", int64(s.requests(place.HostClaim)), 2*secrets)
 }
 
-// Claims that no host suits come in hundreds, and a claim that one suits does not wait
-// for the passes over all of them.
+// Claims that no host suits come in hundreds, and each costs no more than one that waits
+// alone: its finalizer and its status, once. That one which a host suits does not wait
+// for the passes over all of them is shown by the tests of the queue.
 func TestHoardOfClaims(t *testing.T) {
 	const hoard = 300
 	s := begin(t, "hoard")
 	defer s.end()
 	s.ok(place.WaitingClaims(s.ctx, s.tenant, hoard))
-	before := s.requests(place.HostClaim)
 	s.serveHonest()
-	meanwhile := int64(s.requests(place.HostClaim) - before)
-	s.Logf("%d requests of the hostclaim manager meanwhile", meanwhile)
-	s.atMost("requests before the honest claim was bound", meanwhile, hoard)
+	s.ok(place.Quiet(s.ctx, time.Second))
+	s.atMost("requests of the hostclaim manager", int64(s.requests(place.HostClaim)), 3*hoard)
 }
 
 // The administrator of another pool writes on his host that a waiting claim has it. The

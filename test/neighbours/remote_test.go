@@ -58,7 +58,7 @@ func TestSlowServers(t *testing.T) {
 	s.serveHonest()
 	ended = count((*hostile.Server).Ended) - ended
 	s.Logf("the slow servers ended %d requests meanwhile, and got %d in all", ended, count((*hostile.Server).Requests))
-	s.atMost("requests had to end before the honest machine was served", ended, 3*workers)
+	s.atMost("requests had to end before the honest machine was served", ended, 6*workers)
 }
 
 // A tenant whose API server refuses each write at once, with so many machines that
@@ -75,7 +75,7 @@ func TestFastRefusals(t *testing.T) {
 	s.serveHonest()
 	meanwhile := server.Requests() - before
 	s.Logf("the refusing server got %d requests meanwhile, and %d in all", meanwhile, server.Requests())
-	s.atMost("requests were refused before the honest machine was served", meanwhile, 150)
+	s.atMost("requests were refused before the honest machine was served", meanwhile, 250)
 }
 
 // A tenant with thirty contexts in one kubeconfig gets as many connections as one

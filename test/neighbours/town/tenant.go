@@ -41,11 +41,12 @@ import (
 // clusterName is the Cluster of every tenant.
 const clusterName = "cluster"
 
-// Marks of Metal3Machines. The reasons of IdentityReady are marks too.
+// Marks of Metal3Machines, and bound of HostClaims. The reasons of IdentityReady are
+// marks too.
 const (
 	reported site.Mark = "reported"
-	bound    site.Mark = "bound"
 	answered site.Mark = "answered"
+	bound    site.Mark = "bound"
 )
 
 // Tenant makes a namespace with a Cluster, whose secrets both managers may use.
@@ -107,6 +108,10 @@ func (t *Town) Serve(ctx context.Context, key types.NamespacedName) (Waited, err
 		return Waited{}, err
 	}
 	last, err := t.AwaitBound(ctx, key)
+	if err != nil {
+		return Waited{}, err
+	}
+	_, err = t.marks.Await(ctx, reported, key)
 	return Waited{Status: t.marks.At(reported, key).Sub(begun), Bound: last.Sub(begun)}, err
 }
 
@@ -115,7 +120,9 @@ func Only(key types.NamespacedName) map[string]string {
 	return map[string]string{"town.example/for": key.Namespace + "." + key.Name}
 }
 
-// AwaitBound waits until a machine has its host, and returns when that was.
+// AwaitBound waits until a claim has its host, and returns when that was. The claim of a
+// machine has the machine's name. The machine itself tells of a host only when what
+// follows the bind does not come at once.
 func (t *Town) AwaitBound(ctx context.Context, key types.NamespacedName) (time.Time, error) {
 	return t.marks.Await(ctx, bound, key)
 }
@@ -143,6 +150,15 @@ func (t *Town) AwaitIdentity(ctx context.Context, reason string, keys ...types.N
 }
 
 func (t *Town) watch(ctx context.Context) error {
+	return errors.Join(t.watchMachines(ctx), t.Follow(ctx, &bmov1alpha1.HostClaimList{}, func(object any, now time.Time) {
+		claim, ok := object.(*bmov1alpha1.HostClaim)
+		if ok && meta.IsStatusConditionTrue(claim.Status.Conditions, bmov1alpha1.AssociatedCondition) {
+			t.marks.Note(bound, client.ObjectKeyFromObject(claim), now)
+		}
+	}))
+}
+
+func (t *Town) watchMachines(ctx context.Context) error {
 	return t.Follow(ctx, &infrav1.Metal3MachineList{}, func(object any, now time.Time) {
 		m, ok := object.(*infrav1.Metal3Machine)
 		if !ok || len(m.Status.Conditions) == 0 {
@@ -150,9 +166,6 @@ func (t *Town) watch(ctx context.Context) error {
 		}
 		key := client.ObjectKeyFromObject(m)
 		t.marks.Note(reported, key, now)
-		if conditions.IsTrue(m, infrav1.AssociateBareMetalHostCondition) {
-			t.marks.Note(bound, key, now)
-		}
 		if c := conditions.Get(m, infrav1.IdentityReadyCondition); c != nil {
 			t.marks.Note(site.Mark(c.Reason), key, now)
 			if c.Reason != infrav1.IdentityConnectingReason {
