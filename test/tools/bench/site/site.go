@@ -19,9 +19,13 @@ package site
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -87,12 +91,12 @@ func (s *Site) Follow(ctx context.Context, list client.ObjectList, see func(obje
 	if err != nil {
 		return fmt.Errorf("watch %T: %w", list, err)
 	}
-	go s.follow(ctx, stream, see, func() (watch.Interface, error) { return s.Watch(ctx, list, options...) })
+	go s.follow(ctx, stream, see, func() (watch.Interface, error) { return s.catchUp(ctx, list, see, options) })
 	return nil
 }
 
-// follow reads a stream. One that breaks is opened again from now on; what passed
-// meanwhile is seen with the object's next change.
+// follow reads a stream, and the ones that are opened when it breaks: an API server ends
+// a watch whose client does not read fast enough.
 func (s *Site) follow(ctx context.Context, stream watch.Interface, see func(any, time.Time), again func() (watch.Interface, error)) {
 	for {
 		for event := range stream.ResultChan() {
@@ -107,4 +111,20 @@ func (s *Site) follow(ctx context.Context, stream watch.Interface, see func(any,
 			return
 		}
 	}
+}
+
+// catchUp shows all objects, since some may have changed while no watch was open, and
+// watches from there.
+func (s *Site) catchUp(ctx context.Context, list client.ObjectList, see func(any, time.Time), options []client.ListOption) (watch.Interface, error) {
+	if err := s.List(ctx, list, options...); err != nil {
+		return nil, err
+	}
+	if err := meta.EachListItem(list, func(object runtime.Object) error {
+		see(object, time.Now())
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	from := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.GetResourceVersion()}}
+	return s.Watch(ctx, list, append(slices.Clone(options), from)...)
 }
