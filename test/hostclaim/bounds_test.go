@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/gomega"
@@ -29,6 +30,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/test/builder"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
@@ -110,7 +112,8 @@ func TestClaimBehindManySaysSo(t *testing.T) {
 		w.OK(w.List(w.Ctx, list, client.InNamespace(w.tenant)))
 		for _, claim := range list.Items {
 			message := harness.Message(claim.Status.Conditions, associated)
-			if message != "" && behind == strings.HasSuffix(message, "delete those that are not needed") {
+			// The finalizer is the last thing that is written for a claim that begins to wait.
+			if message != "" && len(claim.Finalizers) > 0 && behind == strings.HasSuffix(message, "delete those that are not needed") {
 				names = append(names, claim.Name)
 			}
 		}
@@ -135,6 +138,13 @@ func TestClaimBehindManySaysSo(t *testing.T) {
 	}
 	before := versions()
 	w.manager()
+	// Claims of one second are in the order of their UIDs.
+	last := w.readClaim(waiting(true)[0]).CreationTimestamp.Time
+	w.G.Eventually(func() time.Time {
+		probe := builder.Claim(client.ObjectKey{Namespace: w.tenant, Name: "late"})
+		w.OK(w.Create(w.Ctx, probe, client.DryRunAll))
+		return probe.CreationTimestamp.Time
+	}).Should(gomega.BeTemporally(">", last))
 	w.claim("late")
 	w.G.Eventually(func() []string { return waiting(true) }).Should(gomega.ContainElement("late"))
 	w.G.Consistently(func() map[string]string {

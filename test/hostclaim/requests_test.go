@@ -101,10 +101,10 @@ func TestRequestsOfABind(t *testing.T) {
 		want        []string
 	}{
 		"of a host in another namespace": {want: []string{
-			"PATCH hostclaims finalizer",
 			"GET baremetalhosts",
 			"PATCH hostclaims block-move",
 			"PATCH hostclaims intent",
+			"PATCH hostclaims finalizer",
 			"PATCH baremetalhosts mark",
 			"GET hostclaims",
 			"GET namespaces",
@@ -115,10 +115,10 @@ func TestRequestsOfABind(t *testing.T) {
 			"PATCH hostclaims associated",
 		}},
 		"of a host in the own namespace": {own: true, want: []string{
-			"PATCH hostclaims finalizer",
 			"GET baremetalhosts",
 			"PATCH hostclaims block-move",
 			"PATCH hostclaims intent",
+			"PATCH hostclaims finalizer",
 			"PATCH baremetalhosts mark",
 			"GET hostclaims",
 			"PATCH baremetalhosts consumerRef",

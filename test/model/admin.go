@@ -215,7 +215,7 @@ func (w *World) switchCleaning() bool {
 // wipe loses the status of a claim, as a restore from a backup does.
 func (w *World) wipe() bool {
 	v, found := w.claim(func(claim *bmov1alpha1.HostClaim) bool {
-		return claim.Status.Conditions != nil && !w.lives[claim.UID].stripped
+		return claim.Status.Conditions != nil && !w.lives[claim.UID].stripped && !w.lives[claim.UID].forged
 	})
 	if !found {
 		return false

@@ -46,6 +46,7 @@ const (
 	Reboots        Feature = "reboots asked for"
 	Rebuilds       Feature = "rebuilds asked for"
 	Reservations   Feature = "claims reserved"
+	Forged         Feature = "consumers and marks forged"
 )
 
 // Features lists all features.
@@ -54,7 +55,7 @@ func Features() []Feature {
 		Lag, Stall, Conflicts, Refusals, LostAnswers, Crashes, TwoLeaders,
 		StatusWiped, Stripped, Moved, Restored, PolicyEdits, LabelEdits, SelectorEdits,
 		ClaimsPaused, ClaimsDeleted, SecretEdits, HostErrors, HostsHeld, HostsReplaced, CleaningEdited,
-		Reboots, Rebuilds, Reservations,
+		Reboots, Rebuilds, Reservations, Forged,
 	}
 }
 

@@ -58,6 +58,7 @@ func happenings() []happening {
 		{3, Reboots, (*World).askForReboot},
 		{6, Rebuilds, (*World).askForRebuild},
 		{1, Reservations, (*World).reserve},
+		{4, Forged, (*World).forge},
 		{1, Crashes, (*World).crash},
 		{2, TwoLeaders, (*World).secondLeader},
 	}

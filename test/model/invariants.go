@@ -53,6 +53,7 @@ const (
 	ComesToRest    = "4 everything comes to rest"
 	Once           = "3 what is asked for is done once"
 	Separate       = "5 tenants are kept apart"
+	Unbelieved     = "5 no claim takes a host by the word of another client"
 	StatusIsTrue   = "the status tells the truth at rest"
 	MovesWhole     = "6 a move changes no server"
 	CleaningStored = "the cleaning mode comes back"
@@ -82,11 +83,12 @@ func (w *World) observeClaim(e store.Event) {
 	w.observeEnd(e)
 	switch {
 	case e.Before == nil:
-		w.lives[e.After.UID] = &life{namespace: e.Key.Namespace, name: e.Key.Name}
+		w.lives[e.After.UID] = &life{namespace: e.Key.Namespace, name: e.Key.Name, intended: map[types.NamespacedName]bool{}}
 	case e.After == nil:
 		w.claimGone(e.Before)
 	case w.writer != nil:
 		w.mindText("the status of a claim", e.Key.Namespace, show(e.After))
+		w.observeBelief(e)
 	}
 }
 
@@ -146,13 +148,15 @@ func consumer(v *store.Version) types.UID {
 
 func (w *World) observeHost(e store.Event) {
 	before, after := consumer(e.Before), consumer(e.After)
-	if after != "" {
+	forged := e.Before != nil && w.forged[e.Before.UID]
+	w.observeForged(e)
+	if after != "" && !w.forged[e.After.UID] {
 		w.onlyHost(e.After, after)
 	}
 	switch {
 	case e.After == nil:
-		w.hostGone(e.Before)
-	case w.restoring:
+		w.hostGone(e.Before, forged)
+	case w.restoring, w.forging:
 	case before == after:
 		w.observeMove(e)
 		w.observeWork(e)
@@ -184,17 +188,18 @@ func (w *World) observeMove(e store.Event) {
 	}
 }
 
-// hostGone notes who has lost a host.
-func (w *World) hostGone(host *store.Version) {
+// hostGone notes who has lost a host. One that was forged counts if the claim had chosen it
+// before.
+func (w *World) hostGone(host *store.Version, forged bool) {
 	delete(w.machines, host.UID)
-	if l := w.lives[consumer(host)]; l != nil {
+	if l := w.lives[consumer(host)]; l != nil && (!forged || l.intended[host.Key]) {
 		l.lost = true
 	}
 }
 
 func (w *World) onlyHost(host *store.Version, claim types.UID) {
 	for _, other := range w.log.All(store.Hosts) {
-		if other.Key != host.Key && consumer(other) == claim {
+		if other.Key != host.Key && consumer(other) == claim && !w.forged[other.UID] {
 			w.fail(OneHost, "claim %s has hosts %s and %s", claim, host.Key, other.Key)
 		}
 	}

@@ -140,10 +140,10 @@ func blocked(v *store.Version) bool {
 	return found
 }
 
-// hostNaming returns the host that names a claim.
+// hostNaming returns the host that names a claim, and not by the word of another client.
 func (w *World) hostNaming(claim types.UID) (*store.Version, bool) {
 	for _, v := range w.log.All(store.Hosts) {
-		if ref := hostOf(v).Spec.ConsumerRef; ref != nil && ref.UID == claim {
+		if ref := hostOf(v).Spec.ConsumerRef; ref != nil && ref.UID == claim && !w.forged[v.UID] {
 			return v, true
 		}
 	}

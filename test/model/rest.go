@@ -74,6 +74,10 @@ func (w *World) mendAll() {
 	}
 	for range 2 {
 		for _, v := range w.log.All(store.Hosts) {
+			if w.forged[v.UID] {
+				w.retract(v)
+			}
+			w.wipeMark(v)
 			w.letGo(v)
 		}
 	}
@@ -92,7 +96,7 @@ func (w *World) settle() bool {
 	case w.begin(), underway && w.goOn(), w.operate(), w.wakeDelayed(), w.collectGarbage():
 		return true
 	default:
-		return w.waitForDeadline() || w.releaseOrphan()
+		return w.waitForDeadline() || w.releaseOrphan() || w.retractLeft()
 	}
 }
 
@@ -207,7 +211,8 @@ func associated(claim *bmov1alpha1.HostClaim) metav1.Condition {
 func (w *World) checkBound(v, host *store.Version) {
 	w.checkWishes(v, host)
 	ref := claimOf(v).Status.BareMetalHost
-	if binding.Held(hostOf(host)) || !blocked(v) || !blocked(host) {
+	// Where no policy admits the claim, nothing is written to a host that was handed to it.
+	if binding.Held(hostOf(host)) || !blocked(v) || (!blocked(host) && !w.lives[v.UID].handed) {
 		w.fail(MovesWhole, "claim %s is not paused, and could be moved with host %s", v.Key, host.Key)
 	}
 	if associated(claimOf(v)).Status != metav1.ConditionTrue {

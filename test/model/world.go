@@ -83,6 +83,10 @@ type World struct {
 	restoring bool
 	// mayMove are the namespaces whose hosts the infrastructure team lets move.
 	mayMove map[string]bool
+	// forging says that an administrator writes a consumerRef, and forged are the hosts
+	// that have it from there.
+	forging bool
+	forged  map[types.UID]bool
 	hosts   int
 	serial  int
 }
@@ -93,6 +97,11 @@ type life struct {
 	// wiped, stripped and moved say what players did to it, lost that its host
 	// was deleted.
 	wiped, stripped, moved, lost bool
+	// forged says that an administrator once named it on a host, intended are the hosts
+	// that a manager recorded for it before a bind, and handed says that an administrator
+	// wrote the consumerRef of such a host before the manager could.
+	forged, handed bool
+	intended       map[types.NamespacedName]bool
 	// reserved says that it was once kept for the next machine.
 	reserved bool
 	// pausedForMove says that it is to be moved next.
@@ -116,7 +125,7 @@ func Play(config Config, choices Choices) *World {
 		ctx:   ctrl.LoggerInto(context.Background(), logr.Discard()),
 		clock: &steady{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)},
 		lives: map[types.UID]*life{}, machines: map[types.UID]*machine{},
-		mayMove: map[string]bool{}, accepted: map[string]bool{}, passed: map[string]bool{},
+		mayMove: map[string]bool{}, accepted: map[string]bool{}, passed: map[string]bool{}, forged: map[types.UID]bool{},
 	}
 	w.log = store.NewLog(w.observe)
 	if config.Backend == nil {

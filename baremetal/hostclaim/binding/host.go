@@ -17,6 +17,7 @@ limitations under the License.
 package binding
 
 import (
+	"slices"
 	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -48,7 +49,8 @@ func ClaimKey(claim *bmov1alpha1.HostClaim) string {
 // claim names the host, as an intent at least. That intent comes before the
 // consumerRef, and only the manager writes the status of claims, while an
 // administrator of hosts can write anything on a host. If the status was lost, the
-// marks of a bind are believed.
+// marks of a bind are believed: those of a claim with our finalizer, since only such a
+// claim ever had a status that says something of hosts, see New.
 func Has(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) bool {
 	ref := claim.Status.BareMetalHost
 	switch {
@@ -57,8 +59,16 @@ func Has(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) bool {
 	case ref != nil:
 		return ref.Namespace == host.Namespace && ref.Name == host.Name
 	default:
-		return RecordOf(claim) == Blank && host.Labels[infrav1.ClaimUIDLabel] == string(claim.UID)
+		return RecordOf(claim) == Blank && !New(claim) && host.Labels[infrav1.ClaimUIDLabel] == string(claim.UID)
 	}
+}
+
+// New says that no host was ever marked for the claim: its status says nothing of hosts,
+// and it has no finalizer of ours. The status comes before the finalizer, and the finalizer
+// before the first mark, so neither a crash nor a lost status makes a claim new again. A
+// tenant that takes the finalizer off leaves the status, which tenants cannot write.
+func New(claim *bmov1alpha1.HostClaim) bool {
+	return RecordOf(claim) == Blank && !slices.Contains(claim.Finalizers, infrav1.HostClaimFinalizer)
 }
 
 // Foreign says that a host names a claim that knows nothing of it: another client

@@ -146,9 +146,9 @@ func (r *binder) candidate(ctx context.Context, claim *bmov1alpha1.HostClaim, cr
 
 // bind brings the claim to a host that was read live and answers it.
 //
-//	read host ─▶ intent in the status ─▶ mark on the host ─▶ read claim ─▶ consumerRef
-//	    │            │  claim c1 ──────────────────────────────▲ still c1     ▲
-//	    └─ host h0 ──┴──────────────────────▲ h1 ─────────────────────────────┘
+//	read host ─▶ intent in the status, finalizer ─▶ mark on the host ─▶ read claim ─▶ consumerRef
+//	    │            │  claim c1 ─────────────────────────────────────────▲ still c1     ▲
+//	    └─ host h0 ──┴─────────────────────────────────▲ h1 ─────────────────────────────┘
 //
 // Each host write carries the version that the step before gave it, so any write
 // to the host after the intent defeats this pass. The claim is read after the
@@ -160,6 +160,9 @@ func (r *binder) bind(ctx context.Context, claim *bmov1alpha1.HostClaim, at stan
 		return at, err
 	}
 	if err := r.recordIntent(ctx, claim, host); err != nil {
+		return at, err
+	}
+	if err := ensureFinalizer(ctx, r.client, claim); err != nil {
 		return at, err
 	}
 	marked := binding.MarkedHost(host, claim)

@@ -147,13 +147,12 @@ func TestHostsAreListedBeforeABindUnlessTheClaimIsNew(t *testing.T) {
 		lists     int
 	}{
 		"not while there is nothing to bind": {scope{claim: newClaim(waiting)}, false, binding.Choose, 0},
-		"when the status says nothing":       {scope{claim: newClaim()}, false, binding.Choose, 1},
-		"before a bind":                      {scope{claim: newClaim()}, true, binding.Take, 1},
-		"not for a claim that had no finalizer": {
-			scope{claim: newClaim(), brandNew: true}, true, binding.Take, 0,
-		},
+		"when the status was lost":           {scope{claim: newClaim(held)}, false, binding.Choose, 1},
+		"before a bind":                      {scope{claim: newClaim(held)}, true, binding.Take, 1},
+		"not for a new claim":                {scope{claim: newClaim()}, true, binding.Take, 0},
+		"for one whose finalizer was taken":  {scope{claim: newClaim(waiting)}, true, binding.Take, 1},
 		"not for a lost host": {
-			scope{claim: newClaim(recorded(metav1.ConditionFalse, "x", "")), brandNew: true}, true, binding.ReportLost, 0,
+			scope{claim: newClaim(recorded(metav1.ConditionFalse, "x", ""))}, true, binding.ReportLost, 0,
 		},
 		"before the claim goes": {scope{claim: newClaim(going)}, false, binding.Finish, 1},
 	}
@@ -175,6 +174,9 @@ func TestHostsAreListedBeforeABindUnlessTheClaimIsNew(t *testing.T) {
 		})
 	}
 }
+
+// held puts our finalizer on a claim.
+func held(c *bmov1alpha1.HostClaim) { c.Finalizers = []string{infrav1.HostClaimFinalizer} }
 
 // noFacts answers that an object does not exist.
 type noFacts struct{ client.Client }

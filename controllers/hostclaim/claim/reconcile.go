@@ -141,7 +141,7 @@ func (r *Reconciler) pass(ctx context.Context, claim *bmov1alpha1.HostClaim) pro
 		r.Pool.Leave(keyOf(claim))
 		return progress.Failed(err)
 	}
-	if err := r.ensureFinalizer(ctx, &p.scope); err != nil {
+	if err := ensureFinalizer(ctx, r.Client, claim); err != nil {
 		return progress.Failed(err)
 	}
 	out := progress.Run(ctx, p, progress.ToTheEnd, p.steps()...)
@@ -151,25 +151,22 @@ func (r *Reconciler) pass(ctx context.Context, claim *bmov1alpha1.HostClaim) pro
 	return out.And(p.reporter.report(ctx, p, out))
 }
 
-// ensureFinalizer puts our finalizer on a live claim in a write of its own, so
-// that no host is ever bound to a claim that could vanish.
-func (r *Reconciler) ensureFinalizer(ctx context.Context, s *scope) error {
-	if deleting(s.claim) {
+// ensureFinalizer puts our finalizer on a live claim in a write of its own. It comes before
+// the mark, so that no host is ever bound to a claim that could vanish, and after the
+// status first says something of hosts, so that a claim with finalizer and without such a
+// status has lost it, see binding.New. The pass that writes the first status leaves it to
+// the next one unless it binds a host: the locked write then proves that the API server has
+// that status.
+func ensureFinalizer(ctx context.Context, writer client.Client, claim *bmov1alpha1.HostClaim) error {
+	before := claim.DeepCopy()
+	if deleting(claim) || binding.New(claim) || !controllerutil.AddFinalizer(claim, infrav1.HostClaimFinalizer) {
 		return nil
 	}
-	before := s.claim.DeepCopy()
-	if !controllerutil.AddFinalizer(s.claim, infrav1.HostClaimFinalizer) {
-		return nil
-	}
-	if err := r.Client.Patch(ctx, s.claim, apply.Locked(before)); err != nil {
+	if err := writer.Patch(ctx, claim, apply.Locked(before)); err != nil {
 		if apierrors.IsNotFound(err) {
 			return fmt.Errorf("the claim has gone: %w", progress.ErrStale)
 		}
 		return fmt.Errorf("add the finalizer: %w", err)
-	}
-	s.brandNew = true
-	if s.claim.Status.BareMetalHost == nil {
-		s.host = nil // a host that names a claim without intent was not bound by us
 	}
 	return nil
 }

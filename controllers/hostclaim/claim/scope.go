@@ -47,15 +47,6 @@ type scope struct {
 	// moved are the hosts that seem to have been moved with the claim, from the
 	// cache; empty for a claim with a host.
 	moved []bmov1alpha1.BareMetalHost
-
-	// brandNew says that this pass put the finalizer on the claim, by a locked
-	// write. Such a claim has neither host nor mark unless its status names a host:
-	// both come only to a claim with finalizer, after an intent in its status, and
-	// tenants cannot write the status. A tenant that strips the finalizer of a
-	// bound claim leaves that record, and a status that is lost leaves the finalizer.
-	// A crash changes nothing about it, since both are in the API server; ADR 0002
-	// says what is left open.
-	brandNew bool
 }
 
 // results is what the parts of a pass came to, for the parts behind them and for

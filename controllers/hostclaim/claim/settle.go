@@ -39,7 +39,7 @@ func (r *binder) settle(ctx context.Context, s *scope) (standing, error) {
 		Deleting: deleting(s.claim), Reserved: binding.Reserved(s.claim),
 		Own: s.host != nil, Record: binding.RecordOf(s.claim), Moved: len(s.moved) > 0, Marked: len(at.marked) > 0,
 	}
-	at.known.NoHostNamesIt = s.brandNew && s.claim.Status.BareMetalHost == nil
+	at.known.NoHostNamesIt = !deleting(s.claim) && binding.New(s.claim) // the locked intent proves it
 	return r.walk(ctx, s.claim, at)
 }
 
