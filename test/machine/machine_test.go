@@ -427,3 +427,15 @@ func TestEditedAfterTheBind(t *testing.T) {
 	tn.G.Expect(claim.Spec.FailureDomain).To(gomega.Equal("row-1"))
 	tn.G.Expect(claim.Spec.HostSelector).To(gomega.Equal(chosen.HostSelector))
 }
+
+// What a tenant costs the manager is on a metric.
+func TestCostOfATenantIsOnAMetric(t *testing.T) {
+	tn := newTenant(t)
+	tn.makeBootstrap("value", "#cloud-config")
+	tn.cluster()
+	tn.machine(func(*infrav1.Metal3Machine) {})
+	tn.claimed()
+	// The finalizer of the machine and its claim are written at least.
+	tn.G.Expect(tn.Cost("capm3_namespace_requests_total", tn.Namespace)).To(gomega.BeNumerically(">=", 2))
+	tn.G.Eventually(func() float64 { return tn.Cost("capm3_namespace_worker_seconds_total", tn.Namespace) }).Should(gomega.BeNumerically(">", 0))
+}

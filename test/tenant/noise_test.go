@@ -27,6 +27,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -132,6 +133,66 @@ func TestHoardOfClaimsDelaysAnotherTenantNoLongerThanItsTurn(t *testing.T) {
 	w.AwaitGone(victim)
 	w.bound(next)
 	t.Logf("the next one was bound %s after the host was asked back", time.Since(begin).Round(time.Millisecond))
+}
+
+// One tenant has both hosts and a backlog of claims, and another one begins to ask when all
+// of those wait: from then on each gets every second host that becomes free. Counted is who
+// gets a host, not when.
+func TestBacklogOfOneTenantGetsEverySecondHost(t *testing.T) {
+	const backlog, asked, freed = 30, 6, 8
+	w := newWorld(t)
+	w.policy(nil)
+	claims := map[types.UID]*bmov1alpha1.HostClaim{}
+	keep := func(claim *bmov1alpha1.HostClaim) *bmov1alpha1.HostClaim {
+		claims[claim.UID] = claim
+		return claim
+	}
+	both := []client.ObjectKey{w.host("host-0"), w.host("host-1")}
+	for i := range both {
+		w.bound(keep(w.attack(fmt.Sprint("first-", i))))
+	}
+	var waiting []*bmov1alpha1.HostClaim
+	for i := range backlog {
+		waiting = append(waiting, keep(w.attack(fmt.Sprint("backlog-", i))))
+	}
+	for i := range asked {
+		waiting = append(waiting, keep(w.defend(fmt.Sprint("machine-", i))))
+	}
+	for _, claim := range waiting {
+		w.expect(claim, associated, noHost)
+	}
+
+	got := map[string]int{}
+	for i := range freed {
+		host := both[i%len(both)]
+		former := claims[w.readHost(host).Spec.ConsumerRef.UID]
+		w.OK(server.Client.Delete(w.Ctx, former))
+		var next *bmov1alpha1.HostClaim
+		w.G.Eventually(func() bool {
+			ref := w.readHost(host).Spec.ConsumerRef
+			if ref != nil {
+				next = claims[ref.UID]
+			}
+			return next != nil && next != former
+		}).Should(gomega.BeTrue(), "the host that was freed is bound again")
+		w.bound(next)
+		got[next.Namespace]++
+	}
+	// A bind that fails ends a turn as well, so the turns may be off by one.
+	w.G.Expect(got[w.alice]).To(gomega.BeNumerically("~", freed/2, 1), "of %d hosts: %v", freed, got)
+}
+
+// What a tenant costs the manager is on a metric, and counts for the tenant although the
+// hosts are in another namespace.
+func TestCostOfATenantIsOnAMetric(t *testing.T) {
+	w := newWorld(t)
+	w.policy(nil)
+	w.host("host-0")
+	w.bound(w.defend("machine"))
+	// ADR 0002 lists the ten requests of such a bind, those for hosts and policies included.
+	w.G.Expect(w.Cost("hostclaim_namespace_requests_total", w.alice)).To(gomega.BeNumerically(">=", 10))
+	w.G.Eventually(func() float64 { return w.Cost("hostclaim_namespace_worker_seconds_total", w.alice) }).Should(gomega.BeNumerically(">", 0))
+	w.G.Expect(w.Cost("hostclaim_namespace_requests_total", w.mallory)).To(gomega.BeZero(), "of a tenant without objects")
 }
 
 // What a tenant can do over and over again must not fill the namespace of the

@@ -37,6 +37,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/orphans"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/cost"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/fairqueue"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
@@ -142,7 +143,12 @@ func addClaims(mgr ctrl.Manager, o Options, secrets *secretwatch.Watch, registry
 	reconciler.Kinds = kinds
 	options := controller.Options{MaxConcurrentReconciles: o.Concurrency, RateLimiter: retry.Limiter()}
 	// A backlog of one tenant does not hold up the claims of another.
-	options.NewQueue = fairqueue.New(fairqueue.Options{Workers: o.Concurrency, Clock: clock.RealClock{}})
+	seconds, err := cost.New(registry, clock.RealClock{}, "hostclaim_namespace_worker_seconds_total",
+		"Seconds that workers spent on HostClaims of a namespace.")
+	if err != nil {
+		return err
+	}
+	options.NewQueue = fairqueue.New(fairqueue.Options{Workers: o.Concurrency, Clock: clock.RealClock{}, Spent: seconds.AddSeconds})
 	more := append(kinds.sources(reconciler.KindToClaims), secrets.Source(reconciler.SecretToClaims),
 		source.Kind[client.Object](others, factsMetadata(), handler.EnqueueRequestsFromMapFunc(reconciler.FactsToClaims)))
 	return reconciler.SetupWithManager(mgr, options, more...)

@@ -95,6 +95,9 @@ func newOrder(o Options) *order {
 	if o.ConnectionOf == nil {
 		o.ConnectionOf = func(reconcile.Request) string { return "" }
 	}
+	if o.Spent == nil {
+		o.Spent = func(string, time.Duration) {}
+	}
 	return &order{
 		options: o, tenants: map[string]*tenant{}, running: map[reconcile.Request]pass{}, connections: map[string]int{},
 	}
@@ -192,7 +195,9 @@ func (o *order) done(object reconcile.Request) {
 	t := o.tenants[object.Namespace]
 	o.countLocked(t, p, -1)
 	now := o.options.Clock.Now()
-	if took := now.Sub(p.began); took >= slowAfter {
+	took := now.Sub(p.began)
+	o.options.Spent(object.Namespace, took)
+	if took >= slowAfter {
 		t.slowUntil = now.Add(min(slowFactor*took, slowLongest))
 	}
 	o.forgetLocked(now)

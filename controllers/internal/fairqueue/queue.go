@@ -17,6 +17,8 @@ limitations under the License.
 package fairqueue
 
 import (
+	"time"
+
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -31,6 +33,9 @@ type Options struct {
 	ConnectionOf func(reconcile.Request) string
 	// Clock tells how long passes take.
 	Clock clock.PassiveClock
+	// Spent hears how long each pass over an object of a namespace took. It must be quick.
+	// Nil means that it is not needed.
+	Spent func(namespace string, took time.Duration)
 }
 
 // New returns a function for controller.Options.NewQueue.

@@ -114,6 +114,24 @@ func TestManySlowConnectionsOfOneTenant(t *testing.T) {
 	w.expect(t, "one with a connection", map[string]int{"hostile": 3, "honest": 1, "remote": 2})
 }
 
+// What a worker spends on an object counts for the namespace of the object, however it ends.
+func TestTimeOfWorkersIsCounted(t *testing.T) {
+	clock, spent := clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), map[string]time.Duration{}
+	queue := New(Options{Workers: 2, Clock: clock, Spent: func(namespace string, took time.Duration) { spent[namespace] += took }})
+	w := &world{queue("test", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]()), clock, 2, nil}
+	t.Cleanup(w.ShutDown)
+	w.add("a", "", 3)
+	w.add("b", "", 1)
+	for range 2 {
+		w.begin()
+		clock.SetTime(clock.Now().Add(200 * time.Millisecond))
+		w.end("")
+	}
+	if diff := cmp.Diff(map[string]time.Duration{"a": 600 * time.Millisecond, "b": 200 * time.Millisecond}, spent); diff != "" {
+		t.Errorf("time (-want +got):\n%s", diff)
+	}
+}
+
 // A hundred and fifty machines of one identity, whose server refuses everything at once,
 // would wait for the rate limit of the connection.
 func TestManyMachinesOfOneConnection(t *testing.T) {

@@ -32,6 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/cost"
 )
 
 // controllerName names the controller in logs, metrics and events.
@@ -55,7 +56,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Optio
 		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(r.machineToInfra), gone).
 		WatchesRawSource(r.Remote.Source(kind, self)).
 		WithOptions(options).
-		Complete(r)
+		Complete(cost.Attribute(r))
 	if err != nil {
 		return fmt.Errorf("controller %s: %w", controllerName, err)
 	}

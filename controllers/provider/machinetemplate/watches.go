@@ -39,6 +39,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/cost"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/optionalcrd"
 )
 
@@ -68,7 +69,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
 		WatchesRawSource(r.fromRemote()).
 		WithOptions(options).
-		Build(r)
+		Build(cost.Attribute(r))
 	if err == nil {
 		err = r.Local.Watch(ctx, c,
 			optionalcrd.Events{Handler: mapped(r.claimToTemplate), Predicates: []predicate.Predicate{whenever(differentClaim)}},

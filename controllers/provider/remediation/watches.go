@@ -34,6 +34,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/cost"
 )
 
 // byMachine is the index on Metal3Remediations by the name of the Machine that owns them.
@@ -76,7 +77,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		WatchesRawSource(r.Nodes.Connections(controllerName, wakes.clusterToRemediations)).
 		WatchesRawSource(r.departures.source()).
 		WithOptions(options).
-		Build(r)
+		Build(cost.Attribute(r))
 	if err != nil {
 		return fmt.Errorf("set up controller %s: %w", controllerName, err)
 	}

@@ -37,6 +37,7 @@ import (
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/cost"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/fairqueue"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/optionalcrd"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
@@ -68,6 +69,7 @@ type shared struct {
 	secrets *secretwatch.Watch
 	nodes   nodes.Nodes
 	clock   clock.PassiveClock
+	seconds *cost.Meter
 }
 
 // holdReports is how long machines and their data wait for the next step of a controller
@@ -96,7 +98,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		{o.Concurrency.Remediation, addRemediation},
 	} {
 		options := controller.Options{MaxConcurrentReconciles: c.workers, RateLimiter: retry.Limiter()}
-		options.NewQueue = fairqueue.New(fairqueue.Options{Workers: c.workers, Clock: s.clock})
+		options.NewQueue = fairqueue.New(fairqueue.Options{Workers: c.workers, Clock: s.clock, Spent: s.seconds.AddSeconds})
 		if err := c.add(ctx, s, options); err != nil {
 			return err
 		}
@@ -129,7 +131,12 @@ func newShared(ctx context.Context, mgr ctrl.Manager, o Options) (*shared, error
 	if err := mgr.Add(secrets); err != nil {
 		return nil, fmt.Errorf("add the watch on secrets: %w", err)
 	}
-	connections, err := newClusterCache(ctx, mgr, o)
+	seconds, err := cost.New(metrics.Registry, clock.RealClock{}, "capm3_namespace_worker_seconds_total",
+		"Seconds that workers spent on objects of a namespace.")
+	if err != nil {
+		return nil, err
+	}
+	connections, err := newClusterCache(ctx, mgr, o, seconds)
 	if err != nil {
 		return nil, err
 	}
@@ -147,11 +154,12 @@ func newShared(ctx context.Context, mgr ctrl.Manager, o Options) (*shared, error
 		secrets: secrets,
 		nodes:   nodes.Nodes{Cache: connections},
 		clock:   clock.RealClock{},
+		seconds: seconds,
 	}, nil
 }
 
 // newClusterCache makes the connections to workload clusters.
-func newClusterCache(ctx context.Context, mgr ctrl.Manager, o Options) (clustercache.ClusterCache, error) {
+func newClusterCache(ctx context.Context, mgr ctrl.Manager, o Options, seconds *cost.Meter) (clustercache.ClusterCache, error) {
 	denied, err := deniedAddresses(ctx, "workload-denied-addresses", o.WorkloadDenied, mgr.GetAPIReader())
 	if err != nil {
 		return nil, err
@@ -170,7 +178,7 @@ func newClusterCache(ctx context.Context, mgr ctrl.Manager, o Options) (clusterc
 	connections, err := clustercache.SetupWithManager(ctx, quietManager{mgr}, clusterCacheOptions(o, kubeconfigs), controller.Options{
 		MaxConcurrentReconciles: workers,
 		// Clusters that answer slowly share the workers with those that do not.
-		NewQueue: fairqueue.New(fairqueue.Options{Workers: workers, Clock: clock.RealClock{}}),
+		NewQueue: fairqueue.New(fairqueue.Options{Workers: workers, Clock: clock.RealClock{}, Spent: seconds.AddSeconds}),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("set up connections to workload clusters: %w", err)
@@ -247,7 +255,7 @@ func addMachine(ctx context.Context, s *shared, options controller.Options) erro
 		return err
 	}
 	options.NewQueue = fairqueue.New(fairqueue.Options{
-		Workers: options.MaxConcurrentReconciles, Clock: s.clock,
+		Workers: options.MaxConcurrentReconciles, Clock: s.clock, Spent: s.seconds.AddSeconds,
 		// A pass that would wait for its connection does not begin.
 		ConnectionOf: func(r ctrl.Request) string {
 			return s.remote.ConnectionOf(remote.User{Kind: claims.MachineKind, NamespacedName: r.NamespacedName})
