@@ -17,7 +17,6 @@ limitations under the License.
 package remote
 
 import (
-	"net/netip"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -57,7 +56,7 @@ type Options struct {
 	ConnectionMemory, Memory int64
 	// Denied are addresses that are never connected to, whatever name resolves to them. See
 	// LocalAddresses. Optional.
-	Denied []netip.Prefix
+	Denied transport.Addresses
 	// Clock tells how long a connection held. Optional.
 	Clock clock.PassiveClock
 }

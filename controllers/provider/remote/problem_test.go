@@ -17,6 +17,7 @@ limitations under the License.
 package remote_test
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"net/netip"
@@ -217,8 +218,10 @@ func TestProblemsOfClusters(t *testing.T) {
 				"check server and tls-server-name in the kubeconfig",
 		},
 		"its address is denied": {
-			options: func(o *remote.Options) { o.Denied = remote.LocalAddresses() },
-			reason:  infrav1.IdentityUnreachableReason,
+			options: func(o *remote.Options) {
+				o.Denied = func(context.Context) []netip.Prefix { return remote.LocalAddresses() }
+			},
+			reason: infrav1.IdentityUnreachableReason,
 			message: "The API server URL cannot be used: its address is one that this manager never connects to; " +
 				"ask whoever runs the manager",
 		},

@@ -21,10 +21,13 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"sync"
+	"time"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -33,32 +36,68 @@ import (
 
 // +kubebuilder:rbac:groups=networking.k8s.io,resources=servicecidrs,verbs=list
 
+// refresh is how long the ranges of Services are taken for current. They are read when a
+// connection is made, and a tenant can have many made.
+const refresh = time.Minute
+
 // deniedAddresses are those of the value of a flag. The API server is only asked for the
-// addresses of Services where the value names them.
-func deniedAddresses(ctx context.Context, flag, value string, live client.Reader) ([]netip.Prefix, error) {
-	var services []netip.Prefix
-	if strings.Contains(value, "services") {
-		var err error
-		if services, err = serviceRanges(ctx, flag, live); err != nil {
-			return nil, err
-		}
+// ranges of Services where the value names them.
+type deniedAddresses struct {
+	value string
+	live  client.Reader
+	clock clock.PassiveClock
+
+	mu    sync.Mutex
+	known []netip.Prefix
+	read  time.Time
+}
+
+// newDenied reads the value of a flag. Ranges that the cluster does not tell are logged.
+func newDenied(ctx context.Context, flag, value string, live client.Reader, clock clock.PassiveClock) (*deniedAddresses, error) {
+	d := &deniedAddresses{value: value, live: live, clock: clock, read: clock.Now()}
+	var err error
+	switch d.known, err = d.load(ctx); {
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err), meta.IsNoMatchError(err):
+		ctrl.LoggerFrom(ctx).Info("The addresses of Services are not known: name them in the flag", "flag", flag, "reason", err.Error())
+		d.known, err = remote.ParseAddresses(value, nil)
 	}
-	denied, err := remote.ParseAddresses(value, services)
 	if err != nil {
 		return nil, fmt.Errorf("--%s: %w", flag, err)
 	}
-	return denied, nil
+	return d, nil
 }
 
-// serviceRanges are the addresses of Services, as far as the cluster tells them.
-func serviceRanges(ctx context.Context, flag string, live client.Reader) ([]netip.Prefix, error) {
+// now returns the addresses with the ranges that Services have now, which may have come
+// since the manager started. When the API server does not tell them, those known stay.
+func (d *deniedAddresses) now(ctx context.Context) []netip.Prefix {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.ofServices() && d.clock.Since(d.read) >= refresh {
+		d.read = d.clock.Now()
+		if known, err := d.load(ctx); err == nil {
+			d.known = known
+		}
+	}
+	return d.known
+}
+
+func (d *deniedAddresses) ofServices() bool { return strings.Contains(d.value, "services") }
+
+func (d *deniedAddresses) load(ctx context.Context) ([]netip.Prefix, error) {
+	var services []netip.Prefix
+	if d.ofServices() {
+		var err error
+		if services, err = serviceRanges(ctx, d.live); err != nil {
+			return nil, err
+		}
+	}
+	return remote.ParseAddresses(d.value, services)
+}
+
+// serviceRanges are the addresses of Services.
+func serviceRanges(ctx context.Context, live client.Reader) ([]netip.Prefix, error) {
 	var ranges networkingv1.ServiceCIDRList
-	err := live.List(ctx, &ranges)
-	switch {
-	case apierrors.IsNotFound(err), apierrors.IsForbidden(err), meta.IsNoMatchError(err):
-		ctrl.LoggerFrom(ctx).Info("The addresses of Services are not known: name them in the flag", "flag", flag, "reason", err.Error())
-		return nil, nil
-	case err != nil:
+	if err := live.List(ctx, &ranges); err != nil {
 		return nil, fmt.Errorf("list ServiceCIDRs: %w", err)
 	}
 	var out []netip.Prefix

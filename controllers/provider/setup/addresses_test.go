@@ -22,11 +22,15 @@ import (
 	"net"
 	"net/netip"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -84,12 +88,15 @@ func TestDeniedAddresses(t *testing.T) {
 		"a cluster that does not answer":       {err: errors.New("timeout"), fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			denied, err := deniedAddresses(t.Context(), "identity-denied-addresses", parse(t, tt.flags...).IdentityDenied, reader(tt.err))
+			denied, err := newDenied(t.Context(), "identity-denied-addresses", parse(t, tt.flags...).IdentityDenied, reader(tt.err), clock.RealClock{})
 			if (err != nil) != tt.fails {
 				t.Fatal(err)
 			}
+			if err != nil {
+				return
+			}
 			is := func(address string) bool {
-				for _, prefix := range denied {
+				for _, prefix := range denied.now(t.Context()) {
 					if prefix.Contains(netip.MustParseAddr(address)) {
 						return true
 					}
@@ -107,5 +114,60 @@ func TestDeniedAddresses(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A range of Services that is added while the manager runs is denied a minute later at the
+// latest, and the API server is asked once for all connections of that minute.
+func TestRangesOfServicesThatComeLaterAreDenied(t *testing.T) {
+	scheme, err := NewScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answer error
+	asked := 0
+	services := fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			asked++
+			return errors.Join(answer, c.List(ctx, list, opts...))
+		},
+	}).Build()
+	add := func(cidr string) {
+		if err := services.Create(t.Context(), &networkingv1.ServiceCIDR{
+			ObjectMeta: metav1.ObjectMeta{Name: "added-" + cidr[:2]}, Spec: networkingv1.ServiceCIDRSpec{CIDRs: []string{cidr}},
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	denied, err := newDenied(t.Context(), "identity-denied-addresses", "services", services, clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := netip.MustParsePrefix("10.96.0.0/16"), netip.MustParsePrefix("11.96.0.0/16")
+	for _, step := range []struct {
+		when  string
+		do    func()
+		want  []netip.Prefix
+		asked int
+	}{
+		{"while there is no range", func() {}, nil, 1},
+		{"as one was just added", func() { add("10.96.0.0/16") }, nil, 1},
+		{"after a minute", func() { clock.SetTime(clock.Now().Add(refresh)) }, []netip.Prefix{first}, 2},
+		{"in the next minute", func() { add("11.96.0.0/16") }, []netip.Prefix{first}, 2},
+		{"while the API server does not answer", func() {
+			answer = errors.New("timeout")
+			clock.SetTime(clock.Now().Add(refresh))
+		}, []netip.Prefix{first}, 3},
+		{"when it answers again", func() {
+			answer = nil
+			clock.SetTime(clock.Now().Add(refresh))
+		}, []netip.Prefix{first, second}, 4},
+	} {
+		step.do()
+		got := denied.now(t.Context())
+		if diff := cmp.Diff(step.want, got, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" || asked != step.asked {
+			t.Errorf("%s, asked %d times, want %d (-want +got):\n%s", step.when, asked, step.asked, diff)
+		}
 	}
 }

@@ -183,7 +183,7 @@ func (w *workload) connect(ctx context.Context, t *testing.T, denied []netip.Pre
 		t.Fatal(err)
 	}
 	kubeconfigs, err := kubeconfigreader.New(kubeconfigreader.Options{
-		Secrets: local, UserAgent: userAgent, Limits: transport.Limits{Denied: denied},
+		Secrets: local, UserAgent: userAgent, Limits: transport.Limits{Denied: func(context.Context) []netip.Prefix { return denied }},
 	})
 	if err != nil {
 		t.Fatal(err)

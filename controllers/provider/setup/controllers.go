@@ -160,13 +160,13 @@ func newShared(ctx context.Context, mgr ctrl.Manager, o Options) (*shared, error
 
 // newClusterCache makes the connections to workload clusters.
 func newClusterCache(ctx context.Context, mgr ctrl.Manager, o Options, seconds *cost.Meter) (clustercache.ClusterCache, error) {
-	denied, err := deniedAddresses(ctx, "workload-denied-addresses", o.WorkloadDenied, mgr.GetAPIReader())
+	denied, err := newDenied(ctx, "workload-denied-addresses", o.WorkloadDenied, mgr.GetAPIReader(), clock.RealClock{})
 	if err != nil {
 		return nil, err
 	}
 	kubeconfigs, err := kubeconfigreader.New(kubeconfigreader.Options{
 		Secrets: mgr.GetAPIReader(), UserAgent: userAgent,
-		Limits: transport.Limits{Denied: denied, Proxy: http.ProxyFromEnvironment},
+		Limits: transport.Limits{Denied: denied.now, Proxy: http.ProxyFromEnvironment},
 	})
 	if err != nil {
 		return nil, err
@@ -199,7 +199,7 @@ func localKinds(mgr ctrl.Manager) *optionalcrd.Kinds {
 
 // newRemote makes the connections to the clusters that hold hosts of identityRefs.
 func newRemote(ctx context.Context, mgr ctrl.Manager, o Options, secrets *secretwatch.Watch) (*remote.Registry, error) {
-	denied, err := deniedAddresses(ctx, "identity-denied-addresses", o.IdentityDenied, mgr.GetAPIReader())
+	denied, err := newDenied(ctx, "identity-denied-addresses", o.IdentityDenied, mgr.GetAPIReader(), clock.RealClock{})
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +209,7 @@ func newRemote(ctx context.Context, mgr ctrl.Manager, o Options, secrets *secret
 		Secrets:   secrets,
 		Metrics:   metrics.Registry,
 		UserAgent: userAgent,
-		Denied:    denied,
+		Denied:    denied.now,
 
 		MaxConnections:   o.IdentityConnections,
 		ConnectionMemory: o.IdentityConnectionMemory << 20,

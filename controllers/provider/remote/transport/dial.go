@@ -26,16 +26,28 @@ import (
 // errDenied is an address that must not be connected to.
 var errDenied = errors.New("the address is denied")
 
+// Addresses returns ranges of addresses as they are now: those of Services may grow. It is
+// called for each connection, so it must be quick as a rule.
+type Addresses func(context.Context) []netip.Prefix
+
+// Now calls a; nil stands for no addresses.
+func (a Addresses) Now(ctx context.Context) []netip.Prefix {
+	if a == nil {
+		return nil
+	}
+	return a(ctx)
+}
+
 // refuse returns a check for net.Dialer.ControlContext. It runs after the name was
 // resolved: a name can resolve to another address at each lookup.
-func refuse(denied []netip.Prefix) func(context.Context, string, string, syscall.RawConn) error {
-	return func(_ context.Context, _, address string, _ syscall.RawConn) error {
+func refuse(denied Addresses) func(context.Context, string, string, syscall.RawConn) error {
+	return func(ctx context.Context, _, address string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(address)
 		if err != nil {
 			return errDenied
 		}
 		ip := to.Addr().Unmap().WithZone("")
-		for _, prefix := range denied {
+		for _, prefix := range denied.Now(ctx) {
 			if prefix.Contains(ip) {
 				return errDenied
 			}

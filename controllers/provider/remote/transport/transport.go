@@ -20,7 +20,6 @@ import (
 	"context"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"sync/atomic"
 	"time"
@@ -53,7 +52,8 @@ type Limits struct {
 	// Refused is called for each answer that the limits do not let through. Optional.
 	Refused func(error)
 	// Denied are addresses that are never connected to, whatever name resolves to them.
-	Denied []netip.Prefix
+	// Optional.
+	Denied Addresses
 	// Proxy returns the proxy of a request, as that of http.Transport does; Denied holds
 	// for the address of the proxy then. Optional: without it connections are direct.
 	Proxy func(*http.Request) (*url.URL, error)

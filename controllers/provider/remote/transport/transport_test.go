@@ -292,7 +292,9 @@ func TestAnswersThatEndWithTheirTimeFail(t *testing.T) {
 }
 
 func TestRefuse(t *testing.T) {
-	ask := refuse([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("fe80::/10")})
+	ask := refuse(func(context.Context) []netip.Prefix {
+		return []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("fe80::/10")}
+	})
 	for address, denied := range map[string]bool{
 		"203.0.113.7:443":          false,
 		"127.0.0.1:443":            true,

@@ -102,7 +102,7 @@ func (k *Kubeconfigs) Get(ctx context.Context, key client.ObjectKey, object clie
 	if err := k.Reader.Get(ctx, key, found, options...); err != nil {
 		return err
 	}
-	access, err := k.access(found)
+	access, err := k.access(ctx, found)
 	if err != nil {
 		return fmt.Errorf("secret %s: %w", key, err)
 	}
@@ -122,7 +122,7 @@ func (k *Kubeconfigs) Forget(namespace, name string) {
 }
 
 // access checks the kubeconfig of a Secret.
-func (k *Kubeconfigs) access(found *corev1.Secret) (kubeconfig.Access, error) {
+func (k *Kubeconfigs) access(ctx context.Context, found *corev1.Secret) (kubeconfig.Access, error) {
 	k.parsing.Lock()
 	defer k.parsing.Unlock()
 	file, err := kubeconfig.Parse(found.Data[secret.KubeconfigDataName])
@@ -134,7 +134,7 @@ func (k *Kubeconfigs) access(found *corev1.Secret) (kubeconfig.Access, error) {
 		return kubeconfig.Access{}, err
 	}
 	// A proxy would connect to an address that is not seen when the proxy is dialed.
-	if server, err := url.Parse(access.Server); err != nil || addresses.MayLeadTo(k.options.Limits.Denied, server.Hostname()) {
+	if server, err := url.Parse(access.Server); err != nil || addresses.MayLeadTo(k.options.Limits.Denied.Now(ctx), server.Hostname()) {
 		return kubeconfig.Access{}, &kubeconfig.ForbiddenError{
 			Field: "clusters[].cluster.server", Remedy: "name an address outside of those in --workload-denied-addresses of the manager",
 		}

@@ -56,7 +56,7 @@ func TestKubeconfigs(t *testing.T) {
 	reader := func(t *testing.T, text string) *Kubeconfigs {
 		t.Helper()
 		k, err := New(Options{Secrets: one{kubeconfig: text}, Limits: transport.Limits{
-			Denied: []netip.Prefix{netip.MustParsePrefix("169.254.0.0/16")},
+			Denied: func(context.Context) []netip.Prefix { return []netip.Prefix{netip.MustParsePrefix("169.254.0.0/16")} },
 		}})
 		if err != nil {
 			t.Fatal(err)
