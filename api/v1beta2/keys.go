@@ -304,6 +304,11 @@ const (
 	// machine of the same control plane or deployment.
 	NodeReuseLabel = "infrastructure.cluster.x-k8s.io/node-reuse"
 
+	// LabelSyncPrefixesAnnotation is on a Metal3Cluster: prefixes of labels, DNS
+	// subdomains with commas between them. Nodes carry the published labels of their
+	// servers under these prefixes, and no others.
+	LabelSyncPrefixesAnnotation = "metal3.io/metal3-label-sync-prefixes"
+
 	// NodeUUIDLabel is on a workload Node: the UID of its BareMetalHost.
 	NodeUUIDLabel = "metal3.io/uuid"
 

@@ -120,6 +120,18 @@ const (
 	NodeTakenReason = "NodeTaken"
 )
 
+// Condition NodeLabelsSynchronized of Metal3Machine and its reasons. It is there while the Metal3Cluster
+// carries LabelSyncPrefixesAnnotation and the Node is known, and is no part of the Ready summary. The reason
+// InvalidConfiguration says that the annotation cannot be understood.
+const (
+	// NodeLabelsSynchronizedCondition says whether the Node carries the labels of its server that are asked for.
+	NodeLabelsSynchronizedCondition = "NodeLabelsSynchronized"
+	// NodeLabelsSynchronizedReason says that the Node carries the published labels under all prefixes.
+	NodeLabelsSynchronizedReason = "NodeLabelsSynchronized"
+	// LabelsNotPublishedReason says that under a prefix no label of the server is published.
+	LabelsNotPublishedReason = "LabelsNotPublished"
+)
+
 // Types and reasons of the v1beta1 conditions of Metal3Machine where they differ from those of v1beta2.
 const (
 	// AssociateBMHV1Beta1Condition says in the format of v1beta1 whether a host has been bound.

@@ -125,6 +125,18 @@ func TestClusterSpec(t *testing.T) {
 			kind: "Metal3ClusterTemplate", spec: "template:\n  metadata: {labels: {a: no value}}\n  spec: {}",
 			refused: []string{`spec.template.metadata.labels: Invalid value: "no value"`, "must be an empty string or consist of alphanumeric characters"},
 		},
+		"prefixes of labels that Nodes may have are fine": {
+			kind: "Metal3ClusterTemplate",
+			spec: "template:\n  metadata: {annotations: {metal3.io/metal3-label-sync-prefixes: 'a.example,b.example'}}\n  spec: {}",
+		},
+		"a prefix that would give Nodes a role is refused": {
+			kind: "Metal3ClusterTemplate",
+			spec: "template:\n  metadata: {annotations: {metal3.io/metal3-label-sync-prefixes: node-role.kubernetes.io}}\n  spec: {}",
+			refused: []string{
+				"spec.template.metadata.annotations[metal3.io/metal3-label-sync-prefixes]: Invalid value",
+				`"node-role.kubernetes.io" is refused`,
+			},
+		},
 		"a port of 0 is refused in a template": {
 			kind: "Metal3ClusterTemplate", spec: template("controlPlaneEndpoint: {host: h, port: 0}"),
 			refused: []string{"controlPlaneEndpoint.port", "should be greater than or equal to 1"},

@@ -64,9 +64,15 @@ func TestRemoteRemediation(t *testing.T) {
 
 // unhealthy makes a machine with a Node, whose claim is with the holder.
 func (tn *tenant) unhealthy(holder *tenant, change ...func(*infrav1.Metal3Machine)) {
+	tn.cluster()
+	tn.joined(holder, change...)
+}
+
+// joined makes a machine with a Node in a Cluster that is there, whose claim is with the
+// holder.
+func (tn *tenant) joined(holder *tenant, change ...func(*infrav1.Metal3Machine)) {
 	tn.kubeconfig()
 	tn.makeBootstrap("value", "#cloud-config")
-	tn.cluster()
 	tn.machine(change...)
 	if holder == tn {
 		tn.claimed()
@@ -82,7 +88,7 @@ func (tn *tenant) unhealthy(holder *tenant, change ...func(*infrav1.Metal3Machin
 	holder.provision()
 	holder.claimStatus(func(c *bmov1alpha1.HostClaim) { c.Status.PoweredOn = true })
 	m := tn.provisioned()
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "unhealthy-" + tn.Namespace}, Spec: corev1.NodeSpec{ProviderID: m.Spec.ProviderID}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "joined-" + tn.Namespace}, Spec: corev1.NodeSpec{ProviderID: m.Spec.ProviderID}}
 	tn.Make(node)
 	owner := &clusterv1.Machine{}
 	tn.EditStatus(tn.Named(machineName, owner), func() { owner.Status.NodeRef.Name = node.Name })
@@ -117,7 +123,7 @@ func (tn *tenant) remedies(r *infrav1.Metal3Remediation, want string) {
 func (tn *tenant) rebooted(holder *tenant) {
 	r := tn.remedy()
 	claim, node := &bmov1alpha1.HostClaim{}, &corev1.Node{}
-	node.Name = "unhealthy-" + tn.Namespace
+	node.Name = "joined-" + tn.Namespace
 	holder.Await(holder.Named(holder.claim, claim), func(g gomega.Gomega) {
 		g.Expect(claim.Annotations).To(gomega.HaveKeyWithValue(holdOff, `{"mode":"hard"}`))
 	})

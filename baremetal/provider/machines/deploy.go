@@ -18,12 +18,14 @@ package machines
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/nodelabels"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/nodematch"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/providerid"
 )
@@ -232,22 +234,43 @@ func nodeName(name string) string {
 	return name
 }
 
-// nodePatch is nil when the Node lacks nothing, or a cloud provider patches it.
+// nodePatch is nil when the Node lacks nothing. A cloud provider identifies Nodes itself.
 func nodePatch(o Observed, providerID string) *NodePatch {
-	if !o.Node.Found() || o.Machine.CloudProvider {
+	if !o.Node.Found() {
 		return nil
 	}
 	patch := NodePatch{Node: o.Node.Node.Name}
-	if o.Node.Node.ProviderID == "" {
+	if o.Node.Node.ProviderID == "" && !o.Machine.CloudProvider {
 		patch.ProviderID = providerID
 	}
-	if o.Node.Node.HostUID == "" {
+	if o.Node.Node.HostUID == "" && !o.Machine.CloudProvider {
 		patch.HostUID = o.HostUID
 	}
-	if patch.ProviderID == "" && patch.HostUID == "" {
+	if o.Facts {
+		patch.Labels = nodelabels.Changes(o.Machine.LabelPrefixes, o.HostLabels, o.Node.Node.Labels)
+	}
+	if patch.ProviderID == "" && patch.HostUID == "" && patch.Labels == nil {
 		return nil
 	}
 	return &patch
+}
+
+// sharesLabels tells what comes of the prefixes that the owner of the Cluster has listed.
+func sharesLabels(o Observed, p *Plan) bool {
+	const condition = infrav1.NodeLabelsSynchronizedCondition
+	switch missing := nodelabels.Unpublished(o.Machine.LabelPrefixes, o.HostLabels); {
+	case o.Machine.LabelPrefixesInvalid != "":
+		p.wait(condition, infrav1.InvalidConfigurationReason, fmt.Sprintf(
+			"Correct the annotation %s of the Metal3Cluster: %s", infrav1.LabelSyncPrefixesAnnotation, o.Machine.LabelPrefixesInvalid))
+	case len(o.Machine.LabelPrefixes) == 0 || !o.Facts || !o.Node.Found():
+	case len(missing) > 0:
+		p.wait(condition, infrav1.LabelsNotPublishedReason, fmt.Sprintf(
+			"The server shows no label under %s: its owner labels it, or lets the label be seen by the option %s of a HostDeployPolicy",
+			strings.Join(missing, ", "), infrav1.PublishLabelsAnnotation))
+	default:
+		p.achieve(condition, infrav1.NodeLabelsSynchronizedReason)
+	}
+	return false
 }
 
 func usesTemplate(spec infrav1.Metal3MachineSpec) bool {

@@ -41,6 +41,8 @@ type Observed struct {
 	Facts bool
 	// HostUID is the UID of the bound host; empty without Facts.
 	HostUID string
+	// HostLabels are the labels of the bound host that are published.
+	HostLabels map[string]string
 	// ForeignHost says that the bound host is registered in another namespace or
 	// another cluster than the machine. False without Facts.
 	ForeignHost bool
@@ -74,6 +76,11 @@ type MachineFacts struct {
 	Bootstrap BootstrapFacts
 	// CloudProvider says that a cloud provider sets the provider IDs of Nodes.
 	CloudProvider bool
+	// LabelPrefixes are the prefixes of the labels that the Node takes over from its
+	// server; none means that its labels are left alone.
+	LabelPrefixes []string
+	// LabelPrefixesInvalid tells why the list of prefixes cannot be used; empty when it can.
+	LabelPrefixesInvalid string
 	// Provisioned says that the machine has been reported provisioned before.
 	Provisioned bool
 	// NodeName is the Node that has been reported before; empty means none.

@@ -74,6 +74,8 @@ type NodePatch struct {
 	ProviderID string
 	// HostUID is the value for the label with the UID of the host.
 	HostUID string
+	// Labels are the labels to be set, and nil for those to be removed.
+	Labels map[string]*string
 }
 
 // Secrets are names of secrets in the namespace of the machine; empty means none.
@@ -105,7 +107,7 @@ func Next(o Observed) Plan {
 		NodeName:    o.Machine.NodeName,
 	}
 	for _, step := range []rule{
-		needsCluster, needsBootstrap, wantsClaim, needsFacts, wantsData, deploysImage, joinsCluster,
+		needsCluster, needsBootstrap, wantsClaim, needsFacts, wantsData, deploysImage, joinsCluster, sharesLabels,
 	} {
 		if step(o, &p) {
 			break

@@ -369,6 +369,10 @@ func TestNextProvisioned(t *testing.T) {
 		p.Achieved = append(all[:len(all):len(all)], nodeFound)
 	}
 	known := func(o *Observed) { o.Machine.NodeName = "node-1" }
+	racked := func(o *Observed) {
+		o.Machine.LabelPrefixes, o.HostLabels = []string{"rack.example"}, map[string]string{"rack.example/row": "7", "row": "7"}
+	}
+	labeled := Achievement{Condition: "NodeLabelsSynchronized", Reason: "NodeLabelsSynchronized"}
 	tests := map[string]struct {
 		given Observed
 		want  Plan
@@ -430,6 +434,52 @@ func TestNextProvisioned(t *testing.T) {
 		"leaves Nodes to the cloud provider if there is one": {
 			given: live(node(nodematch.ByHostUID, nodematch.Node{HostUID: "host-uid"}), func(o *Observed) { o.Machine.CloudProvider = true }),
 			want:  plan(found),
+		},
+		"gives a Node its labels with its provider ID, and takes off what the host does not have": {
+			given: live(racked, node(nodematch.ByHostUID, nodematch.Node{HostUID: "host-uid", Labels: map[string]string{"rack.example/old": ""}})),
+			want: plan(func(p *Plan) {
+				found(p)
+				p.Achieved = append(p.Achieved, labeled)
+				p.NodePatch = &NodePatch{
+					Node: "node-1", ProviderID: id, Labels: map[string]*string{"rack.example/row": ptr.To("7"), "rack.example/old": nil},
+				}
+			}),
+		},
+		"gives labels to the Node of a cloud provider": {
+			given: live(racked, node(nodematch.ByHostUID, nodematch.Node{}), func(o *Observed) { o.Machine.CloudProvider = true }),
+			want: plan(func(p *Plan) {
+				found(p)
+				p.Achieved = append(p.Achieved, labeled)
+				p.NodePatch = &NodePatch{Node: "node-1", Labels: map[string]*string{"rack.example/row": ptr.To("7")}}
+			}),
+		},
+		"leaves the labels of a Node while those of the host are not known": {
+			given: live(racked, func(o *Observed) { o.Facts, o.HostLabels = false, nil },
+				node(nodematch.ByProviderID, nodematch.Node{ProviderID: id, HostUID: "host-uid", Labels: map[string]string{"rack.example/row": "7"}})),
+			want: plan(found),
+		},
+		"says under which prefixes its host shows no label": {
+			given: live(racked, node(nodematch.ByProviderID, nodematch.Node{ProviderID: id, HostUID: "host-uid"}),
+				func(o *Observed) { o.Machine.LabelPrefixes = []string{"feed.example", "unit.example"} }),
+			want: plan(func(p *Plan) {
+				found(p)
+				p.Waits = []Wait{{
+					"NodeLabelsSynchronized", "LabelsNotPublished",
+					"The server shows no label under feed.example, unit.example: its owner labels it, or lets the label be seen " +
+						"by the option hostclaim.metal3.io/publish-labels of a HostDeployPolicy",
+				}}
+			}),
+		},
+		"changes no label by a list of prefixes that it cannot read": {
+			given: live(racked, node(nodematch.ByProviderID, nodematch.Node{ProviderID: id, HostUID: "host-uid"}),
+				func(o *Observed) { o.Machine.LabelPrefixes, o.Machine.LabelPrefixesInvalid = nil, "it is wrong" }),
+			want: plan(func(p *Plan) {
+				found(p)
+				p.Waits = []Wait{{
+					"NodeLabelsSynchronized", "InvalidConfiguration",
+					"Correct the annotation metal3.io/metal3-label-sync-prefixes of the Metal3Cluster: it is wrong",
+				}}
+			}),
 		},
 		"is at a loss with two Nodes": {
 			given: live(node(nodematch.Ambiguous, nodematch.Node{})),

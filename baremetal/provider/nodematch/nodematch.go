@@ -40,6 +40,8 @@ type Node struct {
 	HostUID string
 	// Hostname is the label kubernetes.io/hostname.
 	Hostname string
+	// Labels are all labels of the Node that may be those of its server.
+	Labels map[string]string
 }
 
 // Kind says how a Node was found, or why none was.

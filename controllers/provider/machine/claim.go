@@ -156,7 +156,7 @@ func (c *claimClient) observeHost(ctx context.Context, s *scope) progress.Outcom
 	}
 	if found {
 		s.host = host
-		s.observed.Facts, s.observed.HostUID = true, host.UID
+		s.observed.Facts, s.observed.HostUID, s.observed.HostLabels = true, host.UID, host.Labels
 	}
 	return progress.Outcome{}
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/nodelabels"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
@@ -124,7 +125,7 @@ func (s *scope) ownerless() bool {
 
 // facts are the facts about the machine that need no reading.
 func (s *scope) facts() machines.MachineFacts {
-	return machines.MachineFacts{
+	facts := machines.MachineFacts{
 		Owner:         s.identified(),
 		ClusterName:   s.cluster.Name,
 		InfraMissing:  s.infraMissing,
@@ -137,6 +138,13 @@ func (s *scope) facts() machines.MachineFacts {
 
 		SoftFailureDomain: s.machine.Annotations[infrav1.SoftFailureDomainAnnotation] == "true",
 	}
+	if s.infra != nil {
+		var err error
+		if facts.LabelPrefixes, err = nodelabels.Prefixes(s.infra.Annotations[infrav1.LabelSyncPrefixesAnnotation]); err != nil {
+			facts.LabelPrefixesInvalid = err.Error()
+		}
+	}
+	return facts
 }
 
 // identified is the machine as the owner of a claim.

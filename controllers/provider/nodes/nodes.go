@@ -109,6 +109,7 @@ func describe(node *corev1.Node) nodematch.Node {
 		ProviderID: node.Spec.ProviderID,
 		HostUID:    node.Labels[infrav1.NodeUUIDLabel],
 		Hostname:   node.Labels[corev1.LabelHostname],
+		Labels:     node.Labels,
 	}
 }
 
@@ -133,8 +134,16 @@ func change(patch machines.NodePatch) (before, after *corev1.Node) {
 	before.Name = patch.Node
 	after = before.DeepCopy()
 	after.Spec.ProviderID = patch.ProviderID
+	before.Labels, after.Labels = map[string]string{}, map[string]string{}
 	if patch.HostUID != "" {
-		after.Labels = map[string]string{infrav1.NodeUUIDLabel: patch.HostUID}
+		after.Labels[infrav1.NodeUUIDLabel] = patch.HostUID
+	}
+	for key, value := range patch.Labels {
+		if value == nil {
+			before.Labels[key] = ""
+		} else {
+			after.Labels[key] = *value
+		}
 	}
 	return before, after
 }

@@ -21,6 +21,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
@@ -32,7 +33,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/namedsource"
 )
 
@@ -57,7 +57,7 @@ func (n Nodes) Watch(
 			}
 			return mapNode(ctx, cluster, node)
 		}),
-		Predicates: []predicate.TypedPredicate[client.Object]{identityChanged()},
+		Predicates: []predicate.TypedPredicate[client.Object]{describedAnew()},
 	}))
 	if err != nil && !errors.Is(err, clustercache.ErrClusterNotConnected) {
 		return fmt.Errorf("watch Nodes of Cluster %s: %w", cluster, err)
@@ -65,9 +65,9 @@ func (n Nodes) Watch(
 	return nil
 }
 
-// identityChanged lets pass what can change which machine a Node belongs to,
-// and drops heartbeats.
-func identityChanged() predicate.Predicate {
+// describedAnew lets pass what can change which machine a Node belongs to, and which
+// labels it lacks, and drops heartbeats.
+func describedAnew() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, ok := e.ObjectOld.(*corev1.Node)
@@ -75,7 +75,7 @@ func identityChanged() predicate.Predicate {
 				return false
 			}
 			after, ok := e.ObjectNew.(*corev1.Node)
-			return ok && describe(before) != describe(after)
+			return ok && (before.Spec.ProviderID != after.Spec.ProviderID || !maps.Equal(before.Labels, after.Labels))
 		},
 	}
 }
@@ -86,15 +86,9 @@ func StripNode(o any) (any, error) {
 	if !ok {
 		return o, nil
 	}
-	labels := map[string]string{}
-	for _, key := range []string{infrav1.NodeUUIDLabel, corev1.LabelHostname} {
-		if value, found := node.Labels[key]; found {
-			labels[key] = value
-		}
-	}
 	stripped := &corev1.Node{TypeMeta: node.TypeMeta}
 	stripped.Name, stripped.UID, stripped.ResourceVersion = node.Name, node.UID, node.ResourceVersion
-	stripped.Labels = labels
+	stripped.Labels = node.Labels
 	stripped.Spec.ProviderID = node.Spec.ProviderID
 	return stripped, nil
 }

@@ -26,6 +26,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -86,7 +87,10 @@ func TestOptions(t *testing.T) {
 }
 
 func TestDescribe(t *testing.T) {
-	want := nodematch.Node{Name: "n1", ProviderID: "metal3://a/h1/m1", HostUID: "uid-1", Hostname: "n1"}
+	want := nodematch.Node{
+		Name: "n1", ProviderID: "metal3://a/h1/m1", HostUID: "uid-1", Hostname: "n1",
+		Labels: map[string]string{"kubernetes.io/hostname": "n1", "metal3.io/uuid": "uid-1"},
+	}
 	if diff := cmp.Diff(want, describe(node("n1", "metal3://a/h1/m1", "uid-1"))); diff != "" {
 		t.Errorf("Node (-want +got):\n%s", diff)
 	}
@@ -161,6 +165,10 @@ func TestChange(t *testing.T) {
 	}{
 		"a provider ID":         {patch: machines.NodePatch{Node: "n1", ProviderID: "metal3://a/h1/m1"}, want: `{"spec":{"providerID":"metal3://a/h1/m1"}}`},
 		"the label of the host": {patch: machines.NodePatch{Node: "n2", HostUID: "uid-2"}, want: `{"metadata":{"labels":{"metal3.io/uuid":"uid-2"}}}`},
+		"labels of the host": {
+			patch: machines.NodePatch{Node: "n3", Labels: map[string]*string{"a.example/x": ptr.To(""), "a.example/y": nil}},
+			want:  `{"metadata":{"labels":{"a.example/x":"","a.example/y":null}}}`,
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -173,22 +181,24 @@ func TestChange(t *testing.T) {
 	}
 }
 
-func TestIdentityChanged(t *testing.T) {
+func TestDescribedAnew(t *testing.T) {
 	old := node("n1", "", "uid-1")
 	heartbeat := old.DeepCopy()
 	heartbeat.Status.Phase = corev1.NodeRunning
 	named := old.DeepCopy()
 	named.Spec.ProviderID = "metal3://a/b/c"
+	labeled := old.DeepCopy()
+	labeled.Labels["rack.example/row"] = "7"
 	for _, tc := range []struct {
 		what string
 		new  client.Object
 		want bool
-	}{{"a heartbeat", heartbeat, false}, {"a provider ID", named, true}, {"something else", &corev1.Pod{}, false}} {
-		if got := identityChanged().Update(event.UpdateEvent{ObjectOld: old, ObjectNew: tc.new}); got != tc.want {
+	}{{"a heartbeat", heartbeat, false}, {"a provider ID", named, true}, {"a label", labeled, true}, {"something else", &corev1.Pod{}, false}} {
+		if got := describedAnew().Update(event.UpdateEvent{ObjectOld: old, ObjectNew: tc.new}); got != tc.want {
 			t.Errorf("%s passes: %v, want %v", tc.what, got, tc.want)
 		}
 	}
-	if identityChanged().Update(event.UpdateEvent{ObjectOld: &corev1.Pod{}, ObjectNew: old}) {
+	if describedAnew().Update(event.UpdateEvent{ObjectOld: &corev1.Pod{}, ObjectNew: old}) {
 		t.Error("a Pod passes")
 	}
 }
@@ -200,6 +210,7 @@ func TestStripNode(t *testing.T) {
 	full.Status.Images = []corev1.ContainerImage{{SizeBytes: 1}}
 	full.ResourceVersion = "7"
 	want := node("n1", "metal3://a/b/c", "uid-1")
+	want.Labels["other"] = "x"
 	want.ResourceVersion = "7"
 	got, err := StripNode(full)
 	if err != nil {

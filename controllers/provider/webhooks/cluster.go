@@ -19,11 +19,34 @@ package webhooks
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/endpoint"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/nodelabels"
 )
+
+// clusterValidator refuses a list of label prefixes that would not be heeded.
+func clusterValidator() validator[*infrav1.Metal3Cluster] {
+	return validator[*infrav1.Metal3Cluster]{
+		kind: "Metal3Cluster",
+		problems: func(c change[*infrav1.Metal3Cluster]) field.ErrorList {
+			prefixes := c.after.Annotations[infrav1.LabelSyncPrefixesAnnotation]
+			if !c.created && c.before.Annotations[infrav1.LabelSyncPrefixesAnnotation] == prefixes {
+				return nil
+			}
+			return prefixProblems(prefixes, field.NewPath("metadata", "annotations"))
+		},
+	}
+}
+
+func prefixProblems(prefixes string, annotations *field.Path) field.ErrorList {
+	if _, err := nodelabels.Prefixes(prefixes); err != nil {
+		return field.ErrorList{field.Invalid(annotations.Key(infrav1.LabelSyncPrefixesAnnotation), prefixes, err.Error())}
+	}
+	return nil
+}
 
 // Cluster defaults Metal3Clusters.
 type Cluster struct{}

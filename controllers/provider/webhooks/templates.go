@@ -118,7 +118,9 @@ func clusterTemplateValidator() validator[*infrav1.Metal3ClusterTemplate] {
 			if !c.created && reflect.DeepEqual(c.before.Spec.Template.ObjectMeta, metadata) {
 				return nil
 			}
-			return metadataProblems(metadata, field.NewPath("spec", "template", "metadata"))
+			path := field.NewPath("spec", "template", "metadata")
+			return append(metadataProblems(metadata, path),
+				prefixProblems(metadata.Annotations[infrav1.LabelSyncPrefixesAnnotation], path.Child("annotations"))...)
 		},
 	}
 }

@@ -128,6 +128,11 @@ func TestOldFaultsHoldNothingUp(t *testing.T) {
 	}}
 	moved := clusters.DeepCopy()
 	moved.Spec.Template.Spec.ControlPlaneEndpoint.Host = "h"
+	labeled := &infrav1.Metal3Cluster{ObjectMeta: metav1.ObjectMeta{
+		Annotations: map[string]string{infrav1.LabelSyncPrefixesAnnotation: "node-role.kubernetes.io"},
+	}}
+	reached := labeled.DeepCopy()
+	reached.Spec.ControlPlaneEndpoint.Host = "h"
 	claim := &infrav1.Metal3DataClaim{Spec: infrav1.Metal3DataClaimSpec{Template: elsewhere}}
 	tests := map[string]struct {
 		created, changed func() (admission.Warnings, error)
@@ -152,6 +157,14 @@ func TestOldFaultsHoldNothingUp(t *testing.T) {
 			},
 			changed: func() (admission.Warnings, error) {
 				return clusterTemplateValidator().ValidateUpdate(t.Context(), clusters, moved)
+			},
+		},
+		"a cluster gets an endpoint": {
+			created: func() (admission.Warnings, error) {
+				return clusterValidator().ValidateCreate(t.Context(), labeled)
+			},
+			changed: func() (admission.Warnings, error) {
+				return clusterValidator().ValidateUpdate(t.Context(), labeled, reached)
 			},
 		},
 		"a claim gets a finalizer": {
