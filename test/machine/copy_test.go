@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -98,6 +99,7 @@ func (tn *tenant) move(m *infrav1.Metal3Machine) types.UID {
 	tn.Edit(tn.Named(clusterName, c), func() { c.Spec.Paused = ptr.To(true) })
 	tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) { g.Expect(conditionOf(m, "Paused")).To(gomega.Equal("True/Paused")) })
 	again := m.DeepCopy()
+	tn.Edit(tn.Named(machineName, m), func() { m.Annotations = map[string]string{clusterctlv1.DeleteForMoveAnnotation: ""} })
 	again.UID, again.ResourceVersion, again.Status = "", "", infrav1.Metal3MachineStatus{}
 	tn.Edit(tn.Named(machineName, m), func() { m.Finalizers = nil })
 	tn.G.Expect(client.IgnoreNotFound(tn.Delete(tn.Ctx, m))).To(gomega.Succeed())

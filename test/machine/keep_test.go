@@ -24,6 +24,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
@@ -108,6 +109,7 @@ func (s *site) keptClaim(uid, machine types.UID) {
 	s.Await(s.Named(machineName, claim), func(g gomega.Gomega) {
 		g.Expect(claim.UID).To(gomega.Equal(uid))
 		g.Expect(claim.OwnerReferences).To(gomega.BeEmpty())
+		g.Expect(claim.Annotations).NotTo(gomega.HaveKey(clusterv1.PausedAnnotation))
 		g.Expect(claim.Labels).To(gomega.HaveKeyWithValue(infrav1.OriginKey, origin))
 		g.Expect(claim.Spec.Image).NotTo(gomega.BeNil())
 		g.Expect(claim.Spec.UserData.Name).NotTo(gomega.Equal(bootSecret))

@@ -247,12 +247,14 @@ func TestUpToDate(t *testing.T) {
 func TestRepause(t *testing.T) {
 	ours := PauseValue
 	tests := map[string]struct {
+		labels      map[string]string
 		annotations map[string]string
 		paused      bool
 		value       *string
 		change      bool
 	}{
 		"pauses a claim with its Cluster":          {paused: true, value: &ours, change: true},
+		"pauses no claim that was handed over":     {labels: map[string]string{infrav1.OriginKey: "o"}, paused: true},
 		"pauses it once":                           {annotations: map[string]string{"cluster.x-k8s.io/paused": ours}, paused: true},
 		"leaves the pause of a user as it is":      {annotations: map[string]string{"cluster.x-k8s.io/paused": ""}, paused: true},
 		"unpauses a claim with its Cluster":        {annotations: map[string]string{"cluster.x-k8s.io/paused": ours}, change: true},
@@ -261,7 +263,7 @@ func TestRepause(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			value, change := Repause(bare(func(c *bmov1alpha1.HostClaim) { c.Annotations = tc.annotations }), tc.paused)
+			value, change := Repause(bare(func(c *bmov1alpha1.HostClaim) { c.Labels, c.Annotations = tc.labels, tc.annotations }), tc.paused)
 			if change != tc.change {
 				t.Errorf("change is %v, want %v", change, tc.change)
 			}

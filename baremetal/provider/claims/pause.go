@@ -29,10 +29,14 @@ const PauseValue = infrav1.MachineFieldOwner
 
 // Repause returns what the pause annotation of the claim should become while
 // its Cluster is paused or not: nil means that it goes. The second result is
-// false when the claim may stay as it is.
+// false when the claim may stay as it is. A claim that was handed over to the credentials of its
+// machine is not paused, since no Cluster would unpause it: clusterctl replaces the annotations of a
+// machine, the record of its credentials among them, before it deletes the machine.
 func Repause(claim *bmov1alpha1.HostClaim, clusterPaused bool) (value *string, change bool) {
 	current, annotated := claim.Annotations[clusterv1.PausedAnnotation]
 	switch {
+	case clusterPaused && claim.Labels[infrav1.OriginKey] != "":
+		return nil, false
 	case clusterPaused && !annotated:
 		v := PauseValue
 		return &v, true
