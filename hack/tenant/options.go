@@ -56,6 +56,8 @@ func parse(args []string) (options, error) {
 	fs.StringVar(&o.seen.ServerName, "tls-server-name", "", "name in the certificate of that server, if it is not that of the URL")
 	fs.DurationVar(&o.tenant.Expiry, "expiry", defaultExpiry, "for how long the credential is good")
 	fs.IntVar(&o.tenant.Servers, "servers", 0, "how many servers the tenant may claim, by a quota; 0 for any number")
+	fs.BoolVar(&o.tenant.Resident, "resident", false,
+		"the tenant's Clusters are in --namespace and go on from another cluster: what else is there is theirs, hosts and their BMC passwords included")
 	fs.StringVar(&o.tenant.Account.Namespace, "account-namespace", grant.DefaultAccounts, "namespace of the tenant's service account; no tenant may work there")
 	fs.StringVar(&o.tenant.Account.Name, "account", "", "name of the service account (default --namespace)")
 	fs.StringVar(&manager, "hostclaim-manager", "hostclaim-system/hostclaim-manager", "service account of the hostclaim manager, as namespace/name")

@@ -44,6 +44,8 @@ type Onboarding struct {
 	Secret string
 	// Servers is how many it may have; 0 for no limit.
 	Servers int
+	// Resident says that its clusters have been in the namespace Claims.
+	Resident bool
 	// Expiry is how long its credential is good.
 	Expiry time.Duration
 }
@@ -59,7 +61,7 @@ func (o Onboarding) Run(ctx context.Context) (string, error) {
 		return "", err
 	}
 	said, err := exec.CommandContext(ctx, program,
-		"--kubeconfig", o.Hosts, "--namespace", o.Claims, "--servers", fmt.Sprint(o.Servers), "--expiry", o.Expiry.String(),
+		"--kubeconfig", o.Hosts, "--namespace", o.Claims, "--servers", fmt.Sprint(o.Servers), fmt.Sprintf("--resident=%t", o.Resident), "--expiry", o.Expiry.String(),
 		"--management-kubeconfig", o.Management, "--management-namespace", o.Namespace, "--secret", o.Secret).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%s: %w\n%s", program, err, said)

@@ -46,7 +46,11 @@ type Found struct {
 // Apart says where the tenant would get at hosts, at Secrets or at an account that are
 // not its own, or another tenant at its account, and what to do instead.
 func (t Tenant) Apart(found Found) error {
-	return errors.Join(t.apartFromHosts(found), t.apartFromAccounts(found.Accounts), t.apartFromTenants(found.Occupied), t.apartFromSharers(found.Bindings))
+	problems := errors.Join(t.apartFromTenants(found.Occupied), t.apartFromSharers(found.Bindings))
+	if t.Resident {
+		return problems
+	}
+	return errors.Join(t.apartFromHosts(found), t.apartFromAccounts(found.Accounts), problems)
 }
 
 // apartFromHosts keeps the tenant from what it could read or use without a policy: the

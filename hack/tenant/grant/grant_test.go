@@ -97,6 +97,12 @@ func TestObjects(t *testing.T) {
 				"count/hostclaims.metal3.io": resource.MustParse("20"), "count/secrets": resource.MustParse("70"),
 			}),
 		},
+		"the Secrets of Clusters that are beside the claims are not counted by servers": {
+			tenant: example(func(t *Tenant) { t.Servers, t.Resident = 20, true }),
+			want: quota(corev1.ResourceList{
+				"count/hostclaims.metal3.io": resource.MustParse("20"), "count/secrets": resource.MustParse("1000"),
+			}),
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -156,6 +162,15 @@ func TestApart(t *testing.T) {
 			expect(t, example(nil).Apart(test.found), test.want...)
 		})
 	}
+}
+
+// A tenant whose Clusters are in the namespace has what is there already, and shares no account.
+func TestApartResident(t *testing.T) {
+	resident := example(func(t *Tenant) { t.Resident = true })
+	expect(t, resident.Apart(Found{
+		Accounts: []string{"tenant"}, Hosts: []string{"host-0"}, Policies: []string{"gold"}, Secrets: []string{"host-0-bmc"},
+	}))
+	expect(t, resident.Apart(Found{Occupied: true}), "--account-namespace")
 }
 
 func TestHomeCheck(t *testing.T) {

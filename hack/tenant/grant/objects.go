@@ -46,8 +46,8 @@ const (
 	// spareSecrets leave room for the credentials of registries and the like, and for
 	// copies that are about to go.
 	spareSecrets = 10
-	// secretsOfAnyNumber is for a tenant without a limit of servers: what it stores
-	// would fill the etcd of everybody.
+	// secretsOfAnyNumber is for a tenant without a limit of servers, or with Clusters beside its
+	// claims: what it stores would fill the etcd of everybody.
 	secretsOfAnyNumber = 1000
 )
 
@@ -104,6 +104,8 @@ func (t Tenant) quota() *corev1.ResourceQuota {
 	hard := corev1.ResourceList{"count/secrets": quantity(secretsOfAnyNumber)}
 	if t.Servers > 0 {
 		hard["count/hostclaims.metal3.io"] = quantity(t.Servers)
+	}
+	if t.Servers > 0 && !t.Resident {
 		hard["count/secrets"] = quantity(secretsPerServer*t.Servers + spareSecrets)
 	}
 	return &corev1.ResourceQuota{

@@ -49,6 +49,9 @@ type Tenant struct {
 	// Servers is how many claims the tenant may have; 0 means as many as it likes. The
 	// Secrets in Namespace are limited in either case.
 	Servers int
+	// Resident says that the Clusters of the tenant are in Namespace and go on from another
+	// management cluster, so that whatever is in Namespace is the tenant's own.
+	Resident bool
 	// Expiry is for how long a token is good.
 	Expiry time.Duration
 }
