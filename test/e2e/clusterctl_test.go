@@ -17,9 +17,11 @@ limitations under the License.
 package e2e
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/onsi/gomega"
@@ -34,15 +36,78 @@ import (
 // user of this machine has configured.
 func clusterctl(t *testing.T, args ...string) (string, error) {
 	t.Helper()
+	return startClusterctl(t, args...).end()
+}
+
+// command is a clusterctl that runs while the test goes on.
+type command struct {
+	cmd  *exec.Cmd
+	over chan struct{}
+	err  error
+
+	mu   sync.Mutex
+	said []byte
+}
+
+// Write takes what the program says.
+func (r *command) Write(text []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.said = append(r.said, text...)
+	return len(text), nil
+}
+
+func (r *command) output() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return string(r.said)
+}
+
+// end waits until the program has ended and returns its output.
+func (r *command) end() (string, error) {
+	<-r.over
+	return r.output(), r.err
+}
+
+// says waits until the program has said the text.
+func (r *command) says(t *testing.T, text string) {
+	t.Helper()
+	eventually(t, "clusterctl says "+text, func(g gomega.Gomega) {
+		select {
+		case <-r.over:
+			gomega.StopTrying("clusterctl has ended: " + r.output()).Now()
+		default:
+		}
+		g.Expect(r.output()).To(gomega.ContainSubstring(text))
+	})
+}
+
+// kill ends the program in the middle of whatever it does.
+func (r *command) kill(t *testing.T) {
+	t.Helper()
+	if err := r.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		t.Error(err)
+	}
+	<-r.over
+}
+
+// startClusterctl does not wait for the end of the program, which comes with the test at the latest.
+func startClusterctl(t *testing.T, args ...string) *command {
+	t.Helper()
 	must(t, lab.Repo.Build(t.Context(), console.New(t.Output()), components.Clusterctl))
 	found, err := components.Lookup(components.Clusterctl)
 	must(t, err)
 	program, err := lab.Repo.Binary(found[0])
 	must(t, err)
-	cmd := exec.CommandContext(t.Context(), program, args...)
-	cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir(), "CLUSTERCTL_DISABLE_VERSIONCHECK=true")
-	said, err := cmd.CombinedOutput()
-	return string(said), err
+	r := &command{cmd: exec.CommandContext(t.Context(), program, args...), over: make(chan struct{})}
+	r.cmd.Stdout, r.cmd.Stderr = r, r
+	r.cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir(), "CLUSTERCTL_DISABLE_VERSIONCHECK=true")
+	must(t, r.cmd.Start())
+	go func() {
+		defer close(r.over)
+		r.err = r.cmd.Wait()
+	}()
+	return r
 }
 
 // tenantUsesClusterctl runs the commands of the tenant's quick start with the

@@ -24,7 +24,8 @@ limitations under the License.
 // and never with the rights, or into the status, of a manager.
 //
 // The story of the demo is one test, see story_test.go; that of servers in another
-// cluster, which runs before it, is in far_test.go. Whatever is bad input
+// cluster, which runs before it, is in remote_test.go, and that of moves in which hosts
+// go along in move_test.go. Whatever is bad input
 // has servers and a tenant of its own and runs beside it. Every version of every
 // host and claim is recorded, and the invariants are checked on each of them.
 package e2e

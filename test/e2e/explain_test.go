@@ -38,18 +38,24 @@ func (l *testCluster) explain(namespaces ...string) string {
 	}
 	var text strings.Builder
 	for _, m := range machines {
-		if m.Running() || alone(m) && m.Provisioned() {
-			continue
-		}
-		fmt.Fprintf(&text, "%s %s\n", m.Name(), m.Step())
-		for _, line := range complaints(m) {
-			fmt.Fprintf(&text, "    %s\n", line)
+		if !m.Running() && !(alone(m) && m.Provisioned()) {
+			text.WriteString(explainMachine(m))
 		}
 	}
 	if text.Len() == 0 {
 		return "every machine runs"
 	}
 	return "machines that do not run:\n" + strings.TrimRight(text.String(), "\n")
+}
+
+// explainMachine tells at which step a machine is, and what does not hold.
+func explainMachine(m world.Machine) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s %s\n", m.Name(), m.Step())
+	for _, line := range complaints(m) {
+		fmt.Fprintf(&text, "    %s\n", line)
+	}
+	return text.String()
 }
 
 // alone says that a machine was made by hand for a test about servers. It

@@ -25,6 +25,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
@@ -43,14 +44,22 @@ func TestHistoryNotices(t *testing.T) {
 				someCopy("one", 5, true), someHost("h", 6, ""), leaving(someClaim("one", "h")), someHost("h", 7, "two"), someClaim("two", "h"),
 			}, "",
 		},
-		"a claim with two hosts":          {[]any{someHost("h", 1, "one"), someHost("i", 2, "one")}, "has the hosts"},
-		"a host with two claims":          {[]any{someClaim("one", "h"), someClaim("two", "h")}, "both report host"},
-		"a host that was never free":      {[]any{someHost("h", 1, "one"), someHost("h", 2, "two")}, "without being free"},
-		"a release before the image went": {[]any{someHost("h", 1, "one"), holding(someHost("h", 2, ""))}, "freed with image"},
-		"a release before the data went":  {[]any{someHost("h", 1, "one"), knowing(someHost("h", 2, ""))}, "references to data"},
-		"a release without cleaning":      {[]any{dirty(someHost("h", 1, "one")), someHost("h", 2, "")}, "cleaning mode"},
-		"a release before a secret went":  {[]any{someHost("h", 1, "one"), someCopy("one", 2, false), someHost("h", 3, ""), someCopy("one", 4, true)}, "while secret"},
-		"a secret that stays":             {[]any{someHost("h", 1, "one"), someCopy("one", 2, false), someHost("h", 3, "")}, "while secret"},
+		"nothing in a move of host and claim, there and back": {
+			[]any{
+				moved(someHost("h", 1, "one"), "bound"), gone(moved(someHost("h", 3, "one"), "bound")),
+				moved(someHost("h", 4, "two"), "old"), moved(called(someHost("h", 5, "three"), "two"), "new"),
+			}, "",
+		},
+		"a host that was deleted under its claim":  {[]any{someHost("h", 1, "one"), gone(someHost("h", 2, "one"))}, "was deleted while"},
+		"a host that another claim took in a move": {[]any{moved(someHost("h", 1, "one"), "old"), moved(someHost("h", 2, "two"), "new")}, "without being free"},
+		"a claim with two hosts":                   {[]any{someHost("h", 1, "one"), someHost("i", 2, "one")}, "has the hosts"},
+		"a host with two claims":                   {[]any{someClaim("one", "h"), someClaim("two", "h")}, "both report host"},
+		"a host that was never free":               {[]any{someHost("h", 1, "one"), someHost("h", 2, "two")}, "without being free"},
+		"a release before the image went":          {[]any{someHost("h", 1, "one"), holding(someHost("h", 2, ""))}, "freed with image"},
+		"a release before the data went":           {[]any{someHost("h", 1, "one"), knowing(someHost("h", 2, ""))}, "references to data"},
+		"a release without cleaning":               {[]any{dirty(someHost("h", 1, "one")), someHost("h", 2, "")}, "cleaning mode"},
+		"a release before a secret went":           {[]any{someHost("h", 1, "one"), someCopy("one", 2, false), someHost("h", 3, ""), someCopy("one", 4, true)}, "while secret"},
+		"a secret that stays":                      {[]any{someHost("h", 1, "one"), someCopy("one", 2, false), someHost("h", 3, "")}, "while secret"},
 	}
 	for title, tt := range tests {
 		t.Run(title, func(t *testing.T) {
@@ -66,11 +75,11 @@ func TestHistoryNotices(t *testing.T) {
 	}
 }
 
-// replay shows the history one version. A secret with a deletionTimestamp is gone.
+// replay shows the history one version. A host or secret with a deletionTimestamp is gone.
 func (h *history) replay(object any) {
 	switch o := object.(type) {
 	case *bmov1alpha1.BareMetalHost:
-		h.seeHost(o, false)
+		h.seeHost(o, o.DeletionTimestamp != nil)
 	case *bmov1alpha1.HostClaim:
 		h.seeClaim(o, false)
 	case *corev1.Secret:
@@ -86,6 +95,25 @@ func someHost(name string, version int, claim types.UID) *bmov1alpha1.BareMetalH
 		host.Spec.ConsumerRef = &corev1.ObjectReference{Namespace: "tenant", Name: string(claim), UID: claim}
 		host.Spec.AutomatedCleaningMode = bmov1alpha1.CleaningModeMetadata
 	}
+	return host
+}
+
+// moved is a host that clusterctl takes away, or that came so and was bound as another.
+func moved(host *bmov1alpha1.BareMetalHost, uid types.UID) *bmov1alpha1.BareMetalHost {
+	host.Namespace, host.UID = host.Spec.ConsumerRef.Namespace, uid
+	host.Annotations = map[string]string{infrav1.BoundHostUIDAnnotation: "bound", clusterctlv1.DeleteForMoveAnnotation: ""}
+	return host
+}
+
+// called gives the claim of the host another name.
+func called(host *bmov1alpha1.BareMetalHost, claim string) *bmov1alpha1.BareMetalHost {
+	host.Spec.ConsumerRef.Name = claim
+	return host
+}
+
+func gone(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
+	now := metav1.Now()
+	host.DeletionTimestamp = &now
 	return host
 }
 

@@ -31,6 +31,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -42,8 +43,10 @@ import (
 // are comparable, since they count the writes to one etcd.
 type history struct {
 	mu sync.Mutex
-	// hosts are all versions of each host, the oldest first.
+	// hosts are all versions of each host, the oldest first; gone are those that do
+	// not exist any more.
 	hosts map[client.ObjectKey][]*bmov1alpha1.BareMetalHost
+	gone  map[client.ObjectKey]bool
 	// binds and frees are in the order in which they were seen.
 	binds, frees []change
 	// copies are the secrets that were copied for a claim, by claim and name.
@@ -69,6 +72,7 @@ type lifetime struct {
 func newHistory() *history {
 	return &history{
 		hosts:      map[client.ObjectKey][]*bmov1alpha1.BareMetalHost{},
+		gone:       map[client.ObjectKey]bool{},
 		copies:     map[types.UID]map[string]lifetime{},
 		associated: map[client.ObjectKey]types.UID{},
 	}
@@ -128,13 +132,18 @@ func as[T any](h *history, see func(object T, deleted bool)) func(any, bool) {
 }
 
 // seeHost compares a version of a host with the one before.
-func (h *history) seeHost(host *bmov1alpha1.BareMetalHost, _ bool) {
+func (h *history) seeHost(host *bmov1alpha1.BareMetalHost, deleted bool) {
 	key := client.ObjectKeyFromObject(host)
+	if deleted {
+		h.left(key, host)
+		return
+	}
 	before := &bmov1alpha1.BareMetalHost{}
-	if known := h.hosts[key]; len(known) > 0 {
+	if known := h.hosts[key]; len(known) > 0 && !h.gone[key] {
 		before = known[len(known)-1]
 	}
 	h.hosts[key] = append(h.hosts[key], host)
+	delete(h.gone, key)
 	was, is := before.Spec.ConsumerRef, host.Spec.ConsumerRef
 	switch {
 	case was == nil && is != nil:
@@ -143,14 +152,32 @@ func (h *history) seeHost(host *bmov1alpha1.BareMetalHost, _ bool) {
 	case was != nil && is == nil:
 		h.frees = append(h.frees, change{key, *was, version(host)})
 		h.freed(key, before, host)
-	case was != nil && is != nil && was.UID != is.UID:
+	case was != nil && is != nil && was.UID != is.UID && !followed(before, is):
 		h.breaks("host %s went from claim %s/%s to %s/%s without being free", key, was.Namespace, was.Name, is.Namespace, is.Name)
 	}
+}
+
+// left checks that a host that goes with a claim goes by a move.
+func (h *history) left(key client.ObjectKey, host *bmov1alpha1.BareMetalHost) {
+	h.gone[key] = true
+	if _, moved := host.Annotations[clusterctlv1.DeleteForMoveAnnotation]; host.Spec.ConsumerRef != nil && !moved {
+		h.breaks("host %s was deleted while it had claim %s", key, host.Spec.ConsumerRef.UID)
+	}
+}
+
+// followed says that the host was moved together with its claim, which has another UID since.
+func followed(before *bmov1alpha1.BareMetalHost, claim *corev1.ObjectReference) bool {
+	former := before.Spec.ConsumerRef
+	return before.Annotations[infrav1.BoundHostUIDAnnotation] != string(before.UID) &&
+		former.Name == claim.Name && former.Namespace == claim.Namespace && before.Namespace == claim.Namespace
 }
 
 // bound checks that the claim has no other host.
 func (h *history) bound(key client.ObjectKey, claim types.UID) {
 	for other, versions := range h.hosts {
+		if h.gone[other] {
+			continue
+		}
 		if ref := versions[len(versions)-1].Spec.ConsumerRef; other != key && ref != nil && ref.UID == claim {
 			h.breaks("claim %s has the hosts %s and %s", claim, key, other)
 		}

@@ -78,7 +78,7 @@ func (f *remoteStory) moves(t *testing.T) {
 func (f *remoteStory) nextHome(t *testing.T) home {
 	t.Helper()
 	s, err := stack.Up(t.Context(), stack.Options{
-		Repo: lab.Repo, Dir: lab.next(), Managers: manager.BesideTenants(), Out: console.New(t.Output()),
+		Repo: lab.Repo, Dir: lab.next(), Managers: manager.BesideTenants(), Built: true, Out: console.New(t.Output()),
 	})
 	must(t, err)
 	// The chapters after this one need it, too.

@@ -100,7 +100,7 @@ func newRemoteStory(t *testing.T) *remoteStory {
 	out := console.New(t.Output())
 	must(t, lab.Repo.Build(t.Context(), out, components.Tenant))
 	hosts, err := stack.Up(t.Context(), stack.Options{
-		Repo: lab.Repo, Dir: stack.HostsDir(lab.dir), Managers: manager.BesideHosts(), Out: out,
+		Repo: lab.Repo, Dir: stack.HostsDir(lab.dir), Managers: manager.BesideHosts(), Built: true, Out: out,
 	})
 	must(t, err)
 	t.Cleanup(func() {

@@ -19,6 +19,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -133,7 +134,13 @@ func (a *actor) runsIn(t *testing.T, w *world.World) {
 		plane := &controlplanev1.KubeadmControlPlane{}
 		g.Expect(w.Get(t.Context(), key, plane)).To(gomega.Succeed())
 		g.Expect(plane.Status.Initialization.ControlPlaneInitialized).To(gomega.HaveValue(gomega.BeTrue()))
-		g.Expect(plane.Status.ReadyReplicas).To(gomega.HaveValue(gomega.BeEquivalentTo(a.cluster.ControlPlanes)), "ready replicas")
+		g.Expect(plane.Status.ReadyReplicas).To(gomega.HaveValue(gomega.BeEquivalentTo(a.cluster.ControlPlanes)), func() string {
+			said := "ready replicas; conditions of the control plane:\n" + strings.Join(conditionLines("", plane.Status.Conditions), "\n") + "\n"
+			for _, m := range machines {
+				said += explainMachine(m)
+			}
+			return said
+		})
 		whole := &clusterv1.Cluster{}
 		g.Expect(w.Get(t.Context(), key, whole)).To(gomega.Succeed())
 		g.Expect(meta.IsStatusConditionTrue(whole.Status.Conditions, clusterv1.ClusterAvailableCondition)).To(gomega.BeTrue(), "Cluster Available")

@@ -36,7 +36,9 @@ type Options struct {
 	Dir string
 	// Managers run beside the control plane, see package manager.
 	Managers []manager.Manager
-	Out      *console.Printer
+	// Built says that the programs are there, built for another dev cluster.
+	Built bool
+	Out   *console.Printer
 	// Audit has the API server log requests, see cluster.AuditLog.
 	Audit bool
 }
@@ -73,8 +75,10 @@ func (o *Options) prepare(ctx context.Context) error {
 		return err
 	}
 	o.Dir = dir
-	if err := o.Repo.Build(ctx, o.Out, append(cluster.Components(), manager.Components(o.Managers)...)...); err != nil {
-		return err
+	if !o.Built {
+		if err := o.Repo.Build(ctx, o.Out, append(cluster.Components(), manager.Components(o.Managers)...)...); err != nil {
+			return err
+		}
 	}
 	return Down(o.Dir, o.Out)
 }
