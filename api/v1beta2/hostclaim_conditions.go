@@ -59,6 +59,10 @@ const (
 	// AmbiguousHostReason means that several hosts seem to have been moved with
 	// the claim, so that none of them is taken.
 	AmbiguousHostReason = "AmbiguousHost"
+
+	// HostNotMovedReason means that the claim was moved or restored and its host was
+	// not, or not yet. The claim gets no other one.
+	HostNotMovedReason = "HostNotMoved"
 )
 
 // Reasons of the condition Synchronized that upstream does not define.

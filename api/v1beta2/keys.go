@@ -39,6 +39,12 @@ const (
 	// moved or restored since.
 	BoundHostUIDAnnotation = "hostclaim.metal3.io/bound-host-uid"
 
+	// BoundClaimUIDAnnotation is on a HostClaim that has a host, or is about to get
+	// one: its own UID. Where it differs from the claim's UID, the claim was moved or
+	// restored, and gets no host but the one that it had. Written and removed by the
+	// hostclaim manager; a tenant removes it from a claim that may have any host.
+	BoundClaimUIDAnnotation = "hostclaim.metal3.io/bound-claim-uid"
+
 	// FormerCleaningModeAnnotation is on a bound BareMetalHost: the
 	// spec.automatedCleaningMode that the administrator had set before the
 	// bind. The release restores it.

@@ -154,26 +154,38 @@ func (w *world) pack(host string) packed {
 func (w *world) drop(all packed) {
 	w.T.Helper()
 	for _, object := range all {
-		remove := func(patch string) {
-			w.OK(w.Patch(w.Ctx, object.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch))))
-		}
-		remove(`{"metadata":{"annotations":{"clusterctl.cluster.x-k8s.io/delete-for-move":""}}}`)
+		w.mergePatch(object, `{"metadata":{"annotations":{"clusterctl.cluster.x-k8s.io/delete-for-move":""}}}`)
+	}
+	w.remove(all)
+	w.expectGone("machine")
+}
+
+// remove deletes objects without minding their finalizers.
+func (w *world) remove(all packed) {
+	w.T.Helper()
+	for _, object := range all {
 		w.OK(w.Delete(w.Ctx, object.DeepCopy()))
 		if len(object.GetFinalizers()) > 0 {
-			remove(`{"metadata":{"finalizers":null}}`)
+			w.mergePatch(object, `{"metadata":{"finalizers":null}}`)
 		}
 	}
-	w.expectGone("machine")
+}
+
+func (w *world) mergePatch(object *unstructured.Unstructured, patch string) {
+	w.T.Helper()
+	w.OK(w.Patch(w.Ctx, object.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch))))
+}
+
+// only returns what is of these kinds.
+func (p packed) only(kinds ...string) packed {
+	return slices.DeleteFunc(slices.Clone(p), func(o *unstructured.Unstructured) bool { return !slices.Contains(kinds, o.GetKind()) })
 }
 
 // unpack makes in the target what was packed, with owners that have new UIDs.
 func (w *world) unpack(all packed) {
 	w.T.Helper()
 	for _, kind := range []string{"BareMetalHost", "HostClaim", "HardwareData"} {
-		for _, object := range all {
-			if object.GetKind() != kind {
-				continue
-			}
+		for _, object := range all.only(kind) {
 			fresh := object.DeepCopy()
 			unstructured.RemoveNestedField(fresh.Object, "status")
 			fresh.SetResourceVersion("")
@@ -408,14 +420,8 @@ func TestHostWhoseClaimWasMovedAwayIsKept(t *testing.T) {
 	host := w.running()
 	w.pause(true)
 	w.expect("machine", movable, readyToMove)
-	var claim packed
-	for _, object := range w.pack(host) {
-		if object.GetKind() != "BareMetalHost" {
-			claim = append(claim, object)
-		}
-	}
 	before := w.readHost(host)
-	w.drop(claim)
+	w.drop(w.pack(host).only("HostClaim", "HardwareData"))
 	w.expectEvent(host, "ClaimMovedAway", gomega.And(gomega.ContainSubstring("HostClaim machine"), gomega.ContainSubstring(releaseNow)))
 	w.G.Consistently(func() string { return w.readHost(host).ResourceVersion }).Should(gomega.Equal(before.ResourceVersion))
 	w.expectQuiet()
@@ -453,10 +459,8 @@ func TestRestoredClaimHasItsHostAgain(t *testing.T) {
 			kept := w.readHost(host).Annotations[bmov1alpha1.StatusAnnotation]
 			stop()
 			w.drop(all)
-			for _, object := range all {
-				if object.GetKind() == "BareMetalHost" {
-					tt.edit(object)
-				}
+			for _, object := range all.only("BareMetalHost") {
+				tt.edit(object)
 			}
 			w.unpack(all)
 			w.manager()

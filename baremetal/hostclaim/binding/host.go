@@ -127,7 +127,6 @@ func Bind(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) *bmov1a
 		UID:        claim.UID,
 	}
 	setClaimUID(out, string(claim.UID))
-	setAnnotation(out, infrav1.BoundHostUIDAnnotation, string(host.UID))
 	delete(out.Annotations, infrav1.FenceAnnotation)
 	guard(out, claim)
 	return out

@@ -21,6 +21,7 @@ import (
 	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
@@ -36,7 +37,9 @@ import (
 // gets it back first, so that clusterctl never moves one without the other.
 
 // Guarded returns a bound host with what keeps clusterctl from moving it, and, if the
-// claim is moved by clusterctl, with the label that takes the host along.
+// claim is moved by clusterctl, with the label that takes the host along. A host that was
+// restored while its claim was kept gets the record of its new UID, so that no later
+// claim of that name takes it for one that was moved with it.
 func Guarded(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) *bmov1alpha1.BareMetalHost {
 	out := host.DeepCopy()
 	guard(out, claim)
@@ -44,6 +47,7 @@ func Guarded(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) *bmo
 }
 
 func guard(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) {
+	setAnnotation(host, infrav1.BoundHostUIDAnnotation, string(host.UID))
 	if _, found := host.Annotations[infrav1.BlockMoveAnnotation]; !found {
 		setAnnotation(host, infrav1.BlockMoveAnnotation, infrav1.HostClaimManagerFieldOwner)
 	}
@@ -81,6 +85,37 @@ func IsMoved(claim *bmov1alpha1.HostClaim) bool {
 		}
 	}
 	return false
+}
+
+// GuardedClaim returns the claim with what keeps clusterctl from moving it, if it must
+// block, and with the record of its own UID, if it is bound or about to be. The record of
+// a claim that was moved or restored stays until its status says that it has its host
+// again. A value that another client put on block-move stays. The claim of a machine in
+// another cluster moves with nothing, and is found from wherever the machine is.
+func GuardedClaim(claim *bmov1alpha1.HostClaim, bound, block bool) *bmov1alpha1.HostClaim {
+	out := claim.DeepCopy()
+	record, block := claim.Annotations[infrav1.BoundClaimUIDAnnotation], block && claim.Labels[infrav1.OriginKey] == ""
+	switch {
+	case bound && (record == "" || RecordOf(claim) == Bound):
+		metav1.SetMetaDataAnnotation(&out.ObjectMeta, infrav1.BoundClaimUIDAnnotation, string(claim.UID))
+	case !bound && !BoundBefore(claim):
+		delete(out.Annotations, infrav1.BoundClaimUIDAnnotation)
+	}
+	switch value, found := claim.Annotations[infrav1.BlockMoveAnnotation]; {
+	case block && !found:
+		metav1.SetMetaDataAnnotation(&out.ObjectMeta, infrav1.BlockMoveAnnotation, infrav1.HostClaimManagerFieldOwner)
+	case !block && value == infrav1.HostClaimManagerFieldOwner:
+		delete(out.Annotations, infrav1.BlockMoveAnnotation)
+	}
+	return out
+}
+
+// BoundBefore says that the claim was made from one that had a host, or was about to get
+// one: it was moved or restored. Such a claim waits for that host, which a cache may
+// not show yet: with any other, the server that it had would run on beside it.
+func BoundBefore(claim *bmov1alpha1.HostClaim) bool {
+	record := claim.Annotations[infrav1.BoundClaimUIDAnnotation]
+	return record != "" && record != string(claim.UID)
 }
 
 // ReadyToMove returns the host as it can be moved with its claim: paused, with its

@@ -21,6 +21,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -73,6 +74,57 @@ func TestHostIsGuardedFromTheBindToTheRelease(t *testing.T) {
 				t.Errorf("annotations left behind: %v", left)
 			}
 		})
+	}
+}
+
+func TestGuardedClaim(t *testing.T) {
+	const uid, record, block = "claim-uid", infrav1.BoundClaimUIDAnnotation, infrav1.BlockMoveAnnotation
+	own := map[string]string{record: uid, block: infrav1.HostClaimManagerFieldOwner}
+	tests := map[string]struct {
+		annotations  map[string]string
+		edit         claimEdit
+		bound, block bool
+		want         map[string]string
+	}{
+		"gets both with its host":                      {bound: true, block: true, want: own},
+		"keeps both":                                   {annotations: own, bound: true, block: true, want: own},
+		"keeps the record while it may be moved":       {annotations: own, bound: true, want: map[string]string{record: uid}},
+		"loses both when it gets no host":              {annotations: own, want: map[string]string{}},
+		"keeps block-move of another client":           {annotations: map[string]string{block: "admin"}, want: map[string]string{block: "admin"}},
+		"keeps the record of before without its host":  {annotations: map[string]string{record: "before"}, want: map[string]string{record: "before"}},
+		"keeps the record of before while it is bound": {annotations: map[string]string{record: "before"}, bound: true, want: map[string]string{record: "before"}},
+		"has a record of its own when its status says so": {
+			annotations: map[string]string{record: "before"}, bound: true, want: map[string]string{record: uid}, edit: func(c *bmov1alpha1.HostClaim) {
+				c.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: "tenant", Name: "host"}
+				c.Status.Conditions = []metav1.Condition{{Type: bmov1alpha1.AssociatedCondition, Status: metav1.ConditionTrue}}
+			},
+		},
+		"of a machine in another cluster is moved with nothing": {
+			edit: func(c *bmov1alpha1.HostClaim) { c.Labels = map[string]string{infrav1.OriginKey: "o-1"} }, bound: true, block: true,
+			want: map[string]string{record: uid},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			claim := newClaim(func(c *bmov1alpha1.HostClaim) { c.UID, c.Annotations = uid, tt.annotations })
+			if tt.edit != nil {
+				tt.edit(claim)
+			}
+			if diff := cmp.Diff(tt.want, GuardedClaim(claim, tt.bound, tt.block).Annotations, cmpopts.EquateEmpty()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// A host that was restored while its claim was kept is not inherited by a later claim.
+func TestRestoredHostOfAClaimThatWasKept(t *testing.T) {
+	claim := newClaim()
+	restored := Bind(newHost(beside), claim)
+	restored.UID = "new"
+	later := newClaim(func(c *bmov1alpha1.HostClaim) { c.UID = "later" })
+	if !Moved(restored, later) || Moved(Guarded(restored, claim), later) {
+		t.Error("a later claim of that name takes the host although its claim had it again")
 	}
 }
 

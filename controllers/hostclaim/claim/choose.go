@@ -48,8 +48,12 @@ func (r *binder) choose(ctx context.Context, s *scope, at standing) (standing, p
 	default:
 		return at, progress.Outcome{}
 	}
-	if len(s.moved) > 0 {
+	switch {
+	case len(s.moved) > 0:
 		return r.adopt(ctx, s, at)
+	case binding.BoundBefore(s.claim):
+		r.pool.Leave(keyOf(s.claim))
+		return at, progress.Waiting(infrav1.HostNotMovedReason, notMoved)
 	}
 	criteria, err := selector.Parse(s.claim)
 	if err != nil {
@@ -70,6 +74,11 @@ func (r *binder) choose(ctx context.Context, s *scope, at standing) (standing, p
 	}
 	return r.take(ctx, s.claim, at, host)
 }
+
+// notMoved says what to do about a claim whose host did not come with it.
+const notMoved = "The claim was moved or restored, and the host that it had was not, or not yet; it gets no other one. " +
+	"The infrastructure team must restore that host. To have another server, delete the Machine or the claim, or remove annotation " +
+	infrav1.BoundClaimUIDAnnotation + " from a claim that may have any"
 
 // adopt gives a claim back the host that was moved with it, before any other is
 // looked for. Which of several it is cannot be known.
@@ -156,7 +165,7 @@ func (r *binder) candidate(ctx context.Context, claim *bmov1alpha1.HostClaim, cr
 // here; a pass that changes it afterwards finds the mark and takes it off. A mark that leads
 // nowhere is taken off again. Confirming is left to report.
 func (r *binder) bind(ctx context.Context, claim *bmov1alpha1.HostClaim, at standing, host *bmov1alpha1.BareMetalHost) (standing, error) {
-	if err := blockMove(ctx, r.client, claim, true); err != nil {
+	if err := guardClaim(ctx, r.client, claim, true, true); err != nil {
 		return at, err
 	}
 	if err := r.recordIntent(ctx, claim, host); err != nil {

@@ -19,10 +19,10 @@ package claim
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -47,7 +47,7 @@ func (r *mover) guard(ctx context.Context, s *scope, step binding.Step) (*bmov1a
 	if step != binding.Keep && step != binding.Choose && step != binding.Rest {
 		return s.host, progress.Outcome{}
 	}
-	switch err := blockMove(ctx, r.client, s.claim, s.host != nil); {
+	switch err := guardClaim(ctx, r.client, s.claim, s.host != nil, s.host != nil); {
 	case err != nil && s.host != nil:
 		return s.host, unsynchronized(err)
 	case err != nil || s.host == nil:
@@ -97,21 +97,13 @@ func statusMissing(host *bmov1alpha1.BareMetalHost) string {
 		"the infrastructure team must restore annotation " + bmov1alpha1.StatusAnnotation + " of the host"
 }
 
-// blockMove puts the annotation on the claim that clusterctl waits for to go, or
-// takes it off. An annotation that another controller put on the claim stays. The claim of a machine in
-// another cluster moves with nothing, and is found from wherever the machine is.
-func blockMove(ctx context.Context, writer client.Client, claim *bmov1alpha1.HostClaim, block bool) error {
-	block = block && claim.Labels[infrav1.OriginKey] == ""
-	value, found := claim.Annotations[infrav1.BlockMoveAnnotation]
-	before := claim.DeepCopy()
-	switch {
-	case block && !found:
-		metav1.SetMetaDataAnnotation(&claim.ObjectMeta, infrav1.BlockMoveAnnotation, infrav1.HostClaimManagerFieldOwner)
-	case !block && value == infrav1.HostClaimManagerFieldOwner:
-		delete(claim.Annotations, infrav1.BlockMoveAnnotation)
-	default:
+// guardClaim writes what a claim must carry about moves, see binding.GuardedClaim.
+func guardClaim(ctx context.Context, writer client.Client, claim *bmov1alpha1.HostClaim, bound, block bool) error {
+	before, desired := claim.DeepCopy(), binding.GuardedClaim(claim, bound, block)
+	if maps.Equal(desired.Annotations, claim.Annotations) {
 		return nil
 	}
+	claim.Annotations = desired.Annotations
 	if err := writer.Patch(ctx, claim, apply.Locked(before)); err != nil {
 		return fmt.Errorf("say whether the claim can be moved: %w", err)
 	}

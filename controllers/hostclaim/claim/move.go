@@ -83,15 +83,15 @@ func (r *mover) prepare(ctx context.Context, s *scope) (moving.Plan, error) {
 	}
 	switch plan := moving.Next(observed); plan.Step {
 	case moving.Unblock:
-		return plan, blockMove(ctx, r.client, s.claim, false)
+		return plan, guardClaim(ctx, r.client, s.claim, false, false)
 	case moving.Wait:
-		return plan, blockMove(ctx, r.client, s.claim, true)
+		return plan, guardClaim(ctx, r.client, s.claim, true, true)
 	case moving.Prepare:
 		if err := r.pause(ctx, s.claim, observed.Host); err != nil {
 			return moving.Plan{}, err
 		}
 		plan.Step = moving.Ready
-		return plan, blockMove(ctx, r.client, s.claim, false)
+		return plan, guardClaim(ctx, r.client, s.claim, true, false)
 	default:
 		return plan, nil
 	}
