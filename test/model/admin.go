@@ -106,7 +106,7 @@ func (w *World) editLabels() bool {
 // makeHost registers a host that is free.
 func (w *World) makeHost() bool {
 	namespace := one(w.choices, append(w.infra[:len(w.infra):len(w.infra)], w.infra[0], one(w.choices, w.tenants)))
-	if w.features[Moved] && chance(w.choices, 2) {
+	if w.beside || (w.features[Moved] && chance(w.choices, 2)) {
 		namespace = one(w.choices, w.tenants) // only hosts beside their claims move
 	}
 	name := fmt.Sprintf("host%d", w.hosts)

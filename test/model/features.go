@@ -74,3 +74,10 @@ func drawFeatures(c Choices, without []Feature) map[Feature]bool {
 	}
 	return out
 }
+
+// calm leaves out half of the features beside moves, so that more of those come to an end.
+func calm(c Choices, features map[Feature]bool) {
+	for _, f := range Features() {
+		features[f] = features[f] && (f == Moved || chance(c, 2))
+	}
+}

@@ -140,10 +140,17 @@ func (w *World) ownerStays(secret *store.Version) bool {
 
 // consumer is the claim that a host names; empty for none.
 func consumer(v *store.Version) types.UID {
-	if v == nil || hostOf(v).Spec.ConsumerRef == nil {
+	if v == nil {
 		return ""
 	}
-	return hostOf(v).Spec.ConsumerRef.UID
+	return consumerOf(hostOf(v))
+}
+
+func consumerOf(host *bmov1alpha1.BareMetalHost) types.UID {
+	if host.Spec.ConsumerRef == nil {
+		return ""
+	}
+	return host.Spec.ConsumerRef.UID
 }
 
 func (w *World) observeHost(e store.Event) {
@@ -152,6 +159,10 @@ func (w *World) observeHost(e store.Event) {
 	w.observeForged(e)
 	if after != "" && !w.forged[e.After.UID] {
 		w.onlyHost(e.After, after)
+	}
+	if e.Before != nil && e.After != nil {
+		w.mindServer(hostOf(e.Before), hostOf(e.After))
+		w.mindArrival(hostOf(e.Before), hostOf(e.After))
 	}
 	switch {
 	case e.After == nil:
@@ -227,6 +238,9 @@ func (w *World) bound(e store.Event, claim types.UID) {
 	}
 	if _, exists := w.liveClaim(claim); !exists && !l.stripped && !l.moved {
 		w.fail(NothingLeft, "host %s was bound to claim %s/%s, which is gone", e.Key, l.namespace, l.name)
+	}
+	if l.hostless || l.keeps != "" {
+		w.fail(MovesWhole, "claim %s/%s was moved or restored, and got host %s, which it never had", l.namespace, l.name, e.Key)
 	}
 	if e.Key.Namespace == l.namespace {
 		return

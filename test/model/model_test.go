@@ -118,6 +118,29 @@ func TestEveryFeatureIsPlayed(t *testing.T) {
 	}
 }
 
+// TestMovesComeToAnEnd holds the model to what its moves are worth: that many of them end,
+// with the host that the claim had, and that claims come back. The same schedules showed
+// that a claim which was unpaused before a cache had its host took another one.
+func TestMovesComeToAnEnd(t *testing.T) {
+	run := Run{Seed: 1, Schedules: many / 10, Config: Config{Steps: steps}}
+	if underRace {
+		run.Schedules = few / 2
+	}
+	result := run.Play()
+	for _, number := range slices.Sorted(maps.Keys(result.Failed)) {
+		t.Errorf("schedule %d: %v", number, result.Failed[number])
+	}
+	worlds := result.Counts["schedules with hosts beside their claims"]
+	for what, want := range map[string]int{
+		"moves that came to an end":            worlds,
+		"schedules with a move there and back": worlds / 5,
+	} {
+		if got := result.Counts[what]; got < want || want == 0 {
+			t.Errorf("%d %s in %d schedules with hosts beside their claims, want %d", got, what, worlds, want)
+		}
+	}
+}
+
 // FuzzSchedules lets a fuzzer choose.
 func FuzzSchedules(f *testing.F) {
 	for seed := range uint64(4) {

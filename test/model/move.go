@@ -41,38 +41,41 @@ func (w *World) withHostBeside(fits func(*bmov1alpha1.HostClaim, *bmov1alpha1.Ba
 	return claim, host, found
 }
 
-// move begins a move by clusterctl, or goes on with one: it pauses a claim, and moves it
-// once block-move is gone from claim and host. Sometimes it dies when only the claim is
-// gone, sometimes the move is called off.
+// move takes one step of a move by clusterctl: it pauses a claim, moves it once
+// block-move is gone from claim and host, and unpauses it on the far side. Sometimes it
+// dies when only the claim is gone, sometimes the move is called off.
 func (w *World) move() bool {
+	if v, found := w.claim(func(claim *bmov1alpha1.HostClaim) bool {
+		return w.lives[claim.UID].trips > 0 && paused(claim) && !w.lives[claim.UID].pausedForMove
+	}); found && chance(w.choices, 2) {
+		return edit(w, adminName, v, "", unpause)
+	}
 	v, host, found := w.withHostBeside(func(claim *bmov1alpha1.HostClaim, _ *bmov1alpha1.BareMetalHost) bool {
 		return w.lives[claim.UID].pausedForMove && paused(claim)
 	})
 	switch {
 	case !found:
 		return w.beginMove()
-	case chance(w.choices, 10):
+	case chance(w.choices, 20):
 		return edit(w, adminName, v, "", unpause)
 	case blocked(v) || blocked(host):
 		return false
 	}
 	w.count("moves")
 	w.mindMove(v, host)
-	w.elsewhere(func() {
-		if chance(w.choices, 4) {
-			w.count("moves without host")
-			w.lives[v.UID].moved = true
-			w.forget(v)
-			return
-		}
-		w.recreate(v, host, nil)
-	})
+	if chance(w.choices, 8) {
+		w.count("moves without host")
+		w.lives[v.UID].moved = true
+		w.elsewhere(func() { w.forget(v) }, func() {})
+		return true
+	}
+	w.recreate(v, host, nil)
 	return true
 }
 
 // beginMove pauses a claim. clusterctl waits only for what carries block-move then.
 func (w *World) beginMove() bool {
-	restless := chance(w.choices, 4)
+	restless := chance(w.choices, 8)
 	v, _, found := w.withHostBeside(func(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) bool {
 		return !paused(claim) && claim.Annotations[infrav1.BlockMoveAnnotation] != "" && host.Annotations[infrav1.BlockMoveAnnotation] != "" &&
 			(restless || (binding.Unrest(claim, host) == "" && binding.IsMoved(claim) && w.mayMove[claim.Namespace]))
@@ -84,28 +87,43 @@ func (w *World) beginMove() bool {
 	return edit(w, adminName, v, "", pause)
 }
 
-// restore makes a claim and its host anew, as a restore from a backup does, which heeds no
-// block-move.
+// restore makes a claim, its host or both anew, as a restore from a backup does, which heeds
+// no block-move.
 func (w *World) restore() bool {
-	v, host, found := w.withHostBeside(func(_ *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) bool {
-		return !binding.Held(host) && !binding.WithoutStatus(host)
+	v, host, found := w.withHostBeside(func(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) bool {
+		return !binding.Held(host) && !binding.WithoutStatus(host) && binding.RecordOf(claim) == binding.Bound && !binding.BoundBefore(claim)
 	})
 	if !found {
 		return false
 	}
-	w.elsewhere(func() { w.recreate(v, host, &hostOf(host).Status) })
+	status := &hostOf(host).Status
+	switch w.choices.Intn(3) {
+	case 0:
+		w.recreate(v, host, status)
+	case 1:
+		w.count("restored without host")
+		w.recreate(v, nil, nil)
+	default:
+		w.count("restored without claim")
+		w.recreate(nil, host, status)
+	}
 	return true
 }
 
-// elsewhere changes objects while no manager runs: what is moved has other managers.
-func (w *World) elsewhere(change func()) {
+// elsewhere takes objects away while no manager runs, and makes them anew: what is moved
+// has other managers, which may run before the objects are there.
+func (w *World) elsewhere(remove, create func()) {
 	for _, m := range w.managers {
 		if m.cache != nil {
 			m.crash()
 		}
 	}
 	w.restoring = true
-	change()
+	remove()
+	if chance(w.choices, 2) {
+		w.ensureLeader()
+	}
+	create()
 	w.restoring = false
 	w.ensureLeader()
 }
@@ -120,6 +138,10 @@ func (w *World) mindMove(claim, v *store.Version) {
 	if err := json.Unmarshal([]byte(host.Annotations[bmov1alpha1.StatusAnnotation]), &kept); err != nil {
 		w.fail(MovesWhole, "the status of host %s cannot be read: %v", v.Key, err)
 	}
+	w.machines[v.UID].moving = nil
+	if !changedSince(claimOf(claim), host) {
+		w.machines[v.UID].moving = claimOf(claim)
+	}
 	is := host.Status
 	if !binding.WithoutStatus(host) && (kept.Provisioning.State != is.Provisioning.State || kept.PoweredOn != is.PoweredOn ||
 		kept.Provisioning.Image.URL != is.Provisioning.Image.URL) {
@@ -127,6 +149,50 @@ func (w *World) mindMove(claim, v *store.Version) {
 	}
 	if why := binding.Unrest(claimOf(claim), host); why != "" && !changedSince(claimOf(claim), host) {
 		w.fail(MovesWhole, "host %s moves although %s", v.Key, why)
+	}
+}
+
+// mindServer judges what baremetal-operator does to a server that is moved: nothing, as
+// long as its claim asks for the same as when the move began.
+func (w *World) mindServer(before, after *bmov1alpha1.BareMetalHost) {
+	server := w.machines[after.UID]
+	if server == nil || server.moving == nil {
+		return
+	}
+	claim, exists := w.liveClaim(consumerOf(after))
+	if !exists || claim.Deleting() || !asksTheSame(server.moving, claimOf(claim)) {
+		server.moving = nil
+		return
+	}
+	was, is := before.Status.Provisioning.State, after.Status.Provisioning.State
+	written := is != was && (is == bmov1alpha1.StateProvisioning || is == bmov1alpha1.StateDeprovisioning)
+	if written || (was != bmov1alpha1.StateNone && before.Status.PoweredOn != after.Status.PoweredOn) {
+		w.fail(MovesWhole, "server of host %s/%s is changed by a move: from %s, on %t, to %s, on %t", after.Namespace, after.Name,
+			was, before.Status.PoweredOn, is, after.Status.PoweredOn)
+	}
+}
+
+// asksTheSame says that a claim asks for the same of its server as before it was moved.
+func asksTheSame(before, after *bmov1alpha1.HostClaim) bool {
+	at := after.DeepCopy()
+	at.UID = before.UID
+	for _, claim := range []*bmov1alpha1.HostClaim{at, before} {
+		unpause(claim)
+	}
+	return binding.SameInputs(before, at)
+}
+
+// mindArrival notes that a host has come out of a move with its claim.
+func (w *World) mindArrival(before, after *bmov1alpha1.BareMetalHost) {
+	l := w.lives[consumerOf(after)]
+	if l == nil || l.keeps != after.UID || !binding.Held(before) || binding.Held(after) {
+		return
+	}
+	w.machines[after.UID].moving = nil
+	w.count("moves that came to an end")
+	if l.trips >= 2 && !w.thereAndBack {
+		w.thereAndBack = true
+		w.count("schedules with a move there and back")
 	}
 }
 
@@ -156,24 +222,47 @@ func (w *World) forget(v *store.Version) {
 	w.remove("clusterctl", v)
 }
 
-// recreate makes claim and host anew, the host with the status if there is one.
+// recreate makes claim and host anew, the host with the status if there is one. Nil keeps
+// what is there.
 func (w *World) recreate(claim, host *store.Version, status *bmov1alpha1.BareMetalHostStatus) {
-	w.lives[claim.UID].moved = true
-	server := w.machines[host.UID]
-	for _, v := range []*store.Version{claim, host} {
-		w.forget(v)
+	kept := types.UID("")
+	if host != nil {
+		kept = host.UID
 	}
-	newHost, ok := w.create(store.Hosts, bare(host))
-	if !ok {
-		return
+	server := w.machines[kept]
+	remove := func() {
+		if claim != nil {
+			w.lives[claim.UID].moved = true
+			w.forget(claim)
+		}
+		if host != nil {
+			w.forget(host)
+		}
 	}
-	w.machines[newHost.UID] = server
-	if status != nil {
-		w.report(newHost, *status)
-	}
-	if newClaim, ok := w.create(store.Claims, bare(claim)); ok {
-		life := w.lives[newClaim.UID]
-		life.keeps, life.reserved = newHost.UID, w.lives[claim.UID].reserved
+	w.elsewhere(remove, func() {
+		if host != nil {
+			made, ok := w.create(store.Hosts, bare(host))
+			if !ok {
+				return
+			}
+			if w.machines[made.UID] = server; status != nil {
+				w.report(made, *status)
+			}
+			kept = made.UID
+		}
+		if claim != nil {
+			w.recreateClaim(claim, kept)
+		} else if l := w.lives[consumer(host)]; l != nil {
+			l.keeps, l.lost = kept, false
+		}
+	})
+}
+
+// recreateClaim makes a claim anew that must have a host again; empty if it must have none.
+func (w *World) recreateClaim(claim *store.Version, host types.UID) {
+	if made, ok := w.create(store.Claims, bare(claim)); ok {
+		before, life := w.lives[claim.UID], w.lives[made.UID]
+		life.keeps, life.hostless, life.reserved, life.trips = host, host == "", before.reserved, before.trips+1
 	}
 }
 

@@ -41,6 +41,18 @@ func (w *World) drain() {
 	w.tracef("from here on nothing new happens")
 	w.oneLeader()
 	w.mendAll()
+	w.comeToRest()
+}
+
+// beginAtRest lets a world come to rest before anything else happens in it, so that its
+// claims have servers that could be moved.
+func (w *World) beginAtRest() {
+	w.draining = true
+	w.comeToRest()
+	w.draining = false
+}
+
+func (w *World) comeToRest() {
 	for range maxRestSteps {
 		if w.Failure != nil || !w.settle() {
 			return
@@ -231,6 +243,10 @@ func (w *World) checkUnbound(v *store.Version, l *life) {
 		w.fail(StatusIsTrue, "claim %s was given up for a controller that does not exist", v.Key)
 	case c.Status == metav1.ConditionTrue:
 		w.fail(StatusIsTrue, "claim %s has no host and says it has", v.Key)
+	case c.Reason == infrav1.HostNotMovedReason:
+		if !l.hostless && l.keeps == "" {
+			w.fail(StatusIsTrue, "claim %s waits for the host that it had, and was never moved", v.Key)
+		}
 	case c.Reason != bmov1alpha1.MissingBareMetalHostReason:
 		w.checkWaiting(v)
 	case !l.lost:

@@ -85,11 +85,11 @@ func (w *World) makeClaim() bool {
 	if chance(c, 3) {
 		w.makeChoosy(claim)
 	}
-	if chance(c, 2) {
+	if w.beside || chance(c, 2) {
 		withImage(claim)
 	}
 	applied(claim)
-	if !chance(c, 3) {
+	if w.beside || !chance(c, 3) {
 		claim.Labels = map[string]string{infrav1.MoveLabel: ""}
 	}
 	_, ok := w.createTyped(store.Claims, claim)

@@ -87,8 +87,11 @@ type World struct {
 	// that have it from there.
 	forging bool
 	forged  map[types.UID]bool
-	hosts   int
-	serial  int
+	// beside says that all hosts are in namespaces of tenants, and that all may move.
+	// thereAndBack says that a claim was moved twice, and has its host.
+	beside, thereAndBack bool
+	hosts                int
+	serial               int
 }
 
 // life is what one incarnation of a claim has gone through.
@@ -106,8 +109,11 @@ type life struct {
 	reserved bool
 	// pausedForMove says that it is to be moved next.
 	pausedForMove bool
-	// keeps is the host that was moved with it.
-	keeps types.UID
+	// keeps is the host that was moved with it; hostless says that none was, so that it
+	// gets none. trips is how often it was moved or restored.
+	keeps    types.UID
+	hostless bool
+	trips    int
 }
 
 // machine is the server behind a host.
@@ -116,6 +122,9 @@ type machine struct {
 	data types.UID
 	// mode is the cleaning mode that the administrator wants.
 	mode bmov1alpha1.AutomatedCleaningMode
+	// moving is the claim as it was when it was moved with the server, nil when both have
+	// arrived or the claim has asked for something else.
+	moving *bmov1alpha1.HostClaim
 }
 
 // Play plays one schedule to its end or to the first violation.
@@ -134,10 +143,18 @@ func Play(config Config, choices Choices) *World {
 		w.backend = config.Backend(w.log)
 	}
 	w.features = drawFeatures(choices, config.Without)
+	w.beside = w.features[Moved] && chance(choices, 2)
+	if w.beside {
+		calm(choices, w.features)
+	}
 	w.table = newTable(w.features)
 	w.populate()
 	w.managers[0].start()
-	for w.step = 1; w.step <= config.Steps && w.Failure == nil && !choices.Spent(); w.step++ {
+	if w.beside {
+		w.beginAtRest()
+		w.count("schedules with hosts beside their claims")
+	}
+	for end := w.step + config.Steps; w.step < end && w.Failure == nil && !choices.Spent(); w.step++ {
 		w.happen()
 	}
 	if w.Failure == nil {
@@ -164,14 +181,22 @@ func (w *World) populate() {
 	for _, namespace := range w.infra {
 		w.makePolicy(namespace)
 	}
-	for range 1 + c.Intn(4) {
+	hosts := 1 + c.Intn(4)
+	if w.beside {
+		hosts = maxHosts - 1
+	}
+	for range hosts {
 		w.makeHost()
 	}
 	for _, namespace := range w.tenants {
 		w.makeSecret(namespace, "boot")
 		w.makeSecret(namespace, "net")
 	}
-	for range 1 + c.Intn(2) {
+	claims := 1 + c.Intn(2)
+	if w.beside {
+		claims = 2
+	}
+	for range claims {
 		w.makeClaim()
 	}
 	w.managers = []*manager{{world: w, id: 0}, {world: w, id: 1}}
@@ -184,7 +209,7 @@ func (w *World) namespace(name string) string {
 	}
 	name = w.config.Prefix + name
 	annotations := map[string]any{}
-	if w.mayMove[w.config.Prefix+name] = !chance(w.choices, 4); w.mayMove[w.config.Prefix+name] {
+	if w.mayMove[w.config.Prefix+name] = !chance(w.choices, 4) || w.beside; w.mayMove[w.config.Prefix+name] {
 		annotations[infrav1.HostsMayMoveAnnotation] = "true"
 	}
 	w.create(store.Namespaces, map[string]any{"metadata": map[string]any{"name": name, "labels": labels, "annotations": annotations}})
