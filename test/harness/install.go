@@ -114,7 +114,7 @@ func (s *Server) InstallManager(ctx context.Context, component string, w Webhook
 func irrelevant(object *unstructured.Unstructured) bool {
 	return !slices.Contains([]string{
 		"Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding",
-		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
+		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding",
 		"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration",
 	}, object.GetKind())
 }

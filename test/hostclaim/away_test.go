@@ -430,6 +430,38 @@ func TestHostWhoseClaimWasMovedAwayIsKept(t *testing.T) {
 	w.expectFree(host)
 }
 
+// clusterctl dies at the source when it has deleted a host and not yet taken its finalizer.
+func TestHostStaysPausedWhenClusterctlHasDeletedIt(t *testing.T) {
+	w := newMoving(t)
+	w.OK(server.InstallConfig(w.Ctx, "hostclaim/keep-pause", harness.Webhooks{}))
+	w.manager()
+	host := w.running()
+	w.pause(true)
+	w.expect("machine", movable, readyToMove)
+	harness.Change(w.Story, w.readHost(host), func(h *bmov1alpha1.BareMetalHost) { h.Finalizers = []string{"example.com/baremetal-operator"} })
+	patch := client.RawPatch(types.JSONPatchType, []byte(
+		`[{"op":"add","path":"/metadata/annotations","value":{"clusterctl.cluster.x-k8s.io/delete-for-move":""}}]`))
+	want := w.readHost(host).Annotations
+	want["clusterctl.cluster.x-k8s.io/delete-for-move"] = ""
+	w.G.Eventually(func() map[string]string {
+		tried := w.readHost(host)
+		w.OK(w.Patch(w.Ctx, tried, patch, client.DryRunAll))
+		return tried.Annotations
+	}).Should(gomega.Equal(want), "the API server takes a moment to learn of a policy")
+	marked := w.readHost(host)
+	w.OK(w.Patch(w.Ctx, marked, patch))
+	w.OK(w.Delete(w.Ctx, marked))
+	w.G.Consistently(func() map[string]string { return w.readHost(host).Annotations }).Should(gomega.Equal(want))
+	w.expectQuiet()
+
+	harness.Change(w.Story, w.readHost(host), func(h *bmov1alpha1.BareMetalHost) { h.Finalizers = nil })
+	other := w.readHost("host-1")
+	other.Annotations = map[string]string{bmov1alpha1.PausedAnnotation: "by an administrator"}
+	w.OK(w.Patch(w.Ctx, other, client.MergeFrom(w.readHost("host-1"))))
+	w.OK(w.Patch(w.Ctx, other, patch, client.DryRunAll))
+	w.G.Expect(other.Annotations).To(gomega.HaveLen(1), "clusterctl does as ever with a host that is not moved with its claim")
+}
+
 // A backup is restored: objects without status, on which it may have found a pause, and
 // what goes with it, or not.
 func TestRestoredClaimHasItsHostAgain(t *testing.T) {

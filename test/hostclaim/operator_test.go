@@ -143,6 +143,10 @@ func (o *operator) step(ctx context.Context, host *bmov1alpha1.BareMetalHost) er
 	if _, held := host.Annotations[heldBack]; held {
 		return nil
 	}
+	if !host.DeletionTimestamp.IsZero() {
+		o.wipes <- host.Spec.AutomatedCleaningMode
+		return nil
+	}
 	if done, err := o.restore(ctx, host); done {
 		return err
 	}

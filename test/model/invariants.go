@@ -160,15 +160,13 @@ func (w *World) observeHost(e store.Event) {
 	if after != "" && !w.forged[e.After.UID] {
 		w.onlyHost(e.After, after)
 	}
-	if e.Before != nil && e.After != nil {
-		w.mindServer(hostOf(e.Before), hostOf(e.After))
-		w.mindArrival(hostOf(e.Before), hostOf(e.After))
-	}
 	switch {
 	case e.After == nil:
 		w.hostGone(e.Before, forged)
 	case w.restoring, w.forging:
 	case before == after:
+		w.mindServer(e)
+		w.mindArrival(e)
 		w.observeMove(e)
 		w.observeWork(e)
 	case w.writer == nil:
@@ -192,11 +190,16 @@ func (w *World) observeMove(e store.Event) {
 	claim, exists := w.liveClaim(consumer(e.Before))
 	moved := before.Annotations[infrav1.BoundHostUIDAnnotation] != string(before.UID)
 	switch same := equality.Semantic.DeepEqual(before.Spec, after.Spec); {
-	case !exists && !moved && binding.HasMoveRecord(before) && !annotated(before, infrav1.ReleaseAnnotation):
+	case !exists && !moved && leftByMove(before) && !annotated(before, infrav1.ReleaseAnnotation):
 		w.fail(MovesWhole, "host %s was written although its claim was moved away", e.Key)
 	case exists && !claim.Deleting() && binding.WithoutStatus(before) && !same:
 		w.fail(MovesWhole, "host %s has no status, and was told something", e.Key)
 	}
+}
+
+// leftByMove says that a host was made ready for a move, or marked by clusterctl.
+func leftByMove(host *bmov1alpha1.BareMetalHost) bool {
+	return binding.HasMoveRecord(host) || binding.MovedAway(host)
 }
 
 // hostGone notes who has lost a host. One that was forged counts if the claim had chosen it
@@ -239,7 +242,7 @@ func (w *World) bound(e store.Event, claim types.UID) {
 	if _, exists := w.liveClaim(claim); !exists && !l.stripped && !l.moved {
 		w.fail(NothingLeft, "host %s was bound to claim %s/%s, which is gone", e.Key, l.namespace, l.name)
 	}
-	if l.hostless || l.keeps != "" {
+	if l.hostless || w.machines[l.keeps] != nil {
 		w.fail(MovesWhole, "claim %s/%s was moved or restored, and got host %s, which it never had", l.namespace, l.name, e.Key)
 	}
 	if e.Key.Namespace == l.namespace {

@@ -66,7 +66,11 @@ func (w *World) move() bool {
 	if chance(w.choices, 8) {
 		w.count("moves without host")
 		w.lives[v.UID].moved = true
-		w.elsewhere(func() { w.forget(v) }, func() {})
+		w.elsewhere(func() {
+			if w.forget(v); chance(w.choices, 2) {
+				w.markForMove(host)
+			}
+		}, func() {})
 		return true
 	}
 	w.recreate(v, host, nil)
@@ -154,11 +158,11 @@ func (w *World) mindMove(claim, v *store.Version) {
 
 // mindServer judges what baremetal-operator does to a server that is moved: nothing, as
 // long as its claim asks for the same as when the move began.
-func (w *World) mindServer(before, after *bmov1alpha1.BareMetalHost) {
-	server := w.machines[after.UID]
-	if server == nil || server.moving == nil {
+func (w *World) mindServer(e store.Event) {
+	if e.Before == nil || w.machines[e.After.UID] == nil || w.machines[e.After.UID].moving == nil {
 		return
 	}
+	before, after, server := hostOf(e.Before), hostOf(e.After), w.machines[e.After.UID]
 	claim, exists := w.liveClaim(consumerOf(after))
 	if !exists || claim.Deleting() || !asksTheSame(server.moving, claimOf(claim)) {
 		server.moving = nil
@@ -183,12 +187,12 @@ func asksTheSame(before, after *bmov1alpha1.HostClaim) bool {
 }
 
 // mindArrival notes that a host has come out of a move with its claim.
-func (w *World) mindArrival(before, after *bmov1alpha1.BareMetalHost) {
-	l := w.lives[consumerOf(after)]
-	if l == nil || l.keeps != after.UID || !binding.Held(before) || binding.Held(after) {
+func (w *World) mindArrival(e store.Event) {
+	l := w.lives[consumer(e.After)]
+	if e.Before == nil || l == nil || l.keeps != e.After.UID || !binding.Held(hostOf(e.Before)) || binding.Held(hostOf(e.After)) {
 		return
 	}
-	w.machines[after.UID].moving = nil
+	w.machines[e.After.UID].moving = nil
 	w.count("moves that came to an end")
 	if l.trips >= 2 && !w.thereAndBack {
 		w.thereAndBack = true
@@ -214,6 +218,15 @@ func (w *World) hostNaming(claim types.UID) (*store.Version, bool) {
 		}
 	}
 	return nil, false
+}
+
+// markForMove replaces all annotations of a host, as clusterctl does before it deletes the
+// host, and then dies.
+func (w *World) markForMove(host *store.Version) {
+	w.machines[host.UID].mode = "" // nothing remembers it
+	edit(w, "clusterctl", host, "", func(h *bmov1alpha1.BareMetalHost) {
+		h.Annotations = map[string]string{"clusterctl.cluster.x-k8s.io/delete-for-move": ""}
+	})
 }
 
 // forget deletes an object without its finalizers.

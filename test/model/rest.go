@@ -131,7 +131,7 @@ func (w *World) releaseOrphan() bool {
 	v, found := w.pick(store.Hosts, func(v *store.Version) bool {
 		host := hostOf(v)
 		_, claimed := w.liveClaim(consumer(v))
-		left := binding.HasMoveRecord(host) && consumer(v) != "" && !claimed
+		left := leftByMove(host) && consumer(v) != "" && !claimed
 		return (left || annotated(host, infrav1.OrphanedSinceAnnotation)) && !annotated(host, infrav1.ReleaseAnnotation)
 	})
 	return found && edit(w, adminName, v, "", func(h *bmov1alpha1.BareMetalHost) {

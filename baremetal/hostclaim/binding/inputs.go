@@ -19,6 +19,7 @@ package binding
 import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
@@ -38,9 +39,10 @@ func OnHold(claim *bmov1alpha1.HostClaim) bool {
 	return false
 }
 
-// MovedAway says that clusterctl is deleting the claim, which exists in another cluster.
-func MovedAway(claim *bmov1alpha1.HostClaim) bool {
-	_, found := claim.Annotations[deleteForMoveAnnotation]
+// MovedAway says that clusterctl is deleting the claim or host, which exists in another
+// cluster. It replaces all other annotations when it says so.
+func MovedAway(object metav1.Object) bool {
+	_, found := object.GetAnnotations()[deleteForMoveAnnotation]
 	return found
 }
 

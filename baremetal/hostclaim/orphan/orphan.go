@@ -109,7 +109,7 @@ func Next(o Observed) Plan {
 	}
 	since, marked := markOf(o.Host)
 	switch {
-	case binding.Held(o.Host):
+	case binding.Held(o.Host), binding.MovedAway(o.Host):
 		return o.movedAway()
 	case !marked:
 		return Plan{Step: Mark}
