@@ -164,6 +164,9 @@ func TestPausedClaimKeepsNoHostButItsOwn(t *testing.T) {
 			w.G.Expect(claim.Finalizers).To(gomega.ContainElement(finalizer), "it counts against the quota")
 			w.ownedBy(first, claim)
 			w.refused(change(w, mallory, claim, func(c *bmov1alpha1.HostClaim) { c.Finalizers = nil }))
+			w.OK(server.Client.Delete(w.Ctx, builder.Policy(client.ObjectKey{Namespace: w.infra, Name: "policy"})))
+			w.G.Expect(w.readHost(first).Annotations).NotTo(gomega.Or(
+				gomega.HaveKey(bmov1alpha1.PausedAnnotation), gomega.HaveKey("hostclaim.metal3.io/moving")), "baremetal-operator goes on")
 			w.OK(change(w, mallory, claim, func(c *bmov1alpha1.HostClaim) { delete(c.Annotations, key) }))
 			w.AwaitGone(claim)
 			w.pristine(first, 1)
