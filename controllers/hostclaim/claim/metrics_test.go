@@ -105,7 +105,9 @@ func TestMetricsAreThoseOfTheDocs(t *testing.T) {
 	var documented []string
 	for line := range strings.Lines(string(text)) {
 		cells := strings.Split(strings.ReplaceAll(line, "`", ""), "|")
-		if len(cells) == 6 && strings.HasPrefix(strings.TrimSpace(cells[1]), "hostclaim_") {
+		name := strings.TrimSpace(cells[min(1, len(cells)-1)])
+		// What a namespace costs is counted by the manager as a whole, and held by package config.
+		if len(cells) == 6 && strings.HasPrefix(name, "hostclaim_") && !strings.HasPrefix(name, "hostclaim_namespace_") {
 			for i := range cells {
 				cells[i] = strings.TrimSpace(cells[i])
 			}
