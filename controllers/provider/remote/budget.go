@@ -48,9 +48,10 @@ type meter struct {
 	over      chan *identity.Problem // has an entry when the connection is to be cut off
 
 	objects map[objectKey]int64
-	held    int64 // the sum of objects
-	answers int64 // being read
-	cut     bool  // since the last begin
+	coming  map[objectKey]struct{} // of these, those that the cache has not told of yet
+	held    int64                  // the sum of objects
+	answers int64                  // being read
+	cut     bool                   // since the last begin
 }
 
 // objectKey names an object of a connection, all of which are in one namespace.
@@ -67,7 +68,8 @@ func newBudget(each, all int64) *budget {
 func (b *budget) meter(namespace string, target identity.Target) *meter {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	m := &meter{budget: b, namespace: namespace, target: target, over: make(chan *identity.Problem, 1), objects: map[objectKey]int64{}}
+	m := &meter{budget: b, namespace: namespace, target: target, over: make(chan *identity.Problem, 1)}
+	m.clearLocked()
 	b.meters[m] = struct{}{}
 	return m
 }
@@ -101,7 +103,7 @@ func (m *meter) close() {
 
 func (m *meter) clearLocked() {
 	m.budget.sum -= m.held
-	m.held, m.objects = 0, map[objectKey]int64{}
+	m.held, m.objects, m.coming = 0, map[objectKey]int64{}, map[objectKey]struct{}{}
 }
 
 // reading counts the weight of an answer while it is read. A negative weight takes it
@@ -123,7 +125,7 @@ func (m *meter) transform(object any) (any, error) {
 		return object, nil
 	}
 	o.SetManagedFields(nil)
-	if !m.put(o) {
+	if !m.set(o, sizeOf(o), true) {
 		return o, nil
 	}
 	bare, ok := reflect.New(reflect.TypeOf(o).Elem()).Interface().(client.Object)
@@ -141,7 +143,7 @@ func (m *meter) transform(object any) (any, error) {
 // to be cut off.
 func (m *meter) put(object any) (cut bool) {
 	o, ok := object.(client.Object)
-	return ok && m.set(o, sizeOf(o))
+	return ok && m.set(o, sizeOf(o), false)
 }
 
 // drop counts that an object has left the cache.
@@ -150,15 +152,36 @@ func (m *meter) drop(object any) {
 		object = gone.Obj
 	}
 	if o, ok := object.(client.Object); ok {
-		m.set(o, 0)
+		m.set(o, 0, false)
 	}
 }
 
-func (m *meter) set(o client.Object, size int64) (cut bool) {
+// filled forgets the objects that were deleted while the cache was filled, of which it never
+// tells. One that it has and tells of later is counted then.
+func (m *meter) filled() {
+	m.budget.mu.Lock()
+	defer m.budget.mu.Unlock()
+	for key := range m.coming {
+		m.setLocked(key, 0)
+	}
+}
+
+// set counts an object, which is coming or is in the cache.
+func (m *meter) set(o client.Object, size int64, coming bool) (cut bool) {
 	key := objectKey{reflect.TypeOf(o), o.GetName()}
 	m.budget.mu.Lock()
 	defer m.budget.mu.Unlock()
+	m.setLocked(key, size)
+	if coming {
+		m.coming[key] = struct{}{}
+	}
+	m.budget.checkLocked(m)
+	return m.cut
+}
+
+func (m *meter) setLocked(key objectKey, size int64) {
 	more := size - m.objects[key]
+	delete(m.coming, key)
 	if size > 0 {
 		m.objects[key] = size
 	} else {
@@ -166,8 +189,6 @@ func (m *meter) set(o client.Object, size int64) (cut bool) {
 	}
 	m.held += more
 	m.budget.sum += more
-	m.budget.checkLocked(m)
-	return m.cut
 }
 
 // checkLocked cuts off a connection when a bound is passed.

@@ -161,3 +161,26 @@ func TestSizeOf(t *testing.T) {
 		t.Errorf("a thousand empty NICs take %d bytes", size)
 	}
 }
+
+// An object that is deleted while the cache is filled comes as an object and never leaves.
+func TestObjectsThatWereDeletedDuringTheFirstListAreNotCounted(t *testing.T) {
+	b := newBudget(1<<20, 1<<20)
+	m := b.meter("n", identity.Target{})
+	m.begin()
+	for _, name := range []string{"stays", "late", "deleted"} {
+		if _, err := m.transform(claimOf(name, 10)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one := sizeOf(claimOf("late", 10))
+	m.put(claimOf("stays", 10))
+	m.filled()
+	m.put(claimOf("late", 10)) // the cache tells of its objects one after the other
+	if want := one + sizeOf(claimOf("stays", 10)); m.held != want || b.sum != want {
+		t.Errorf("holds %d bytes, %d in all, want %d", m.held, b.sum, want)
+	}
+	m.drop(claimOf("stays", 10))
+	if m.held != one {
+		t.Errorf("holds %d bytes, want %d", m.held, one)
+	}
+}

@@ -71,6 +71,7 @@ func (c *connection) open(ctx context.Context, target identity.Target) (*opened,
 	if problem := c.await(ctx, target, filled); problem != nil {
 		return o, problem
 	}
+	c.held.filled()
 	own := client.NewNamespacedClient(live, target.Namespace)
 	o.site = Site{Target: target, Client: &halfCached{Client: own, cache: held}, Live: own}
 	return o, nil
