@@ -27,6 +27,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/nodematch"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/providerid"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
@@ -93,8 +94,12 @@ func (s *scope) nodeQuery() nodematch.Query {
 // apply writes what the Node lacks.
 func (n nodeSteps) apply(ctx context.Context, p *planned) progress.Outcome {
 	if p.nodeErr != nil {
-		return failed(infrav1.KubernetesNodeReadyCondition, infrav1.WorkloadClusterUnreachableReason,
-			"The Nodes of the workload cluster cannot be read", p.nodeErr)
+		message := "The Nodes of the workload cluster cannot be read"
+		var refused *identity.Problem // in words of ours
+		if errors.As(p.nodeErr, &refused) {
+			message += ": " + refused.Message
+		}
+		return failed(infrav1.KubernetesNodeReadyCondition, infrav1.WorkloadClusterUnreachableReason, message, p.nodeErr)
 	}
 	patch := p.plan.NodePatch
 	if patch == nil {

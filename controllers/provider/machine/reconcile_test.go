@@ -19,6 +19,7 @@ package machine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -35,6 +36,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/nodematch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 )
@@ -129,6 +131,10 @@ func TestReconcileProblems(t *testing.T) {
 		"a machine whose server runs is provisioned though its Nodes cannot be read": {
 			given: newCast(running), nodes: &fakeNodes{readErr: errBroken},
 			condition: "KubernetesNodeReady/False/WorkloadClusterUnreachable", message: "cannot be read", wantErr: true,
+		},
+		"a machine of whose cluster no more is read says why": {
+			given: newCast(running), nodes: &fakeNodes{readErr: fmt.Errorf("read: %w", &identity.Problem{Message: "it has too many Nodes"})},
+			condition: "KubernetesNodeReady/False/WorkloadClusterUnreachable", message: "cannot be read: it has too many Nodes", wantErr: true,
 		},
 		"a machine whose server runs is provisioned though its Nodes cannot be watched": {
 			given: newCast(running), nodes: &fakeNodes{watchErr: errBroken},

@@ -17,6 +17,7 @@ limitations under the License.
 package nodes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,6 +62,9 @@ func indexHostUID(o client.Object) []string {
 type Nodes struct {
 	// Cache holds the connections, made with Indexes.
 	Cache clustercache.ClusterCache
+	// Refused returns why no more is read of a cluster, in words of ours; nil if it may be
+	// read. Optional.
+	Refused func(cluster client.ObjectKey) error
 	// Watcher names the watch of a controller among those on one cluster; empty stands for
 	// that of the machine controller.
 	Watcher string
@@ -68,11 +72,15 @@ type Nodes struct {
 
 // Candidates returns the Nodes of the cluster that fit the query in one way or
 // another; nodematch tells which of them is the one. It returns ErrNotConnected
-// while the cluster cannot be reached.
+// while the cluster cannot be reached, or why no more is read of it.
 func (n Nodes) Candidates(ctx context.Context, cluster client.ObjectKey, q nodematch.Query) ([]nodematch.Node, error) {
 	reader, err := n.Cache.GetReader(ctx, cluster)
 	if err != nil {
-		return nil, connectionError(err)
+		err = connectionError(err)
+		if n.Refused != nil && errors.Is(err, ErrNotConnected) {
+			err = cmp.Or(n.Refused(cluster), err)
+		}
+		return nil, err
 	}
 	var found []nodematch.Node
 	for _, option := range options(q) {

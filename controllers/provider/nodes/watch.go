@@ -22,8 +22,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,6 +35,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/namedsource"
 )
 
@@ -80,18 +83,47 @@ func describedAnew() predicate.Predicate {
 	}
 }
 
+// maxText is how many bytes are kept of each text of a Node: more than a name, a label or a
+// provider ID of ours can have. The API server of a workload cluster may answer anything.
+const maxText = 1 << 10
+
+// maxLabels is how many bytes the labels of a Node may have, all together.
+const maxLabels = 16 << 10
+
 // StripNode is a cache transform that keeps of a Node what this package reads.
 func StripNode(o any) (any, error) {
 	node, ok := o.(*corev1.Node)
 	if !ok {
 		return o, nil
 	}
-	stripped := &corev1.Node{TypeMeta: node.TypeMeta}
-	stripped.Name, stripped.UID, stripped.ResourceVersion = node.Name, node.UID, node.ResourceVersion
-	stripped.Labels = node.Labels
-	stripped.Spec.ProviderID = node.Spec.ProviderID
+	stripped := &corev1.Node{}
+	stripped.Kind, stripped.APIVersion = short(node.Kind), short(node.APIVersion)
+	stripped.Name, stripped.UID, stripped.ResourceVersion = short(node.Name), types.UID(short(string(node.UID))), short(node.ResourceVersion)
+	stripped.Labels = fewLabels(node.Labels)
+	stripped.Spec.ProviderID = short(node.Spec.ProviderID)
 	return stripped, nil
 }
+
+// fewLabels are the labels of a Node, or of too many those that tell which server it is.
+func fewLabels(labels map[string]string) map[string]string {
+	size := 0
+	for key, value := range labels {
+		size += len(key) + len(value)
+	}
+	if size <= maxLabels {
+		return labels
+	}
+	few := map[string]string{}
+	for _, key := range []string{infrav1.NodeUUIDLabel, corev1.LabelHostname} {
+		if value, found := labels[key]; found {
+			few[key] = short(value)
+		}
+	}
+	return few
+}
+
+// short is a copy, so that what is cut off is not kept in memory.
+func short(text string) string { return strings.Clone(text[:min(len(text), maxText)]) }
 
 // Connections wakes a controller when the connection to a workload cluster
 // comes or goes.

@@ -18,6 +18,7 @@ package nodes
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -26,6 +27,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -221,5 +223,38 @@ func TestStripNode(t *testing.T) {
 	}
 	if other, err := StripNode("tombstone"); err != nil || other != "tombstone" {
 		t.Errorf("something else became %v, %v", other, err)
+	}
+}
+
+// The API server of a workload cluster may answer texts of any length: what the cache keeps
+// of one Node is bounded.
+func TestStripNodeKeepsShortTexts(t *testing.T) {
+	long := strings.Repeat("x", 100<<10)
+	full := node(long, long, long)
+	full.Labels[long] = long
+	full.UID, full.ResourceVersion, full.Kind, full.APIVersion = types.UID(long), long, long, long
+	got, err := StripNode(full)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(got)
+	if most := 8*maxText + 500; err != nil || len(text) > most {
+		t.Errorf("%d bytes, more than %d; %v", len(text), most, err)
+	}
+}
+
+// A cluster of which no more is read says why, and not only that there is no connection.
+func TestRefusedCluster(t *testing.T) {
+	refused := errors.New("it has too many Nodes")
+	var why error
+	workload := Nodes{Cache: clustercache.NewFakeEmptyClusterCache(), Refused: func(client.ObjectKey) error { return why }}
+	for _, why = range []error{nil, refused} {
+		want := ErrNotConnected
+		if why != nil {
+			want = why
+		}
+		if _, err := workload.Candidates(t.Context(), key, nodematch.Query{}); !errors.Is(err, want) {
+			t.Errorf("candidates: %v, want %v", err, want)
+		}
 	}
 }

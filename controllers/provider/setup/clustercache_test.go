@@ -272,6 +272,17 @@ func TestHostileWorkloadClusters(t *testing.T) {
 			want: "error getting REST mapping",
 		},
 		"300 MB in gzip": {path: list, answer: bomb, want: "larger than what this manager reads"},
+		"Nodes without end": {
+			path: list,
+			answer: func(out http.ResponseWriter, r *http.Request) {
+				out.Header().Set("Content-Type", "application/json")
+				var err error
+				for i := 0; err == nil && r.Context().Err() == nil; i++ {
+					_, err = fmt.Fprintf(out, `{"type":"ADDED","object":{"kind":"Node","apiVersion":"v1","metadata":{"name":"n-%d"}}}`+"\n", i)
+				}
+			},
+			want: "more than 10,000 Nodes",
+		},
 		"a watch line without end": {
 			path: list,
 			answer: func(out http.ResponseWriter, r *http.Request) {

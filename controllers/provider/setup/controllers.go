@@ -136,7 +136,7 @@ func newShared(ctx context.Context, mgr ctrl.Manager, o Options) (*shared, error
 	if err != nil {
 		return nil, err
 	}
-	connections, err := newClusterCache(ctx, mgr, o, seconds)
+	workload, err := newNodes(ctx, mgr, o, seconds)
 	if err != nil {
 		return nil, err
 	}
@@ -152,27 +152,27 @@ func newShared(ctx context.Context, mgr ctrl.Manager, o Options) (*shared, error
 		local:   local,
 		remote:  registry,
 		secrets: secrets,
-		nodes:   nodes.Nodes{Cache: connections},
+		nodes:   workload,
 		clock:   clock.RealClock{},
 		seconds: seconds,
 	}, nil
 }
 
-// newClusterCache makes the connections to workload clusters.
-func newClusterCache(ctx context.Context, mgr ctrl.Manager, o Options, seconds *cost.Meter) (clustercache.ClusterCache, error) {
+// newNodes makes the connections to workload clusters.
+func newNodes(ctx context.Context, mgr ctrl.Manager, o Options, seconds *cost.Meter) (nodes.Nodes, error) {
 	denied, err := newDenied(ctx, "workload-denied-addresses", o.WorkloadDenied, mgr.GetAPIReader(), clock.RealClock{})
 	if err != nil {
-		return nil, err
+		return nodes.Nodes{}, err
 	}
 	kubeconfigs, err := kubeconfigreader.New(kubeconfigreader.Options{
 		Secrets: mgr.GetAPIReader(), UserAgent: userAgent,
 		Limits: transport.Limits{Denied: denied.now, Proxy: http.ProxyFromEnvironment},
 	})
 	if err != nil {
-		return nil, err
+		return nodes.Nodes{}, err
 	}
 	if err := onClusterGone(ctx, mgr.GetCache(), kubeconfigs.Forget); err != nil {
-		return nil, err
+		return nodes.Nodes{}, err
 	}
 	workers := o.Concurrency.ClusterCache
 	connections, err := clustercache.SetupWithManager(ctx, quietManager{mgr}, clusterCacheOptions(o, kubeconfigs), controller.Options{
@@ -181,12 +181,12 @@ func newClusterCache(ctx context.Context, mgr ctrl.Manager, o Options, seconds *
 		NewQueue: fairqueue.New(fairqueue.Options{Workers: workers, Clock: clock.RealClock{}, Spent: seconds.AddSeconds}),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("set up connections to workload clusters: %w", err)
+		return nodes.Nodes{}, fmt.Errorf("set up connections to workload clusters: %w", err)
 	}
 	if err := mgr.Add(closing(connections)); err != nil {
-		return nil, fmt.Errorf("add the end of connections to workload clusters: %w", err)
+		return nodes.Nodes{}, fmt.Errorf("add the end of connections to workload clusters: %w", err)
 	}
-	return connections, nil
+	return nodes.Nodes{Cache: connections, Refused: kubeconfigs.Refused}, nil
 }
 
 // localKinds are the kinds that the provider reads of hosts in its own cluster. A
@@ -325,7 +325,7 @@ func addRemediation(ctx context.Context, s *shared, options controller.Options) 
 		Claims:      s.claims,
 		Local:       claimEvents{s.local},
 		Remote:      s.remote,
-		Nodes:       nodes.Nodes{Cache: s.nodes.Cache, Watcher: "remediation-nodes"},
+		Nodes:       nodes.Nodes{Cache: s.nodes.Cache, Refused: s.nodes.Refused, Watcher: "remediation-nodes"},
 		Recorder:    s.mgr.GetEventRecorder(reporter),
 		Metrics:     measurements,
 		Clock:       s.clock,

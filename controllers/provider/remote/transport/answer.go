@@ -61,7 +61,7 @@ func (a *answer) Read(p []byte) (int, error) {
 	if a.left -= weight; a.event > 0 {
 		a.left = a.event - a.scale.since
 	}
-	if a.left < 0 || a.forwarded && a.scale.wordy {
+	if a.left < 0 || a.forwarded && (a.scale.wordy || a.scale.items > maxItems) {
 		a.left = -1
 		return 0, a.transport.refused(tooLarge)
 	}

@@ -149,6 +149,8 @@ func certificate(err error) string {
 const (
 	// tooLarge is for a response that exceeds its limit.
 	tooLarge = "an answer of it is larger than what this manager reads"
+	// tooMany is for a watch of more Nodes than a cache may hold.
+	tooMany = "it has more than 10,000 Nodes, which is more than this manager reads; take out those that it does not need"
 	// busy is for a response for which there is no room.
 	busy = "this manager reads too many large answers at once; it tries again"
 	// redirected is for a response that leads to another address.

@@ -59,6 +59,8 @@ func (t *Transport) Forward(request *http.Request) (*http.Response, error) {
 	case response.StatusCode < http.StatusOK || response.StatusCode >= http.StatusMultipleChoices:
 		_ = response.Body.Close()
 		return nil, t.refused(redirected)
+	default:
+		response.Body = t.nodes.bound(t, request, response.Body)
 	}
 	return response, nil
 }

@@ -18,6 +18,7 @@ package transport
 
 import (
 	"compress/gzip"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -172,6 +173,63 @@ func TestForwardedWatches(t *testing.T) {
 			got, err := forward(t, w, "/api/v1/nodes?watch=true")
 			if (err != nil) != tt.fails || len(got.text) < (tt.events-1)*len(event) {
 				t.Errorf("%d bytes, %v", len(got.text), err)
+			}
+		})
+	}
+}
+
+// A cluster may have 10,000 Nodes, however many watches bring them and whatever their
+// events are called. A client that begins anew forgets those it had.
+func TestForwardedNodesAreBounded(t *testing.T) {
+	events := func(kind string, from, to int) string {
+		var text strings.Builder
+		for i := from; i < to; i++ {
+			fmt.Fprintf(&text, `{"type":%q,"object":{"metadata":{"name":"n-%d"}}}`+"\n", kind, i)
+		}
+		return text.String()
+	}
+	const watch, most = "/api/v1/nodes?watch=true&resourceVersion=7", 100
+	full := events("ADDED", 0, most)
+	type request struct {
+		target, answer string
+		fails          bool
+	}
+	for name, requests := range map[string][]request{
+		"as many as there may be": {{target: watch, answer: full}},
+		"one too many":            {{target: watch, answer: full + events("MODIFIED", most, most+1), fails: true}},
+		"by one watch after the other": {
+			{target: watch, answer: full}, {target: watch, answer: events("ADDED", most, most+1), fails: true},
+		},
+		"the same again and again":       {{target: watch, answer: full + full + events("MODIFIED", 0, most)}},
+		"others, for some that are gone": {{target: watch, answer: full + events("DELETED", 0, 5) + events("ADDED", most, most+5)}},
+		"bookmarks are none":             {{target: watch, answer: full + `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"8"}}}` + "\n"}},
+		"what is no event is one":        {{target: watch, answer: full + `{"type":["x"]}`, fails: true}},
+		"after a list": {
+			{target: watch, answer: full}, {target: "/api/v1/nodes", answer: `{"items":[]}`}, {target: watch, answer: events("ADDED", most, most+5)},
+		},
+		"after a watch that begins anew": {
+			{target: watch, answer: full}, {target: watch + "&sendInitialEvents=true", answer: events("ADDED", most, most+5)},
+		},
+		"a list of too many": {
+			{target: "/api/v1/nodes", answer: `{"items":[` + strings.Repeat("{},", maxItems) + `{}]}`, fails: true},
+		},
+		"other kinds are not held": {{target: "/api/v1/pods?watch=true", answer: events("ADDED", 0, most+1)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			next := 0
+			w := serve(t, Limits{Answer: 96 << 20}, func(out http.ResponseWriter, _ *http.Request) {
+				out.Header().Set("Content-Type", jsonType)
+				_, _ = io.WriteString(out, requests[next].answer)
+			})
+			w.nodes.most = most
+			for next = range requests {
+				got, err := forward(t, w, requests[next].target)
+				if (err != nil) != requests[next].fails {
+					t.Errorf("request %d: %d bytes, %v", next, len(got.text), err)
+				}
+				if err == nil && strings.TrimSpace(got.text) != strings.TrimSpace(requests[next].answer) {
+					t.Errorf("request %d was answered with other text", next)
+				}
 			}
 		})
 	}

@@ -71,6 +71,7 @@ type Transport struct {
 
 	slots    chan struct{} // one entry for each request of a reconcile under way
 	failures failures
+	nodes    nodeNames
 }
 
 // New returns a Transport for an access, and uses no other setting of the process. Agent
@@ -93,6 +94,7 @@ func New(access kubeconfig.Access, limits Limits, agent string, count func(*http
 		server: access.Server, agent: agent, limits: limits, count: count,
 		certified: len(access.ClientCertificate) > 0,
 		slots:     make(chan struct{}, maxConcurrent), failures: failures{signal: make(chan struct{}, 1)},
+		nodes: nodeNames{most: maxItems},
 	}
 	t.Authorize(access.Authorization())
 	return t

@@ -35,6 +35,7 @@ const (
 type scale struct {
 	depth  int
 	list   bool // in an array of the outermost object
+	items  int  // of such arrays
 	quoted bool
 	escape bool
 	length int   // of the string, so far
@@ -92,6 +93,7 @@ func (s *scale) inString(b byte) {
 // value is the weight of an object that begins here.
 func (s *scale) value() int64 {
 	if s.list && s.depth == 2 {
+		s.items++
 		return itemWeight
 	}
 	return objectWeight

@@ -25,6 +25,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -72,7 +73,14 @@ type Kubeconfigs struct {
 	parsing sync.Mutex // one at a time, so that their memory does not add up
 
 	mu         sync.Mutex
-	transports map[string]*transport.Transport // by the host in the URLs
+	transports map[string]*connection // by the host in the URLs
+}
+
+// connection is how one workload cluster is reached.
+type connection struct {
+	*transport.Transport
+
+	refused atomic.Pointer[error] // the first answer that was refused
 }
 
 // New returns a reader whose kubeconfigs work in this process and nowhere else. It adds
@@ -85,7 +93,7 @@ func New(o Options) (*Kubeconfigs, error) {
 	}
 	k := &Kubeconfigs{
 		Reader: o.Secrets, options: o, scheme: "workload-" + strings.ToLower(rand.Text()),
-		transports: map[string]*transport.Transport{},
+		transports: map[string]*connection{},
 	}
 	shared.RegisterProtocol(k.scheme, roundTripper{k})
 	return k, nil
@@ -118,7 +126,7 @@ func (k *Kubeconfigs) Get(ctx context.Context, key client.ObjectKey, object clie
 
 // Forget ends the connection to a Cluster that was deleted.
 func (k *Kubeconfigs) Forget(namespace, name string) {
-	k.replace(hostOf(client.ObjectKey{Namespace: namespace, Name: secret.Name(name, secret.Kubeconfig)}), nil)
+	k.replace(hostOf(secretOf(client.ObjectKey{Namespace: namespace, Name: name})), nil)
 }
 
 // access checks the kubeconfig of a Secret.
@@ -146,9 +154,11 @@ func (k *Kubeconfigs) access(ctx context.Context, found *corev1.Secret) (kubecon
 // again without a word.
 func (k *Kubeconfigs) put(key client.ObjectKey, access kubeconfig.Access, log logr.Logger) {
 	limits := k.options.Limits
-	var once sync.Once
+	c := &connection{}
 	limits.Refused = func(err error) {
-		once.Do(func() { log.Info("Refused an answer of a workload cluster", "reason", err.Error()) })
+		if c.refused.CompareAndSwap(nil, &err) {
+			log.Info("Refused an answer of a workload cluster", "reason", err.Error())
+		}
 	}
 	if limits.Request == 0 {
 		limits.Request = requestTime
@@ -159,11 +169,32 @@ func (k *Kubeconfigs) put(key client.ObjectKey, access kubeconfig.Access, log lo
 	if limits.Reading == nil {
 		limits.Reading = func(weight int64) bool { return k.lists.read(key.Namespace, weight) }
 	}
-	k.replace(hostOf(key), transport.New(access, limits, k.options.UserAgent, func(*http.Response) {}))
+	c.Transport = transport.New(access, limits, k.options.UserAgent, func(*http.Response) {})
+	k.replace(hostOf(key), c)
+}
+
+// Refused returns why an answer of a workload cluster was refused since its kubeconfig was
+// read last; nil if none was.
+func (k *Kubeconfigs) Refused(cluster client.ObjectKey) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	c := k.transports[hostOf(secretOf(cluster))]
+	if c == nil {
+		return nil
+	}
+	if refused := c.refused.Load(); refused != nil {
+		return *refused
+	}
+	return nil
+}
+
+// secretOf names the Secret with the kubeconfig of a Cluster.
+func secretOf(cluster client.ObjectKey) client.ObjectKey {
+	return client.ObjectKey{Namespace: cluster.Namespace, Name: secret.Name(cluster.Name, secret.Kubeconfig)}
 }
 
 // replace closes what was there for a host.
-func (k *Kubeconfigs) replace(host string, by *transport.Transport) {
+func (k *Kubeconfigs) replace(host string, by *connection) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if old := k.transports[host]; old != nil {
