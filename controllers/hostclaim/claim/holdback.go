@@ -31,11 +31,8 @@ import (
 // holdBack says until when a status is not written, since all that it tells is how far the
 // host is on its way to the image.
 func (r *reporter) holdBack(p *pass, status bmov1alpha1.HostClaimStatus, out progress.Outcome) (until time.Time, held bool) {
-	if out.Err() != nil || deleting(p.claim) || !passing(p.claim.Status, status) {
-		r.reports.Forget(keyOf(p.claim))
-		return time.Time{}, false
-	}
-	return r.reports.Hold(keyOf(p.claim), r.clock.Now(), r.patience)
+	transient := out.Err() == nil && !deleting(p.claim) && passing(p.claim.Status, status)
+	return r.reports.Hold(keyOf(p.claim), transient, r.clock.Now(), r.patience)
 }
 
 // passing says that two statuses differ in nothing but the state of a bound host that gets

@@ -30,12 +30,16 @@ type Reports struct {
 	held map[types.NamespacedName]time.Time
 }
 
-// Hold says until when the report of a pass is held back: the first one that is waits for
-// the patience and no longer. What an object has come to is written then, or before, with
-// a report that is not held back.
-func (r *Reports) Hold(object types.NamespacedName, now time.Time, patience time.Duration) (until time.Time, held bool) {
+// Hold says until when the report of a pass is held back: the first one that tells only of
+// a station that passes waits for the patience and no longer. What an object has come to
+// is written then, or before, with a report that tells of more.
+func (r *Reports) Hold(object types.NamespacedName, passing bool, now time.Time, patience time.Duration) (until time.Time, held bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if !passing {
+		delete(r.held, object)
+		return time.Time{}, false
+	}
 	if r.held == nil {
 		r.held = map[types.NamespacedName]time.Time{}
 	}
@@ -51,7 +55,7 @@ func (r *Reports) Hold(object types.NamespacedName, now time.Time, patience time
 	return time.Time{}, false
 }
 
-// Forget begins anew for an object whose report is not held back, or that is gone.
+// Forget begins anew for an object that has nothing to report, or is gone.
 func (r *Reports) Forget(object types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

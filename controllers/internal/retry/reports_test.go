@@ -31,7 +31,7 @@ func TestReports(t *testing.T) {
 	for _, step := range []struct {
 		when   string
 		object types.NamespacedName
-		forget bool
+		tells  bool // more than that a station is passed
 		second int
 		held   bool
 	}{
@@ -40,12 +40,10 @@ func TestReports(t *testing.T) {
 		{when: "another object has a time of its own", object: b, second: 2, held: true},
 		{when: "the time of a is over", object: a, second: 3},
 		{when: "a passes another station", object: a, second: 4, held: true},
-		{when: "b was written meanwhile", object: b, forget: true, second: 5, held: true},
+		{when: "b tells of more", object: b, tells: true, second: 4},
+		{when: "b passes another station", object: b, second: 5, held: true},
 	} {
-		if step.forget {
-			r.Forget(step.object)
-		}
-		until, held := r.Hold(step.object, at(step.second), 3*time.Second)
+		until, held := r.Hold(step.object, !step.tells, at(step.second), 3*time.Second)
 		if held != step.held {
 			t.Errorf("%s: held is %v, want %v", step.when, held, step.held)
 		}
@@ -53,7 +51,7 @@ func TestReports(t *testing.T) {
 			t.Errorf("%s: held until %s, which has passed", step.when, until)
 		}
 	}
-	if _, held := new(Reports).Hold(a, start, 0); held {
+	if _, held := new(Reports).Hold(a, true, start, 0); held {
 		t.Error("without patience a report is held back")
 	}
 }

@@ -131,12 +131,9 @@ func (r *Reconciler) holdBack(s *scope, out progress.Outcome) (until time.Time, 
 	lasting := func(w progress.Wait) bool {
 		return w.Reason != infrav1.WaitingForAddressesReason && w.Reason != infrav1.WaitingForHostClaimReason
 	}
-	if s.paused() || out.Done() || out.Err() != nil || slices.ContainsFunc(out.Waits(), lasting) ||
-		!reflect.DeepEqual(s.before.Spec, s.data.Spec) || reflect.DeepEqual(s.before.Status, s.data.Status) {
-		r.reports.Forget(key)
-		return time.Time{}, false
-	}
-	return r.reports.Hold(key, r.Clock.Now(), r.HoldReports)
+	passing := !s.paused() && !out.Done() && out.Err() == nil && !slices.ContainsFunc(out.Waits(), lasting) &&
+		reflect.DeepEqual(s.before.Spec, s.data.Spec) && !reflect.DeepEqual(s.before.Status, s.data.Status)
+	return r.reports.Hold(key, passing, r.Clock.Now(), r.HoldReports)
 }
 
 // scope holds what one pass knows about one Metal3Data. It holds facts only. A

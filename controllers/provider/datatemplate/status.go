@@ -121,13 +121,11 @@ func (r reportSteps) template(ctx context.Context, s *scope) progress.Outcome {
 		r.reports.Forget(s.key)
 		return progress.Outcome{}
 	}
-	if onlyIndexes(before.Status, s.template.Status) {
-		if until, held := r.reports.Hold(s.key, r.clock.Now(), r.patience); held {
-			s.template.Status = before.Status
-			return progress.Until(until, "", "")
-		}
+	passing := onlyIndexes(before.Status, s.template.Status)
+	if until, held := r.reports.Hold(s.key, passing, r.clock.Now(), r.patience); held {
+		s.template.Status = before.Status
+		return progress.Until(until, "", "")
 	}
-	r.reports.Forget(s.key)
 	s.template.Status.LastUpdated = ptr.To(metav1.NewTime(r.clock.Now()))
 	err := r.client.Status().Patch(ctx, s.template, apply.Locked(before))
 	if err := staleOr(err); err != nil {
