@@ -356,20 +356,20 @@ func TestClaimByHandIsNotMoved(t *testing.T) {
 }
 
 // moveStory plays a move and its way back, there or not at all, with a manager that dies.
-func moveStory(w *world, c *crash, away bool) {
+func moveStory(w *world, c *harness.Crash, away bool) {
 	w.T.Helper()
 	stop := w.manager()
 	host := w.running()
 	w.expectSameServer(host)
 	stop()
-	stop = w.managerWith(c.write)
+	stop = w.managerWith(c.Write)
 	replace := func(done func() bool) {
 		w.T.Helper()
 		w.G.Eventually(func() bool {
-			if c.dead.Load() {
+			if c.Dead.Load() {
 				stop()
 				stop = w.manager()
-				c.dead.Store(false)
+				c.Dead.Store(false)
 			}
 			return done()
 		}).Should(gomega.BeTrue())
@@ -399,14 +399,14 @@ func moveStory(w *world, c *crash, away bool) {
 
 func TestManagerMayDieDuringAMove(t *testing.T) {
 	for _, away := range []bool{true, false} {
-		healthy := &crash{}
+		healthy := &harness.Crash{}
 		w := makeMoving(t)
 		moveStory(w, healthy, away)
-		t.Logf("a move, away %t, takes %d writes", away, healthy.count.Load())
-		for at := int32(1); at <= healthy.count.Load(); at++ {
+		t.Logf("a move, away %t, takes %d writes", away, healthy.Writes.Load())
+		for at := int32(1); at <= healthy.Writes.Load(); at++ {
 			for _, arrives := range []bool{true, false} {
 				t.Run(fmt.Sprintf("away %t, write %d arrives %t", away, at, arrives), func(t *testing.T) {
-					moveStory(newMoving(t), &crash{at: at, arrives: arrives}, away)
+					moveStory(newMoving(t), &harness.Crash{At: at, Arrives: arrives}, away)
 				})
 			}
 		}

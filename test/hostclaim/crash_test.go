@@ -18,7 +18,6 @@ package hostclaim
 
 import (
 	"fmt"
-	"sync/atomic"
 	"testing"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -29,31 +28,9 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
-// crash is a manager that dies with one of its writes. From then on nothing of
-// it reaches the API server.
-type crash struct {
-	at      int32 // 0 for never
-	arrives bool  // the write arrives and only its answer is lost
-	count   atomic.Int32
-	dead    atomic.Bool
-}
-
-func (c *crash) write(do func() error) error {
-	switch n := c.count.Add(1); {
-	case c.at == 0 || n < c.at:
-		return do()
-	case n == c.at && c.arrives:
-		if err := do(); err != nil {
-			return err
-		}
-	}
-	c.dead.Store(true)
-	return errCrash
-}
-
 // life plays the whole life of a claim: it binds, provisions, is deleted and
 // goes. When the manager dies, another takes over.
-func life(w *world, c *crash) {
+func life(w *world, c *harness.Crash) {
 	w.T.Helper()
 	w.policy(nil, w.tenant)
 	// The infrastructure's network data must not reach the tenant, so that an
@@ -61,11 +38,11 @@ func life(w *world, c *crash) {
 	w.host("host-0", nil, func(h *bmov1alpha1.BareMetalHost) { h.Spec.PreprovisioningNetworkDataName = "infra-network" })
 	w.host("host-1", nil)
 	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
-	stop := w.managerWith(c.write)
+	stop := w.managerWith(c.Write)
 	w.claim("machine", withImage("boot"))
 	replaced, deleted := false, false
 	w.G.Eventually(func() bool {
-		if c.dead.Load() && !replaced {
+		if c.Dead.Load() && !replaced {
 			replaced = true
 			stop()
 			w.manager()
@@ -90,14 +67,14 @@ func life(w *world, c *crash) {
 // TestManagerMayDieBetweenAnyTwoWrites lets the manager die with each of its
 // writes, before the write arrives and after it, and wants the same end.
 func TestManagerMayDieBetweenAnyTwoWrites(t *testing.T) {
-	healthy := &crash{}
+	healthy := &harness.Crash{}
 	life(newWorld(t).withRights(), healthy)
-	for at := int32(1); at <= healthy.count.Load(); at++ {
+	for at := int32(1); at <= healthy.Writes.Load(); at++ {
 		for _, arrives := range []bool{true, false} {
 			t.Run(fmt.Sprintf("write %d arrives %t", at, arrives), func(t *testing.T) {
-				life(newWorld(t).withRights(), &crash{at: at, arrives: arrives})
+				life(newWorld(t).withRights(), &harness.Crash{At: at, Arrives: arrives})
 			})
 		}
 	}
-	t.Logf("the life of a claim takes %d writes", healthy.count.Load())
+	t.Logf("the life of a claim takes %d writes", healthy.Writes.Load())
 }

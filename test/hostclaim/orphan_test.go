@@ -278,7 +278,7 @@ func TestMarksThatStrayOnAFreeHostAreTidied(t *testing.T) {
 // TestManagerMayDieWhileItReleasesAnOrphan lets the manager die with each of its
 // writes, before the write arrives and after it.
 func TestManagerMayDieWhileItReleasesAnOrphan(t *testing.T) {
-	story := func(t *testing.T, c *crash) {
+	story := func(t *testing.T, c *harness.Crash) {
 		t.Helper()
 		w := newWorld(t).withRights()
 		w.options.OrphanGrace = 0
@@ -286,10 +286,10 @@ func TestManagerMayDieWhileItReleasesAnOrphan(t *testing.T) {
 		w.provisioned()
 		stop()
 		w.forceAway("machine")
-		stop = w.managerWith(c.write)
+		stop = w.managerWith(c.Write)
 		replaced := false
 		w.G.Eventually(func() any {
-			if c.dead.Load() && !replaced {
+			if c.Dead.Load() && !replaced {
 				replaced = true
 				stop()
 				w.manager()
@@ -298,16 +298,16 @@ func TestManagerMayDieWhileItReleasesAnOrphan(t *testing.T) {
 		}).Should(gomega.BeNil())
 		w.expectPristine("host-0")
 	}
-	healthy := &crash{}
+	healthy := &harness.Crash{}
 	story(t, healthy)
-	for at := int32(1); at <= healthy.count.Load(); at++ {
+	for at := int32(1); at <= healthy.Writes.Load(); at++ {
 		for _, arrives := range []bool{true, false} {
 			t.Run(fmt.Sprintf("write %d arrives %t", at, arrives), func(t *testing.T) {
-				story(t, &crash{at: at, arrives: arrives})
+				story(t, &harness.Crash{At: at, Arrives: arrives})
 			})
 		}
 	}
-	t.Logf("the release of an orphan takes %d writes", healthy.count.Load())
+	t.Logf("the release of an orphan takes %d writes", healthy.Writes.Load())
 }
 
 // unwatched is a watch on secrets that sees nothing.

@@ -228,13 +228,13 @@ func TestWhatIsRefusedKeepsNothingElseFromItsWay(t *testing.T) {
 // by another. The world is given without a manager.
 func crashes(t *testing.T, given func(*testing.T, *world) *world, act func(*world), done func(*world) bool, check func(*world)) {
 	t.Helper()
-	play := func(t *testing.T, c *crash) {
+	play := func(t *testing.T, c *harness.Crash) {
 		t.Helper()
 		w := given(t, newWorld(t).withRights())
 		act(w)
-		stop, replaced := w.managerWith(c.write), false
+		stop, replaced := w.managerWith(c.Write), false
 		w.G.Eventually(func() bool {
-			if c.dead.Load() && !replaced {
+			if c.Dead.Load() && !replaced {
 				replaced = true
 				stop()
 				w.manager()
@@ -243,13 +243,13 @@ func crashes(t *testing.T, given func(*testing.T, *world) *world, act func(*worl
 		}).Should(gomega.BeTrue())
 		check(w)
 	}
-	healthy := &crash{}
+	healthy := &harness.Crash{}
 	play(t, healthy)
-	writes := healthy.count.Load()
+	writes := healthy.Writes.Load()
 	for at := int32(1); at <= writes; at++ {
 		for _, arrives := range []bool{true, false} {
 			t.Run(fmt.Sprintf("write %d arrives %t", at, arrives), func(t *testing.T) {
-				play(t, &crash{at: at, arrives: arrives})
+				play(t, &harness.Crash{At: at, Arrives: arrives})
 			})
 		}
 	}

@@ -18,7 +18,6 @@ package hostclaim
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"testing"
 	"time"
@@ -250,5 +249,3 @@ func (w *world) nextDrive() drive {
 		return drive{}
 	}
 }
-
-var errCrash = errors.New("the manager has crashed")

@@ -18,7 +18,6 @@ package remediation
 
 import (
 	"fmt"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -183,37 +182,15 @@ func TestWithoutHost(t *testing.T) {
 	w.G.Eventually(func() bool { return apierrors.IsNotFound(w.Find(name, w.remediation)) }).Should(gomega.BeTrue())
 }
 
-// crash is a manager that dies with one of its writes. From then on nothing of it reaches the
-// API server.
-type crash struct {
-	at      int32 // 0 for never
-	arrives bool  // the write arrives and only its answer is lost
-	count   atomic.Int32
-	dead    atomic.Bool
-}
-
-func (c *crash) write(do func() error) error {
-	switch n := c.count.Add(1); {
-	case c.at == 0 || n < c.at:
-		return do()
-	case n == c.at && c.arrives:
-		if err := do(); err != nil {
-			return err
-		}
-	}
-	c.dead.Store(true)
-	return errCrash
-}
-
 // life plays a remediation that helps, from its making to its end. When the manager dies,
 // another one takes over.
-func life(w *world, c *crash) {
+func life(w *world, c *harness.Crash) {
 	w.T.Helper()
-	stop := w.manager(c.write)
+	stop := w.manager(c.Write)
 	w.remedy()
 	replaced, deleted := false, false
 	w.G.Eventually(func(g gomega.Gomega) {
-		if c.dead.Load() && !replaced {
+		if c.Dead.Load() && !replaced {
 			replaced = true
 			stop()
 			w.manager(nil)
@@ -242,16 +219,16 @@ func TestManagerMayDieBetweenAnyTwoWrites(t *testing.T) {
 				w.transport = older(version)
 				return w
 			}
-			healthy := &crash{}
+			healthy := &harness.Crash{}
 			life(begin(t), healthy)
-			for at := int32(1); at <= healthy.count.Load(); at++ {
+			for at := int32(1); at <= healthy.Writes.Load(); at++ {
 				for _, arrives := range []bool{true, false} {
 					t.Run(fmt.Sprintf("write %d arrives %t", at, arrives), func(t *testing.T) {
-						life(begin(t), &crash{at: at, arrives: arrives})
+						life(begin(t), &harness.Crash{At: at, Arrives: arrives})
 					})
 				}
 			}
-			t.Logf("a remediation takes %d writes", healthy.count.Load())
+			t.Logf("a remediation takes %d writes", healthy.Writes.Load())
 		})
 	}
 }

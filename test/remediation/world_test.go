@@ -18,7 +18,6 @@ package remediation
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -60,8 +59,6 @@ const (
 	holdOff = "reboot.metal3.io/metal3-remediation." + name
 	timeout = 10 * time.Minute
 )
-
-var errCrash = errors.New("the manager is dead")
 
 // world is a machine with a Node on which a Pod with a volume runs.
 type world struct {
