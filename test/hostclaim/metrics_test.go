@@ -27,14 +27,14 @@ import (
 
 // measured gives the gauges and counters of the manager by name and values of the
 // labels, and of histograms how often they were fed. Policies are left out, and stale
-// decisions, of which a slow cache may make any number.
+// decisions, of which a slow cache may make any number, and what a namespace costs.
 func (w *world) measured() map[string]int {
 	families, err := w.registry.Gather()
 	w.OK(err)
 	out := map[string]int{}
 	for _, family := range families {
 		name := strings.TrimPrefix(family.GetName(), "hostclaim_")
-		if name == "stale_decisions_total" {
+		if name == "stale_decisions_total" || strings.HasPrefix(name, "namespace_") {
 			continue
 		}
 		for _, metric := range family.GetMetric() {
