@@ -189,10 +189,10 @@ func asksTheSame(before, after *bmov1alpha1.HostClaim) bool {
 // mindArrival notes that a host has come out of a move with its claim.
 func (w *World) mindArrival(e store.Event) {
 	l := w.lives[consumer(e.After)]
-	if e.Before == nil || l == nil || l.keeps != e.After.UID || !binding.Held(hostOf(e.Before)) || binding.Held(hostOf(e.After)) {
+	if e.Before == nil || l == nil || l.keeps != e.After.UID || l.arrived || !binding.Held(hostOf(e.Before)) || binding.Held(hostOf(e.After)) {
 		return
 	}
-	w.machines[e.After.UID].moving = nil
+	l.arrived, w.machines[e.After.UID].moving = true, nil
 	w.count("moves that came to an end")
 	if l.trips >= 2 && !w.thereAndBack {
 		w.thereAndBack = true

@@ -110,10 +110,11 @@ type life struct {
 	// pausedForMove says that it is to be moved next.
 	pausedForMove bool
 	// keeps is the host that was moved with it; hostless says that none was, so that it
-	// gets none. trips is how often it was moved or restored.
-	keeps    types.UID
-	hostless bool
-	trips    int
+	// gets none. trips is how often it was moved or restored, arrived that it has its host
+	// since the last time.
+	keeps             types.UID
+	hostless, arrived bool
+	trips             int
 }
 
 // machine is the server behind a host.
