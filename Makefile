@@ -138,11 +138,12 @@ test-api: ## Run the stories of each controller against a real API server
 	cd test && KUBEBUILDER_ASSETS=$$assets $(GO_TEST) $(API_FLAGS) $(API_TESTS:%=./%/...)
 
 .PHONY: test-long
-test-long: ## Run more schedules than make test, and each benchmark in medium size
+test-long: ## Run more schedules and moves than make test, and each benchmark in medium size
 	$(MAKE) test-model SCHEDULES=20000
 	assets=$(ASSETS); export KUBEBUILDER_ASSETS=$$assets SCHEDULES=300; \
 	$(GO_TEST) -timeout 60m ./controllers/provider/data/ ./controllers/provider/datatemplate/; \
 	cd test && $(GO_TEST) -timeout 60m -run TestSchedules ./model/served/
+	E2E=long $(MAKE) test-e2e E2E_FLAGS="$(E2E_FLAGS) -run TestHostsMoveWithTheirCluster"
 	for name in bind data remote neighbours rollout; do $(MAKE) bench BENCH=$$name SIZE=medium; done
 
 .PHONY: bench

@@ -50,6 +50,9 @@ import (
 // moveStory is a cluster whose hosts are beside it, between two dev clusters that each
 // have every manager.
 type moveStory struct {
+	// t is the test whose chapters these are.
+	t *testing.T
+
 	cluster story.Cluster
 	pool    story.Pool
 	// here is where the cluster is, there is where it is moved to next.
@@ -83,6 +86,12 @@ func TestHostsMoveWithTheirCluster(t *testing.T) {
 	founds(t.Run("no move begins while a server is being provisioned", s.waitsForServers))
 	founds(t.Run("clusterctl waits until it is safe, and moves the hosts along", s.movesWhenSafe))
 	founds(t.Run("clusterctl moves them back", s.moves))
+	if os.Getenv("E2E") == "long" {
+		founds(t.Run("clusterctl moves them there again", s.moves))
+		founds(t.Run("clusterctl moves them back again", s.moves))
+	}
+	founds(t.Run("the cluster goes on with an identityRef, and leaves claims and hosts behind", s.leavesItsHosts))
+	t.Run("it grows by a server from where it was", s.growsByIdentity)
 	t.Run("a deleted cluster gives its servers back", s.clusterGoes)
 	for _, violation := range other.history.violations() {
 		t.Error("invariant broken:", violation)
@@ -95,6 +104,7 @@ func newMoveStory(t *testing.T) *moveStory {
 	ports, err := cluster.FreePorts(1)
 	must(t, err)
 	s := &moveStory{
+		t:       t,
 		cluster: story.Cluster{Name: "moved", ControlPlanes: 1, Workers: 1, Port: ports[0], Subnet: 113},
 		pool:    story.Pool{Namespace: "moved", Servers: 4, Tenants: []string{"moved"}},
 		here:    &side{Stack: lab.Stack, admin: lab.admin, world: lab.world, history: lab.history},
@@ -318,10 +328,12 @@ func (s *moveStory) confirm(t *testing.T, confirmed bool) {
 }
 
 // clusterctlMove begins to move the cluster to the other side.
-func (s *moveStory) clusterctlMove(t *testing.T) *command {
+func (s *moveStory) clusterctlMove(t *testing.T, more ...string) *command {
 	t.Helper()
-	return startClusterctl(t, "move", "-v", "5", "--namespace", s.pool.Namespace,
-		"--kubeconfig", cluster.AdminKubeconfig(s.here.Dir), "--to-kubeconfig", cluster.AdminKubeconfig(s.there.Dir))
+	return startClusterctl(t, append([]string{
+		"move", "-v", "5", "--namespace", s.pool.Namespace,
+		"--kubeconfig", cluster.AdminKubeconfig(s.here.Dir), "--to-kubeconfig", cluster.AdminKubeconfig(s.there.Dir),
+	}, more...)...)
 }
 
 // pause pauses the Cluster, or ends that, as the tenant.
