@@ -109,6 +109,7 @@ func TestManagerMayWriteWhatItWrites(t *testing.T) {
 	edited := host.DeepCopy()
 	edited.Labels[uidLabel] = "uid"
 	delete(edited.Annotations, "hostclaim.metal3.io/release")
+	edited.Annotations["capm3.metal3.io/unhealthy"] = "capm3/UnhealthyNode"
 	for _, key := range []string{"hostclaim.metal3.io/fence", "reboot.metal3.io", "reboot.metal3.io/hostclaim.x"} {
 		edited.Annotations[key] = ""
 	}
@@ -125,8 +126,40 @@ func TestManagerMayWriteWhatItWrites(t *testing.T) {
 	edited.Spec.AutomatedCleaningMode = bmov1alpha1.CleaningModeDisabled
 	w.OK(w.asManager().Patch(w.Ctx, edited.DeepCopy(), client.MergeFrom(host)))
 	back := edited.DeepCopy()
-	back.Spec, back.Labels, back.Annotations = host.Spec, host.Labels, host.Annotations
+	back.Spec, back.Labels, back.Annotations = host.Spec, host.Labels, host.DeepCopy().Annotations
+	back.Annotations["capm3.metal3.io/unhealthy"] = "capm3/UnhealthyNode" // an administrator takes it off
 	w.OK(w.asManager().Patch(w.Ctx, back, client.MergeFrom(edited), client.DryRunAll))
+}
+
+// A server that its tenant found unhealthy goes back marked, where policy permits it, and
+// only if the tenant has used it: a pool is not used up by claims that come and go.
+func TestUnhealthyServerOfATenantIsMarkedOnceItWasUsed(t *testing.T) {
+	w := newWorld(t)
+	w.policy(map[string]string{"hostclaim.metal3.io/allow-unhealthy-mark": "true"})
+	host := w.host("host-0")
+	unhealthy := func(c *bmov1alpha1.HostClaim) {
+		c.Annotations = map[string]string{"hostclaim.metal3.io/unhealthy": "true"}
+	}
+	for _, story := range []struct {
+		name   string
+		used   bool
+		change []func(*bmov1alpha1.HostClaim)
+	}{
+		{"unused", false, []func(*bmov1alpha1.HostClaim){unhealthy}},
+		{"used", true, []func(*bmov1alpha1.HostClaim){unhealthy, withImage(goodURL, "")}},
+	} {
+		claim := w.attack(story.name, story.change...)
+		if story.used {
+			w.ready(claim)
+		} else {
+			w.bound(claim)
+		}
+		w.OK(mallory.Delete(w.Ctx, claim))
+		w.AwaitGone(claim)
+		_, marked := w.readHost(host).Annotations["capm3.metal3.io/unhealthy"]
+		w.G.Expect(marked).To(gomega.Equal(story.used), story.name)
+		w.G.Expect(w.readHost(host).Spec.ConsumerRef).To(gomega.BeNil())
+	}
 }
 
 func TestManagerWritesOnlyTheFactsThatItPublishes(t *testing.T) {

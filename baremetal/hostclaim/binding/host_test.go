@@ -30,7 +30,9 @@ import (
 // only if the claim's status names the host, or was lost, which only a claim with our
 // finalizer can have.
 func TestForgedMarksAreBelievedForNoNewClaim(t *testing.T) {
-	finalizer := func(c *bmov1alpha1.HostClaim) { c.Finalizers = []string{"tenant.example.com/own", infrav1.HostClaimFinalizer} }
+	finalizer := func(c *bmov1alpha1.HostClaim) {
+		c.Finalizers = []string{"tenant.example.com/own", infrav1.HostClaimFinalizer}
+	}
 	foreign := func(c *bmov1alpha1.HostClaim) { c.Finalizers = []string{"tenant.example.com/own"} }
 	goes := func(c *bmov1alpha1.HostClaim) { c.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }
 	waits := func(c *bmov1alpha1.HostClaim) {
@@ -45,7 +47,7 @@ func TestForgedMarksAreBelievedForNoNewClaim(t *testing.T) {
 		claim    []claimEdit
 		has, new bool
 	}{
-		"of a new claim":                            {nil, false, true},
+		"of a new claim": {nil, false, true},
 		"of a new claim with another's finalizer":   {[]claimEdit{foreign}, false, true},
 		"of a new claim that goes":                  {[]claimEdit{foreign, goes}, false, true},
 		"of a claim that waits":                     {[]claimEdit{finalizer, waits}, false, false},

@@ -90,11 +90,15 @@ func SaysUnhealthy(claim *bmov1alpha1.HostClaim) bool {
 	return claim.Annotations[infrav1.UnhealthyClaimAnnotation] == "true"
 }
 
-// Unhealthy returns the host with the mark by which it answers no claim until an
-// administrator takes the mark off.
-func Unhealthy(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
-	out := host.DeepCopy()
-	setAnnotation(out, infrav1.UnhealthyAnnotation, unhealthyValue)
+// ClearedUnhealthy returns the host Cleared, with the mark by which it answers no claim
+// until an administrator takes the mark off. Only a host that the claim has put to work gets
+// it: a claim that just takes hosts and lets go of them must not use up a pool.
+func ClearedUnhealthy(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
+	out := Cleared(host)
+	_, marked := host.Annotations[infrav1.UnhealthyAnnotation]
+	if !marked && (host.Spec.Image != nil || host.Spec.CustomDeploy != nil) {
+		setAnnotation(out, infrav1.UnhealthyAnnotation, unhealthyValue)
+	}
 	return out
 }
 

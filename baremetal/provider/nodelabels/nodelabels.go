@@ -33,10 +33,17 @@ import (
 // owner of a server must not grant them.
 var reserved = []string{"kubernetes.io", "k8s.io", "x-k8s.io"}
 
+// maxPrefixes bounds the work for each label of a server, of which another cluster may
+// publish as many as it likes.
+const maxPrefixes = 32
+
 // Prefixes reads the list of prefixes in LabelSyncPrefixesAnnotation: DNS subdomains with
 // commas between them, in any order. The error tells what is wrong with each that cannot
 // be used; then none is.
 func Prefixes(list string) ([]string, error) {
+	if commas := strings.Count(list, ","); commas >= maxPrefixes {
+		return nil, fmt.Errorf("there are %d prefixes: list at most %d", commas+1, maxPrefixes)
+	}
 	var prefixes []string
 	var problems []error
 	for prefix := range strings.SplitSeq(list, ",") {

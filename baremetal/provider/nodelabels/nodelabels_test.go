@@ -31,19 +31,23 @@ func TestPrefixes(t *testing.T) {
 		want     []string
 		problems []string
 	}{
-		"none":           {},
-		"one":            {list: "rack.example.com", want: []string{"rack.example.com"}},
-		"spaces, twice":  {list: " b.example, a.example ,,b.example", want: []string{"a.example", "b.example"}},
-		"metal3's own":   {list: "foo.metal3.io", want: []string{"foo.metal3.io"}},
-		"a look-alike":   {list: "notkubernetes.io", want: []string{"notkubernetes.io"}},
-		"a whole key":    {list: "rack.example.com/row", problems: []string{"without a slash"}},
-		"capitals":       {list: "Rack.example.com", problems: []string{"Rack.example.com"}},
-		"roles":          {list: "node-role.kubernetes.io", problems: []string{`"node-role.kubernetes.io" is refused`}},
-		"kubernetes.io":  {list: "kubernetes.io", problems: []string{"refused"}},
-		"k8s.io":         {list: "autoscaler.k8s.io", problems: []string{"refused"}},
-		"Cluster API":    {list: "node.cluster.x-k8s.io", problems: []string{"refused"}},
-		"all are told":   {list: "a/b,ok.example,node.kubernetes.io", problems: []string{`"a/b"`, "node.kubernetes.io"}},
-		"a wild card":    {list: "*", problems: []string{`"*"`}},
+		"none":          {},
+		"one":           {list: "rack.example.com", want: []string{"rack.example.com"}},
+		"spaces, twice": {list: " b.example, a.example ,,b.example", want: []string{"a.example", "b.example"}},
+		"metal3's own":  {list: "foo.metal3.io", want: []string{"foo.metal3.io"}},
+		"a look-alike":  {list: "notkubernetes.io", want: []string{"notkubernetes.io"}},
+		"a whole key":   {list: "rack.example.com/row", problems: []string{"without a slash"}},
+		"capitals":      {list: "Rack.example.com", problems: []string{"Rack.example.com"}},
+		"roles":         {list: "node-role.kubernetes.io", problems: []string{`"node-role.kubernetes.io" is refused`}},
+		"kubernetes.io": {list: "kubernetes.io", problems: []string{"refused"}},
+		"k8s.io":        {list: "autoscaler.k8s.io", problems: []string{"refused"}},
+		"Cluster API":   {list: "node.cluster.x-k8s.io", problems: []string{"refused"}},
+		"all are told":  {list: "a/b,ok.example,node.kubernetes.io", problems: []string{`"a/b"`, "node.kubernetes.io"}},
+		"a wild card":   {list: "*", problems: []string{`"*"`}},
+		"too many": {
+			list:     strings.Repeat("a.example,", 32) + "b.example",
+			problems: []string{"there are 33 prefixes: list at most 32"},
+		},
 		"no domain part": {list: "rack", want: []string{"rack"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -48,7 +48,11 @@ func (r *releaser) release(ctx context.Context, s *scope, at standing) (standing
 	if at.step != binding.Release {
 		return at, progress.Outcome{}
 	}
-	if cleared := binding.Cleared(at.host); !equality.Semantic.DeepEqual(cleared, at.host) {
+	clearing := binding.Cleared
+	if binding.SaysUnhealthy(s.claim) && s.decision.Grants[at.host.Namespace].PermitsUnhealthyMark() {
+		clearing = binding.ClearedUnhealthy
+	}
+	if cleared := clearing(at.host); !equality.Semantic.DeepEqual(cleared, at.host) {
 		if err := r.client.Patch(ctx, cleared, apply.Locked(at.host)); err != nil {
 			return at, progress.Failed(fmt.Errorf("clear the host: %w", err))
 		}
@@ -92,9 +96,6 @@ func (r *releaser) free(ctx context.Context, s *scope, known *bmov1alpha1.BareMe
 		return progress.Failed(fmt.Errorf("withdraw HardwareData: %w", err))
 	}
 	freed := binding.Freed(host)
-	if binding.SaysUnhealthy(claim) && s.decision.Grants[host.Namespace].PermitsUnhealthyMark() {
-		freed = binding.Unhealthy(freed)
-	}
 	if err := r.client.Patch(ctx, freed, apply.Locked(host)); err != nil {
 		return progress.Failed(fmt.Errorf("free the host: %w", err))
 	}

@@ -66,12 +66,16 @@ func (o Options) ManagerOptions(lease string) (ctrl.Options, error) {
 	return options, nil
 }
 
+// longestPass is how long a pass over an object may take. Requests end much sooner; this
+// is for a pass that never comes to its end.
+const longestPass = 2 * time.Minute
+
 // controllers are the options of all controllers of a manager. The priority queue
 // of this controller-runtime can block for good when it shuts down
 // (kubernetes-sigs/controller-runtime#3538, mended in v0.25): the manager would
 // then hold its lease until the grace period is over.
 func controllers() config.Controller {
-	return config.Controller{CacheSyncTimeout: 5 * time.Minute, UsePriorityQueue: ptr.To(false)}
+	return config.Controller{CacheSyncTimeout: 5 * time.Minute, ReconciliationTimeout: longestPass, UsePriorityQueue: ptr.To(false)}
 }
 
 // AddServers adds probes, and webhooks where there is a port for them. A manager

@@ -19,6 +19,7 @@ package nodes
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -32,6 +33,13 @@ import (
 
 // pageSize is how many Pods of a Node, or VolumeAttachments of a cluster, are read at a time.
 const pageSize = 500
+
+const (
+	// maxPages bounds a list that is read page by page: a hundred thousand VolumeAttachments.
+	maxPages = 200
+	// maxListing is how long such a list may take, however slowly its pages come.
+	maxListing = 30 * time.Second
+)
 
 // Read returns the Node of that name as it is now, and whether there is one.
 func (n Nodes) Read(ctx context.Context, cluster client.ObjectKey, name string) (*corev1.Node, bool, error) {
@@ -110,14 +118,19 @@ func (n Nodes) Pods(ctx context.Context, cluster client.ObjectKey, node string, 
 	return count, nil
 }
 
+// errEndlessList is for an API server that always says that there is more.
+var errEndlessList = fmt.Errorf("the list does not end after %d pages", maxPages)
+
 // Volumes counts the volumes that are attached to a Node.
 func (n Nodes) Volumes(ctx context.Context, cluster client.ObjectKey, node string) (int, error) {
 	reader, err := n.Cache.GetUncachedClient(ctx, cluster)
 	if err != nil {
 		return 0, connectionError(err)
 	}
+	ctx, cancel := context.WithTimeout(ctx, maxListing)
+	defer cancel()
 	count, next := 0, ""
-	for {
+	for range maxPages {
 		var attachments storagev1.VolumeAttachmentList
 		err := reader.List(ctx, &attachments, client.Limit(pageSize), client.Continue(next))
 		switch {
@@ -135,6 +148,7 @@ func (n Nodes) Volumes(ctx context.Context, cluster client.ObjectKey, node strin
 			return count, nil
 		}
 	}
+	return 0, fmt.Errorf("list VolumeAttachments of Cluster %s: %w", cluster, errEndlessList)
 }
 
 // Denied says that the kubeconfig of the Cluster does not give the rights for a request.

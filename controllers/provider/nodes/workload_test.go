@@ -160,6 +160,22 @@ func TestWhatAWorkloadClusterSays(t *testing.T) {
 	}
 }
 
+// An API server that always says that there is more does not keep a worker.
+func TestListThatDoesNotEnd(t *testing.T) {
+	pages := 0
+	hostile := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{
+		List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, _ ...client.ListOption) error {
+			pages++
+			list.SetContinue("more")
+			return nil
+		},
+	}).Build()
+	workload := Nodes{Cache: clustercache.NewFakeClusterCache(hostile, key)}
+	if _, err := workload.Volumes(t.Context(), key, "n"); !errors.Is(err, errEndlessList) || pages != maxPages {
+		t.Errorf("%d pages were read, error %v", pages, err)
+	}
+}
+
 func TestChange(t *testing.T) {
 	tests := map[string]struct {
 		patch machines.NodePatch
