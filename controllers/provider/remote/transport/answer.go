@@ -39,7 +39,7 @@ type answer struct {
 	left      int64 // the weight that may still be read
 	event     int64 // the weight that each event may have; 0 if left is for all of them
 	forwarded bool  // the reader repeats names of kinds in its errors
-	told      int64 // the weight that Limits.Reading was told
+	told      int64 // the weight that Limits.Reading was told, or Limits.Event
 	scale     scale
 	once      sync.Once
 }
@@ -61,7 +61,7 @@ func (a *answer) Read(p []byte) (int, error) {
 	if a.left -= weight; a.event > 0 {
 		a.left = a.event - a.scale.since
 	}
-	if a.left < 0 || a.forwarded && (a.scale.wordy || a.scale.items > maxItems) {
+	if a.left < 0 || watches(a.request) && a.scale.since > maxEvent || a.forwarded && (a.scale.wordy || a.scale.items > maxItems) {
 		a.left = -1
 		return 0, a.transport.refused(tooLarge)
 	}
@@ -76,19 +76,27 @@ func (a *answer) Read(p []byte) (int, error) {
 // Close ends the answer.
 func (a *answer) Close() error {
 	err := a.ReadCloser.Close()
-	a.tell(-a.told)
+	a.tellOf(-a.told)
 	a.end()
 	return err
 }
 
-// tell tells of a weight that is read, and of the end. It returns whether more may be read.
+// tell tells of a weight that is read. It returns whether more may be read. Of a watch,
+// what counts is the event that is being read: it is forgotten when it is whole.
 func (a *answer) tell(weight int64) bool {
-	reading := a.transport.limits.Reading
-	if reading == nil || watches(a.request) {
-		return true
+	if watches(a.request) {
+		weight = max(a.scale.since, 0) - a.told
 	}
+	return a.tellOf(weight)
+}
+
+func (a *answer) tellOf(weight int64) bool {
 	a.told += weight
-	return reading(weight)
+	listener := a.transport.limits.Reading
+	if watches(a.request) {
+		listener = a.transport.limits.Event
+	}
+	return listener == nil || listener(weight)
 }
 
 // expire ends the request when its time is over.

@@ -31,7 +31,7 @@ import (
 )
 
 const (
-	// maxEvent is the weight of an event in an answer that is forwarded.
+	// maxEvent is the weight of an event of a watch.
 	maxEvent = 4 << 20
 	// maxWords bounds what is kept of the words of the server, in bytes.
 	maxWords = 256

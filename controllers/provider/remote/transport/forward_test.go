@@ -178,6 +178,42 @@ func TestForwardedWatches(t *testing.T) {
 	}
 }
 
+// What has been read of an event counts until the event is whole or the watch is closed.
+func TestEventsAreWeighedWhileTheyAreRead(t *testing.T) {
+	const half = 1 << 20
+	var now, most int64
+	limits := Limits{Event: func(weight int64) bool {
+		now += weight
+		most = max(most, now)
+		return now <= 3*half
+	}}
+	event := `{"type":"ADDED","object":{"metadata":{"annotations":{"a":"` + strings.Repeat("x", half)
+	for name, tt := range map[string]struct {
+		body  string
+		most  int64
+		fails bool
+	}{
+		"whole events":   {body: strings.Repeat(event+"\"}}}}\n", 5), most: half},
+		"a half one":     {body: event, most: half, fails: true},
+		"one too large":  {body: event + strings.Repeat("x", 3*half), most: 3 * half, fails: true},
+		"nothing but it": {body: strings.Repeat("\n", 10)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now, most = 0, 0
+			w := serve(t, limits, func(out http.ResponseWriter, _ *http.Request) {
+				out.Header().Set("Content-Type", jsonType)
+				_, _ = io.WriteString(out, tt.body)
+			})
+			if _, err := forward(t, w, "/api/v1/nodes?watch=true"); (err != nil) != tt.fails {
+				t.Errorf("error %v", err)
+			}
+			if now != 0 || most < tt.most || most > tt.most+half {
+				t.Errorf("at most %d, and %d at the end", most, now)
+			}
+		})
+	}
+}
+
 // A cluster may have 10,000 Nodes, however many watches bring them and whatever their
 // events are called. A client that begins anew forgets those it had.
 func TestForwardedNodesAreBounded(t *testing.T) {

@@ -47,8 +47,11 @@ type Limits struct {
 	Answer int64
 	// Reading is called with the weight of each part of an answer, and at its end with
 	// what it was in all, negated. If it returns false, the answer is read no further.
-	// Watches are left out: their events are read one by one. Optional.
+	// Optional.
 	Reading func(weight int64) bool
+	// Event is the same for events of watches: what has been read of one that is not whole,
+	// and which no reader has seen, therefore. Optional.
+	Event func(weight int64) bool
 	// Refused is called for each answer that the limits do not let through. Optional.
 	Refused func(error)
 	// Denied are addresses that are never connected to, whatever name resolves to them.

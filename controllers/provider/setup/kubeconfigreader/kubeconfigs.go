@@ -54,7 +54,7 @@ const (
 type Options struct {
 	// Secrets reads the Secrets of the management cluster.
 	Secrets client.Reader
-	// Limits of the requests. Request, Answer and Reading have defaults.
+	// Limits of the requests. Request, Answer, Reading and Event have defaults.
 	Limits transport.Limits
 	// UserAgent names the manager in the audit logs of workload clusters.
 	UserAgent string
@@ -168,6 +168,9 @@ func (k *Kubeconfigs) put(key client.ObjectKey, access kubeconfig.Access, log lo
 	}
 	if limits.Reading == nil {
 		limits.Reading = func(weight int64) bool { return k.lists.read(key.Namespace, weight) }
+	}
+	if limits.Event == nil {
+		limits.Event = func(weight int64) bool { return k.lists.event(key.Namespace, weight) }
 	}
 	c.Transport = transport.New(access, limits, k.options.UserAgent, func(*http.Response) {})
 	k.replace(hostOf(key), c)

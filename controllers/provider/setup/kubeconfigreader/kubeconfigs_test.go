@@ -124,10 +124,15 @@ func TestListsOfANamespaceLeaveRoom(t *testing.T) {
 	if !l.read("b", maxLists-maxListsOfNamespace-1) || l.read("b", 1) {
 		t.Error("another namespace has more or less than what is left")
 	}
+	if !l.event("a", maxEventsOfNamespace) || l.event("a", 1) || !l.event("b", maxEventsOfNamespace) {
+		t.Error("events of a namespace take more or less than its part")
+	}
+	l.event("a", -maxEventsOfNamespace-1)
+	l.event("b", -maxEventsOfNamespace)
 	for namespace, weight := range map[string]int64{"a": maxListsOfNamespace + 1, "b": maxLists - maxListsOfNamespace} {
 		l.read(namespace, -weight)
 	}
-	if l.sum != 0 || len(l.ofNamespace) > 0 {
-		t.Errorf("%d and %v are left", l.sum, l.ofNamespace)
+	if l.sum != 0 || len(l.ofNamespace) > 0 || len(l.events) > 0 {
+		t.Errorf("%d, %v and %v are left", l.sum, l.ofNamespace, l.events)
 	}
 }

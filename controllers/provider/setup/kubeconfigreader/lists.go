@@ -24,14 +24,19 @@ const (
 	maxLists = 192 << 20
 	// maxListsOfNamespace is the part of one namespace.
 	maxListsOfNamespace = maxLists / 2
+	// maxEventsOfNamespace is the weight of all events of watches of one namespace that are
+	// being read. There is no common limit: a watch may stay open for long, so tenants would
+	// take the room of others.
+	maxEventsOfNamespace = 16 << 20
 )
 
-// lists weighs the answers of workload clusters while they are read. Watches, whose
-// events are read one by one, are not among them. The zero value is ready for use.
+// lists weighs the answers of workload clusters while they are read, and of watches the
+// events. The zero value is ready for use.
 type lists struct {
 	mu          sync.Mutex
 	sum         int64
 	ofNamespace map[string]int64
+	events      map[string]int64
 }
 
 // read counts weight that a cluster of a namespace answers, or gives it back if it is
@@ -39,13 +44,26 @@ type lists struct {
 func (l *lists) read(namespace string, weight int64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.ofNamespace == nil {
-		l.ofNamespace = map[string]int64{}
-	}
 	l.sum += weight
-	l.ofNamespace[namespace] += weight
-	if l.ofNamespace[namespace] == 0 {
-		delete(l.ofNamespace, namespace)
+	return add(&l.ofNamespace, namespace, weight) <= maxListsOfNamespace && l.sum <= maxLists
+}
+
+// event does the same for what has been read of an event.
+func (l *lists) event(namespace string, weight int64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return add(&l.events, namespace, weight) <= maxEventsOfNamespace
+}
+
+// add adds to the weight of a namespace and returns the sum. A map without an entry for a
+// namespace says 0.
+func add(weights *map[string]int64, namespace string, weight int64) int64 {
+	if *weights == nil {
+		*weights = map[string]int64{}
 	}
-	return l.sum <= maxLists && l.ofNamespace[namespace] <= maxListsOfNamespace
+	sum := (*weights)[namespace] + weight
+	if (*weights)[namespace] = sum; sum == 0 {
+		delete(*weights, namespace)
+	}
+	return sum
 }
