@@ -31,7 +31,7 @@ import (
 // reserved are domains whose labels on a Node have a meaning to Kubernetes and Cluster
 // API, such as its role or where pods may run. They are refused with all below them: the
 // owner of a server must not grant them.
-var reserved = []string{"kubernetes.io", "k8s.io", "x-k8s.io"}
+var reserved = [...]string{"kubernetes.io", "k8s.io", "x-k8s.io"}
 
 // maxPrefixes bounds the work for each label of a server, of which another cluster may
 // publish as many as it likes.

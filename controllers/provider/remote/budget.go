@@ -139,11 +139,11 @@ func (m *meter) transform(object any) (any, error) {
 	return bare, nil
 }
 
-// put counts an object of the cache as it is now, and says whether the connection is
-// to be cut off.
-func (m *meter) put(object any) (cut bool) {
-	o, ok := object.(client.Object)
-	return ok && m.set(o, sizeOf(o), false)
+// put counts an object of the cache as it is now.
+func (m *meter) put(object any) {
+	if o, ok := object.(client.Object); ok {
+		m.set(o, sizeOf(o), false)
+	}
 }
 
 // drop counts that an object has left the cache.

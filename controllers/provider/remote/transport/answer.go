@@ -61,7 +61,7 @@ func (a *answer) Read(p []byte) (int, error) {
 	if a.left -= weight; a.event > 0 {
 		a.left = a.event - a.scale.since
 	}
-	if a.left < 0 || watches(a.request) && a.scale.since > maxEvent || a.forwarded && (a.scale.wordy || a.scale.items > maxItems) {
+	if a.excessive() {
 		a.left = -1
 		return 0, a.transport.refused(tooLarge)
 	}
@@ -71,6 +71,12 @@ func (a *answer) Read(p []byte) (int, error) {
 		err = a.failed(err)
 	}
 	return n, err
+}
+
+// excessive says that what was read is more than a limit permits.
+func (a *answer) excessive() bool {
+	return a.left < 0 || watches(a.request) && a.scale.since > maxEvent ||
+		a.forwarded && (a.scale.wordy || a.scale.items > maxItems)
 }
 
 // Close ends the answer.
