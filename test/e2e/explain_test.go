@@ -38,7 +38,7 @@ func (l *testCluster) explain(namespaces ...string) string {
 	}
 	var text strings.Builder
 	for _, m := range machines {
-		if !m.Running() && !(alone(m) && m.Provisioned()) {
+		if done := m.Running() || alone(m) && m.Provisioned(); !done {
 			text.WriteString(explainMachine(m))
 		}
 	}

@@ -383,19 +383,20 @@ func labelKinds(t *testing.T, s *stack.Stack, names ...string) {
 	t.Helper()
 	c := definitions(t, s.Admin)
 	for _, name := range names {
-		merge(t, c, &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name}}, "labels", clusterctlv1.ClusterctlLabel, "")
+		merge(t, c, &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name}},
+			map[string]any{"labels": map[string]any{clusterctlv1.ClusterctlLabel: ""}})
 	}
 }
 
 // annotate sets an annotation as kubectl would, or takes it off where value is nil.
 func annotate(t *testing.T, c client.Client, object client.Object, key string, value any) {
 	t.Helper()
-	merge(t, c, object.DeepCopyObject().(client.Object), "annotations", key, value)
+	merge(t, c, object.DeepCopyObject().(client.Object), map[string]any{"annotations": map[string]any{key: value}})
 }
 
-func merge(t *testing.T, c client.Client, object client.Object, field, key string, value any) {
+func merge(t *testing.T, c client.Client, object client.Object, metadata map[string]any) {
 	t.Helper()
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{field: map[string]any{key: value}}})
+	patch, err := json.Marshal(map[string]any{"metadata": metadata})
 	must(t, err)
 	must(t, c.Patch(t.Context(), object, client.RawPatch(types.MergePatchType, patch)))
 }

@@ -135,11 +135,12 @@ func (a *actor) runsIn(t *testing.T, w *world.World) {
 		g.Expect(w.Get(t.Context(), key, plane)).To(gomega.Succeed())
 		g.Expect(plane.Status.Initialization.ControlPlaneInitialized).To(gomega.HaveValue(gomega.BeTrue()))
 		g.Expect(plane.Status.ReadyReplicas).To(gomega.HaveValue(gomega.BeEquivalentTo(a.cluster.ControlPlanes)), func() string {
-			said := "ready replicas; conditions of the control plane:\n" + strings.Join(conditionLines("", plane.Status.Conditions), "\n") + "\n"
+			said := []string{"ready replicas; conditions of the control plane:"}
+			said = append(said, conditionLines("", plane.Status.Conditions)...)
 			for _, m := range machines {
-				said += explainMachine(m)
+				said = append(said, explainMachine(m))
 			}
-			return said
+			return strings.Join(said, "\n")
 		})
 		whole := &clusterv1.Cluster{}
 		g.Expect(w.Get(t.Context(), key, whole)).To(gomega.Succeed())

@@ -115,19 +115,25 @@ func (w *World) observeForged(e store.Event) {
 	if e.Before != nil {
 		before = hostOf(e.Before)
 	}
-	forged := w.forged[e.After.UID]
-	l := w.lives[consumer(e.After)]
-	chosen := l != nil && l.intended[e.Key] // and policy is asked again before the host is written
-	switch same := equality.Semantic.DeepEqual(before.Spec.ConsumerRef, after.Spec.ConsumerRef); {
-	case same && forged && !chosen && w.writer != nil && !binding.HasPayload(before) && binding.HasPayload(after):
-		w.fail(Unbelieved, "host %s was written for a claim by the word of another client", e.Key)
-	case same:
+	byManager := w.forged[e.After.UID] && w.writer != nil
+	switch {
+	case equality.Semantic.DeepEqual(before.Spec.ConsumerRef, after.Spec.ConsumerRef):
+		w.judgePayload(e, byManager && !binding.HasPayload(before) && binding.HasPayload(after))
 	case w.forging && after.Spec.ConsumerRef != nil:
 		w.forged[e.After.UID] = true
-	case forged && w.writer != nil && after.Spec.ConsumerRef != nil:
+	case byManager && after.Spec.ConsumerRef != nil:
 		w.fail(Unbelieved, "host %s was taken from the consumer that its administrator has named", e.Key)
 	default:
 		delete(w.forged, e.After.UID)
+	}
+}
+
+// judgePayload fails when a manager writes a forged host that its claim had not chosen. Where
+// it had, policy is asked again before the host is written.
+func (w *World) judgePayload(e store.Event, written bool) {
+	l := w.lives[consumer(e.After)]
+	if chosen := l != nil && l.intended[e.Key]; written && !chosen {
+		w.fail(Unbelieved, "host %s was written for a claim by the word of another client", e.Key)
 	}
 }
 
