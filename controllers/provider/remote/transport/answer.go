@@ -39,9 +39,12 @@ type answer struct {
 	left      int64 // the weight that may still be read
 	event     int64 // the weight that each event may have; 0 if left is for all of them
 	forwarded bool  // the reader repeats names of kinds in its errors
-	told      int64 // the weight that Limits.Reading was told, or Limits.Event
 	scale     scale
 	once      sync.Once
+
+	mu     sync.Mutex // a watch is closed while it is read
+	told   int64      // the weight that Limits.Reading was told, or Limits.Event
+	closed bool
 }
 
 // Read reads up to the limit and fails there.
@@ -82,7 +85,7 @@ func (a *answer) excessive() bool {
 // Close ends the answer.
 func (a *answer) Close() error {
 	err := a.ReadCloser.Close()
-	a.tellOf(-a.told)
+	a.giveBack()
 	a.end()
 	return err
 }
@@ -90,13 +93,26 @@ func (a *answer) Close() error {
 // tell tells of a weight that is read. It returns whether more may be read. Of a watch,
 // what counts is the event that is being read: it is forgotten when it is whole.
 func (a *answer) tell(weight int64) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return true // the read fails by itself
+	}
 	if watches(a.request) {
 		weight = max(a.scale.since, 0) - a.told
 	}
-	return a.tellOf(weight)
+	return a.tellLocked(weight)
 }
 
-func (a *answer) tellOf(weight int64) bool {
+// giveBack tells of the end.
+func (a *answer) giveBack() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.tellLocked(-a.told)
+	a.closed = true
+}
+
+func (a *answer) tellLocked(weight int64) bool {
 	a.told += weight
 	listener := a.transport.limits.Reading
 	if watches(a.request) {
