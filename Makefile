@@ -32,6 +32,8 @@ UNIT_FLAGS ?= -shuffle=on
 # The folder with etcd and kube-apiserver, built from source if KUBEBUILDER_ASSETS is not set.
 ASSETS := $${KUBEBUILDER_ASSETS:-$$($(DEVCLUSTER) build etcd kube-apiserver)}
 API_FLAGS ?= -shuffle=on -timeout 15m
+# Which random schedules are played; empty draws one.
+export SEED
 BENCH ?= bind
 SIZE ?= full
 E2E_FLAGS ?= -count=1 -timeout 60m -v
@@ -114,9 +116,11 @@ test: ## Run all tests but test-long
 	$(DEVCLUSTER) build >/dev/null
 	$(MAKE) -j2 --output-sync=target test-e2e test-others
 
+# The same schedules each time, so that a change is judged by what it changes; test-long
+# plays new ones.
 .PHONY: test-others
 test-others:
-	for part in unit model api; do $(MAKE) test-$$part; done
+	for part in unit model api; do $(MAKE) test-$$part SEED=$(or $(SEED),1); done
 
 .PHONY: test-unit
 test-unit: ## Run the tests beside the code; a few start an API server for themselves
@@ -129,7 +133,7 @@ test-unit: ## Run the tests beside the code; a few start an API server for thems
 # is played.
 .PHONY: test-model
 test-model: ## Play random lives of claims and hosts against the hostclaim manager
-	cd test && SCHEDULES=$(SCHEDULES) SEED=$(SEED) START=$(START) STEPS=$(STEPS) WITHOUT="$(WITHOUT)" \
+	cd test && SCHEDULES=$(SCHEDULES) START=$(START) STEPS=$(STEPS) WITHOUT="$(WITHOUT)" \
 		$(GO_TEST) -count=1 -timeout 60m -v -run TestSchedules ./model/
 
 .PHONY: test-api

@@ -197,9 +197,12 @@ func (w *World) observeMove(e store.Event) {
 	}
 }
 
-// leftByMove says that a host was made ready for a move, or marked by clusterctl.
+// leftByMove says that a host was made ready for a move of its claim, or marked by
+// clusterctl. The record of an earlier claim is left until the one that has the host by now
+// has taken it off, and says nothing of how that one went.
 func leftByMove(host *bmov1alpha1.BareMetalHost) bool {
-	return binding.HasMoveRecord(host) || binding.MovedAway(host)
+	ofClaim := strings.HasPrefix(host.Annotations[infrav1.MovingAnnotation], string(consumerOf(host))+"/")
+	return ofClaim || binding.MovedAway(host)
 }
 
 // hostGone notes who has lost a host. One that was forged counts if the claim had chosen it

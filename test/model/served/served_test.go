@@ -63,16 +63,23 @@ func TestStoreAnswersAsTheAPIServer(t *testing.T) {
 	t.Logf("%d requests were compared", len(want))
 }
 
-func TestSchedulesOnTheAPIServer(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("SEED=%d", seed)
-	played := schedules
-	if text := os.Getenv("SCHEDULES"); text != "" {
-		var err error
-		if played, err = strconv.Atoi(text); err != nil {
-			t.Fatalf("SCHEDULES: %v", err)
-		}
+// number reads a variable of the environment.
+func number(t *testing.T, name string, otherwise uint64) uint64 {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
 	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
+}
+
+func TestSchedulesOnTheAPIServer(t *testing.T) {
+	seed, played := number(t, "SEED", rand.Uint64()), int(number(t, "SCHEDULES", schedules))
+	t.Logf("SEED=%d", seed)
 	counts := model.Result{Failed: map[int]*model.Violation{}, Counts: map[string]int{}}
 	for i := range played {
 		prefix := fmt.Sprintf("s%d-", i)
