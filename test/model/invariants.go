@@ -190,19 +190,30 @@ func (w *World) observeMove(e store.Event) {
 	claim, exists := w.liveClaim(consumer(e.Before))
 	moved := before.Annotations[infrav1.BoundHostUIDAnnotation] != string(before.UID)
 	switch same := equality.Semantic.DeepEqual(before.Spec, after.Spec); {
-	case !exists && !moved && leftByMove(before) && !annotated(before, infrav1.ReleaseAnnotation):
+	case same && readyToMove(after): // once more
+	case !exists && !moved && leftByItsClaim(before) && !annotated(before, infrav1.ReleaseAnnotation):
 		w.fail(MovesWhole, "host %s was written although its claim was moved away", e.Key)
 	case exists && !claim.Deleting() && binding.WithoutStatus(before) && !same:
 		w.fail(MovesWhole, "host %s has no status, and was told something", e.Key)
 	}
 }
 
-// leftByMove says that a host was made ready for a move of its claim, or marked by
-// clusterctl. The record of an earlier claim is left until the one that has the host by now
-// has taken it off, and says nothing of how that one went.
+// readyToMove says that a host carries all that a move needs.
+func readyToMove(host *bmov1alpha1.BareMetalHost) bool {
+	return binding.HasMoveRecord(host) && binding.PausedForMove(host)
+}
+
+// leftByMove says that a host was made ready for a move, or marked by clusterctl.
 func leftByMove(host *bmov1alpha1.BareMetalHost) bool {
-	ofClaim := strings.HasPrefix(host.Annotations[infrav1.MovingAnnotation], string(consumerOf(host))+"/")
-	return ofClaim || binding.MovedAway(host)
+	return binding.HasMoveRecord(host) || binding.MovedAway(host)
+}
+
+// leftByItsClaim says the same of a move of the claim that the host names. The record of an
+// earlier claim stays until the one that has the host by now has taken it off, and says
+// nothing of how that one went.
+func leftByItsClaim(host *bmov1alpha1.BareMetalHost) bool {
+	record := strings.HasPrefix(host.Annotations[infrav1.MovingAnnotation], string(consumerOf(host))+"/")
+	return record || binding.MovedAway(host)
 }
 
 // hostGone notes who has lost a host. One that was forged counts if the claim had chosen it
