@@ -188,10 +188,9 @@ func (w *World) observeMove(e store.Event) {
 	}
 	before, after := hostOf(e.Before), hostOf(e.After)
 	claim, exists := w.liveClaim(consumer(e.Before))
-	moved := before.Annotations[infrav1.BoundHostUIDAnnotation] != string(before.UID)
 	switch same := equality.Semantic.DeepEqual(before.Spec, after.Spec); {
 	case same && readyToMove(after): // once more
-	case !exists && !moved && leftByItsClaim(before) && !annotated(before, infrav1.ReleaseAnnotation):
+	case !exists && leftBehind(before):
 		w.fail(MovesWhole, "host %s was written although its claim was moved away", e.Key)
 	case exists && !claim.Deleting() && binding.WithoutStatus(before) && !same:
 		w.fail(MovesWhole, "host %s has no status, and was told something", e.Key)
@@ -208,12 +207,13 @@ func leftByMove(host *bmov1alpha1.BareMetalHost) bool {
 	return binding.HasMoveRecord(host) || binding.MovedAway(host)
 }
 
-// leftByItsClaim says the same of a move of the claim that the host names. The record of an
-// earlier claim stays until the one that has the host by now has taken it off, and says
-// nothing of how that one went.
-func leftByItsClaim(host *bmov1alpha1.BareMetalHost) bool {
+// leftBehind says that the claim which the host names went by a move, and the host did not,
+// and is not given free by its administrator. The record of an earlier claim stays until the
+// one that has the host by now has taken it off, and says nothing of how that one went.
+func leftBehind(host *bmov1alpha1.BareMetalHost) bool {
+	moved := host.Annotations[infrav1.BoundHostUIDAnnotation] != string(host.UID)
 	record := strings.HasPrefix(host.Annotations[infrav1.MovingAnnotation], string(consumerOf(host))+"/")
-	return record || binding.MovedAway(host)
+	return !moved && (record || binding.MovedAway(host)) && !annotated(host, infrav1.ReleaseAnnotation)
 }
 
 // hostGone notes who has lost a host. One that was forged counts if the claim had chosen it
