@@ -21,7 +21,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -35,20 +34,6 @@ const (
 	// the race detector. make test-long plays more.
 	many, few = 4_000, 300
 )
-
-// number reads a number from the environment.
-func number(t *testing.T, name string, otherwise uint64) uint64 {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return n
-}
 
 // without reads the features that are left out, separated by commas.
 func without() []Feature {
@@ -75,10 +60,10 @@ func TestSchedules(t *testing.T) {
 		schedules = few
 	}
 	run := Run{
-		Seed:      number(t, "SEED", rand.Uint64()),
-		Start:     int(number(t, "START", 0)),
-		Schedules: int(number(t, "SCHEDULES", schedules)),
-		Config:    Config{Steps: int(number(t, "STEPS", steps)), Without: without()},
+		Seed:      Number(t, "SEED", rand.Uint64()),
+		Start:     int(Number(t, "START", 0)),
+		Schedules: int(Number(t, "SCHEDULES", schedules)),
+		Config:    Config{Steps: int(Number(t, "STEPS", steps)), Without: without()},
 	}
 	t.Logf("SEED=%d START=%d SCHEDULES=%d", run.Seed, run.Start, run.Schedules)
 	result := run.Play()

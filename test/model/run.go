@@ -19,11 +19,14 @@ package model
 import (
 	"fmt"
 	"maps"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"testing"
 )
 
 // Run is many schedules of one seed.
@@ -109,4 +112,19 @@ func (r *Result) First() (first, times map[string]int) {
 		}
 	}
 	return first, times
+}
+
+// Number reads a variable of the environment that chooses schedules; it is the other number
+// where the variable is not set.
+func Number(tb testing.TB, name string, otherwise uint64) uint64 {
+	tb.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		tb.Fatalf("%s: %v", name, err)
+	}
+	return n
 }

@@ -22,7 +22,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -63,22 +62,8 @@ func TestStoreAnswersAsTheAPIServer(t *testing.T) {
 	t.Logf("%d requests were compared", len(want))
 }
 
-// number reads a variable of the environment.
-func number(t *testing.T, name string, otherwise uint64) uint64 {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return n
-}
-
 func TestSchedulesOnTheAPIServer(t *testing.T) {
-	seed, played := number(t, "SEED", rand.Uint64()), int(number(t, "SCHEDULES", schedules))
+	seed, played := model.Number(t, "SEED", rand.Uint64()), int(model.Number(t, "SCHEDULES", schedules))
 	t.Logf("SEED=%d", seed)
 	counts := model.Result{Failed: map[int]*model.Violation{}, Counts: map[string]int{}}
 	for i := range played {
