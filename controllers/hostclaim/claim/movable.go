@@ -99,10 +99,11 @@ func statusMissing(host *bmov1alpha1.BareMetalHost) string {
 
 // guardClaim writes what a claim must carry about moves, see binding.GuardedClaim.
 func guardClaim(ctx context.Context, writer client.Client, claim *bmov1alpha1.HostClaim, bound, block bool) error {
-	before, desired := claim.DeepCopy(), binding.GuardedClaim(claim, bound, block)
+	desired := binding.GuardedClaim(claim, bound, block)
 	if maps.Equal(desired.Annotations, claim.Annotations) {
 		return nil
 	}
+	before := claim.DeepCopy()
 	claim.Annotations = desired.Annotations
 	if err := writer.Patch(ctx, claim, apply.Locked(before)); err != nil {
 		return fmt.Errorf("say whether the claim can be moved: %w", err)

@@ -158,10 +158,11 @@ func (r *Reconciler) pass(ctx context.Context, claim *bmov1alpha1.HostClaim) pro
 // the next one unless it binds a host: the locked write then proves that the API server has
 // that status.
 func ensureFinalizer(ctx context.Context, writer client.Client, claim *bmov1alpha1.HostClaim) error {
-	before := claim.DeepCopy()
-	if deleting(claim) || binding.New(claim) || !controllerutil.AddFinalizer(claim, infrav1.HostClaimFinalizer) {
+	if deleting(claim) || binding.New(claim) || controllerutil.ContainsFinalizer(claim, infrav1.HostClaimFinalizer) {
 		return nil
 	}
+	before := claim.DeepCopy()
+	controllerutil.AddFinalizer(claim, infrav1.HostClaimFinalizer)
 	if err := writer.Patch(ctx, claim, apply.Locked(before)); err != nil {
 		if apierrors.IsNotFound(err) {
 			return fmt.Errorf("the claim has gone: %w", progress.ErrStale)

@@ -131,8 +131,8 @@ func (r *Reconciler) holdBack(s *scope, res result) (until time.Time, held bool)
 	passing := res.plan != nil && res.Done() && machines.Passing(s.observed, *res.plan)
 	first := len(s.before.Status.Conditions) == 0
 	awaited := s.before.Spec.ProviderID != s.machine.Spec.ProviderID || provisioned(s.before) != provisioned(s.machine)
-	same := reflect.DeepEqual(s.before, s.machine)
-	return r.reports.Hold(key, passing && !first && !awaited && !same, r.Clock.Now(), r.HoldReports)
+	passing = passing && !first && !awaited && !reflect.DeepEqual(s.before, s.machine)
+	return r.reports.Hold(key, passing, r.Clock.Now(), r.HoldReports)
 }
 
 // awaitOwner is for a machine that Cluster API is still making: Cluster API creates the

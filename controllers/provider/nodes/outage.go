@@ -31,10 +31,9 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 )
 
-// pageSize is how many Pods of a Node, or VolumeAttachments of a cluster, are read at a time.
-const pageSize = 500
-
 const (
+	// pageSize is how many Pods of a Node, or VolumeAttachments of a cluster, are read at a time.
+	pageSize = 500
 	// maxPages bounds a list that is read page by page: a hundred thousand VolumeAttachments.
 	maxPages = 200
 	// maxListing is how long such a list may take, however slowly its pages come.
