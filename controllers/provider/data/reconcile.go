@@ -49,6 +49,9 @@ type phase = progress.Step[*scope]
 
 // Reconcile brings one Metal3Data a step closer to its secrets, or to its end.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	if wait := r.stale.TooEarly(req.NamespacedName, r.Clock.Now()); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
 	s, found, err := r.load(ctx, req.NamespacedName)
 	if err != nil || !found {
 		r.stale.Forget(req.NamespacedName)

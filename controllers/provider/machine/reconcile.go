@@ -42,6 +42,9 @@ const ownerDeadline = 10 * time.Minute
 // Reconcile brings one Metal3Machine a step closer to its spec. It decides
 // nothing itself: see baremetal/provider/machines for the rules.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	if wait := r.stale.TooEarly(req.NamespacedName, r.Clock.Now()); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
 	s, found, err := r.load(ctx, req.NamespacedName)
 	if err != nil || !found {
 		return ctrl.Result{}, err

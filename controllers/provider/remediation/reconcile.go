@@ -40,6 +40,9 @@ const maxSteps = 3
 // Reconcile brings one Metal3Remediation a step closer to its end. It decides nothing itself:
 // see baremetal/provider/remediations for the rules.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	if wait := r.stale.TooEarly(req.NamespacedName, r.Clock.Now()); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
 	s, found, err := r.load(ctx, req.NamespacedName)
 	if err != nil || !found {
 		r.departures.end(req)

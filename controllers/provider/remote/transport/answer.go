@@ -79,7 +79,7 @@ func (a *answer) Read(p []byte) (int, error) {
 // excessive says that what was read is more than a limit permits.
 func (a *answer) excessive() bool {
 	return a.left < 0 || watches(a.request) && a.scale.since > maxEvent ||
-		a.forwarded && (a.scale.wordy || a.scale.items > maxItems)
+		a.forwarded && (a.scale.wordy || a.scale.items > maxItems || a.scale.outer > maxObject)
 }
 
 // Close ends the answer.

@@ -31,6 +31,9 @@ import (
 )
 
 const (
+	// maxObject is the weight of an answer that is forwarded but for the items of a list: a
+	// reader keeps one object longer than it takes to read it.
+	maxObject = 4 << 20
 	// maxEvent is the weight of an event of a watch.
 	maxEvent = 4 << 20
 	// maxWords bounds what is kept of the words of the server, in bytes.

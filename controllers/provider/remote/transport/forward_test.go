@@ -88,6 +88,13 @@ func TestForward(t *testing.T) {
 			text:   `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Forbidden","code":403}`,
 		},
 		"300 MB in gzip are not read": {answer: gzipped(300 << 20), fails: "larger than what this manager reads"},
+		"an object of 5 MiB is not read": {
+			answer: func(out http.ResponseWriter, _ *http.Request) {
+				out.Header().Set("Content-Type", jsonType)
+				_, _ = io.WriteString(out, `{"items":[],"metadata":{"annotations":{"a":"`+strings.Repeat("x", 5<<20)+`"}}}`)
+			},
+			fails: "larger than what this manager reads",
+		},
 		"a kind of 10,000 characters is not read": {
 			answer: func(out http.ResponseWriter, _ *http.Request) {
 				out.Header().Set("Content-Type", jsonType)

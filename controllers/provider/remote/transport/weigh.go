@@ -40,41 +40,56 @@ type scale struct {
 	escape bool
 	length int   // of the string, so far
 	wordy  bool  // a string of the outer objects was longer than maxTopString
+	ended  bool  // an outermost object
 	since  int64 // the weight since an outermost object ended
+	outer  int64 // that part of it which is in no list
 }
 
 // weigh returns the weight of the next part of the text.
 func (s *scale) weigh(part []byte) int64 {
-	sum := int64(len(part))
-	for i, b := range part {
+	var sum int64
+	for _, b := range part {
+		listed, added := s.list, int64(1)
 		if s.quoted {
 			s.inString(b)
-			continue
+		} else {
+			added += s.token(b)
 		}
-		switch b {
-		case '"':
-			s.quoted, s.length = true, 0
-		case '{':
-			sum += s.value()
-			s.depth++
-		case '[':
-			s.list = s.list || s.depth == 1
-			sum += commaWeight
-			s.depth++
-		case '}', ']':
-			s.depth--
-			s.list = s.list && s.depth > 1
-			if s.depth <= 0 {
-				s.since = int64(len(part)-i-1) - sum // so that it is what follows, below
-			}
-		case 'n': // of null; no other word has it first or later
-			sum += s.value()
-		case ',':
-			sum += commaWeight
+		sum += added
+		if !listed && !s.list {
+			s.outer += added
+		}
+		if s.ended {
+			s.ended, s.outer = false, 0
+			s.since = -sum // so that it is what follows, below
 		}
 	}
 	s.since += sum
 	return sum
+}
+
+// token returns what a character outside of strings adds to its byte.
+func (s *scale) token(b byte) (weight int64) {
+	switch b {
+	case '"':
+		s.quoted, s.length = true, 0
+	case '{':
+		weight = s.value()
+		s.depth++
+	case '[':
+		s.list = s.list || s.depth == 1
+		weight = commaWeight
+		s.depth++
+	case '}', ']':
+		s.depth--
+		s.list = s.list && s.depth > 1
+		s.ended = s.depth <= 0
+	case 'n': // of null; no other word has it first or later
+		weight = s.value()
+	case ',':
+		weight = commaWeight
+	}
+	return weight
 }
 
 func (s *scale) inString(b byte) {
