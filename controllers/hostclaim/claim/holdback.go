@@ -26,13 +26,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 )
 
 // holdBack says until when a status is not written, since all that it tells is how far the
-// host is on its way to the image.
+// host is on its way to the image. Any other one is awaited: a change of the claim, which
+// cost its tenant a request too, or of its host has brought it about.
 func (r *reporter) holdBack(p *pass, status bmov1alpha1.HostClaimStatus, out progress.Outcome) (until time.Time, held bool) {
-	transient := out.Err() == nil && !deleting(p.claim) && passing(p.claim.Status, status)
-	return r.reports.Hold(keyOf(p.claim), transient, r.clock.Now(), r.patience)
+	report := retry.Awaited
+	if out.Err() == nil && !deleting(p.claim) && passing(p.claim.Status, status) {
+		report = retry.Passing
+	}
+	return r.reports.Hold(keyOf(p.claim), report, r.clock.Now(), r.patience)
 }
 
 // passing says that two statuses differ in nothing but the state of a bound host that gets

@@ -20,26 +20,61 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Reports holds reports back of stations that objects as a rule pass at once, so that
-// each of them does not cost a write. The zero value is ready to use.
+// How many reports an object may write at once, and how long each one after these takes to
+// come back. An object passes fewer stations in its life; one that is reported more often is
+// turned back and forth, by another cluster perhaps, and would use up the requests of all.
+const (
+	reportBurst = 20
+	reportEvery = 30 * time.Second
+)
+
+// Report is what a pass has to tell of an object.
+type Report int
+
+const (
+	// Nothing is new.
+	Nothing Report = iota
+	// Passing tells only of a station that objects as a rule pass at once.
+	Passing
+	// Telling tells of more.
+	Telling
+	// Awaited is what another program waits for. It is never held back.
+	Awaited
+)
+
+// Reports holds reports back: of stations that objects as a rule pass at once, so that
+// each of them does not cost a write, and of objects that are reported too often. What an
+// object has come to is written with the report that comes in time. The zero value is ready
+// to use.
 type Reports struct {
-	mu   sync.Mutex
-	held map[types.NamespacedName]time.Time
+	mu      sync.Mutex
+	held    map[types.NamespacedName]time.Time
+	budgets map[types.NamespacedName]*rate.Limiter
 }
 
-// Hold says until when the report of a pass is held back: the first one that tells only of
-// a station that passes waits for the patience and no longer. What an object has come to
-// is written then, or before, with a report that tells of more.
-func (r *Reports) Hold(object types.NamespacedName, passing bool, now time.Time, patience time.Duration) (until time.Time, held bool) {
+// Hold says until when the report of a pass is held back. The first one that is passing
+// waits for the patience and no longer, if none that tells of more comes before.
+func (r *Reports) Hold(object types.NamespacedName, report Report, now time.Time, patience time.Duration) (until time.Time, held bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !passing {
-		delete(r.held, object)
-		return time.Time{}, false
+	if report == Passing {
+		if until := r.patient(object, now, patience); now.Before(until) {
+			return until, true
+		}
 	}
+	delete(r.held, object)
+	if report == Telling {
+		return r.spend(object, now)
+	}
+	return time.Time{}, false
+}
+
+// patient is when the first report that is passing has waited for the patience.
+func (r *Reports) patient(object types.NamespacedName, now time.Time, patience time.Duration) time.Time {
 	if r.held == nil {
 		r.held = map[types.NamespacedName]time.Time{}
 	}
@@ -48,16 +83,33 @@ func (r *Reports) Hold(object types.NamespacedName, passing bool, now time.Time,
 		until = now.Add(patience)
 		r.held[object] = until
 	}
-	if now.Before(until) {
-		return until, true
-	}
-	delete(r.held, object)
-	return time.Time{}, false
+	return until
 }
 
-// Forget begins anew for an object that has nothing to report, or is gone.
+// spend takes a report from what the object may write, or says when it may write again.
+func (r *Reports) spend(object types.NamespacedName, now time.Time) (until time.Time, held bool) {
+	if r.budgets == nil {
+		r.budgets = map[types.NamespacedName]*rate.Limiter{}
+	}
+	budget, found := r.budgets[object]
+	if !found {
+		budget = rate.NewLimiter(rate.Every(reportEvery), reportBurst)
+		r.budgets[object] = budget
+	}
+	reservation := budget.ReserveN(now, 1)
+	wait := reservation.DelayFrom(now)
+	if wait == 0 {
+		return time.Time{}, false
+	}
+	reservation.CancelAt(now)
+	return now.Add(wait), true
+}
+
+// Forget begins anew for an object that is gone, or one whose reports are not bounded and
+// that has nothing to tell.
 func (r *Reports) Forget(object types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.held, object)
+	delete(r.budgets, object)
 }

@@ -43,7 +43,11 @@ func TestReports(t *testing.T) {
 		{when: "b tells of more", object: b, tells: true, second: 4},
 		{when: "b passes another station", object: b, second: 5, held: true},
 	} {
-		until, held := r.Hold(step.object, !step.tells, at(step.second), 3*time.Second)
+		report := Passing
+		if step.tells {
+			report = Telling
+		}
+		until, held := r.Hold(step.object, report, at(step.second), 3*time.Second)
 		if held != step.held {
 			t.Errorf("%s: held is %v, want %v", step.when, held, step.held)
 		}
@@ -51,7 +55,46 @@ func TestReports(t *testing.T) {
 			t.Errorf("%s: held until %s, which has passed", step.when, until)
 		}
 	}
-	if _, held := new(Reports).Hold(a, true, start, 0); held {
+	if _, held := new(Reports).Hold(a, Passing, start, 0); held {
 		t.Error("without patience a report is held back")
+	}
+}
+
+// TestReportsOfAnObjectAreBounded shows what is written of an object that turns back and forth.
+func TestReportsOfAnObjectAreBounded(t *testing.T) {
+	object, other := types.NamespacedName{Name: "a"}, types.NamespacedName{Name: "b"}
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	var r Reports
+	written := 0
+	// Ten minutes long, ten times in a second.
+	for range 6001 {
+		until, held := r.Hold(object, Telling, now, time.Second)
+		if !held {
+			written++
+		}
+		if held && (!until.After(now) || until.After(now.Add(reportEvery))) {
+			t.Fatalf("at %s held until %s", now, until)
+		}
+		now = now.Add(100 * time.Millisecond)
+	}
+	if want := reportBurst + 20; written != want {
+		t.Errorf("written %d times, want %d", written, want)
+	}
+	if _, held := r.Hold(object, Awaited, now, time.Second); held {
+		t.Error("what is awaited is held back")
+	}
+	if _, held := r.Hold(other, Telling, now, time.Second); held {
+		t.Error("an object is held back for another one")
+	}
+	until, held := r.Hold(object, Telling, now, time.Second)
+	if !held {
+		t.Fatal("an object without a budget is written")
+	}
+	if _, held := r.Hold(object, Telling, until, time.Second); held {
+		t.Errorf("at %s, until which it was held back, it still is", until)
+	}
+	r.Forget(object)
+	if _, held := r.Hold(object, Telling, until, time.Second); held {
+		t.Error("an object that came anew is held back")
 	}
 }

@@ -22,7 +22,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,6 +39,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/tenantsecrets"
 )
 
@@ -115,8 +115,9 @@ func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*scope
 // come anew, for another machine.
 func (r *Reconciler) finish(ctx context.Context, s *scope, out progress.Outcome) (ctrl.Result, error) {
 	report(s, out)
-	if until, held := r.holdBack(s, out); held {
-		return progress.Until(until, "", "").Result(r.Clock.Now())
+	key := client.ObjectKeyFromObject(s.data)
+	if until, held := r.reports.Hold(key, tells(s, out), r.Clock.Now(), r.HoldReports); held {
+		return r.stale.Result(ctx, key, out.And(progress.Until(until, "", "")), r.Clock.Now())
 	}
 	err := apply.Changes(ctx, r.Client, s.before, s.data)
 	if err != nil {
@@ -124,19 +125,25 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, out progress.Outcome)
 	} else {
 		r.announce(ctx, s)
 	}
-	return r.stale.Result(ctx, client.ObjectKeyFromObject(s.data), out.And(progress.Failed(err)), r.Clock.Now())
+	return r.stale.Result(ctx, key, out.And(progress.Failed(err)), r.Clock.Now())
 }
 
-// holdBack says until when the report is not written, since all that is waited for as a
-// rule comes at once.
-func (r *Reconciler) holdBack(s *scope, out progress.Outcome) (until time.Time, held bool) {
-	key := client.ObjectKeyFromObject(s.data)
+// tells is what there is to report: the names of the secrets are awaited, and all that is
+// waited for may as a rule come at once.
+func tells(s *scope, out progress.Outcome) retry.Report {
 	lasting := func(w progress.Wait) bool {
 		return w.Reason != infrav1.WaitingForAddressesReason && w.Reason != infrav1.WaitingForHostClaimReason
 	}
-	passing := !s.paused() && !out.Done() && out.Err() == nil && !slices.ContainsFunc(out.Waits(), lasting) &&
-		reflect.DeepEqual(s.before.Spec, s.data.Spec) && !reflect.DeepEqual(s.before.Status, s.data.Status)
-	return r.reports.Hold(key, passing, r.Clock.Now(), r.HoldReports)
+	switch {
+	case reflect.DeepEqual(s.before, s.data):
+		return retry.Nothing
+	case !reflect.DeepEqual(s.before.ObjectMeta, s.data.ObjectMeta), !reflect.DeepEqual(s.before.Spec, s.data.Spec), out.Done():
+		return retry.Awaited
+	case !s.paused() && out.Err() == nil && !slices.ContainsFunc(out.Waits(), lasting):
+		return retry.Passing
+	default:
+		return retry.Telling
+	}
 }
 
 // scope holds what one pass knows about one Metal3Data. It holds facts only. A

@@ -121,8 +121,11 @@ func (r reportSteps) template(ctx context.Context, s *scope) progress.Outcome {
 		r.reports.Forget(s.key)
 		return progress.Outcome{}
 	}
-	passing := onlyIndexes(before.Status, s.template.Status)
-	if until, held := r.reports.Hold(s.key, passing, r.clock.Now(), r.patience); held {
+	report := retry.Awaited
+	if onlyIndexes(before.Status, s.template.Status) {
+		report = retry.Passing
+	}
+	if until, held := r.reports.Hold(s.key, report, r.clock.Now(), r.patience); held {
 		s.template.Status = before.Status
 		return progress.Until(until, "", "")
 	}

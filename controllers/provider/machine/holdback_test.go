@@ -17,6 +17,7 @@ limitations under the License.
 package machine
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -134,4 +135,47 @@ func TestAStationThatLastsIsReported(t *testing.T) {
 		w.get(w.machine)
 		w.expect(w.machine, "AssociateBareMetalHost/False/HostClaimNotBound", step.said)
 	}
+}
+
+// TestMachineThatTurnsBackAndForth shows what the API server of an identityRef can have
+// written by a claim that changes all the time, and that the end is told nevertheless.
+func TestMachineThatTurnsBackAndForth(t *testing.T) {
+	w := newWorld(t, interceptor.Funcs{}, newCast())
+	clock := clocktesting.NewFakePassiveClock(noon.Time)
+	w.Clock = clock
+	if _, err := w.settle(); err != nil {
+		t.Fatal(err)
+	}
+	claim := &bmov1alpha1.HostClaim{}
+	claim.Name = claims.Name("m-1")
+	w.get(claim)
+	turn := func(message string) time.Duration {
+		t.Helper()
+		told := claim.DeepCopy()
+		told.Status.Conditions = []metav1.Condition{{
+			Type: "Associated", Status: metav1.ConditionFalse, Reason: "NoHost", Message: message, LastTransitionTime: noon,
+		}}
+		w.server.SetStatus(t, claim, told)
+		w.get(claim)
+		result, err := w.Reconcile(t.Context(), request(w.namespace, "m-1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return result.RequeueAfter
+	}
+	writes, version := 0, w.machine.ResourceVersion
+	for i := range 100 {
+		turn(fmt.Sprintf("turn %d", i))
+		w.get(w.machine)
+		if w.machine.ResourceVersion != version {
+			writes, version = writes+1, w.machine.ResourceVersion
+		}
+	}
+	if writes == 0 || writes > 20 {
+		t.Errorf("100 turns cost %d writes", writes)
+	}
+	clock.SetTime(clock.Now().Add(turn("the last one")))
+	turn("the last one")
+	w.get(w.machine)
+	w.expect(w.machine, "AssociateBareMetalHost/False/HostClaimNotBound", "the last one")
 }

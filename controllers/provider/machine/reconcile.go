@@ -33,6 +33,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 )
 
 // ownerDeadline is how long after its creation a machine without an owner says so.
@@ -114,28 +115,36 @@ func (r *Reconciler) provision(ctx context.Context, s *scope, claim *claimClient
 // finish writes what the pass has found out, and announces what has happened.
 func (r *Reconciler) finish(ctx context.Context, s *scope, res result) (ctrl.Result, error) {
 	report(s, res, metav1.NewTime(r.Clock.Now()))
-	if until, held := r.holdBack(s, res); held {
-		return progress.Until(until, "", "").Result(r.Clock.Now())
+	out, key := res.Outcome, client.ObjectKeyFromObject(s.machine)
+	if until, held := r.reports.Hold(key, tells(s, res), r.Clock.Now(), r.HoldReports); held {
+		return r.stale.Result(ctx, key, out.And(progress.Until(until, "", "")), r.Clock.Now())
 	}
 	err := apply.Changes(ctx, r.Client, s.before, s.machine)
 	if err == nil {
 		r.announce(ctx, s, res.abandoned)
 	}
-	out := res.And(progress.Failed(err))
+	out = out.And(progress.Failed(err))
 	r.Metrics.decided(out)
-	return r.stale.Result(ctx, client.ObjectKeyFromObject(s.machine), out, r.Clock.Now())
+	return r.stale.Result(ctx, key, out, r.Clock.Now())
 }
 
-// holdBack says until when the report is not written, since the machine waits for nothing
-// but what as a rule comes at once. The first report is never held back, nor is one that
-// Cluster API or a person waits for.
-func (r *Reconciler) holdBack(s *scope, res result) (until time.Time, held bool) {
-	key := client.ObjectKeyFromObject(s.machine)
-	passing := res.plan != nil && res.Done() && machines.Passing(s.observed, *res.plan)
-	first := len(s.before.Status.Conditions) == 0
-	awaited := s.before.Spec.ProviderID != s.machine.Spec.ProviderID || provisioned(s.before) != provisioned(s.machine)
-	passing = passing && !first && !awaited && !reflect.DeepEqual(s.before, s.machine)
-	return r.reports.Hold(key, passing, r.Clock.Now(), r.HoldReports)
+// tells is what there is to report. The first report is awaited, as is one that Cluster API
+// or a person waits for, and one that changes more than the status. A machine that waits for
+// nothing but what as a rule comes at once is passing.
+func tells(s *scope, res result) retry.Report {
+	before, after := s.before, s.machine
+	switch {
+	case reflect.DeepEqual(before, after):
+		return retry.Nothing
+	case len(before.Status.Conditions) == 0, before.Spec.ProviderID != after.Spec.ProviderID, provisioned(before) != provisioned(after):
+		return retry.Awaited
+	case res.plan != nil && res.Done() && machines.Passing(s.observed, *res.plan):
+		return retry.Passing
+	case !reflect.DeepEqual(before.ObjectMeta, after.ObjectMeta), !reflect.DeepEqual(before.Spec, after.Spec):
+		return retry.Awaited
+	default:
+		return retry.Telling
+	}
 }
 
 // awaitOwner is for a machine that Cluster API is still making: Cluster API creates the
