@@ -171,6 +171,37 @@ func TestSkipped(t *testing.T) {
 	w.says("True/Rebooted", w.play)
 }
 
+// TestOnlyTheOldestActs makes many remediations for one Machine: one of them reboots its server,
+// and the next one does when it goes.
+func TestOnlyTheOldestActs(t *testing.T) {
+	w := newWorld(t)
+	w.remedy()
+	first := w.remediation
+	others := make([]*infrav1.Metal3Remediation, 5)
+	for i := range others {
+		others[i] = &infrav1.Metal3Remediation{
+			ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: fmt.Sprintf("n-%d", i), OwnerReferences: first.OwnerReferences},
+			Spec:       first.Spec,
+		}
+		w.Make(others[i])
+	}
+	w.manager(nil)
+	w.says("True/Rebooted", w.play)
+	for _, other := range others {
+		w.Await(other, func(g gomega.Gomega) {
+			g.Expect(harness.Condition(other.Status.Conditions, "Ready")).To(gomega.Equal("False/OtherRemediation"))
+		})
+		w.G.Expect(other.Finalizers).To(gomega.BeEmpty())
+	}
+	w.G.Expect(w.reboots).To(gomega.Equal(1))
+
+	w.OK(w.Delete(w.Ctx, first))
+	w.ended()
+	w.Await(others[0], func(g gomega.Gomega) {
+		g.Expect(harness.Condition(others[0].Status.Conditions, "Ready")).To(gomega.Equal("False/PoweringOff"))
+	})
+}
+
 // TestWithoutHost waits for one, and goes on without a claim that is deleted.
 func TestWithoutHost(t *testing.T) {
 	w := newWorld(t)

@@ -27,9 +27,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// maxBackup is how large a backup may be, in bytes. All annotations of an object together
+// MaxBackup is how large a backup may be, in bytes. All annotations of an object together
 // have room for 256 KiB.
-const maxBackup = 128 << 10
+const MaxBackup = 128 << 10
 
 // lifecycleTaints begin the taints that Kubernetes sets and takes away by itself.
 const lifecycleTaints = "node.kubernetes.io/"
@@ -65,13 +65,14 @@ func BackupOf(node *corev1.Node) (text string, fits bool, err error) {
 	if err != nil {
 		return "", false, fmt.Errorf("keep Node %s: %w", node.Name, err)
 	}
-	return string(bytes), len(bytes) <= maxBackup, nil
+	return string(bytes), len(bytes) <= MaxBackup, nil
 }
 
-// ParseBackup reads what BackupOf wrote. Nothing, or what cannot be read, is no backup.
+// ParseBackup reads what BackupOf wrote. Nothing, or what is too large or cannot be read, is no
+// backup.
 func ParseBackup(text string) *Backup {
 	b := &Backup{}
-	if json.Unmarshal([]byte(text), b) != nil || b.UID == "" {
+	if len(text) > MaxBackup || json.Unmarshal([]byte(text), b) != nil || b.UID == "" {
 		return nil
 	}
 	return b

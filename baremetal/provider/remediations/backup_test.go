@@ -61,9 +61,13 @@ func TestBackupsThatAreNone(t *testing.T) {
 			t.Errorf("%q is %v", text, got)
 		}
 	}
-	large := &corev1.Node{ObjectMeta: metav1.ObjectMeta{UID: "1", Annotations: map[string]string{"note": strings.Repeat("x", maxBackup)}}}
-	if _, fits, err := BackupOf(large); fits || err != nil {
+	large := &corev1.Node{ObjectMeta: metav1.ObjectMeta{UID: "1", Annotations: map[string]string{"note": strings.Repeat("x", MaxBackup)}}}
+	text, fits, err := BackupOf(large)
+	if fits || err != nil {
 		t.Errorf("a Node of that size fits: %t, %v", fits, err)
+	}
+	if ParseBackup(text) != nil {
+		t.Error("a backup of that size is read")
 	}
 }
 

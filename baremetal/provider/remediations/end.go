@@ -47,7 +47,7 @@ func (o Observed) undo() Step {
 // recovered says that the machine stays although the remediation goes, so that its server
 // is not unhealthy any more.
 func (o Observed) recovered() bool {
-	return !o.DeletedAt.IsZero() && o.Claim.Marked && o.Machine.Found && !o.Machine.Deleting
+	return !o.DeletedAt.IsZero() && !o.Younger && o.Claim.Marked && o.Machine.Found && !o.Machine.Deleting
 }
 
 // stop takes back what was changed, and says why nothing else is done.

@@ -36,6 +36,8 @@ type Observed struct {
 	Timeout time.Duration
 	// Backup is the Node that was deleted, nil if none was.
 	Backup *Backup
+	// Younger says that an older remediation of the Machine exists, which acts alone.
+	Younger bool
 	// Machine, Claim and Workload are what the remediation treats.
 	Machine  Machine
 	Claim    Claim
@@ -130,7 +132,7 @@ func (o Observed) AsksForNode() bool {
 	switch {
 	case !o.Machine.Found || o.Machine.Deleting || o.Machine.Node == "":
 		return false
-	case !o.DeletedAt.IsZero() || o.Machine.Skipped:
+	case o.ends():
 		return o.Phase != ""
 	case o.Phase == infrav1.RemediationPhaseRunning:
 		return o.Claim.off()
@@ -139,10 +141,15 @@ func (o Observed) AsksForNode() bool {
 	}
 }
 
+// ends says that the remediation does nothing but take back what it has done.
+func (o Observed) ends() bool {
+	return !o.DeletedAt.IsZero() || o.Machine.Skipped || o.Younger
+}
+
 // Evacuating says that the remediation is about to move the workload away, so that Next
 // needs to know what of it is left.
 func (o Observed) Evacuating() bool {
-	return o.DeletedAt.IsZero() && !o.Machine.Skipped && o.Phase == infrav1.RemediationPhaseRunning && o.AsksForNode()
+	return !o.ends() && o.Phase == infrav1.RemediationPhaseRunning && o.AsksForNode()
 }
 
 // deadline is when the current reboot must have helped.

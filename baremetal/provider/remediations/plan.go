@@ -80,6 +80,9 @@ func Next(o Observed) Plan {
 		return end(o)
 	case o.Machine.Name == "":
 		return o.says(infrav1.OwnerNotFoundReason, "No Machine is among the owners of this Metal3Remediation: leave it to a MachineHealthCheck to make one")
+	case o.Younger:
+		return stop(o, infrav1.OtherRemediationReason, fmt.Sprintf(
+			"An older Metal3Remediation of Machine %q reboots its server: delete one of them", o.Machine.Name))
 	case o.Machine.Deleting:
 		return stop(o, infrav1.MachineDeletingReason, fmt.Sprintf("Machine %q is being deleted, so that its server is not rebooted", o.Machine.Name))
 	case !o.Machine.Found:

@@ -63,6 +63,7 @@ func in(phase infrav1.RemediationPhase, retries int32, before time.Duration) cha
 func held(o *Observed)    { o.Claim.Held = true }
 func off(o *Observed)     { o.Claim.Held, o.Claim.Power.On = true, false }
 func deleted(o *Observed) { o.DeletedAt = start.Add(-time.Minute) }
+func younger(o *Observed) { o.Younger = true }
 func kept(o *Observed)    { o.Backup = &Backup{UID: "node-1"} }
 
 // node is a Node in a workload cluster that answers.
@@ -104,6 +105,17 @@ func TestNext(t *testing.T) {
 			observe(in(running, 1, time.Hour), func(o *Observed) { o.Claim = Claim{Unknown: "dead"} }),
 			Plan{Progress: Progress{running, 1, since(time.Hour)}, Reason: "HostClaimUnreachable"},
 			"dead",
+		},
+		"does not begin beside an older one": {observe(younger), Plan{Reason: "OtherRemediation"}, `"m-1"`},
+		"lets the server go beside an older one": {
+			observe(younger, off, in(running, 0, 0)),
+			Plan{Step: PowerOn, Progress: Progress{running, 0, start}, Reason: "OtherRemediation"},
+			"delete",
+		},
+		"leaves the mark of an older one when it is deleted": {
+			observe(younger, deleted, func(o *Observed) { o.Claim.Marked = true }),
+			Plan{Reason: "Deleting", Finished: true},
+			"",
 		},
 		"switches off": {
 			observe(in(running, 0, 0)),

@@ -33,6 +33,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/cost"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/requests"
 )
 
 // controllerName names the controller in logs, metrics and events.
@@ -97,15 +98,5 @@ func (r *Reconciler) machineToInfra(ctx context.Context, o client.Object) []ctrl
 // orphans lists the Metal3Clusters that carry the name of a Cluster which does
 // not exist any more.
 func (r *Reconciler) orphans(ctx context.Context, namespace, name string) []ctrl.Request {
-	var list infrav1.Metal3ClusterList
-	err := r.Client.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: name})
-	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Metal3Clusters not listed")
-		return nil
-	}
-	requests := make([]ctrl.Request, 0, len(list.Items))
-	for i := range list.Items {
-		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-	}
-	return requests
+	return requests.For(ctx, r.Client, &infrav1.Metal3ClusterList{}, client.InNamespace(namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: name})
 }

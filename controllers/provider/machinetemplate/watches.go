@@ -41,6 +41,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/cost"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/optionalcrd"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/requests"
 )
 
 // controllerName names the controller in logs, metrics and events.
@@ -92,22 +93,22 @@ func (r *Reconciler) toSiblings(ctx context.Context, o client.Object) []ctrl.Req
 		ctrl.LoggerFrom(ctx).Error(err, "Templates for the same servers stay without capacity until they are woken")
 		return nil
 	}
-	var requests []ctrl.Request
+	var woken []ctrl.Request
 	for _, sibling := range siblings {
 		if promisesNothing(sibling) {
-			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(sibling)})
+			woken = append(woken, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(sibling)})
 		}
 	}
-	return requests
+	return woken
 }
 
 // toTemplate maps a Metal3Machine to the template that it was made from.
 func toTemplate(_ context.Context, machine client.Object) []ctrl.Request {
-	var requests []ctrl.Request
+	var woken []ctrl.Request
 	for _, name := range templateOf(machine) {
-		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: machine.GetNamespace(), Name: name}})
+		woken = append(woken, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: machine.GetNamespace(), Name: name}})
 	}
-	return requests
+	return woken
 }
 
 // named maps a Metal3Machine that is known by name. One that does not exist has no
@@ -158,18 +159,8 @@ func (r *Reconciler) machineToTemplate(ctx context.Context, o client.Object) []c
 }
 
 func (r *Reconciler) clusterToTemplates(ctx context.Context, cluster client.Object) []ctrl.Request {
-	var list infrav1.Metal3MachineTemplateList
-	err := r.Client.List(ctx, &list, client.InNamespace(cluster.GetNamespace()),
-		client.MatchingFields{ByCluster: cluster.GetName()}, client.UnsafeDisableDeepCopy)
-	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Templates of a Cluster cannot be listed, its pause is noticed late")
-		return nil
-	}
-	requests := make([]ctrl.Request, 0, len(list.Items))
-	for i := range list.Items {
-		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-	}
-	return requests
+	return requests.For(ctx, r.Client, &infrav1.Metal3MachineTemplateList{},
+		client.InNamespace(cluster.GetNamespace()), client.MatchingFields{ByCluster: cluster.GetName()})
 }
 
 // whenever lets through objects that come or go, and changes that make a difference.

@@ -18,6 +18,7 @@ package remediation
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,6 +33,10 @@ import (
 // each watch after minutes; the delay keeps one that ends it at once from driving passes.
 const watchAgain = 10 * time.Second
 
+// maxDepartures is for how many remediations of a namespace there is a watch at once. The
+// others take turns: each watch is a stream from a cluster that is its tenant's.
+const maxDepartures = 10
+
 // departures are the watches on what leaves the Nodes of servers that are off, one for each
 // remediation that waits for it.
 type departures struct {
@@ -41,6 +46,8 @@ type departures struct {
 	start func(run func(context.Context)) context.CancelFunc
 	queue workqueue.TypedRateLimitingInterface[ctrl.Request]
 	ends  map[ctrl.Request]context.CancelFunc
+	// waiting are those without a watch since too many have one, in their order.
+	waiting []ctrl.Request
 }
 
 // source ties the watches to a controller.
@@ -59,12 +66,18 @@ func (d *departures) source() source.Source {
 		}))
 }
 
-// begin watches for a remediation, unless that is done already. Watch calls its argument for
-// each change until its context ends.
+// begin watches for a remediation, unless that is done already, or wakes it when it is its turn.
+// Watch calls its argument for each change until its context ends.
 func (d *departures) begin(request ctrl.Request, watch func(ctx context.Context, left func()) error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.start == nil || d.ends[request] != nil {
+		return
+	}
+	if d.crowded(request) {
+		if !slices.Contains(d.waiting, request) {
+			d.waiting = append(d.waiting, request)
+		}
 		return
 	}
 	queue := d.queue
@@ -80,12 +93,31 @@ func (d *departures) begin(request ctrl.Request, watch func(ctx context.Context,
 	})
 }
 
-// end ends the watch for a remediation, if there is one.
+// crowded says that the namespace of a remediation has as many watches as it may.
+func (d *departures) crowded(request ctrl.Request) bool {
+	watches := 0
+	for other := range d.ends {
+		if other.Namespace == request.Namespace {
+			watches++
+		}
+	}
+	return watches >= maxDepartures
+}
+
+// end ends the watch for a remediation, if there is one, and has the next one have its turn.
 func (d *departures) end(request ctrl.Request) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if end := d.ends[request]; end != nil {
-		end()
-		delete(d.ends, request)
+	d.waiting = slices.DeleteFunc(d.waiting, func(other ctrl.Request) bool { return other == request })
+	end := d.ends[request]
+	if end == nil {
+		return
+	}
+	end()
+	delete(d.ends, request)
+	next := slices.IndexFunc(d.waiting, func(other ctrl.Request) bool { return other.Namespace == request.Namespace })
+	if next >= 0 {
+		d.queue.Add(d.waiting[next])
+		d.waiting = slices.Delete(d.waiting, next, next+1)
 	}
 }

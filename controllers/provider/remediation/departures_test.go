@@ -19,6 +19,7 @@ package remediation
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -73,4 +74,41 @@ func TestDepartures(t *testing.T) {
 		return nil
 	})
 	<-begun
+}
+
+// TestManyDepartures shows that a namespace has a few watches, and that all get their turn.
+func TestManyDepartures(t *testing.T) {
+	queue, d := listener{added: make(chan time.Duration, 10)}, &departures{}
+	if err := d.source().Start(t.Context(), queue); err != nil {
+		t.Fatal(err)
+	}
+	open := func(ctx context.Context, _ func()) error {
+		<-ctx.Done()
+		return nil
+	}
+	of := func(namespace string, n int) ctrl.Request {
+		return ctrl.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: fmt.Sprintf("m-%d", n)}}
+	}
+	for n := range 3 * maxDepartures {
+		d.begin(of("many", n), open)
+		d.begin(of("many", n), open)
+	}
+	d.begin(of("other", 0), open)
+	if len(d.ends) != maxDepartures+1 || d.ends[of("other", 0)] == nil {
+		t.Errorf("%d watches, want %d, and that of the other namespace", len(d.ends), maxDepartures+1)
+	}
+
+	d.end(of("many", maxDepartures)) // that waits, and is woken no more
+	for n := range 3 {
+		d.end(of("many", n))
+		<-queue.added
+		d.begin(of("many", maxDepartures+1+n), open)
+		if d.ends[of("many", maxDepartures+1+n)] == nil {
+			t.Errorf("the one that was woken has no watch")
+		}
+	}
+	d.end(of("other", 0))
+	if len(d.ends) != maxDepartures || len(queue.added) != 0 {
+		t.Errorf("%d watches and %d woken, want %d and none", len(d.ends), len(queue.added), maxDepartures)
+	}
 }

@@ -17,11 +17,14 @@ limitations under the License.
 package remediation
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -52,6 +55,11 @@ func (o owner) observe(ctx context.Context, s *scope) error {
 		return err
 	}
 	s.machine = machine
+	all, err := ofMachine(ctx, o.client, key.Namespace, machine.UID)
+	if err != nil {
+		return err
+	}
+	s.observed.Younger = len(all) > 0 && byAge(&all[0], s.remediation) < 0
 	key.Name = machine.Spec.ClusterName
 	cluster := &clusterv1.Cluster{}
 	if found, err := o.read(ctx, key, cluster); err != nil {
@@ -118,4 +126,21 @@ func ownerOf(o metav1.Object) (metav1.OwnerReference, bool) {
 		}
 	}
 	return metav1.OwnerReference{}, false
+}
+
+// ofMachine returns the remediations of a Machine, of which the first one acts. They are those
+// of the cache: nothing in them may be changed.
+func ofMachine(ctx context.Context, reader client.Reader, namespace string, machine types.UID) ([]infrav1.Metal3Remediation, error) {
+	var list infrav1.Metal3RemediationList
+	err := reader.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{byMachine: string(machine)}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, fmt.Errorf("list the Metal3Remediations of a Machine: %w", err)
+	}
+	slices.SortFunc(list.Items, func(a, b infrav1.Metal3Remediation) int { return byAge(&a, &b) })
+	return list.Items, nil
+}
+
+// byAge orders remediations from the oldest to the youngest.
+func byAge(a, b *infrav1.Metal3Remediation) int {
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }

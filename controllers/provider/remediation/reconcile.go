@@ -57,8 +57,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.departures.end(req)
 		return r.finish(ctx, s, nil, progress.Outcome{})
 	}
-	if added, err := finalizers.EnsureFinalizer(ctx, r.Client, s.remediation, infrav1.RemediationFinalizer); err != nil || added {
-		return ctrl.Result{}, err
+	if !s.observed.Younger { // one that does nothing needs no end
+		if added, err := finalizers.EnsureFinalizer(ctx, r.Client, s.remediation, infrav1.RemediationFinalizer); err != nil || added {
+			return ctrl.Result{}, err
+		}
 	}
 	plan, out := r.pass(ctx, s)
 	return r.finish(ctx, s, plan, out)

@@ -73,10 +73,10 @@ func (s *scope) clusterKey() client.ObjectKey {
 }
 
 // Strip is a cache transform that drops the annotations of a remediation that the controller
-// does not read. Only those may be written.
+// does not read, and a backup that it has not written. Only those that stay may be written.
 func Strip(r *infrav1.Metal3Remediation) {
-	maps.DeleteFunc(r.Annotations, func(key, _ string) bool {
-		return key != clusterv1.PausedAnnotation && key != infrav1.NodeBackupAnnotation
+	maps.DeleteFunc(r.Annotations, func(key, value string) bool {
+		return key != clusterv1.PausedAnnotation && (key != infrav1.NodeBackupAnnotation || len(value) > remediations.MaxBackup)
 	})
 }
 

@@ -24,53 +24,64 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/index"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/cost"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/requests"
 )
 
-// byMachine is the index on Metal3Remediations by the name of the Machine that owns them.
+// byMachine is the index on Metal3Remediations by the UID of the Machine that owns them.
 const byMachine = "hostclaim.ownerMachine"
 
 // SetupIndexes adds the field indexes that the watches need.
 func SetupIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	err := indexer.IndexField(ctx, &infrav1.Metal3Remediation{}, byMachine, func(o client.Object) []string {
 		if ref, found := ownerOf(o); found {
-			return []string{ref.Name}
+			return []string{string(ref.UID)}
 		}
 		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("index Metal3Remediations by Machine: %w", err)
 	}
+	if err := indexer.IndexField(ctx, &clusterv1.Machine{}, index.MachineNodeNameField, index.MachineByNodeName); err != nil {
+		return fmt.Errorf("index Machines by Node: %w", err)
+	}
 	return nil
 }
 
 // SetupWithManager starts the controller with everything that can wake it:
 //
+//	Metal3Remediation             the next one of its Machine, when one goes or gets another owner
 //	Machine                       by owner
 //	Metal3Machine                 by its Machine
 //	HostClaim                     by its consumer, once the kind exists: the power of the server
 //	claim in another cluster, connection to it   by the Metal3Machine that uses it
-//	Node                          all remediations of the namespace, when a Node comes, goes or is named
+//	Node                          by the Machine that it is the Node of, when it comes, goes or is named
 //	connection to a workload cluster, Cluster    all of the namespace, when it comes or goes, is paused or unpaused
 //	Pod, VolumeAttachment         of the Node, while the workload is moved away
 //	the deadline of the reboot
+//
+// Of the remediations of one Machine only those are woken that act or are on their way out.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	log, wakes := ctrl.LoggerFrom(ctx), mapper{r.Client}
 	c, err := ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
 		For(&infrav1.Metal3Remediation{}, builder.WithPredicates(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter))).
+		Watches(&infrav1.Metal3Remediation{}, handler.EnqueueRequestsFromMapFunc(wakes.ownedToRemediations), builder.WithPredicates(leaves())).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(wakes.machineToRemediations)).
-		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(wakes.metal3MachineToRemediations)).
+		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(wakes.ownedToRemediations)).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(wakes.clusterToRemediations),
 			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
 		WatchesRawSource(r.Remote.Source(claims.MachineKind, wakes.userToRemediations)).
@@ -88,34 +99,50 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	return nil
 }
 
+// leaves lets pass that a remediation goes, or gets another owner.
+func leaves() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, had := ownerOf(e.ObjectOld)
+			after, has := ownerOf(e.ObjectNew)
+			return had != has || before.UID != after.UID
+		},
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}
+
 // mapper finds the remediations that an event wakes.
 type mapper struct{ client client.Reader }
 
-// wake lists the remediations that the options select. Mappers cannot fail; an error is
-// logged, and the next event makes up for it.
-func (m mapper) wake(ctx context.Context, options ...client.ListOption) []reconcile.Request {
-	var list infrav1.Metal3RemediationList
-	if err := m.client.List(ctx, &list, options...); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Metal3Remediations cannot be listed, an event is lost")
-		return nil
+// acting are the remediations of a Machine that can have something to do: the oldest one, and
+// those that have begun or are on their way out. Mappers cannot fail; an error is logged, and the
+// next event makes up for it.
+func (m mapper) acting(ctx context.Context, namespace string, machine types.UID) []reconcile.Request {
+	all, err := ofMachine(ctx, m.client, namespace, machine)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "An event is lost")
 	}
-	requests := make([]reconcile.Request, 0, len(list.Items))
-	for i := range list.Items {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	var woken []reconcile.Request
+	for i := range all {
+		if i == 0 || all[i].Status.Phase != "" || all[i].DeletionTimestamp != nil {
+			woken = append(woken, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all[i])})
+		}
 	}
-	return requests
+	return woken
 }
 
 func (m mapper) machineToRemediations(ctx context.Context, machine client.Object) []reconcile.Request {
-	return m.wake(ctx, client.InNamespace(machine.GetNamespace()), client.MatchingFields{byMachine: machine.GetName()})
+	return m.acting(ctx, machine.GetNamespace(), machine.GetUID())
 }
 
-func (m mapper) metal3MachineToRemediations(ctx context.Context, o client.Object) []reconcile.Request {
+// ownedToRemediations goes by the Machine that owns an object.
+func (m mapper) ownedToRemediations(ctx context.Context, o client.Object) []reconcile.Request {
 	ref, found := ownerOf(o)
 	if !found {
 		return nil
 	}
-	return m.wake(ctx, client.InNamespace(o.GetNamespace()), client.MatchingFields{byMachine: ref.Name})
+	return m.acting(ctx, o.GetNamespace(), ref.UID)
 }
 
 // userToRemediations maps a Metal3Machine whose claim is in another cluster.
@@ -124,7 +151,7 @@ func (m mapper) userToRemediations(ctx context.Context, key types.NamespacedName
 	if err := m.client.Get(ctx, key, machine); err != nil {
 		return nil // its own event follows, or it is gone
 	}
-	return m.metal3MachineToRemediations(ctx, machine)
+	return m.ownedToRemediations(ctx, machine)
 }
 
 // claimToRemediations goes by the consumer of the claim.
@@ -138,9 +165,22 @@ func (m mapper) claimToRemediations(ctx context.Context, o client.Object) []reco
 
 // clusterToRemediations wakes all of the namespace: there is one for each unhealthy machine.
 func (m mapper) clusterToRemediations(ctx context.Context, o client.Object) []reconcile.Request {
-	return m.wake(ctx, client.InNamespace(o.GetNamespace()))
+	return requests.For(ctx, m.client, &infrav1.Metal3RemediationList{}, client.InNamespace(o.GetNamespace()))
 }
 
-func (m mapper) nodeToRemediations(ctx context.Context, cluster client.ObjectKey, _ *corev1.Node) []reconcile.Request {
-	return m.wake(ctx, client.InNamespace(cluster.Namespace))
+// nodeToRemediations goes by the Machines that had the Node, since one of that name may follow.
+func (m mapper) nodeToRemediations(ctx context.Context, cluster client.ObjectKey, node *corev1.Node) []reconcile.Request {
+	var machines clusterv1.MachineList
+	err := m.client.List(ctx, &machines, client.InNamespace(cluster.Namespace),
+		client.MatchingFields{index.MachineNodeNameField: node.Name}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Machines cannot be listed, an event is lost")
+	}
+	var woken []reconcile.Request
+	for i := range machines.Items {
+		if machines.Items[i].Spec.ClusterName == cluster.Name {
+			woken = append(woken, m.machineToRemediations(ctx, &machines.Items[i])...)
+		}
+	}
+	return woken
 }

@@ -154,7 +154,11 @@ func TestStrip(t *testing.T) {
 	}
 	large := *small.DeepCopy()
 	large.Annotations["note"] = strings.Repeat("x", 1<<10)
+	forged, none := *small.DeepCopy(), *small.DeepCopy()
+	forged.Annotations[infrav1.NodeBackupAnnotation] = strings.Repeat("x", 200<<10)
+	delete(none.Annotations, infrav1.NodeBackupAnnotation)
 	for _, tc := range []struct{ given, want any }{
+		{&infrav1.Metal3Remediation{ObjectMeta: forged}, &infrav1.Metal3Remediation{ObjectMeta: none}},
 		{data("HostClaim"), published},
 		{data("BareMetalHost"), foreign},
 		{"tombstone", "tombstone"},

@@ -1,0 +1,45 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package requests
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// For are the requests for the objects that the options select. It fills the list for that,
+// with the objects of the cache: nothing in them may be changed. Watches cannot fail: an error
+// is logged, and the next event makes up for it.
+func For(ctx context.Context, reader client.Reader, list client.ObjectList, options ...client.ListOption) []ctrl.Request {
+	if err := reader.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Objects cannot be listed, an event is lost", "list", fmt.Sprintf("%T", list))
+		return nil
+	}
+	requests := make([]ctrl.Request, 0, meta.LenList(list))
+	_ = meta.EachListItem(list, func(o runtime.Object) error { // which fails only by this function
+		if object, ok := o.(client.Object); ok {
+			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(object)})
+		}
+		return nil
+	})
+	return requests
+}
