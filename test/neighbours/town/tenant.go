@@ -178,23 +178,17 @@ func (t *Town) watchMachines(ctx context.Context) error {
 // Evict takes a tenant's machines, claims and Secrets away, without waiting for what
 // holds them: its API server may be gone.
 func (t *Town) Evict(ctx context.Context, tenant string) error {
-	if err := errors.Join(
-		t.DeleteAllOf(ctx, &infrav1.Metal3Machine{}, client.InNamespace(tenant)),
-		t.DeleteAllOf(ctx, &bmov1alpha1.HostClaim{}, client.InNamespace(tenant)),
-		t.DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace(tenant)),
-	); err != nil {
-		return err
-	}
-	for _, list := range []client.ObjectList{&infrav1.Metal3MachineList{}, &bmov1alpha1.HostClaimList{}} {
-		if err := t.strip(ctx, list, tenant); err != nil {
+	for _, list := range []client.ObjectList{&infrav1.Metal3MachineList{}, &bmov1alpha1.HostClaimList{}, &corev1.SecretList{}} {
+		if err := t.remove(ctx, list, tenant); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// strip takes the finalizers from all objects of a kind.
-func (t *Town) strip(ctx context.Context, list client.ObjectList, namespace string) error {
+// remove deletes all objects of a kind and takes their finalizers. It asks for them one by one,
+// since a server gives up on the deletion of thousands in one request.
+func (t *Town) remove(ctx context.Context, list client.ObjectList, namespace string) error {
 	if err := t.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		return err
 	}
@@ -207,6 +201,12 @@ func (t *Town) strip(ctx context.Context, list client.ObjectList, namespace stri
 		if !ok {
 			return fmt.Errorf("%T is no object", items[n])
 		}
-		return client.IgnoreNotFound(t.Patch(ctx, o, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
+		free := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+		for _, err := range []error{t.Delete(ctx, o), t.Patch(ctx, o, free)} {
+			if client.IgnoreNotFound(err) != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
