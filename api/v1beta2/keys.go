@@ -276,7 +276,8 @@ const (
 
 // PoolStateAnnotation is on a metal3 IPClaim: a hash of what its IPPool looked
 // like when the claim was made. If the pool refuses the claim and looks different
-// later, the provider manager gives the claim back and makes a new one.
+// later, or its address cannot be used and its spec is different later, the provider
+// manager gives the claim back and makes a new one.
 const PoolStateAnnotation = "hostclaim.metal3.io/pool-state"
 
 // ClaimNetworkAnnotation is on an IPClaim or IPAddressClaim: the id of the network

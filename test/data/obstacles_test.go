@@ -17,6 +17,7 @@ limitations under the License.
 package data_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -89,6 +90,35 @@ func TestAnExhaustedPoolIsAskedAgainWhenItGrowsOrAnAddressIsFreed(t *testing.T) 
 	tn.release(first)
 	metaData, _ = tn.ready("nodes-2")
 	tn.G.Expect(metaData).To(gomega.HaveKeyWithValue("ip", "192.0.2.10"))
+}
+
+// TestAPoolThatIsMendedIsAskedAnew gives back an address that no server can use, since
+// ip-address-manager never writes one again. One that a server may have stays.
+func TestAPoolThatIsMendedIsAskedAnew(t *testing.T) {
+	tn := newTenant(t)
+	tn.pool("pool")
+	pool := &ipamv1alpha1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: tn.Namespace, Name: "pool"}}
+	gateway := func(address *ipamv1alpha1.IPAddressStr) { tn.Edit(pool, func() { pool.Spec.Gateway = address }) }
+	gateway(nil)
+	tn.template("nodes", nodes)
+	m := tn.machine("m")
+	tn.bind(m)
+	tn.claim(m, "nodes")
+	tn.waits("nodes-0", infrav1.RenderingFailedReason, `pool "pool"`, "set spec.gateway", "once its spec has changed")
+	gateway(ptr.To(ipamv1alpha1.IPAddressStr("192.0.2.1")))
+	_, networkData := tn.ready("nodes-0")
+	tn.G.Expect(fmt.Sprint(networkData["networks"])).To(gomega.ContainSubstring("gateway:192.0.2.1"))
+
+	kept, still := &ipamv1alpha1.IPClaim{}, &ipamv1alpha1.IPClaim{}
+	tn.G.Expect(tn.Find("nodes-0-pool", kept)).To(gomega.Succeed())
+	gateway(nil)
+	another := tn.machine("another")
+	tn.bind(another)
+	tn.claim(another, "nodes")
+	tn.waits("nodes-1", infrav1.RenderingFailedReason, "set spec.gateway")
+	tn.G.Expect(tn.Find("nodes-0-pool", still)).To(gomega.Succeed())
+	tn.G.Expect(still.UID).To(gomega.Equal(kept.UID))
+	tn.G.Expect(still.DeletionTimestamp).To(gomega.BeNil())
 }
 
 func TestNothingOfAnotherNamespaceIsUsed(t *testing.T) {

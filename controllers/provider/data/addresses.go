@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
@@ -129,6 +130,33 @@ func (a addressSteps) read(ctx context.Context, s *scope) progress.Outcome {
 		ctrl.LoggerFrom(ctx).Info("Received the addresses from the pools", "addresses", len(s.addresses))
 	}
 	return progress.Outcome{}
+}
+
+// renew gives an address back that the template cannot use, and that no secret tells a server
+// yet, once its pool may give a better one.
+func (a addressSteps) renew(ctx context.Context, s *scope, unfit facts.AddressRef, problem error) progress.Outcome {
+	at := slices.IndexFunc(s.steps, func(p poolStep) bool { return p.ask.Ref() == unfit })
+	if at < 0 {
+		return cannotRender(problem)
+	}
+	ask := s.steps[at].ask
+	state, err := a.claims.observe(ctx, a.request(s), ask, s.held)
+	if err == nil && ask.Metal3() {
+		state.PoolState, err = a.claims.poolState(ctx, s.data.Namespace, ask.Pool)
+	}
+	if err != nil {
+		return progress.Failed(err)
+	}
+	step := ippool.Unfit(state, problem.Error())
+	if step.Release {
+		for _, claim := range s.held {
+			if claim.asksFor(s.data.UID, ask) {
+				ctrl.LoggerFrom(ctx).Info("Giving back an address that cannot be used", "claim", klog.KObj(claim.object))
+				err = errors.Join(err, a.claims.release(ctx, claim))
+			}
+		}
+	}
+	return progress.Waiting(step.Reason, step.Message).And(progress.Failed(err))
 }
 
 // releaseStrays gives back what an earlier Metal3Data of the same name left.

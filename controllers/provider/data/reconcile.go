@@ -82,7 +82,7 @@ func (r *Reconciler) phases(s *scope) []phase {
 	}
 	return []phase{
 		addresses.releaseStrays, sources.observeTemplate, sources.observeMachine, secrets.observe, sources.observeHost,
-		addresses.observe, addresses.ask, addresses.read, render, secrets.apply,
+		addresses.observe, addresses.ask, addresses.read, addresses.render, secrets.apply,
 	}
 }
 

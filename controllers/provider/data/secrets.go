@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -138,7 +139,7 @@ func forbidden(verb, namespace string) progress.Outcome {
 }
 
 // render fills in the secrets that are missing.
-func render(_ context.Context, s *scope) progress.Outcome {
+func (a addressSteps) render(ctx context.Context, s *scope) progress.Outcome {
 	if s.complete() {
 		return progress.Outcome{}
 	}
@@ -148,10 +149,16 @@ func render(_ context.Context, s *scope) progress.Outcome {
 		wanted.content, err = data.Render(wanted.key, s.template.Spec, s.facts())
 		problems = append(problems, err)
 	}
-	if err := errors.Join(problems...); err != nil {
+	err := errors.Join(problems...)
+	var unfit networkdata.PoolError
+	switch {
+	case err == nil:
+		return progress.Outcome{}
+	case errors.As(err, &unfit) && !slices.ContainsFunc(s.secrets, func(wanted *secret) bool { return wanted.exists }):
+		return a.renew(ctx, s, unfit.Address, err)
+	default:
 		return cannotRender(err)
 	}
-	return progress.Outcome{}
 }
 
 // cannotRender waits for what is wrong with template, machine, host or pool to

@@ -29,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/requests"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/clusterindex"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/datatemplate"
 )
@@ -36,19 +37,9 @@ import (
 // mapper finds the Metal3Datas that an event wakes.
 type mapper struct{ client client.Client }
 
-// wake lists the Metal3Datas that the options select. Mappers cannot fail; an
-// error is logged, and the next event makes up for it.
+// wake wakes the Metal3Datas that the options select.
 func (m mapper) wake(ctx context.Context, options ...client.ListOption) []ctrl.Request {
-	var list infrav1.Metal3DataList
-	if err := m.client.List(ctx, &list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Metal3Datas cannot be listed, an event is lost")
-		return nil
-	}
-	requests := make([]ctrl.Request, 0, len(list.Items))
-	for i := range list.Items {
-		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-	}
-	return requests
+	return requests.For(ctx, m.client, &infrav1.Metal3DataList{}, options...)
 }
 
 // by selects by a field index within a namespace.
@@ -87,7 +78,7 @@ func (m mapper) hostClaimToData(ctx context.Context, o client.Object) []ctrl.Req
 }
 
 func (m mapper) hardwareToData(ctx context.Context, o client.Object) []ctrl.Request {
-	var requests []ctrl.Request
+	var woken []ctrl.Request
 	for _, owner := range o.GetOwnerReferences() {
 		if owner.Kind != "HostClaim" {
 			continue
@@ -96,9 +87,9 @@ func (m mapper) hardwareToData(ctx context.Context, o client.Object) []ctrl.Requ
 		if err := m.client.Get(ctx, types.NamespacedName{Namespace: o.GetNamespace(), Name: owner.Name}, &claim); err != nil {
 			continue // the event of the claim will do
 		}
-		requests = append(requests, m.hostClaimToData(ctx, &claim)...)
+		woken = append(woken, m.hostClaimToData(ctx, &claim)...)
 	}
-	return requests
+	return woken
 }
 
 // userToData maps a machine whose host is in another cluster.
@@ -107,16 +98,16 @@ func (m mapper) userToData(ctx context.Context, machine types.NamespacedName) []
 }
 
 // waitingForAddress are those of the namespace whose pool is missing or has not
-// given an address. One that comes to wait right now, and has not said so yet, is
+// given an address that can be used. One that comes to wait right now, and has not said so yet, is
 // woken by its own report.
 func (m mapper) waitingForAddress(ctx context.Context, o client.Object) []ctrl.Request {
-	var requests []ctrl.Request
+	var woken []ctrl.Request
 	for _, reason := range []string{
-		infrav1.PoolAPIMissingReason, infrav1.PoolNotFoundReason, infrav1.WaitingForAddressesReason,
+		infrav1.PoolAPIMissingReason, infrav1.PoolNotFoundReason, infrav1.WaitingForAddressesReason, infrav1.RenderingFailedReason,
 	} {
-		requests = append(requests, m.wake(ctx, by(o.GetNamespace(), byReason, reason)...)...)
+		woken = append(woken, m.wake(ctx, by(o.GetNamespace(), byReason, reason)...)...)
 	}
-	return requests
+	return woken
 }
 
 // waitingForAPI are those whose address management API was missing.

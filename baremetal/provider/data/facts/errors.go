@@ -25,18 +25,24 @@ import (
 )
 
 // InterfaceNotFoundError says that a template names a network interface that
-// the server does not have.
+// the server does not have, or not with a MAC address.
 type InterfaceNotFoundError struct {
 	// Interface is the name that the template asks for.
 	Interface string
 	// Known are the names that it could have asked for.
 	Known []string
+	// NoMAC says that the server has the interface, and nothing tells its MAC address.
+	NoMAC bool
 }
 
 func (e InterfaceNotFoundError) Error() string {
 	known := "none, the host has not been inspected"
 	if len(e.Known) > 0 {
 		known = strings.Join(e.Known, ", ")
+	}
+	if e.NoMAC {
+		return fmt.Sprintf("network interface %q of the host has no MAC address in the HardwareData (it has: %s): "+
+			"let the owner of the host inspect it again, or name another interface in a new Metal3DataTemplate", e.Interface, known)
 	}
 	return fmt.Sprintf("the host has no network interface %q (it has: %s): name one of those in a new Metal3DataTemplate, "+
 		"or select hosts that have it", e.Interface, known)

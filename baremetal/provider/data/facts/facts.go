@@ -17,6 +17,8 @@ limitations under the License.
 package facts
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -137,7 +139,8 @@ func (f Facts) InterfaceMAC(name string) (string, error) {
 	if mac, ok := f.Host.MAC(name); ok {
 		return mac, nil
 	}
-	return "", InterfaceNotFoundError{Interface: name, Known: f.Host.Interfaces()}
+	known := f.Host.Interfaces()
+	return "", InterfaceNotFoundError{Interface: name, Known: known, NoMAC: slices.Contains(known, name)}
 }
 
 // BootMAC returns the MAC address that the server boots from.

@@ -106,6 +106,16 @@ func TestLookups(t *testing.T) {
 			wantErr: InterfaceNotFoundError{Interface: "eth1", Known: []string{"eth0"}},
 			message: `the host has no network interface "eth1" (it has: eth0): name one of those in a new Metal3DataTemplate, or select hosts that have it`,
 		},
+		"an interface without a MAC address": {
+			look: func(f Facts) (any, error) {
+				f.Host.NICs = []hostview.NIC{{Name: "eth1"}}
+				return f.InterfaceMAC("eth1")
+			},
+			want:    "",
+			wantErr: InterfaceNotFoundError{Interface: "eth1", Known: []string{"eth1"}, NoMAC: true},
+			message: `network interface "eth1" of the host has no MAC address in the HardwareData (it has: eth1): ` +
+				`let the owner of the host inspect it again, or name another interface in a new Metal3DataTemplate`,
+		},
 		"an interface of a host that was never inspected": {
 			look: func(f Facts) (any, error) {
 				f.Host.NICs = nil

@@ -24,6 +24,7 @@ import (
 	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	capipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 
@@ -310,6 +311,47 @@ func TestNext(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, Next(tc.given)); diff != "" {
 				t.Errorf("step (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestUnfit shows when an address that cannot be used is given back: never twice for one spec.
+func TestUnfit(t *testing.T) {
+	pool := NewPool("pool", "", "")
+	state := func(uid types.UID, generation int64, holder string) string {
+		return State(&ipamv1alpha1.IPPool{
+			ObjectMeta: metav1.ObjectMeta{UID: uid, Generation: generation},
+			Status:     ipamv1alpha1.IPPoolStatus{Allocations: map[string]ipamv1alpha1.IPAddressStr{holder: "192.0.2.10"}},
+		})
+	}
+	asked := state("u", 1, "a")
+	tests := map[string]struct {
+		given   Observed
+		release bool
+		message string
+	}{
+		"waits for the pool to be mended":             {Observed{Claim: ClaimHeld, AskedState: asked, PoolState: asked}, false, "once its spec has changed"},
+		"other claims on the pool change nothing":     {Observed{Claim: ClaimHeld, AskedState: asked, PoolState: state("u", 1, "b")}, false, "once its spec has changed"},
+		"asks a pool that was mended":                 {Observed{Claim: ClaimHeld, AskedState: asked, PoolState: state("u", 2, "a")}, true, "a new IPClaim follows"},
+		"asks another pool of the name":               {Observed{Claim: ClaimHeld, AskedState: asked, PoolState: state("v", 1, "a")}, true, "a new IPClaim follows"},
+		"keeps the address of a pool that is gone":    {Observed{Claim: ClaimHeld, AskedState: asked}, false, "once its spec has changed"},
+		"asks where its user has deleted the claim":   {Observed{Claim: ClaimDying, AskedState: asked, PoolState: asked}, true, `"c" was deleted`},
+		"names the remedy where no state is recorded": {Observed{Claim: ClaimHeld, PoolState: asked}, false, `delete IPClaim "c"`},
+		"names the remedy for pools of other providers": {
+			Observed{Ask: Ask{Pool: NewPool("pool", "ipam.cluster.x-k8s.io", "InClusterIPPool")}, Claim: ClaimHeld}, false, `delete IPAddressClaim "c"`,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if tc.given.Name == "" {
+				tc.given.Ask = Ask{Pool: pool}
+			}
+			tc.given.ClaimName = "c"
+			step := Unfit(tc.given, "unfit")
+			if step.Release != tc.release || step.Apply || step.Reason != infrav1.RenderingFailedReason ||
+				!strings.HasPrefix(step.Message, "unfit; ") || !strings.Contains(step.Message, tc.message) {
+				t.Errorf("step is %+v", step)
 			}
 		})
 	}

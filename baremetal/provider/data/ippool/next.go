@@ -116,6 +116,27 @@ func refused(o Observed) Step {
 	return step
 }
 
+// Unfit returns the next step for an address that cannot be used for what problem says.
+// Addresses are never written again, so once the spec of the pool has changed, or the claim was
+// deleted by another client, the address is given back and asked for anew.
+func Unfit(o Observed, problem string) Step {
+	step := Step{Reason: infrav1.RenderingFailedReason}
+	anew := fmt.Sprintf("then delete %s %q, so that it is asked anew", o.claimKind(), o.ClaimName)
+	switch {
+	case o.Claim == ClaimDying:
+		step.Release = true
+		step.Message = fmt.Sprintf("%s; %s %q was deleted, a new one follows", problem, o.claimKind(), o.ClaimName)
+	case o.Metal3() && otherSpec(o.AskedState, o.PoolState):
+		step.Release = true
+		step.Message = fmt.Sprintf("%s; the pool has changed since, so a new %s follows", problem, o.claimKind())
+	case o.Metal3() && o.AskedState != "":
+		step.Message = problem + "; it is asked anew once its spec has changed"
+	default:
+		step.Message = problem + "; " + anew
+	}
+	return step
+}
+
 func missingAPI(pool Pool) string {
 	if pool.Metal3() {
 		return fmt.Sprintf("%s cannot be asked, the cluster does not know IPClaims of group %s: install ip-address-manager", pool, Metal3Group)

@@ -22,18 +22,27 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
 )
 
-// State sums up all of a pool that decides whether it has an address to give:
-// which pool it is, its spec, and which claims have its addresses. Claims that it refuses
+// State sums up all of a pool that decides whether it has an address to give: which pool it
+// is and its spec, then, behind a dash, which claims have its addresses. Claims that it refuses
 // do not change it, so a pool that is asked once for each state comes to rest.
 func State(pool *ipamv1alpha1.IPPool) string {
-	sum := sha256.New()
-	fmt.Fprintf(sum, "%s %d", pool.UID, pool.Generation)
+	holders := sha256.New()
 	for _, holder := range slices.Sorted(maps.Keys(pool.Status.Allocations)) {
-		fmt.Fprintf(sum, " %s=%s", holder, pool.Status.Allocations[holder])
+		fmt.Fprintf(holders, " %s=%s", holder, pool.Status.Allocations[holder])
 	}
-	return hex.EncodeToString(sum.Sum(nil))[:2*hashLength]
+	spec := sha256.Sum256(fmt.Appendf(nil, "%s %d", pool.UID, pool.Generation))
+	return hex.EncodeToString(spec[:])[:2*hashLength] + "-" + hex.EncodeToString(holders.Sum(nil))[:2*hashLength]
+}
+
+// otherSpec says that two states are of pools that may answer differently: another pool of the
+// name, or another spec. Who has the addresses does not count.
+func otherSpec(asked, now string) bool {
+	before, _, known := strings.Cut(asked, "-")
+	after, _, exists := strings.Cut(now, "-")
+	return known && exists && before != after
 }

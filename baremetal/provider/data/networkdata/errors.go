@@ -16,7 +16,11 @@ limitations under the License.
 
 package networkdata
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/facts"
+)
 
 // TemplateError says that an item of a template cannot be rendered so that
 // cloud-init would understand it.
@@ -33,8 +37,8 @@ func (e TemplateError) Error() string {
 
 // PoolError says that the answer of a pool does not fit where it is used.
 type PoolError struct {
-	// Pool is the name of the pool.
-	Pool string
+	// Address is what the pool was asked for.
+	Address facts.AddressRef
 	// Problem is what is wrong with its answer.
 	Problem string
 	// Remedy is what the owner of the pool can do about it.
@@ -42,5 +46,5 @@ type PoolError struct {
 }
 
 func (e PoolError) Error() string {
-	return fmt.Sprintf("pool %q %s: %s", e.Pool, e.Problem, e.Remedy)
+	return fmt.Sprintf("pool %q %s: %s", e.Address.Pool, e.Problem, e.Remedy)
 }

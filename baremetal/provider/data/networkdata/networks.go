@@ -118,7 +118,7 @@ func (r *renderer) static(f family, id, link string, source ippool.Source, route
 	rendered.Routes = r.routes(f, name, ref, routes)
 	address, err := r.facts.Address(ref)
 	if err == nil {
-		err = f.fits(pool.Name, address)
+		err = f.fits(ref, address)
 	}
 	if err != nil {
 		r.fail(name, err)
@@ -129,16 +129,16 @@ func (r *renderer) static(f family, id, link string, source ippool.Source, route
 }
 
 // fits says why an address of a pool cannot be that of a network.
-func (f family) fits(pool string, address facts.Address) error {
+func (f family) fits(ref facts.AddressRef, address facts.Address) error {
 	switch {
 	case !f.contains(address.Address):
 		return PoolError{
-			Pool: pool, Problem: fmt.Sprintf("gave %q, which is not an %s address", address.Address, f),
+			Address: ref, Problem: fmt.Sprintf("gave %q, which is not an %s address", address.Address, f),
 			Remedy: "name a pool of that family",
 		}
 	case address.Prefix < 1 || int(address.Prefix) > f.bits():
 		return PoolError{
-			Pool: pool, Problem: fmt.Sprintf("gave prefix length %d, which is none of %s", address.Prefix, f),
+			Address: ref, Problem: fmt.Sprintf("gave prefix length %d, which is none of %s", address.Prefix, f),
 			Remedy: "set the prefix in the pool",
 		}
 	}

@@ -115,13 +115,14 @@ func (r *renderer) gateway(f family, own facts.AddressRef, spec routeSpec) (stri
 			Problem: "the route has no gateway", Remedy: "set string, fromPoolRef, fromPoolAnnotation or fromIPPool",
 		}
 	}
-	address, err := r.facts.Address(ownOf(own, pool.Name))
+	ref := ownOf(own, pool.Name)
+	address, err := r.facts.Address(ref)
 	if err != nil {
 		return "", err
 	}
 	if !f.contains(address.Gateway) {
 		return "", PoolError{
-			Pool: pool.Name, Problem: fmt.Sprintf("has the gateway %q, which is not an %s address", address.Gateway, f),
+			Address: ref, Problem: fmt.Sprintf("has the gateway %q, which is not an %s address", address.Gateway, f),
 			Remedy: "set spec.gateway of the pool",
 		}
 	}
