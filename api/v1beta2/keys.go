@@ -65,6 +65,12 @@ const (
 	// Metal3Machine, it is what its claim gets.
 	SoftFailureDomainAnnotation = "hostclaim.metal3.io/soft-failure-domain"
 
+	// PullSecretAnnotation is on a Metal3Machine: the name of a Secret of its namespace,
+	// of type kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg, with the
+	// credentials for the registry of its image, whose URL begins with oci://. It counts
+	// when the machine is provisioned.
+	PullSecretAnnotation = "hostclaim.metal3.io/image-pull-secret"
+
 	// RebootRequestAnnotation is on a HostClaim: the one-shot reboot that is on
 	// its way to the host, as JSON with an ID of its own. Written by the hostclaim
 	// manager when it takes the tenant's annotation reboot.metal3.io over, and

@@ -54,12 +54,6 @@ var dataKeys = map[SecretKind]string{
 	UserData: secretkeys.UserData, MetaData: secretkeys.MetaData, NetworkData: secretkeys.NetworkData,
 }
 
-// pullSecretKeys are the keys of the two types of pull secrets.
-var pullSecretKeys = map[corev1.SecretType]string{
-	corev1.SecretTypeDockerConfigJson: corev1.DockerConfigJsonKey,
-	corev1.SecretTypeDockercfg:        corev1.DockerConfigKey,
-}
-
 // SecretName returns the name of the secret that a claim names for a purpose;
 // empty when it names none. The secret is always one of the claim's namespace,
 // whatever namespace the reference gives.
@@ -98,7 +92,11 @@ type Content struct {
 // baremetal-operator reads. The error says which key is missing.
 func Extract(kind SecretKind, secret *corev1.Secret) (Content, error) {
 	if kind == OCIAuth {
-		return extractPullSecret(secret)
+		pull, err := secretkeys.PullSecret(secret)
+		if err != nil {
+			return Content{}, err //nolint:wrapcheck // the caller names the Secret
+		}
+		return Content{Type: pull.Type, Data: map[string][]byte{pull.Key: pull.Value}}, nil
 	}
 	key := dataKeys[kind]
 	value, found := secretkeys.Value(key, secret.Data)
@@ -106,19 +104,6 @@ func Extract(kind SecretKind, secret *corev1.Secret) (Content, error) {
 		return Content{}, fmt.Errorf("it has neither key %q nor key %q", key, secretkeys.Bootstrap)
 	}
 	return Content{Type: corev1.SecretTypeOpaque, Data: map[string][]byte{key: value}}, nil
-}
-
-func extractPullSecret(secret *corev1.Secret) (Content, error) {
-	key, known := pullSecretKeys[secret.Type]
-	if !known {
-		return Content{}, fmt.Errorf("its type %q is neither %q nor %q",
-			secret.Type, corev1.SecretTypeDockerConfigJson, corev1.SecretTypeDockercfg)
-	}
-	value, found := secret.Data[key]
-	if !found {
-		return Content{}, fmt.Errorf("it has no key %q", key)
-	}
-	return Content{Type: secret.Type, Data: map[string][]byte{key: value}}, nil
 }
 
 // EmptyNetworkData is the network data of a claim that has none, where the

@@ -122,8 +122,9 @@ func KeepChoice(desired, current *bmov1alpha1.HostClaim) {
 	}
 }
 
-// ImageOf translates the image of a machine into that of a claim.
-func ImageOf(image *infrav1.Image) *bmov1alpha1.Image {
+// ImageOf translates the image of a machine into that of a claim. PullSecret has the credentials
+// for the registry of an OCI image; empty means that none are needed.
+func ImageOf(image *infrav1.Image, pullSecret string) *bmov1alpha1.Image {
 	if image == nil {
 		return nil
 	}
@@ -135,7 +136,18 @@ func ImageOf(image *infrav1.Image) *bmov1alpha1.Image {
 	if image.DiskFormat != "" {
 		translated.DiskFormat = ptr.To(string(image.DiskFormat))
 	}
+	if pullSecret != "" {
+		translated.OCIAuthSecretName = &pullSecret
+	}
 	return translated
+}
+
+// PullSecretOf is the name of the pull secret of an image; empty if it needs none.
+func PullSecretOf(image *bmov1alpha1.Image) string {
+	if image == nil {
+		return ""
+	}
+	return ptr.Deref(image.OCIAuthSecretName, "")
 }
 
 // CustomDeployOf translates the custom deployment of a machine into that of a claim.

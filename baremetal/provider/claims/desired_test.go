@@ -105,7 +105,7 @@ func TestDesired(t *testing.T) {
 		},
 		"asks for image, secrets and power together": {
 			given: Wanted{Name: "a-cp-1", Owner: owner, ClusterName: "a", PoweredOn: true, Deployment: &Deployment{
-				Image:    ImageOf(&infrav1.Image{URL: "http://x/i", Checksum: ptr.To("abc"), ChecksumType: "sha256", DiskFormat: "qcow2"}),
+				Image:    ImageOf(&infrav1.Image{URL: "http://x/i", Checksum: ptr.To("abc"), ChecksumType: "sha256", DiskFormat: "qcow2"}, ""),
 				UserData: "boot", MetaData: "meta", NetworkData: "net",
 			}},
 			want: bare(func(c *bmov1alpha1.HostClaim) {
@@ -118,7 +118,7 @@ func TestDesired(t *testing.T) {
 		},
 		"asks for a custom deployment without an image": {
 			given: Wanted{Name: "a-cp-1", Owner: owner, ClusterName: "a", Deployment: &Deployment{
-				Image: ImageOf(nil), CustomDeploy: CustomDeployOf(&infrav1.CustomDeploy{Method: "install_coreos"}),
+				Image: ImageOf(nil, ""), CustomDeploy: CustomDeployOf(&infrav1.CustomDeploy{Method: "install_coreos"}),
 			}},
 			want: bare(func(c *bmov1alpha1.HostClaim) {
 				c.Spec.CustomDeploy = &bmov1alpha1.CustomDeploy{Method: "install_coreos"}

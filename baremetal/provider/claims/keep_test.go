@@ -23,6 +23,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/secretkeys"
 )
 
 func TestHandedOver(t *testing.T) {
@@ -71,7 +72,7 @@ func TestCopyBase(t *testing.T) {
 	if copies[0].NamedBy(claim) {
 		t.Error("the machine's own secret is taken for the copy")
 	}
-	claim.Spec.UserData.Name = copies[0].DesiredCopy(claim, nil).Name
+	claim.Spec.UserData.Name = copies[0].DesiredCopy(claim, secretkeys.Content{}).Name
 	if !copies[0].NamedBy(claim) {
 		t.Errorf("the copy %s is not known again", claim.Spec.UserData.Name)
 	}

@@ -19,6 +19,7 @@ package claims
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -42,6 +43,7 @@ const (
 	UserDataSuffix    = "-userdata"
 	MetaDataSuffix    = "-metadata"
 	NetworkDataSuffix = "-networkdata"
+	PullSecretSuffix  = "-pullsecret"
 )
 
 // RemoteName is the name of a new claim of the machine in another cluster. It
@@ -58,7 +60,7 @@ type Copy struct {
 	Source string
 	// Suffix ends the name of the copy.
 	Suffix string
-	// Key is the only key of the copy.
+	// Key is the only key of the copy; empty for a pull secret, whose type says it.
 	Key string
 }
 
@@ -72,6 +74,9 @@ func (c Copy) Name(base string) string {
 
 // NamedBy says that the claim names the copy for its host already.
 func (c Copy) NamedBy(claim *bmov1alpha1.HostClaim) bool {
+	if c.Suffix == PullSecretSuffix {
+		return PullSecretOf(claim.Spec.Image) == c.Name(copyBase(claim))
+	}
 	named := map[string]*corev1.SecretReference{
 		UserDataSuffix: claim.Spec.UserData, MetaDataSuffix: claim.Spec.MetaData, NetworkDataSuffix: claim.Spec.NetworkData,
 	}
@@ -88,26 +93,39 @@ func Copies(userData, metaData, networkData string) [3]Copy {
 	}
 }
 
-// Value is what is copied of a source; false if the source lacks it.
-func (c Copy) Value(source map[string][]byte) ([]byte, bool) {
-	return secretkeys.Value(c.Key, source)
+// PullSecretCopy is the copy of the credentials for the registry of the image.
+func PullSecretCopy(source string) Copy {
+	return Copy{Source: source, Suffix: PullSecretSuffix}
 }
 
-// DesiredCopy is the copy with the value, whole. It goes with the claim.
-func (c Copy) DesiredCopy(claim *bmov1alpha1.HostClaim, value []byte) *corev1.Secret {
+// Content is what is copied of a source. The error, which completes a sentence about the source,
+// says what it lacks.
+func (c Copy) Content(source *corev1.Secret) (secretkeys.Content, error) {
+	if c.Suffix == PullSecretSuffix {
+		return secretkeys.PullSecret(source) //nolint:wrapcheck // the caller names the Secret
+	}
+	value, found := secretkeys.Value(c.Key, source.Data)
+	if !found {
+		return secretkeys.Content{}, fmt.Errorf("it needs the key %q", c.Key)
+	}
+	return secretkeys.Content{Type: corev1.SecretTypeOpaque, Key: c.Key, Value: value}, nil
+}
+
+// DesiredCopy is the copy with the content, whole. It goes with the claim.
+func (c Copy) DesiredCopy(claim *bmov1alpha1.HostClaim, content secretkeys.Content) *corev1.Secret {
 	return &corev1.Secret{
 		TypeMeta: metav1.TypeMeta{APIVersion: corev1.SchemeGroupVersion.String(), Kind: "Secret"},
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:   claim.Namespace,
 			Name:        c.Name(copyBase(claim)),
 			Labels:      map[string]string{infrav1.OriginKey: claim.Labels[infrav1.OriginKey]},
-			Annotations: map[string]string{infrav1.ContentHashAnnotation: contentHash(claim, value)},
+			Annotations: map[string]string{infrav1.ContentHashAnnotation: contentHash(claim, content.Value)},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: bmov1alpha1.GroupVersion.String(), Kind: Kind, Name: claim.Name, UID: claim.UID,
 			}},
 		},
-		Type: corev1.SecretTypeOpaque,
-		Data: map[string][]byte{c.Key: value},
+		Type: content.Type,
+		Data: map[string][]byte{content.Key: content.Value},
 	}
 }
 

@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/secretkeys"
 )
 
 // TestDesiredRemote shows what differs for a claim that is not in the cluster of
@@ -63,7 +64,7 @@ func TestRemoteName(t *testing.T) {
 		t.Errorf("the name has become %s, under which no claim is found again", got)
 	}
 	for _, machine := range []string{"m", strings.Repeat("m", 253), strings.Repeat("m.", 126) + "m", strings.Repeat("m", 231) + ".mm"} {
-		for _, suffix := range []string{"", infrav1.HardwareDataSuffix, UserDataSuffix, MetaDataSuffix, NetworkDataSuffix} {
+		for _, suffix := range []string{"", infrav1.HardwareDataSuffix, UserDataSuffix, MetaDataSuffix, NetworkDataSuffix, PullSecretSuffix} {
 			name := RemoteName(machine, "o-1") + suffix
 			if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
 				t.Errorf("%s: %v", name, problems)
@@ -95,15 +96,15 @@ func TestCopies(t *testing.T) {
 		"nothing is copied without either key": {map[string][]byte{"token": []byte("secret")}, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got, found := copies[0].Value(tc.source); string(got) != tc.want || found != tc.found {
-				t.Errorf("value %q, found %v", got, found)
+			if got, err := copies[0].Content(&corev1.Secret{Data: tc.source}); string(got.Value) != tc.want || (err == nil) != tc.found {
+				t.Errorf("content %v, error %v", got, err)
 			}
 		})
 	}
-	if got, found := copies[2].Value(map[string][]byte{"token": []byte("secret")}); len(got) != 0 || !found {
-		t.Errorf("network data without its key is %q, found %v; want it empty, as inside a cluster", got, found)
+	if got, err := copies[2].Content(&corev1.Secret{Data: map[string][]byte{"token": []byte("secret")}}); len(got.Value) != 0 || err != nil {
+		t.Errorf("network data without its key is %v, error %v; want it empty, as inside a cluster", got, err)
 	}
-	got := copies[0].DesiredCopy(claim, []byte("content"))
+	got := copies[0].DesiredCopy(claim, secretkeys.Content{Type: corev1.SecretTypeOpaque, Key: "userData", Value: []byte("content")})
 	hash := got.Annotations[infrav1.ContentHashAnnotation]
 	want := &corev1.Secret{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
@@ -118,8 +119,18 @@ func TestCopies(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("copy (-want +got):\n%s", diff)
 	}
-	if other := copies[0].DesiredCopy(claim, []byte("other")); len(hash) != 64 || other.Annotations[infrav1.ContentHashAnnotation] == hash {
+	if other := copies[0].DesiredCopy(claim, secretkeys.Content{Value: []byte("other")}); len(hash) != 64 || other.Annotations[infrav1.ContentHashAnnotation] == hash {
 		t.Errorf("hash %q does not tell contents apart", hash)
+	}
+	pull, err := PullSecretCopy("registry").Content(&corev1.Secret{
+		Type: corev1.SecretTypeDockerConfigJson, Data: map[string][]byte{".dockerconfigjson": []byte("{}"), "other": []byte("secret")},
+	})
+	if copied := PullSecretCopy("registry").DesiredCopy(claim, pull); err != nil || copied.Name != "m-0-pullsecret" ||
+		copied.Type != corev1.SecretTypeDockerConfigJson || len(copied.Data) != 1 || string(copied.Data[".dockerconfigjson"]) != "{}" {
+		t.Errorf("the copy of a pull secret is %v, error %v", copied, err)
+	}
+	if _, err := PullSecretCopy("registry").Content(&corev1.Secret{Type: corev1.SecretTypeOpaque}); err == nil {
+		t.Error("a Secret of any type is a pull secret")
 	}
 	if !CopyOf(got, claim) {
 		t.Error("the copy is not known again")

@@ -30,6 +30,9 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/providerid"
 )
 
+// ociScheme begins the URL of an image in a registry, which alone can need credentials.
+const ociScheme = "oci://"
+
 // wantsData asks for metadata and network data and waits for their secrets. A
 // secret that the spec names is used instead of a rendered one.
 func wantsData(o Observed, p *Plan) bool {
@@ -49,6 +52,14 @@ func wantsData(o Observed, p *Plan) bool {
 	}
 	p.Secrets.MetaData = firstName(spec.MetaData, o.Data.MetaData)
 	p.Secrets.NetworkData = firstName(spec.NetworkData, o.Data.NetworkData)
+	if image := spec.Image; image != nil && strings.HasPrefix(strings.ToLower(image.URL), ociScheme) {
+		p.Secrets.PullSecret = o.Machine.PullSecret
+	}
+	if problems := validation.IsDNS1123Subdomain(p.Secrets.PullSecret); p.Secrets.PullSecret != "" && len(problems) > 0 {
+		p.wait(infrav1.Metal3DataReadyCondition, infrav1.InvalidConfigurationReason, fmt.Sprintf(
+			"Annotation %s is %.80q, which is no name of a Secret: correct it", infrav1.PullSecretAnnotation, p.Secrets.PullSecret))
+		return true
+	}
 	if waits := namesServer(o, p); waits {
 		return true
 	}
@@ -61,7 +72,9 @@ func wantsData(o Observed, p *Plan) bool {
 // from the spec, as long as it is there.
 func ownSecrets(o Observed, d claims.Deployment) Secrets {
 	if o.Remote == nil {
-		return Secrets{UserData: d.UserData, MetaData: d.MetaData, NetworkData: d.NetworkData}
+		return Secrets{
+			UserData: d.UserData, MetaData: d.MetaData, NetworkData: d.NetworkData, PullSecret: claims.PullSecretOf(d.Image),
+		}
 	}
 	rendered := o.Data.MetaData
 	if !usesTemplate(o.Machine.Spec) {
@@ -77,6 +90,7 @@ func ownSecrets(o Observed, d claims.Deployment) Secrets {
 		UserData:    source(d.UserData, o.Machine.Bootstrap.Secret),
 		MetaData:    source(d.MetaData, firstName(o.Machine.Spec.MetaData, rendered)),
 		NetworkData: source(d.NetworkData, firstName(o.Machine.Spec.NetworkData, o.Data.NetworkData)),
+		PullSecret:  source(claims.PullSecretOf(d.Image), o.Machine.PullSecret),
 	}
 }
 
@@ -134,12 +148,16 @@ func deploysImage(o Observed, p *Plan) bool {
 		copies := claims.Copies(named.UserData, named.MetaData, named.NetworkData)
 		p.Copies = copies[:]
 		base := claims.CopyBase(p.Claim.Name, o.Machine.Owner.Name, o.Remote.Origin)
-		named = Secrets{copies[0].Name(base), copies[1].Name(base), copies[2].Name(base)}
+		pull := claims.PullSecretCopy(named.PullSecret)
+		if pull.Source != "" {
+			p.Copies = append(p.Copies, pull)
+		}
+		named = Secrets{copies[0].Name(base), copies[1].Name(base), copies[2].Name(base), pull.Name(base)}
 		p.Claim.Deployment = namingCopies(p.Claim.Deployment, named)
 	}
 	if !o.started() {
 		p.Claim.Deployment = &claims.Deployment{
-			Image:        claims.ImageOf(o.Machine.Spec.Image),
+			Image:        claims.ImageOf(o.Machine.Spec.Image, named.PullSecret),
 			CustomDeploy: claims.CustomDeployOf(o.Machine.Spec.CustomDeploy),
 			UserData:     named.UserData,
 			MetaData:     named.MetaData,
@@ -186,6 +204,10 @@ func namingCopies(asked *claims.Deployment, copies Secrets) *claims.Deployment {
 		if *r.name != "" && r.copy != "" {
 			*r.name = r.copy
 		}
+	}
+	if claims.PullSecretOf(out.Image) != "" && copies.PullSecret != "" {
+		out.Image = out.Image.DeepCopy()
+		out.Image.OCIAuthSecretName = &copies.PullSecret
 	}
 	return &out
 }

@@ -67,6 +67,9 @@ type MachineFacts struct {
 	FailureDomain string
 	// SoftFailureDomain says that it is a preference only.
 	SoftFailureDomain bool
+	// PullSecret is the name of the Secret for the registry of an OCI image, as its user gives
+	// it; empty means none.
+	PullSecret string
 	// InfraMissing says that the Cluster names a Metal3Cluster that does not
 	// exist. Only that says which cluster holds the machine's hosts.
 	InfraMissing bool

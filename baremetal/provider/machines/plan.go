@@ -82,6 +82,8 @@ type NodePatch struct {
 type Secrets struct {
 	// UserData, MetaData and NetworkData are what the config drive is made of.
 	UserData, MetaData, NetworkData string
+	// PullSecret has the credentials for the registry of an OCI image.
+	PullSecret string
 }
 
 // Wait is one thing that the machine waits for.

@@ -17,6 +17,7 @@ limitations under the License.
 package machines
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -585,5 +586,31 @@ func TestRelease(t *testing.T) {
 				t.Errorf("plan (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestPullSecret(t *testing.T) {
+	image := func(url, pullSecret string) func(*Observed) {
+		return func(o *Observed) { o.Machine.Spec.Image, o.Machine.PullSecret = &infrav1.Image{URL: url}, pullSecret }
+	}
+	for name, tc := range map[string]struct {
+		given Observed
+		want  string
+	}{
+		"is that of an OCI image":              {observe(bound, facts, rendered, image("OCI://registry/image", "registry")), "registry"},
+		"is not needed for an image of a URL":  {observe(bound, facts, rendered, image("https://x/image", "registry")), ""},
+		"is not needed for a public OCI image": {observe(bound, facts, rendered, image("oci://registry/image", "")), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := Next(tc.given)
+			if got := claims.PullSecretOf(p.Claim.Deployment.Image); got != tc.want || p.Secrets.PullSecret != tc.want {
+				t.Errorf("the image names %q, the machine %q, want %q", got, p.Secrets.PullSecret, tc.want)
+			}
+		})
+	}
+	p := Next(observe(bound, facts, rendered, image("oci://registry/image", "../other/secret")))
+	if p.Claim.Deployment != nil || len(p.Waits) != 1 || p.Waits[0].Reason != infrav1.InvalidConfigurationReason ||
+		!strings.Contains(p.Waits[0].Message, infrav1.PullSecretAnnotation) {
+		t.Errorf("with a name that cannot be one the plan is %+v", p)
 	}
 }

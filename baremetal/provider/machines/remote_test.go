@@ -22,7 +22,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 )
 
@@ -99,6 +101,26 @@ func TestNextRemote(t *testing.T) {
 		all := claims.Copies("boot", "own", "")
 		if diff := cmp.Diff(all[:], p.Copies); diff != "" {
 			t.Errorf("copies (-want +got):\n%s", diff)
+		}
+	})
+	t.Run("a pull secret is copied like the others", func(t *testing.T) {
+		private := func(o *Observed) {
+			o.Machine.Spec.Image, o.Machine.PullSecret = &infrav1.Image{URL: "oci://registry/image"}, "registry"
+		}
+		p := Next(observe(bound, facts, rendered, remote, private))
+		if got := claims.PullSecretOf(p.Claim.Deployment.Image); got != name+"-pullsecret" {
+			t.Errorf("the image names pull secret %q", got)
+		}
+		if got := p.Copies[len(p.Copies)-1]; got != claims.PullSecretCopy("registry") {
+			t.Errorf("the last copy is %v", got)
+		}
+		// Made at home, and moved: the Secret of the machine is gone from there.
+		p = Next(observe(bound, facts, rendered, remote, private, running, established, func(o *Observed) {
+			o.Claim.Name = "m-1"
+			o.Claim.Deployment = &claims.Deployment{Image: &bmov1alpha1.Image{URL: "oci://registry/image", OCIAuthSecretName: ptr.To("registry")}}
+		}))
+		if got := claims.PullSecretOf(p.Claim.Deployment.Image); got != name+"-pullsecret" {
+			t.Errorf("after the move the image names pull secret %q", got)
 		}
 	})
 	t.Run("at home nothing is copied", func(t *testing.T) {

@@ -31,6 +31,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/secretkeys"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
@@ -69,17 +70,17 @@ func (c secretCopies) copySecret(ctx context.Context, s *scope, wanted claims.Co
 	case err != nil:
 		return failed(infrav1.Metal3DataReadyCondition, infrav1.SecretNotCopiedReason, fmt.Sprintf("Secret %q cannot be read", wanted.Source), err)
 	}
-	value, found := wanted.Value(source.Data)
-	if !found {
-		return uncopied(infrav1.SecretNotCopiedReason, fmt.Sprintf("Secret %q needs the key %q", wanted.Source, wanted.Key))
+	content, err := wanted.Content(source)
+	if err != nil {
+		return uncopied(infrav1.SecretNotCopiedReason, fmt.Sprintf("Secret %q cannot be used: %s", wanted.Source, err))
 	}
-	switch why := s.refuses(source, wanted.Key); {
+	switch why := s.refuses(source, content.Key); {
 	case why != "" && s.observed.Claim.Deployment != nil:
 		return progress.Outcome{}
 	case why != "":
 		return uncopied(infrav1.SecretNotCopiedReason, why)
 	}
-	return c.writeCopy(ctx, s.claim, wanted, value)
+	return c.writeCopy(ctx, s.claim, wanted, content)
 }
 
 // uncopied says why a copy cannot be made; a watch on what is missing wakes us.
@@ -89,8 +90,8 @@ func uncopied(reason, message string) progress.Outcome {
 
 // writeCopy makes or updates a copy. The hash on a copy says what it holds, so that
 // contents are sent and never fetched.
-func (c secretCopies) writeCopy(ctx context.Context, claim *bmov1alpha1.HostClaim, wanted claims.Copy, value []byte) progress.Outcome {
-	desired := wanted.DesiredCopy(claim, value)
+func (c secretCopies) writeCopy(ctx context.Context, claim *bmov1alpha1.HostClaim, wanted claims.Copy, content secretkeys.Content) progress.Outcome {
+	desired := wanted.DesiredCopy(claim, content)
 	current := &metav1.PartialObjectMetadata{TypeMeta: desired.TypeMeta}
 	err := c.writer.Get(ctx, client.ObjectKeyFromObject(desired), current)
 	switch {

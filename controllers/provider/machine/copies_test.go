@@ -18,6 +18,8 @@ package machine
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -236,5 +238,34 @@ func TestNothingToCopy(t *testing.T) {
 	}
 	if got := copyOf(t, s); got.Name != "" {
 		t.Errorf("copied %v", got)
+	}
+}
+
+// TestPullSecretIsCopied shows the copy of the credentials for a registry, with its type.
+func TestPullSecretIsCopied(t *testing.T) {
+	w, c, p := copying(t, boot("value"))
+	w.create(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "registry"}, Type: corev1.SecretTypeDockerConfigJson,
+		Data: map[string][]byte{".dockerconfigjson": []byte("{}")},
+	})
+	p.plan.Copies = append(p.plan.Copies, claims.PullSecretCopy("registry"))
+	p.plan.Claim.Deployment.Image = claims.ImageOf(&infrav1.Image{URL: "oci://registry/image"}, "m-1-0-pullsecret")
+	for range 2 { // the second time it is there already
+		if out := c.write(t.Context(), p); out.Err() != nil {
+			t.Fatal(out.Err())
+		}
+		if err := server.Client.Get(t.Context(), client.ObjectKeyFromObject(p.claim), p.claim); err != nil {
+			t.Fatal(err)
+		}
+	}
+	copied := &corev1.Secret{}
+	if err := server.Client.Get(t.Context(), client.ObjectKey{Namespace: p.claim.Namespace, Name: "m-1-0-pullsecret"}, copied); err != nil {
+		t.Fatal(err)
+	}
+	if copied.Type != corev1.SecretTypeDockerConfigJson || string(copied.Data[".dockerconfigjson"]) != "{}" {
+		t.Errorf("the copy has type %s and keys %v", copied.Type, slices.Collect(maps.Keys(copied.Data)))
+	}
+	if got := claims.PullSecretOf(p.claim.Spec.Image); got != copied.Name {
+		t.Errorf("the claim names pull secret %q", got)
 	}
 }

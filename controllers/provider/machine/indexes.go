@@ -65,6 +65,7 @@ func bySecret(o client.Object) []string {
 	if machine.Annotations[infrav1.EffectiveIdentityAnnotation] != "" {
 		refs = append(refs, machine.Status.UserData, machine.Status.MetaData, machine.Status.NetworkData)
 	}
+	refs = append(refs, &corev1.SecretReference{Name: machine.Annotations[infrav1.PullSecretAnnotation]})
 	var names []string
 	for _, ref := range refs {
 		if ref != nil && ref.Name != "" && !slices.Contains(names, ref.Name) {

@@ -136,6 +136,7 @@ func (s *scope) facts() machines.MachineFacts {
 		Provisioned:   ptr.Deref(s.machine.Status.Initialization.Provisioned, false),
 		NodeName:      s.machine.Status.NodeName,
 
+		PullSecret:        s.machine.Annotations[infrav1.PullSecretAnnotation],
 		SoftFailureDomain: s.machine.Annotations[infrav1.SoftFailureDomainAnnotation] == "true",
 	}
 	if s.infra != nil {
