@@ -62,7 +62,7 @@ type plan struct {
 // plans are the amounts of each size.
 var plans = map[string]plan{
 	"full":   {machines: 200, crowd: 1000, contexts: 12, remote: 15, claims: 5000, secrets: 50},
-	"medium": {machines: 50, crowd: 100, contexts: 12, remote: 15, claims: 1000, secrets: 50},
+	"medium": {machines: 50, crowd: 1000, contexts: 12, remote: 15, claims: 1000, secrets: 50},
 	"small":  {machines: 3, crowd: 5, contexts: 2, remote: 2, claims: 30, secrets: 5},
 }
 
