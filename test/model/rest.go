@@ -184,7 +184,7 @@ func (w *World) checkHost(v *store.Version) {
 			w.fail(NothingLeft, "host %s is free and has annotation %s", v.Key, key)
 		}
 	}
-	if blocked(v) || host.Labels[infrav1.MoveHierarchyLabel] != "" || binding.PausedForMove(host) {
+	if blocked(v) || host.Labels[infrav1.MoveHierarchyLabel] != "" || binding.PausedForMove(host) || binding.MovedAway(host) {
 		w.fail(NothingLeft, "host %s is free and has marks of a move", v.Key)
 	}
 	if _, found := host.Labels[infrav1.ClaimUIDLabel]; found {

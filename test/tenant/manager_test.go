@@ -30,6 +30,9 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
+// deleteForMove is the mark of clusterctl on what it deletes.
+const deleteForMove = "clusterctl.cluster.x-k8s.io/delete-for-move"
+
 // asManager returns a client with the account of the hostclaim manager.
 func (w *world) asManager() client.Client {
 	w.T.Helper()
@@ -78,6 +81,7 @@ func TestManagerCannotChangeWhatIsTheInfrastructureTeams(t *testing.T) {
 		"spec.preprovisioningNetworkDataName": func(h *bmov1alpha1.BareMetalHost) { h.Spec.PreprovisioningNetworkDataName = "mine" },
 		"baremetalhost.metal3.io/paused":      func(h *bmov1alpha1.BareMetalHost) { delete(h.Annotations, bmov1alpha1.PausedAnnotation) },
 		"baremetalhost.metal3.io/detached":    func(h *bmov1alpha1.BareMetalHost) { h.Annotations[bmov1alpha1.DetachedAnnotation] = "" },
+		"delete-for-move":                     func(h *bmov1alpha1.BareMetalHost) { h.Annotations[deleteForMove] = "" },
 		"reboot.metal3.io/operator":           func(h *bmov1alpha1.BareMetalHost) { h.Annotations["reboot.metal3.io/operator"] = "" },
 		"rack":                                func(h *bmov1alpha1.BareMetalHost) { h.Labels["rack"] = "b2" },
 		"finalizers and owners":               func(h *bmov1alpha1.BareMetalHost) { h.Finalizers = nil },
@@ -105,10 +109,13 @@ func TestManagerMayWriteWhatItWrites(t *testing.T) {
 	paused := w.fullHost()
 	host := paused.DeepCopy()
 	delete(host.Annotations, bmov1alpha1.PausedAnnotation) // the manager may not touch a pause of others
+	host.Annotations[deleteForMove] = ""
 	w.OK(server.Client.Patch(w.Ctx, host, client.MergeFrom(paused)))
 	edited := host.DeepCopy()
 	edited.Labels[uidLabel] = "uid"
-	delete(edited.Annotations, "hostclaim.metal3.io/release")
+	for _, key := range []string{"hostclaim.metal3.io/release", deleteForMove} {
+		delete(edited.Annotations, key)
+	}
 	edited.Annotations["capm3.metal3.io/unhealthy"] = "capm3/UnhealthyNode"
 	for _, key := range []string{"hostclaim.metal3.io/fence", "reboot.metal3.io", "reboot.metal3.io/hostclaim.x"} {
 		edited.Annotations[key] = ""
@@ -128,6 +135,7 @@ func TestManagerMayWriteWhatItWrites(t *testing.T) {
 	back := edited.DeepCopy()
 	back.Spec, back.Labels, back.Annotations = host.Spec, host.Labels, host.DeepCopy().Annotations
 	back.Annotations["capm3.metal3.io/unhealthy"] = "capm3/UnhealthyNode" // an administrator takes it off
+	delete(back.Annotations, deleteForMove)                               // clusterctl puts it on
 	w.OK(w.asManager().Patch(w.Ctx, back, client.MergeFrom(edited), client.DryRunAll))
 }
 

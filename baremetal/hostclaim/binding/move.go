@@ -213,10 +213,13 @@ func WithoutMove(host *bmov1alpha1.BareMetalHost) {
 	unguard(host)
 }
 
-// unguard takes off a host that is given back what Guarded put on it.
+// unguard takes off a host that is given back what Guarded put on it, and the mark of a
+// clusterctl that died before it deleted the host: to the orphan reconciler, a later claim
+// of the host would have left by a move.
 func unguard(host *bmov1alpha1.BareMetalHost) {
 	unblock(host)
 	unlabel(host)
+	delete(host.Annotations, deleteForMoveAnnotation)
 }
 
 func unlabel(host *bmov1alpha1.BareMetalHost) {

@@ -137,6 +137,18 @@ func TestHostOfAClaimThatIsNotMovedAnyMoreStays(t *testing.T) {
 	}
 }
 
+// clusterctl died when it had marked the host, and its administrator gave the host free.
+func TestFreedHostLooksLikeNoneThatWasMoved(t *testing.T) {
+	host := Bind(newHost(beside), newClaim(ofCluster))
+	host.Annotations = map[string]string{deleteForMoveAnnotation: ""}
+	if cleared := Cleared(host); !MovedAway(cleared) {
+		t.Error("the mark goes before the host is free")
+	}
+	if freed := Freed(Cleared(host)); MovedAway(freed) {
+		t.Errorf("annotations of a free host are %v", freed.Annotations)
+	}
+}
+
 func TestMarksOfOthersStay(t *testing.T) {
 	host := newHost(beside, annotated(infrav1.BlockMoveAnnotation, "admin"), annotated(bmov1alpha1.PausedAnnotation, "admin"))
 	host.Labels = map[string]string{infrav1.MoveHierarchyLabel: ""}
