@@ -149,8 +149,13 @@ const (
 	HostsNotMovableReason = "HostsNotMovable"
 
 	// HandOverNotConfirmedReason means that the infrastructure team has not put
-	// HostsMayMoveAnnotation on the Namespace of the host.
+	// HostsMayMoveAnnotation on the Namespace of the host, or has withdrawn it.
 	HandOverNotConfirmedReason = "HandOverNotConfirmed"
+
+	// PreparationRefusedReason means that the API server refuses the write that makes the
+	// host ready, or the one that lets the claim go: an admission policy or webhook denies
+	// it, or the object would be invalid.
+	PreparationRefusedReason = "PreparationRefused"
 
 	// MovingHostPausedReason means that another client paused or detached the host.
 	MovingHostPausedReason = "HostPaused"

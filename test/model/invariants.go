@@ -81,6 +81,10 @@ func (w *World) observe(e store.Event) {
 func (w *World) observeClaim(e store.Event) {
 	w.observeReboot(e)
 	w.observeEnd(e)
+	if e.Before != nil && e.After != nil {
+		l := w.lives[e.After.UID]
+		l.loose = paused(claimOf(e.After)) && (l.loose || !blocked(e.After))
+	}
 	switch {
 	case e.Before == nil:
 		w.lives[e.After.UID] = &life{namespace: e.Key.Namespace, name: e.Key.Name, intended: map[types.NamespacedName]bool{}}
@@ -189,6 +193,8 @@ func (w *World) observeMove(e store.Event) {
 	before, after := hostOf(e.Before), hostOf(e.After)
 	claim, exists := w.liveClaim(consumer(e.Before))
 	switch same := equality.Semantic.DeepEqual(before.Spec, after.Spec); {
+	case exists && !claim.Deleting() && w.lives[claim.UID].loose && binding.PausedForMove(before) && !binding.PausedForMove(after):
+		w.fail(MovesWhole, "host %s was unpaused while clusterctl may be moving its claim", e.Key)
 	case same && readyToMove(after): // once more
 	case !exists && leftBehind(before):
 		w.fail(MovesWhole, "host %s was written although its claim was moved away", e.Key)

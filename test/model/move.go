@@ -21,6 +21,8 @@ import (
 	"maps"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -43,7 +45,7 @@ func (w *World) withHostBeside(fits func(*bmov1alpha1.HostClaim, *bmov1alpha1.Ba
 
 // move takes one step of a move by clusterctl: it pauses a claim, moves it once
 // block-move is gone from claim and host, and unpauses it on the far side. Sometimes it
-// dies when only the claim is gone, sometimes the move is called off.
+// dies when only the claim is gone, sometimes the move is called off, or may not be any more.
 func (w *World) move() bool {
 	if v, found := w.claim(func(claim *bmov1alpha1.HostClaim) bool {
 		return w.lives[claim.UID].trips > 0 && paused(claim) && !w.lives[claim.UID].pausedForMove
@@ -58,6 +60,8 @@ func (w *World) move() bool {
 		return w.beginMove()
 	case chance(w.choices, 20):
 		return edit(w, adminName, v, "", unpause)
+	case chance(w.choices, 20):
+		return w.changeMind(v.Key.Namespace)
 	case blocked(v) || blocked(host):
 		return false
 	}
@@ -75,6 +79,20 @@ func (w *World) move() bool {
 	}
 	w.recreate(v, host, nil)
 	return true
+}
+
+// changeMind takes back that the hosts of a namespace may move, or says it again.
+func (w *World) changeMind(namespace string) bool {
+	v, found := w.pick(store.Namespaces, func(v *store.Version) bool { return v.Key.Name == namespace })
+	if !found {
+		return false
+	}
+	w.mayMove[namespace] = !w.mayMove[namespace]
+	return edit(w, adminName, v, "", func(n *corev1.Namespace) {
+		if delete(n.Annotations, infrav1.HostsMayMoveAnnotation); w.mayMove[namespace] {
+			metav1.SetMetaDataAnnotation(&n.ObjectMeta, infrav1.HostsMayMoveAnnotation, "true")
+		}
+	})
 }
 
 // beginMove pauses a claim. clusterctl waits only for what carries block-move then.

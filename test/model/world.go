@@ -107,8 +107,9 @@ type life struct {
 	intended       map[types.NamespacedName]bool
 	// reserved says that it was once kept for the next machine.
 	reserved bool
-	// pausedForMove says that it is to be moved next.
-	pausedForMove bool
+	// pausedForMove says that it is to be moved next, loose that clusterctl could have moved
+	// it since it was paused.
+	pausedForMove, loose bool
 	// keeps is the host that was moved with it; hostless says that none was, so that it
 	// gets none. trips is how often it was moved or restored, arrived that it has its host
 	// since the last time.

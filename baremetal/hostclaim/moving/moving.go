@@ -68,7 +68,7 @@ func Next(o Observed) Plan {
 	switch {
 	case o.Host == nil:
 		return o.withoutHost()
-	case !o.blocked() && binding.IsReadyToMove(o.Host, o.Claim):
+	case !o.blocked() && o.HandOver && binding.IsReadyToMove(o.Host, o.Claim):
 		return ready(Ready)
 	}
 	for _, obstacle := range obstacles {
@@ -81,6 +81,15 @@ func Next(o Observed) Plan {
 
 func ready(step Step) Plan {
 	return Plan{Step: step, Reason: infrav1.ReadyToMoveReason, Message: "The host is paused and keeps its status for the move"}
+}
+
+// Refused is the plan of a claim for which the API server refused a write, for a reason that
+// holds until a person removes it. What was to be written is named by what.
+func Refused(what, reason string) Plan {
+	return Plan{
+		Step: Wait, Reason: infrav1.PreparationRefusedReason,
+		Message: "The API server refuses to have " + what + ": " + reason + ". It is tried again; the log of the hostclaim manager has the answer",
+	}
 }
 
 // blocked says that block-move is on the claim, and ours.
@@ -143,7 +152,14 @@ func leftBehind(o Observed) (string, bool) {
 	}
 }
 
+// unconfirmed also holds when the word is withdrawn while clusterctl may be moving the claim
+// already. block-move goes back on the claim then, for a clusterctl that still waits, but the
+// pause of the host stays until the claim is unpaused: the server may run for the far side.
 func unconfirmed(o Observed) (string, bool) {
+	if binding.PausedForMove(o.Host) {
+		return "Annotation " + infrav1.HostsMayMoveAnnotation + ` of the Namespace is not "true" any more. The host stays paused, since ` +
+			"clusterctl may be moving it already; if it is not, unpause the Cluster, which unpauses the host", !o.HandOver
+	}
 	return "The infrastructure team has not confirmed that Ironic serves the hosts of this namespace wherever they are moved; " +
 		"once that is so, they set annotation " + infrav1.HostsMayMoveAnnotation + `: "true" on the Namespace`, !o.HandOver
 }

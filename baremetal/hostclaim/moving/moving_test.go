@@ -74,6 +74,8 @@ func made(t *testing.T) func(*Observed) {
 
 func lifted(o *Observed) { delete(o.Claim.Annotations, infrav1.BlockMoveAnnotation) }
 
+func withdrawn(o *Observed) { o.HandOver = false }
+
 func hostless(status metav1.ConditionStatus) func(*Observed) {
 	return func(o *Observed) {
 		o.Host = nil
@@ -100,7 +102,9 @@ func TestNext(t *testing.T) {
 		"keeps what clusterctl would leave behind":        {[]func(*Observed){func(o *Observed) { o.Unlabeled = []string{"x"} }}, "Wait/HostsNotMovable"},
 		"keeps a claim that belongs to no Cluster":        {[]func(*Observed){func(o *Observed) { o.Claim.Labels = nil }}, "Wait/HostsNotMovable"},
 		"keeps a host that clusterctl did not find":       {[]func(*Observed){func(o *Observed) { o.Host.Labels = nil }}, "Wait/HostsNotMovable"},
-		"keeps hosts that may not move":                   {[]func(*Observed){func(o *Observed) { o.HandOver = false }}, "Wait/HandOverNotConfirmed"},
+		"keeps hosts that may not move":                   {[]func(*Observed){withdrawn}, "Wait/HandOverNotConfirmed"},
+		"keeps hosts that may not move any more":          {[]func(*Observed){made(t), lifted, withdrawn}, "Wait/HandOverNotConfirmed"},
+		"keeps a prepared host that may not move":         {[]func(*Observed){made(t), withdrawn}, "Wait/HandOverNotConfirmed"},
 		"keeps a host that another client paused":         {[]func(*Observed){onHost(bmov1alpha1.PausedAnnotation, "")}, "Wait/HostPaused"},
 		"keeps a detached host":                           {[]func(*Observed){onHost(bmov1alpha1.DetachedAnnotation, "")}, "Wait/HostPaused"},
 		"keeps a host that goes":                          {[]func(*Observed){func(o *Observed) { o.Host.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }}, "Wait/HostPaused"},

@@ -18,6 +18,7 @@ package claim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -59,12 +60,12 @@ func (r *Reconciler) hold(ctx context.Context, claim *bmov1alpha1.HostClaim) pro
 		return progress.Outcome{}
 	}
 	plan, err := parts.mover.prepare(ctx, s)
-	if err != nil {
-		return progress.Failed(err)
-	}
-	out := progress.Outcome{}
-	if plan.Step == moving.Wait {
-		out = progress.Waiting(plan.Reason, plan.Message)
+	out := progress.Failed(err)
+	switch {
+	case plan.Step == moving.Wait:
+		out = progress.Waiting(plan.Reason, plan.Message).And(out)
+	case err != nil:
+		return out
 	}
 	return out.And(progress.Failed(parts.reporter.reportMovable(ctx, claim, plan)))
 }
@@ -75,7 +76,8 @@ func (r *Reconciler) hold(ctx context.Context, claim *bmov1alpha1.HostClaim) pro
 //
 // Both writes are locked, the second to the version of the claim that the record names. A
 // pass that died between the two is continued by the next one. Whatever keeps the claim
-// from being moved puts block-move back on a claim that lost it.
+// from being moved puts block-move back on a claim that lost it, a refused write as well: it
+// comes with a plan and an error.
 func (r *mover) prepare(ctx context.Context, s *scope) (moving.Plan, error) {
 	observed, err := r.observe(ctx, s)
 	if err != nil {
@@ -88,13 +90,24 @@ func (r *mover) prepare(ctx context.Context, s *scope) (moving.Plan, error) {
 		return plan, guardClaim(ctx, r.client, s.claim, true, true)
 	case moving.Prepare:
 		if err := r.pause(ctx, s.claim, observed.Host); err != nil {
-			return moving.Plan{}, err
+			return planRefused("the host made ready for a move", err), errors.Join(err, guardClaim(ctx, r.client, s.claim, true, true))
 		}
 		plan.Step = moving.Ready
-		return plan, guardClaim(ctx, r.client, s.claim, true, false)
+		if err := guardClaim(ctx, r.client, s.claim, true, false); err != nil {
+			return planRefused("annotation "+infrav1.BlockMoveAnnotation+" taken off the claim", err), err
+		}
+		return plan, nil
 	default:
 		return plan, nil
 	}
+}
+
+// planRefused is the plan after a write that failed; empty if the API server did not refuse it.
+func planRefused(what string, err error) moving.Plan {
+	if reason := refusal(err); reason != "" {
+		return moving.Refused(what, reason)
+	}
+	return moving.Plan{}
 }
 
 // observe gathers what is decided on. The host is read live, since its status is copied,

@@ -90,8 +90,12 @@ func TestMessageOfAHostThatWasNotWritten(t *testing.T) {
 		given error
 		want  string
 	}{
-		"a request failed":   {errors.New("no answer"), "A request to the API server did not succeed; it is tried again"},
-		"the facts changed":  {fmt.Errorf("confirm: %w", progress.ErrStale), "The claim or its host changed before the host was written; what is to be written is decided again"},
+		"a request failed":  {errors.New("no answer"), "A request to the API server did not succeed; it is tried again"},
+		"the facts changed": {fmt.Errorf("confirm: %w", progress.ErrStale), "The claim or its host changed before the host was written; what is to be written is decided again"},
+		"an admission policy denies it": {
+			apierrors.NewInvalid(schema.GroupKind{}, "x", nil), "The API server refuses a request: an admission policy denies it, or the annotations of the " +
+				"object would be longer than 256 KiB; the administrator of the cluster must permit it, or shorten them. It is tried again",
+		},
 		"the host was newer": {apierrors.NewConflict(schema.GroupResource{}, "x", nil), "The claim or its host changed before the host was written; what is to be written is decided again"},
 	}
 	for name, tt := range tests {

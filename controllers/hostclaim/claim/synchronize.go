@@ -222,8 +222,11 @@ func secretProblem(err error) progress.Outcome {
 // log. A stale decision is no failed request, so its message names none.
 func unsynchronized(err error) progress.Outcome {
 	message := "A request to the API server did not succeed; it is tried again"
-	if progress.Failed(err).Stale() {
+	switch reason := refusal(err); {
+	case progress.Failed(err).Stale():
 		message = "The claim or its host changed before the host was written; what is to be written is decided again"
+	case reason != "":
+		message = "The API server refuses a request: " + reason + ". It is tried again"
 	}
 	return progress.FailedBecause(bmov1alpha1.BareMetalHostNotSynchronizedReason, message, err)
 }
