@@ -35,10 +35,6 @@ const (
 	// NotPausedReason says that the object is reconciled.
 	NotPausedReason = "NotPaused"
 
-	// NotImplementedReason says that the API accepts what the object asks for, and no controller carries it
-	// out yet.
-	NotImplementedReason = "NotImplemented"
-
 	// DeletingReason says that the object has been deleted and is being cleaned up.
 	DeletingReason = "Deleting"
 	// DeletionFailedReason says that cleaning up after the object ended in an error.

@@ -100,6 +100,10 @@ const (
 	// the time (RFC 3339) at which the hostclaim manager deletes the claim.
 	ReservedUntilAnnotation = "hostclaim.metal3.io/reserved-until"
 
+	// ReservedByAnnotation is on a HostClaim that the provider manager has reserved: name and
+	// UID of the Metal3Machine that left it, which waits until its host is at rest.
+	ReservedByAnnotation = "hostclaim.metal3.io/reserved-by"
+
 	// SkipCleaningAnnotation is on a HostClaim that is reserved. With the value
 	// "true" the server is not cleaned between two workloads of the claim, where
 	// policy permits that.

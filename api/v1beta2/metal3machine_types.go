@@ -41,6 +41,9 @@ const (
 	BootstrapSecretNotFoundReason = "BootstrapSecretNotFound"
 	// AssociateBareMetalHostFailedReason says that binding a host ended in an error.
 	AssociateBareMetalHostFailedReason = "AssociateBareMetalHostFailed"
+	// WaitingForReservedHostReason says that the machine takes over the host of one that goes, and waits for
+	// that to be at rest.
+	WaitingForReservedHostReason = "WaitingForReservedHost"
 	// HostClaimNotBoundReason says that the HostClaim exists and no host has answered it; the message
 	// repeats the claim's own explanation.
 	HostClaimNotBoundReason = "HostClaimNotBound"
@@ -72,7 +75,8 @@ const (
 	// PoweredOffReason says that the host runs the image that was asked for, and is switched off because
 	// its HostClaim asks for that.
 	PoweredOffReason = "PoweredOff"
-	// DeprovisioningReason says that the host is being wiped before it is given back.
+	// DeprovisioningReason says that the host is being wiped before it is given back. ReservedReason stands
+	// in its place where the host is kept for the next machine.
 	DeprovisioningReason = "Deprovisioning"
 )
 

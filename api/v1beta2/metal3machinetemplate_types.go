@@ -36,10 +36,6 @@ const (
 	InvalidCapacityAnnotationReason = "InvalidCapacityAnnotation"
 )
 
-// NodeReuseCondition is on a Metal3MachineTemplate with spec.nodeReuse: whether its machines take over
-// the hosts of those that they replace.
-const NodeReuseCondition = "NodeReuse"
-
 // Metal3MachineTemplateSpec describes the Metal3Machines that are made from a template.
 type Metal3MachineTemplateSpec struct {
 	// template is the Metal3Machine to be made.
@@ -67,7 +63,7 @@ type Metal3MachineTemplateResource struct {
 // Metal3MachineTemplateStatus is what the provider reports about the machines of a template. The
 // cluster autoscaler uses it to scale a machine set up from zero.
 type Metal3MachineTemplateStatus struct {
-	// conditions are the current observations about the object: Ready, NodeReuse and Paused.
+	// conditions are the current observations about the object: Ready and Paused.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

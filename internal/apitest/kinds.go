@@ -54,6 +54,7 @@ func foreignKinds() []*apiextensionsv1.CustomResourceDefinition {
 	return []*apiextensionsv1.CustomResourceDefinition{
 		schemaless(clusterv1.GroupVersion.WithKind("Cluster"), "clusters"),
 		schemaless(clusterv1.GroupVersion.WithKind("Machine"), "machines"),
+		schemaless(clusterv1.GroupVersion.WithKind("MachineDeployment"), "machinedeployments"),
 		schemaless(bmov1alpha1.GroupVersion.WithKind("HardwareData"), "hardwaredata"),
 		schemaless(ipamv1alpha1.GroupVersion.WithKind("IPPool"), "ippools"),
 		schemaless(ipamv1alpha1.GroupVersion.WithKind("IPClaim"), "ipclaims"),

@@ -117,13 +117,6 @@ func TestWarnings(t *testing.T) {
 			kind: "Metal3MachineTemplate", spec: "template: {spec: {customDeploy: {method: m}, userData: {name: x, namespace: elsewhere}}}",
 			want: []string{`spec.template.spec.userData.namespace is "elsewhere": machines of any other namespace, such as this one, are refused; leave it out`},
 		},
-		"a template that asks for node reuse": {
-			kind: "Metal3MachineTemplate", spec: "{nodeReuse: true, template: {spec: {customDeploy: {method: m}}}}",
-			want: []string{"spec.nodeReuse is not implemented yet: in a rolling update the new machine gets any free server; leave it out"},
-		},
-		"a template that asks for no node reuse": {
-			kind: "Metal3MachineTemplate", spec: "{nodeReuse: false, template: {spec: {customDeploy: {method: m}}}}",
-		},
 	}
 	namespace := server.Namespace(t, "warnings", nil)
 	for name, test := range tests {

@@ -61,24 +61,30 @@ func (tn *tenant) cluster(change ...func(*clusterv1.Cluster)) *clusterv1.Cluster
 
 // machine creates a Machine and its Metal3Machine, owned by it.
 func (tn *tenant) machine(change ...func(*infrav1.Metal3Machine)) {
+	tn.machineNamed(machineName, func(*clusterv1.Machine) {}, change...)
+}
+
+// machineNamed is the same for a machine of that name, whose Machine is changed too.
+func (tn *tenant) machineNamed(name string, changeOwner func(*clusterv1.Machine), change ...func(*infrav1.Metal3Machine)) {
 	owner := &clusterv1.Machine{
-		ObjectMeta: metav1.ObjectMeta{Name: machineName, Labels: map[string]string{clusterv1.ClusterNameLabel: clusterName}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: clusterName}},
 		Spec: clusterv1.MachineSpec{
 			ClusterName: clusterName,
 			Bootstrap: clusterv1.Bootstrap{
-				ConfigRef:      clusterv1.ContractVersionedObjectReference{APIGroup: "bootstrap.cluster.x-k8s.io", Kind: "KubeadmConfig", Name: machineName},
+				ConfigRef:      clusterv1.ContractVersionedObjectReference{APIGroup: "bootstrap.cluster.x-k8s.io", Kind: "KubeadmConfig", Name: name},
 				DataSecretName: ptr.To(bootSecret),
 			},
 			InfrastructureRef: clusterv1.ContractVersionedObjectReference{
-				APIGroup: infrav1.GroupName, Kind: "Metal3Machine", Name: machineName,
+				APIGroup: infrav1.GroupName, Kind: "Metal3Machine", Name: name,
 			},
 			FailureDomain: "row-1",
 		},
 	}
+	changeOwner(owner)
 	tn.Add(owner)
 	m := &infrav1.Metal3Machine{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:   machineName,
+			Name:   name,
 			Labels: map[string]string{clusterv1.ClusterNameLabel: clusterName},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: owner.Name, UID: owner.UID, Controller: ptr.To(true),

@@ -91,11 +91,11 @@ func TestManagers(t *testing.T) {
 		"the provider manager reads clusters and machines of Cluster API, and hands machines of its tenants back": {
 			who: provider,
 			allowed: []rights{
-				{read, on(coreGroup, "clusters", "machines"), in(tenantA, everywhere)},
+				{read, on(coreGroup, "clusters", "machines", "machinedeployments"), in(tenantA, everywhere)},
 				{status, on(coreGroup, "machines/status"), in(tenantA)},
 			},
 			denied: []rights{
-				{write, on(coreGroup, "clusters", "clusters/status", "machines"), anywhere},
+				{write, on(coreGroup, "clusters", "clusters/status", "machines", "machinedeployments"), anywhere},
 				{write, on(coreGroup, "machines/status"), in(tenantB, infra, capm3, hostclaim, unrelated, everywhere)},
 				{[]string{"update"}, on(coreGroup, "machines/status"), in(tenantA)},
 			},

@@ -20,6 +20,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -129,14 +130,11 @@ func (c Copy) DesiredCopy(claim *bmov1alpha1.HostClaim, content secretkeys.Conte
 	}
 }
 
-// CopyOf says that the object is a copy of ours next to the claim.
+// CopyOf says that the object is a copy of ours next to the claim. A claim that was adopted
+// has copies that carry the origin of the machine before.
 func CopyOf(o metav1.Object, claim *bmov1alpha1.HostClaim) bool {
-	for _, owner := range o.GetOwnerReferences() {
-		if owner.UID == claim.UID {
-			return o.GetLabels()[infrav1.OriginKey] == claim.Labels[infrav1.OriginKey]
-		}
-	}
-	return false
+	return o.GetLabels()[infrav1.OriginKey] != "" &&
+		slices.ContainsFunc(o.GetOwnerReferences(), func(owner metav1.OwnerReference) bool { return owner.UID == claim.UID })
 }
 
 // contentHash differs for two contents. The UID of the claim goes into it, so that the

@@ -20,6 +20,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/nodematch"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/reuse"
 )
 
 // Observed is everything the answer may depend on.
@@ -48,6 +49,13 @@ type Observed struct {
 	ForeignHost bool
 	// Data is the metadata and network data of the machine.
 	Data DataFacts
+	// Group is what the machine shares with others of its control plane or MachineDeployment.
+	Group reuse.Group
+	// Left is the claim that the machine, which is being deleted, has reserved and that has
+	// its host still; nil if there is none.
+	Left *claims.Reservation
+	// Unhealthy says that the machine is replaced since something is wrong with it.
+	Unhealthy bool
 	// Name is the secret that names the server, where NeedsName says so.
 	Name NameFacts
 	// Node is the Node of the machine.

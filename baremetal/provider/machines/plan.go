@@ -23,12 +23,15 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/reuse"
 )
 
 // Plan is what to do now. Nil fields mean leave as is.
 type Plan struct {
 	// Claim is the claim to apply, exactly.
 	Claim *claims.Wanted
+	// Reuse is what to do about the claims that are reserved for the machine's group.
+	Reuse reuse.Plan
 	// Data asks for a Metal3DataClaim.
 	Data *DataRequest
 	// Name asks for the secret that names the server.
@@ -109,7 +112,7 @@ func Next(o Observed) Plan {
 		NodeName:    o.Machine.NodeName,
 	}
 	for _, step := range []rule{
-		needsCluster, needsBootstrap, wantsClaim, needsFacts, wantsData, deploysImage, joinsCluster, sharesLabels,
+		needsCluster, needsBootstrap, reusesHost, wantsClaim, needsFacts, wantsData, deploysImage, joinsCluster, sharesLabels,
 	} {
 		if step(o, &p) {
 			break
@@ -167,6 +170,21 @@ func needsBootstrap(o Observed, p *Plan) bool {
 		p.Secrets.UserData = b.Secret
 		return false
 	}
+	return true
+}
+
+// reusesHost adopts the claim of a machine that was replaced, or waits for one.
+func reusesHost(o Observed, p *Plan) bool {
+	if o.Claim.Phase != claims.Absent || o.established() || o.TakenOver {
+		return false
+	}
+	p.Reuse = reuse.Next(o.Group, claims.Desired(*wanted(o)))
+	if p.Reuse.Adopt == "" && !p.Reuse.Wait {
+		return false
+	}
+	p.wait(infrav1.AssociateBareMetalHostCondition, infrav1.WaitingForReservedHostReason,
+		"Waiting for the host of a machine that is replaced: it is deprovisioned, and kept for this one. "+
+			"Set nodeReuse of the Metal3MachineTemplate to false to ask for any host")
 	return true
 }
 

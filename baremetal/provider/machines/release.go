@@ -21,12 +21,15 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/reuse"
 )
 
 // ReleasePlan is what to do now for a machine that is being deleted.
 type ReleasePlan struct {
 	// DeleteClaim says that the HostClaim is to be deleted.
 	DeleteClaim bool
+	// ReserveClaim says that it is to be reserved for the next machine instead.
+	ReserveClaim bool
 	// ReleaseData says that the Metal3DataClaim is to be deleted and our
 	// finalizer to be taken off it.
 	ReleaseData bool
@@ -38,9 +41,12 @@ type ReleasePlan struct {
 
 // Release returns the plan for a machine that is being deleted: first the
 // server, then its data. The other way round, the addresses of a server that is
-// still running would go to the next machine.
+// still running would go to the next machine. Where the claim is reserved, the
+// machine stays until its server is at rest.
 func Release(o Observed) ReleasePlan {
 	switch {
+	case o.Claim.Phase != claims.Absent && reuse.Keeps(o.Group, o.Claim, o.Unhealthy):
+		return ReleasePlan{ReserveClaim: true, Waits: kept(o.Claim.Name)}
 	case o.Claim.Phase != claims.Absent:
 		message := fmt.Sprintf("Waiting for HostClaim %q to be released", o.Claim.Name)
 		if o.Claim.Deleting && o.Claim.Message != "" {
@@ -54,9 +60,20 @@ func Release(o Observed) ReleasePlan {
 				Message:   message,
 			}},
 		}
+	case o.Left != nil && (o.Left.Deleting || !o.Left.Rests):
+		return ReleasePlan{Waits: kept(o.Left.Name)}
 	case o.Data.ClaimExists && o.Data.ClaimHeld && !o.Data.NameTaken:
 		return ReleasePlan{ReleaseData: true, Done: true}
 	default:
 		return ReleasePlan{Done: true}
 	}
+}
+
+// kept says what a machine waits for whose claim is reserved.
+func kept(claim string) []Wait {
+	return []Wait{{
+		Condition: infrav1.HostClaimReadyCondition,
+		Reason:    infrav1.ReservedReason,
+		Message:   fmt.Sprintf("Waiting for the host of HostClaim %q to be deprovisioned; it is kept for the next machine", claim),
+	}}
 }

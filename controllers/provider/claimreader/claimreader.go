@@ -41,6 +41,10 @@ import (
 // the Metal3Machine that they name as their consumer.
 const ConsumerUIDIndex = "spec.consumerRef.uid"
 
+// KeeperIndex is the name of the field index on reserved HostClaims by the UID of the
+// control plane or MachineDeployment that they are kept for.
+const KeeperIndex = "hostclaim.keeper"
+
 // HostUIDIndex is the name of the field index on published HardwareData by the
 // UID of the host that they describe.
 const HostUIDIndex = "hostclaim.host-uid"
@@ -49,6 +53,9 @@ const HostUIDIndex = "hostclaim.host-uid"
 func SetupIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	if err := indexer.IndexField(ctx, &bmov1alpha1.HostClaim{}, ConsumerUIDIndex, indexConsumerUID); err != nil {
 		return fmt.Errorf("index HostClaims by consumer: %w", err)
+	}
+	if err := indexer.IndexField(ctx, &bmov1alpha1.HostClaim{}, KeeperIndex, indexKeeper); err != nil {
+		return fmt.Errorf("index reserved HostClaims: %w", err)
 	}
 	if err := indexer.IndexField(ctx, &bmov1alpha1.HardwareData{}, HostUIDIndex, indexHostUID); err != nil {
 		return fmt.Errorf("index HardwareData by host: %w", err)
@@ -62,6 +69,13 @@ func indexConsumerUID(o client.Object) []string {
 		return nil
 	}
 	return []string{string(claims.ConsumerUID(claim))}
+}
+
+func indexKeeper(o client.Object) []string {
+	if claim, ok := o.(*bmov1alpha1.HostClaim); ok {
+		return claims.KeepersOf(claim)
+	}
+	return nil
 }
 
 func indexHostUID(o client.Object) []string {

@@ -19,6 +19,8 @@ package claimreader
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -107,6 +109,35 @@ func (s Site) HostOf(ctx context.Context, claim *bmov1alpha1.HostClaim) (hostvie
 		return hostview.Host{}, false, nil
 	}
 	return hostview.FromHardwareData(&data), true, nil
+}
+
+// ReservedFor returns the claims that are reserved for a control plane or MachineDeployment, by name.
+func (s Site) ReservedFor(ctx context.Context, keeper types.UID) ([]bmov1alpha1.HostClaim, error) {
+	index := KeeperIndex
+	if s.Record != nil {
+		index = remote.OriginIndex
+	}
+	var list bmov1alpha1.HostClaimList
+	if err := s.Client.List(ctx, &list, client.InNamespace(s.Namespace), client.MatchingFields{index: string(keeper)}); err != nil {
+		return nil, fmt.Errorf("list HostClaims reserved for %s: %w", keeper, err)
+	}
+	slices.SortFunc(list.Items, func(a, b bmov1alpha1.HostClaim) int { return strings.Compare(a.Name, b.Name) })
+	return slices.DeleteFunc(list.Items, func(claim bmov1alpha1.HostClaim) bool { return !claims.Reserved(&claim) }), nil
+}
+
+// LeftBy returns the claim that a machine has reserved and that no other one has adopted,
+// and whether there is one. It is the one that the status of the machine names.
+func (s Site) LeftBy(ctx context.Context, machine *infrav1.Metal3Machine) (*bmov1alpha1.HostClaim, bool, error) {
+	ref := machine.Status.HostClaim
+	if ref == nil || ref.Namespace != s.Namespace {
+		return nil, false, nil
+	}
+	claim, found, err := s.named(ctx, ref.Name)
+	if err != nil || !found {
+		return nil, false, err
+	}
+	_, uid := claims.ReservedBy(claim)
+	return claim, uid == machine.UID, nil
 }
 
 // named reads the claim of that name.

@@ -96,16 +96,23 @@ func (c *claimClient) find(ctx context.Context, s *scope) (claim *bmov1alpha1.Ho
 	return claim, rival && claim == nil, err
 }
 
-// findLive looks past the cache for the claim of the machine. Rival says that a
-// copy of the machine has taken it over.
+// findLive looks past the cache for the claim of the machine: by its name, and by the one
+// that the status reports, which an adopted claim has. Rival says that a copy of the machine
+// has taken it over.
 func (c *claimClient) findLive(ctx context.Context, machine *infrav1.Metal3Machine) (held *bmov1alpha1.HostClaim, rival bool, err error) {
 	owner := claimreader.OwnerOf(machine)
 	if !c.remote() {
-		claim, found, err := readLive(ctx, c.reader, c.site.Namespace, claims.Name(machine.Name))
-		if err != nil || !found || !claims.BelongsTo(claim, owner) {
-			return nil, false, err
+		names := []string{claims.Name(machine.Name)}
+		if ref := machine.Status.HostClaim; ref != nil && ref.Name != names[0] {
+			names = append(names, ref.Name)
 		}
-		return claim, false, nil
+		for _, name := range names {
+			claim, found, err := readLive(ctx, c.reader, c.site.Namespace, name)
+			if err != nil || (found && claims.BelongsTo(claim, owner)) {
+				return claim, false, err
+			}
+		}
+		return nil, false, nil
 	}
 	var list bmov1alpha1.HostClaimList
 	origin := c.site.Record.Origin
@@ -227,6 +234,8 @@ func (c *claimClient) apply(ctx context.Context, s *scope, wanted claims.Wanted)
 		// from the old one, and never take back what the cache does not show yet:
 		// image, secrets and power.
 		desired.UID, desired.ResourceVersion = s.claim.UID, s.claim.ResourceVersion
+	} else if err := c.confirmUnclaimed(ctx, s); err != nil {
+		return claimFailed(err)
 	} else if claim, found, err := readLive(ctx, c.reader, c.site.Namespace, desired.Name); err != nil || found {
 		// A foreign claim, or our own that the cache does not show yet and on which
 		// nothing of this plan is based: its event wakes us.
@@ -276,16 +285,22 @@ func (c *claimClient) nameTaken(p *planned) progress.Outcome {
 // claimFailed is the outcome for a claim that could not be written; a nil error means
 // that there is one already, which the cache will show in a moment.
 func claimFailed(err error) progress.Outcome {
-	if err == nil {
+	switch {
+	case err == nil:
 		return progress.Outcome{}
+	case errors.Is(err, progress.ErrStale):
+		return progress.Failed(err)
 	}
 	return failed(infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostFailedReason,
 		"The HostClaim of the machine cannot be written", err)
 }
 
-// release deletes the claim; the hostclaim manager takes it from there.
+// release deletes the claim, or reserves it; the hostclaim manager takes it from there.
 func (c *claimClient) release(ctx context.Context, r *releasing) progress.Outcome {
-	if !r.plan.DeleteClaim {
+	switch {
+	case r.plan.ReserveClaim:
+		return c.reserve(ctx, r)
+	case !r.plan.DeleteClaim:
 		return progress.Outcome{}
 	}
 	ctrl.LoggerFrom(ctx).Info("Deleting HostClaim", "HostClaim", klog.KObj(r.claim))

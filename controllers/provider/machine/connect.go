@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -67,6 +68,12 @@ type connector struct {
 	claims claimreader.Reader
 	local  LocalKinds
 	remote Remote
+	// groups finds the machines that hand their servers on to each other.
+	groups groupReader
+	// keepFor is how long a claim is reserved.
+	keepFor time.Duration
+	// now tells the time.
+	now func() time.Time
 }
 
 // connection is what connect has found out about the cluster of a claim.

@@ -103,6 +103,8 @@ func (c secretCopies) writeCopy(ctx context.Context, claim *bmov1alpha1.HostClai
 		return uncopied(infrav1.SecretNotCopiedReason, nameOfCopyTaken(wanted, claim.Namespace))
 	case !claims.CopyOf(current, claim): // its events wake those of its origin only
 		return copyInTheWay(wanted, claim.Namespace)
+	case current.Labels[infrav1.OriginKey] != desired.Labels[infrav1.OriginKey]:
+		return c.dropCopy(ctx, wanted, current)
 	case current.Annotations[infrav1.ContentHashAnnotation] == desired.Annotations[infrav1.ContentHashAnnotation]:
 		return progress.Outcome{}
 	}
@@ -112,6 +114,17 @@ func (c secretCopies) writeCopy(ctx context.Context, claim *bmov1alpha1.HostClai
 	metav1.SetMetaDataAnnotation(&after.ObjectMeta, infrav1.ContentHashAnnotation, desired.Annotations[infrav1.ContentHashAnnotation])
 	after.Data = desired.Data
 	return copyFailed(wanted, c.writer.Patch(ctx, after, apply.Locked(before)))
+}
+
+// dropCopy deletes what was copied for the machine that had the claim before, since neither its
+// type nor its keys need be those of the copy for this one.
+func (c secretCopies) dropCopy(ctx context.Context, wanted claims.Copy, copied client.Object) progress.Outcome {
+	ctrl.LoggerFrom(ctx).Info("Deleting a Secret that was copied for another machine", "Secret", klog.KObj(copied))
+	uid := copied.GetUID()
+	if err := client.IgnoreNotFound(c.writer.Delete(ctx, copied, client.Preconditions{UID: &uid})); err != nil {
+		return copyFailed(wanted, err)
+	}
+	return progress.Failed(progress.ErrStale)
 }
 
 // createCopy makes a copy where none is seen. A secret of that name which is not

@@ -42,7 +42,11 @@ type transition struct {
 func transitions(before, after *infrav1.Metal3Machine) []transition {
 	var all []transition
 	if hostOf(before) != "" && released(after) && !released(before) {
-		all = append(all, transition{corev1.EventTypeNormal, "Released", "Release", "Host " + hostOf(before) + " was given back"})
+		gone := transition{corev1.EventTypeNormal, "Released", "Release", "Host " + hostOf(before) + " was given back"}
+		if conditions.GetReason(before, infrav1.HostClaimReadyCondition) == infrav1.ReservedReason {
+			gone = transition{corev1.EventTypeNormal, "Reserved", "Release", "Host " + hostOf(before) + " is kept for the next machine"}
+		}
+		all = append(all, gone)
 	}
 	if now := hostOf(after); now != "" && hostOf(before) != now {
 		all = append(all, transition{corev1.EventTypeNormal, "HostBound", "Bind", "Bound to host " + now})

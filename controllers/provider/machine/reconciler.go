@@ -38,10 +38,10 @@ import (
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machines,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machines/status,verbs=get;patch
-// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3clusters,verbs=get;list;watch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3clusters;metal3machinetemplates,verbs=get;list;watch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3dataclaims,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3datas,verbs=get;list;watch
-// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;machines,verbs=get;list;watch
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;machines;machinedeployments,verbs=get;list;watch
 // +kubebuilder:rbac:groups=metal3.io,resources=hostclaims,verbs=get;list;watch
 // +kubebuilder:rbac:groups=metal3.io,resources=hardwaredata,verbs=get;list;watch
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
@@ -87,6 +87,9 @@ type Reconciler struct {
 	// HoldReports is how long a machine waits for what as a rule comes at once before it
 	// says so; 0 reports every station.
 	HoldReports time.Duration
+	// KeepFor is how long the server of a machine that is replaced is kept for the next one,
+	// where the template asks for that.
+	KeepFor time.Duration
 	// WatchFilter restricts the controller to machines with this value of the
 	// label cluster.x-k8s.io/watch-filter; empty means all.
 	WatchFilter string
@@ -100,7 +103,10 @@ type Reconciler struct {
 // The parts of a pass, each with what it needs.
 
 func (r *Reconciler) connector() connector {
-	return connector{client: r.Client, live: r.Live, claims: r.Claims, local: r.Local, remote: r.Remote}
+	return connector{
+		client: r.Client, live: r.Live, claims: r.Claims, local: r.Local, remote: r.Remote,
+		groups: groupReader{client: r.Client}, keepFor: r.KeepFor, now: r.Clock.Now,
+	}
 }
 
 func (r *Reconciler) bootstrapSteps() bootstrapSteps {

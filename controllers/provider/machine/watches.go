@@ -55,6 +55,7 @@ const controllerName = "metal3machine"
 //	Metal3DataClaim   by owner, or by the name that is in the way
 //	Metal3Data   by owner
 //	Machine, Cluster, Metal3Cluster   by reference and by label
+//	reserved HostClaim, Metal3Machine that is gone, MachineDeployment, Metal3MachineTemplate   machines without a claim
 //	Secret   by the name that Machine or Metal3Machine give, that is made from theirs, or that was copied
 //	Node, connection of the workload cluster   by provider ID, host UID or label
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, kinds *optionalcrd.Kinds, options controller.Options) error {
@@ -67,6 +68,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, kin
 		Watches(optionalcrd.CRD(), optionalcrd.OnCRD(m.waitingForKinds), builder.WithPredicates(optionalcrd.OneOf(kinds.CRDs()...))).
 		Watches(&infrav1.Metal3DataClaim{}, handler.EnqueueRequestsFromMapFunc(dataClaimToMachines)).
 		Watches(&infrav1.Metal3Data{}, handler.EnqueueRequestsFromMapFunc(ownedToMachine)).
+		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(m.memberToMachines), builder.WithPredicates(whenGone())).
+		Watches(&infrav1.Metal3MachineTemplate{}, handler.EnqueueRequestsFromMapFunc(m.templateToMachines)).
+		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(m.memberToMachines)).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(machineToInfra)).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(m.clusterToMachines)).
 		Watches(&infrav1.Metal3Cluster{}, handler.EnqueueRequestsFromMapFunc(m.infraToMachines)).
@@ -80,7 +84,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, kin
 	}
 	r.controller = c
 	return kinds.Watch(ctx, c,
-		optionalcrd.Events{Handler: handler.EnqueueRequestsFromMapFunc(claimToMachines)},
+		optionalcrd.Events{Handler: handler.EnqueueRequestsFromMapFunc(m.claimToMachines)},
 		optionalcrd.Events{Handler: handler.EnqueueRequestsFromMapFunc(m.hardwareToMachines)})
 }
 
@@ -103,21 +107,6 @@ func (m mapper) waitingForKinds(ctx context.Context) []ctrl.Request {
 	})
 }
 
-// claimToMachines maps a claim to its consumer, and to the machine that waits
-// for its name to become free.
-func claimToMachines(_ context.Context, o client.Object) []ctrl.Request {
-	claim, ok := o.(*bmov1alpha1.HostClaim)
-	if !ok {
-		return nil
-	}
-	requests := []ctrl.Request{request(claim.Namespace, claim.Name)}
-	ref := claim.Spec.ConsumerRef
-	if ref != nil && ref.Kind == claims.MachineKind && ref.Name != "" && ref.Name != claim.Name {
-		requests = append(requests, request(claim.Namespace, ref.Name))
-	}
-	return requests
-}
-
 // hardwareToMachines maps published facts to the consumer of the claim that
 // owns them.
 func (m mapper) hardwareToMachines(ctx context.Context, o client.Object) []ctrl.Request {
@@ -130,7 +119,7 @@ func (m mapper) hardwareToMachines(ctx context.Context, o client.Object) []ctrl.
 		if err := m.client.Get(ctx, key, claim); err != nil {
 			return nil // its own event follows
 		}
-		return claimToMachines(ctx, claim)
+		return m.claimToMachines(ctx, claim)
 	}
 	return nil
 }

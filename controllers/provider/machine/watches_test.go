@@ -31,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/capacity"
 )
 
 // names makes requests comparable: those of the namespace by their name only.
@@ -69,6 +70,19 @@ func TestWatches(t *testing.T) {
 	renamed := w.claim.DeepCopy()
 	renamed.Name = "reserved-7"
 
+	kept := renamed.DeepCopy()
+	kept.Spec.ConsumerRef, kept.Spec.Image = nil, nil
+	kept.Labels = map[string]string{infrav1.NodeReuseLabel: "md-x", clusterv1.ClusterNameLabel: "a"}
+	kept.Annotations = map[string]string{infrav1.ReservedByAnnotation: "m-8/uid"}
+	member := inA("x")
+	member.Labels = map[string]string{clusterv1.ClusterNameLabel: "a"}
+	cloned := newCast().machine
+	cloned.Name, cloned.Labels = "m-4", map[string]string{clusterv1.ClusterNameLabel: "b"}
+	cloned.Annotations = map[string]string{
+		clusterv1.TemplateClonedFromNameAnnotation: "x", clusterv1.TemplateClonedFromGroupKindAnnotation: capacity.TemplateKind,
+	}
+	w.create(cloned)
+
 	node := func(providerID, uid string) *corev1.Node {
 		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: corev1.NodeSpec{ProviderID: providerID}}
 		if uid != "" {
@@ -83,16 +97,25 @@ func TestWatches(t *testing.T) {
 		got  []ctrl.Request
 		want []string
 	}{
-		"a claim wakes its consumer":                            {claimToMachines(ctx, w.claim), one},
-		"a claim of another name also wakes its namesake":       {claimToMachines(ctx, renamed), []string{"m-1", "reserved-7"}},
-		"a foreign claim wakes the machine it is in the way of": {claimToMachines(ctx, &bmov1alpha1.HostClaim{ObjectMeta: inA("m-1")}), one},
-		"something else is no claim":                            {claimToMachines(ctx, &corev1.Pod{}), nil},
-		"facts wake the consumer of their claim":                {w.mapper().hardwareToMachines(ctx, facts), one},
-		"facts of a claim that is gone wake none":               {w.mapper().hardwareToMachines(ctx, &bmov1alpha1.HardwareData{ObjectMeta: owned("HostClaim", "gone")}), nil},
-		"facts of a host wake none":                             {w.mapper().hardwareToMachines(ctx, &bmov1alpha1.HardwareData{ObjectMeta: owned("BareMetalHost", "h")}), nil},
-		"data wakes its machine":                                {ownedToMachine(ctx, &infrav1.Metal3Data{ObjectMeta: owned("Metal3Machine", "m-1")}), one},
-		"data of something else wakes none":                     {ownedToMachine(ctx, &infrav1.Metal3Data{ObjectMeta: owned("Other", "m-1")}), nil},
-		"a claim for data wakes its machine":                    {dataClaimToMachines(ctx, desiredDataClaim(w.machine, "a", "x")), one},
+		"a claim wakes its consumer":                            {w.mapper().claimToMachines(ctx, w.claim), one},
+		"a claim of another name also wakes its namesake":       {w.mapper().claimToMachines(ctx, renamed), []string{"m-1", "reserved-7"}},
+		"a foreign claim wakes the machine it is in the way of": {w.mapper().claimToMachines(ctx, &bmov1alpha1.HostClaim{ObjectMeta: inA("m-1")}), one},
+		"a reserved claim wakes the machine that left it, and those without a claim": {
+			w.mapper().claimToMachines(ctx, kept), []string{"m-1", "m-2", "m-8", "reserved-7"},
+		},
+		"the end of a machine wakes those of its Cluster without a claim": {
+			w.mapper().memberToMachines(ctx, &infrav1.Metal3Machine{ObjectMeta: member}), both,
+		},
+		"a MachineDeployment does too":            {w.mapper().memberToMachines(ctx, &clusterv1.MachineDeployment{ObjectMeta: member}), both},
+		"a template wakes those made from it":     {w.mapper().templateToMachines(ctx, &infrav1.Metal3MachineTemplate{ObjectMeta: inA("x")}), []string{"m-4"}},
+		"what belongs to no Cluster wakes none":   {w.mapper().memberToMachines(ctx, &infrav1.Metal3Machine{ObjectMeta: inA("x")}), nil},
+		"something else is no claim":              {w.mapper().claimToMachines(ctx, &corev1.Pod{}), nil},
+		"facts wake the consumer of their claim":  {w.mapper().hardwareToMachines(ctx, facts), one},
+		"facts of a claim that is gone wake none": {w.mapper().hardwareToMachines(ctx, &bmov1alpha1.HardwareData{ObjectMeta: owned("HostClaim", "gone")}), nil},
+		"facts of a host wake none":               {w.mapper().hardwareToMachines(ctx, &bmov1alpha1.HardwareData{ObjectMeta: owned("BareMetalHost", "h")}), nil},
+		"data wakes its machine":                  {ownedToMachine(ctx, &infrav1.Metal3Data{ObjectMeta: owned("Metal3Machine", "m-1")}), one},
+		"data of something else wakes none":       {ownedToMachine(ctx, &infrav1.Metal3Data{ObjectMeta: owned("Other", "m-1")}), nil},
+		"a claim for data wakes its machine":      {dataClaimToMachines(ctx, desiredDataClaim(w.machine, "a", "x")), one},
 		"a claim for data of another name also wakes its namesake": {
 			dataClaimToMachines(ctx, &infrav1.Metal3DataClaim{ObjectMeta: owned("Metal3Machine", "m-1")}), []string{"m-1", "x"},
 		},
@@ -113,7 +136,7 @@ func TestWatches(t *testing.T) {
 		"a Node on a remote host wakes those with such":     {w.mapper().nodeToMachines(ctx, farCluster, node("", "far-uid")), []string{"m-3"}},
 		"metadata wakes the machine whose name it has":      {w.mapper().secretToMachines(ctx, w.namespace, "m-1-metadata"), one},
 		"another secret wakes none":                         {w.mapper().secretToMachines(ctx, w.namespace, "other"), nil},
-		"new rights in a namespace wake all its machines":   {w.mapper().secretToMachines(ctx, w.namespace, ""), append(both, "m-3", "m-9")},
+		"new rights in a namespace wake all its machines":   {w.mapper().secretToMachines(ctx, w.namespace, ""), append(both, "m-3", "m-4", "m-9")},
 		"a Node wakes the machine that it names":            {w.mapper().nodeToMachines(ctx, cluster, node("metal3://"+w.namespace+"/h/m-7", "")), []string{"m-7"}},
 		"a Node wakes the machine on its host":              {w.mapper().nodeToMachines(ctx, cluster, node("", "host-uid")), one},
 		"a Node on an unknown host wakes none":              {w.mapper().nodeToMachines(ctx, cluster, node("", "unknown")), nil},

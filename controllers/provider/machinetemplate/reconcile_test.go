@@ -37,7 +37,6 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -409,19 +408,4 @@ func TestRequestsThatFail(t *testing.T) {
 			t.Error(err)
 		}
 	})
-}
-
-// TestNodeReuse reports on a template before and after node reuse is switched off.
-func TestNodeReuse(t *testing.T) {
-	s := &scope{template: templateIn("a", name)}
-	for _, tc := range []struct {
-		asked *bool
-		want  string
-	}{{nil, ""}, {ptr.To(true), infrav1.NotImplementedReason}, {ptr.To(false), ""}} {
-		s.template.Spec.NodeReuse = tc.asked
-		report(s)
-		if got := conditions.GetReason(s.template, infrav1.NodeReuseCondition); got != tc.want {
-			t.Errorf("with spec.nodeReuse %v the reason is %q, want %q", ptr.Deref(tc.asked, false), got, tc.want)
-		}
-	}
 }

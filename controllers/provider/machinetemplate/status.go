@@ -23,7 +23,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -43,7 +42,6 @@ func report(s *scope) {
 	if s.paused() {
 		return
 	}
-	reportNodeReuse(s.template)
 	promise := capacity.Next(capacity.Observed{
 		Annotations: s.template.Annotations,
 		Promised:    promiseOf(s.template),
@@ -59,20 +57,6 @@ func report(s *scope) {
 		ready.Status = metav1.ConditionFalse
 	}
 	conditions.Set(s.template, ready)
-}
-
-// reportNodeReuse tells the author of a template that asks for node reuse that it has no
-// effect yet.
-func reportNodeReuse(template *infrav1.Metal3MachineTemplate) {
-	if !ptr.Deref(template.Spec.NodeReuse, false) {
-		conditions.Delete(template, infrav1.NodeReuseCondition)
-		return
-	}
-	conditions.Set(template, metav1.Condition{
-		Type: infrav1.NodeReuseCondition, Status: metav1.ConditionFalse, Reason: infrav1.NotImplementedReason,
-		Message: "spec.nodeReuse is not implemented yet: in a rolling update a machine gives its server back, and the one that " +
-			"replaces it gets any free server. Set it to false; to keep to certain servers, use spec.template.spec.hostSelector",
-	})
 }
 
 // promiseOf reads what a template promises.

@@ -273,6 +273,7 @@ func addMachine(ctx context.Context, s *shared, options controller.Options) erro
 		Metrics:     measurements,
 		Clock:       s.clock,
 		HoldReports: holdReports,
+		KeepFor:     s.options.NodeReuseTimeout,
 		WatchFilter: s.options.WatchFilter,
 	}).SetupWithManager(ctx, s.mgr, s.local, options)
 }

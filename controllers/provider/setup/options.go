@@ -19,6 +19,7 @@ package setup
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -51,6 +52,9 @@ type Options struct {
 	// ClaimsByHostName names claims on address pools after the host instead of
 	// the Metal3Data.
 	ClaimsByHostName bool
+	// NodeReuseTimeout is how long the server of a machine that is replaced is kept for the
+	// next machine, where the template asks for that.
+	NodeReuseTimeout time.Duration
 	// Concurrency is how many objects of a kind are reconciled at a time.
 	Concurrency Concurrency
 }
@@ -87,6 +91,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.Int64Var(&o.IdentityConnectionMemory, "identity-connection-memory", 64,
 		"MiB of memory that one connection of an identityRef may hold of the other cluster's objects.")
 	fs.Int64Var(&o.IdentityMemory, "identity-memory", 256, "MiB of memory that all connections of identityRefs may hold together.")
+	fs.DurationVar(&o.NodeReuseTimeout, "node-reuse-timeout", time.Hour,
+		"How long the server of a machine that is replaced is kept for the next machine, where nodeReuse of the template asks for that.")
 	o.Concurrency.addFlags(fs)
 }
 
@@ -115,6 +121,7 @@ func (o Options) Validate() error {
 	return errors.Join(o.Options.Validate(),
 		process.Check(workload == nil, "--workload-denied-addresses: %v", workload),
 		process.Check(denied == nil, "--identity-denied-addresses: %v", denied),
+		process.Check(o.NodeReuseTimeout > 0, "--node-reuse-timeout must be positive"),
 		process.Check(o.IdentityConnections > 0, "--identity-connections-per-namespace must be at least 1"),
 		process.Check(o.IdentityConnectionMemory > 0 && o.IdentityMemory >= o.IdentityConnectionMemory,
 			"--identity-connection-memory must be positive, and no more than --identity-memory"),

@@ -40,6 +40,7 @@ func neededKinds() []preflight.Need {
 	return []preflight.Need{
 		need(fromCore, clusterv1.GroupVersion, "Cluster", "clusters"),
 		need(fromCore, clusterv1.GroupVersion, "Machine", "machines"),
+		need(fromCore, clusterv1.GroupVersion, "MachineDeployment", "machinedeployments"),
 		need(fromProvider, infrav1.GroupVersion, "Metal3Cluster", "metal3clusters"),
 		need(fromProvider, infrav1.GroupVersion, "Metal3Machine", "metal3machines"),
 		need(fromProvider, infrav1.GroupVersion, "Metal3MachineTemplate", "metal3machinetemplates"),

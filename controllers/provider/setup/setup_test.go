@@ -63,6 +63,8 @@ func TestDefaults(t *testing.T) {
 
 		WorkloadDenied: "local", IdentityDenied: "local,services", IdentityConnections: 10, IdentityConnectionMemory: 64, IdentityMemory: 256,
 
+		NodeReuseTimeout: time.Hour,
+
 		Concurrency: Concurrency{Cluster: 10, Machine: 10, MachineTemplate: 10, DataTemplate: 10, Data: 10, Remediation: 10, ClusterCache: 10},
 	}
 	if diff := cmp.Diff(want, o); diff != "" {
@@ -87,6 +89,7 @@ func TestValidate(t *testing.T) {
 		"a controller of remediations too":           {flags: []string{"--metal3remediation-concurrency=0"}, want: []string{"every --*-concurrency must be at least 1"}},
 		"a period is positive":                       {flags: []string{"--sync-period=0"}, want: []string{"--sync-period must be positive"}},
 		"times are of no matter without an election": {flags: []string{"--leader-elect-retry-period=1h"}},
+		"a server is kept for some time":             {flags: []string{"--node-reuse-timeout=0"}, want: []string{"--node-reuse-timeout must be positive"}},
 		"other clusters may be anywhere":             {flags: []string{"--identity-denied-addresses="}},
 		"an address is one": {
 			flags: []string{"--identity-denied-addresses=local,example.org"},

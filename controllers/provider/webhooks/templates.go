@@ -26,7 +26,6 @@ import (
 
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -97,9 +96,6 @@ func fieldsOf(spec infrav1.Metal3MachineSpec) map[string]any {
 func machineTemplateWarnings(c change[*infrav1.Metal3MachineTemplate]) []string {
 	path := field.NewPath("spec", "template", "spec")
 	warnings := cleaningWarnings(c.after.Spec.Template.Spec, path)
-	if ptr.Deref(c.after.Spec.NodeReuse, false) {
-		warnings = append(warnings, "spec.nodeReuse is not implemented yet: in a rolling update the new machine gets any free server; leave it out")
-	}
 	for _, r := range referencesOf(c.after.Spec.Template.Spec, path) {
 		if r.namespace != "" && r.namespace != c.after.Namespace {
 			warnings = append(warnings, fmt.Sprintf("%s is %q: machines of any other namespace, such as this one, are refused; leave it out",

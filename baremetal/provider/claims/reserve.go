@@ -1,0 +1,168 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package claims
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+// Keeper is the control plane or the MachineDeployment that a claim is reserved for.
+type Keeper struct {
+	// Label is the value of infrav1.NodeReuseLabel. Two keepers may have the same one.
+	Label string
+	// Reference names the keeper; its UID tells it from all others, in any cluster.
+	Reference metav1.OwnerReference
+}
+
+// Reservation is a reserved claim as a machine of its keeper sees it.
+type Reservation struct {
+	// Name of the claim.
+	Name string
+	// Selector, FailureDomain and SoftFailureDomain are what its host was chosen by.
+	Selector          bmov1alpha1.HostSelector
+	FailureDomain     string
+	SoftFailureDomain bool
+	// Rests says that nothing of the former machine runs on the host any more.
+	Rests bool
+	// Deleting says that the reservation has ended and the host goes back.
+	Deleting bool
+}
+
+// Reserved says that a claim is kept for a machine to come.
+func Reserved(claim *bmov1alpha1.HostClaim) bool {
+	return claim.Labels[infrav1.NodeReuseLabel] != "" && claim.Spec.ConsumerRef == nil && deployment(claim.Spec) == nil
+}
+
+// KeepersOf are the UIDs of those that a reserved claim in its own cluster may be for. It
+// is the value of the field index; none for a claim that is not reserved.
+func KeepersOf(claim *bmov1alpha1.HostClaim) []string {
+	if !Reserved(claim) {
+		return nil
+	}
+	var uids []string
+	for _, owner := range claim.OwnerReferences {
+		uids = append(uids, string(owner.UID))
+	}
+	return uids
+}
+
+// Reserve returns the claim as it is kept for the next machine of the keeper: without the
+// machine, and without what that ran. In the cluster of the keeper the claim goes with the
+// keeper; in another one the UID of the keeper takes the place of the machine's origin.
+func Reserve(claim *bmov1alpha1.HostClaim, machine Owner, keeper Keeper, until time.Time) *bmov1alpha1.HostClaim {
+	out := claim.DeepCopy()
+	withoutWork(out)
+	out.Spec.ConsumerRef = nil
+	metav1.SetMetaDataLabel(&out.ObjectMeta, infrav1.NodeReuseLabel, keeper.Label)
+	metav1.SetMetaDataAnnotation(&out.ObjectMeta, infrav1.ReservedUntilAnnotation, until.UTC().Format(time.RFC3339))
+	metav1.SetMetaDataAnnotation(&out.ObjectMeta, infrav1.ReservedByAnnotation, machine.Name+"/"+string(machine.UID))
+	if out.Labels[infrav1.OriginKey] != "" {
+		out.Labels[infrav1.OriginKey] = string(keeper.Reference.UID)
+		return out
+	}
+	disown(out, machine.UID)
+	out.OwnerReferences = append(out.OwnerReferences, keeper.Reference)
+	return out
+}
+
+// Adopt returns a reserved claim as that of a machine of the keeper. Remote says where the
+// claim is if that is another cluster.
+func Adopt(claim *bmov1alpha1.HostClaim, machine Owner, keeper Keeper, remote *Remote) *bmov1alpha1.HostClaim {
+	out := claim.DeepCopy()
+	withoutWork(out)
+	delete(out.Labels, infrav1.NodeReuseLabel)
+	delete(out.Annotations, infrav1.ReservedUntilAnnotation)
+	delete(out.Annotations, infrav1.ReservedByAnnotation)
+	out.Spec.ConsumerRef = machine.consumer()
+	if remote != nil {
+		out.Labels[infrav1.OriginKey] = remote.Origin
+		out.Spec.ConsumerRef.Namespace = ""
+		return out
+	}
+	disown(out, keeper.Reference.UID)
+	out.OwnerReferences = append(out.OwnerReferences, machine.reference())
+	return out
+}
+
+// withoutWork takes off a claim what one machine asked of the host.
+func withoutWork(claim *bmov1alpha1.HostClaim) {
+	spec := &claim.Spec
+	spec.PoweredOn, spec.Image, spec.CustomDeploy = false, nil, nil
+	spec.UserData, spec.MetaData, spec.NetworkData = nil, nil, nil
+	delete(claim.Annotations, infrav1.RebuildAnnotation)
+	for key := range claim.Annotations {
+		if strings.HasPrefix(key, bmov1alpha1.RebootAnnotationPrefix) {
+			delete(claim.Annotations, key)
+		}
+	}
+}
+
+func disown(claim *bmov1alpha1.HostClaim, owner types.UID) {
+	claim.OwnerReferences = slices.DeleteFunc(claim.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == owner })
+}
+
+// ReservedBy returns the machine that has left a claim reserved; empty if the claim is not
+// reserved, or does not say so.
+func ReservedBy(claim *bmov1alpha1.HostClaim) (name string, uid types.UID) {
+	if !Reserved(claim) {
+		return "", ""
+	}
+	name, rest, _ := strings.Cut(claim.Annotations[infrav1.ReservedByAnnotation], "/")
+	return name, types.UID(rest)
+}
+
+// ReadReservation reads a reserved claim.
+func ReadReservation(claim *bmov1alpha1.HostClaim) Reservation {
+	return Reservation{
+		Name: claim.Name, Selector: claim.Spec.HostSelector, FailureDomain: claim.Spec.FailureDomain,
+		SoftFailureDomain: claim.Annotations[infrav1.SoftFailureDomainAnnotation] == "true",
+		Rests:             rests(claim), Deleting: !claim.DeletionTimestamp.IsZero(),
+	}
+}
+
+// rests believes the hostclaim manager for the claim as it is now only: the host has been
+// deprovisioned, or is switched off with what is on it.
+func rests(claim *bmov1alpha1.HostClaim) bool {
+	holds := func(conditionType string) bool {
+		c := condition(claim, conditionType)
+		return c.Status == metav1.ConditionTrue && current(claim, c)
+	}
+	return Read(claim).HasHost() && holds(bmov1alpha1.SynchronizedCondition) &&
+		(holds(bmov1alpha1.AvailableForProvisioningCondition) || !claim.Status.PoweredOn)
+}
+
+// Answers says that the host of a reservation is one that the claim asks for. Which host a
+// claim has was decided by its own words, which cannot be changed any more, so they must be
+// the same. A preference for a failure domain excludes no host.
+func (r Reservation) Answers(wanted *bmov1alpha1.HostClaim) bool {
+	soft := wanted.Annotations[infrav1.SoftFailureDomainAnnotation] == "true"
+	asks := bmov1alpha1.HostClaimSpec{HostSelector: r.Selector, FailureDomain: r.FailureDomain}
+	if soft {
+		asks.FailureDomain = wanted.Spec.FailureDomain
+	} else if r.SoftFailureDomain && r.FailureDomain != "" {
+		return false // the host may be of another one
+	}
+	return equalSpecs(asks, bmov1alpha1.HostClaimSpec{HostSelector: wanted.Spec.HostSelector, FailureDomain: wanted.Spec.FailureDomain})
+}

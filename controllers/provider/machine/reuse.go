@@ -1,0 +1,252 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package machine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/capacity"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/clusterindex"
+)
+
+// observeGroup finds what is reserved for a machine that has no claim.
+func (c *claimClient) observeGroup(ctx context.Context, s *scope) progress.Outcome {
+	if s.claim != nil || s.machine.Spec.ProviderID != "" || provisioned(s.machine) {
+		return progress.Outcome{}
+	}
+	if err := c.readGroup(ctx, s); err != nil {
+		return failed(infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostFailedReason,
+			"The HostClaims that are reserved for the machine cannot be read", err)
+	}
+	return progress.Outcome{}
+}
+
+// observeLeaving finds out whether the next machine needs the claim of one that is being
+// deleted, and what became of a claim that was reserved. A claim that was handed over to
+// the credentials of its machine is not reserved.
+func (c *claimClient) observeLeaving(ctx context.Context, s *scope) progress.Outcome {
+	if s.paused() || (c.remote() && c.site.Record.Claim != "") {
+		return progress.Outcome{}
+	}
+	err := c.readGroup(ctx, s)
+	if err == nil && s.claim == nil {
+		err = c.readLeft(ctx, s)
+	}
+	if err != nil {
+		return failed(infrav1.HostClaimReadyCondition, infrav1.DeletionFailedReason, "The HostClaim of the machine cannot be read", err)
+	}
+	s.observed.Unhealthy = (s.owner != nil && unhealthy(s.owner)) ||
+		(s.claim != nil && s.claim.Annotations[infrav1.UnhealthyClaimAnnotation] == "true")
+	return progress.Outcome{}
+}
+
+// readGroup reads the group and what is reserved for it. In another cluster the UID of the
+// keeper is the origin of reserved claims: the machine is woken by them.
+func (c *claimClient) readGroup(ctx context.Context, s *scope) error {
+	group, err := c.groups.of(ctx, s)
+	if err != nil || !group.Asked {
+		return err
+	}
+	keeper := group.Keeper.Reference.UID
+	if c.remote() && s.claim == nil {
+		c.connector.remote.Bind(claimreader.UserOf(s.machine), string(keeper))
+	}
+	s.reserved, err = c.site.ReservedFor(ctx, keeper)
+	for i := range s.reserved {
+		group.Reserved = append(group.Reserved, claims.ReadReservation(&s.reserved[i]))
+	}
+	s.observed.Group = group
+	return err
+}
+
+// readLeft reads the claim that the machine has reserved, until its host is at rest.
+func (c *claimClient) readLeft(ctx context.Context, s *scope) error {
+	claim, found, err := c.site.LeftBy(ctx, s.machine)
+	if err != nil || !found {
+		return err
+	}
+	left := claims.ReadReservation(claim)
+	s.observed.Left = &left
+	return nil
+}
+
+// reuse carries out what was decided about reserved claims. Only one of two machines that
+// adopt the same claim succeeds, since the write is locked; the other one decides anew.
+func (c *claimClient) reuse(ctx context.Context, p *planned) progress.Outcome {
+	var out progress.Outcome
+	for i := range p.reserved {
+		claim := &p.reserved[i]
+		switch {
+		case claim.Name == p.plan.Reuse.Adopt:
+			out = out.And(c.adopt(ctx, p.scope, claim))
+		case slices.Contains(p.plan.Reuse.LetGo, claim.Name):
+			out = out.And(c.letGo(ctx, claim))
+		}
+	}
+	return out
+}
+
+// adopt makes a reserved claim that of the machine. As before any first write, a machine
+// with an identityRef names the cluster of its claim first.
+func (c *claimClient) adopt(ctx context.Context, s *scope, claim *bmov1alpha1.HostClaim) progress.Outcome {
+	if written, err := c.record(ctx, s); written || err != nil {
+		return claimFailed(err)
+	}
+	if err := c.confirmUnclaimed(ctx, s); err != nil {
+		return claimFailed(err)
+	}
+	var remote *claims.Remote
+	if c.remote() {
+		remote = s.observed.Remote
+	}
+	ctrl.LoggerFrom(ctx).Info("Adopting a reserved HostClaim", "HostClaim", klog.KObj(claim))
+	adopted := claims.Adopt(claim, s.identified(), s.observed.Group.Keeper, remote)
+	err := c.writer.Patch(ctx, adopted, apply.Locked(claim))
+	if apierrors.IsNotFound(err) {
+		return progress.Failed(progress.ErrStale)
+	}
+	if err != nil {
+		return claimFailed(fmt.Errorf("adopt HostClaim %s: %w", claim.Name, err))
+	}
+	return progress.Outcome{} // its event begins the next pass
+}
+
+// confirmUnclaimed makes sure that the machine has not adopted a claim that the cache does not
+// show as its own yet: it would take a second one. In another cluster find has looked.
+func (c *claimClient) confirmUnclaimed(ctx context.Context, s *scope) error {
+	if c.remote() || !s.observed.Group.Asked {
+		return nil
+	}
+	var list bmov1alpha1.HostClaimList
+	err := c.reader.List(ctx, &list, client.InNamespace(c.site.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: s.cluster.Name})
+	if err != nil {
+		return fmt.Errorf("list the HostClaims of Cluster %s: %w", s.cluster.Name, err)
+	}
+	for i := range list.Items {
+		if claims.ConsumerUID(&list.Items[i]) == s.machine.UID {
+			return progress.ErrStale
+		}
+	}
+	return nil
+}
+
+// letGo deletes a reserved claim as it is known, so that one that was adopted meanwhile
+// stays. The hostclaim manager takes it from there.
+func (c *claimClient) letGo(ctx context.Context, claim *bmov1alpha1.HostClaim) progress.Outcome {
+	ctrl.LoggerFrom(ctx).Info("Letting a reserved HostClaim go whose host does not fit", "HostClaim", klog.KObj(claim))
+	uid, version := claim.UID, claim.ResourceVersion
+	err := c.writer.Delete(ctx, claim, client.Preconditions{UID: &uid, ResourceVersion: &version})
+	if client.IgnoreNotFound(err) != nil {
+		return claimFailed(fmt.Errorf("let HostClaim %s go: %w", claim.Name, err))
+	}
+	return progress.Outcome{}
+}
+
+// reserve leaves the claim to the next machine, in one locked write. The status names the
+// claim before, since the machine finds it by that afterwards.
+func (c *claimClient) reserve(ctx context.Context, r *releasing) progress.Outcome {
+	named := r.before.Status.HostClaim
+	if named == nil || named.Name != r.claim.Name || named.Namespace != r.claim.Namespace {
+		r.machine.Status.HostClaim = &infrav1.Metal3ObjectRef{Namespace: r.claim.Namespace, Name: r.claim.Name}
+		return progress.Outcome{}
+	}
+	ctrl.LoggerFrom(ctx).Info("Reserving HostClaim for the next machine", "HostClaim", klog.KObj(r.claim),
+		r.observed.Group.Keeper.Reference.Kind, klog.KRef(r.machine.Namespace, r.observed.Group.Keeper.Reference.Name))
+	reserved := claims.Reserve(r.claim, r.identified(), r.observed.Group.Keeper, c.now().Add(c.keepFor))
+	if err := c.writer.Patch(ctx, reserved, apply.Locked(r.claim)); err != nil {
+		return failed(infrav1.HostClaimReadyCondition, infrav1.DeletionFailedReason, "The HostClaim of the machine cannot be reserved",
+			fmt.Errorf("reserve HostClaim %s: %w", r.claim.Name, err))
+	}
+	return progress.Outcome{}
+}
+
+// claimToMachines maps a claim to its consumer, and to the machine that waits for its name
+// to become free. A reserved claim concerns the machine that left it, and those of its
+// Cluster that have none.
+func (m mapper) claimToMachines(ctx context.Context, o client.Object) []ctrl.Request {
+	claim, ok := o.(*bmov1alpha1.HostClaim)
+	if !ok {
+		return nil
+	}
+	names := []string{claim.Name}
+	if ref := claim.Spec.ConsumerRef; ref != nil && ref.Kind == claims.MachineKind {
+		names = append(names, ref.Name)
+	}
+	former, _ := claims.ReservedBy(claim)
+	names = append(names, former)
+	slices.Sort(names)
+	var requests []ctrl.Request
+	for _, name := range slices.Compact(names) {
+		if name != "" {
+			requests = append(requests, request(claim.Namespace, name))
+		}
+	}
+	if claims.Reserved(claim) {
+		requests = append(requests, m.unclaimed(ctx, claim.Namespace, claim.Labels)...)
+	}
+	return requests
+}
+
+// memberToMachines maps what is part of a control plane or MachineDeployment, or is one, to
+// the machines of its Cluster that have no claim: they may wait for a reserved one.
+func (m mapper) memberToMachines(ctx context.Context, o client.Object) []ctrl.Request {
+	return m.unclaimed(ctx, o.GetNamespace(), o.GetLabels())
+}
+
+// templateToMachines maps a template to the machines made from it that have no claim.
+func (m mapper) templateToMachines(ctx context.Context, o client.Object) []ctrl.Request {
+	return m.machinesWhere(ctx, func(machine *infrav1.Metal3Machine) bool {
+		name, found := capacity.TemplateOf(machine.Annotations)
+		return found && name == o.GetName() && machine.Status.HostClaim == nil
+	}, client.InNamespace(o.GetNamespace()))
+}
+
+// unclaimed are the machines of a Cluster, named by a label, that have no claim.
+func (m mapper) unclaimed(ctx context.Context, namespace string, labels map[string]string) []ctrl.Request {
+	cluster := labels[clusterv1.ClusterNameLabel]
+	if cluster == "" {
+		return nil
+	}
+	return m.machinesWhere(ctx, func(machine *infrav1.Metal3Machine) bool {
+		return machine.Status.HostClaim == nil && machine.DeletionTimestamp.IsZero()
+	}, client.InNamespace(namespace), client.MatchingFields{clusterindex.Field: cluster})
+}
+
+// whenGone passes the end of an object on, and nothing before.
+func whenGone() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		UpdateFunc:  func(event.UpdateEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}

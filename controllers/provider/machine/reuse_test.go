@@ -1,0 +1,653 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/capacity"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+)
+
+// group is a world with the machines of one control plane or MachineDeployment.
+type group struct {
+	*world
+
+	// site is the namespace of the claims.
+	site string
+	// keeper is what the claims are reserved for, and controller what controls the Machines.
+	keeper, controller metav1.OwnerReference
+	label              string
+}
+
+// die fails a write, and all that follow, once the number of the write has come.
+type die struct {
+	at      int
+	arrives bool
+	writes  int
+}
+
+var errDead = errors.New("the manager is dead")
+
+func (d *die) write(do func() error) error {
+	d.writes++
+	switch {
+	case d.at == 0 || d.writes < d.at:
+		return do()
+	case d.writes == d.at && d.arrives:
+		if err := do(); err != nil {
+			return err
+		}
+	}
+	return errDead
+}
+
+func (d *die) calls() interceptor.Funcs {
+	return interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.CreateOption) error {
+			return d.write(func() error { return c.Create(ctx, o, options...) })
+		},
+		Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, options ...client.ApplyOption) error {
+			return d.write(func() error { return c.Apply(ctx, o, options...) })
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, options ...client.PatchOption) error {
+			return d.write(func() error { return c.Patch(ctx, o, p, options...) })
+		},
+		SubResourcePatch: func(
+			ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, options ...client.SubResourcePatchOption,
+		) error {
+			return d.write(func() error { return c.SubResource(sub).Patch(ctx, o, p, options...) })
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.DeleteOption) error {
+			return d.write(func() error { return c.Delete(ctx, o, options...) })
+		},
+	}
+}
+
+// workers is a MachineDeployment of so many replicas, in its Cluster.
+func workers(t *testing.T, d *die, replicas int32, change ...func(*cast)) *group {
+	t.Helper()
+	g := newGroup(t, d, change...)
+	deployment := &clusterv1.MachineDeployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "workers"},
+		Spec:       clusterv1.MachineDeploymentSpec{ClusterName: "a", Replicas: &replicas},
+	}
+	g.create(deployment)
+	g.label = "md-workers"
+	g.keeper = metav1.OwnerReference{
+		APIVersion: clusterv1.GroupVersion.String(), Kind: "MachineDeployment", Name: deployment.Name, UID: deployment.UID,
+	}
+	g.controller = metav1.OwnerReference{APIVersion: clusterv1.GroupVersion.String(), Kind: "MachineSet", Name: "workers-1", UID: "set", Controller: ptr.To(true)}
+	return g
+}
+
+// controlPlane is a control plane of a kind that no provider of Cluster API's own has.
+func controlPlane(t *testing.T, d *die, replicas int32, change ...func(*cast)) *group {
+	t.Helper()
+	g := newGroup(t, d, append(change, func(c *cast) {
+		c.cluster.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{APIGroup: "example.com", Kind: "OtherControlPlane", Name: "cp"}
+		c.cluster.Status.ControlPlane = &clusterv1.ClusterControlPlaneStatus{DesiredReplicas: &replicas}
+	})...)
+	g.label = "cp-cp"
+	g.keeper = metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "OtherControlPlane", Name: "cp", UID: "cp-uid"}
+	g.controller = g.keeper
+	g.controller.Controller = ptr.To(true)
+	return g
+}
+
+func newGroup(t *testing.T, d *die, change ...func(*cast)) *group {
+	t.Helper()
+	c := newCast(change...)
+	identityRef := c.machine.Spec.IdentityRef
+	c.owner, c.machine = nil, nil
+	w := newWorld(t, d.calls(), c)
+	w.KeepFor = time.Hour
+	g := &group{world: w, site: w.namespace}
+	if identityRef != nil {
+		g.site = server.Namespace(t)
+		w.Remote = siteIn(t, &server, g.site, d.calls())
+	}
+	g.create(&infrav1.Metal3MachineTemplate{
+		ObjectMeta: metav1.ObjectMeta{Name: "template"},
+		Spec: infrav1.Metal3MachineTemplateSpec{
+			NodeReuse: ptr.To(true),
+			Template:  infrav1.Metal3MachineTemplateResource{Spec: infrav1.Metal3MachineSpec{CustomDeploy: &infrav1.CustomDeploy{Method: "x"}, IdentityRef: identityRef}},
+		},
+	})
+	return g
+}
+
+// add makes a machine of the group.
+func (g *group) add(name string, change ...func(*cast)) {
+	g.t.Helper()
+	c := newCast(change...)
+	c.owner.Name, c.owner.Spec.InfrastructureRef.Name = name, name
+	c.owner.OwnerReferences = []metav1.OwnerReference{g.controller}
+	c.owner.Finalizers = []string{"example.com/machine"}
+	c.owner.Labels = map[string]string{clusterv1.ClusterNameLabel: "a"}
+	if g.keeper.Kind == "MachineDeployment" {
+		c.owner.Labels[clusterv1.MachineDeploymentNameLabel] = g.keeper.Name
+	} else {
+		c.owner.Labels[clusterv1.MachineControlPlaneLabel] = ""
+	}
+	g.create(c.owner)
+	c.machine.Name = name
+	c.machine.OwnerReferences[0].Name, c.machine.OwnerReferences[0].UID = name, c.owner.UID
+	c.machine.Annotations = map[string]string{
+		clusterv1.TemplateClonedFromNameAnnotation:      "template",
+		clusterv1.TemplateClonedFromGroupKindAnnotation: capacity.TemplateKind,
+	}
+	if g.site != g.namespace {
+		withRemoteHost(c)
+	}
+	g.create(c.machine)
+}
+
+// pass reconciles machines, one after the other, so many times.
+func (g *group) pass(times int, names ...string) {
+	g.t.Helper()
+	for range times {
+		for _, name := range names {
+			if _, err := g.Reconcile(g.t.Context(), request(g.namespace, name)); err != nil && !errors.Is(err, errDead) {
+				g.t.Fatalf("reconcile %s: %v", name, err)
+			}
+		}
+	}
+}
+
+// machineNamed reads a machine; nil if it is gone.
+func (g *group) machineNamed(name string) *infrav1.Metal3Machine {
+	g.t.Helper()
+	m := &infrav1.Metal3Machine{}
+	err := g.server.Client.Get(g.t.Context(), client.ObjectKey{Namespace: g.namespace, Name: name}, m)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return m
+}
+
+// claimed is the claim that names the machine as its consumer; nil if none does.
+func (g *group) claimed(name string) *bmov1alpha1.HostClaim {
+	g.t.Helper()
+	m := g.machineNamed(name)
+	var mine *bmov1alpha1.HostClaim
+	for _, claim := range claimsIn(g.t, g.server, g.site) {
+		if m != nil && claims.ConsumerUID(&claim) == m.UID {
+			if mine != nil {
+				g.t.Fatalf("machine %s has two claims", name)
+			}
+			mine = &claim
+		}
+	}
+	return mine
+}
+
+// status plays the hostclaim manager.
+func (g *group) status(claim *bmov1alpha1.HostClaim, poweredOn bool, kinds map[string]bool) {
+	g.t.Helper()
+	before := claim.DeepCopy()
+	claim.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: "infra", Name: "host-of-" + claim.Name}
+	claim.Status.PoweredOn = poweredOn
+	for kind, holds := range kinds {
+		c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: "No", ObservedGeneration: claim.Generation}
+		if holds {
+			c.Status, c.Reason = metav1.ConditionTrue, "Yes"
+		}
+		meta.SetStatusCondition(&claim.Status.Conditions, c)
+	}
+	if err := g.server.Client.Status().Patch(g.t.Context(), claim, client.MergeFrom(before)); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+// run gives the machine a claim whose host runs.
+func (g *group) run(name string) {
+	g.t.Helper()
+	g.pass(4, name)
+	claim := g.claimed(name)
+	if claim == nil {
+		g.t.Fatalf("machine %s has no claim", name)
+	}
+	g.bind(claim)
+	g.pass(3, name)
+}
+
+func (g *group) bind(claim *bmov1alpha1.HostClaim) {
+	g.t.Helper()
+	before := claim.DeepCopy()
+	controllerutil.AddFinalizer(claim, infrav1.HostClaimFinalizer)
+	if err := g.server.Client.Patch(g.t.Context(), claim, client.MergeFrom(before)); err != nil {
+		g.t.Fatal(err)
+	}
+	g.status(claim, true, map[string]bool{"Associated": true, "Synchronized": true, "Provisioned": true, "AvailableForProvisioning": false})
+}
+
+// rest reports that the hosts of all reserved claims are at rest.
+func (g *group) rest() {
+	g.t.Helper()
+	for _, claim := range claimsIn(g.t, g.server, g.site) {
+		if claims.Reserved(&claim) {
+			g.status(&claim, false, map[string]bool{"Synchronized": true, "Provisioned": false, "AvailableForProvisioning": true})
+		}
+	}
+}
+
+// remove deletes a Machine and its Metal3Machine, as Cluster API does.
+func (g *group) remove(name string) {
+	g.t.Helper()
+	for _, o := range []client.Object{&clusterv1.Machine{}, &infrav1.Metal3Machine{}} {
+		o.SetNamespace(g.namespace)
+		o.SetName(name)
+		if err := g.server.Client.Delete(g.t.Context(), o); err != nil {
+			g.t.Fatal(err)
+		}
+	}
+}
+
+func (g *group) reason(name string) string {
+	g.t.Helper()
+	return conditions.GetReason(g.machineNamed(name), infrav1.AssociateBareMetalHostCondition)
+}
+
+// reserved names the reserved claims, and deleted those that are being deleted.
+func (g *group) reserved() (reserved, deleted string) {
+	g.t.Helper()
+	var kept, gone []string
+	for _, claim := range claimsIn(g.t, g.server, g.site) {
+		switch {
+		case !claim.DeletionTimestamp.IsZero():
+			gone = append(gone, claim.Name)
+		case claims.Reserved(&claim):
+			kept = append(kept, claim.Name)
+		}
+	}
+	return strings.Join(kept, " "), strings.Join(gone, " ")
+}
+
+// replace lets m-1 run, and plays its replacement by m-2 with a manager that dies with a write,
+// 0 for none, and that another one follows. It returns how many writes that takes.
+func (g *group) replace(d *die, at int, arrives bool) int {
+	g.t.Helper()
+	g.add("m-1")
+	g.run("m-1")
+	first := g.claimed("m-1")
+	*d = die{at: at, arrives: arrives}
+	g.remove("m-1")
+	g.add("m-2")
+	writes := 0
+	for range 20 {
+		g.pass(1, "m-1", "m-2")
+		if writes += d.writes; d.writes >= d.at {
+			d.at = 0
+		}
+		d.writes = 0
+		g.rest()
+		if g.machineNamed("m-1") == nil && g.claimed("m-2") != nil {
+			break
+		}
+	}
+	if adopted := g.claimed("m-2"); adopted == nil || adopted.UID != first.UID {
+		g.t.Fatalf("machine m-2 has the claim %v, want %s", adopted, first.Name)
+	}
+	if g.machineNamed("m-1") != nil {
+		g.t.Error("machine m-1 stays")
+	}
+	if n := len(claimsIn(g.t, g.server, g.site)); n != 1 {
+		g.t.Errorf("%d claims, want 1", n)
+	}
+	return writes
+}
+
+// groups plays a story with each kind of keeper, and with hosts here and in another cluster.
+func groups(t *testing.T, play func(t *testing.T, begin func(t *testing.T, d *die, replicas int32) *group)) {
+	t.Helper()
+	for name, begin := range map[string]func(*testing.T, *die, int32, ...func(*cast)) *group{"workers": workers, "control plane": controlPlane} {
+		t.Run(name, func(t *testing.T) {
+			play(t, func(t *testing.T, d *die, replicas int32) *group { t.Helper(); return begin(t, d, replicas) })
+		})
+		t.Run(name+" with hosts in another cluster", func(t *testing.T) {
+			play(t, func(t *testing.T, d *die, replicas int32) *group {
+				t.Helper()
+				return begin(t, d, replicas, withRemoteHost)
+			})
+		})
+	}
+}
+
+// TestReuse shows what is written while the server of a machine goes over to the next one.
+func TestReuse(t *testing.T) {
+	groups(t, func(t *testing.T, begin func(*testing.T, *die, int32) *group) {
+		t.Helper()
+		g := begin(t, &die{}, 1)
+		g.add("m-1")
+		g.run("m-1")
+		claim := g.claimed("m-1")
+		g.remove("m-1")
+		g.add("m-2")
+		g.pass(3, "m-2")
+		if got := g.reason("m-2"); got != infrav1.WaitingForReservedHostReason || g.claimed("m-2") != nil {
+			t.Errorf("before the claim is reserved, m-2 says %s", got)
+		}
+		g.pass(3, "m-1", "m-2")
+		g.expect(claim.Name, "")
+		g.expectReserved(&claimsIn(t, g.server, g.site)[0])
+		if g.machineNamed("m-1") == nil || g.reason("m-2") != infrav1.WaitingForReservedHostReason {
+			t.Error("m-1 goes, or m-2 does not wait, before the host is at rest")
+		}
+		g.rest()
+		g.pass(4, "m-1", "m-2")
+		adopted := g.claimed("m-2")
+		if g.machineNamed("m-1") != nil || adopted == nil || adopted.UID != claim.UID {
+			t.Fatalf("m-2 has %v", adopted)
+		}
+		g.run("m-2")
+		if adopted = g.claimed("m-2"); adopted.Labels[infrav1.NodeReuseLabel] != "" ||
+			adopted.Annotations[infrav1.ReservedByAnnotation] != "" || adopted.Annotations[infrav1.ReservedUntilAnnotation] != "" {
+			t.Errorf("adopted claim: %+v", adopted.ObjectMeta)
+		}
+	})
+}
+
+func (g *group) expectReserved(claim *bmov1alpha1.HostClaim) {
+	g.t.Helper()
+	if claim.Labels[infrav1.NodeReuseLabel] != g.label {
+		g.t.Errorf("labels %v, want %s", claim.Labels, g.label)
+	}
+	if until := claim.Annotations[infrav1.ReservedUntilAnnotation]; until != noon.Add(time.Hour).UTC().Format(time.RFC3339) {
+		g.t.Errorf("reserved until %s", until)
+	}
+	if claim.Spec.CustomDeploy != nil || claim.Spec.Image != nil || claim.Spec.UserData != nil || claim.Spec.PoweredOn {
+		g.t.Errorf("the claim still asks for %+v", claim.Spec)
+	}
+	if g.site != g.namespace {
+		if claim.Labels[infrav1.OriginKey] != string(g.keeper.UID) || len(claim.OwnerReferences) > 0 {
+			g.t.Errorf("reserved claim: %+v", claim.ObjectMeta)
+		}
+	} else if diff := cmp.Diff([]metav1.OwnerReference{g.keeper}, claim.OwnerReferences); diff != "" {
+		g.t.Errorf("owners (-want +got):\n%s", diff)
+	}
+}
+
+// TestReuseSurvivesAManagerThatDiesWithAnyWrite plays the replacement with a manager that dies
+// with each of its writes, before it arrives and after.
+func TestReuseSurvivesAManagerThatDiesWithAnyWrite(t *testing.T) {
+	for name, begin := range map[string]func(t *testing.T, d *die) *group{
+		"hosts in this cluster":    func(t *testing.T, d *die) *group { t.Helper(); return workers(t, d, 1) },
+		"hosts in another cluster": func(t *testing.T, d *die) *group { t.Helper(); return controlPlane(t, d, 1, withRemoteHost) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			healthy := &die{}
+			writes := begin(t, healthy).replace(healthy, 0, false)
+			for at := 1; at <= writes; at++ {
+				for _, arrives := range []bool{true, false} {
+					t.Run(fmt.Sprintf("write %d arrives %t", at, arrives), func(t *testing.T) {
+						d := &die{}
+						begin(t, d).replace(d, at, arrives)
+					})
+				}
+			}
+			t.Logf("the replacement takes %d writes", writes)
+		})
+	}
+}
+
+// expect compares the names of the claims that are reserved, and of those being deleted.
+func (g *group) expect(reserved, deleted string) {
+	g.t.Helper()
+	if kept, gone := g.reserved(); kept != reserved || gone != deleted {
+		g.t.Errorf("reserved are %q and deleted %q, want %q and %q", kept, gone, reserved, deleted)
+	}
+}
+
+// TestNotReserved shows when the claim of a machine is deleted as ever.
+func TestNotReserved(t *testing.T) {
+	template := func(g *group) *infrav1.Metal3MachineTemplate {
+		o := &infrav1.Metal3MachineTemplate{ObjectMeta: metav1.ObjectMeta{Name: "template"}}
+		g.get(o)
+		return o
+	}
+	change := func(g *group, o client.Object, edit func()) {
+		before := o.DeepCopyObject().(client.Object) //nolint:forcetypeassert,errcheck // a copy has the type of the original
+		edit()
+		if err := g.server.Client.Patch(g.t.Context(), o, client.MergeFrom(before)); err != nil {
+			g.t.Fatal(err)
+		}
+	}
+	owner := func(g *group) *clusterv1.Machine {
+		o := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m-1"}}
+		g.get(o)
+		return o
+	}
+	deployment := func(g *group) *clusterv1.MachineDeployment {
+		o := &clusterv1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Name: "workers"}}
+		g.get(o)
+		return o
+	}
+	tests := map[string]func(g *group){
+		"nodeReuse was switched off": func(g *group) { o := template(g); change(g, o, func() { o.Spec.NodeReuse = ptr.To(false) }) },
+		"the template is gone": func(g *group) {
+			if err := g.server.Client.Delete(g.t.Context(), template(g)); err != nil {
+				g.t.Fatal(err)
+			}
+		},
+		"the group shrinks": func(g *group) { o := deployment(g); change(g, o, func() { o.Spec.Replicas = ptr.To[int32](0) }) },
+		"the deployment is of another Cluster": func(g *group) {
+			o := deployment(g)
+			change(g, o, func() { o.Spec.ClusterName = "b" })
+		},
+		"the deployment is being deleted": func(g *group) {
+			o := deployment(g)
+			change(g, o, func() { o.Finalizers = []string{"example.com/x"} })
+			if err := g.server.Client.Delete(g.t.Context(), o); err != nil {
+				g.t.Fatal(err)
+			}
+		},
+		"the Cluster is being deleted": func(g *group) {
+			g.get(g.cluster)
+			change(g, g.cluster, func() { g.cluster.Finalizers = []string{"example.com/x"} })
+			if err := g.server.Client.Delete(g.t.Context(), g.cluster); err != nil {
+				g.t.Fatal(err)
+			}
+		},
+		"the MachineSet has no deployment": func(g *group) {
+			o := owner(g)
+			change(g, o, func() { delete(o.Labels, clusterv1.MachineDeploymentNameLabel) })
+		},
+		"the Machine has no controller": func(g *group) { o := owner(g); change(g, o, func() { o.OwnerReferences = nil }) },
+		"a health check has given the Machine up": func(g *group) {
+			o := owner(g)
+			before := o.DeepCopy()
+			conditions.Set(o, metav1.Condition{Type: clusterv1.MachineOwnerRemediatedCondition, Status: metav1.ConditionFalse, Reason: "x"})
+			if err := g.server.Client.Status().Patch(g.t.Context(), o, client.MergeFrom(before)); err != nil {
+				g.t.Fatal(err)
+			}
+		},
+		"the claim is marked as unhealthy": func(g *group) {
+			o := g.claimed("m-1")
+			change(g, o, func() { metav1.SetMetaDataAnnotation(&o.ObjectMeta, infrav1.UnhealthyClaimAnnotation, "true") })
+		},
+		"the next machine has a server": func(g *group) {
+			g.add("m-2")
+			g.run("m-2")
+		},
+	}
+	for name, given := range tests {
+		t.Run(name, func(t *testing.T) {
+			g := workers(t, &die{}, 1)
+			g.add("m-1")
+			g.run("m-1")
+			claim := g.claimed("m-1").Name
+			given(g)
+			g.remove("m-1")
+			g.pass(3, "m-1")
+			g.expect("", claim)
+		})
+	}
+}
+
+// TestControlPlaneThatIsNotTheOneOfTheCluster shows that a Machine of another object than the
+// Cluster names reserves nothing, whatever its labels say.
+func TestControlPlaneThatIsNotTheOneOfTheCluster(t *testing.T) {
+	g := controlPlane(t, &die{}, 1)
+	g.controller.Name = "other"
+	g.add("m-1")
+	g.run("m-1")
+	g.remove("m-1")
+	g.pass(3, "m-1")
+	g.expect("", "m-1")
+}
+
+// TestLetGo shows that a machine which asks for other servers lets those go that are reserved,
+// and asks the pool at once.
+func TestLetGo(t *testing.T) {
+	groups(t, func(t *testing.T, begin func(*testing.T, *die, int32) *group) {
+		t.Helper()
+		g := begin(t, &die{}, 1)
+		g.add("m-1")
+		g.run("m-1")
+		claim := g.claimed("m-1").Name
+		g.remove("m-1")
+		g.pass(3, "m-1")
+		g.expect(claim, "")
+		g.add("m-2", func(c *cast) {
+			c.machine.Spec.HostSelector = &infrav1.HostSelector{MatchLabels: map[string]string{"rack": "2"}}
+		})
+		g.pass(4, "m-2")
+		g.expect("", claim)
+		if g.claimed("m-2") == nil {
+			t.Error("m-2 has no claim")
+		}
+		if g.machineNamed("m-1") == nil {
+			t.Error("m-1 is gone although its server may still run")
+		}
+	})
+}
+
+// TestAdoptersNeverShare lets two machines decide on the same state, of which only one can get
+// the server that is at rest; the other one waits for the one that is not.
+func TestAdoptersNeverShare(t *testing.T) {
+	groups(t, func(t *testing.T, begin func(*testing.T, *die, int32) *group) {
+		t.Helper()
+		g := begin(t, &die{}, 2)
+		for _, name := range []string{"m-1", "m-2"} {
+			g.add(name)
+			g.run(name)
+		}
+		fast := g.claimed("m-2").UID
+		for _, name := range []string{"m-1", "m-2"} {
+			g.remove(name)
+			g.pass(3, name)
+		}
+		for _, claim := range claimsIn(t, g.server, g.site) {
+			if claim.UID == fast {
+				g.status(&claim, false, map[string]bool{"Synchronized": true, "AvailableForProvisioning": true})
+			}
+		}
+		g.add("m-3")
+		g.add("m-4")
+		g.pass(5, "m-3", "m-4")
+		if got := g.claimed("m-3"); got == nil || got.UID != fast {
+			t.Fatalf("m-3 has %v, want the server that is at rest", got)
+		}
+		if got := g.reason("m-4"); g.claimed("m-4") != nil || got != infrav1.WaitingForReservedHostReason {
+			t.Errorf("m-4 says %s", got)
+		}
+		g.rest()
+		g.pass(5, "m-4", "m-1", "m-2")
+		if got := g.claimed("m-4"); got == nil || got.UID == fast || len(claimsIn(t, g.server, g.site)) != 2 {
+			t.Errorf("m-4 has %v", got)
+		}
+	})
+}
+
+// TestAdoptionIsLocked has another machine adopt a claim between the decision of a machine and
+// its write.
+func TestAdoptionIsLocked(t *testing.T) {
+	g := workers(t, &die{}, 1)
+	g.add("m-1")
+	g.run("m-1")
+	g.remove("m-1")
+	g.pass(3, "m-1")
+	g.rest()
+	g.add("m-2")
+	g.pass(1, "m-2")
+	raced := false
+	g.Client = g.through(interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, options ...client.PatchOption) error {
+			if claim, ok := o.(*bmov1alpha1.HostClaim); ok && !raced {
+				raced = true
+				rival := claimsIn(g.t, g.server, g.site)[0]
+				before := rival.DeepCopy()
+				rival.Spec.ConsumerRef = claim.Spec.ConsumerRef.DeepCopy()
+				rival.Spec.ConsumerRef.UID = "rival"
+				if err := g.server.Client.Patch(ctx, &rival, client.MergeFrom(before)); err != nil {
+					return err
+				}
+			}
+			return c.Patch(ctx, o, p, options...)
+		},
+	})
+	g.pass(2, "m-2")
+	if all := claimsIn(t, g.server, g.site); !raced || claims.ConsumerUID(&all[0]) != "rival" {
+		t.Errorf("the claim has the consumer %v", all[0].Spec.ConsumerRef)
+	}
+}
+
+// TestForgedReservation shows that a label and the name of a deployment let no machine adopt a claim.
+func TestForgedReservation(t *testing.T) {
+	g := workers(t, &die{}, 1)
+	for name, owner := range map[string]metav1.OwnerReference{
+		"by-name":  {APIVersion: g.keeper.APIVersion, Kind: g.keeper.Kind, Name: g.keeper.Name, UID: "another"},
+		"by-label": {APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "x"},
+	} {
+		claim := &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{
+			Name: name, OwnerReferences: []metav1.OwnerReference{owner},
+			Labels: map[string]string{infrav1.NodeReuseLabel: g.label, clusterv1.ClusterNameLabel: "a"},
+		}}
+		g.create(claim)
+		g.bind(claim)
+	}
+	g.rest()
+	g.add("m-1")
+	g.run("m-1")
+	if got := g.claimed("m-1"); got.Name != "m-1" {
+		t.Errorf("m-1 has adopted %s", got.Name)
+	}
+	g.expect("by-label by-name", "")
+}
