@@ -51,6 +51,7 @@ const (
 	NothingLeft    = "4 nothing is left behind"
 	NoneForgotten  = "4 no claim waits for a host that is free"
 	ComesToRest    = "4 everything comes to rest"
+	Handed         = "2 a reserved server stays with its group, and two machines never share it"
 	Once           = "3 what is asked for is done once"
 	Separate       = "5 tenants are kept apart"
 	Unbelieved     = "5 no claim takes a host by the word of another client"
@@ -81,6 +82,7 @@ func (w *World) observe(e store.Event) {
 func (w *World) observeClaim(e store.Event) {
 	w.observeReboot(e)
 	w.observeEnd(e)
+	w.observeHanding(e)
 	if e.Before != nil && e.After != nil {
 		l := w.lives[e.After.UID]
 		l.loose = paused(claimOf(e.After)) && (l.loose || !blocked(e.After))

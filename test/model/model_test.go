@@ -96,7 +96,7 @@ func TestEveryFeatureIsPlayed(t *testing.T) {
 			t.Errorf("%s: never happened", f)
 		}
 	}
-	for _, what := range []string{"binds", "releases", "reboots passed", "rebuilds", "reservations ended", "create Secret", "create HardwareData", "patch HostClaim/status"} {
+	for _, what := range []string{"binds", "releases", "reboots passed", "rebuilds", "reservations ended", "claims adopted", "create Secret", "create HardwareData", "patch HostClaim/status"} {
 		if result.Counts[what] < 5 {
 			t.Errorf("%s: happened only %d times", what, result.Counts[what])
 		}

@@ -24,9 +24,13 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/model/store"
 )
 
@@ -67,26 +71,67 @@ func (w *World) askForRebuild() bool {
 	})
 }
 
-// reserve keeps a claim for the next machine, or lets that adopt it.
+// reserve does as the provider manager does with the claim of a machine that is replaced: it
+// keeps it for the group of the machine, or lets the next machine adopt it.
 func (w *World) reserve() bool {
 	v, found := w.claim(live)
 	if !found {
 		return false
 	}
 	w.lives[v.UID].reserved = true
+	group := claims.Keeper{Label: "md-group", Reference: metav1.OwnerReference{
+		APIVersion: "v1", Kind: "Group", Name: "group", UID: types.UID("group-of-" + v.Key.Namespace),
+	}}
+	if claims.Reserved(claimOf(v)) {
+		return w.adopt(v, group)
+	}
+	former := claims.Owner{Namespace: v.Key.Namespace, Name: "former", UID: claims.ConsumerUID(claimOf(v))}
 	return edit(w, tenantName, v, "", func(claim *bmov1alpha1.HostClaim) {
-		if claim.Labels[infrav1.NodeReuseLabel] != "" {
-			delete(claim.Labels, infrav1.NodeReuseLabel)
-			delete(claim.Annotations, infrav1.ReservedUntilAnnotation)
-			withImage(claim)
-			return
-		}
-		claim.Labels = map[string]string{infrav1.NodeReuseLabel: "group"}
-		claim.Spec.Image, claim.Spec.UserData, claim.Spec.NetworkData = nil, nil, nil
+		*claim = *claims.Reserve(claim, former, group, w.clock.now.Add(2*time.Minute))
 		if chance(w.choices, 2) {
-			annotate(claim, infrav1.ReservedUntilAnnotation, w.clock.now.Add(2*time.Minute).Format(time.RFC3339))
+			delete(claim.Annotations, infrav1.ReservedUntilAnnotation)
 		}
 	})
+}
+
+// adopt lets two machines of the group adopt the claim as both have seen it.
+func (w *World) adopt(v *store.Version, group claims.Keeper) bool {
+	adopters := 0
+	for range 2 {
+		w.serial++
+		name := fmt.Sprintf("machine-%d", w.serial)
+		machine := claims.Owner{Namespace: v.Key.Namespace, Name: name, UID: types.UID(name)}
+		before := claimOf(v)
+		adopted := claims.Adopt(before, machine, group, nil)
+		withImage(adopted)
+		patch, err := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}).Data(adopted)
+		if err != nil {
+			w.fail("player", "%v", err)
+			return false
+		}
+		if w.patch(tenantName, v, "", patch) {
+			adopters++
+		}
+	}
+	if adopters > 1 {
+		w.fail(Handed, "claim %s was adopted by two machines", v.Key)
+	}
+	if adopters > 0 {
+		w.count("claims adopted")
+	}
+	return adopters > 0
+}
+
+// observeHanding judges whose a claim is: it goes from one machine to another only by way of a
+// reservation.
+func (w *World) observeHanding(e store.Event) {
+	if e.Before == nil || e.After == nil || w.restoring {
+		return
+	}
+	was, is := claims.ConsumerUID(claimOf(e.Before)), claims.ConsumerUID(claimOf(e.After))
+	if was != "" && is != "" && was != is {
+		w.fail(Handed, "claim %s went from machine %s to %s", e.Key, was, is)
+	}
 }
 
 // requestID is the one-shot reboot that is on its way from a claim; empty for none.
