@@ -30,6 +30,8 @@ type ReleasePlan struct {
 	DeleteClaim bool
 	// ReserveClaim says that it is to be reserved for the next machine instead.
 	ReserveClaim bool
+	// LetGo are the names of claims that are reserved for no machine any more.
+	LetGo []string
 	// ReleaseData says that the Metal3DataClaim is to be deleted and our
 	// finalizer to be taken off it.
 	ReleaseData bool
@@ -42,8 +44,15 @@ type ReleasePlan struct {
 // Release returns the plan for a machine that is being deleted: first the
 // server, then its data. The other way round, the addresses of a server that is
 // still running would go to the next machine. Where the claim is reserved, the
-// machine stays until its server is at rest.
+// machine stays until its server is at rest. Claims that are reserved for a group which is
+// being deleted go with its machines.
 func Release(o Observed) ReleasePlan {
+	p := release(o)
+	p.LetGo = reuse.Ended(o.Group)
+	return p
+}
+
+func release(o Observed) ReleasePlan {
 	switch {
 	case o.Claim.Phase != claims.Absent && reuse.Keeps(o.Group, o.Claim, o.Unhealthy):
 		return ReleasePlan{ReserveClaim: true, Waits: kept(o.Claim.Name)}

@@ -92,6 +92,10 @@ func TestMachineLeavesItsHostToTheNext(t *testing.T) {
 			}
 		})
 	}
+	ending := observe(ofGroup(claims.Reservation{Name: "a"}, claims.Reservation{Name: "b", Deleting: true}), func(o *Observed) { o.Group.Going = true })
+	if diff := cmp.Diff(ReleasePlan{LetGo: []string{"a"}, Done: true}, Release(ending)); diff != "" {
+		t.Errorf("plan of the last machine (-want +got):\n%s", diff)
+	}
 	if p := Release(observe(bound, ofGroup(), func(o *Observed) { o.Unhealthy = true })); !p.DeleteClaim || p.ReserveClaim {
 		t.Errorf("the plan of an unhealthy machine is %+v", p)
 	}

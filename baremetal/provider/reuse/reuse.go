@@ -99,6 +99,20 @@ func (g Group) kept() int {
 	return n
 }
 
+// Ended are the names of the claims that are reserved for a group which is being deleted.
+func Ended(g Group) []string {
+	if !g.Asked || !g.Going {
+		return nil
+	}
+	var names []string
+	for _, r := range g.Reserved {
+		if !r.Deleting {
+			names = append(names, r.Name)
+		}
+	}
+	return names
+}
+
 // Plan is what a machine without a claim does about the reservations of its group.
 type Plan struct {
 	// Adopt is the name of the claim to adopt; empty for none.

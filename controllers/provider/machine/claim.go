@@ -297,7 +297,10 @@ func claimFailed(err error) progress.Outcome {
 
 // release deletes the claim, or reserves it; the hostclaim manager takes it from there.
 func (c *claimClient) release(ctx context.Context, r *releasing) progress.Outcome {
+	out := c.letAllGo(ctx, r.scope, r.plan.LetGo)
 	switch {
+	case out.Err() != nil:
+		return out
 	case r.plan.ReserveClaim:
 		return c.reserve(ctx, r)
 	case !r.plan.DeleteClaim:

@@ -103,13 +103,20 @@ func (c *claimClient) readLeft(ctx context.Context, s *scope) error {
 // reuse carries out what was decided about reserved claims. Only one of two machines that
 // adopt the same claim succeeds, since the write is locked; the other one decides anew.
 func (c *claimClient) reuse(ctx context.Context, p *planned) progress.Outcome {
-	var out progress.Outcome
+	out := c.letAllGo(ctx, p.scope, p.plan.Reuse.LetGo)
 	for i := range p.reserved {
-		claim := &p.reserved[i]
-		switch {
-		case claim.Name == p.plan.Reuse.Adopt:
+		if claim := &p.reserved[i]; claim.Name == p.plan.Reuse.Adopt {
 			out = out.And(c.adopt(ctx, p.scope, claim))
-		case slices.Contains(p.plan.Reuse.LetGo, claim.Name):
+		}
+	}
+	return out
+}
+
+// letAllGo deletes the reserved claims of these names.
+func (c *claimClient) letAllGo(ctx context.Context, s *scope, names []string) progress.Outcome {
+	var out progress.Outcome
+	for i := range s.reserved {
+		if claim := &s.reserved[i]; slices.Contains(names, claim.Name) {
 			out = out.And(c.letGo(ctx, claim))
 		}
 	}
@@ -163,7 +170,7 @@ func (c *claimClient) confirmUnclaimed(ctx context.Context, s *scope) error {
 // letGo deletes a reserved claim as it is known, so that one that was adopted meanwhile
 // stays. The hostclaim manager takes it from there.
 func (c *claimClient) letGo(ctx context.Context, claim *bmov1alpha1.HostClaim) progress.Outcome {
-	ctrl.LoggerFrom(ctx).Info("Letting a reserved HostClaim go whose host does not fit", "HostClaim", klog.KObj(claim))
+	ctrl.LoggerFrom(ctx).Info("Deleting a reserved HostClaim that no machine of its group can use", "HostClaim", klog.KObj(claim))
 	uid, version := claim.UID, claim.ResourceVersion
 	err := c.writer.Delete(ctx, claim, client.Preconditions{UID: &uid, ResourceVersion: &version})
 	if client.IgnoreNotFound(err) != nil {

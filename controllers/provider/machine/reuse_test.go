@@ -559,6 +559,35 @@ func TestLetGo(t *testing.T) {
 	})
 }
 
+// TestReservationsEndWithTheirCluster shows that the machines of a Cluster which is being deleted
+// let the claims go that are reserved for them, and wait for their hosts.
+func TestReservationsEndWithTheirCluster(t *testing.T) {
+	groups(t, func(t *testing.T, begin func(*testing.T, *die, int32) *group) {
+		t.Helper()
+		g := begin(t, &die{}, 1)
+		g.add("m-1")
+		g.run("m-1")
+		claim := g.claimed("m-1").Name
+		g.remove("m-1")
+		g.pass(3, "m-1")
+		g.expect(claim, "")
+		g.get(g.cluster)
+		before := g.cluster.DeepCopy()
+		g.cluster.Finalizers = []string{"example.com/x"}
+		if err := g.server.Client.Patch(t.Context(), g.cluster, client.MergeFrom(before)); err != nil {
+			t.Fatal(err)
+		}
+		if err := g.server.Client.Delete(t.Context(), g.cluster); err != nil {
+			t.Fatal(err)
+		}
+		g.pass(2, "m-1")
+		g.expect("", claim)
+		if g.machineNamed("m-1") == nil {
+			t.Error("m-1 is gone although its server may still run")
+		}
+	})
+}
+
 // TestAdoptersNeverShare lets two machines decide on the same state, of which only one can get
 // the server that is at rest; the other one waits for the one that is not.
 func TestAdoptersNeverShare(t *testing.T) {
