@@ -27,6 +27,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
@@ -186,14 +187,22 @@ func TestRebuildSurvivesAManagerThatDiesWithAnyWrite(t *testing.T) {
 	})
 }
 
-// reserve frees the claim of its machine for the next one.
+// reserve frees the claim of its machine for the next one, as the provider manager does.
 func (w *world) reserve(annotations map[string]string) {
 	w.T.Helper()
+	group := claims.Keeper{Label: "md-workers", Reference: metav1.OwnerReference{
+		APIVersion: "example.com/v1", Kind: "Group", Name: "workers", UID: "group",
+	}}
 	harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) {
-		c.Labels = map[string]string{reuseLabel: "workers"}
+		*c = *claims.Reserve(c, claims.Owner{Name: "former", UID: "former"}, group, time.Time{})
 		c.Annotations = annotations
-		c.Spec.ConsumerRef, c.Spec.Image, c.Spec.UserData = nil, nil, nil
 	})
+}
+
+// rests waits until the next machine may have the host.
+func (w *world) rests() {
+	w.T.Helper()
+	w.G.Eventually(func() bool { return claims.ReadReservation(w.readClaim("machine")).Rests }).Should(gomega.BeTrue())
 }
 
 // adopt gives the claim to the next machine.
@@ -201,6 +210,7 @@ func (w *world) adopt() {
 	w.T.Helper()
 	harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) {
 		c.Spec.ConsumerRef = &corev1.ObjectReference{Name: "next"}
+		c.Spec.PoweredOn = true
 		withImage("boot")(c)
 	})
 }
@@ -211,7 +221,9 @@ func TestReservedHostIsEmptiedStaysBoundAndServesTheNextMachine(t *testing.T) {
 	w := running(t, newWorld(t).withRights())
 	w.manager()
 	w.reserve(map[string]string{untilKey: in(time.Hour), skipKey: "true"}) // which no policy permits
+	w.G.Expect(claims.ReadReservation(w.readClaim("machine")).Rests).To(gomega.BeFalse(), "nothing has been said of the claim as it is now")
 	w.G.Expect(one(w, w.operator.wipes)).To(gomega.Equal(bmov1alpha1.CleaningModeMetadata))
+	w.rests()
 	kept := w.expect("machine", provisioned, "False/Reserved")
 	w.G.Eventually(func() bool { return w.readClaim("machine").Status.PoweredOn }).Should(gomega.BeFalse())
 	w.G.Expect(w.readHost("host-0").Spec.ConsumerRef.UID).To(gomega.Equal(kept.UID))
@@ -282,6 +294,7 @@ func TestParkedHostIsWrittenAnewWithoutCleaning(t *testing.T) {
 	w := parking(t)
 	w.expect("machine", provisioned, "False/Reserved")
 	w.G.Eventually(func() bool { return w.readClaim("machine").Status.PoweredOn }).Should(gomega.BeFalse())
+	w.rests()
 	none(w, w.operator.wipes)
 
 	w.adopt() // with the same image
