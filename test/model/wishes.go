@@ -104,6 +104,7 @@ func (w *World) adopt(v *store.Version, group claims.Keeper) bool {
 		before := claimOf(v)
 		adopted := claims.Adopt(before, machine, group, nil)
 		withImage(adopted)
+		adopted.Spec.PoweredOn = true
 		patch, err := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}).Data(adopted)
 		if err != nil {
 			w.fail("player", "%v", err)

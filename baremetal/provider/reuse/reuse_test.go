@@ -127,7 +127,7 @@ func TestNext(t *testing.T) {
 // TestNextHolds tries random groups: only a claim that is reserved, stays, fits and is at rest
 // is adopted, one that fits is never let go, and a machine waits only for something.
 func TestNextHolds(t *testing.T) {
-	choices := rand.New(rand.NewPCG(12, 2)) //nolint:gosec // the same cases each time
+	choices := rand.New(rand.NewPCG(12, 2))
 	for range 2000 {
 		g := group(func(g *Group) {
 			g.Asked, g.Going, g.Leaving = choices.IntN(8) > 0, choices.IntN(8) == 0, choices.IntN(2)
@@ -161,7 +161,7 @@ func TestNextHolds(t *testing.T) {
 // TestTwoAdoptersNeverShare plays machines of one group that decide on what was true a while
 // ago: the API server takes the first write of a version only.
 func TestTwoAdoptersNeverShare(t *testing.T) {
-	choices := rand.New(rand.NewPCG(12, 3)) //nolint:gosec // the same cases each time
+	choices := rand.New(rand.NewPCG(12, 3))
 	for range 500 {
 		g := group(func(g *Group) {
 			for i := range 3 {

@@ -443,7 +443,7 @@ func TestNotReserved(t *testing.T) {
 		return o
 	}
 	change := func(g *group, o client.Object, edit func()) {
-		before := o.DeepCopyObject().(client.Object) //nolint:forcetypeassert,errcheck // a copy has the type of the original
+		before := o.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy has the type of the original
 		edit()
 		if err := g.server.Client.Patch(g.t.Context(), o, client.MergeFrom(before)); err != nil {
 			g.t.Fatal(err)
