@@ -27,6 +27,7 @@ import (
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/nodematch"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/reuse"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -35,9 +36,16 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // time, and after each step the machine's plan is written down. Compare the
 // transcript when a rule changes; it shows the order of things at a glance.
 func TestLife(t *testing.T) {
+	for name, steps := range map[string][]step{"life": life(), "reuse": replacement()} {
+		t.Run(name, func(t *testing.T) { transcribe(t, "testdata/"+name+".golden", steps) })
+	}
+}
+
+func transcribe(t *testing.T, golden string, steps []step) {
+	t.Helper()
 	var out strings.Builder
 	o := observe(func(o *Observed) { o.Machine.ClusterReady = false; o.Machine.Bootstrap = BootstrapFacts{} })
-	for _, step := range life() {
+	for _, step := range steps {
 		fmt.Fprintf(&out, "%s\n", step.what)
 		step.change(&o)
 		if step.deleted {
@@ -46,7 +54,6 @@ func TestLife(t *testing.T) {
 			write(&out, &o)
 		}
 	}
-	const golden = "testdata/life.golden"
 	if *update {
 		if err := os.WriteFile(golden, []byte(out.String()), 0o600); err != nil {
 			t.Fatal(err)
@@ -100,9 +107,44 @@ func life() []step {
 	}
 }
 
+// replacement follows one machine that takes the host of another over, and then leaves it to the
+// next.
+func replacement() []step {
+	reserved := func(change func(*claims.Reservation)) change {
+		return func(o *Observed) {
+			r := claims.Reservation{Name: "claim-of-m-0"}
+			change(&r)
+			o.Group.Reserved, o.Group.Leaving = []claims.Reservation{r}, 0
+		}
+	}
+	return []step{
+		{what: "a Machine is created with user data, while another one of its group leaves", change: func(o *Observed) {
+			o.Machine.ClusterReady, o.Machine.Bootstrap = true, BootstrapFacts{Secret: "boot", Found: true}
+			o.Group = reuse.Group{Asked: true, Desired: 1, Leaving: 1}
+		}},
+		{what: "the other one has reserved its claim", change: reserved(func(*claims.Reservation) {})},
+		{what: "its host is at rest", change: reserved(func(r *claims.Reservation) { r.Rests = true })},
+		{what: "the claim is adopted", change: func(o *Observed) {
+			o.Group.Reserved = nil
+			o.Claim = claims.State{Phase: claims.Bound, Name: "claim-of-m-0", HostNamespace: "infra", HostName: "host-1"}
+		}},
+		{what: "the facts are there still, and the data is rendered", change: func(o *Observed) { facts(o); rendered(o) }},
+		{what: "the host runs the image", change: func(o *Observed) { o.Claim.Phase = claims.Provisioned }},
+		{what: "the Machine is deleted, and the group misses it", deleted: true, change: func(*Observed) {}},
+		{what: "the claim is reserved and its host deprovisioned", deleted: true, change: func(o *Observed) {
+			o.Claim, o.Left = claims.State{}, &claims.Reservation{Name: "claim-of-m-0"}
+		}},
+		{what: "the host is at rest", deleted: true, change: func(o *Observed) { o.Left.Rests = true }},
+		{what: "another machine has adopted the claim", deleted: true, change: func(o *Observed) { o.Left, o.Data.ClaimHeld = nil, false }},
+	}
+}
+
 // write notes the plan, and carries it out as far as the machine's own objects go.
 func write(out *strings.Builder, o *Observed) {
 	p := Next(*o)
+	if p.Reuse.Adopt != "" {
+		fmt.Fprintf(out, "    adopt claim %s\n", p.Reuse.Adopt)
+	}
 	if c := p.Claim; c != nil {
 		if o.Claim.Name == "" || (o.Claim.Deployment == nil) != (c.Deployment == nil) {
 			fmt.Fprintf(out, "    apply claim %s, image %v, powered on %v\n", c.Name, c.Deployment != nil, c.PoweredOn)
@@ -129,6 +171,9 @@ func writeRelease(out *strings.Builder, o *Observed) {
 	p := Release(*o)
 	if p.DeleteClaim {
 		fmt.Fprintln(out, "    delete the claim")
+	}
+	if p.ReserveClaim {
+		fmt.Fprintln(out, "    reserve the claim")
 	}
 	if p.ReleaseData {
 		fmt.Fprintln(out, "    release the data")
