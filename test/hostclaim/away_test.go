@@ -29,6 +29,7 @@ import (
 	"github.com/onsi/gomega"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -355,6 +356,43 @@ func TestClaimByHandIsNotMoved(t *testing.T) {
 	w.pause(true)
 	waits := w.expect("machine", movable, "False/HostsNotMovable")
 	w.G.Expect(harness.Message(waits.Status.Conditions, movable)).To(gomega.ContainSubstring(moveLabel))
+}
+
+// In a move, a claim would forget that a host was about to be its own, or was.
+func TestClaimThatIsNotSureOfItsHostIsNotMoved(t *testing.T) {
+	tests := map[string]func(w *world){
+		"while it is being bound": func(w *world) {
+			stop := w.manager()
+			claim := w.claim("machine", ofCluster, withLabel("rack", "none"))
+			w.expect("machine", associated, noHost)
+			stop()
+			harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) {
+				metav1.SetMetaDataAnnotation(&c.ObjectMeta, blockMove, "hostclaim-manager")
+			})
+			w.EditStatus(claim, func() {
+				claim.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: w.tenant, Name: "host-0"}
+				meta.SetStatusCondition(&claim.Status.Conditions, metav1.Condition{Type: associated, Status: metav1.ConditionUnknown, Reason: "Binding"})
+			})
+			w.pause(true)
+			w.manager()
+		},
+		"when its host is gone": func(w *world) {
+			w.manager()
+			host := w.running()
+			w.expectSameServer(host)
+			w.OK(w.Delete(w.Ctx, w.readHost(host)))
+			w.expect("machine", associated, "False/MissingBareMetalHost")
+			w.pause(true)
+		},
+	}
+	for name, given := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newMoving(t)
+			given(w)
+			w.expect("machine", movable, "False/BindingInProgress")
+			w.G.Expect(w.readClaim("machine").Annotations).To(gomega.HaveKey(blockMove))
+		})
+	}
 }
 
 // The infrastructure team withdraws its word while clusterctl may be moving the host already.
