@@ -17,6 +17,7 @@ limitations under the License.
 package e2e
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"os/exec"
@@ -47,6 +48,9 @@ type command struct {
 
 	mu   sync.Mutex
 	said []byte
+	// do is done, once, when the program has said awaited.
+	awaited string
+	do      func()
 }
 
 // Write takes what the program says.
@@ -54,7 +58,34 @@ func (r *command) Write(text []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.said = append(r.said, text...)
+	r.doIfSaid()
 	return len(text), nil
+}
+
+func (r *command) doIfSaid() {
+	if do := r.do; do != nil && bytes.Contains(r.said, []byte(r.awaited)) {
+		r.do = nil
+		do()
+	}
+}
+
+// when does something in the very moment in which the program says a text, and returns then.
+func (r *command) when(t *testing.T, text string, do func() error) {
+	t.Helper()
+	done := make(chan error, 1)
+	r.mu.Lock()
+	r.awaited, r.do = text, func() { done <- do() }
+	r.doIfSaid()
+	r.mu.Unlock()
+	select {
+	case err := <-done:
+		must(t, err)
+	case <-r.over:
+		if len(done) == 0 {
+			t.Fatalf("clusterctl has ended without %q: %s", text, r.output())
+		}
+		must(t, <-done)
+	}
 }
 
 func (r *command) output() string {

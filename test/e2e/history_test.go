@@ -53,7 +53,17 @@ type history struct {
 	copies map[types.UID]map[string]lifetime
 	// associated says which claim that is not being deleted reports a host.
 	associated map[client.ObjectKey]types.UID
-	broken     []string
+	// misses says that its API server is killed, so that the last versions of what goes may
+	// not be seen.
+	misses bool
+	broken []string
+}
+
+// miss says that the API server is about to be killed.
+func (h *history) miss() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.misses = true
 }
 
 // change is a consumerRef that came or went.
@@ -123,6 +133,13 @@ func as[T any](h *history, see func(object T, deleted bool)) func(any, bool) {
 	return func(object any, deleted bool) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
+		if unseen, ok := object.(toolscache.DeletedFinalStateUnknown); ok && h.misses {
+			if host, isHost := unseen.Obj.(*bmov1alpha1.BareMetalHost); isHost {
+				h.gone[client.ObjectKeyFromObject(host)] = true
+				return
+			}
+			object = unseen.Obj
+		}
 		if typed, ok := object.(T); ok {
 			see(typed, deleted)
 			return
@@ -157,10 +174,13 @@ func (h *history) seeHost(host *bmov1alpha1.BareMetalHost, deleted bool) {
 	}
 }
 
-// left checks that a host that goes with a claim goes by a move.
+// left checks that a host that goes with a claim goes by a move: clusterctl has marked it, or an
+// administrator has ended a move by hand.
 func (h *history) left(key client.ObjectKey, host *bmov1alpha1.BareMetalHost) {
 	h.gone[key] = true
-	if _, moved := host.Annotations[clusterctlv1.DeleteForMoveAnnotation]; host.Spec.ConsumerRef != nil && !moved {
+	_, marked := host.Annotations[clusterctlv1.DeleteForMoveAnnotation]
+	_, recorded := host.Annotations[infrav1.MovingAnnotation]
+	if host.Spec.ConsumerRef != nil && !marked && !recorded {
 		h.breaks("host %s was deleted while it had claim %s", key, host.Spec.ConsumerRef.UID)
 	}
 }

@@ -89,6 +89,7 @@ func TestHostsMoveWithTheirCluster(t *testing.T) {
 	if os.Getenv("E2E") == "long" {
 		founds(t.Run("clusterctl moves them there again", s.moves))
 		founds(t.Run("clusterctl moves them back again", s.moves))
+		founds(t.Run("interrupted moves go on", s.isInterrupted))
 	}
 	founds(t.Run("the cluster goes on with an identityRef, and leaves claims and hosts behind", s.leavesItsHosts))
 	t.Run("it grows by a server from where it was", s.growsByIdentity)
@@ -246,7 +247,9 @@ func (s *moveStory) settles(t *testing.T, before belongings, marks map[*side]mar
 	eventually(t, "nothing is left where the cluster was", func(g gomega.Gomega) {
 		g.Expect(s.left(t, s.there)).To(gomega.BeEmpty())
 	})
-	s.there.startOperator(t)
+	for _, side := range []*side{s.here, s.there} {
+		side.startOperator(t)
+	}
 	s.runs(t)
 	eventually(t, "the cluster has what it had", func(g gomega.Gomega) {
 		g.Expect(cmp.Diff(before, s.belongings(t))).To(gomega.BeEmpty())
@@ -338,14 +341,20 @@ func (s *moveStory) clusterctlMove(t *testing.T, more ...string) *command {
 // pause pauses the Cluster, or ends that, as the tenant.
 func (s *moveStory) pause(t *testing.T, paused bool) {
 	t.Helper()
+	s.pauseOn(t, s.here, paused)
+}
+
+// pauseOn does so on one side.
+func (s *moveStory) pauseOn(t *testing.T, side *side, paused bool) {
+	t.Helper()
 	before := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: s.pool.Namespace, Name: s.cluster.Name}}
-	must(t, s.here.tenant.Client.Get(t.Context(), client.ObjectKeyFromObject(before), before))
+	must(t, side.tenant.Client.Get(t.Context(), client.ObjectKeyFromObject(before), before))
 	after := before.DeepCopy()
 	after.Spec.Paused = nil
 	if paused {
 		after.Spec.Paused = &paused
 	}
-	must(t, s.here.tenant.Client.Patch(t.Context(), after, client.MergeFrom(before)))
+	must(t, side.tenant.Client.Patch(t.Context(), after, client.MergeFrom(before)))
 }
 
 // stopOperator takes baremetal-operator away from this side, as the documentation asks for. Hosts can
@@ -359,10 +368,14 @@ func (s *side) stopOperator(t *testing.T) {
 	delete(s.Running, components.BareMetalOperator)
 }
 
+// startOperator starts it if it was stopped.
 func (s *side) startOperator(t *testing.T) {
 	t.Helper()
+	if s.operator == nil {
+		return
+	}
 	must(t, s.operator.Start(t.Context(), s.Cluster))
-	s.Running[components.BareMetalOperator] = s.operator
+	s.Running[components.BareMetalOperator], s.operator = s.operator, nil
 	s.failurePolicy(t, admissionv1.Fail)
 }
 

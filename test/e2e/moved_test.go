@@ -69,10 +69,7 @@ func (s *moveStory) belongings(t *testing.T) belongings {
 	b := belongings{Objects: map[string]any{}, Nodes: map[string]types.UID{}, Addresses: map[string][]clusterv1.MachineAddress{}, Servers: map[string]server{}}
 	stays := s.stays(t, s.here)
 	for _, kind := range movedKinds() {
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(kind)
-		must(t, s.here.admin.List(t.Context(), list, client.InNamespace(s.pool.Namespace)))
-		for _, object := range list.Items {
+		for _, object := range s.objects(t, s.here, kind) {
 			if name := object.GetKind() + " " + object.GetName(); !slices.Contains(stays, name) {
 				b.Objects[name] = substance(object)
 			}
@@ -106,6 +103,15 @@ func movedKinds() (kinds []schema.GroupVersionKind) {
 	return kinds
 }
 
+// objects lists the objects of a kind that are in the namespace on a side.
+func (s *moveStory) objects(t *testing.T, side *side, kind schema.GroupVersionKind) []unstructured.Unstructured {
+	t.Helper()
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kind)
+	must(t, side.admin.List(t.Context(), list, client.InNamespace(s.pool.Namespace)))
+	return list.Items
+}
+
 // substance is what a move must leave as it is. UIDs are others afterwards.
 func substance(object unstructured.Unstructured) any {
 	if object.GetKind() == "Secret" {
@@ -133,10 +139,7 @@ func (s *moveStory) left(t *testing.T, side *side) (names []string) {
 	t.Helper()
 	stays := s.stays(t, side)
 	for _, kind := range movedKinds() {
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(kind)
-		must(t, side.admin.List(t.Context(), list, client.InNamespace(s.pool.Namespace)))
-		for _, object := range list.Items {
+		for _, object := range s.objects(t, side, kind) {
 			if name := object.GetKind() + " " + object.GetName(); !slices.Contains(stays, name) {
 				names = append(names, name)
 			}
@@ -146,13 +149,16 @@ func (s *moveStory) left(t *testing.T, side *side) (names []string) {
 }
 
 // undisturbed expects nothing to have been done to the servers since the cluster had what it
-// had: no version of a host, on either side, says anything else of its server, and
-// baremetal-operator has told of nothing.
+// had: no version of a host, on either side, says anything else of its server or that it lost its
+// claim, and baremetal-operator has told of nothing.
 func (s *moveStory) undisturbed(t *testing.T, before belongings, marks map[*side]mark) {
 	t.Helper()
 	for side, since := range marks {
 		for _, host := range side.history.after(s.pool.Namespace, since.versions) {
 			want, moved := before.Servers[host.Name]
+			if _, orphaned := host.Annotations[infrav1.OrphanedSinceAnnotation]; orphaned {
+				t.Errorf("%s in %s, version %s, is marked as an orphan", host.Name, side.Dir, host.ResourceVersion)
+			}
 			if !moved || host.Status.Provisioning.State == bmov1alpha1.StateNone {
 				continue
 			}
