@@ -55,8 +55,7 @@ const (
 	// HostNotProvisionedReason says that the server does not run the image of the machine, so that it cannot
 	// be rebooted.
 	HostNotProvisionedReason = "HostNotProvisioned"
-	// OtherRemediationReason says that an older Metal3Remediation of the Machine acts, or that another one holds
-	// the server off.
+	// OtherRemediationReason says that another Metal3Remediation of the Machine acts, or holds the server off.
 	OtherRemediationReason = "OtherRemediation"
 	// HostClaimUnreachableReason says that the HostClaim of the machine cannot be read now.
 	HostClaimUnreachableReason = "HostClaimUnreachable"

@@ -18,6 +18,7 @@ package remediation
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -171,12 +172,20 @@ func TestSkipped(t *testing.T) {
 	w.says("True/Rebooted", w.play)
 }
 
-// TestOnlyTheOldestActs makes many remediations for one Machine: one of them reboots its server,
+// TestOnlyOneActs makes many remediations for one Machine: one of them reboots its server,
 // and the next one does when it goes.
-func TestOnlyTheOldestActs(t *testing.T) {
+func TestOnlyOneActs(t *testing.T) {
 	w := newWorld(t)
 	w.remedy()
 	first := w.remediation
+	// These are older by name, and cannot act: they keep nothing from the others.
+	stranger, idle := first.DeepCopy(), first.DeepCopy()
+	stranger.ObjectMeta = metav1.ObjectMeta{Namespace: w.Namespace, Name: "a-stranger", OwnerReferences: slices.Clone(first.OwnerReferences)}
+	stranger.OwnerReferences[0].Name = "another"
+	idle.ObjectMeta = metav1.ObjectMeta{
+		Namespace: w.Namespace, Name: "an-idle-one", OwnerReferences: first.OwnerReferences, Annotations: map[string]string{clusterv1.PausedAnnotation: ""},
+	}
+	w.Make(stranger, idle)
 	others := make([]*infrav1.Metal3Remediation, 5)
 	for i := range others {
 		others[i] = &infrav1.Metal3Remediation{

@@ -52,12 +52,9 @@ func wantsData(o Observed, p *Plan) bool {
 	}
 	p.Secrets.MetaData = firstName(spec.MetaData, o.Data.MetaData)
 	p.Secrets.NetworkData = firstName(spec.NetworkData, o.Data.NetworkData)
-	if image := spec.Image; image != nil && strings.HasPrefix(strings.ToLower(image.URL), ociScheme) {
-		p.Secrets.PullSecret = o.Machine.PullSecret
-	}
-	if problems := validation.IsDNS1123Subdomain(p.Secrets.PullSecret); p.Secrets.PullSecret != "" && len(problems) > 0 {
+	if p.Secrets.PullSecret = PullSecret(o.Machine); p.Secrets.PullSecret == "" && needsPullSecret(o.Machine) {
 		p.wait(infrav1.Metal3DataReadyCondition, infrav1.InvalidConfigurationReason, fmt.Sprintf(
-			"Annotation %s is %.80q, which is no name of a Secret: correct it", infrav1.PullSecretAnnotation, p.Secrets.PullSecret))
+			"Annotation %s is %.80q, which is no name of a Secret: correct it", infrav1.PullSecretAnnotation, o.Machine.PullSecret))
 		return true
 	}
 	if waits := namesServer(o, p); waits {
@@ -65,6 +62,19 @@ func wantsData(o Observed, p *Plan) bool {
 	}
 	p.achieve(infrav1.Metal3DataReadyCondition, whoseSecrets(spec, p.Secrets))
 	return false
+}
+
+// needsPullSecret says that the image is in a registry, and that its user names credentials.
+func needsPullSecret(m MachineFacts) bool {
+	return m.PullSecret != "" && m.Spec.Image != nil && strings.HasPrefix(strings.ToLower(m.Spec.Image.URL), ociScheme)
+}
+
+// PullSecret is the name of the pull secret; empty if none is needed, or if it is no name.
+func PullSecret(m MachineFacts) string {
+	if !needsPullSecret(m) || len(validation.IsDNS1123Subdomain(m.PullSecret)) > 0 {
+		return ""
+	}
+	return m.PullSecret
 }
 
 // ownSecrets are the machine's own secrets behind those that the claim names. Next
@@ -90,7 +100,7 @@ func ownSecrets(o Observed, d claims.Deployment) Secrets {
 		UserData:    source(d.UserData, o.Machine.Bootstrap.Secret),
 		MetaData:    source(d.MetaData, firstName(o.Machine.Spec.MetaData, rendered)),
 		NetworkData: source(d.NetworkData, firstName(o.Machine.Spec.NetworkData, o.Data.NetworkData)),
-		PullSecret:  source(claims.PullSecretOf(d.Image), o.Machine.PullSecret),
+		PullSecret:  source(claims.PullSecretOf(d.Image), PullSecret(o.Machine)),
 	}
 }
 

@@ -33,6 +33,8 @@ func (o Observed) undo() Step {
 		return UnmarkClaim
 	case w.Access != Connected:
 		return NoStep
+	case w.Tainted && o.Claim.Rival && !o.Claim.Power.On:
+		return NoStep // the taint is that of the one which holds the server off
 	case w.Tainted:
 		return UntaintNode
 	case o.Backup == nil || w.NodeUID == "":
@@ -47,7 +49,7 @@ func (o Observed) undo() Step {
 // recovered says that the machine stays although the remediation goes, so that its server
 // is not unhealthy any more.
 func (o Observed) recovered() bool {
-	return !o.DeletedAt.IsZero() && !o.Younger && o.Claim.Marked && o.Machine.Found && !o.Machine.Deleting
+	return !o.DeletedAt.IsZero() && !o.OutOfTurn && o.Claim.Marked && o.Machine.Found && !o.Machine.Deleting
 }
 
 // stop takes back what was changed, and says why nothing else is done.
@@ -69,7 +71,7 @@ func end(o Observed) Plan {
 	left := o.left()
 	deadline := o.DeletedAt.Add(o.Timeout)
 	switch {
-	case o.Claim.Unknown != "":
+	case o.Claim.Unknown != "" && o.Phase != "":
 		return o.says(infrav1.HostClaimUnreachableReason, o.Claim.Unknown)
 	case left != "" && o.Now.Before(deadline):
 		p := o.says(infrav1.WaitingForNodeReason, "Waiting until "+deadline.UTC().Format(time.RFC3339)+" at the latest: "+left)

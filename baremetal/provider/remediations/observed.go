@@ -36,8 +36,8 @@ type Observed struct {
 	Timeout time.Duration
 	// Backup is the Node that was deleted, nil if none was.
 	Backup *Backup
-	// Younger says that an older remediation of the Machine exists, which acts alone.
-	Younger bool
+	// OutOfTurn says that another remediation of the Machine acts, and this one waits.
+	OutOfTurn bool
 	// Machine, Claim and Workload are what the remediation treats.
 	Machine  Machine
 	Claim    Claim
@@ -143,7 +143,7 @@ func (o Observed) AsksForNode() bool {
 
 // ends says that the remediation does nothing but take back what it has done.
 func (o Observed) ends() bool {
-	return !o.DeletedAt.IsZero() || o.Machine.Skipped || o.Younger
+	return !o.DeletedAt.IsZero() || o.Machine.Skipped || o.OutOfTurn
 }
 
 // Evacuating says that the remediation is about to move the workload away, so that Next

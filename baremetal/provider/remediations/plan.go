@@ -80,9 +80,9 @@ func Next(o Observed) Plan {
 		return end(o)
 	case o.Machine.Name == "":
 		return o.says(infrav1.OwnerNotFoundReason, "No Machine is among the owners of this Metal3Remediation: leave it to a MachineHealthCheck to make one")
-	case o.Younger:
+	case o.OutOfTurn:
 		return stop(o, infrav1.OtherRemediationReason, fmt.Sprintf(
-			"An older Metal3Remediation of Machine %q reboots its server: delete one of them", o.Machine.Name))
+			"Another Metal3Remediation of Machine %q acts: delete one of them", o.Machine.Name))
 	case o.Machine.Deleting:
 		return stop(o, infrav1.MachineDeletingReason, fmt.Sprintf("Machine %q is being deleted, so that its server is not rebooted", o.Machine.Name))
 	case !o.Machine.Found:
@@ -111,7 +111,7 @@ func treat(o Observed) Plan {
 	case o.Claim.hasHost() && !o.Claim.Power.Wanted:
 		return o.switchedOff()
 	case !o.begun():
-		o.Phase, o.Since = infrav1.RemediationPhaseRunning, o.Now
+		o.Phase, o.Retries, o.Since = infrav1.RemediationPhaseRunning, 0, o.Now
 		return o.saysUntilDeadline(infrav1.PoweringOffReason, "The server is about to be switched off")
 	case o.Phase == infrav1.RemediationPhaseRunning:
 		return run(o)

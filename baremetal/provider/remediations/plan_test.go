@@ -63,7 +63,7 @@ func in(phase infrav1.RemediationPhase, retries int32, before time.Duration) cha
 func held(o *Observed)    { o.Claim.Held = true }
 func off(o *Observed)     { o.Claim.Held, o.Claim.Power.On = true, false }
 func deleted(o *Observed) { o.DeletedAt = start.Add(-time.Minute) }
-func younger(o *Observed) { o.Younger = true }
+func outOfTurn(o *Observed) { o.OutOfTurn = true }
 func kept(o *Observed)    { o.Backup = &Backup{UID: "node-1"} }
 
 // node is a Node in a workload cluster that answers.
@@ -106,14 +106,29 @@ func TestNext(t *testing.T) {
 			Plan{Progress: Progress{running, 1, since(time.Hour)}, Reason: "HostClaimUnreachable"},
 			"dead",
 		},
-		"does not begin beside an older one": {observe(younger), Plan{Reason: "OtherRemediation"}, `"m-1"`},
-		"lets the server go beside an older one": {
-			observe(younger, off, in(running, 0, 0)),
+		"does not begin beside another one": {observe(outOfTurn), Plan{Reason: "OtherRemediation"}, `"m-1"`},
+		"lets the server go beside another one": {
+			observe(outOfTurn, off, in(running, 0, 0)),
 			Plan{Step: PowerOn, Progress: Progress{running, 0, start}, Reason: "OtherRemediation"},
 			"delete",
 		},
-		"leaves the mark of an older one when it is deleted": {
-			observe(younger, deleted, func(o *Observed) { o.Claim.Marked = true }),
+		"leaves the taint of the one that holds the server off": {
+			observe(deleted, in(running, 0, 0), node(tainted), func(o *Observed) { o.Claim.Rival, o.Claim.Power.On = true, false }),
+			Plan{Progress: Progress{running, 0, start}, Reason: "Deleting", Finished: true},
+			"",
+		},
+		"does not wait for a claim when it has not begun": {
+			observe(deleted, func(o *Observed) { o.Claim = Claim{Unknown: "dead"} }),
+			Plan{Reason: "Deleting", Finished: true},
+			"",
+		},
+		"begins anew after the owner switched the server off": {
+			observe(in(failed, 1, time.Hour)),
+			Plan{Progress: Progress{Phase: running, Since: start}, Reason: "PoweringOff", Deadline: ends(0)},
+			"",
+		},
+		"leaves the mark of another one when it is deleted": {
+			observe(outOfTurn, deleted, func(o *Observed) { o.Claim.Marked = true }),
 			Plan{Reason: "Deleting", Finished: true},
 			"",
 		},

@@ -45,7 +45,7 @@ func (r *reporter) report(ctx context.Context, p *pass, out progress.Outcome) pr
 	status := statusOf(&p.scope, &p.results, out, r.clock.Now())
 	r.metrics.waits(&p.scope, status)
 	if equality.Semantic.DeepEqual(status, p.claim.Status) {
-		r.reports.Forget(keyOf(p.claim))
+		r.reports.Forget(keyOf(p.claim)) // it changes at the cost of its tenant
 		return progress.Outcome{}
 	}
 	if until, held := r.holdBack(p, status, out); held {

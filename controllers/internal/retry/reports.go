@@ -67,7 +67,7 @@ func (r *Reports) Hold(object types.NamespacedName, report Report, now time.Time
 		}
 	}
 	delete(r.held, object)
-	if report == Telling {
+	if report == Passing || report == Telling {
 		return r.spend(object, now)
 	}
 	return time.Time{}, false
@@ -105,8 +105,7 @@ func (r *Reports) spend(object types.NamespacedName, now time.Time) (until time.
 	return now.Add(wait), true
 }
 
-// Forget begins anew for an object that is gone, or one whose reports are not bounded and
-// that has nothing to tell.
+// Forget drops what is kept of an object, such as one that is gone.
 func (r *Reports) Forget(object types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -93,6 +93,9 @@ func TestReportsOfAnObjectAreBounded(t *testing.T) {
 	if _, held := r.Hold(object, Telling, until, time.Second); held {
 		t.Errorf("at %s, until which it was held back, it still is", until)
 	}
+	if _, held := r.Hold(object, Passing, until, 0); !held {
+		t.Error("a station that is passed costs nothing of what the object may write")
+	}
 	r.Forget(object)
 	if _, held := r.Hold(object, Telling, until, time.Second); held {
 		t.Error("an object that came anew is held back")

@@ -74,8 +74,7 @@ func (s *Stale) Result(ctx context.Context, object types.NamespacedName, out pro
 }
 
 // worthALine says that the third, sixth, twelfth and so on stale pass in a row is
-// logged: a tenant who writes to an object all the time repeats them much faster than
-// the delay does.
+// logged, since an object that changes all the time has as many as the delay permits.
 func worthALine(times int) bool {
 	doubled := times / repeats
 	return times >= repeats && times%repeats == 0 && doubled&(doubled-1) == 0

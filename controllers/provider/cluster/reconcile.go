@@ -91,6 +91,9 @@ type scope struct {
 
 // Reconcile brings one Metal3Cluster in line with its Cluster.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	if wait := r.stale.TooEarly(req.NamespacedName, r.Clock.Now()); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
 	s, found, err := r.load(ctx, req.NamespacedName)
 	if err != nil || !found {
 		r.stale.Forget(req.NamespacedName)

@@ -58,11 +58,9 @@ func addressCRDs() []string {
 // addressKinds are the optional kinds. A claim wakes the Metal3Data that owns it, also one
 // that does not exist any more: its claims are to be released. A pool, and a
 // claim that goes, wake the Metal3Datas that wait for an address.
-func addressKinds(waiting handler.MapFunc) []addressKind {
+func addressKinds(waiting, unfit handler.MapFunc) []addressKind {
 	owners := optionalcrd.Events{Handler: onClaim(waiting)}
-	pools := optionalcrd.Events{
-		Handler: handler.EnqueueRequestsFromMapFunc(waiting), Predicates: []predicate.Predicate{stateChanges()},
-	}
+	pools := optionalcrd.Events{Handler: onPool(waiting, unfit), Predicates: []predicate.Predicate{stateChanges()}}
 	return []addressKind{
 		{optionalcrd.Kind{Object: &ipamv1alpha1.IPClaim{}, CRD: ipClaimCRD, Index: indexByOwner(&ipamv1alpha1.IPClaim{})}, owners},
 		{optionalcrd.Kind{Object: &capipamv1.IPAddressClaim{}, CRD: ipAddressClaimCRD, Index: indexByOwner(&capipamv1.IPAddressClaim{})}, owners},
@@ -81,10 +79,10 @@ type servedKinds map[reflect.Type]*optionalcrd.Kinds
 
 // watchAddressKinds wakes the controller for events of each kind that is served, now or later.
 func watchAddressKinds(
-	ctx context.Context, mgr manager.Manager, c controller.Controller, waiting handler.MapFunc,
+	ctx context.Context, mgr manager.Manager, c controller.Controller, waiting, unfit handler.MapFunc,
 ) (availability, error) {
 	out := servedKinds{}
-	for _, kind := range addressKinds(waiting) {
+	for _, kind := range addressKinds(waiting, unfit) {
 		kinds := optionalcrd.New(mgr, kind.Kind)
 		if err := kinds.Watch(ctx, c, kind.Events); err != nil {
 			return nil, err
@@ -119,6 +117,25 @@ func onClaim(waiting handler.MapFunc) handler.EventHandler {
 			owner.Delete(ctx, e, queue)
 			others.Delete(ctx, e, queue)
 		},
+	}
+}
+
+// onPool wakes those that wait for an address for any change of a pool, and those that cannot use
+// theirs for another pool or another spec only: who else has its addresses is nothing to them.
+func onPool(waiting, unfit handler.MapFunc) handler.EventHandler {
+	all, mended := handler.EnqueueRequestsFromMapFunc(waiting), handler.EnqueueRequestsFromMapFunc(unfit)
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			all.Create(ctx, e, queue)
+			mended.Create(ctx, e, queue)
+		},
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			all.Update(ctx, e, queue)
+			if e.ObjectOld.GetUID() != e.ObjectNew.GetUID() || e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() {
+				mended.Update(ctx, e, queue)
+			}
+		},
+		DeleteFunc: all.Delete,
 	}
 }
 

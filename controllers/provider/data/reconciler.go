@@ -164,7 +164,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	if err != nil {
 		return fmt.Errorf("set up controller %s: %w", controllerName, err)
 	}
-	if r.kinds, err = watchAddressKinds(ctx, mgr, c, wakes.waitingForAddress); err != nil {
+	if r.kinds, err = watchAddressKinds(ctx, mgr, c, wakes.waitingForAddress, wakes.withUnfitAddress); err != nil {
 		return fmt.Errorf("set up controller %s: %w", controllerName, err)
 	}
 	return nil

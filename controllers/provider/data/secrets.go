@@ -154,11 +154,20 @@ func (a addressSteps) render(ctx context.Context, s *scope) progress.Outcome {
 	switch {
 	case err == nil:
 		return progress.Outcome{}
-	case errors.As(err, &unfit) && !slices.ContainsFunc(s.secrets, func(wanted *secret) bool { return wanted.exists }):
+	case errors.As(err, &unfit) && !s.handedOut():
 		return a.renew(ctx, s, unfit.Address, err)
 	default:
 		return cannotRender(err)
 	}
+}
+
+// handedOut says that a server may know the addresses: a secret tells them, or did so once.
+func (s *scope) handedOut() bool {
+	status := s.metal3Machine.Status
+	return s.metal3Machine.Spec.ProviderID != "" || slices.ContainsFunc(s.secrets, func(wanted *secret) bool {
+		named := func(ref *corev1.SecretReference) bool { return ref != nil && ref.Name == wanted.name }
+		return wanted.exists || named(status.MetaData) || named(status.NetworkData)
+	})
 }
 
 // cannotRender waits for what is wrong with template, machine, host or pool to

@@ -98,16 +98,22 @@ func (m mapper) userToData(ctx context.Context, machine types.NamespacedName) []
 }
 
 // waitingForAddress are those of the namespace whose pool is missing or has not
-// given an address that can be used. One that comes to wait right now, and has not said so yet, is
+// given an address. One that comes to wait right now, and has not said so yet, is
 // woken by its own report.
 func (m mapper) waitingForAddress(ctx context.Context, o client.Object) []ctrl.Request {
 	var woken []ctrl.Request
 	for _, reason := range []string{
-		infrav1.PoolAPIMissingReason, infrav1.PoolNotFoundReason, infrav1.WaitingForAddressesReason, infrav1.RenderingFailedReason,
+		infrav1.PoolAPIMissingReason, infrav1.PoolNotFoundReason, infrav1.WaitingForAddressesReason,
 	} {
 		woken = append(woken, m.wake(ctx, by(o.GetNamespace(), byReason, reason)...)...)
 	}
 	return woken
+}
+
+// withUnfitAddress are those of the namespace that cannot be rendered, perhaps for an address
+// that their pool gave before it was mended.
+func (m mapper) withUnfitAddress(ctx context.Context, o client.Object) []ctrl.Request {
+	return m.wake(ctx, by(o.GetNamespace(), byReason, infrav1.RenderingFailedReason)...)
 }
 
 // waitingForAPI are those whose address management API was missing.

@@ -102,7 +102,10 @@ func (b bootstrapSteps) refusedData(ctx context.Context, s *scope) (string, erro
 	for _, named := range []struct {
 		key string
 		ref *corev1.SecretReference
-	}{{secretkeys.MetaData, spec.MetaData}, {secretkeys.NetworkData, spec.NetworkData}} {
+	}{
+		{secretkeys.MetaData, spec.MetaData}, {secretkeys.NetworkData, spec.NetworkData},
+		{corev1.DockerConfigJsonKey, &corev1.SecretReference{Name: machines.PullSecret(s.observed.Machine)}},
+	} {
 		if named.ref == nil || named.ref.Name == "" || named.ref.Namespace != "" && named.ref.Namespace != s.machine.Namespace {
 			continue
 		}
@@ -120,10 +123,12 @@ func (b bootstrapSteps) refusedData(ctx context.Context, s *scope) (string, erro
 	return "", nil
 }
 
-// refuses says why a Secret does not leave the namespace as what a key stands for.
+// refuses says why a Secret does not leave the namespace as what a key stands for. Annotations
+// of a Machine become those of its Metal3Machine, so that this one does not count as naming a
+// pull secret.
 func (s *scope) refuses(secret *corev1.Secret, key string) string {
 	userData := s.machine.Spec.UserData
-	named := key != secretkeys.UserData || userData != nil && userData.Name != ""
+	named := key == secretkeys.MetaData || key == secretkeys.NetworkData || key == secretkeys.UserData && userData != nil && userData.Name != ""
 	return machines.ExporterOf(s.owner).Refuses(secret, key, named)
 }
 

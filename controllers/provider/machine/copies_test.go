@@ -245,9 +245,20 @@ func TestNothingToCopy(t *testing.T) {
 func TestPullSecretIsCopied(t *testing.T) {
 	w, c, p := copying(t, boot("value"))
 	w.create(&corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: "registry"}, Type: corev1.SecretTypeDockerConfigJson,
+		ObjectMeta: metav1.ObjectMeta{Name: "registry", Labels: map[string]string{infrav1.UserDataLabel: "true"}},
+		Type:       corev1.SecretTypeDockerConfigJson,
+		Data:       map[string][]byte{".dockerconfigjson": []byte("{}")},
+	})
+	w.create(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "private"}, Type: corev1.SecretTypeDockerConfigJson,
 		Data: map[string][]byte{".dockerconfigjson": []byte("{}")},
 	})
+	p.plan.Copies = []claims.Copy{claims.PullSecretCopy("private")}
+	if waits := c.copySecrets(t.Context(), p).Waits(); len(waits) != 1 || !strings.Contains(waits[0].Message, infrav1.UserDataLabel) {
+		t.Errorf("a Secret that its owner has not labeled: waits are %v", waits)
+	}
+	copies := claims.Copies("boot", "", "")
+	p.plan.Copies = copies[:]
 	p.plan.Copies = append(p.plan.Copies, claims.PullSecretCopy("registry"))
 	p.plan.Claim.Deployment.Image = claims.ImageOf(&infrav1.Image{URL: "oci://registry/image"}, "m-1-0-pullsecret")
 	for range 2 { // the second time it is there already

@@ -97,7 +97,7 @@ func abandonment(machine string, record identity.Record) transition {
 	}
 	return transition{
 		corev1.EventTypeWarning, "ClaimAbandoned", "Release",
-		what + " was left behind with its server, which may still run: whoever can reach that cluster has to delete it",
+		what + " was left behind with its server, which may still run: delete it in that cluster",
 	}
 }
 

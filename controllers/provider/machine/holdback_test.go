@@ -140,6 +140,26 @@ func TestAStationThatLastsIsReported(t *testing.T) {
 // TestMachineThatTurnsBackAndForth shows what the API server of an identityRef can have
 // written by a claim that changes all the time, and that the end is told nevertheless.
 func TestMachineThatTurnsBackAndForth(t *testing.T) {
+	t.Run("in words", func(t *testing.T) {
+		turnsBackAndForth(t, "AssociateBareMetalHost/False/HostClaimNotBound", func(i int, claim *bmov1alpha1.HostClaim) string {
+			claim.Status.Conditions = []metav1.Condition{{
+				Type: "Associated", Status: metav1.ConditionFalse, Reason: "NoHost", Message: fmt.Sprintf("turn %d.", i), LastTransitionTime: noon,
+			}}
+			return fmt.Sprintf("turn %d.", i)
+		})
+	})
+	t.Run("in the host that it has", func(t *testing.T) {
+		turnsBackAndForth(t, "AssociateBareMetalHost/False/HardwareDataMissing", func(i int, claim *bmov1alpha1.HostClaim) string {
+			claim.Status.Conditions = []metav1.Condition{holds("Associated")}
+			claim.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: claim.Namespace, Name: fmt.Sprintf("host-%d", i)}
+			return ""
+		})
+	})
+}
+
+// turnsBackAndForth has the claim changed again and again, and wants the condition in the end.
+func turnsBackAndForth(t *testing.T, condition string, change func(i int, claim *bmov1alpha1.HostClaim) string) {
+	t.Helper()
 	w := newWorld(t, interceptor.Funcs{}, newCast())
 	clock := clocktesting.NewFakePassiveClock(noon.Time)
 	w.Clock = clock
@@ -149,12 +169,10 @@ func TestMachineThatTurnsBackAndForth(t *testing.T) {
 	claim := &bmov1alpha1.HostClaim{}
 	claim.Name = claims.Name("m-1")
 	w.get(claim)
-	turn := func(message string) time.Duration {
+	turn := func(i int) time.Duration {
 		t.Helper()
 		told := claim.DeepCopy()
-		told.Status.Conditions = []metav1.Condition{{
-			Type: "Associated", Status: metav1.ConditionFalse, Reason: "NoHost", Message: message, LastTransitionTime: noon,
-		}}
+		change(i, told)
 		w.server.SetStatus(t, claim, told)
 		w.get(claim)
 		result, err := w.Reconcile(t.Context(), request(w.namespace, "m-1"))
@@ -165,7 +183,7 @@ func TestMachineThatTurnsBackAndForth(t *testing.T) {
 	}
 	writes, version := 0, w.machine.ResourceVersion
 	for i := range 100 {
-		turn(fmt.Sprintf("turn %d", i))
+		turn(i)
 		w.get(w.machine)
 		if w.machine.ResourceVersion != version {
 			writes, version = writes+1, w.machine.ResourceVersion
@@ -174,8 +192,8 @@ func TestMachineThatTurnsBackAndForth(t *testing.T) {
 	if writes == 0 || writes > 20 {
 		t.Errorf("100 turns cost %d writes", writes)
 	}
-	clock.SetTime(clock.Now().Add(turn("the last one")))
-	turn("the last one")
+	clock.SetTime(clock.Now().Add(turn(100)))
+	turn(100)
 	w.get(w.machine)
-	w.expect(w.machine, "AssociateBareMetalHost/False/HostClaimNotBound", "the last one")
+	w.expect(w.machine, condition, change(100, claim))
 }

@@ -110,5 +110,12 @@ func (n nodeSteps) apply(ctx context.Context, p *planned) progress.Outcome {
 	if err == nil || errors.Is(err, nodes.ErrNotConnected) {
 		return progress.Outcome{}
 	}
-	return failed(infrav1.KubernetesNodeReadyCondition, infrav1.WaitingForNodeReason, "The Node cannot be given its provider ID", err)
+	out := progress.Outcome{}
+	if patch.Labels != nil {
+		out = failed(infrav1.NodeLabelsSynchronizedCondition, infrav1.WaitingForNodeReason, "The labels of the server cannot be written to the Node", err)
+	}
+	if patch.ProviderID != "" || patch.HostUID != "" {
+		out = out.And(failed(infrav1.KubernetesNodeReadyCondition, infrav1.WaitingForNodeReason, "The Node cannot be given its provider ID", err))
+	}
+	return out
 }

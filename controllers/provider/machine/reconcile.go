@@ -117,13 +117,14 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, res result) (ctrl.Res
 	report(s, res, metav1.NewTime(r.Clock.Now()))
 	out, key := res.Outcome, client.ObjectKeyFromObject(s.machine)
 	if until, held := r.reports.Hold(key, tells(s, res), r.Clock.Now(), r.HoldReports); held {
-		return r.stale.Result(ctx, key, out.And(progress.Until(until, "", "")), r.Clock.Now())
+		out = out.And(progress.Until(until, "", ""))
+	} else {
+		err := apply.Changes(ctx, r.Client, s.before, s.machine)
+		if err == nil {
+			r.announce(ctx, s, res.abandoned)
+		}
+		out = out.And(progress.Failed(err))
 	}
-	err := apply.Changes(ctx, r.Client, s.before, s.machine)
-	if err == nil {
-		r.announce(ctx, s, res.abandoned)
-	}
-	out = out.And(progress.Failed(err))
 	r.Metrics.decided(out)
 	return r.stale.Result(ctx, key, out, r.Clock.Now())
 }
@@ -140,11 +141,22 @@ func tells(s *scope, res result) retry.Report {
 		return retry.Awaited
 	case res.plan != nil && res.Done() && machines.Passing(s.observed, *res.plan):
 		return retry.Passing
-	case !reflect.DeepEqual(before.ObjectMeta, after.ObjectMeta), !reflect.DeepEqual(before.Spec, after.Spec):
+	case changesMore(before, after):
 		return retry.Awaited
 	default:
 		return retry.Telling
 	}
+}
+
+// changesMore says that more than the status has changed, or the name of the host, which in
+// another cluster is whatever its API server says.
+func changesMore(before, after *infrav1.Metal3Machine) bool {
+	was, is := before.ObjectMeta.DeepCopy(), after.ObjectMeta.DeepCopy()
+	if hostOf(before) != "" {
+		delete(was.Annotations, infrav1.HostAnnotation)
+		delete(is.Annotations, infrav1.HostAnnotation)
+	}
+	return !reflect.DeepEqual(was, is) || !reflect.DeepEqual(before.Spec, after.Spec)
 }
 
 // awaitOwner is for a machine that Cluster API is still making: Cluster API creates the

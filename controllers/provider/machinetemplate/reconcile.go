@@ -85,7 +85,8 @@ type Reconciler struct {
 	// cluster.x-k8s.io/watch-filter; empty means all.
 	WatchFilter string
 
-	stale retry.Stale
+	stale   retry.Stale
+	reports retry.Reports
 }
 
 // scope holds what one pass knows about one template.
@@ -106,6 +107,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	s, found, err := r.load(ctx, req.NamespacedName)
 	if err != nil || !found {
 		r.stale.Forget(req.NamespacedName)
+		r.reports.Forget(req.NamespacedName)
 		return ctrl.Result{}, err
 	}
 	if err := r.observe(ctx, s); err != nil {
@@ -113,6 +115,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	before := s.template.DeepCopy()
 	report(s)
+	change := retry.Telling
+	if same(before.Status, s.template.Status) {
+		change = retry.Nothing
+	}
+	if until, held := r.reports.Hold(req.NamespacedName, change, r.Clock.Now(), 0); held {
+		return progress.Until(until, "", "").Result(r.Clock.Now())
+	}
 	return r.stale.Result(ctx, req.NamespacedName, progress.Failed(r.write(ctx, before, s.template)), r.Clock.Now())
 }
 

@@ -33,6 +33,9 @@ import (
 // each watch after minutes; the delay keeps one that ends it at once from driving passes.
 const watchAgain = 10 * time.Second
 
+// maxDeparture is how long a watch lasts at most: the API server of a tenant need not end it.
+const maxDeparture = 10 * time.Minute
+
 // maxDepartures is for how many remediations of a namespace there is a watch at once. The
 // others take turns: each watch is a stream from a cluster that is its tenant's.
 const maxDepartures = 10
@@ -82,7 +85,9 @@ func (d *departures) begin(request ctrl.Request, watch func(ctx context.Context,
 	}
 	queue := d.queue
 	d.ends[request] = d.start(func(ctx context.Context) {
-		if err := watch(ctx, func() { queue.Add(request) }); err != nil {
+		bounded, free := context.WithTimeout(ctx, maxDeparture)
+		defer free()
+		if err := watch(bounded, func() { queue.Add(request) }); err != nil {
 			ctrl.LoggerFrom(ctx).V(4).Info("What leaves a Node cannot be watched, trying again",
 				"Metal3Remediation", request.String(), "after", watchAgain.String(), "reason", err.Error())
 		}
@@ -109,12 +114,13 @@ func (d *departures) end(request ctrl.Request) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.waiting = slices.DeleteFunc(d.waiting, func(other ctrl.Request) bool { return other == request })
-	end := d.ends[request]
-	if end == nil {
+	if end := d.ends[request]; end != nil {
+		end()
+		delete(d.ends, request)
+	}
+	if d.crowded(request) {
 		return
 	}
-	end()
-	delete(d.ends, request)
 	next := slices.IndexFunc(d.waiting, func(other ctrl.Request) bool { return other.Namespace == request.Namespace })
 	if next >= 0 {
 		d.queue.Add(d.waiting[next])

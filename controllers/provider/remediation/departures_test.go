@@ -107,6 +107,12 @@ func TestManyDepartures(t *testing.T) {
 			t.Errorf("the one that was woken has no watch")
 		}
 	}
+	// One that is woken and takes no watch hands its turn on.
+	d.end(of("many", 5))
+	<-queue.added
+	d.end(of("many", maxDepartures+4))
+	<-queue.added
+	d.begin(of("many", maxDepartures+5), open)
 	d.end(of("other", 0))
 	if len(d.ends) != maxDepartures || len(queue.added) != 0 {
 		t.Errorf("%d watches and %d woken, want %d and none", len(d.ends), len(queue.added), maxDepartures)

@@ -104,8 +104,9 @@ func (n nodeSteps) readVersion(ctx context.Context, s *scope, w remediations.Wor
 // readRest counts what is still on the Node, after the watch on it has been asked for.
 func (n nodeSteps) readRest(ctx context.Context, s *scope, w remediations.Workload) (remediations.Workload, error) {
 	request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(s.remediation)}
+	cluster, node := s.clusterKey(), s.node.Name
 	n.departures.begin(request, func(ctx context.Context, left func()) error {
-		return n.nodes.Departures(ctx, s.clusterKey(), s.node.Name, left)
+		return n.nodes.Departures(ctx, cluster, node, left)
 	})
 	pods, err := n.nodes.Pods(ctx, s.clusterKey(), s.node.Name, remediations.MustLeave)
 	if err != nil || pods > 0 {

@@ -24,11 +24,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
@@ -55,11 +55,11 @@ func (o owner) observe(ctx context.Context, s *scope) error {
 		return err
 	}
 	s.machine = machine
-	all, err := ofMachine(ctx, o.client, key.Namespace, machine.UID)
+	all, err := ofMachine(ctx, o.client, key.Namespace, ref)
 	if err != nil {
 		return err
 	}
-	s.observed.Younger = len(all) > 0 && byAge(&all[0], s.remediation) < 0
+	s.observed.OutOfTurn = len(all) > 0 && inTurn(&all[0], s.remediation) < 0
 	key.Name = machine.Spec.ClusterName
 	cluster := &clusterv1.Cluster{}
 	if found, err := o.read(ctx, key, cluster); err != nil {
@@ -128,19 +128,38 @@ func ownerOf(o metav1.Object) (metav1.OwnerReference, bool) {
 	return metav1.OwnerReference{}, false
 }
 
-// ofMachine returns the remediations of a Machine, of which the first one acts. They are those
-// of the cache: nothing in them may be changed.
-func ofMachine(ctx context.Context, reader client.Reader, namespace string, machine types.UID) ([]infrav1.Metal3Remediation, error) {
+// ofMachine returns the remediations that a Machine owns and that can act, of which the first
+// one does. They are those of the cache: nothing in them may be changed.
+func ofMachine(ctx context.Context, reader client.Reader, namespace string, machine metav1.OwnerReference) ([]infrav1.Metal3Remediation, error) {
 	var list infrav1.Metal3RemediationList
-	err := reader.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{byMachine: string(machine)}, client.UnsafeDisableDeepCopy)
+	err := reader.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{byMachine: string(machine.UID)}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return nil, fmt.Errorf("list the Metal3Remediations of a Machine: %w", err)
 	}
-	slices.SortFunc(list.Items, func(a, b infrav1.Metal3Remediation) int { return byAge(&a, &b) })
-	return list.Items, nil
+	items := slices.DeleteFunc(list.Items, func(r infrav1.Metal3Remediation) bool {
+		ref, _ := ownerOf(&r)
+		return ref.Name != machine.Name || !mayAct(&r)
+	})
+	slices.SortFunc(items, func(a, b infrav1.Metal3Remediation) int { return inTurn(&a, &b) })
+	return items, nil
 }
 
-// byAge orders remediations from the oldest to the youngest.
-func byAge(a, b *infrav1.Metal3Remediation) int {
+// inTurn orders the remediations of a Machine: one that has begun goes on, then the oldest one
+// begins.
+func inTurn(a, b *infrav1.Metal3Remediation) int {
+	if begun(a) != begun(b) {
+		return map[bool]int{true: -1, false: 1}[begun(a)]
+	}
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+}
+
+// begun says that a remediation may have changed something.
+func begun(r *infrav1.Metal3Remediation) bool {
+	return r.Status.Phase != "" && (r.DeletionTimestamp == nil || controllerutil.ContainsFinalizer(r, infrav1.RemediationFinalizer))
+}
+
+// mayAct says that a remediation has begun, or that nothing keeps it from being the next one.
+func mayAct(o client.Object) bool {
+	r, ok := o.(*infrav1.Metal3Remediation)
+	return ok && (begun(r) || r.DeletionTimestamp == nil && !annotations.HasPaused(r))
 }

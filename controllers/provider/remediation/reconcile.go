@@ -19,6 +19,7 @@ package remediation
 import (
 	"context"
 	"fmt"
+	"reflect"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
@@ -32,6 +33,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/remediations"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 )
 
 // maxSteps bounds the steps of one pass: a Node is tainted or deleted, and looked at again.
@@ -47,9 +49,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil || !found {
 		r.departures.end(req)
 		r.stale.Forget(req.NamespacedName)
+		r.reports.Forget(req.NamespacedName)
 		return ctrl.Result{}, err
 	}
 	if s.deleted() && !controllerutil.ContainsFinalizer(s.remediation, infrav1.RemediationFinalizer) {
+		r.departures.end(req)
 		return ctrl.Result{}, nil
 	}
 	ctx = withOwners(ctx, s)
@@ -57,7 +61,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.departures.end(req)
 		return r.finish(ctx, s, nil, progress.Outcome{})
 	}
-	if !s.observed.Younger { // one that does nothing needs no end
+	if !s.observed.OutOfTurn { // one that does nothing has nothing to take back
 		if added, err := finalizers.EnsureFinalizer(ctx, r.Client, s.remediation, infrav1.RemediationFinalizer); err != nil || added {
 			return ctrl.Result{}, err
 		}
@@ -84,9 +88,8 @@ func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*scope
 // The plan is nil if the pass failed before it was carried out.
 func (r *Reconciler) pass(ctx context.Context, s *scope) (*remediations.Plan, progress.Outcome) {
 	s.observed.Now = r.Clock.Now()
-	var out progress.Outcome
 	for range maxSteps {
-		out = progress.Run(ctx, s, progress.UntilError, r.claimSteps().observe, r.nodeSteps().observe)
+		out := progress.Run(ctx, s, progress.UntilError, r.claimSteps().observe, r.nodeSteps().observe)
 		if out.Err() != nil {
 			return nil, out
 		}
@@ -99,7 +102,8 @@ func (r *Reconciler) pass(ctx context.Context, s *scope) (*remediations.Plan, pr
 			return &plan, progress.Failed(s.nodeErr)
 		}
 	}
-	return nil, out
+	// The steps have not shown, perhaps since something holds the Node: no event may follow.
+	return nil, progress.Failed(progress.ErrStale)
 }
 
 // again says that a step is on the Node alone, so that the next one can follow at once.
@@ -159,15 +163,38 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, plan *remediations.Pl
 		controllerutil.RemoveFinalizer(s.remediation, infrav1.RemediationFinalizer)
 		r.departures.end(ctrl.Request{NamespacedName: client.ObjectKeyFromObject(s.remediation)})
 	}
-	err := apply.Changes(ctx, r.Client, s.before, s.remediation)
-	if err != nil {
-		err = fmt.Errorf("write Metal3Remediation: %w", err)
+	key := client.ObjectKeyFromObject(s.remediation)
+	if until, held := r.reports.Hold(key, tells(s), r.Clock.Now(), 0); held {
+		r.announce(ctx, s, plan, false)
+		out = out.And(progress.Until(until, "", ""))
+	} else {
+		err := apply.Changes(ctx, r.Client, s.before, s.remediation)
+		if err != nil {
+			err = fmt.Errorf("write Metal3Remediation: %w", err)
+		}
+		r.announce(ctx, s, plan, err == nil)
+		out = out.And(progress.Failed(err))
 	}
-	r.announce(ctx, s, plan, err == nil)
 	if plan != nil && !plan.Deadline.IsZero() {
 		out = out.And(progress.Until(plan.Deadline, plan.Reason, plan.Message))
 	}
-	return r.stale.Result(ctx, client.ObjectKeyFromObject(s.remediation), out.And(progress.Failed(err)), r.Clock.Now())
+	return r.stale.Result(ctx, key, out, r.Clock.Now())
+}
+
+// tells is what there is to report: whatever the next pass goes by is awaited, and the words of
+// the claim are not.
+func tells(s *scope) retry.Report {
+	before, after := s.before, s.remediation
+	was, is := before.Status.DeepCopy(), after.Status.DeepCopy()
+	was.Conditions, is.Conditions = nil, nil
+	switch {
+	case reflect.DeepEqual(before, after):
+		return retry.Nothing
+	case !reflect.DeepEqual(before.ObjectMeta, after.ObjectMeta), !reflect.DeepEqual(was, is):
+		return retry.Awaited
+	default:
+		return retry.Telling
+	}
 }
 
 // withOwners puts the objects above the remediation into the logger.

@@ -92,6 +92,7 @@ type Reconciler struct {
 	controller clustercache.SourceWatcher[ctrl.Request]
 	departures departures
 	stale      retry.Stale
+	reports    retry.Reports
 }
 
 // The parts of a pass, each with what it needs.

@@ -22,6 +22,7 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/index"
@@ -99,14 +100,14 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	return nil
 }
 
-// leaves lets pass that a remediation goes, or gets another owner.
+// leaves lets pass that a remediation goes, gets another owner, or cannot have its turn any more.
 func leaves() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, had := ownerOf(e.ObjectOld)
 			after, has := ownerOf(e.ObjectNew)
-			return had != has || before.UID != after.UID
+			return had != has || before.UID != after.UID || mayAct(e.ObjectOld) != mayAct(e.ObjectNew)
 		},
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	}
@@ -118,14 +119,14 @@ type mapper struct{ client client.Reader }
 // acting are the remediations of a Machine that can have something to do: the oldest one, and
 // those that have begun or are on their way out. Mappers cannot fail; an error is logged, and the
 // next event makes up for it.
-func (m mapper) acting(ctx context.Context, namespace string, machine types.UID) []reconcile.Request {
+func (m mapper) acting(ctx context.Context, namespace string, machine metav1.OwnerReference) []reconcile.Request {
 	all, err := ofMachine(ctx, m.client, namespace, machine)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "An event is lost")
 	}
 	var woken []reconcile.Request
 	for i := range all {
-		if i == 0 || all[i].Status.Phase != "" || all[i].DeletionTimestamp != nil {
+		if i == 0 || begun(&all[i]) || all[i].DeletionTimestamp != nil {
 			woken = append(woken, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all[i])})
 		}
 	}
@@ -133,7 +134,7 @@ func (m mapper) acting(ctx context.Context, namespace string, machine types.UID)
 }
 
 func (m mapper) machineToRemediations(ctx context.Context, machine client.Object) []reconcile.Request {
-	return m.acting(ctx, machine.GetNamespace(), machine.GetUID())
+	return m.acting(ctx, machine.GetNamespace(), metav1.OwnerReference{Name: machine.GetName(), UID: machine.GetUID()})
 }
 
 // ownedToRemediations goes by the Machine that owns an object.
@@ -142,7 +143,7 @@ func (m mapper) ownedToRemediations(ctx context.Context, o client.Object) []reco
 	if !found {
 		return nil
 	}
-	return m.acting(ctx, o.GetNamespace(), ref.UID)
+	return m.acting(ctx, o.GetNamespace(), ref)
 }
 
 // userToRemediations maps a Metal3Machine whose claim is in another cluster.

@@ -18,7 +18,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -133,7 +132,10 @@ func (b *bench) register(ctx context.Context) (err error) {
 	b.cluster = story.Cluster{Name: "bench", ControlPlanes: 1, Workers: b.workers, Port: ports[0], Subnet: 101}
 	b.pool = story.Pool{Namespace: namespace, Servers: b.hosts, Tenants: []string{namespace}}
 	program.Say("registering %d hosts", b.hosts)
-	return errors.Join(b.pool.Register(ctx, b.world.Hosts), b.pool.WaitAvailable(ctx, b.world, quietly))
+	if err := b.pool.Register(ctx, b.world.Hosts); err != nil {
+		return err
+	}
+	return b.pool.WaitAvailable(ctx, b.world, quietly)
 }
 
 // quietly is for steps that would tell how far they are.
