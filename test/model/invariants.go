@@ -194,15 +194,21 @@ func (w *World) observeMove(e store.Event) {
 	}
 	before, after := hostOf(e.Before), hostOf(e.After)
 	claim, exists := w.liveClaim(consumer(e.Before))
+	stays := exists && !claim.Deleting()
 	switch same := equality.Semantic.DeepEqual(before.Spec, after.Spec); {
-	case exists && !claim.Deleting() && w.lives[claim.UID].loose && binding.PausedForMove(before) && !binding.PausedForMove(after):
+	case stays && w.lives[claim.UID].loose && unpaused(before, after):
 		w.fail(MovesWhole, "host %s was unpaused while clusterctl may be moving its claim", e.Key)
 	case same && readyToMove(after): // once more
 	case !exists && leftBehind(before):
 		w.fail(MovesWhole, "host %s was written although its claim was moved away", e.Key)
-	case exists && !claim.Deleting() && binding.WithoutStatus(before) && !same:
+	case stays && !same && binding.WithoutStatus(before):
 		w.fail(MovesWhole, "host %s has no status, and was told something", e.Key)
 	}
+}
+
+// unpaused says that the pause of a move has ended.
+func unpaused(before, after *bmov1alpha1.BareMetalHost) bool {
+	return binding.PausedForMove(before) && !binding.PausedForMove(after)
 }
 
 // readyToMove says that a host carries all that a move needs.

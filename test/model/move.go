@@ -65,6 +65,12 @@ func (w *World) move() bool {
 	case blocked(v) || blocked(host):
 		return false
 	}
+	w.carryOver(v, host)
+	return true
+}
+
+// carryOver takes a claim and its host to the far side, or the claim alone.
+func (w *World) carryOver(v, host *store.Version) {
 	w.count("moves")
 	w.mindMove(v, host)
 	if chance(w.choices, 8) {
@@ -75,10 +81,9 @@ func (w *World) move() bool {
 				w.markForMove(host)
 			}
 		}, func() {})
-		return true
+		return
 	}
 	w.recreate(v, host, nil)
-	return true
 }
 
 // changeMind takes back that the hosts of a namespace may move, or says it again.

@@ -57,18 +57,7 @@ func release(o Observed) ReleasePlan {
 	case o.Claim.Phase != claims.Absent && reuse.Keeps(o.Group, o.Claim, o.Unhealthy):
 		return ReleasePlan{ReserveClaim: true, Waits: kept(o.Claim.Name)}
 	case o.Claim.Phase != claims.Absent:
-		message := fmt.Sprintf("Waiting for HostClaim %q to be released", o.Claim.Name)
-		if o.Claim.Deleting && o.Claim.Message != "" {
-			message += ": " + o.Claim.Message
-		}
-		return ReleasePlan{
-			DeleteClaim: !o.Claim.Deleting,
-			Waits: []Wait{{
-				Condition: infrav1.HostClaimReadyCondition,
-				Reason:    infrav1.DeprovisioningReason,
-				Message:   message,
-			}},
-		}
+		return ReleasePlan{DeleteClaim: !o.Claim.Deleting, Waits: going(o.Claim)}
 	case o.Left != nil && (o.Left.Deleting || !o.Left.Rests):
 		return ReleasePlan{Waits: kept(o.Left.Name)}
 	case o.Data.ClaimExists && o.Data.ClaimHeld && !o.Data.NameTaken:
@@ -76,6 +65,15 @@ func release(o Observed) ReleasePlan {
 	default:
 		return ReleasePlan{Done: true}
 	}
+}
+
+// going says what a machine waits for whose claim is released.
+func going(claim claims.State) []Wait {
+	message := fmt.Sprintf("Waiting for HostClaim %q to be released", claim.Name)
+	if claim.Deleting && claim.Message != "" {
+		message += ": " + claim.Message
+	}
+	return []Wait{{Condition: infrav1.HostClaimReadyCondition, Reason: infrav1.DeprovisioningReason, Message: message}}
 }
 
 // kept says what a machine waits for whose claim is reserved.

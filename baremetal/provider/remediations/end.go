@@ -27,14 +27,12 @@ import (
 func (o Observed) undo() Step {
 	w := o.Workload
 	switch {
-	case o.Claim.Unknown == "" && o.Claim.Held && !o.Claim.Deleting:
+	case o.holdsOff():
 		return PowerOn
 	case o.recovered():
 		return UnmarkClaim
-	case w.Access != Connected:
+	case w.Access != Connected || w.Tainted && o.Claim.heldByAnother():
 		return NoStep
-	case w.Tainted && o.Claim.Rival && !o.Claim.Power.On:
-		return NoStep // the taint is that of the one which holds the server off
 	case w.Tainted:
 		return UntaintNode
 	case o.Backup == nil || w.NodeUID == "":
@@ -44,6 +42,17 @@ func (o Observed) undo() Step {
 	default:
 		return RestoreNode
 	}
+}
+
+// holdsOff says that this remediation has the server off, as far as that can be changed now.
+func (o Observed) holdsOff() bool {
+	return o.Claim.Unknown == "" && o.Claim.Held && !o.Claim.Deleting
+}
+
+// heldByAnother says that another remediation has the server off, so that the taint of the Node
+// is its.
+func (c Claim) heldByAnother() bool {
+	return c.Rival && !c.Power.On
 }
 
 // recovered says that the machine stays although the remediation goes, so that its server

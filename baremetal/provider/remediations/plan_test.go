@@ -60,11 +60,11 @@ func in(phase infrav1.RemediationPhase, retries int32, before time.Duration) cha
 	return func(o *Observed) { o.Progress = Progress{Phase: phase, Retries: retries, Since: start.Add(-before)} }
 }
 
-func held(o *Observed)    { o.Claim.Held = true }
-func off(o *Observed)     { o.Claim.Held, o.Claim.Power.On = true, false }
-func deleted(o *Observed) { o.DeletedAt = start.Add(-time.Minute) }
+func held(o *Observed)      { o.Claim.Held = true }
+func off(o *Observed)       { o.Claim.Held, o.Claim.Power.On = true, false }
+func deleted(o *Observed)   { o.DeletedAt = start.Add(-time.Minute) }
 func outOfTurn(o *Observed) { o.OutOfTurn = true }
-func kept(o *Observed)    { o.Backup = &Backup{UID: "node-1"} }
+func kept(o *Observed)      { o.Backup = &Backup{UID: "node-1"} }
 
 // node is a Node in a workload cluster that answers.
 func node(changes ...func(*Workload)) change {

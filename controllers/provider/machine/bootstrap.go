@@ -103,7 +103,8 @@ func (b bootstrapSteps) refusedData(ctx context.Context, s *scope) (string, erro
 		key string
 		ref *corev1.SecretReference
 	}{
-		{secretkeys.MetaData, spec.MetaData}, {secretkeys.NetworkData, spec.NetworkData},
+		{secretkeys.MetaData, spec.MetaData},
+		{secretkeys.NetworkData, spec.NetworkData},
 		{corev1.DockerConfigJsonKey, &corev1.SecretReference{Name: machines.PullSecret(s.observed.Machine)}},
 	} {
 		if named.ref == nil || named.ref.Name == "" || named.ref.Namespace != "" && named.ref.Namespace != s.machine.Namespace {

@@ -100,19 +100,9 @@ func (c *claimClient) find(ctx context.Context, s *scope) (claim *bmov1alpha1.Ho
 // that the status reports, which an adopted claim has. Rival says that a copy of the machine
 // has taken it over.
 func (c *claimClient) findLive(ctx context.Context, machine *infrav1.Metal3Machine) (held *bmov1alpha1.HostClaim, rival bool, err error) {
-	owner := claimreader.OwnerOf(machine)
 	if !c.remote() {
-		names := []string{claims.Name(machine.Name)}
-		if ref := machine.Status.HostClaim; ref != nil && ref.Name != names[0] {
-			names = append(names, ref.Name)
-		}
-		for _, name := range names {
-			claim, found, err := readLive(ctx, c.reader, c.site.Namespace, name)
-			if err != nil || (found && claims.BelongsTo(claim, owner)) {
-				return claim, false, err
-			}
-		}
-		return nil, false, nil
+		held, err = c.findLocal(ctx, machine)
+		return held, false, err
 	}
 	var list bmov1alpha1.HostClaimList
 	origin := c.site.Record.Origin
@@ -130,6 +120,21 @@ func (c *claimClient) findLive(ctx context.Context, machine *infrav1.Metal3Machi
 		return nil, false, err
 	}
 	return claim, false, nil
+}
+
+// findLocal is findLive in the namespace of the machine.
+func (c *claimClient) findLocal(ctx context.Context, machine *infrav1.Metal3Machine) (*bmov1alpha1.HostClaim, error) {
+	owner, names := claimreader.OwnerOf(machine), []string{claims.Name(machine.Name)}
+	if ref := machine.Status.HostClaim; ref != nil && ref.Name != names[0] {
+		names = append(names, ref.Name)
+	}
+	for _, name := range names {
+		claim, found, err := readLive(ctx, c.reader, c.site.Namespace, name)
+		if err != nil || (found && claims.BelongsTo(claim, owner)) {
+			return claim, err
+		}
+	}
+	return nil, nil //nolint:nilnil // there is none
 }
 
 // readLive reads a claim past the cache.

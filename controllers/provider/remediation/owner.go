@@ -67,17 +67,22 @@ func (o owner) observe(ctx context.Context, s *scope) error {
 	} else if found {
 		s.cluster = cluster
 	}
-	infra := machine.Spec.InfrastructureRef
+	return o.observeInfra(ctx, s)
+}
+
+// observeInfra reads the Metal3Machine of the Machine.
+func (o owner) observeInfra(ctx context.Context, s *scope) error {
+	infra := s.machine.Spec.InfrastructureRef
 	if infra.APIGroup != infrav1.GroupName || infra.Kind != claims.MachineKind {
 		return nil
 	}
-	key.Name = infra.Name
 	metal3Machine := &infrav1.Metal3Machine{}
+	key := client.ObjectKey{Namespace: s.remediation.Namespace, Name: infra.Name}
 	if found, err := o.read(ctx, key, metal3Machine); err != nil || !found {
 		return err
 	}
 	s.metal3Machine = metal3Machine
-	s.observed.Machine = machineFacts(machine, metal3Machine)
+	s.observed.Machine = machineFacts(s.machine, metal3Machine)
 	return nil
 }
 
