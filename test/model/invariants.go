@@ -194,15 +194,22 @@ func (w *World) observeMove(e store.Event) {
 	}
 	before, after := hostOf(e.Before), hostOf(e.After)
 	claim, exists := w.liveClaim(consumer(e.Before))
-	stays := exists && !claim.Deleting()
-	switch same := equality.Semantic.DeepEqual(before.Spec, after.Spec); {
-	case stays && w.lives[claim.UID].loose && unpaused(before, after):
-		w.fail(MovesWhole, "host %s was unpaused while clusterctl may be moving its claim", e.Key)
-	case same && readyToMove(after): // once more
-	case !exists && leftBehind(before):
+	same := equality.Semantic.DeepEqual(before.Spec, after.Spec)
+	switch {
+	case exists && !claim.Deleting():
+		w.observeMoveOf(claim, before, after, same)
+	case !exists && leftBehind(before) && (!same || !readyToMove(after)):
 		w.fail(MovesWhole, "host %s was written although its claim was moved away", e.Key)
-	case stays && !same && binding.WithoutStatus(before):
-		w.fail(MovesWhole, "host %s has no status, and was told something", e.Key)
+	}
+}
+
+// observeMoveOf judges what is written to a host whose claim is there.
+func (w *World) observeMoveOf(claim *store.Version, before, after *bmov1alpha1.BareMetalHost, same bool) {
+	switch {
+	case w.lives[claim.UID].loose && unpaused(before, after):
+		w.fail(MovesWhole, "host %s/%s was unpaused while clusterctl may be moving its claim", before.Namespace, before.Name)
+	case !same && binding.WithoutStatus(before):
+		w.fail(MovesWhole, "host %s/%s has no status, and was told something", before.Namespace, before.Name)
 	}
 }
 
