@@ -46,6 +46,8 @@ type Reservation struct {
 	SoftFailureDomain bool
 	// Rests says that nothing of the former machine runs on the host any more.
 	Rests bool
+	// Broken says that the host is gone or in error, so that no machine is to have it.
+	Broken bool
 	// Deleting says that the reservation has ended and the host goes back.
 	Deleting bool
 }
@@ -135,8 +137,9 @@ func ReservedBy(claim *bmov1alpha1.HostClaim) (name string, uid types.UID) {
 
 // ReadReservation reads a reserved claim.
 func ReadReservation(claim *bmov1alpha1.HostClaim) Reservation {
+	state := Read(claim)
 	return Reservation{
-		Name: claim.Name, Selector: claim.Spec.HostSelector, FailureDomain: claim.Spec.FailureDomain,
+		Name: claim.Name, Broken: state.HostInError || state.Phase == Lost, Selector: claim.Spec.HostSelector, FailureDomain: claim.Spec.FailureDomain,
 		SoftFailureDomain: claim.Annotations[infrav1.SoftFailureDomainAnnotation] == "true",
 		Rests:             rests(claim), Deleting: !claim.DeletionTimestamp.IsZero(),
 	}
@@ -149,7 +152,8 @@ func rests(claim *bmov1alpha1.HostClaim) bool {
 		c := condition(claim, conditionType)
 		return c.Status == metav1.ConditionTrue && current(claim, c)
 	}
-	return Read(claim).HasHost() && holds(bmov1alpha1.SynchronizedCondition) &&
+	state := Read(claim)
+	return state.HasHost() && !state.HostInError && holds(bmov1alpha1.SynchronizedCondition) &&
 		(holds(bmov1alpha1.AvailableForProvisioningCondition) || !claim.Status.PoweredOn)
 }
 

@@ -129,6 +129,9 @@ func TestRests(t *testing.T) {
 	}
 	off := func(c *bmov1alpha1.HostClaim) { c.Status.PoweredOn = false }
 	later := func(c *bmov1alpha1.HostClaim) { c.Generation = 8 }
+	broken := func(c *bmov1alpha1.HostClaim) {
+		c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, Reason: bmov1alpha1.ErrorReason})
+	}
 	all := set(bmov1alpha1.AssociatedCondition, bmov1alpha1.SynchronizedCondition, bmov1alpha1.AvailableForProvisioningCondition)
 	tests := map[string]struct {
 		change []func(*bmov1alpha1.HostClaim)
@@ -139,6 +142,7 @@ func TestRests(t *testing.T) {
 		"not a parked host that runs":                {[]func(*bmov1alpha1.HostClaim){hosted, set(bmov1alpha1.AssociatedCondition, bmov1alpha1.SynchronizedCondition)}, false},
 		"not a host that is told something else":     {[]func(*bmov1alpha1.HostClaim){hosted, set(bmov1alpha1.AssociatedCondition, bmov1alpha1.AvailableForProvisioningCondition), off}, false},
 		"not what was said before the claim changed": {[]func(*bmov1alpha1.HostClaim){hosted, all, off, later}, false},
+		"not a host in error":                        {[]func(*bmov1alpha1.HostClaim){hosted, set(bmov1alpha1.AssociatedCondition, bmov1alpha1.SynchronizedCondition), off, broken}, false},
 		"not a claim without a host":                 {[]func(*bmov1alpha1.HostClaim){all, off}, false},
 	}
 	for name, tc := range tests {

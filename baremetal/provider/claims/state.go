@@ -17,6 +17,8 @@ limitations under the License.
 package claims
 
 import (
+	"slices"
+
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -60,6 +62,8 @@ type State struct {
 	// FactsReason and FactsMessage are the claim's own explanation why the facts
 	// of its host are not published; empty when they are, or when it gives none.
 	FactsReason, FactsMessage string
+	// HostInError says that the host reports an error, whatever it runs.
+	HostInError bool
 	// HostNamespace and HostName name the bound host; empty when there is none.
 	HostNamespace, HostName string
 	// Deployment is what the claim asks for so far; nil when it asks for nothing.
@@ -91,6 +95,7 @@ func Read(claim *bmov1alpha1.HostClaim) State {
 			s.FactsReason, s.FactsMessage = usableReason(c.Reason), usableMessage(c.Message)
 		}
 	}
+	s.HostInError = s.HasHost() && hostInError(claim)
 	s.Reason, s.Message = explanation(claim, s.Phase)
 	return s
 }
@@ -127,6 +132,12 @@ func refused(claim *bmov1alpha1.HostClaim) bool {
 // does not say which spec it means is taken at its word.
 func current(claim *bmov1alpha1.HostClaim, c metav1.Condition) bool {
 	return c.ObservedGeneration == 0 || c.ObservedGeneration == claim.Generation
+}
+
+func hostInError(claim *bmov1alpha1.HostClaim) bool {
+	return slices.ContainsFunc(claim.Status.Conditions, func(c metav1.Condition) bool {
+		return c.Status != metav1.ConditionTrue && c.Reason == bmov1alpha1.ErrorReason
+	})
 }
 
 // explanation picks the condition that tells why the claim is in its phase.

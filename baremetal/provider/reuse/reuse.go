@@ -79,7 +79,7 @@ func Keeps(g Group, claim claims.State, unhealthy bool) bool {
 	switch {
 	case !g.Asked, g.Going, unhealthy, claim.Deleting:
 		return false
-	case claim.Phase == claims.Bound && claim.Reason == bmov1alpha1.ErrorReason:
+	case claim.HostInError:
 		return false
 	case claim.Phase != claims.Bound && claim.Phase != claims.Provisioned:
 		return false
@@ -92,7 +92,7 @@ func Keeps(g Group, claim claims.State, unhealthy bool) bool {
 func (g Group) kept() int {
 	n := 0
 	for _, r := range g.Reserved {
-		if !r.Deleting {
+		if !r.Deleting && !r.Broken {
 			n++
 		}
 	}
@@ -134,7 +134,7 @@ func Next(g Group, wanted *bmov1alpha1.HostClaim) Plan {
 	for _, r := range g.Reserved {
 		switch {
 		case r.Deleting:
-		case !r.Answers(wanted):
+		case r.Broken, !r.Answers(wanted):
 			p.LetGo = append(p.LetGo, r.Name)
 		case r.Rests && p.Adopt == "":
 			p.Adopt = r.Name

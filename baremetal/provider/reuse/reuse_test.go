@@ -68,7 +68,9 @@ func TestKeeps(t *testing.T) {
 		"none without a host":                                 {group: group(), claim: in(func(s *claims.State) { s.Phase = claims.Unbound })},
 		"none whose host is gone":                             {group: group(), claim: in(func(s *claims.State) { s.Phase = claims.Lost })},
 		"none that could not do what was asked":               {group: group(), claim: in(func(s *claims.State) { s.Phase = claims.Failed })},
-		"none in error":                                       {group: group(), claim: in(func(s *claims.State) { s.Reason = bmov1alpha1.ErrorReason })},
+		"none in error":                                       {group: group(), claim: in(func(s *claims.State) { s.HostInError = true })},
+		"none in error that runs its image":                   {group: group(), claim: in(func(s *claims.State) { s.Phase, s.HostInError = claims.Provisioned, true })},
+		"one if the other reservation is of a broken host":    {group: group(reserved, func(g *Group) { g.Reserved[0].Broken = true }), claim: bound, want: true},
 		"none that was deleted":                               {group: group(), claim: in(func(s *claims.State) { s.Deleting = true })},
 		"none without a claim":                                {group: group(), claim: claims.State{}},
 	}

@@ -25,6 +25,7 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -38,7 +39,8 @@ import (
 )
 
 // ConsumerUIDIndex is the name of the field index on HostClaims by the UID of
-// the Metal3Machine that they name as their consumer.
+// the Metal3Machine that they name as their consumer, and of the one that controls them, which
+// is another one until a claim that was moved names its consumer anew.
 const ConsumerUIDIndex = "spec.consumerRef.uid"
 
 // KeeperIndex is the name of the field index on reserved HostClaims by the UID of the
@@ -68,7 +70,11 @@ func indexConsumerUID(o client.Object) []string {
 	if !ok || claims.ConsumerUID(claim) == "" {
 		return nil
 	}
-	return []string{string(claims.ConsumerUID(claim))}
+	uids := []string{string(claims.ConsumerUID(claim))}
+	if controller := metav1.GetControllerOfNoCopy(claim); controller != nil && string(controller.UID) != uids[0] {
+		uids = append(uids, string(controller.UID))
+	}
+	return uids
 }
 
 func indexKeeper(o client.Object) []string {

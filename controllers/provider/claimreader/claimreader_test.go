@@ -25,6 +25,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -136,6 +137,10 @@ func TestIndexes(t *testing.T) {
 	consumed := bound(func(c *bmov1alpha1.HostClaim) {
 		c.Spec.ConsumerRef = &corev1.ObjectReference{Kind: "Metal3Machine", UID: "uid-1"}
 	})
+	moved := bound(func(c *bmov1alpha1.HostClaim) {
+		c.Spec.ConsumerRef = &corev1.ObjectReference{Kind: "Metal3Machine", UID: "before"}
+		c.OwnerReferences = []metav1.OwnerReference{{Kind: "Metal3Machine", Name: "m-1", UID: "uid-1", Controller: ptr.To(true)}}
+	})
 	tests := map[string]struct {
 		extract client.IndexerFunc
 		object  client.Object
@@ -144,6 +149,7 @@ func TestIndexes(t *testing.T) {
 		"published facts by their host":       {extract: indexHostUID, object: facts, want: []string{"host-uid"}},
 		"foreign facts not at all":            {extract: indexHostUID, object: &bmov1alpha1.HardwareData{}},
 		"a claim by its consumer":             {extract: indexConsumerUID, object: consumed, want: []string{"uid-1"}},
+		"a moved claim by its owner, too":     {extract: indexConsumerUID, object: moved, want: []string{"before", "uid-1"}},
 		"a claim without consumer not at all": {extract: indexConsumerUID, object: bound()},
 		"something else not at all":           {extract: indexConsumerUID, object: facts},
 	}

@@ -64,16 +64,11 @@ func (s Site) ClaimOf(ctx context.Context, machine *infrav1.Metal3Machine) (*bmo
 	if err != nil {
 		return nil, false, fmt.Errorf("list HostClaims of consumer %s: %w", machine.UID, err)
 	}
-	if len(list.Items) > 0 {
-		return &list.Items[oldest(list.Items)], true, nil
+	own := slices.DeleteFunc(list.Items, func(claim bmov1alpha1.HostClaim) bool { return !claims.BelongsTo(&claim, OwnerOf(machine)) })
+	if len(own) == 0 {
+		return nil, false, nil
 	}
-	// A claim that was moved together with its machine names the UID that the
-	// machine had before.
-	claim, found, err := s.named(ctx, claims.Name(machine.Name))
-	if err != nil || !found || !claims.BelongsTo(claim, OwnerOf(machine)) {
-		return nil, false, err
-	}
-	return claim, true, nil
+	return &own[oldest(own)], true, nil
 }
 
 // NameTaken says whether a claim of the name that the machine's new claim would

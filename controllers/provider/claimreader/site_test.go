@@ -26,6 +26,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -193,6 +194,34 @@ func publish(t *testing.T, key client.ObjectKey, hostUID string, m *infrav1.Meta
 		Annotations:     map[string]string{infrav1.HostUIDAnnotation: hostUID, infrav1.HostNameAnnotation: hostUID},
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "metal3.io/v1alpha1", Kind: claims.Kind, Name: name, UID: claim.UID}},
 	}})
+}
+
+// TestClaimThatWasAdoptedAndMoved has the name of another machine, and names the UID that its own
+// one had before the move.
+func TestClaimThatWasAdoptedAndMoved(t *testing.T) {
+	m, r, _ := hostOf(t)
+	m.Annotations = nil
+	claim := &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: "m-1"}}
+	if err := server.Client.Delete(t.Context(), claim); err != nil {
+		t.Fatal(err)
+	}
+	add := func(name, consumer string, controller types.UID) {
+		server.Create(t, &bmov1alpha1.HostClaim{
+			ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: name, OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: infrav1.GroupVersion.String(), Kind: claims.MachineKind, Name: consumer, UID: controller, Controller: ptr.To(true),
+			}}},
+			Spec: bmov1alpha1.HostClaimSpec{ConsumerRef: &corev1.ObjectReference{
+				Kind: claims.MachineKind, Namespace: m.Namespace, Name: consumer, UID: "before-the-move",
+			}},
+		})
+	}
+	add("first-machine", "m-1", m.UID)
+	add("another", "m-2", "m-2")
+	add("forged", "m-2", m.UID) // names another machine
+	found, ok, err := r.Own(m).ClaimOf(t.Context(), m)
+	if err != nil || !ok || found.Name != "first-machine" {
+		t.Errorf("found %v, error %v", found, err)
+	}
 }
 
 // TestChoose shows which of several claims of one origin is the machine's.

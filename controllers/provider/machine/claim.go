@@ -134,6 +134,25 @@ func (c *claimClient) findLocal(ctx context.Context, machine *infrav1.Metal3Mach
 			return claim, err
 		}
 	}
+	if machine.Status.HostClaim != nil {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	// A move loses the status, which would name a claim that was adopted.
+	return c.findOfCluster(ctx, owner, machine.Labels[clusterv1.ClusterNameLabel])
+}
+
+// findOfCluster looks past the cache through the claims of a Cluster.
+func (c *claimClient) findOfCluster(ctx context.Context, owner claims.Owner, cluster string) (*bmov1alpha1.HostClaim, error) {
+	var list bmov1alpha1.HostClaimList
+	err := c.reader.List(ctx, &list, client.InNamespace(c.site.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster})
+	if err != nil {
+		return nil, fmt.Errorf("list the HostClaims of Cluster %s: %w", cluster, err)
+	}
+	for i := range list.Items {
+		if claims.BelongsTo(&list.Items[i], owner) {
+			return &list.Items[i], nil
+		}
+	}
 	return nil, nil //nolint:nilnil // there is none
 }
 
@@ -246,11 +265,19 @@ func (c *claimClient) apply(ctx context.Context, s *scope, wanted claims.Wanted)
 		// nothing of this plan is based: its event wakes us.
 		return c.inTheWay(claim, err)
 	}
+	c.listen(s)
 	ctrl.LoggerFrom(ctx).Info(claimStep(s.observed.Claim, wanted), "HostClaim", klog.KObj(desired))
 	if err := apply.Object(ctx, c.writer, desired, infrav1.MachineFieldOwner); err != nil {
 		return claimFailed(fmt.Errorf("apply HostClaim %s: %w", desired.Name, err))
 	}
 	return progress.Outcome{}
+}
+
+// listen has the machine woken by its own claim again, not by those that are reserved.
+func (c *claimClient) listen(s *scope) {
+	if c.remote() && s.claim == nil && s.observed.Group.Asked {
+		c.connector.remote.Bind(claimreader.UserOf(s.machine), c.site.Record.Origin)
+	}
 }
 
 // claimStep names the step in the life of the machine that a write of its claim is.
@@ -312,7 +339,9 @@ func (c *claimClient) release(ctx context.Context, r *releasing) progress.Outcom
 		return progress.Outcome{}
 	}
 	ctrl.LoggerFrom(ctx).Info("Deleting HostClaim", "HostClaim", klog.KObj(r.claim))
-	if err := client.IgnoreNotFound(c.writer.Delete(ctx, r.claim, client.Preconditions{UID: &r.claim.UID})); err != nil {
+	// It may be another machine's by now, which has adopted it under the same UID.
+	as := client.Preconditions{UID: &r.claim.UID, ResourceVersion: &r.claim.ResourceVersion}
+	if err := client.IgnoreNotFound(c.writer.Delete(ctx, r.claim, as)); err != nil {
 		return failed(infrav1.HostClaimReadyCondition, infrav1.DeletionFailedReason, "The HostClaim of the machine cannot be deleted", err)
 	}
 	return progress.Outcome{}

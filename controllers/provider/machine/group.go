@@ -25,6 +25,7 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -183,11 +184,13 @@ func (g groupReader) add(ctx context.Context, owner *clusterv1.Machine, group *r
 }
 
 // leaves says that a machine with a claim is being deleted and may reserve it. One that has
-// done so, or has decided otherwise, says that it waits for its host. A machine whose Machine
-// is still being drained is not counted: the drain may wait for the new machine.
+// done so, or has decided otherwise, says that it waits for its host; one that is paused, or that
+// cannot reach its claim, may never do so. A machine whose Machine is still being drained is not
+// counted: the drain may wait for the new machine.
 func (g groupReader) leaves(ctx context.Context, owner *clusterv1.Machine, machine *infrav1.Metal3Machine) (bool, error) {
 	decided := conditions.GetReason(machine, infrav1.HostClaimReadyCondition)
-	if machine.DeletionTimestamp.IsZero() || released(machine) || unhealthy(owner) ||
+	stuck := annotations.HasPaused(machine) || decided == infrav1.DeletionFailedReason
+	if machine.DeletionTimestamp.IsZero() || released(machine) || unhealthy(owner) || stuck ||
 		decided == infrav1.ReservedReason || decided == infrav1.DeprovisioningReason {
 		return false, nil
 	}

@@ -92,6 +92,11 @@ func (c *claimClient) readGroup(ctx context.Context, s *scope) error {
 // readLeft reads the claim that the machine has reserved, until its host is at rest.
 func (c *claimClient) readLeft(ctx context.Context, s *scope) error {
 	claim, found, err := c.site.LeftBy(ctx, s.machine)
+	if err == nil && found && c.remote() {
+		// Also where the template does not ask for reuse any more. What came before is read.
+		c.connector.remote.Bind(claimreader.UserOf(s.machine), claim.Labels[infrav1.OriginKey])
+		claim, found, err = c.site.LeftBy(ctx, s.machine)
+	}
 	if err != nil || !found {
 		return err
 	}

@@ -40,6 +40,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/capacity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
 )
 
 // group is a world with the machines of one control plane or MachineDeployment.
@@ -679,4 +680,28 @@ func TestForgedReservation(t *testing.T) {
 		t.Errorf("m-1 has adopted %s", got.Name)
 	}
 	g.expect("by-label by-name", "")
+}
+
+// TestLeaverOnOldFactsDeletesNoClaimOfAnother has a machine let its claim go that another one
+// has adopted meanwhile, under the same UID.
+func TestLeaverOnOldFactsDeletesNoClaimOfAnother(t *testing.T) {
+	w := newWorld(t, interceptor.Funcs{}, newCast(running))
+	claim := &bmov1alpha1.HostClaim{}
+	claim.Name = claims.Name("m-1")
+	w.get(claim)
+	seen := claim.DeepCopy()
+	adopted := claim.DeepCopy()
+	adopted.Spec.ConsumerRef.Name, adopted.Spec.ConsumerRef.UID = "m-2", "uid-2"
+	if err := w.Client.Patch(t.Context(), adopted, client.MergeFrom(claim)); err != nil {
+		t.Fatal(err)
+	}
+	c := &claimClient{connector: w.connector(), writer: w.Client, reader: w.Client}
+	out := c.release(t.Context(), &releasing{scope: &scope{machine: w.machine, claim: seen}, plan: machines.ReleasePlan{DeleteClaim: true}})
+	if !out.Stale() {
+		t.Errorf("the outcome is %v, want a stale decision", out.Err())
+	}
+	w.get(claim)
+	if !claim.DeletionTimestamp.IsZero() {
+		t.Error("the claim of another machine is deleted")
+	}
 }
