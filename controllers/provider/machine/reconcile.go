@@ -100,15 +100,15 @@ func (r *Reconciler) pause(ctx context.Context, s *scope, claim *claimClient) re
 
 // provision brings the machine a step closer to its Node.
 func (r *Reconciler) provision(ctx context.Context, s *scope, claim *claimClient) result {
-	data, nodes := r.dataSteps(), r.nodeSteps()
+	data, nodes, reserved := r.dataSteps(), r.nodeSteps(), reservations{claim}
 	s.observed.Machine = s.facts()
 	out := progress.Run(ctx, s, progress.UntilError,
-		claim.observe, claim.keep, claim.pause, claim.observeGroup, claim.observeHost, r.bootstrapSteps().observe, data.observe, data.observeName, nodes.observe)
+		claim.observe, claim.keep, claim.pause, reserved.observeGroup, claim.observeHost, r.bootstrapSteps().observe, data.observe, data.observeName, nodes.observe)
 	if out.Err() != nil {
 		return result{Outcome: out}
 	}
 	p := &planned{scope: s, plan: machines.Next(s.observed)}
-	out = out.And(progress.Run(ctx, p, progress.UntilError, data.applyName, claim.reuse, claim.write, data.apply, nodes.apply))
+	out = out.And(progress.Run(ctx, p, progress.UntilError, data.applyName, reserved.reuse, claim.write, data.apply, nodes.apply))
 	return result{Outcome: out, plan: &p.plan}
 }
 

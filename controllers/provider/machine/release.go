@@ -41,7 +41,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope, c connection) result
 	)
 	switch {
 	case c.claim != nil:
-		observe, act = append(observe, c.claim.observe, c.claim.pause, c.claim.observeLeaving), append(act, c.claim.release)
+		observe, act = append(observe, c.claim.observe, c.claim.pause, reservations{c.claim}.observeLeaving), append(act, c.claim.release)
 	case c.unserved:
 	case s.abandoning() && c.problem.Reason != infrav1.IdentityConnectingReason:
 		res.abandoned = abandon(ctx, s)

@@ -39,8 +39,11 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/clusterindex"
 )
 
+// reservations are the claims that go over from one machine to the next of its group.
+type reservations struct{ *claimClient }
+
 // observeGroup finds what is reserved for a machine that has no claim.
-func (c *claimClient) observeGroup(ctx context.Context, s *scope) progress.Outcome {
+func (c reservations) observeGroup(ctx context.Context, s *scope) progress.Outcome {
 	if s.claim != nil || s.machine.Spec.ProviderID != "" || provisioned(s.machine) {
 		return progress.Outcome{}
 	}
@@ -54,7 +57,7 @@ func (c *claimClient) observeGroup(ctx context.Context, s *scope) progress.Outco
 // observeLeaving finds out whether the next machine needs the claim of one that is being
 // deleted, and what became of a claim that was reserved. A claim that was handed over to
 // the credentials of its machine is not reserved.
-func (c *claimClient) observeLeaving(ctx context.Context, s *scope) progress.Outcome {
+func (c reservations) observeLeaving(ctx context.Context, s *scope) progress.Outcome {
 	if s.paused() || (c.remote() && c.site.Record.Claim != "") {
 		return progress.Outcome{}
 	}
@@ -72,7 +75,7 @@ func (c *claimClient) observeLeaving(ctx context.Context, s *scope) progress.Out
 
 // readGroup reads the group and what is reserved for it. In another cluster the UID of the
 // keeper is the origin of reserved claims: the machine is woken by them.
-func (c *claimClient) readGroup(ctx context.Context, s *scope) error {
+func (c reservations) readGroup(ctx context.Context, s *scope) error {
 	group, err := c.groups.of(ctx, s)
 	if err != nil || !group.Asked {
 		return err
@@ -90,7 +93,7 @@ func (c *claimClient) readGroup(ctx context.Context, s *scope) error {
 }
 
 // readLeft reads the claim that the machine has reserved, until its host is at rest.
-func (c *claimClient) readLeft(ctx context.Context, s *scope) error {
+func (c reservations) readLeft(ctx context.Context, s *scope) error {
 	claim, found, err := c.site.LeftBy(ctx, s.machine)
 	if err == nil && found && c.remote() {
 		// Also where the template does not ask for reuse any more. What came before is read.
@@ -107,7 +110,7 @@ func (c *claimClient) readLeft(ctx context.Context, s *scope) error {
 
 // reuse carries out what was decided about reserved claims. Only one of two machines that
 // adopt the same claim succeeds, since the write is locked; the other one decides anew.
-func (c *claimClient) reuse(ctx context.Context, p *planned) progress.Outcome {
+func (c reservations) reuse(ctx context.Context, p *planned) progress.Outcome {
 	out := c.letAllGo(ctx, p.scope, p.plan.Reuse.LetGo)
 	for i := range p.reserved {
 		if claim := &p.reserved[i]; claim.Name == p.plan.Reuse.Adopt {
@@ -118,7 +121,7 @@ func (c *claimClient) reuse(ctx context.Context, p *planned) progress.Outcome {
 }
 
 // letAllGo deletes the reserved claims of these names.
-func (c *claimClient) letAllGo(ctx context.Context, s *scope, names []string) progress.Outcome {
+func (c reservations) letAllGo(ctx context.Context, s *scope, names []string) progress.Outcome {
 	var out progress.Outcome
 	for i := range s.reserved {
 		if claim := &s.reserved[i]; slices.Contains(names, claim.Name) {
@@ -130,7 +133,7 @@ func (c *claimClient) letAllGo(ctx context.Context, s *scope, names []string) pr
 
 // adopt makes a reserved claim that of the machine. As before any first write, a machine
 // with an identityRef names the cluster of its claim first.
-func (c *claimClient) adopt(ctx context.Context, s *scope, claim *bmov1alpha1.HostClaim) progress.Outcome {
+func (c reservations) adopt(ctx context.Context, s *scope, claim *bmov1alpha1.HostClaim) progress.Outcome {
 	if written, err := c.record(ctx, s); written || err != nil {
 		return claimFailed(err)
 	}
@@ -155,7 +158,7 @@ func (c *claimClient) adopt(ctx context.Context, s *scope, claim *bmov1alpha1.Ho
 
 // confirmUnclaimed makes sure that the machine has not adopted a claim that the cache does not
 // show as its own yet: it would take a second one. In another cluster find has looked.
-func (c *claimClient) confirmUnclaimed(ctx context.Context, s *scope) error {
+func (c reservations) confirmUnclaimed(ctx context.Context, s *scope) error {
 	if c.remote() || !s.observed.Group.Asked {
 		return nil
 	}
@@ -174,7 +177,7 @@ func (c *claimClient) confirmUnclaimed(ctx context.Context, s *scope) error {
 
 // letGo deletes a reserved claim as it is known, so that one that was adopted meanwhile
 // stays. The hostclaim manager takes it from there.
-func (c *claimClient) letGo(ctx context.Context, claim *bmov1alpha1.HostClaim) progress.Outcome {
+func (c reservations) letGo(ctx context.Context, claim *bmov1alpha1.HostClaim) progress.Outcome {
 	ctrl.LoggerFrom(ctx).Info("Deleting a reserved HostClaim that no machine of its group can use", "HostClaim", klog.KObj(claim))
 	uid, version := claim.UID, claim.ResourceVersion
 	err := c.writer.Delete(ctx, claim, client.Preconditions{UID: &uid, ResourceVersion: &version})
@@ -186,7 +189,7 @@ func (c *claimClient) letGo(ctx context.Context, claim *bmov1alpha1.HostClaim) p
 
 // reserve leaves the claim to the next machine, in one locked write. The status names the
 // claim before, since the machine finds it by that afterwards.
-func (c *claimClient) reserve(ctx context.Context, r *releasing) progress.Outcome {
+func (c reservations) reserve(ctx context.Context, r *releasing) progress.Outcome {
 	named := r.before.Status.HostClaim
 	if named == nil || named.Name != r.claim.Name || named.Namespace != r.claim.Namespace {
 		r.machine.Status.HostClaim = &infrav1.Metal3ObjectRef{Namespace: r.claim.Namespace, Name: r.claim.Name}

@@ -54,7 +54,7 @@ type scope struct {
 
 	// claim is set by claimClient.observe; nil means that the machine has none.
 	claim *bmov1alpha1.HostClaim
-	// reserved is set by claimClient.readGroup: the claims that are reserved for the group
+	// reserved is set by reservations: the claims that are reserved for the group
 	// of the machine.
 	reserved []bmov1alpha1.HostClaim
 	// host is set by claimClient.observeHost; its zero value means that nothing is
