@@ -162,17 +162,11 @@ func (c reservations) confirmUnclaimed(ctx context.Context, s *scope) error {
 	if c.remote() || !s.observed.Group.Asked {
 		return nil
 	}
-	var list bmov1alpha1.HostClaimList
-	err := c.reader.List(ctx, &list, client.InNamespace(c.site.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: s.cluster.Name})
-	if err != nil {
-		return fmt.Errorf("list the HostClaims of Cluster %s: %w", s.cluster.Name, err)
+	held, err := finder(c).findOfCluster(ctx, s.identified(), s.cluster.Name)
+	if err == nil && held != nil {
+		err = progress.ErrStale
 	}
-	for i := range list.Items {
-		if claims.ConsumerUID(&list.Items[i]) == s.machine.UID {
-			return progress.ErrStale
-		}
-	}
-	return nil
+	return err
 }
 
 // letGo deletes a reserved claim as it is known, so that one that was adopted meanwhile
