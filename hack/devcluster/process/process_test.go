@@ -23,6 +23,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -163,6 +164,34 @@ func TestAliveKnowsStrangers(t *testing.T) {
 		if stranger.Alive() {
 			t.Errorf("%s: taken for the process that was started", name)
 		}
+	}
+}
+
+// TestAProcessIsAliveFromItsStart starts so many at once that the kernel is
+// still giving some of them their command line.
+func TestAProcessIsAliveFromItsStart(t *testing.T) {
+	path, err := exec.LookPath("sleep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 8 {
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			for range 250 {
+				p, err := start(Spec{Name: "sleep", Path: path, Args: []string{"1000"}}, os.DevNull)
+				if err != nil {
+					t.Fatal(err)
+				}
+				alive := p.Alive()
+				if err := syscall.Kill(p.PID, syscall.SIGKILL); err != nil {
+					t.Fatal(err)
+				}
+				<-p.Exited()
+				if !alive {
+					t.Fatal("a process that was just started is not alive")
+				}
+			}
+		})
 	}
 }
 

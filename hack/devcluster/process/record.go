@@ -70,8 +70,9 @@ func (r Record) Alive() bool {
 	if err != nil {
 		return false
 	}
+	// Between the start and the first instruction of a program the kernel shows no command line.
 	path, _, _ := strings.Cut(string(line), "\x00")
-	return path == r.Path
+	return path == "" || path == r.Path
 }
 
 // ResidentBytes returns the memory that the process holds at this moment.
