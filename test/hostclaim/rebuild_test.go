@@ -194,7 +194,7 @@ func (w *world) reserve(annotations map[string]string) {
 		APIVersion: "example.com/v1", Kind: "Group", Name: "workers", UID: "group",
 	}}
 	harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) {
-		*c = *claims.Reserve(c, claims.Owner{Name: "former", UID: "former"}, group, time.Time{})
+		*c = *claims.Reserve(c, claims.Owner{Name: "former", UID: "former"}, group, time.Time{}, false)
 		c.Annotations = annotations
 	})
 }

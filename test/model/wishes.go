@@ -87,7 +87,7 @@ func (w *World) reserve() bool {
 	}
 	former := claims.Owner{Namespace: v.Key.Namespace, Name: "former", UID: claims.ConsumerUID(claimOf(v))}
 	return edit(w, tenantName, v, "", func(claim *bmov1alpha1.HostClaim) {
-		*claim = *claims.Reserve(claim, former, group, w.clock.now.Add(2*time.Minute))
+		*claim = *claims.Reserve(claim, former, group, w.clock.now.Add(2*time.Minute), false)
 		if chance(w.choices, 2) {
 			delete(claim.Annotations, infrav1.ReservedUntilAnnotation)
 		}

@@ -94,6 +94,13 @@ func Copies(userData, metaData, networkData string) [3]Copy {
 	}
 }
 
+// CopiesOf lists the names of the copies that a claim names for its host.
+func CopiesOf(claim *bmov1alpha1.HostClaim) []string {
+	spec := claim.Spec
+	names := []string{secretName(spec.UserData), secretName(spec.MetaData), secretName(spec.NetworkData), PullSecretOf(spec.Image)}
+	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
+}
+
 // PullSecretCopy is the copy of the credentials for the registry of the image.
 func PullSecretCopy(source string) Copy {
 	return Copy{Source: source, Suffix: PullSecretSuffix}

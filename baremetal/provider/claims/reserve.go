@@ -40,6 +40,8 @@ type Keeper struct {
 type Reservation struct {
 	// Name of the claim.
 	Name string
+	// By is the machine that has left it, as it says; empty if it does not.
+	By types.UID
 	// Selector, FailureDomain and SoftFailureDomain are what its host was chosen by.
 	Selector          bmov1alpha1.HostSelector
 	FailureDomain     string
@@ -73,14 +75,14 @@ func KeepersOf(claim *bmov1alpha1.HostClaim) []string {
 // Reserve returns the claim as it is kept for the next machine of the keeper: without the
 // machine, and without what that ran. In the cluster of the keeper the claim goes with the
 // keeper; in another one the UID of the keeper takes the place of the machine's origin.
-func Reserve(claim *bmov1alpha1.HostClaim, machine Owner, keeper Keeper, until time.Time) *bmov1alpha1.HostClaim {
+func Reserve(claim *bmov1alpha1.HostClaim, machine Owner, keeper Keeper, until time.Time, remote bool) *bmov1alpha1.HostClaim {
 	out := claim.DeepCopy()
 	withoutWork(out)
 	out.Spec.ConsumerRef = nil
 	metav1.SetMetaDataLabel(&out.ObjectMeta, infrav1.NodeReuseLabel, keeper.Label)
 	metav1.SetMetaDataAnnotation(&out.ObjectMeta, infrav1.ReservedUntilAnnotation, until.UTC().Format(time.RFC3339))
 	metav1.SetMetaDataAnnotation(&out.ObjectMeta, infrav1.ReservedByAnnotation, machine.Name+"/"+string(machine.UID))
-	if out.Labels[infrav1.OriginKey] != "" {
+	if remote {
 		out.Labels[infrav1.OriginKey] = string(keeper.Reference.UID)
 		return out
 	}
@@ -138,10 +140,12 @@ func ReservedBy(claim *bmov1alpha1.HostClaim) (name string, uid types.UID) {
 // ReadReservation reads a reserved claim.
 func ReadReservation(claim *bmov1alpha1.HostClaim) Reservation {
 	state := Read(claim)
+	_, leaver := ReservedBy(claim)
 	return Reservation{
-		Name: claim.Name, Broken: state.HostInError || state.Phase == Lost, Selector: claim.Spec.HostSelector, FailureDomain: claim.Spec.FailureDomain,
+		Name: claim.Name, By: leaver,
+		Selector: claim.Spec.HostSelector, FailureDomain: claim.Spec.FailureDomain,
 		SoftFailureDomain: claim.Annotations[infrav1.SoftFailureDomainAnnotation] == "true",
-		Rests:             rests(claim), Deleting: !claim.DeletionTimestamp.IsZero(),
+		Rests:             rests(claim), Broken: state.HostInError || state.Phase == Lost, Deleting: !claim.DeletionTimestamp.IsZero(),
 	}
 }
 

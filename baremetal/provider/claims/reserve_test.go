@@ -59,7 +59,7 @@ func TestReserveAndAdopt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			claim := working(remotes[0])
-			reserved := Reserve(claim, first, keeper, until)
+			reserved := Reserve(claim, first, keeper, until, remotes[0] != nil)
 			if !Reserved(reserved) || Reserved(claim) {
 				t.Fatal("only the second one is reserved")
 			}
@@ -105,7 +105,7 @@ func TestReserveAndAdopt(t *testing.T) {
 }
 
 func TestKeepersOf(t *testing.T) {
-	if diff := cmp.Diff([]string{"uid-md"}, KeepersOf(Reserve(working(nil), first, keeper, until))); diff != "" {
+	if diff := cmp.Diff([]string{"uid-md"}, KeepersOf(Reserve(working(nil), first, keeper, until, false))); diff != "" {
 		t.Errorf("keepers (-want +got):\n%s", diff)
 	}
 	forged := working(nil)
@@ -147,7 +147,7 @@ func TestRests(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			claim := Reserve(working(nil), first, keeper, until)
+			claim := Reserve(working(nil), first, keeper, until, false)
 			for _, f := range tc.change {
 				f(claim)
 			}
@@ -193,7 +193,7 @@ func TestCopiesOfAnAdoptedClaim(t *testing.T) {
 	claim := working(&Remote{Namespace: "far", Origin: "origin-1"})
 	claim.UID = types.UID("claim")
 	before := Copy{Source: "boot", Suffix: UserDataSuffix, Key: "userData"}.DesiredCopy(claim, secretkeys.Content{Key: "userData", Value: []byte("x")})
-	adopted := Adopt(Reserve(claim, first, keeper, until), second, keeper, &Remote{Namespace: "far", Origin: "origin-2"})
+	adopted := Adopt(Reserve(claim, first, keeper, until, true), second, keeper, &Remote{Namespace: "far", Origin: "origin-2"})
 	if !CopyOf(before, adopted) {
 		t.Error("the copy is foreign")
 	}

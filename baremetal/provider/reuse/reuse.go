@@ -19,8 +19,10 @@ package reuse
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 )
@@ -67,6 +69,8 @@ type Group struct {
 	Holding int
 	// Leaving is how many others are being deleted and may reserve the claim they have.
 	Leaving int
+	// Left are others which are being deleted and say that they have reserved their claim.
+	Left []types.UID
 	// Reserved are the claims that are reserved for it.
 	Reserved []claims.Reservation
 }
@@ -123,20 +127,28 @@ type Plan struct {
 	LetGo []string
 }
 
-// Next returns the plan of a machine that is to have the wanted claim. It takes the first
-// server that is at rest, whatever the others do, and waits for one only if there is none.
+// unseen says that one that leaves has reserved a claim which is not among the reserved ones
+// yet, or not any more.
+func (g Group) unseen() bool {
+	return slices.ContainsFunc(g.Left, func(leaver types.UID) bool {
+		return !slices.ContainsFunc(g.Reserved, func(r claims.Reservation) bool { return r.By == leaver })
+	})
+}
+
+// Next returns the plan of a machine that is to have the wanted claim. It takes a server
+// that is at rest, whatever the others do, and waits for one only if there is none.
 func Next(g Group, wanted *bmov1alpha1.HostClaim) Plan {
 	var p Plan
 	if !g.Asked || g.Going {
 		return p
 	}
-	p.Wait = g.Leaving > 0
+	p.Wait = g.Leaving > 0 || g.unseen()
 	for _, r := range g.Reserved {
 		switch {
 		case r.Deleting:
 		case r.Broken, !r.Answers(wanted):
 			p.LetGo = append(p.LetGo, r.Name)
-		case r.Rests && p.Adopt == "":
+		case r.Rests && (p.Adopt == "" || liking(wanted, r.Name) > liking(wanted, p.Adopt)):
 			p.Adopt = r.Name
 		default:
 			p.Wait = true
@@ -144,4 +156,11 @@ func Next(g Group, wanted *bmov1alpha1.HostClaim) Plan {
 	}
 	p.Wait = p.Wait && p.Adopt == ""
 	return p
+}
+
+// liking orders the reserved claims for a machine. The order differs between machines, so
+// that those which choose at the same time seldom choose the same.
+func liking(wanted *bmov1alpha1.HostClaim, reserved string) string {
+	sum := sha256.Sum256([]byte(wanted.Name + "/" + reserved))
+	return string(sum[:])
 }

@@ -25,6 +25,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
@@ -97,6 +98,12 @@ func TestNext(t *testing.T) {
 		return claims.Reservation{Name: name, Selector: ofRack(rack), Rests: rests}
 	}
 	with := func(all ...claims.Reservation) Group { return group(func(g *Group) { g.Reserved = all }) }
+	left := func(leavers ...types.UID) func(*Group) {
+		return func(g *Group) {
+			g.Left = leavers
+			g.Reserved = []claims.Reservation{{Name: "r", By: leavers[0], Selector: ofRack("2")}}
+		}
+	}
 	gone := of("a", "1", true)
 	gone.Deleting = true
 	tests := map[string]struct {
@@ -105,9 +112,12 @@ func TestNext(t *testing.T) {
 	}{
 		"nothing is reserved":                     {group(), Plan{}},
 		"a machine leaves":                        {group(func(g *Group) { g.Leaving = 1 }), Plan{Wait: true}},
+		"what a machine has left is not seen":     {group(func(g *Group) { g.Left = []types.UID{"m"} }), Plan{Wait: true}},
+		"what one of two has left is not seen":    {group(left("m", "n")), Plan{Wait: true, LetGo: []string{"r"}}},
+		"what a machine has left does not fit":    {group(left("m")), Plan{LetGo: []string{"r"}}},
 		"one is not at rest":                      {with(of("a", "1", false)), Plan{Wait: true}},
 		"one is at rest":                          {with(of("a", "1", true)), Plan{Adopt: "a"}},
-		"the slowest is not waited for":           {with(of("a", "1", false), of("b", "1", true), of("c", "1", true)), Plan{Adopt: "b"}},
+		"the slowest is not waited for":           {with(of("a", "1", false), of("b", "1", true), of("c", "1", false)), Plan{Adopt: "b"}},
 		"one that is of another rack goes":        {with(of("a", "2", true)), Plan{LetGo: []string{"a"}}},
 		"it goes although it is not at rest":      {with(of("a", "2", false), of("b", "1", true)), Plan{Adopt: "b", LetGo: []string{"a"}}},
 		"one that goes already is left alone":     {with(gone), Plan{}},
@@ -123,6 +133,24 @@ func TestNext(t *testing.T) {
 				t.Errorf("plan (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestNextSpreads lets machines choose at the same time: each reserved claim is the choice of some.
+func TestNextSpreads(t *testing.T) {
+	g, chosen := group(), map[string]int{}
+	for i := range 4 {
+		g.Reserved = append(g.Reserved, claims.Reservation{Name: fmt.Sprint("r-", i), Selector: ofRack("1"), Rests: true})
+	}
+	for i := range 40 {
+		claim := wanted("1")
+		claim.Name = fmt.Sprint("m-", i)
+		chosen[Next(g, claim).Adopt]++
+	}
+	for _, r := range g.Reserved {
+		if chosen[r.Name] == 0 {
+			t.Errorf("no machine chooses %s: %v", r.Name, chosen)
+		}
 	}
 }
 

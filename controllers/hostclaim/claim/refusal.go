@@ -17,6 +17,8 @@ limitations under the License.
 package claim
 
 import (
+	"strings"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
@@ -30,7 +32,7 @@ func refusal(err error) string {
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
 		return "an admission policy denies it, or the annotations of the object would be longer than 256 KiB; " +
 			"the administrator of the cluster must permit it, or shorten them"
-	case apierrors.IsInternalError(err):
+	case apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook"):
 		return "an admission webhook does not answer; while baremetal-operator is stopped, the failurePolicy of its webhook must be Ignore"
 	default:
 		return ""

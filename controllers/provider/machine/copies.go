@@ -127,6 +127,25 @@ func (c secretCopies) dropCopy(ctx context.Context, wanted claims.Copy, copied c
 	return progress.Failed(progress.ErrStale)
 }
 
+// drop deletes the copies of these names next to a claim that needs them no more. What a
+// manager that was killed before leaves goes with the claim, or when another machine adopts it.
+func (c secretCopies) drop(ctx context.Context, claim *bmov1alpha1.HostClaim, names []string) progress.Outcome {
+	for _, name := range names {
+		copied := &metav1.PartialObjectMetadata{}
+		copied.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+		err := c.writer.Get(ctx, client.ObjectKey{Namespace: claim.Namespace, Name: name}, copied)
+		if err == nil && claims.CopyOf(copied, claim) {
+			uid := copied.GetUID()
+			err = c.writer.Delete(ctx, copied, client.Preconditions{UID: &uid})
+		}
+		if client.IgnoreNotFound(err) != nil {
+			return failed(infrav1.HostClaimReadyCondition, infrav1.DeletionFailedReason,
+				"The Secrets that were copied next to the HostClaim cannot be deleted", err)
+		}
+	}
+	return progress.Outcome{}
+}
+
 // createCopy makes a copy where none is seen. A secret of that name which is not
 // ours is never taken over, and no event says when it goes.
 func (c secretCopies) createCopy(

@@ -161,7 +161,10 @@ func (g groupReader) count(ctx context.Context, s *scope, group *reuse.Group) er
 	return nil
 }
 
-// add adds one other machine, if it has a claim.
+// add adds one other machine, if it has a claim. One that is being deleted may still reserve
+// that, unless it says otherwise, or is paused or cannot reach its claim, so that it may never do
+// so. A machine whose Machine is still being drained is not counted: the drain may wait for the
+// new machine.
 func (g groupReader) add(ctx context.Context, owner *clusterv1.Machine, group *reuse.Group) error {
 	ref := owner.Spec.InfrastructureRef
 	if ref.Kind != claims.MachineKind || ref.APIGroup != infrav1.GroupName {
@@ -176,25 +179,26 @@ func (g groupReader) add(ctx context.Context, owner *clusterv1.Machine, group *r
 		group.Holding++
 		return nil
 	}
-	leaves, err := g.leaves(ctx, owner, machine)
-	if leaves {
+	if machine.DeletionTimestamp.IsZero() || released(machine) || unhealthy(owner) || annotations.HasPaused(machine) {
+		return nil
+	}
+	switch decided(machine) {
+	case infrav1.ReservedReason:
+		group.Left = append(group.Left, machine.UID)
+		return nil
+	case infrav1.DeletionFailedReason, infrav1.DeprovisioningReason:
+		return nil
+	}
+	asks, err := g.asksForReuse(ctx, machine)
+	if asks {
 		group.Leaving++
 	}
 	return err
 }
 
-// leaves says that a machine with a claim is being deleted and may reserve it. One that has
-// done so, or has decided otherwise, says that it waits for its host; one that is paused, or that
-// cannot reach its claim, may never do so. A machine whose Machine is still being drained is not
-// counted: the drain may wait for the new machine.
-func (g groupReader) leaves(ctx context.Context, owner *clusterv1.Machine, machine *infrav1.Metal3Machine) (bool, error) {
-	decided := conditions.GetReason(machine, infrav1.HostClaimReadyCondition)
-	stuck := annotations.HasPaused(machine) || decided == infrav1.DeletionFailedReason
-	if machine.DeletionTimestamp.IsZero() || released(machine) || unhealthy(owner) || stuck ||
-		decided == infrav1.ReservedReason || decided == infrav1.DeprovisioningReason {
-		return false, nil
-	}
-	return g.asksForReuse(ctx, machine)
+// decided is what a machine that is being deleted says it does with its claim.
+func decided(machine *infrav1.Metal3Machine) string {
+	return conditions.GetReason(machine, infrav1.HostClaimReadyCondition)
 }
 
 // unhealthy says that Cluster API replaces the Machine since a health check failed, so that

@@ -191,12 +191,16 @@ func (c reservations) reserve(ctx context.Context, r *releasing) progress.Outcom
 	}
 	ctrl.LoggerFrom(ctx).Info("Reserving HostClaim for the next machine", "HostClaim", klog.KObj(r.claim),
 		r.observed.Group.Keeper.Reference.Kind, klog.KRef(r.machine.Namespace, r.observed.Group.Keeper.Reference.Name))
-	reserved := claims.Reserve(r.claim, r.identified(), r.observed.Group.Keeper, c.now().Add(c.keepFor))
+	copies := claims.CopiesOf(r.claim)
+	reserved := claims.Reserve(r.claim, r.identified(), r.observed.Group.Keeper, c.now().Add(c.keepFor), c.remote())
 	if err := c.writer.Patch(ctx, reserved, apply.Locked(r.claim)); err != nil {
 		return failed(infrav1.HostClaimReadyCondition, infrav1.DeletionFailedReason, "The HostClaim of the machine cannot be reserved",
 			fmt.Errorf("reserve HostClaim %s: %w", r.claim.Name, err))
 	}
-	return progress.Outcome{}
+	if !c.remote() {
+		return progress.Outcome{}
+	}
+	return secretCopies{c.claimClient}.drop(ctx, r.claim, copies)
 }
 
 // claimToMachines maps a claim to its consumer, and to the machine that waits for its name
@@ -251,11 +255,15 @@ func (m mapper) unclaimed(ctx context.Context, namespace string, labels map[stri
 	}, client.InNamespace(namespace), client.MatchingFields{clusterindex.Field: cluster})
 }
 
-// whenGone passes the end of an object on, and nothing before.
-func whenGone() predicate.Predicate {
+// whenLeaving passes the end of a machine on, and before that what it decides about its claim.
+func whenLeaving() predicate.Predicate {
 	return predicate.Funcs{
-		CreateFunc:  func(event.CreateEvent) bool { return false },
-		UpdateFunc:  func(event.UpdateEvent) bool { return false },
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, _ := e.ObjectOld.(*infrav1.Metal3Machine)
+			after, ok := e.ObjectNew.(*infrav1.Metal3Machine)
+			return ok && !after.DeletionTimestamp.IsZero() && decided(before) != decided(after)
+		},
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	}
 }

@@ -34,6 +34,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
@@ -55,12 +56,13 @@ const controllerName = "metal3machine"
 //	Metal3DataClaim   by owner, or by the name that is in the way
 //	Metal3Data   by owner
 //	Machine, Cluster, Metal3Cluster   by reference and by label
-//	reserved HostClaim, Metal3Machine that is gone, MachineDeployment, Metal3MachineTemplate   machines without a claim
+//	reserved HostClaim, Metal3Machine that leaves, MachineDeployment, Metal3MachineTemplate   machines without a claim
 //	Secret   by the name that Machine or Metal3Machine give, that is made from theirs, or that was copied
 //	Node, connection of the workload cluster   by provider ID, host UID or label
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, kinds *optionalcrd.Kinds, options controller.Options) error {
 	m := r.mapper()
 	machineToInfra := util.MachineToInfrastructureMapFunc(infrav1.GroupVersion.WithKind(claims.MachineKind))
+	generations := builder.WithPredicates(predicate.GenerationChangedPredicate{})
 	filter := predicates.ResourceHasFilterLabel(mgr.GetScheme(), mgr.GetLogger(), r.WatchFilter)
 	c, err := ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
@@ -68,9 +70,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, kin
 		Watches(optionalcrd.CRD(), optionalcrd.OnCRD(m.waitingForKinds), builder.WithPredicates(optionalcrd.OneOf(kinds.CRDs()...))).
 		Watches(&infrav1.Metal3DataClaim{}, handler.EnqueueRequestsFromMapFunc(dataClaimToMachines)).
 		Watches(&infrav1.Metal3Data{}, handler.EnqueueRequestsFromMapFunc(ownedToMachine)).
-		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(m.memberToMachines), builder.WithPredicates(whenGone())).
-		Watches(&infrav1.Metal3MachineTemplate{}, handler.EnqueueRequestsFromMapFunc(m.templateToMachines)).
-		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(m.memberToMachines)).
+		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(m.memberToMachines), builder.WithPredicates(whenLeaving())).
+		Watches(&infrav1.Metal3MachineTemplate{}, handler.EnqueueRequestsFromMapFunc(m.templateToMachines), generations).
+		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(m.memberToMachines), generations).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(machineToInfra)).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(m.clusterToMachines)).
 		Watches(&infrav1.Metal3Cluster{}, handler.EnqueueRequestsFromMapFunc(m.infraToMachines)).
@@ -231,7 +233,8 @@ func (m mapper) machinesWhere(
 	ctx context.Context, holds func(*infrav1.Metal3Machine) bool, options ...client.ListOption,
 ) []ctrl.Request {
 	var list infrav1.Metal3MachineList
-	if err := m.client.List(ctx, &list, options...); err != nil {
+	// The machines are read only, so that they need not be copied.
+	if err := m.client.List(ctx, &list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Metal3Machines not listed")
 		return nil
 	}

@@ -26,9 +26,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/capacity"
@@ -163,5 +165,34 @@ func TestNodesWithoutKinds(t *testing.T) {
 	got := names(w.namespace, w.mapper().nodeToMachines(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "a"}, node))
 	if diff := cmp.Diff([]string{"m-1"}, got); diff != "" {
 		t.Errorf("woken (-want +got):\n%s", diff)
+	}
+}
+
+// TestWhenLeaving shows which changes of a machine wake those that may take over its claim.
+func TestWhenLeaving(t *testing.T) {
+	now := metav1.Now()
+	says := func(reason string, deleted *metav1.Time) *infrav1.Metal3Machine {
+		m := &infrav1.Metal3Machine{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: deleted}}
+		conditions.Set(m, metav1.Condition{Type: infrav1.HostClaimReadyCondition, Status: metav1.ConditionFalse, Reason: reason})
+		return m
+	}
+	tests := map[string]struct {
+		before, after *infrav1.Metal3Machine
+		want          bool
+	}{
+		"it reserves its claim":    {says(infrav1.ProvisionedReason, nil), says(infrav1.ReservedReason, &now), true},
+		"it deletes its claim":     {says(infrav1.ProvisionedReason, &now), says(infrav1.DeprovisioningReason, &now), true},
+		"it has decided already":   {says(infrav1.DeprovisioningReason, &now), says(infrav1.DeprovisioningReason, &now), false},
+		"it stays and makes steps": {says(infrav1.ProvisioningReason, nil), says(infrav1.ProvisionedReason, nil), false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := whenLeaving().Update(event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}); got != tc.want {
+				t.Errorf("Update() = %t, want %t", got, tc.want)
+			}
+		})
+	}
+	if m := says(infrav1.ReservedReason, &now); whenLeaving().Create(event.CreateEvent{Object: m}) || !whenLeaving().Delete(event.DeleteEvent{Object: m}) {
+		t.Error("the end of a machine is passed on, its begin is not")
 	}
 }
