@@ -136,6 +136,15 @@ const (
 	LabelsNotPublishedReason = "LabelsNotPublished"
 )
 
+// Condition SpecApplied of Metal3Machine and its reason. It is there only while the spec asks for something
+// that the server was not given, and is no part of the Ready summary: the server runs on as it was made.
+const (
+	// SpecAppliedCondition is False while the server is not what the spec asks for.
+	SpecAppliedCondition = "SpecApplied"
+	// ChangeIgnoredReason says that the spec was changed too late, and that nothing acts on the change.
+	ChangeIgnoredReason = "ChangeIgnored"
+)
+
 // Types and reasons of the v1beta1 conditions of Metal3Machine where they differ from those of v1beta2.
 const (
 	// AssociateBMHV1Beta1Condition says in the format of v1beta1 whether a host has been bound.

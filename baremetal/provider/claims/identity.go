@@ -106,6 +106,11 @@ func (o Owner) consumer() *corev1.ObjectReference {
 	}
 }
 
+// SameSelector says that two claims ask for the same hosts.
+func SameSelector(a, b bmov1alpha1.HostSelector) bool {
+	return equalSpecs(bmov1alpha1.HostClaimSpec{HostSelector: a}, bmov1alpha1.HostClaimSpec{HostSelector: b})
+}
+
 // equalSpecs compares two claims, taking an empty map or list for a missing one.
 func equalSpecs(a, b bmov1alpha1.HostClaimSpec) bool {
 	return reflect.DeepEqual(normalized(a), normalized(b))

@@ -70,6 +70,9 @@ type State struct {
 	Deployment *Deployment
 	// PoweredOn is the power state that the claim asks for.
 	PoweredOn bool
+	// Selector and FailureDomain are what the claim asks of its host.
+	Selector      bmov1alpha1.HostSelector
+	FailureDomain string
 }
 
 // HasHost says whether a host belongs to the claim and still exists.
@@ -88,6 +91,8 @@ func Read(claim *bmov1alpha1.HostClaim) State {
 		Deleting:   !claim.DeletionTimestamp.IsZero(),
 		Deployment: deployment(claim.Spec),
 		PoweredOn:  claim.Spec.PoweredOn,
+
+		Selector: claim.Spec.HostSelector, FailureDomain: claim.Spec.FailureDomain,
 	}
 	if s.HasHost() {
 		s.HostNamespace, s.HostName = claim.Status.BareMetalHost.Namespace, claim.Status.BareMetalHost.Name

@@ -116,6 +116,8 @@ type DataFacts struct {
 	ClaimExists bool
 	// ClaimHeld says that the claim carries our finalizer, or is not deleted yet.
 	ClaimHeld bool
+	// Template is the name of the Metal3DataTemplate that the claim asks for.
+	Template string
 	// NameTaken says that a Metal3DataClaim of that name belongs to something else.
 	NameTaken bool
 	// Name is the name of the Metal3Data; empty until the claim is answered.

@@ -118,6 +118,7 @@ func Next(o Observed) Plan {
 			break
 		}
 	}
+	tellsIgnored(o, &p)
 	return p
 }
 

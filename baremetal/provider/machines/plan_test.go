@@ -332,7 +332,7 @@ func TestNextWithHost(t *testing.T) {
 				Claim:    claim(deployment()),
 				Secrets:  secrets,
 				Achieved: []Achievement{isBound, hasClaim, hasData},
-				Waits:    []Wait{{"HostClaimReady", "Provisioning", "Writing the image"}},
+				Waits:    []Wait{{"HostClaimReady", "Provisioning", "Writing the image"}, ignored("spec.image")},
 			},
 		},
 		"shows why the host cannot do what it was told": {

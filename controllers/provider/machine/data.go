@@ -100,6 +100,9 @@ func dataFacts(claim *infrav1.Metal3DataClaim, data infrav1.Metal3Data) machines
 		ClaimExists: true,
 		ClaimHeld:   claim.DeletionTimestamp.IsZero() || controllerutil.ContainsFinalizer(claim, infrav1.MachineFinalizer),
 	}
+	if template := claim.Spec.Template; template != nil {
+		facts.Template = template.Name
+	}
 	facts.Reason, facts.Message = complaint(claim, claim.Status.ErrorMessage)
 	if !metav1.IsControlledBy(&data, claim) {
 		return facts

@@ -50,7 +50,8 @@ var summarized = [...]string{
 // ownedConditions are the conditions of a machine, all written by this controller.
 func ownedConditions() []string {
 	return append(summarized[:len(summarized):len(summarized)],
-		infrav1.KubernetesNodeReadyCondition, infrav1.NodeLabelsSynchronizedCondition, infrav1.ReadyCondition, infrav1.PausedCondition)
+		infrav1.SpecAppliedCondition, infrav1.KubernetesNodeReadyCondition, infrav1.NodeLabelsSynchronizedCondition,
+		infrav1.ReadyCondition, infrav1.PausedCondition)
 }
 
 // report brings spec.providerID, status and annotation of s.machine in line with
