@@ -24,7 +24,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/remediations"
@@ -77,12 +76,7 @@ func (tn *tenant) joined(holder *tenant, change ...func(*infrav1.Metal3Machine))
 	if holder == tn {
 		tn.claimed()
 	} else {
-		var list bmov1alpha1.HostClaimList
-		tn.G.Eventually(func() []bmov1alpha1.HostClaim {
-			holder.OK(holder.List(holder.Ctx, &list, client.InNamespace(holder.Namespace)))
-			return list.Items
-		}).Should(gomega.HaveLen(1))
-		holder.claim = list.Items[0].Name
+		holder.only()
 	}
 	holder.bind()
 	holder.provision()
