@@ -149,6 +149,23 @@ func HostSim() Manager {
 	}
 }
 
+// WithSimulatedHosts lists every manager of a dev cluster in which hostsim plays the hosts too,
+// power included, of which baremetal-operator shows nothing in its demo mode. Of that one there
+// are CRDs and webhooks; it looks after a namespace that does not exist.
+func WithSimulatedHosts() []Manager {
+	all := All()
+	for i, m := range all {
+		switch m.Component {
+		case components.BareMetalOperator:
+			all[i].Args = func(p Place) []string { return append(m.Args(p), "--namespace=none") }
+		case components.HostSim:
+			all[i].Kustomization = "hack/devcluster/manager/hostsim-host"
+			all[i].Args = func(p Place) []string { return append(m.Args(p), "--mode=all", "--delays=all=200ms") }
+		}
+	}
+	return all
+}
+
 // Other is another provider's manager in the place of ours: a command line, and the
 // folder of its manifests. It must have the flags that managers of Cluster API have.
 func Other(command []string, kustomization string) Manager {

@@ -23,4 +23,5 @@ limitations under the License.
 //
 // As host (--mode=host) it stands in for baremetal-operator: it plays the status
 // of every BareMetalHost, power, reboots, cleaning, errors and delays included.
+// With --mode=all it does both.
 package main

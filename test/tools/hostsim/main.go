@@ -48,9 +48,9 @@ type options struct {
 func main() {
 	var opts options
 	flag.StringVar(&opts.mode, "mode", "guest", "What to play. guest: the machines on provisioned BareMetalHosts, beside baremetal-operator. "+
-		"host: the BareMetalHosts, instead of baremetal-operator.")
+		"host: the BareMetalHosts, instead of baremetal-operator. all: both of them.")
 	flag.StringVar(&opts.healthAddr, "health-addr", "127.0.0.1:9447", "Address of /healthz and /readyz; 0 turns it off.")
-	flag.StringVar(&opts.delays, "delays", "", "For --mode=host, how long operations take, such as provisioning=10s,power=1s or all=0s. "+
+	flag.StringVar(&opts.delays, "delays", "", "For --mode=host and all, how long operations take, such as provisioning=10s,power=1s or all=0s. "+
 		"The annotation "+life.DelayAnnotation+" of a host goes over it.")
 	flag.Float64Var(&opts.rate, "kube-api-qps", 200, "Requests per second to the API server.")
 	klog.InitFlags(nil)
@@ -104,9 +104,18 @@ func role(opts options) (*runtime.Scheme, func(ctrl.Manager) error, error) {
 		}
 		delays, err := life.ParseDelays(opts.delays)
 		return scheme, host.New(life.DefaultDelays().With(delays)).SetupWithManager, err
+	case "all":
+		return both(opts)
 	default:
-		return nil, nil, fmt.Errorf("unknown --mode %q: there are guest and host", opts.mode)
+		return nil, nil, fmt.Errorf("unknown --mode %q: there are guest, host and all", opts.mode)
 	}
+}
+
+// both plays hosts and guests; their kinds are the same.
+func both(opts options) (*runtime.Scheme, func(ctrl.Manager) error, error) {
+	opts.mode = "host"
+	scheme, hosts, err := role(opts)
+	return scheme, func(mgr ctrl.Manager) error { return errors.Join(hosts(mgr), guest.Setup(mgr)) }, err
 }
 
 // synced is ready once all hosts are known.

@@ -34,10 +34,16 @@ func unmanaged(host *bmov1alpha1.BareMetalHost) bool {
 	return paused || moved
 }
 
+// HangAnnotation on a BareMetalHost has its machine hang: it is on and does nothing, as after a
+// crash of its kernel. It runs again after a reboot, and hangs after that one too as long as the
+// annotation is there.
+const HangAnnotation = "hostsim.metal3.io/hang"
+
 // observe reads a host. A host that is provisioned again, even with the same
 // image, is another deployment; one that was moved away and back is not.
 func observe(host *bmov1alpha1.BareMetalHost) observed {
 	o := observed{poweredOn: host.Status.PoweredOn}
+	_, o.hangs = host.Annotations[HangAnnotation]
 	if host.Status.Provisioning.State == bmov1alpha1.StateProvisioned {
 		o.deployment = strings.Join([]string{
 			host.Status.Provisioning.Image.URL,

@@ -30,8 +30,10 @@ const (
 	installed
 	// running machines are in their cluster.
 	running
-	// off machines are in their cluster, without power.
+	// off machines are in their cluster, without power, or with power and hanging at boot.
 	off
+	// hung machines have power, and answer no one until they had none.
+	hung
 )
 
 // step is what a machine does next.
@@ -43,6 +45,7 @@ const (
 	boot
 	powerOn
 	powerOff
+	hang
 	wipe
 )
 
@@ -52,6 +55,8 @@ type observed struct {
 	// is not provisioned.
 	deployment string
 	poweredOn  bool
+	// hangs says that the machine stops, and that no reboot helps as long as this is so.
+	hangs bool
 }
 
 // next decides the next step of a machine that is in a phase with a deployment.
@@ -65,9 +70,11 @@ func next(o observed, deployment string, p phase) step {
 		return install
 	case p == installed && o.poweredOn:
 		return boot
-	case p == running && !o.poweredOn:
+	case (p == running || p == hung) && !o.poweredOn:
 		return powerOff
-	case p == off && o.poweredOn:
+	case p == running && o.hangs:
+		return hang
+	case p == off && o.poweredOn && !o.hangs:
 		return powerOn
 	default:
 		return nothing

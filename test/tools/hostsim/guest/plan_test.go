@@ -20,6 +20,7 @@ import "testing"
 
 func TestNext(t *testing.T) {
 	on, powerless, empty := observed{deployment: "d", poweredOn: true}, observed{deployment: "d"}, observed{poweredOn: true}
+	hanging := observed{deployment: "d", poweredOn: true, hangs: true}
 	tests := map[string]struct {
 		given      observed
 		deployment string
@@ -36,6 +37,11 @@ func TestNext(t *testing.T) {
 		"starts a machine that has power again":                   {on, "d", off, powerOn},
 		"leaves a machine without power off":                      {powerless, "d", off, nothing},
 		"never boots a dead machine again":                        {on, "d", dead, nothing},
+		"hangs a running machine":                                 {hanging, "d", running, hang},
+		"leaves a machine hanging although it need not any more":  {on, "d", hung, nothing},
+		"stops a hanging machine without power":                   {powerless, "d", hung, powerOff},
+		"lets a machine hang at its next boot too":                {hanging, "d", off, nothing},
+		"wipes a hanging machine whose host is deprovisioned":     {empty, "d", hung, wipe},
 		"wipes a machine whose host is deprovisioned":             {empty, "d", running, wipe},
 		"wipes a dead machine whose host is deprovisioned":        {empty, "d", dead, wipe},
 		"wipes what was there before a new deployment, dead even": {on, "before", dead, wipe},

@@ -109,6 +109,10 @@ func (r *Reconciler) do(ctx context.Context, todo step, host *bmov1alpha1.BareMe
 		log.FromContext(ctx).Info("Machine is off", "node", m.Node.Name)
 		m.phase = off
 		return false, r.Clusters.PowerOff(ctx, m.Machine)
+	case hang:
+		log.FromContext(ctx).Info("Machine hangs", "node", m.Node.Name)
+		m.phase = hung
+		return false, r.Clusters.PowerOff(ctx, m.Machine)
 	default:
 		if m.phase != dead && m.phase != alone {
 			log.FromContext(ctx).Info("Machine is wiped", "node", m.Node.Name)

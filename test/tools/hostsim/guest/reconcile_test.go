@@ -53,6 +53,24 @@ func TestLifeOfAMachine(t *testing.T) {
 	r.expect("host-0", absent)
 }
 
+// A server that hangs runs again after it had no power, unless it hangs at its next boot too.
+func TestServerHangs(t *testing.T) {
+	r := newRoom(t)
+	host := r.host("host-0", "init")
+	r.expect("host-0", running)
+	host.Annotations = map[string]string{HangAnnotation: ""}
+	r.expect("host-0", hung)
+	for _, hangs := range []bool{true, false} {
+		if !hangs {
+			host.Annotations = nil
+		}
+		host.Status.PoweredOn = false
+		r.expect("host-0", off)
+		host.Status.PoweredOn = true
+		r.expect("host-0", map[bool]phase{true: off, false: running}[hangs])
+	}
+}
+
 // A host that is moved to another cluster leaves its server running, and finds it again when
 // it comes back, first without a status.
 func TestServerOutlivesAMoveOfItsHost(t *testing.T) {

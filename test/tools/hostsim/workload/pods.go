@@ -36,7 +36,11 @@ func staticPod(component, node string) *corev1.Pod {
 			Labels:      map[string]string{"component": component, "tier": "control-plane"},
 			Annotations: map[string]string{corev1.MirrorPodAnnotationKey: component},
 		},
-		Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: component, Image: component}}},
+		Spec: corev1.PodSpec{
+			NodeName: node, Containers: []corev1.Container{{Name: component, Image: component}},
+			// The kubelet has its static pods stay, whatever happens to their Node.
+			Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute}},
+		},
 		Status: corev1.PodStatus{
 			Phase:      corev1.PodRunning,
 			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
