@@ -147,7 +147,7 @@ test-long: ## Run more schedules and moves than make test, and each benchmark in
 	assets=$(ASSETS); export KUBEBUILDER_ASSETS=$$assets SCHEDULES=300; \
 	$(GO_TEST) -timeout 60m ./controllers/provider/data/ ./controllers/provider/datatemplate/; \
 	cd test && $(GO_TEST) -timeout 60m -run TestSchedules ./model/served/
-	E2E=long $(MAKE) test-e2e E2E_FLAGS="$(E2E_FLAGS) -run TestHostsMoveWithTheirCluster"
+	E2E=long $(MAKE) test-e2e E2E_FLAGS="$(E2E_FLAGS) -run 'TestHostsMoveWithTheirCluster|TestMachinesLiveOn'"
 	for name in bind data remote neighbours rollout; do $(MAKE) bench BENCH=$$name SIZE=medium; done
 
 .PHONY: bench

@@ -25,7 +25,7 @@ limitations under the License.
 //
 // The story of the demo is one test, see story_test.go; that of servers in another
 // cluster, which runs before it, is in remote_test.go, and that of moves in which hosts
-// go along in move_test.go. Whatever is bad input
-// has servers and a tenant of its own and runs beside it. Every version of every
+// go along in move_test.go. What becomes of machines after they run is in lives_test.go, on a
+// cluster whose hosts have power. Whatever is bad input has servers and a tenant of its own and runs beside it. Every version of every
 // host and claim is recorded, and the invariants are checked on each of them.
 package e2e

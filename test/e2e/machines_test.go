@@ -84,19 +84,25 @@ func (p *play) machinesAreNodes(t *testing.T) {
 // API left for the tenant.
 func (a *actor) nodes(t *testing.T) map[string]corev1.Node {
 	t.Helper()
+	var list corev1.NodeList
+	must(t, a.workload(t).List(t.Context(), &list))
+	nodes := map[string]corev1.Node{}
+	for _, node := range list.Items {
+		nodes[node.Name] = node
+	}
+	return nodes
+}
+
+// workload is a client for the tenant's cluster.
+func (a *actor) workload(t *testing.T) client.Client {
+	t.Helper()
 	secret := &corev1.Secret{}
 	must(t, a.Client.Get(t.Context(), client.ObjectKey{Namespace: a.Namespace, Name: a.cluster.Name + "-kubeconfig"}, secret))
 	config, err := clientcmd.RESTConfigFromKubeConfig(secret.Data["value"])
 	must(t, err)
 	workload, err := client.New(config, client.Options{Scheme: a.Client.Scheme()})
 	must(t, err)
-	var list corev1.NodeList
-	must(t, workload.List(t.Context(), &list))
-	nodes := map[string]corev1.Node{}
-	for _, node := range list.Items {
-		nodes[node.Name] = node
-	}
-	return nodes
+	return workload
 }
 
 // checkAddresses compares with what the server's cards were given.

@@ -119,7 +119,7 @@ func (l *testCluster) start(ctx context.Context) error {
 	if l.dir, err = os.MkdirTemp("", "hostclaim-e2e-"); err != nil {
 		return err
 	}
-	l.Stack, err = stack.Up(ctx, stack.Options{Repo: repo, Dir: l.dir, Managers: managers(), Out: console.New(os.Stderr)})
+	l.Stack, err = stack.Up(ctx, stack.Options{Repo: repo, Dir: l.dir, Managers: managers(manager.All()), Out: console.New(os.Stderr)})
 	if err != nil {
 		return fmt.Errorf("%w\nlogs: %s", err, filepath.Join(l.dir, "logs"))
 	}
@@ -163,7 +163,7 @@ func (l *testCluster) stop(code int) int {
 		}
 		// A test that was interrupted has not ended its own cluster.
 		_, err := process.End(l.bare())
-		err = errors.Join(err, stack.Down(l.next(), l.out()), stack.Down(l.other(), l.out()), stack.Down(stack.HostsDir(l.dir), l.out()), l.Group.Stop())
+		err = errors.Join(err, stack.Down(l.next(), l.out()), stack.Down(l.other(), l.out()), stack.Down(l.simulated(), l.out()), stack.Down(stack.HostsDir(l.dir), l.out()), l.Group.Stop())
 		if err != nil {
 			code = reportError(err)
 		}
@@ -187,10 +187,14 @@ func (l *testCluster) other() string {
 	return filepath.Join(l.dir, "other")
 }
 
-// managers are all of them. A host whose claim is missing is given back after a second, so
+// simulated is the folder of the cluster whose hosts hostsim plays.
+func (l *testCluster) simulated() string {
+	return filepath.Join(l.dir, "simulated")
+}
+
+// managers are those given. A host whose claim is missing is given back after a second, so
 // that no test goes well only because the grace is long.
-func managers() []manager.Manager {
-	all := manager.All()
+func managers(all []manager.Manager) []manager.Manager {
 	for i, m := range all {
 		if m.Component == components.HostClaimManager {
 			all[i].Args = func(p manager.Place) []string { return append(m.Args(p), "--orphan-grace=1s") }

@@ -109,7 +109,7 @@ func newMoveStory(t *testing.T) *moveStory {
 		cluster: story.Cluster{Name: "moved", ControlPlanes: 1, Workers: 1, Port: ports[0], Subnet: 113},
 		pool:    story.Pool{Namespace: "moved", Servers: 4, Tenants: []string{"moved"}},
 		here:    &side{Stack: lab.Stack, admin: lab.admin, world: lab.world, history: lab.history},
-		there:   newSide(t, lab.other()),
+		there:   newSide(t, lab.other(), manager.All()),
 	}
 	for _, side := range []*side{s.here, s.there} {
 		asInstalledByClusterctl(t, side.Stack)
@@ -125,10 +125,10 @@ func newMoveStory(t *testing.T) *moveStory {
 	return s
 }
 
-// newSide starts a dev cluster like that of this package.
-func newSide(t *testing.T, dir string) *side {
+// newSide starts a dev cluster like that of this package, with these managers.
+func newSide(t *testing.T, dir string, run []manager.Manager) *side {
 	t.Helper()
-	started, err := stack.Up(t.Context(), stack.Options{Repo: lab.Repo, Dir: dir, Managers: managers(), Built: true, Out: console.New(t.Output())})
+	started, err := stack.Up(t.Context(), stack.Options{Repo: lab.Repo, Dir: dir, Managers: managers(run), Built: true, Out: console.New(t.Output())})
 	must(t, err)
 	s := &side{Stack: started}
 	t.Cleanup(func() {

@@ -1,0 +1,376 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package e2e
+
+import (
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/cluster"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/console"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manager"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/story"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/world"
+)
+
+const (
+	rowLabel  = "rack.example/row"
+	feedLabel = "power.example/feed"
+)
+
+// lives is a tenant whose machines are rolled out anew, labeled and rebooted, and keep their
+// servers as far as they can.
+type lives struct {
+	*actor
+
+	// home is the administrator of the cluster with the machines.
+	home client.Client
+	// world sees the machines, and their claims and hosts wherever they are.
+	world *world.World
+	// admin is the administrator of the cluster with the hosts, whose history this is.
+	admin   client.Client
+	history *history
+	pool    story.Pool
+	// replaced is how many servers were given up.
+	replaced int
+}
+
+// TestMachinesLiveOn plays what becomes of machines after they run, where hostsim shows the power
+// of servers. With E2E=long control planes have three machines, and more goes wrong.
+func TestMachinesLiveOn(t *testing.T) {
+	t.Parallel()
+	hosts := newSide(t, lab.simulated(), manager.WithSimulatedHosts())
+	t.Run("with hosts", func(t *testing.T) {
+		t.Run("beside the machines", func(t *testing.T) {
+			t.Parallel()
+			l := newLives(t, hosts, story.Cluster{Name: "near", Workers: 2, Subnet: 114})
+			l.beside(t, hosts)
+			l.liveOn(t)
+		})
+		if long() {
+			t.Run("beside the machines of a class", func(t *testing.T) {
+				t.Parallel()
+				l := newLives(t, hosts, story.Cluster{Name: "classed", ControlPlanes: 1, Workers: 1, Subnet: 115})
+				l.beside(t, hosts)
+				l.isOfClass(t)
+			})
+		}
+		t.Run("in another cluster", func(t *testing.T) {
+			t.Parallel()
+			l := newLives(t, hosts, story.Cluster{Name: "away", Workers: 2, Subnet: 116, Identity: "hosts"})
+			l.Tenant, l.home = newTenant(t, l.pool.Tenants[0]), lab.admin
+			must(t, lab.Repo.Build(t.Context(), console.New(t.Output()), components.Tenant))
+			said, err := story.Onboarding{
+				Repo: lab.Repo, Hosts: cluster.AdminKubeconfig(hosts.Dir), Management: cluster.AdminKubeconfig(lab.Dir),
+				Claims: l.Namespace, Namespace: l.Namespace, Secret: l.cluster.Identity, Servers: l.pool.Servers, Expiry: time.Hour,
+			}.Run(t.Context())
+			must(t, err)
+			t.Log(said)
+			l.world, err = world.OpenPair(t.Context(), lab.Admin, hosts.Admin)
+			must(t, err)
+			l.liveOn(t)
+		})
+	})
+	for _, violation := range hosts.history.violations() {
+		t.Error("invariant broken:", violation)
+	}
+}
+
+// newLives registers a pool with one server more than the cluster has machines.
+func newLives(t *testing.T, hosts *side, wanted story.Cluster) *lives {
+	t.Helper()
+	ports, err := cluster.FreePorts(1)
+	must(t, err)
+	wanted.Port = ports[0]
+	switch {
+	case wanted.ControlPlanes > 0:
+	case long():
+		wanted.ControlPlanes = 3
+	default:
+		wanted.ControlPlanes = 1
+	}
+	l := &lives{
+		actor: &actor{cluster: wanted}, admin: hosts.admin, history: hosts.history, pool: story.Pool{
+			Namespace: wanted.Name + "-infra", Servers: wanted.ControlPlanes + wanted.Workers + 1, Tenants: []string{wanted.Name},
+		},
+	}
+	must(t, l.pool.Register(t.Context(), hosts.admin))
+	policy := &bmov1alpha1.HostDeployPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: l.pool.Namespace, Name: "tenants"}}
+	annotate(t, hosts.admin, policy, infrav1.PublishLabelsAnnotation, "rack|model|(rack|power)[.]example/.*")
+	annotate(t, hosts.admin, policy, infrav1.AllowUnhealthyMarkAnnotation, "true")
+	must(t, l.pool.WaitAvailable(limited(t), hosts.world, ignoreNotes))
+	return l
+}
+
+// beside lets the tenant in where the hosts are.
+func (l *lives) beside(t *testing.T, hosts *side) {
+	t.Helper()
+	tenant, err := story.AddTenant(t.Context(), hosts.admin, hosts.Cluster, l.pool.Tenants[0])
+	must(t, err)
+	l.Tenant, l.home, l.world = tenant, hosts.admin, hosts.world
+}
+
+// long says that every variant of a story is played.
+func long() bool {
+	return os.Getenv("E2E") == "long"
+}
+
+// liveOn plays the chapters, which build on each other.
+func (l *lives) liveOn(t *testing.T) {
+	founds := func(ok bool) {
+		if !ok {
+			t.FailNow()
+		}
+	}
+	founds(t.Run("the cluster comes up", func(t *testing.T) {
+		must(t, l.cluster.Create(t.Context(), lab.Repo, l.Tenant))
+		l.runsIn(t, l.world)
+	}))
+	founds(t.Run("a rolling update keeps every server", l.serversAreKept))
+	t.Run("a label of a server appears on its Node and goes", l.labelsFollow)
+	founds(t.Run("a worker that hangs is rebooted", func(t *testing.T) { l.isWatched(t, worker) }))
+	if long() {
+		founds(t.Run("a control-plane node that hangs is rebooted", func(t *testing.T) { l.isWatched(t, controlPlane) }))
+		founds(t.Run("a worker that no reboot helps is replaced", l.isReplaced))
+	}
+	t.Run("a deleted namespace leaves nothing behind", l.namespaceGoes)
+}
+
+// role is what a machine is in its cluster.
+type role string
+
+const (
+	controlPlane role = "control-plane"
+	worker       role = "worker"
+)
+
+func roleOf(m world.Machine) role {
+	if _, found := m.Machine.Labels[clusterv1.MachineControlPlaneLabel]; found {
+		return controlPlane
+	}
+	return worker
+}
+
+// servers lists the machines with claim and host by what they are.
+func (l *lives) servers(t *testing.T) map[role][]world.Machine {
+	t.Helper()
+	machines, err := l.world.Machines(t.Context(), l.Namespace)
+	must(t, err)
+	out := map[role][]world.Machine{}
+	for _, m := range machines {
+		if m.Metal3 == nil || m.Claim == nil || m.Host == nil {
+			t.Fatalf("%s lacks Metal3Machine, claim or host: %s", m.Name(), m.Step())
+		}
+		out[roleOf(m)] = append(out[roleOf(m)], m)
+	}
+	return out
+}
+
+// hostNames lists the servers of machines.
+func hostNames(machines []world.Machine) []string {
+	var out []string
+	for _, m := range machines {
+		out = append(out, m.Host.Name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// serversAreKept has both groups reuse servers and rolls another image out: the workers', and the
+// control plane's where it can do without a surge. Each machine is another one then, and the group
+// has the servers that it had; no other one was ever bound, and none was given back.
+func (l *lives) serversAreKept(t *testing.T) {
+	before := l.servers(t)
+	rolled := []role{worker}
+	l.reuses(t, "workers")
+	l.edit(t, &clusterv1.MachineDeployment{}, l.cluster.Name,
+		`{"spec": {"rollout": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}},
+		"template": {"spec": {"infrastructureRef": {"name": "`+l.nextTemplate("workers")+`"}}}}}`)
+	if l.cluster.ControlPlanes >= 3 {
+		rolled = append(rolled, controlPlane)
+		l.reuses(t, "controlplane")
+		l.edit(t, &controlplanev1.KubeadmControlPlane{}, l.cluster.Name,
+			`{"spec": {"rollout": {"strategy": {"rollingUpdate": {"maxSurge": 0}}},
+			"machineTemplate": {"spec": {"infrastructureRef": {"name": "`+l.nextTemplate("controlplane")+`"}}}}}`)
+	}
+	for _, role := range rolled {
+		former := map[types.UID]bool{}
+		for _, m := range before[role] {
+			former[m.UID()] = true
+		}
+		eventually(t, "each "+string(role)+" is replaced", func(g gomega.Gomega) {
+			machines, err := l.world.Machines(t.Context(), l.Namespace)
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			for _, m := range machines {
+				if roleOf(m) == role {
+					g.Expect(former).NotTo(gomega.HaveKey(m.UID()), explainMachine(m))
+					g.Expect(imageOn(m)).To(gomega.Equal(nextImage), explainMachine(m))
+				}
+			}
+		})
+	}
+	l.runsIn(t, l.world)
+	after := l.servers(t)
+	for _, role := range rolled {
+		if diff := cmp.Diff(hostNames(before[role]), hostNames(after[role])); diff != "" {
+			t.Errorf("servers of the %ss (-before +after):\n%s", role, diff)
+		}
+	}
+	bound, freed := l.history.traffic(l.pool.Namespace)
+	if want := l.cluster.ControlPlanes + l.cluster.Workers; bound != want || freed != 0 {
+		t.Errorf("servers were bound %d times and given back %d times, want %d and never", bound, freed, want)
+	}
+}
+
+// reuses switches node reuse on, first where no machine is replaced for that, and makes the
+// template with another image.
+func (l *lives) reuses(t *testing.T, group string) {
+	t.Helper()
+	name := l.cluster.Name + "-" + group
+	template := &infrav1.Metal3MachineTemplate{}
+	l.edit(t, template, name, `{"spec": {"nodeReuse": true}}`)
+	next := &infrav1.Metal3MachineTemplate{
+		ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: l.nextTemplate(group)}, Spec: *template.Spec.DeepCopy(),
+	}
+	next.Spec.Template.Spec.Image.URL = nextImage
+	must(t, l.Client.Create(t.Context(), next))
+}
+
+func (l *lives) nextTemplate(group string) string {
+	return l.cluster.Name + "-" + group + "-next"
+}
+
+// edit patches an object of the tenant's as the tenant.
+func (l *lives) edit(t *testing.T, object client.Object, name, patch string) {
+	t.Helper()
+	object.SetNamespace(l.Namespace)
+	object.SetName(name)
+	must(t, l.Client.Patch(t.Context(), object, client.RawPatch(types.MergePatchType, []byte(patch))))
+}
+
+// traffic counts how often hosts of a namespace were bound and freed.
+func (h *history) traffic(namespace string) (bound, freed int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, c := range h.binds {
+		if c.host.Namespace == namespace {
+			bound++
+		}
+	}
+	for _, c := range h.frees {
+		if c.host.Namespace == namespace {
+			freed++
+		}
+	}
+	return bound, freed
+}
+
+// labelsFollow puts labels on a server. The one that the tenant asks for is on the Node as long as
+// it is on the server, whatever is done to the Node.
+func (l *lives) labelsFollow(t *testing.T) {
+	m, workload := l.servers(t)[worker][0], l.workload(t)
+	annotate(t, l.Client, &infrav1.Metal3Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: l.cluster.Name}},
+		infrav1.LabelSyncPrefixesAnnotation, "rack.example")
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.Machine.Status.NodeRef.Name}}
+	shows := func(row any) {
+		t.Helper()
+		eventually(t, "the Node has the label of the server", func(g gomega.Gomega) {
+			g.Expect(workload.Get(t.Context(), client.ObjectKeyFromObject(node), node)).To(gomega.Succeed())
+			if row == nil {
+				g.Expect(node.Labels).NotTo(gomega.HaveKey(rowLabel))
+			} else {
+				g.Expect(node.Labels).To(gomega.HaveKeyWithValue(rowLabel, row))
+			}
+			g.Expect(node.Labels).NotTo(gomega.HaveKey(feedLabel))
+		})
+	}
+	merge(t, l.admin, m.Host.DeepCopy(), map[string]any{"labels": map[string]any{rowLabel: "7", feedLabel: "a"}})
+	shows("7")
+	merge(t, workload, node.DeepCopy(), map[string]any{"labels": map[string]any{rowLabel: "forged"}})
+	shows("7")
+	merge(t, workload, node.DeepCopy(), map[string]any{"labels": map[string]any{rowLabel: nil}})
+	shows("7")
+	merge(t, l.admin, m.Host.DeepCopy(), map[string]any{"labels": map[string]any{rowLabel: nil, feedLabel: nil}})
+	shows(nil)
+}
+
+// namespaceGoes deletes the tenant's namespace with everything in it, in any order. Every server is
+// wiped before it is free.
+func (l *lives) namespaceGoes(t *testing.T) {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: l.Namespace}}
+	if l.cluster.Identity != "" {
+		must(t, l.home.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: l.cluster.Identity}}))
+		l.eachSays(t, infrav1.IdentityReadyCondition, infrav1.IdentitySecretNotFoundReason, l.cluster.Identity)
+	}
+	must(t, l.home.Delete(t.Context(), namespace))
+	if l.cluster.Identity != "" {
+		l.isAbandoned(t)
+	}
+	eventually(t, "the namespace is gone", func(g gomega.Gomega) {
+		err := l.home.Get(t.Context(), client.ObjectKeyFromObject(namespace), &corev1.Namespace{})
+		g.Expect(apierrors.IsNotFound(err)).To(gomega.BeTrue(), "%v, %v", err, leftIn(t, l.home, l.Namespace))
+	})
+	if l.cluster.Identity != "" {
+		// The servers still run: the infrastructure team takes them back.
+		if _, freed := l.history.traffic(l.pool.Namespace); freed > l.replaced {
+			t.Errorf("%d servers are free although their cluster was not reached, want %d", freed, l.replaced)
+		}
+		must(t, l.admin.DeleteAllOf(t.Context(), &bmov1alpha1.HostClaim{}, client.InNamespace(l.Namespace)))
+	}
+	must(t, l.pool.WaitFree(limited(t), l.world, l.pool.Servers))
+}
+
+// isAbandoned expects the machines to stay since their claims cannot be reached, and lets them go
+// without, as an administrator. The rights of the tenant went with the namespace.
+func (l *lives) isAbandoned(t *testing.T) {
+	t.Helper()
+	l.eachSays(t, infrav1.HostClaimReadyCondition, infrav1.DeletionFailedReason, infrav1.AbandonClaimAnnotation)
+	machines, err := l.world.Machines(t.Context(), l.Namespace)
+	must(t, err)
+	for _, m := range machines {
+		annotate(t, l.home, m.Metal3, infrav1.AbandonClaimAnnotation, "true")
+	}
+}
+
+// eachSays expects a condition of each machine to be False for the reason.
+func (l *lives) eachSays(t *testing.T, condition, reason string, parts ...string) {
+	t.Helper()
+	eventually(t, "each machine says "+reason, func(g gomega.Gomega) {
+		machines, err := l.world.Machines(t.Context(), l.Namespace)
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		g.Expect(machines).To(gomega.HaveLen(l.cluster.ControlPlanes + l.cluster.Workers))
+		for _, m := range machines {
+			g.Expect(m.Metal3).NotTo(gomega.BeNil(), m.Name())
+			says(g, m.Metal3.Status.Conditions, metav1.Condition{Type: condition, Status: metav1.ConditionFalse, Reason: reason}, parts...)
+		}
+	})
+}
