@@ -212,7 +212,9 @@ const (
 	BootMACAddressAnnotation = "hostclaim.metal3.io/boot-mac-address"
 
 	// HostFailureDomainAnnotation is the value of FailureDomainLabel on the
-	// bound host; absent when the host has none.
+	// bound host; absent when the host has none. On a Metal3DataClaim it is the failure
+	// domain that the template of the claim was chosen for; absent for the template that
+	// the Metal3Machine names.
 	HostFailureDomainAnnotation = "hostclaim.metal3.io/failure-domain"
 
 	// HardwareDataSuffix ends the name of the published HardwareData:

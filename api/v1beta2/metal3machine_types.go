@@ -210,7 +210,8 @@ type Metal3MachineSpec struct {
 	// +optional
 	HostSelector *HostSelector `json:"hostSelector,omitempty"`
 
-	// dataTemplate names the Metal3DataTemplate that metaData and networkData are rendered from.
+	// dataTemplate names the Metal3DataTemplate that metaData and networkData are rendered from, unless
+	// failureDomainDataTemplates of the Metal3MachineTemplate has another one for the host.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="has(self.name)",message="name is empty: set it to the name of a Metal3DataTemplate of the same namespace, or remove dataTemplate",reason=FieldValueRequired
 	DataTemplate *Metal3ObjectRef `json:"dataTemplate,omitempty"`

@@ -37,6 +37,8 @@ const (
 )
 
 // Metal3MachineTemplateSpec describes the Metal3Machines that are made from a template.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.failureDomainDataTemplates) || has(self.template.spec.dataTemplate)",message="failureDomainDataTemplates is set, and template.spec.dataTemplate is not: set it to the Metal3DataTemplate for machines in any other failure domain",reason=FieldValueRequired
 type Metal3MachineTemplateSpec struct {
 	// template is the Metal3Machine to be made.
 	// +required
@@ -47,6 +49,31 @@ type Metal3MachineTemplateSpec struct {
 	// +optional
 	// +kubebuilder:default=false
 	NodeReuse *bool `json:"nodeReuse,omitempty"`
+
+	// failureDomainDataTemplates are the Metal3DataTemplates for machines in certain failure domains, which
+	// are used instead of template.spec.dataTemplate. The failure domain is that of the host. A
+	// machine whose Metal3DataClaim exists keeps the Metal3DataTemplate that the claim names.
+	// +optional
+	// +listType=map
+	// +listMapKey=failureDomain
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=100
+	FailureDomainDataTemplates []FailureDomainDataTemplate `json:"failureDomainDataTemplates,omitempty"`
+}
+
+// FailureDomainDataTemplate is the Metal3DataTemplate for machines in one failure domain.
+type FailureDomainDataTemplate struct {
+	// failureDomain is the failure domain that the host belongs to.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$')",message="no host can have a label of this value: use at most 63 letters, digits, '-', '_' and '.', beginning and ending with a letter or digit"
+	FailureDomain string `json:"failureDomain,omitempty"`
+
+	// dataTemplate names the Metal3DataTemplate.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="has(self.name)",message="name is empty: set it to the name of a Metal3DataTemplate of the same namespace",reason=FieldValueRequired
+	DataTemplate Metal3ObjectRef `json:"dataTemplate,omitempty,omitzero"`
 }
 
 // Metal3MachineTemplateResource is the content of a Metal3Machine that is made from a template.

@@ -278,6 +278,34 @@ func TestMachineTemplate(t *testing.T) {
 			kind: "Metal3MachineTemplate",
 			spec: "nodeReuse: true\ntemplate:\n  metadata: {labels: {a: b}, annotations: {c: d}}\n  spec: {" + machine + "}",
 		},
+		"failure domains may have data templates of their own": {
+			kind: "Metal3MachineTemplate",
+			spec: "failureDomainDataTemplates: [{failureDomain: rack-a, dataTemplate: {name: a}}, {failureDomain: rack-b, dataTemplate: {name: b}}]\n" +
+				"template:\n  spec: {dataTemplate: {name: d}, " + machine + "}",
+		},
+		"a failure domain has one data template": {
+			kind: "Metal3MachineTemplate",
+			spec: "failureDomainDataTemplates: [{failureDomain: rack-a, dataTemplate: {name: a}}, {failureDomain: rack-a, dataTemplate: {name: b}}]\n" +
+				"template:\n  spec: {dataTemplate: {name: d}, " + machine + "}",
+			refused: []string{"spec.failureDomainDataTemplates", "rack-a"},
+		},
+		"the data template for all other failure domains is needed": {
+			kind:    "Metal3MachineTemplate",
+			spec:    "failureDomainDataTemplates: [{failureDomain: rack-a, dataTemplate: {name: a}}]\ntemplate:\n  spec: {" + machine + "}",
+			refused: []string{"template.spec.dataTemplate is not", "for machines in any other failure domain"},
+		},
+		"the data template of a failure domain needs a name": {
+			kind: "Metal3MachineTemplate",
+			spec: "failureDomainDataTemplates: [{failureDomain: rack-a, dataTemplate: {namespace: x}}]\n" +
+				"template:\n  spec: {dataTemplate: {name: d}, " + machine + "}",
+			refused: []string{"spec.failureDomainDataTemplates[0].dataTemplate", "name is empty"},
+		},
+		"a failure domain that no host could have is refused": {
+			kind: "Metal3MachineTemplate",
+			spec: "failureDomainDataTemplates: [{failureDomain: rack a, dataTemplate: {name: a}}]\n" +
+				"template:\n  spec: {dataTemplate: {name: d}, " + machine + "}",
+			refused: []string{"spec.failureDomainDataTemplates[0].failureDomain", "no host can have a label"},
+		},
 		"a label that no machine could have is refused": {
 			kind: "Metal3MachineTemplate", spec: "template:\n  metadata: {labels: {a: no value}}\n  spec: {" + machine + "}",
 			refused: []string{`spec.template.metadata.labels: Invalid value: "no value"`, "must be an empty string or consist of alphanumeric characters"},

@@ -31,8 +31,8 @@ import (
 func TestMachineTemplatesStay(t *testing.T) {
 	const (
 		remedy = "cannot be changed: make a new Metal3MachineTemplate, and name it instead of this one, so that machines are replaced"
-		before = "template: {spec: {image: {url: 'http://i/1', checksum: a}, hostSelector: {matchLabels: {rack: a}}}}"
-		other  = "template: {spec: {image: {url: 'http://i/2', checksum: a}, hostSelector: {matchLabels: {rack: a}}}}"
+		before = "template: {spec: {image: {url: 'http://i/1', checksum: a}, hostSelector: {matchLabels: {rack: a}}, dataTemplate: {name: t}}}"
+		other  = "template: {spec: {image: {url: 'http://i/2', checksum: a}, hostSelector: {matchLabels: {rack: a}}, dataTemplate: {name: t}}}"
 	)
 	dryRun := []client.ApplyOption{client.DryRunAll}
 	tests := map[string]struct {
@@ -52,7 +52,7 @@ func TestMachineTemplatesStay(t *testing.T) {
 			},
 		},
 		"an identity is not added": {
-			after:   "template: {spec: {identityRef: {name: k}, image: {url: 'http://i/1', checksum: a}, hostSelector: {matchLabels: {rack: a}}}}",
+			after:   "template: {spec: {identityRef: {name: k}, image: {url: 'http://i/1', checksum: a}, hostSelector: {matchLabels: {rack: a}}, dataTemplate: {name: t}}}",
 			refused: []string{`spec.template.spec.identityRef: Invalid value: {"name":"k"}`, remedy},
 		},
 		"a dry run of a user is refused like the write": {after: other, options: dryRun, refused: []string{"spec.template.spec.image", remedy}},
@@ -66,9 +66,12 @@ func TestMachineTemplatesStay(t *testing.T) {
 			after:     "template: {spec: {image: {url: 'http://i/2', checksum: a}, hostSelector: {matchLabels: {rack: a b}}}}",
 			rehearsed: true, options: dryRun, refused: []string{"spec.template.spec.hostSelector.matchLabels", `"a b"`},
 		},
+		"templates of failure domains may be added": {
+			after: "failureDomainDataTemplates: [{failureDomain: rack-a, dataTemplate: {name: a}}]\n" + before,
+		},
 		"node reuse may be switched on":         {after: "nodeReuse: true\n" + before},
-		"the cleaning mode may change":          {after: "template: {spec: {automatedCleaningMode: disabled, image: {url: 'http://i/1', checksum: a}, hostSelector: {matchLabels: {rack: a}}}}"},
-		"labels for new machines may change":    {after: "template: {metadata: {labels: {a: b}}, spec: {image: {url: 'http://i/1', checksum: a}, hostSelector: {matchLabels: {rack: a}}}}"},
+		"the cleaning mode may change":          {after: "template: {spec: {automatedCleaningMode: disabled, image: {url: 'http://i/1', checksum: a}, hostSelector: {matchLabels: {rack: a}}, dataTemplate: {name: t}}}"},
+		"labels for new machines may change":    {after: "template: {metadata: {labels: {a: b}}, spec: {image: {url: 'http://i/1', checksum: a}, hostSelector: {matchLabels: {rack: a}}, dataTemplate: {name: t}}}"},
 		"a template may be applied as it is":    {after: before},
 		"what means the same may be written so": {after: "nodeReuse: false\n" + before},
 	}

@@ -114,21 +114,22 @@ func whoseSecrets(spec infrav1.Metal3MachineSpec, secrets Secrets) string {
 
 // wantsTemplate asks for the Metal3DataClaim, if the machine has a template.
 func wantsTemplate(o Observed, p *Plan) bool {
-	ref := o.Machine.Spec.DataTemplate
-	switch {
-	case !usesTemplate(o.Machine.Spec):
+	if !usesTemplate(o.Machine.Spec) {
 		p.achieve(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.AssociateMetal3MachineMetaDataSuccessReason)
 		return false
-	case ref.Namespace != "" && ref.Namespace != o.Machine.Owner.Namespace:
-		p.wait(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.InvalidConfigurationReason, fmt.Sprintf(
-			"spec.dataTemplate.namespace is %q: only templates of namespace %q can be used", ref.Namespace, o.Machine.Owner.Namespace))
+	}
+	ref, domain := dataTemplate(o)
+	foreign := foreignTemplate(o.Machine.Owner.Namespace, ref, domain)
+	switch {
+	case foreign != "":
+		p.wait(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.InvalidConfigurationReason, foreign)
 		return true
 	case o.Data.NameTaken:
 		p.wait(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.AssociateMetal3MachineMetaDataFailedReason, fmt.Sprintf(
 			"Metal3DataClaim %q belongs to something else: delete it, or give the Machine another name", o.Machine.Owner.Name))
 		return true
 	}
-	p.Data = &DataRequest{Template: ref.Name}
+	p.Data = &DataRequest{Template: ref.Name, FailureDomain: domain}
 	if o.Data.ClaimExists {
 		p.achieve(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.AssociateMetal3MachineMetaDataSuccessReason)
 	}

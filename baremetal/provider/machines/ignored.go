@@ -74,6 +74,7 @@ func ignoredChoice(o Observed) []string {
 	spec := o.Machine.Spec
 	switch uses := usesTemplate(spec); {
 	case o.Data.Template == "":
+	case uses && o.Data.ChosenFor != "":
 	case uses && spec.DataTemplate.Name != o.Data.Template, !uses && o.Claim.Deployment != nil:
 		fields = append(fields, "spec.dataTemplate")
 	}

@@ -70,6 +70,9 @@ func TestNextTellsOfChangesThatNothingActsOn(t *testing.T) {
 			change: func(o *Observed) { o.Claim.Deployment, o.Machine.Spec.DataTemplate.Name = nil, "other" },
 			want:   "spec.dataTemplate",
 		},
+		"a template for the failure domain of the host": {
+			change: func(o *Observed) { o.Data.Template, o.Data.ChosenFor = "of-row-1", "row-1" },
+		},
 		"the selector": {
 			change: func(o *Observed) { o.Machine.Spec.HostSelector.MatchLabels = map[string]string{"rack": "2"} },
 			want:   "spec.hostSelector",

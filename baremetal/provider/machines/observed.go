@@ -42,6 +42,8 @@ type Observed struct {
 	Facts bool
 	// HostUID is the UID of the bound host; empty without Facts.
 	HostUID string
+	// HostDomain is the failure domain of the bound host; empty when nothing is published about it.
+	HostDomain string
 	// HostLabels are the labels of the bound host that are published.
 	HostLabels map[string]string
 	// ForeignHost says that the bound host is registered in another namespace or
@@ -120,6 +122,12 @@ type DataFacts struct {
 	Template string
 	// NameTaken says that a Metal3DataClaim of that name belongs to something else.
 	NameTaken bool
+	// ByDomain are the templates for certain failure domains, as the Metal3MachineTemplate lists
+	// them. They are not read once the claim exists.
+	ByDomain []infrav1.FailureDomainDataTemplate
+	// ChosenFor is the failure domain whose template the claim asks for; empty where that is the
+	// template which the machine names.
+	ChosenFor string
 	// Name is the name of the Metal3Data; empty until the claim is answered.
 	Name string
 	// Ready says that its secrets are there.

@@ -67,6 +67,9 @@ type Achievement struct {
 type DataRequest struct {
 	// Template is the name of the Metal3DataTemplate.
 	Template string
+	// FailureDomain is the failure domain that it was chosen for; empty for the template that
+	// the machine names.
+	FailureDomain string
 }
 
 // NodePatch is what a Node lacks. Empty fields are left as they are.

@@ -99,6 +99,7 @@ func (c *claimClient) observeHost(ctx context.Context, s *scope) progress.Outcom
 	if found {
 		s.host = host
 		s.observed.Facts, s.observed.HostUID, s.observed.HostLabels = true, host.UID, host.Labels
+		s.observed.HostDomain = host.FailureDomain
 	}
 	return progress.Outcome{}
 }

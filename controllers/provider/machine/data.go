@@ -22,6 +22,7 @@ import (
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
@@ -32,6 +33,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/capacity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
@@ -69,6 +71,26 @@ func (d dataSteps) observe(ctx context.Context, s *scope) progress.Outcome {
 	return progress.Outcome{}
 }
 
+// observeDomains reads which templates are for certain failure domains, for a machine that is about to
+// ask for data. The cache may not know yet the Metal3MachineTemplate that the machine was made from.
+func (d dataSteps) observeDomains(ctx context.Context, s *scope) progress.Outcome {
+	name, made := capacity.TemplateOf(s.machine.Annotations)
+	if s.dataClaim != nil || !s.observed.Facts || s.machine.Spec.DataTemplate == nil || !made {
+		return progress.Outcome{}
+	}
+	template, key := &infrav1.Metal3MachineTemplate{}, client.ObjectKey{Namespace: s.machine.Namespace, Name: name}
+	err := d.client.Get(ctx, key, template)
+	if apierrors.IsNotFound(err) {
+		err = d.live.Get(ctx, key, template)
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return failed(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.AssociateMetal3MachineMetaDataFailedReason,
+			"The Metal3MachineTemplate of the machine cannot be read", fmt.Errorf("read Metal3MachineTemplate %s: %w", name, err))
+	}
+	s.observed.Data.ByDomain = template.Spec.FailureDomainDataTemplates
+	return progress.Outcome{}
+}
+
 // readDataClaim reads the Metal3DataClaim of the machine's name, which may belong to
 // something else.
 func readDataClaim(ctx context.Context, reader client.Reader, machine *infrav1.Metal3Machine) (*infrav1.Metal3DataClaim, bool, error) {
@@ -98,6 +120,7 @@ func (d dataSteps) readData(ctx context.Context, claim *infrav1.Metal3DataClaim)
 func dataFacts(claim *infrav1.Metal3DataClaim, data infrav1.Metal3Data) machines.DataFacts {
 	facts := machines.DataFacts{
 		ClaimExists: true,
+		ChosenFor:   claim.Annotations[infrav1.HostFailureDomainAnnotation],
 		ClaimHeld:   claim.DeletionTimestamp.IsZero() || controllerutil.ContainsFinalizer(claim, infrav1.MachineFinalizer),
 	}
 	if template := claim.Spec.Template; template != nil {
@@ -137,8 +160,9 @@ func (d dataSteps) apply(ctx context.Context, p *planned) progress.Outcome {
 	if p.plan.Data == nil || p.dataClaim != nil {
 		return progress.Outcome{}
 	}
-	desired := desiredDataClaim(p.machine, p.cluster.Name, p.plan.Data.Template)
-	ctrl.LoggerFrom(ctx).Info("Applying Metal3DataClaim", "Metal3DataClaim", klog.KObj(desired))
+	desired := desiredDataClaim(p.machine, p.cluster.Name, *p.plan.Data)
+	ctrl.LoggerFrom(ctx).Info("Applying Metal3DataClaim", "Metal3DataClaim", klog.KObj(desired),
+		"Metal3DataTemplate", klog.KRef(desired.Namespace, p.plan.Data.Template))
 	if err := apply.Object(ctx, d.client, desired, infrav1.MachineFieldOwner); err != nil {
 		return failed(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.AssociateMetal3MachineMetaDataFailedReason,
 			"The Metal3DataClaim of the machine cannot be written", fmt.Errorf("apply Metal3DataClaim %s: %w", desired.Name, err))
@@ -148,18 +172,23 @@ func (d dataSteps) apply(ctx context.Context, p *planned) progress.Outcome {
 
 // desiredDataClaim is the claim for data, whole. Our finalizer holds it until
 // the server is free: addresses of a running server must not go to another one.
-func desiredDataClaim(machine *infrav1.Metal3Machine, cluster, template string) *infrav1.Metal3DataClaim {
+func desiredDataClaim(machine *infrav1.Metal3Machine, cluster string, request machines.DataRequest) *infrav1.Metal3DataClaim {
 	labels := maps.Clone(machine.Labels)
 	if labels == nil {
 		labels = map[string]string{}
 	}
 	labels[clusterv1.ClusterNameLabel] = cluster
+	var annotations map[string]string
+	if request.FailureDomain != "" {
+		annotations = map[string]string{infrav1.HostFailureDomainAnnotation: request.FailureDomain}
+	}
 	return &infrav1.Metal3DataClaim{
 		TypeMeta: metav1.TypeMeta{APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3DataClaim"},
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: machine.Namespace,
-			Name:      machine.Name,
-			Labels:    labels,
+			Namespace:   machine.Namespace,
+			Name:        machine.Name,
+			Labels:      labels,
+			Annotations: annotations,
 			// The second is that of the controller which answers the claim, and which
 			// would else begin by adding it.
 			Finalizers: []string{infrav1.MachineFinalizer, infrav1.DataClaimFinalizer},
@@ -172,7 +201,7 @@ func desiredDataClaim(machine *infrav1.Metal3Machine, cluster, template string) 
 			}},
 		},
 		Spec: infrav1.Metal3DataClaimSpec{
-			Template: &infrav1.Metal3ObjectRef{Name: template, Namespace: machine.Namespace},
+			Template: &infrav1.Metal3ObjectRef{Name: request.Template, Namespace: machine.Namespace},
 		},
 	}
 }

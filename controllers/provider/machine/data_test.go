@@ -17,21 +17,85 @@ limitations under the License.
 package machine
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/capacity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
 )
+
+// TestTemplatesOfFailureDomains shows where the list of templates comes from: past the cache where that
+// does not know the Metal3MachineTemplate yet, and from no template that is gone.
+func TestTemplatesOfFailureDomains(t *testing.T) {
+	byDomain := []infrav1.FailureDomainDataTemplate{{FailureDomain: "rack-a", DataTemplate: infrav1.Metal3ObjectRef{Name: "of-a"}}}
+	for name, test := range map[string]struct {
+		exists, cached bool
+		err            error
+		want           []infrav1.FailureDomainDataTemplate
+	}{
+		"from the cache":                        {exists: true, cached: true, want: byDomain},
+		"past a cache that is behind":           {exists: true, want: byDomain},
+		"from no template that is gone":         {},
+		"an error is not taken for no template": {exists: true, cached: true, err: errBroken},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, interceptor.Funcs{}, newCast(func(c *cast) {
+				c.machine.Spec.DataTemplate = &infrav1.Metal3ObjectRef{Name: "template"}
+				c.machine.Annotations = map[string]string{
+					clusterv1.TemplateClonedFromNameAnnotation: "x", clusterv1.TemplateClonedFromGroupKindAnnotation: capacity.TemplateKind,
+				}
+			}))
+			if test.exists {
+				w.create(&infrav1.Metal3MachineTemplate{
+					ObjectMeta: metav1.ObjectMeta{Name: "x"},
+					Spec: infrav1.Metal3MachineTemplateSpec{
+						Template:                   infrav1.Metal3MachineTemplateResource{Spec: w.machine.Spec},
+						FailureDomainDataTemplates: byDomain,
+					},
+				})
+			}
+			d := w.dataSteps()
+			d.client = interceptor.NewClient(d.client.(client.WithWatch), interceptor.Funcs{
+				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+					switch {
+					case test.err != nil:
+						return test.err
+					case !test.cached:
+						return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
+					}
+					return c.Get(ctx, key, o, options...)
+				},
+			})
+			s := &scope{machine: w.machine}
+			s.observed.Facts = true
+			out := d.observeDomains(t.Context(), s)
+			if !errors.Is(out.Err(), test.err) {
+				t.Errorf("error is %v, want %v", out.Err(), test.err)
+			}
+			if diff := cmp.Diff(test.want, s.observed.Data.ByDomain); diff != "" {
+				t.Errorf("templates (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
 
 func TestDataFacts(t *testing.T) {
 	claim := func(change ...func(*infrav1.Metal3DataClaim)) *infrav1.Metal3DataClaim {
 		c := &infrav1.Metal3DataClaim{ObjectMeta: metav1.ObjectMeta{Name: "m-1", UID: "claim-uid"}}
+		c.Spec.Template = &infrav1.Metal3ObjectRef{Name: "template"}
 		c.Status.RenderedData = &infrav1.Metal3ObjectRef{Name: "template-0"}
 		for _, f := range change {
 			f(c)
@@ -57,28 +121,34 @@ func TestDataFacts(t *testing.T) {
 	of := func(uid string) func(*infrav1.Metal3Data) {
 		return func(d *infrav1.Metal3Data) { d.OwnerReferences[0].UID = types.UID(uid) }
 	}
-	held := machines.DataFacts{ClaimExists: true, ClaimHeld: true}
+	held := machines.DataFacts{ClaimExists: true, Template: "template", ClaimHeld: true}
 	tests := map[string]struct {
 		claim *infrav1.Metal3DataClaim
 		data  infrav1.Metal3Data
 		want  machines.DataFacts
 	}{
 		"a claim that has not been answered": {claim: claim(), want: held},
+		"a claim for the data of a failure domain": {
+			claim: claim(func(c *infrav1.Metal3DataClaim) {
+				c.Annotations = map[string]string{infrav1.HostFailureDomainAnnotation: "row-1"}
+			}),
+			want: machines.DataFacts{ClaimExists: true, Template: "template", ChosenFor: "row-1", ClaimHeld: true},
+		},
 		"data that is ready": {
 			claim: claim(), data: data(ready),
 			want: machines.DataFacts{
-				ClaimExists: true, ClaimHeld: true, Name: "template-0", Ready: true, MetaData: "meta", NetworkData: "net",
+				ClaimExists: true, Template: "template", ClaimHeld: true, Name: "template-0", Ready: true, MetaData: "meta", NetworkData: "net",
 			},
 		},
 		"data that is not ready says why": {
 			claim: claim(), data: data(func(d *infrav1.Metal3Data) { d.Status.ErrorMessage = "no pool" }),
 			want: machines.DataFacts{
-				ClaimExists: true, ClaimHeld: true, Name: "template-0", Reason: "RenderingFailed", Message: "no pool",
+				ClaimExists: true, Template: "template", ClaimHeld: true, Name: "template-0", Reason: "RenderingFailed", Message: "no pool",
 			},
 		},
 		"data that is being deleted is not ready": {
 			claim: claim(), data: data(ready, func(d *infrav1.Metal3Data) { d.DeletionTimestamp = &noon }),
-			want: machines.DataFacts{ClaimExists: true, ClaimHeld: true, Name: "template-0"},
+			want: machines.DataFacts{ClaimExists: true, Template: "template", ClaimHeld: true, Name: "template-0"},
 		},
 		"data of another machine is none, though the claim names it": {claim: claim(), data: data(ready, of("other")), want: held},
 		"data of an earlier claim of the same name is none":          {claim: claim(), data: data(ready, of("earlier")), want: held},
@@ -90,7 +160,7 @@ func TestDataFacts(t *testing.T) {
 		},
 		"a deleted claim that we do not hold": {
 			claim: claim(func(c *infrav1.Metal3DataClaim) { c.DeletionTimestamp = &noon }),
-			want:  machines.DataFacts{ClaimExists: true},
+			want:  machines.DataFacts{ClaimExists: true, Template: "template"},
 		},
 		"a deleted claim that we hold": {
 			claim: claim(func(c *infrav1.Metal3DataClaim) {

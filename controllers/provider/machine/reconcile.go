@@ -103,7 +103,7 @@ func (r *Reconciler) provision(ctx context.Context, s *scope, claim *claimClient
 	data, nodes, reserved := r.dataSteps(), r.nodeSteps(), reservations{claim}
 	s.observed.Machine = s.facts()
 	out := progress.Run(ctx, s, progress.UntilError,
-		claim.observe, claim.keep, claim.pause, reserved.observeGroup, claim.observeHost, r.bootstrapSteps().observe, data.observe, data.observeName, nodes.observe)
+		claim.observe, claim.keep, claim.pause, reserved.observeGroup, claim.observeHost, r.bootstrapSteps().observe, data.observe, data.observeDomains, data.observeName, nodes.observe)
 	if out.Err() != nil {
 		return result{Outcome: out}
 	}

@@ -25,6 +25,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -236,11 +237,13 @@ func (m mapper) memberToMachines(ctx context.Context, o client.Object) []ctrl.Re
 	return m.unclaimed(ctx, o.GetNamespace(), o.GetLabels())
 }
 
-// templateToMachines maps a template to the machines made from it that have no claim.
+// templateToMachines maps a template to the machines made from it that have no claim, or that cannot
+// ask for data by what the template says.
 func (m mapper) templateToMachines(ctx context.Context, o client.Object) []ctrl.Request {
 	return m.machinesWhere(ctx, func(machine *infrav1.Metal3Machine) bool {
 		name, found := capacity.TemplateOf(machine.Annotations)
-		return found && name == o.GetName() && machine.Status.HostClaim == nil
+		return found && name == o.GetName() && (machine.Status.HostClaim == nil ||
+			conditions.GetReason(machine, infrav1.AssociateMetal3MachineMetaDataCondition) == infrav1.InvalidConfigurationReason)
 	}, client.InNamespace(o.GetNamespace()))
 }
 

@@ -34,6 +34,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/capacity"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
 )
 
 // names makes requests comparable: those of the namespace by their name only.
@@ -83,7 +84,15 @@ func TestWatches(t *testing.T) {
 	cloned.Annotations = map[string]string{
 		clusterv1.TemplateClonedFromNameAnnotation: "x", clusterv1.TemplateClonedFromGroupKindAnnotation: capacity.TemplateKind,
 	}
-	w.create(cloned)
+	asking := cloned.DeepCopy()
+	asking.Name, asking.Status.HostClaim = "m-5", &infrav1.Metal3ObjectRef{Name: "m-5"}
+	misled := asking.DeepCopy()
+	misled.Name = "m-6"
+	misled.Status.Conditions = []metav1.Condition{{
+		Type: infrav1.AssociateMetal3MachineMetaDataCondition, Status: metav1.ConditionFalse,
+		Reason: infrav1.InvalidConfigurationReason, LastTransitionTime: noon,
+	}}
+	w.create(cloned, asking, misled)
 
 	node := func(providerID, uid string) *corev1.Node {
 		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: corev1.NodeSpec{ProviderID: providerID}}
@@ -108,8 +117,10 @@ func TestWatches(t *testing.T) {
 		"the end of a machine wakes those of its Cluster without a claim": {
 			w.mapper().memberToMachines(ctx, &infrav1.Metal3Machine{ObjectMeta: member}), both,
 		},
-		"a MachineDeployment does too":            {w.mapper().memberToMachines(ctx, &clusterv1.MachineDeployment{ObjectMeta: member}), both},
-		"a template wakes those made from it":     {w.mapper().templateToMachines(ctx, &infrav1.Metal3MachineTemplate{ObjectMeta: inA("x")}), []string{"m-4"}},
+		"a MachineDeployment does too": {w.mapper().memberToMachines(ctx, &clusterv1.MachineDeployment{ObjectMeta: member}), both},
+		"a template wakes those made from it that have no claim, or that it misleads": {
+			w.mapper().templateToMachines(ctx, &infrav1.Metal3MachineTemplate{ObjectMeta: inA("x")}), []string{"m-4", "m-6"},
+		},
 		"what belongs to no Cluster wakes none":   {w.mapper().memberToMachines(ctx, &infrav1.Metal3Machine{ObjectMeta: inA("x")}), nil},
 		"something else is no claim":              {w.mapper().claimToMachines(ctx, &corev1.Pod{}), nil},
 		"facts wake the consumer of their claim":  {w.mapper().hardwareToMachines(ctx, facts), one},
@@ -117,7 +128,7 @@ func TestWatches(t *testing.T) {
 		"facts of a host wake none":               {w.mapper().hardwareToMachines(ctx, &bmov1alpha1.HardwareData{ObjectMeta: owned("BareMetalHost", "h")}), nil},
 		"data wakes its machine":                  {ownedToMachine(ctx, &infrav1.Metal3Data{ObjectMeta: owned("Metal3Machine", "m-1")}), one},
 		"data of something else wakes none":       {ownedToMachine(ctx, &infrav1.Metal3Data{ObjectMeta: owned("Other", "m-1")}), nil},
-		"a claim for data wakes its machine":      {dataClaimToMachines(ctx, desiredDataClaim(w.machine, "a", "x")), one},
+		"a claim for data wakes its machine":      {dataClaimToMachines(ctx, desiredDataClaim(w.machine, "a", machines.DataRequest{Template: "x"})), one},
 		"a claim for data of another name also wakes its namesake": {
 			dataClaimToMachines(ctx, &infrav1.Metal3DataClaim{ObjectMeta: owned("Metal3Machine", "m-1")}), []string{"m-1", "x"},
 		},
@@ -138,7 +149,7 @@ func TestWatches(t *testing.T) {
 		"a Node on a remote host wakes those with such":     {w.mapper().nodeToMachines(ctx, farCluster, node("", "far-uid")), []string{"m-3"}},
 		"metadata wakes the machine whose name it has":      {w.mapper().secretToMachines(ctx, w.namespace, "m-1-metadata"), one},
 		"another secret wakes none":                         {w.mapper().secretToMachines(ctx, w.namespace, "other"), nil},
-		"new rights in a namespace wake all its machines":   {w.mapper().secretToMachines(ctx, w.namespace, ""), append(both, "m-3", "m-4", "m-9")},
+		"new rights in a namespace wake all its machines":   {w.mapper().secretToMachines(ctx, w.namespace, ""), append(both, "m-3", "m-4", "m-5", "m-6", "m-9")},
 		"a Node wakes the machine that it names":            {w.mapper().nodeToMachines(ctx, cluster, node("metal3://"+w.namespace+"/h/m-7", "")), []string{"m-7"}},
 		"a Node wakes the machine on its host":              {w.mapper().nodeToMachines(ctx, cluster, node("", "host-uid")), one},
 		"a Node on an unknown host wakes none":              {w.mapper().nodeToMachines(ctx, cluster, node("", "unknown")), nil},

@@ -96,7 +96,12 @@ func fieldsOf(spec infrav1.Metal3MachineSpec) map[string]any {
 func machineTemplateWarnings(c change[*infrav1.Metal3MachineTemplate]) []string {
 	path := field.NewPath("spec", "template", "spec")
 	warnings := cleaningWarnings(c.after.Spec.Template.Spec, path)
-	for _, r := range referencesOf(c.after.Spec.Template.Spec, path) {
+	references := referencesOf(c.after.Spec.Template.Spec, path)
+	for i, entry := range c.after.Spec.FailureDomainDataTemplates {
+		entryPath := field.NewPath("spec", "failureDomainDataTemplates").Index(i)
+		references = append(references, reference{entryPath.Child("dataTemplate"), entry.DataTemplate.Namespace, "templates"})
+	}
+	for _, r := range references {
 		if r.namespace != "" && r.namespace != c.after.Namespace {
 			warnings = append(warnings, fmt.Sprintf("%s is %q: machines of any other namespace, such as this one, are refused; leave it out",
 				r.path.Child("namespace"), r.namespace))

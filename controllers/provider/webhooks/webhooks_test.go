@@ -196,11 +196,17 @@ func TestWarningsOfMachineTemplates(t *testing.T) {
 
 		AutomatedCleaningMode: infrav1.CleaningModeDisabled,
 	}
+	template.Spec.FailureDomainDataTemplates = []infrav1.FailureDomainDataTemplate{
+		{FailureDomain: "a", DataTemplate: infrav1.Metal3ObjectRef{Name: "x", Namespace: "tenant"}},
+		{FailureDomain: "b", DataTemplate: infrav1.Metal3ObjectRef{Name: "x", Namespace: "elsewhere"}},
+	}
 	got, err := machineTemplateValidator().ValidateCreate(t.Context(), template)
 	const uncleaned = `is "disabled", which is not heeded: the host is cleaned when the machine goes, since its next tenant may be another`
 	want := admission.Warnings{
 		"spec.template.spec.automatedCleaningMode " + uncleaned,
 		`spec.template.spec.dataTemplate.namespace is "elsewhere": ` +
+			"machines of any other namespace, such as this one, are refused; leave it out",
+		`spec.failureDomainDataTemplates[1].dataTemplate.namespace is "elsewhere": ` +
 			"machines of any other namespace, such as this one, are refused; leave it out",
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {

@@ -1,0 +1,91 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+	http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+package machines
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+// TestDataTemplateOfFailureDomain shows which template a machine asks for.
+func TestDataTemplateOfFailureDomain(t *testing.T) {
+	in := func(domain string) change { return func(o *Observed) { o.HostDomain = domain } }
+	asks := func(domain string) change { return func(o *Observed) { o.Machine.FailureDomain = domain } }
+	prefers := func(domain string) change {
+		return func(o *Observed) { o.Machine.FailureDomain, o.Machine.SoftFailureDomain = domain, true }
+	}
+	listed := func(o *Observed) {
+		o.Data.ByDomain = []infrav1.FailureDomainDataTemplate{
+			{FailureDomain: "rack-a", DataTemplate: infrav1.Metal3ObjectRef{Name: "of-a"}},
+			{FailureDomain: "rack-b", DataTemplate: infrav1.Metal3ObjectRef{Name: "of-b", Namespace: "tenant-a"}},
+			{FailureDomain: "rack-c", DataTemplate: infrav1.Metal3ObjectRef{Name: "of-c", Namespace: "tenant-b"}},
+		}
+	}
+	tests := map[string]struct {
+		given []change
+		want  string
+		wait  string
+	}{
+		"none is listed": {given: []change{in("rack-a"), asks("rack-a")}, want: "template"},
+		"the host is where the machine was placed":                  {given: []change{listed, in("rack-a"), asks("rack-a")}, want: "of-a"},
+		"the machine was placed nowhere, but its host is somewhere": {given: []change{listed, in("rack-b")}, want: "of-b"},
+		"the host is not where the machine preferred":               {given: []change{listed, in("rack-b"), prefers("rack-a")}, want: "of-b"},
+		"the host is in a domain that is not listed":                {given: []change{listed, in("rack-d"), prefers("rack-a")}, want: "template"},
+		"nothing is published, but the domain was required":         {given: []change{listed, asks("rack-a")}, want: "of-a"},
+		"nothing is published, and the spec of the Metal3Machine requires a domain": {
+			given: []change{listed, func(o *Observed) { o.Machine.Spec.FailureDomain = "rack-b" }}, want: "of-b",
+		},
+		"nothing is published, and a domain was preferred": {given: []change{listed, prefers("rack-a")}, want: "template"},
+		"nothing is known of domains":                      {given: []change{listed}, want: "template"},
+		"a claim keeps its template when the list or the label of the host changes": {
+			given: []change{listed, in("rack-a"), func(o *Observed) { o.Data = DataFacts{ClaimExists: true, Template: "of-old", ChosenFor: "rack-b"} }},
+			want:  "of-old",
+		},
+		"a claim keeps its template when the host does not publish its domain any more": {
+			given: []change{listed, func(o *Observed) { o.Data.ClaimExists, o.Data.Template = true, "of-a" }}, want: "of-a",
+		},
+		"a template of another namespace is refused": {
+			given: []change{listed, in("rack-c")},
+			wait: `dataTemplate.namespace for failure domain "rack-c" in failureDomainDataTemplates of the Metal3MachineTemplate is "tenant-b": ` +
+				`only templates of namespace "tenant-a" can be used`,
+		},
+		"a machine that uses no template gets none": {
+			given: []change{listed, in("rack-a"), func(o *Observed) { o.Machine.Spec.DataTemplate = nil }},
+			wait:  "Waiting for the host to be provisioned",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := Next(observe(append([]change{bound, facts}, test.given...)...))
+			var got string
+			if p.Data != nil {
+				got = p.Data.Template
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("template (-want +got):\n%s", diff)
+			}
+			if test.wait == "" {
+				test.wait = "Waiting for the data of Metal3DataTemplate \"" + test.want + "\" to be rendered"
+			}
+			if len(p.Waits) == 0 || p.Waits[0].Message != test.wait {
+				t.Errorf("waits are %v, want %q", p.Waits, test.wait)
+			}
+		})
+	}
+}
