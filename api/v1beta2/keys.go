@@ -104,9 +104,10 @@ const (
 	// UID of the Metal3Machine that left it, which waits until its host is at rest.
 	ReservedByAnnotation = "hostclaim.metal3.io/reserved-by"
 
-	// SkipCleaningAnnotation is on a HostClaim that is reserved. With the value
-	// "true" the server is not cleaned between two workloads of the claim, where
-	// policy permits that.
+	// SkipCleaningAnnotation is on a HostClaim that is reserved, and on one that was until its
+	// host has the next image. With the value "true" the server is not cleaned between these
+	// two workloads of the claim, where policy permits that. Metal3Machines set and remove it
+	// by their automatedCleaningMode.
 	SkipCleaningAnnotation = "hostclaim.metal3.io/skip-cleaning"
 
 	// ParkedAnnotation is on the BareMetalHost of a reserved claim that skips

@@ -226,10 +226,10 @@ type Metal3MachineSpec struct {
 	// +kubebuilder:validation:XValidation:rule="has(self.name) && size(self.name) > 0",message="name is empty: set it to the name of a secret of the same namespace, or remove networkData",reason=FieldValueRequired
 	NetworkData *corev1.SecretReference `json:"networkData,omitempty"`
 
-	// automatedCleaningMode says what should happen to the disks of the host when the machine is
-	// deleted. metadata is what always happens. disabled is not heeded, as the condition
-	// HostClaimReady then says: a host that is given back is always cleaned, since its next tenant
-	// may be another.
+	// automatedCleaningMode says what happens to the disks of the host when the machine is deleted and,
+	// by nodeReuse, its host is kept for the next machine. metadata cleans them. disabled leaves them, where
+	// policy permits that, until the image of the next machine is written over them. A host that is given
+	// back is always cleaned, since its next tenant may be another.
 	// +optional
 	AutomatedCleaningMode CleaningMode `json:"automatedCleaningMode,omitempty"`
 

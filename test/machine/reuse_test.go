@@ -63,15 +63,24 @@ func (tn *tenant) reuses(holder *tenant, claimed func() *bmov1alpha1.HostClaim, 
 		g.Expect(ptr.Deref(former.Status.Initialization.Provisioned, false)).To(gomega.BeTrue())
 	})
 
+	tn.wantsCleaning(infrav1.CleaningModeDisabled)
+	tn.Await(former, func(g gomega.Gomega) {
+		g.Expect(former.Spec.AutomatedCleaningMode).To(gomega.Equal(infrav1.CleaningModeDisabled))
+	})
+
 	owner := &clusterv1.Machine{}
 	tn.G.Expect(tn.Delete(tn.Ctx, tn.Named(formerMachine, owner))).To(gomega.Succeed())
 	tn.G.Expect(tn.Delete(tn.Ctx, former)).To(gomega.Succeed())
 	holder.Await(holder.Named(holder.claim, claim), func(g gomega.Gomega) {
+		g.Expect(claim.Annotations).To(gomega.HaveKeyWithValue(infrav1.SkipCleaningAnnotation, "true"))
 		g.Expect(claim.Labels).To(gomega.HaveKeyWithValue(reuseLabel, "md-"+deploymentName))
 		g.Expect(claim.Spec.ConsumerRef).To(gomega.BeNil())
 		g.Expect(claim.Spec.Image).To(gomega.BeNil())
 	})
-	tn.machineNamed(machineName, ofDeployment, change...)
+	tn.wantsCleaning(infrav1.CleaningModeMetadata)
+	tn.machineNamed(machineName, ofDeployment, append(change, func(m *infrav1.Metal3Machine) {
+		m.Spec.AutomatedCleaningMode = infrav1.CleaningModeMetadata
+	})...)
 	tn.waits("AssociateBareMetalHost", "WaitingForReservedHost")
 	tn.Await(tn.Named(formerMachine, former), func(g gomega.Gomega) {
 		g.Expect(conditionOf(former, "HostClaimReady")).To(gomega.Equal("False/Reserved"))
@@ -88,6 +97,7 @@ func (tn *tenant) reuses(holder *tenant, claimed func() *bmov1alpha1.HostClaim, 
 	holder.Read(claim)
 	tn.G.Expect(claim.UID).To(gomega.Equal(before))
 	tn.G.Expect(claim.Labels).NotTo(gomega.HaveKey(reuseLabel))
+	tn.G.Expect(claim.Annotations).NotTo(gomega.HaveKey(infrav1.SkipCleaningAnnotation), "the next machine has its server cleaned")
 	tn.G.Expect(claim.Spec.ConsumerRef.UID).To(gomega.Equal(adopted.UID))
 	tn.G.Expect(adopted.Spec.ProviderID).To(gomega.HaveSuffix("/" + hostName + "/" + machineName))
 	var all bmov1alpha1.HostClaimList
@@ -115,6 +125,12 @@ func TestMachineStopsWaitingWhenReuseIsSwitchedOff(t *testing.T) {
 	template := &infrav1.Metal3MachineTemplate{}
 	tn.Edit(tn.Named(templateName, template), func() { template.Spec.NodeReuse = ptr.To(false) })
 	tn.claimed()
+}
+
+// wantsCleaning changes the cleaning mode in the template of the machines.
+func (tn *tenant) wantsCleaning(mode infrav1.CleaningMode) {
+	template := &infrav1.Metal3MachineTemplate{}
+	tn.Edit(tn.Named(templateName, template), func() { template.Spec.Template.Spec.AutomatedCleaningMode = mode })
 }
 
 // group makes the MachineDeployment and the template of the machines.

@@ -110,6 +110,21 @@ func Adopt(claim *bmov1alpha1.HostClaim, machine Owner, keeper Keeper, remote *R
 	return out
 }
 
+// WithCleaning returns a claim that is being reserved, or adopted, as its machine wants it cleaned before
+// the next image: disabled asks for no cleaning, which policy must permit, and metadata for
+// cleaning. A machine that says neither leaves what its tenant has written on the claim. Its host is
+// cleaned in any case before it goes back to the pool.
+func WithCleaning(claim *bmov1alpha1.HostClaim, mode infrav1.CleaningMode) *bmov1alpha1.HostClaim {
+	out := claim.DeepCopy()
+	switch mode {
+	case infrav1.CleaningModeDisabled:
+		metav1.SetMetaDataAnnotation(&out.ObjectMeta, infrav1.SkipCleaningAnnotation, "true")
+	case infrav1.CleaningModeMetadata:
+		delete(out.Annotations, infrav1.SkipCleaningAnnotation)
+	}
+	return out
+}
+
 // withoutWork takes off a claim what one machine asked of the host.
 func withoutWork(claim *bmov1alpha1.HostClaim) {
 	spec := &claim.Spec

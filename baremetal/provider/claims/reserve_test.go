@@ -201,3 +201,30 @@ func TestCopiesOfAnAdoptedClaim(t *testing.T) {
 		t.Error("a secret without origin is a copy")
 	}
 }
+
+// TestWithCleaning shows what a machine that leaves or adopts a claim says about cleaning.
+func TestWithCleaning(t *testing.T) {
+	const skips = "hostclaim.metal3.io/skip-cleaning"
+	tests := map[string]struct {
+		before map[string]string
+		mode   infrav1.CleaningMode
+		want   map[string]string
+	}{
+		"a machine that does without cleaning":                   {mode: infrav1.CleaningModeDisabled, want: map[string]string{skips: "true"}},
+		"a machine that has cleaning":                            {before: map[string]string{skips: "true", "a": "b"}, mode: infrav1.CleaningModeMetadata, want: map[string]string{"a": "b"}},
+		"a machine that says nothing":                            {},
+		"a machine that says nothing, of a tenant that has said": {before: map[string]string{skips: "true"}, want: map[string]string{skips: "true"}},
+		"a machine that does without, of a tenant that has not":  {before: map[string]string{skips: "false"}, mode: infrav1.CleaningModeDisabled, want: map[string]string{skips: "true"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			claim := &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Annotations: test.before}}
+			if diff := cmp.Diff(test.want, WithCleaning(claim, test.mode).Annotations); diff != "" {
+				t.Errorf("annotations (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.before, claim.Annotations); diff != "" {
+				t.Errorf("the claim was changed (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -146,7 +146,7 @@ func (c reservations) adopt(ctx context.Context, s *scope, claim *bmov1alpha1.Ho
 		remote = s.observed.Remote
 	}
 	ctrl.LoggerFrom(ctx).Info("Adopting a reserved HostClaim", "HostClaim", klog.KObj(claim))
-	adopted := claims.Adopt(claim, s.identified(), s.observed.Group.Keeper, remote)
+	adopted := claims.WithCleaning(claims.Adopt(claim, s.identified(), s.observed.Group.Keeper, remote), s.machine.Spec.AutomatedCleaningMode)
 	err := c.writer.Patch(ctx, adopted, apply.Locked(claim))
 	if apierrors.IsNotFound(err) {
 		return progress.Failed(progress.ErrStale)
@@ -194,6 +194,7 @@ func (c reservations) reserve(ctx context.Context, r *releasing) progress.Outcom
 		r.observed.Group.Keeper.Reference.Kind, klog.KRef(r.machine.Namespace, r.observed.Group.Keeper.Reference.Name))
 	copies := claims.CopiesOf(r.claim)
 	reserved := claims.Reserve(r.claim, r.identified(), r.observed.Group.Keeper, c.now().Add(c.keepFor), c.remote())
+	reserved = claims.WithCleaning(reserved, r.machine.Spec.AutomatedCleaningMode)
 	if err := c.writer.Patch(ctx, reserved, apply.Locked(r.claim)); err != nil {
 		return failed(infrav1.HostClaimReadyCondition, infrav1.DeletionFailedReason, "The HostClaim of the machine cannot be reserved",
 			fmt.Errorf("reserve HostClaim %s: %w", r.claim.Name, err))

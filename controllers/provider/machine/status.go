@@ -158,12 +158,13 @@ func reportedApart(conditionType string) bool {
 	}
 }
 
-// note is the message of a condition that holds while a field of the spec has no effect.
+// note is the message of a condition that holds while a field of the spec has less effect than it seems.
 func note(machine *infrav1.Metal3Machine, conditionType string) string {
 	if conditionType != infrav1.HostClaimReadyCondition || machine.Spec.AutomatedCleaningMode != infrav1.CleaningModeDisabled {
 		return ""
 	}
-	return "spec.automatedCleaningMode disabled is not heeded: the host is cleaned when the machine goes, since its next tenant may be another"
+	return "spec.automatedCleaningMode disabled counts only while the host is kept for the next machine, by nodeReuse and where policy " +
+		"permits it: a host that is given back is cleaned, since its next tenant may be another"
 }
 
 // forgetPauseFailure drops what an earlier pass said about the pause. What the

@@ -68,7 +68,8 @@ func TestReport(t *testing.T) {
 		condition("AssociateBareMetalHost", "False", "HostClaimNotBound", "8 hosts seen: 8 in use"),
 		condition("Ready", "False", "HostClaimNotBound", "* AssociateBareMetalHost: 8 hosts seen: 8 in use"),
 	}
-	const cleaned = "spec.automatedCleaningMode disabled is not heeded: the host is cleaned when the machine goes, since its next tenant may be another"
+	const cleaned = "spec.automatedCleaningMode disabled counts only while the host is kept for the next machine, by nodeReuse and where policy " +
+		"permits it: a host that is given back is cleaned, since its next tenant may be another"
 	tests := map[string]struct {
 		given *pass
 		want  infrav1.Metal3Machine
@@ -147,7 +148,7 @@ func TestReport(t *testing.T) {
 				LastUpdated:   &noon,
 			}},
 		},
-		"a wish about cleaning that is not heeded is not passed over in silence": {
+		"a wish about cleaning that counts at times only is not passed over in silence": {
 			given: started(func(s *pass) {
 				s.machine.Spec.AutomatedCleaningMode = infrav1.CleaningModeDisabled
 				s.plan = &machines.Plan{Achieved: []machines.Achievement{{Condition: "HostClaimReady", Reason: "Provisioned"}}}

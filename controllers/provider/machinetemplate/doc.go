@@ -19,6 +19,9 @@ limitations under the License.
 // from the annotations of the template and from what the servers of its machines have
 // shown. What is promised is decided in baremetal/provider/capacity.
 //
+// It also gives the machines of the template the cleaning mode that the template says, as
+// CAPM3 does: the mode is about the end of a machine, so a change concerns those that exist.
+//
 // Nothing else is done for a template. Cluster API itself makes Metal3Machines of it,
 // its labels and annotations included.
 package machinetemplate

@@ -43,7 +43,7 @@ import (
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machinetemplates,verbs=get;list;watch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machinetemplates/status,verbs=patch
-// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machines,verbs=get;list;watch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machines,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;machines,verbs=get;list;watch
 // +kubebuilder:rbac:groups=metal3.io,resources=hostclaims;hardwaredata,verbs=get;list;watch
 // +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch
@@ -97,12 +97,16 @@ type scope struct {
 	clusters []*clusterv1.Cluster
 	// machines are set by observe, and nil while paused: those made from the template.
 	machines []capacity.Machine
+	// unlike are set by observe: the machines with another cleaning mode than the template gives. They share
+	// memory with the cache.
+	unlike []*infrav1.Metal3Machine
 	// siblings are set by observe while the template promises nothing: what others
 	// promise that ask for the same servers.
 	siblings []capacity.Promise
 }
 
-// Reconcile brings the status of one template in line with its annotations and machines.
+// Reconcile brings the status of one template in line with its annotations and machines, and the cleaning
+// mode of the machines in line with the template.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	s, found, err := r.load(ctx, req.NamespacedName)
 	if err != nil || !found {
@@ -110,8 +114,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.reports.Forget(req.NamespacedName)
 		return ctrl.Result{}, err
 	}
-	if err := r.observe(ctx, s); err != nil {
-		return ctrl.Result{}, err
+	err = r.observe(ctx, s)
+	out := cleaningSteps{r.Client}.apply(ctx, s)
+	if err != nil {
+		return r.stale.Result(ctx, req.NamespacedName, out.And(progress.Failed(err)), r.Clock.Now())
 	}
 	before := s.template.DeepCopy()
 	report(s)
@@ -120,9 +126,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		change = retry.Nothing
 	}
 	if until, held := r.reports.Hold(req.NamespacedName, change, r.Clock.Now(), 0); held {
-		return progress.Until(until, "", "").Result(r.Clock.Now())
+		return r.stale.Result(ctx, req.NamespacedName, out.And(progress.Until(until, "", "")), r.Clock.Now())
 	}
-	return r.stale.Result(ctx, req.NamespacedName, progress.Failed(r.write(ctx, before, s.template)), r.Clock.Now())
+	out = out.And(progress.Failed(r.write(ctx, before, s.template)))
+	return r.stale.Result(ctx, req.NamespacedName, out, r.Clock.Now())
 }
 
 // load reads the template and the Clusters that use it. It finds nothing when the template

@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -50,7 +51,7 @@ const controllerName = "metal3machinetemplate"
 // SetupWithManager starts the controller with everything that can wake it:
 //
 //	its siblings    when they begin to promise something
-//	Metal3Machine   by the template that it was made from, when it comes or goes
+//	Metal3Machine   by the template that it was made from, when it comes or goes, is unpaused, or has another cleaning mode
 //	HostClaim       by its consumer, when it points at other facts, once the kind exists
 //	HardwareData    by the consumer of the claim that owns it, when the hardware differs, once the kind exists
 //	another cluster by the machine whose host is there: its connection, its claim, their facts
@@ -179,7 +180,9 @@ func differentReason(before, after *infrav1.Metal3MachineTemplate) bool {
 func differentMachine(before, after *infrav1.Metal3Machine) bool {
 	return before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
 		!reflect.DeepEqual(templateOf(before), templateOf(after)) ||
-		!reflect.DeepEqual(before.OwnerReferences, after.OwnerReferences)
+		!reflect.DeepEqual(before.OwnerReferences, after.OwnerReferences) ||
+		before.Spec.AutomatedCleaningMode != after.Spec.AutomatedCleaningMode ||
+		annotations.HasPaused(before) != annotations.HasPaused(after)
 }
 
 func differentClaim(before, after *bmov1alpha1.HostClaim) bool {

@@ -144,6 +144,14 @@ func TestWhatMakesADifference(t *testing.T) {
 		"a machine gets its origin": {
 			whenever(differentMachine).UpdateFunc, machine(func(m *infrav1.Metal3Machine) { m.Annotations = nil }), madeFrom(name, "m-1"), true,
 		},
+		"a machine gets another cleaning mode": {
+			whenever(differentMachine).UpdateFunc, madeFrom(name, "m-1"),
+			machine(func(m *infrav1.Metal3Machine) { m.Spec.AutomatedCleaningMode = infrav1.CleaningModeDisabled }), true,
+		},
+		"a machine is unpaused": {
+			whenever(differentMachine).UpdateFunc,
+			machine(func(m *infrav1.Metal3Machine) { m.Annotations[clusterv1.PausedAnnotation] = "" }), madeFrom(name, "m-1"), true,
+		},
 		"a machine makes progress": {
 			whenever(differentMachine).UpdateFunc, madeFrom(name, "m-1"),
 			machine(func(m *infrav1.Metal3Machine) { m.Spec.ProviderID = "metal3://a/b/c" }), false,

@@ -95,11 +95,12 @@ func hasClaim(machine *infrav1.Metal3Machine) bool {
 			conditions.GetReason(machine, infrav1.AssociateBareMetalHostCondition))
 }
 
-// cleaningWarnings tells of a cleaning mode that no claim on a host can ask for.
+// cleaningWarnings tells of a cleaning mode that counts only where a host stays with its tenant.
 func cleaningWarnings(spec infrav1.Metal3MachineSpec, path *field.Path) []string {
 	if spec.AutomatedCleaningMode != infrav1.CleaningModeDisabled {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s is %q, which is not heeded: the host is cleaned when the machine goes, since its next tenant may be another",
+	return []string{fmt.Sprintf("%s is %q, which counts only while the host is kept for the next machine, by nodeReuse and where policy permits it: "+
+		"a host that is given back is cleaned, since its next tenant may be another",
 		path.Child("automatedCleaningMode"), spec.AutomatedCleaningMode)}
 }

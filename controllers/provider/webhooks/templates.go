@@ -90,7 +90,7 @@ func fieldsOf(spec infrav1.Metal3MachineSpec) map[string]any {
 	return fields
 }
 
-// machineTemplateWarnings tells of what is not heeded, and of references that only
+// machineTemplateWarnings tells of what counts less than it seems, and of references that only
 // machines of one namespace can use. Templates of a ClusterClass may serve another
 // namespace than their own.
 func machineTemplateWarnings(c change[*infrav1.Metal3MachineTemplate]) []string {

@@ -186,7 +186,7 @@ func TestOldFaultsHoldNothingUp(t *testing.T) {
 	}
 }
 
-// What is not heeded is worth a word, and so is a reference from a template into another
+// What counts less than it seems is worth a word, and so is a reference from a template into another
 // namespace, since machines of this namespace would be refused.
 func TestWarningsOfMachineTemplates(t *testing.T) {
 	template := &infrav1.Metal3MachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant"}}
@@ -201,7 +201,8 @@ func TestWarningsOfMachineTemplates(t *testing.T) {
 		{FailureDomain: "b", DataTemplate: infrav1.Metal3ObjectRef{Name: "x", Namespace: "elsewhere"}},
 	}
 	got, err := machineTemplateValidator().ValidateCreate(t.Context(), template)
-	const uncleaned = `is "disabled", which is not heeded: the host is cleaned when the machine goes, since its next tenant may be another`
+	const uncleaned = `is "disabled", which counts only while the host is kept for the next machine, by nodeReuse and where policy permits it: ` +
+		"a host that is given back is cleaned, since its next tenant may be another"
 	want := admission.Warnings{
 		"spec.template.spec.automatedCleaningMode " + uncleaned,
 		`spec.template.spec.dataTemplate.namespace is "elsewhere": ` +
