@@ -115,6 +115,11 @@ const (
 	// Its value is the UID of the claim.
 	ParkedAnnotation = "hostclaim.metal3.io/parked"
 
+	// FastTrackAnnotation is on a BareMetalHost, set by its administrator. With the value "true"
+	// a host that runs when its claim is released stays on: through its cleaning, in the pool, and
+	// until the next claim asks for something, so that its next start is faster.
+	FastTrackAnnotation = "hostclaim.metal3.io/fast-track"
+
 	// UncleanedAnnotation is on a BareMetalHost that was deprovisioned without
 	// cleaning, until a new image is provisioned on it. Such a host goes to no
 	// other claim. Its value is the UID of the claim. An administrator who has

@@ -299,3 +299,32 @@ func TestUnhealthyHostIsMarkedWherePolicyPermits(t *testing.T) {
 		})
 	}
 }
+
+// TestHostOnTheFastTrackStaysOn follows a server that its administrator keeps on from one claim to
+// the next: it is cleaned, and switched on once in all that time.
+func TestHostOnTheFastTrackStaysOn(t *testing.T) {
+	w := newWorld(t).withRights()
+	w.policy(nil, w.tenant)
+	w.host("host-0", nil, func(h *bmov1alpha1.BareMetalHost) {
+		h.Annotations = map[string]string{"hostclaim.metal3.io/fast-track": "true"}
+	})
+	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
+	w.manager()
+	first := w.claim("first", withImage("boot"))
+	w.expect("first", "Ready", "True/Provisioned")
+	<-w.operator.drives
+	w.OK(w.Delete(w.Ctx, first))
+	w.expectGone("first")
+	w.G.Expect(<-w.operator.wipes).To(gomega.Equal(bmov1alpha1.CleaningModeMetadata))
+
+	w.claim("second", func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = false })
+	waiting := w.expect("second", synchronized, "True/ConfigurationSynced")
+	w.G.Consistently(func() bool { return w.readHost("host-0").Spec.Online }).Should(gomega.BeTrue())
+	harness.Change(w.Story, waiting, func(c *bmov1alpha1.HostClaim) {
+		c.Spec.PoweredOn = true
+		withImage("boot")(c)
+	})
+	w.expect("second", "Ready", "True/Provisioned")
+	<-w.operator.drives
+	w.expectQuiet()
+}

@@ -24,6 +24,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/model/store"
 )
@@ -125,6 +126,9 @@ func (w *World) makeHost() bool {
 	}
 	if chance(w.choices, 3) {
 		host.Spec.PreprovisioningNetworkDataName = "infra-network"
+	}
+	if w.hosts%2 == 0 {
+		host.Annotations = map[string]string{infrav1.FastTrackAnnotation: "true"}
 	}
 	applied(host)
 	v, ok := w.createTyped(store.Hosts, host)

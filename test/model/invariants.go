@@ -360,6 +360,7 @@ func (w *World) freed(before *store.Version, claim types.UID) {
 		{"is paused", annotated(host, bmov1alpha1.PausedAnnotation)},
 		{"is detached", annotated(host, bmov1alpha1.DetachedAnnotation)},
 		{"is in error", host.Status.ErrorMessage != "" || host.Status.ErrorType != ""},
+		{"is on", host.Spec.Online && host.Annotations[infrav1.FastTrackAnnotation] != "true"},
 		{"has data of a tenant on its disks", w.machines[before.UID].data != ""},
 	} {
 		if fault.holds {

@@ -180,7 +180,7 @@ func (w *World) checkHost(v *store.Version) {
 		return
 	}
 	for key := range host.Annotations {
-		if strings.HasPrefix(key, "hostclaim.metal3.io/") {
+		if strings.HasPrefix(key, "hostclaim.metal3.io/") && key != infrav1.FastTrackAnnotation {
 			w.fail(NothingLeft, "host %s is free and has annotation %s", v.Key, key)
 		}
 	}

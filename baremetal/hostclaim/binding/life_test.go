@@ -406,6 +406,39 @@ func TestClearedAndFreed(t *testing.T) {
 	}
 }
 
+// TestFastTrack follows the power of hosts from their release to the pool.
+func TestFastTrack(t *testing.T) {
+	tests := map[string]struct {
+		host []hostEdit
+		want bool
+	}{
+		"a host is switched off":                           {[]hostEdit{toldImage, runsImage}, false},
+		"a host on the fast track stays on":                {[]hostEdit{fastTrack, toldImage, runsImage}, true},
+		"one without an image stays on too":                {[]hostEdit{fastTrack}, true},
+		"one that is off is not switched on":               {[]hostEdit{fastTrack, toldImage, runsImage, off}, false},
+		"one that is parked stays off":                     {[]hostEdit{fastTrack, toldImage, runsImage, isParked, off}, false},
+		"one that was not cleaned is switched off":         {[]hostEdit{fastTrack, annotated(infrav1.UncleanedAnnotation, "")}, false},
+		"one that cleaning will empty stays on":            {[]hostEdit{fastTrack, annotated(infrav1.UncleanedAnnotation, ""), toldImage, runsImage, state(bmov1alpha1.StateProvisioned)}, true},
+		"one that others have provisioned is switched off": {[]hostEdit{fastTrack, func(h *bmov1alpha1.BareMetalHost) { h.Spec.ExternallyProvisioned = true }}, false},
+		"another value is none":                            {[]hostEdit{annotated(infrav1.FastTrackAnnotation, "yes"), toldImage}, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			cleared := Cleared(boundHost(tt.host...))
+			if cleared.Spec.Online != tt.want {
+				t.Errorf("online %t, want %t", cleared.Spec.Online, tt.want)
+			}
+			if diff := cmp.Diff(cleared, Cleared(cleared)); diff != "" {
+				t.Errorf("clearing twice changes (-first +second):\n%s", diff)
+			}
+			freed := Freed(cleared)
+			if _, kept := freed.Annotations[infrav1.FastTrackAnnotation]; freed.Spec.Online != tt.want || tt.want && !kept {
+				t.Errorf("freed with online %t and annotations %v", freed.Spec.Online, freed.Annotations)
+			}
+		})
+	}
+}
+
 func TestReleasable(t *testing.T) {
 	external := func(h *bmov1alpha1.BareMetalHost) {
 		h.Spec.ExternallyProvisioned = true

@@ -63,9 +63,19 @@ func Desired(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, payl
 }
 
 // Online says whether the host of a claim is to be on. One that must not be powered
-// off refuses to be asked.
+// off refuses to be asked. One that came from the pool on, since its administrator keeps it so,
+// stays on until the claim asks for something.
 func Online(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) bool {
-	return host.Spec.DisablePowerOff || (claim.Spec.PoweredOn && !Reserved(claim) && !IsParked(host))
+	switch {
+	case host.Spec.DisablePowerOff:
+		return true
+	case Reserved(claim), IsParked(host):
+		return false
+	case claim.Spec.PoweredOn:
+		return true
+	default:
+		return host.Spec.Online && fastTracked(host) && !Asked(claim) && !HasPayload(host) && !left(host)
+	}
 }
 
 // KeepingPower returns the claim as if it asked for the power that its host has, and

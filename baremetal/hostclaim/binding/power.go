@@ -32,6 +32,12 @@ const (
 	PowerWindow     = 10 * time.Minute
 )
 
+// fastTracked says that the administrator of a host keeps it on while it is empty. A host
+// that cleaning does not empty is switched off all the same.
+func fastTracked(host *bmov1alpha1.BareMetalHost) bool {
+	return host.Annotations[infrav1.FastTrackAnnotation] == "true" && !uncleaned(host) && !host.Spec.ExternallyProvisioned
+}
+
 // PowerChanged returns the host with a note that it is switched or rebooted now. The note
 // goes with the write that does so, so a manager that crashes after it knows of it.
 func PowerChanged(host *bmov1alpha1.BareMetalHost, now time.Time) *bmov1alpha1.BareMetalHost {

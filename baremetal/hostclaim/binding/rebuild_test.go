@@ -294,19 +294,32 @@ func TestCheckRebuild(t *testing.T) {
 	}
 }
 
+func wantsOff(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = false }
+
+func fastTrack(h *bmov1alpha1.BareMetalHost) { setAnnotation(h, infrav1.FastTrackAnnotation, "true") }
+
+func off(h *bmov1alpha1.BareMetalHost) { h.Spec.Online = false }
+
 func TestPower(t *testing.T) {
 	tests := map[string]struct {
 		claim []claimEdit
 		host  []hostEdit
 		want  bool
 	}{
-		"on":                                   {nil, nil, true},
-		"off while reserved":                   {[]claimEdit{reserved}, nil, false},
-		"off while parked, although adopted":   {[]claimEdit{used}, []hostEdit{running, isParked}, false},
-		"on again in use":                      {[]claimEdit{reserved, used}, nil, true},
-		"on while it must not be powered off":  {[]claimEdit{reserved}, []hostEdit{func(h *bmov1alpha1.BareMetalHost) { h.Spec.DisablePowerOff = true }}, true},
-		"off because the claim says so":        {[]claimEdit{func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = false }}, nil, false},
-		"on with a label and something to run": {[]claimEdit{reserved, asksImage}, nil, true},
+		"on":                                    {nil, nil, true},
+		"off while reserved":                    {[]claimEdit{reserved}, nil, false},
+		"off while parked, although adopted":    {[]claimEdit{used}, []hostEdit{running, isParked}, false},
+		"on again in use":                       {[]claimEdit{reserved, used}, nil, true},
+		"on while it must not be powered off":   {[]claimEdit{reserved}, []hostEdit{func(h *bmov1alpha1.BareMetalHost) { h.Spec.DisablePowerOff = true }}, true},
+		"off because the claim says so":         {[]claimEdit{func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = false }}, nil, false},
+		"on since it came so from the pool":     {[]claimEdit{wantsOff}, []hostEdit{fastTrack}, true},
+		"off as it came from the pool":          {[]claimEdit{wantsOff}, []hostEdit{fastTrack, off}, false},
+		"off for an image that is to wait":      {[]claimEdit{wantsOff, asksImage}, []hostEdit{fastTrack}, false},
+		"off with an image":                     {[]claimEdit{wantsOff}, []hostEdit{fastTrack, toldImage}, false},
+		"off while it is emptied":               {[]claimEdit{wantsOff}, []hostEdit{fastTrack, state(bmov1alpha1.StateDeprovisioning)}, false},
+		"off where it was not cleaned":          {[]claimEdit{wantsOff}, []hostEdit{fastTrack, annotated(infrav1.UncleanedAnnotation, "")}, false},
+		"off while reserved, on the fast track": {[]claimEdit{wantsOff, reserved}, []hostEdit{fastTrack}, false},
+		"on with a label and something to run":  {[]claimEdit{reserved, asksImage}, nil, true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -43,8 +43,9 @@ const (
 )
 
 // Cleared returns the host with everything of the claim taken back but the
-// claim's name: image, data, power and annotations, with cleaning on. What the
-// administrator had set as cleaning mode stays noted until Freed.
+// claim's name: image, data, power and annotations, with cleaning on. A host that its
+// administrator keeps on is not switched off, and never switched on: baremetal-operator
+// deprovisions it before it looks at its power. What the administrator had set as cleaning mode stays noted until Freed.
 func Cleared(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
 	out := host.DeepCopy()
 	WithoutWork(out) // judges by the payload that is taken back next
@@ -53,7 +54,7 @@ func Cleared(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
 	out.Spec.UserData = nil
 	out.Spec.MetaData = nil
 	out.Spec.NetworkData = nil
-	out.Spec.Online = host.Spec.DisablePowerOff
+	out.Spec.Online = host.Spec.DisablePowerOff || (host.Spec.Online && fastTracked(out))
 	enforceCleaning(out)
 	resume(out) // a paused host is not wiped
 	delete(out.Annotations, infrav1.BoundHostUIDAnnotation)
