@@ -25,6 +25,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/nodematch"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/reuse"
@@ -36,7 +37,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // time, and after each step the machine's plan is written down. Compare the
 // transcript when a rule changes; it shows the order of things at a glance.
 func TestLife(t *testing.T) {
-	for name, steps := range map[string][]step{"life": life(), "reuse": replacement()} {
+	for name, steps := range map[string][]step{"life": life(), "reuse": replacement(), "domains": placement()} {
 		t.Run(name, func(t *testing.T) { transcribe(t, "testdata/"+name+".golden", steps) })
 	}
 }
@@ -104,6 +105,39 @@ func life() []step {
 		{what: "the host is being wiped", deleted: true, change: func(o *Observed) { o.Claim.Deleting = true; says("Cleaning")(o) }},
 		{what: "the host is back in the pool", deleted: true, change: func(o *Observed) { o.Claim = claims.State{} }},
 		{what: "the data is released", deleted: true, change: func(o *Observed) { o.Data.ClaimHeld = false }},
+	}
+}
+
+// placement follows a machine whose server stands in another failure domain than it preferred, until
+// its data is rendered.
+func placement() []step {
+	listed := func(templates ...string) change {
+		return func(o *Observed) {
+			o.Data.ByDomain = nil
+			for i, domain := range []string{"rack-a", "rack-b"} {
+				o.Data.ByDomain = append(o.Data.ByDomain, infrav1.FailureDomainDataTemplate{
+					FailureDomain: domain, DataTemplate: infrav1.Metal3ObjectRef{Name: templates[i]},
+				})
+			}
+		}
+	}
+	return []step{
+		{what: "a Machine that prefers rack-a is created, with user data", change: func(o *Observed) {
+			o.Machine.ClusterReady, o.Machine.Bootstrap = true, BootstrapFacts{Secret: "boot", Found: true}
+			o.Machine.FailureDomain, o.Machine.SoftFailureDomain = "rack-a", true
+		}},
+		{what: "host-1 of rack-b is bound", change: func(o *Observed) { bound(o); o.HostDomain = "rack-b" }},
+		{what: "its facts are published, and both racks have templates", change: func(o *Observed) { facts(o); listed("of-a", "of-b")(o) }},
+		{what: "the claim for data is made, and then the list and the label of the host change", change: func(o *Observed) {
+			o.Data = DataFacts{ClaimExists: true, ClaimHeld: true, Template: "of-b", ChosenFor: "rack-b"}
+			listed("new-a", "new-b")(o)
+			o.HostDomain = "rack-a"
+		}},
+		{what: "the data is rendered", change: func(o *Observed) {
+			rendered(o)
+			o.Data.Template, o.Data.ChosenFor = "of-b", "rack-b"
+		}},
+		{what: "the host runs the image", change: func(o *Observed) { o.Claim.Phase = claims.Provisioned }},
 	}
 }
 
