@@ -94,7 +94,13 @@ const (
 	// RebuildAnnotation is on a HostClaim: any new text lets the same server be
 	// written anew in place, with the image that the claim has then. On the bound
 	// BareMetalHost it is the text that was acted on last, empty if there was none.
+	// On a Metal3Machine, any new text lets its server be written anew, with what spec
+	// and bootstrap data of the machine say then.
 	RebuildAnnotation = "hostclaim.metal3.io/rebuild"
+
+	// RebuiltAnnotation is on a Metal3Machine: the text of RebuildAnnotation that its server
+	// was written anew for last.
+	RebuiltAnnotation = "hostclaim.metal3.io/rebuilt"
 
 	// ReservedUntilAnnotation is on a HostClaim that is reserved by NodeReuseLabel:
 	// the time (RFC 3339) at which the hostclaim manager deletes the claim.

@@ -136,13 +136,16 @@ const (
 	LabelsNotPublishedReason = "LabelsNotPublished"
 )
 
-// Condition SpecApplied of Metal3Machine and its reason. It is there only while the spec asks for something
-// that the server was not given, and is no part of the Ready summary: the server runs on as it was made.
+// Condition SpecApplied of Metal3Machine and its reasons. It is there only while the machine asks for something
+// that the server was not given, and is no part of the Ready summary: the server runs on as it was made. The
+// reason InvalidRebuildAnnotation says that RebuildAnnotation is too long.
 const (
 	// SpecAppliedCondition is False while the server is not what the spec asks for.
 	SpecAppliedCondition = "SpecApplied"
 	// ChangeIgnoredReason says that the spec was changed too late, and that nothing acts on the change.
 	ChangeIgnoredReason = "ChangeIgnored"
+	// RebuildRefusedReason says that RebuildAnnotation is not heeded on this machine.
+	RebuildRefusedReason = "RebuildRefused"
 )
 
 // Types and reasons of the v1beta1 conditions of Metal3Machine where they differ from those of v1beta2.

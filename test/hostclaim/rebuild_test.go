@@ -101,6 +101,26 @@ func TestRebuildWritesTheSameServerAnew(t *testing.T) {
 	w.expectPristine("host-0")
 }
 
+// TestServerThatIsToBeOffIsWrittenOnceItIsSwitchedOn shows what the provider manager counts on
+// when it rebuilds the server of a machine: it stays empty until it is switched on, and gets
+// the data of then.
+func TestServerThatIsToBeOffIsWrittenOnceItIsSwitchedOn(t *testing.T) {
+	w := running(t, newWorld(t).withRights())
+	w.manager()
+	harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) {
+		c.Spec.Image.URL, c.Spec.PoweredOn = otherImage, false
+		c.Annotations = map[string]string{rebuildKey: "1"}
+	})
+	one(w, w.operator.wipes)
+	w.G.Eventually(func() bool { return claims.Read(w.readClaim("machine")).Empty }).Should(gomega.BeTrue())
+	none(w, w.operator.drives)
+	w.rotate("#cloud-config 2")
+	harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = true })
+	w.G.Expect(one(w, w.operator.drives).userData).To(gomega.Equal("#cloud-config 2"))
+	w.expectImage(otherImage)
+	none(w, w.operator.wipes)
+}
+
 func TestTokenOfTheFirstImageTriggersNothing(t *testing.T) {
 	w := newWorld(t).withRights()
 	w.policy(nil, w.tenant)

@@ -52,6 +52,9 @@ type Wanted struct {
 	Deployment *Deployment
 	// PoweredOn is the power state that the host should have.
 	PoweredOn bool
+	// Rebuild asks for the host to be wiped and written anew, if it was not asked by the
+	// same text before; empty asks for nothing.
+	Rebuild string
 }
 
 // Deployment is what a claim wants to run on its host. Secrets are those of the
@@ -78,7 +81,10 @@ func Desired(w Wanted) *bmov1alpha1.HostClaim {
 		},
 	}
 	if w.SoftFailureDomain {
-		claim.Annotations = map[string]string{infrav1.SoftFailureDomainAnnotation: "true"}
+		metav1.SetMetaDataAnnotation(&claim.ObjectMeta, infrav1.SoftFailureDomainAnnotation, "true")
+	}
+	if w.Rebuild != "" {
+		metav1.SetMetaDataAnnotation(&claim.ObjectMeta, infrav1.RebuildAnnotation, w.Rebuild)
 	}
 	if d := w.Deployment; d != nil {
 		claim.Spec.Image = d.Image
@@ -195,7 +201,7 @@ func secret(namespace, name string) *corev1.SecretReference {
 // UpToDate says whether applying desired would change nothing in current that
 // the machine has a say in.
 func UpToDate(current, desired *bmov1alpha1.HostClaim) bool {
-	if !holds(current.Labels, desired.Labels) || !holds(current.Annotations, desired.Annotations) {
+	if !includes(current.Labels, desired.Labels) || !includes(current.Annotations, desired.Annotations) {
 		return false
 	}
 	for _, owner := range desired.OwnerReferences {
@@ -208,8 +214,8 @@ func UpToDate(current, desired *bmov1alpha1.HostClaim) bool {
 	return equalSpecs(current.Spec, desired.Spec)
 }
 
-// holds says whether all that is wanted is there.
-func holds(current, wanted map[string]string) bool {
+// includes says whether all that is wanted is there.
+func includes(current, wanted map[string]string) bool {
 	for key, value := range wanted {
 		if current[key] != value {
 			return false

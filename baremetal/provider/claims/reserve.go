@@ -167,13 +167,8 @@ func ReadReservation(claim *bmov1alpha1.HostClaim) Reservation {
 // rests believes the hostclaim manager for the claim as it is now only: the host has been
 // deprovisioned, or is switched off with what is on it.
 func rests(claim *bmov1alpha1.HostClaim) bool {
-	holds := func(conditionType string) bool {
-		c := condition(claim, conditionType)
-		return c.Status == metav1.ConditionTrue && current(claim, c)
-	}
 	state := Read(claim)
-	return state.HasHost() && !state.HostInError && holds(bmov1alpha1.SynchronizedCondition) &&
-		(holds(bmov1alpha1.AvailableForProvisioningCondition) || !claim.Status.PoweredOn)
+	return state.Empty || (state.HasHost() && !state.HostInError && holds(claim, bmov1alpha1.SynchronizedCondition) && !claim.Status.PoweredOn)
 }
 
 // Answers says that the host of a reservation is one that the claim asks for. Which host a

@@ -73,6 +73,10 @@ type State struct {
 	// Selector and FailureDomain are what the claim asks of its host.
 	Selector      bmov1alpha1.HostSelector
 	FailureDomain string
+	// Rebuild is the text by which the claim asks for a rebuild; empty if it does not.
+	Rebuild string
+	// Empty says that nothing is on the host, for the claim as it is now.
+	Empty bool
 }
 
 // HasHost says whether a host belongs to the claim and still exists.
@@ -93,6 +97,7 @@ func Read(claim *bmov1alpha1.HostClaim) State {
 		PoweredOn:  claim.Spec.PoweredOn,
 
 		Selector: claim.Spec.HostSelector, FailureDomain: claim.Spec.FailureDomain,
+		Rebuild: claim.Annotations[infrav1.RebuildAnnotation],
 	}
 	if s.HasHost() {
 		s.HostNamespace, s.HostName = claim.Status.BareMetalHost.Namespace, claim.Status.BareMetalHost.Name
@@ -101,6 +106,8 @@ func Read(claim *bmov1alpha1.HostClaim) State {
 		}
 	}
 	s.HostInError = s.HasHost() && hostInError(claim)
+	s.Empty = s.HasHost() && !s.HostInError && holds(claim, bmov1alpha1.SynchronizedCondition) &&
+		holds(claim, bmov1alpha1.AvailableForProvisioningCondition)
 	s.Reason, s.Message = explanation(claim, s.Phase)
 	return s
 }
@@ -164,6 +171,12 @@ func explanation(claim *bmov1alpha1.HostClaim, p Phase) (reason, message string)
 		}
 	}
 	return "", ""
+}
+
+// holds says that a condition is True for the claim as it is now.
+func holds(claim *bmov1alpha1.HostClaim, conditionType string) bool {
+	c := condition(claim, conditionType)
+	return c.Status == metav1.ConditionTrue && current(claim, c)
 }
 
 // condition returns the zero value for a condition that is missing.

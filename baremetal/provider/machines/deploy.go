@@ -39,6 +39,9 @@ func wantsData(o Observed, p *Plan) bool {
 	spec := o.Machine.Spec
 	if d := o.Claim.Deployment; d != nil {
 		p.Secrets = ownSecrets(o, *d)
+		if o.rebuild() != notRebuilding {
+			p.Secrets = rebuiltSecrets(o, p.Secrets)
+		}
 		p.achieve(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.AssociateMetal3MachineMetaDataSuccessReason)
 		p.achieve(infrav1.Metal3DataReadyCondition, whoseSecrets(spec, p.Secrets))
 		return false
@@ -166,7 +169,13 @@ func deploysImage(o Observed, p *Plan) bool {
 		named = Secrets{copies[0].Name(base), copies[1].Name(base), copies[2].Name(base), pull.Name(base)}
 		p.Claim.Deployment = namingCopies(p.Claim.Deployment, named)
 	}
+	if o.rebuild() != notRebuilding {
+		return rebuildsServer(o, p, named)
+	}
 	if !o.started() {
+		if refusesRebuild(o.Machine).Reason != infrav1.InvalidRebuildAnnotationReason {
+			p.Claim.Rebuild = o.Machine.Rebuild // asks for nothing with the first image
+		}
 		p.Claim.Deployment = &claims.Deployment{
 			Image:        claims.ImageOf(o.Machine.Spec.Image, named.PullSecret),
 			CustomDeploy: claims.CustomDeployOf(o.Machine.Spec.CustomDeploy),

@@ -30,9 +30,6 @@ import (
 // API server accepts such a change, since Cluster API could act on it, and the server is left
 // as it is, since the change would wipe it.
 func tellsIgnored(o Observed, p *Plan) {
-	if p.Claim == nil {
-		return
-	}
 	fields := append(ignoredWork(o), ignoredChoice(o)...)
 	if len(fields) == 0 {
 		return
@@ -46,7 +43,7 @@ func tellsIgnored(o Observed, p *Plan) {
 // another cluster follow the spec; the hostclaim manager there tells of those that came late.
 func ignoredWork(o Observed) []string {
 	d := o.Claim.Deployment
-	if d == nil {
+	if d == nil || o.rebuild() != notRebuilding {
 		return nil
 	}
 	spec, local := o.Machine.Spec, o.Remote == nil

@@ -98,6 +98,13 @@ type MachineFacts struct {
 	Provisioned bool
 	// NodeName is the Node that has been reported before; empty means none.
 	NodeName string
+	// Rebuild is the text that asks for the server to be written anew, and Rebuilt the one
+	// that it was written anew for last; empty means none.
+	Rebuild, Rebuilt string
+	// OwnerRebuild is the same text on the Machine; empty means none.
+	OwnerRebuild string
+	// ControlPlane says that the machine is one of a control plane.
+	ControlPlane bool
 }
 
 // BootstrapFacts are the facts about the secret with the user data.

@@ -44,6 +44,8 @@ type Plan struct {
 	NodeName string
 	// Provisioned is the value for status.initialization.provisioned.
 	Provisioned bool
+	// Rebuilt is the text that the server was rebuilt for; empty leaves what is noted.
+	Rebuilt string
 	// Secrets are the secrets that the server gets, as far as they are known.
 	Secrets Secrets
 	// Copies are the secrets that must lie next to the claim in another cluster
@@ -121,7 +123,10 @@ func Next(o Observed) Plan {
 			break
 		}
 	}
-	tellsIgnored(o, &p)
+	if p.Claim != nil && !tellsRefused(o, &p) {
+		endsRebuild(o, &p)
+		tellsIgnored(o, &p)
+	}
 	return p
 }
 
@@ -156,25 +161,36 @@ func needsBootstrap(o Observed, p *Plan) bool {
 	if o.started() {
 		return false
 	}
+	missing, found := missingBootstrap(o)
+	if found {
+		p.wait(infrav1.AssociateBareMetalHostCondition, missing.Reason, missing.Message)
+		return true
+	}
+	p.Secrets.UserData = o.Machine.Bootstrap.Secret
+	return false
+}
+
+// missingBootstrap says what is missing until the user data can be given to a server; not
+// found if nothing is.
+func missingBootstrap(o Observed) (missing Wait, found bool) {
 	b := o.Machine.Bootstrap
-	const condition = infrav1.AssociateBareMetalHostCondition
 	switch {
 	case b.Invalid != "":
-		p.wait(condition, infrav1.InvalidConfigurationReason, b.Invalid)
+		return Wait{Reason: infrav1.InvalidConfigurationReason, Message: b.Invalid}, true
 	case b.Secret == "":
-		p.wait(condition, infrav1.WaitingForBootstrapDataReason,
-			"Waiting for the bootstrap provider to name the bootstrap data of the Machine")
+		return Wait{
+			Reason:  infrav1.WaitingForBootstrapDataReason,
+			Message: "Waiting for the bootstrap provider to name the bootstrap data of the Machine",
+		}, true
 	case b.Forbidden != "":
-		p.wait(condition, infrav1.SecretsForbiddenReason, b.Forbidden)
+		return Wait{Reason: infrav1.SecretsForbiddenReason, Message: b.Forbidden}, true
 	case !b.Found:
-		p.wait(condition, infrav1.BootstrapSecretNotFoundReason, fmt.Sprintf(
+		return Wait{Reason: infrav1.BootstrapSecretNotFoundReason, Message: fmt.Sprintf(
 			"Secret %q with the user data does not exist in namespace %q: create it, or name another one",
-			b.Secret, o.Machine.Owner.Namespace))
+			b.Secret, o.Machine.Owner.Namespace)}, true
 	default:
-		p.Secrets.UserData = b.Secret
-		return false
+		return Wait{}, false
 	}
-	return true
 }
 
 // reusesHost adopts the claim of a machine that was replaced, or waits for one.
@@ -249,7 +265,7 @@ func claimLost(o Observed, p *Plan) bool {
 }
 
 // wanted is the claim as it should be at least; deploysImage adds to it. What
-// a claim asks its host to run is never changed after it has been written once.
+// a claim asks its host to run is changed by a rebuild only, once it has been written.
 func wanted(o Observed) *claims.Wanted {
 	w := &claims.Wanted{
 		Name:          o.Claim.Name,
@@ -262,6 +278,9 @@ func wanted(o Observed) *claims.Wanted {
 		PoweredOn:     o.Claim.PoweredOn,
 
 		SoftFailureDomain: o.Machine.SoftFailureDomain,
+	}
+	if o.Claim.Rebuild == o.Machine.Rebuild {
+		w.Rebuild = o.Claim.Rebuild // else the tenant has asked by the claim itself
 	}
 	if w.Name == "" {
 		w.Name = newName(o)

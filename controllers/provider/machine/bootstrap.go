@@ -39,13 +39,13 @@ type bootstrapSteps struct {
 	secrets *secretwatch.Watch
 }
 
-// observe finds out whether the user data exists, until the claim names it. The secret
+// observe finds out whether the user data exists, until the server has it. The secret
 // is read live, and again only when it has changed.
 func (b bootstrapSteps) observe(ctx context.Context, s *scope) progress.Outcome {
 	// The watch comes before the read, so that no change is missed.
 	b.secrets.Ensure(s.machine.Namespace)
 	facts := s.bootstrapRef()
-	if s.observed.Claim.Deployment == nil && facts.Secret != "" && facts.Invalid == "" {
+	if s.observed.AsksForBootstrap() && facts.Secret != "" && facts.Invalid == "" {
 		err := b.read(ctx, s, &facts)
 		if err == nil && facts.Found && facts.Invalid == "" {
 			facts.Invalid, err = b.refusedData(ctx, s)

@@ -150,7 +150,8 @@ func (c *claimClient) write(ctx context.Context, p *planned) progress.Outcome {
 	case p.observed.Claim.Deployment == nil:
 		wanted.Deployment, wanted.PoweredOn = nil, false
 	default:
-		wanted.Deployment = p.observed.Claim.Deployment
+		wanted.Deployment, wanted.PoweredOn = p.observed.Claim.Deployment, p.observed.Claim.PoweredOn
+		wanted.Rebuild = p.observed.Claim.Rebuild
 	}
 	return copied.And(c.apply(ctx, p.scope, wanted))
 }

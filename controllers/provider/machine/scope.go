@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -140,6 +141,10 @@ func (s *scope) facts() machines.MachineFacts {
 		NodeName:      s.machine.Status.NodeName,
 
 		PullSecret:        s.machine.Annotations[infrav1.PullSecretAnnotation],
+		Rebuild:           s.machine.Annotations[infrav1.RebuildAnnotation],
+		Rebuilt:           s.machine.Annotations[infrav1.RebuiltAnnotation],
+		OwnerRebuild:      s.owner.Annotations[infrav1.RebuildAnnotation],
+		ControlPlane:      util.IsControlPlaneMachine(s.owner),
 		SoftFailureDomain: s.machine.Annotations[infrav1.SoftFailureDomainAnnotation] == "true",
 	}
 	if s.infra != nil {

@@ -236,6 +236,9 @@ func reportPlan(machine *infrav1.Metal3Machine, plan machines.Plan) {
 	if plan.Provisioned {
 		machine.Status.Initialization.Provisioned = ptr.To(true)
 	}
+	if plan.Rebuilt != "" {
+		metav1.SetMetaDataAnnotation(&machine.ObjectMeta, infrav1.RebuiltAnnotation, plan.Rebuilt)
+	}
 }
 
 // reportData names the secrets of the server and where they came from.
