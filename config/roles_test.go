@@ -115,6 +115,18 @@ func TestRoles(t *testing.T) {
 			),
 			refused: slices.Concat(on("", all, "configmaps"), on(core, write, "machines")),
 		},
+		"the extension for updates in place has bootstrap data made anew, and reads none": {
+			role: "in-place-updates/component/role.yaml",
+			granted: slices.Concat(
+				on("bootstrap.cluster.x-k8s.io", []string{"get", "patch"}, "kubeadmconfigs"),
+				on("bootstrap.cluster.x-k8s.io", []string{"patch"}, "kubeadmconfigs/status"),
+				on(core, []string{"patch"}, "machines"),
+			),
+			refused: slices.Concat(
+				on("", all, "secrets"), on(metal3, all, "hostclaims", "baremetalhosts"), on(infra, all, "metal3machines"),
+				on(core, []string{"create", "update", "delete"}, "machines", "machinedeployments"),
+			),
+		},
 		"the hostclaim manager only reads secrets of tenants": {
 			role:    "hostclaim/rbac/source_secrets_role.yaml",
 			granted: on("", read, "secrets"),

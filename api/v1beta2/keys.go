@@ -94,6 +94,7 @@ const (
 	// RebuildAnnotation is on a HostClaim: any new text lets the same server be
 	// written anew in place, with the image that the claim has then. On the bound
 	// BareMetalHost it is the text that was acted on last, empty if there was none.
+	// On a KubeadmConfig it is the update in place that its data was withdrawn for last.
 	// On a Metal3Machine, any new text lets its server be written anew, with what spec
 	// and bootstrap data of the machine say then.
 	RebuildAnnotation = "hostclaim.metal3.io/rebuild"
@@ -101,6 +102,10 @@ const (
 	// RebuiltAnnotation is on a Metal3Machine: the text of RebuildAnnotation that its server
 	// was written anew for last.
 	RebuiltAnnotation = "hostclaim.metal3.io/rebuilt"
+
+	// UpdatePause is the value of the annotation cluster.x-k8s.io/paused on a KubeadmConfig
+	// that makes no bootstrap data until the server of its Machine is empty.
+	UpdatePause = "hostclaim.metal3.io/update-in-place"
 
 	// ReservedUntilAnnotation is on a HostClaim that is reserved by NodeReuseLabel:
 	// the time (RFC 3339) at which the hostclaim manager deletes the claim.

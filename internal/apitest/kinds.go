@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/ptr"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	capipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 
@@ -41,6 +42,7 @@ func newScheme() (*runtime.Scheme, error) {
 		clientgoscheme.AddToScheme,
 		apiextensionsv1.AddToScheme,
 		clusterv1.AddToScheme,
+		bootstrapv1.AddToScheme,
 		capipamv1.AddToScheme,
 		ipamv1alpha1.AddToScheme,
 		bmov1alpha1.AddToScheme,
@@ -55,6 +57,7 @@ func foreignKinds() []*apiextensionsv1.CustomResourceDefinition {
 		schemaless(clusterv1.GroupVersion.WithKind("Cluster"), "clusters"),
 		schemaless(clusterv1.GroupVersion.WithKind("Machine"), "machines"),
 		schemaless(clusterv1.GroupVersion.WithKind("MachineDeployment"), "machinedeployments"),
+		schemaless(bootstrapv1.GroupVersion.WithKind("KubeadmConfig"), "kubeadmconfigs"),
 		schemaless(bmov1alpha1.GroupVersion.WithKind("HardwareData"), "hardwaredata"),
 		schemaless(ipamv1alpha1.GroupVersion.WithKind("IPPool"), "ippools"),
 		schemaless(ipamv1alpha1.GroupVersion.WithKind("IPClaim"), "ipclaims"),

@@ -44,7 +44,8 @@ type Plan struct {
 	NodeName string
 	// Provisioned is the value for status.initialization.provisioned.
 	Provisioned bool
-	// Rebuilt is the text that the server was rebuilt for; empty leaves what is noted.
+	// Rebuilt is the text that the server was rebuilt for; empty means that it runs what it
+	// got first, or is being rebuilt.
 	Rebuilt string
 	// Secrets are the secrets that the server gets, as far as they are known.
 	Secrets Secrets
@@ -115,6 +116,7 @@ func Next(o Observed) Plan {
 		ProviderID:  o.Machine.Spec.ProviderID,
 		Provisioned: o.Machine.Provisioned,
 		NodeName:    o.Machine.NodeName,
+		Rebuilt:     o.Machine.Rebuilt,
 	}
 	for _, step := range []rule{
 		needsCluster, needsBootstrap, reusesHost, wantsClaim, needsFacts, wantsData, deploysImage, joinsCluster, sharesLabels,

@@ -99,12 +99,18 @@ func refusesRebuild(m MachineFacts) Wait {
 // rebuildsServer has the server of a machine wiped and written anew. It stops the way of a
 // machine that has never been provisioned.
 func rebuildsServer(o Observed, p *Plan, named Secrets) bool {
-	d := *p.Claim.Deployment
-	p.Claim.Deployment, p.Claim.Rebuild, p.Claim.PoweredOn = &d, o.Machine.Rebuild, false
+	p.Rebuilt = ""
 	w := Wait{
 		Condition: infrav1.HostClaimReadyCondition, Reason: infrav1.RebuildingReason,
 		Message: "The server is wiped, to be written anew",
 	}
+	if o.rebuild() == begins && o.Machine.Rebuilt != "" {
+		// What is noted goes first: it would be taken for true if it were asked for again.
+		p.Waits = append(p.Waits, w)
+		return !o.established()
+	}
+	d := *p.Claim.Deployment
+	p.Claim.Deployment, p.Claim.Rebuild, p.Claim.PoweredOn = &d, o.Machine.Rebuild, false
 	switch o.rebuild() {
 	case begins:
 		d.Image = claims.ImageOf(o.Machine.Spec.Image, named.PullSecret)

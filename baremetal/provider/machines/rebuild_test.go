@@ -77,6 +77,10 @@ func TestNextRebuild(t *testing.T) {
 			changes: []change{asked},
 			want:    rebuilding{url: "http://x/new", userData: "boot", token: token, waits: rebuilds},
 		},
+		"takes off first what is noted of the last one": {
+			changes: []change{asked, func(o *Observed) { o.Machine.Rebuilt = "2025-12-31" }},
+			want:    rebuilding{url: "http://x/i", userData: "boot", poweredOn: true, waits: rebuilds},
+		},
 		"waits until the claim has seen it and the server is empty": {
 			changes: []change{asked, told},
 			want:    rebuilding{url: "http://x/new", userData: "boot", token: token, waits: rebuilds},
@@ -119,17 +123,16 @@ func TestNextRebuild(t *testing.T) {
 		},
 		"is not begun again for a text that was noted, although the claim has lost it": {
 			changes: []change{asked, func(o *Observed) { o.Machine.Rebuilt = token }},
-			want:    rebuilding{url: "http://x/i", userData: "boot", poweredOn: true, waits: "SpecApplied ChangeIgnored"},
+			want:    rebuilding{url: "http://x/i", userData: "boot", poweredOn: true, waits: "SpecApplied ChangeIgnored", rebuilt: token},
 		},
 		"is not begun for a server that its tenant switched off after the last one": {
 			changes: []change{asked, told, running, func(o *Observed) { o.Machine.Rebuilt, o.Claim.Deployment.UserData = token, "boot-2" }},
-			want:    rebuilding{url: "http://x/new", userData: "boot-2", token: token, waits: "HostClaimReady PoweredOff"},
+			want:    rebuilding{url: "http://x/new", userData: "boot-2", token: token, waits: "HostClaimReady PoweredOff", rebuilt: token},
 		},
 		"is not begun for a text that no claim takes": {
 			changes: []change{asked, func(o *Observed) { o.Machine.Rebuild = strings.Repeat("x", 64) }},
 			want: rebuilding{
-				url: "http://x/i", userData: "boot", poweredOn: true,
-				waits: "SpecApplied InvalidRebuildAnnotation",
+				url: "http://x/i", userData: "boot", poweredOn: true, waits: "SpecApplied InvalidRebuildAnnotation",
 			},
 		},
 		"is refused for a member of a control plane": {

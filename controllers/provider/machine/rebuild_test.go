@@ -63,7 +63,7 @@ func (r *rebuilt) runs() {
 
 func (r *rebuilt) edit(o client.Object, change func()) {
 	r.t.Helper()
-	before, _ := o.DeepCopyObject().(client.Object)
+	before := o.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy has the type of the original
 	change()
 	if err := r.server.Client.Patch(r.t.Context(), o, client.MergeFrom(before)); err != nil {
 		r.t.Fatal(err)

@@ -236,6 +236,7 @@ func reportPlan(machine *infrav1.Metal3Machine, plan machines.Plan) {
 	if plan.Provisioned {
 		machine.Status.Initialization.Provisioned = ptr.To(true)
 	}
+	delete(machine.Annotations, infrav1.RebuiltAnnotation)
 	if plan.Rebuilt != "" {
 		metav1.SetMetaDataAnnotation(&machine.ObjectMeta, infrav1.RebuiltAnnotation, plan.Rebuilt)
 	}

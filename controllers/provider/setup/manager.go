@@ -23,12 +23,14 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/cluster-api/util/apiwarnings"
+	"sigs.k8s.io/cluster-api/util/flags"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/cost"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/preflight"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/process"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/inplace"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/webhooks"
 )
 
@@ -80,7 +82,28 @@ func NewManager(ctx context.Context, restConfig *rest.Config, o Options) (ctrl.M
 	if err := addControllers(ctx, mgr, o); err != nil {
 		return nil, err
 	}
+	if err := addExtension(mgr, o); err != nil {
+		return nil, err
+	}
 	return mgr, o.AddServers(mgr, webhooks.SetupWithManager)
+}
+
+// addExtension serves the hooks for updates in place where there is a port for them, by the
+// leader and by all others.
+func addExtension(mgr ctrl.Manager, o Options) error {
+	if o.RuntimeExtensionPort == 0 {
+		return nil
+	}
+	tlsOptions, _, err := flags.GetManagerOptions(o.Serving)
+	if err != nil {
+		return fmt.Errorf("TLS: %w", err)
+	}
+	server, err := inplace.NewServer(&inplace.Extension{Client: mgr.GetClient(), Live: mgr.GetAPIReader()},
+		inplace.Serving{Port: o.RuntimeExtensionPort, CertDir: o.WebhookCertDir, TLS: tlsOptions})
+	if err != nil {
+		return err
+	}
+	return mgr.Add(server)
 }
 
 func managerOptions(o Options) (ctrl.Options, error) {

@@ -55,6 +55,9 @@ type Options struct {
 	// NodeReuseTimeout is how long the server of a machine that is replaced is kept for the
 	// next machine, where the template asks for that.
 	NodeReuseTimeout time.Duration
+	// RuntimeExtensionPort is where Cluster API's hooks for updates in place are served, with
+	// the certificate of the webhooks; 0 means nowhere.
+	RuntimeExtensionPort int
 	// Concurrency is how many objects of a kind are reconciled at a time.
 	Concurrency Concurrency
 }
@@ -93,6 +96,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.Int64Var(&o.IdentityMemory, "identity-memory", 256, "MiB of memory that all connections of identityRefs may hold together.")
 	fs.DurationVar(&o.NodeReuseTimeout, "node-reuse-timeout", time.Hour,
 		"How long the server of a machine that is replaced is kept for the next machine, where nodeReuse of the template asks for that.")
+	fs.IntVar(&o.RuntimeExtensionPort, "runtime-extension-port", 0,
+		"Port of the runtime extension by which Cluster API updates machines in place, with the certificate of the webhooks; 0 for none.")
 	o.Concurrency.addFlags(fs)
 }
 
@@ -121,6 +126,9 @@ func (o Options) Validate() error {
 	return errors.Join(o.Options.Validate(),
 		process.Check(workload == nil, "--workload-denied-addresses: %v", workload),
 		process.Check(denied == nil, "--identity-denied-addresses: %v", denied),
+		process.Check(o.RuntimeExtensionPort >= 0 && o.RuntimeExtensionPort <= 65535, "--runtime-extension-port=%d is no port", o.RuntimeExtensionPort),
+		process.Check(o.RuntimeExtensionPort == 0 || (o.RuntimeExtensionPort != o.WebhookPort && o.WebhookCertDir != ""),
+			"--runtime-extension-port needs a port of its own, and --webhook-cert-dir"),
 		process.Check(o.NodeReuseTimeout > 0, "--node-reuse-timeout must be positive"),
 		process.Check(o.IdentityConnections > 0, "--identity-connections-per-namespace must be at least 1"),
 		process.Check(o.IdentityConnectionMemory > 0 && o.IdentityMemory >= o.IdentityConnectionMemory,

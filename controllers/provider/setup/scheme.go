@@ -21,6 +21,7 @@ import (
 	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	capipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 
@@ -33,6 +34,7 @@ func NewScheme() (*runtime.Scheme, error) {
 	builder := runtime.NewSchemeBuilder(
 		clientgoscheme.AddToScheme,
 		clusterv1.AddToScheme,
+		bootstrapv1.AddToScheme,
 		capipamv1.AddToScheme,
 		ipamv1alpha1.AddToScheme,
 		bmov1alpha1.AddToScheme,

@@ -89,6 +89,8 @@ func TestValidate(t *testing.T) {
 		"a controller of remediations too":           {flags: []string{"--metal3remediation-concurrency=0"}, want: []string{"every --*-concurrency must be at least 1"}},
 		"a period is positive":                       {flags: []string{"--sync-period=0"}, want: []string{"--sync-period must be positive"}},
 		"times are of no matter without an election": {flags: []string{"--leader-elect-retry-period=1h"}},
+		"hooks are served on a port of their own":    {flags: []string{"--runtime-extension-port=9443"}, want: []string{"--runtime-extension-port needs a port of its own, and --webhook-cert-dir"}},
+		"a port of hooks is a port":                  {flags: []string{"--runtime-extension-port=-1"}, want: []string{"--runtime-extension-port=-1 is no port"}},
 		"a server is kept for some time":             {flags: []string{"--node-reuse-timeout=0"}, want: []string{"--node-reuse-timeout must be positive"}},
 		"other clusters may be anywhere":             {flags: []string{"--identity-denied-addresses="}},
 		"an address is one": {

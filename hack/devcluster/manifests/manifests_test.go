@@ -233,3 +233,38 @@ func TestMerge(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// TestInPlaceUpdates renders the install with the runtime extension: the manager serves it, and
+// Cluster API reaches it.
+func TestInPlaceUpdates(t *testing.T) {
+	rendered, err := Render(filepath.Join("..", "..", "..", "config", "in-place-updates"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(kind, name string) string {
+		for _, o := range rendered {
+			if o.GetKind() == kind && o.GetName() == name && (o.GetNamespace() == "" || o.GetNamespace() == "capm3-system") {
+				text, err := o.MarshalJSON()
+				if err != nil {
+					t.Fatal(err)
+				}
+				return string(text)
+			}
+		}
+		t.Errorf("no %s %s", kind, name)
+		return ""
+	}
+	for _, want := range []struct{ text, part string }{
+		{of("Deployment", "capm3-controller-manager"), `"--runtime-extension-port=9444"`},
+		{of("Deployment", "capm3-controller-manager"), `{"containerPort":9444,"name":"extension","protocol":"TCP"}`},
+		{of("Service", "capm3-webhook-service"), `{"name":"webhooks","port":443,"targetPort":"webhook-server"}`},
+		{of("Service", "capm3-webhook-service"), `{"name":"extension","port":9444,"targetPort":"extension"}`},
+		{of("ExtensionConfig", "capm3-in-place-updates"), `"service":{"name":"capm3-webhook-service","namespace":"capm3-system","port":9444}`},
+		{of("ExtensionConfig", "capm3-in-place-updates"), `"inject-ca-from-secret":"capm3-system/capm3-webhook-service-cert"`[1:]},
+		{of("ClusterRoleBinding", "capm3-in-place-updates"), `"name":"capm3-manager","namespace":"capm3-system"`},
+	} {
+		if !strings.Contains(want.text, want.part) {
+			t.Errorf("%s is not in %s", want.part, want.text)
+		}
+	}
+}

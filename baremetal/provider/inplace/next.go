@@ -1,0 +1,164 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package inplace
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+// bootstrapGroup is the API group of kubeadm's bootstrap provider.
+const bootstrapGroup = "bootstrap.cluster.x-k8s.io"
+
+// tokenLength is how many hexadecimal digits of the hash a token has.
+const tokenLength = 32
+
+// Token stands for what a server is to run. It is the text of the rebuild, so that a manager
+// that was killed goes on with the same one. What the bootstrap provider fills in when it
+// makes data is no part of it.
+func Token(version string, machine infrav1.Metal3MachineSpec, config bootstrapv1.KubeadmConfigSpec) string {
+	config.JoinConfiguration.Discovery = bootstrapv1.Discovery{}
+	text, err := json.Marshal([]any{version, machine.Image, machine.CustomDeploy, config})
+	if err != nil {
+		panic(fmt.Sprintf("API types are no JSON: %v", err))
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])[:tokenLength]
+}
+
+// Observed is everything that the next step of an update may depend on.
+type Observed struct {
+	// Updating says that Cluster API has chosen the Machine for an update in place.
+	Updating bool
+	// ControlPlane says that the Machine is one of a control plane.
+	ControlPlane bool
+	// Token stands for what the server is to run.
+	Token string
+	// Rebuild and Rebuilt are what the Metal3Machine was asked by last, and rebuilt for.
+	Rebuild, Rebuilt string
+	// Reason and Message are those of its condition HostClaimReady, if that is False.
+	Reason, Message string
+	// Data is the bootstrap data.
+	Data Data
+}
+
+// Data is what is known of the bootstrap data of a Machine.
+type Data struct {
+	// Supported says that the kubeadm bootstrap provider makes it.
+	Supported bool
+	// Token is the one that the data was held for last; empty means never.
+	Token string
+	// Held says that the KubeadmConfig is paused by us, and Paused that it is by another.
+	Held, Paused bool
+	// Made says that the KubeadmConfig reports data, and Named that the Machine names it.
+	Made, Named bool
+}
+
+// Step is what is to be done now.
+type Step string
+
+// The steps of an update, in their order. The bootstrap provider makes data once, and again
+// only when neither its object nor the Machine knows of any: since each of the two would give the
+// other what it knows, it is paused while both forget.
+const (
+	// Hold pauses the KubeadmConfig and takes the used token off its spec.
+	Hold Step = "Hold"
+	// Forget has the status of the KubeadmConfig forget the data.
+	Forget Step = "Forget"
+	// Unname takes the name of the data off the Machine. A server without is not booted.
+	Unname Step = "Unname"
+	// Ask asks for the server to be written anew.
+	Ask Step = "Ask"
+	// Release lets the bootstrap provider make new data, when the server is empty.
+	Release Step = "Release"
+	// Wait has nothing to do now.
+	Wait Step = "Wait"
+	// Done means that the server runs what it should.
+	Done Step = "Done"
+	// Refuse means that the Machine cannot be updated in place.
+	Refuse Step = "Refuse"
+)
+
+// Plan is the next step, and what Cluster API is told.
+type Plan struct {
+	Step    Step
+	Message string
+}
+
+// Next returns the next step of an update. It is taken from what is observed alone, so that it
+// does not matter who has taken the ones before.
+func Next(o Observed) Plan {
+	switch {
+	case !o.Updating:
+		return Plan{Refuse, "Cluster API has not marked Machine and Metal3Machine for an update in place"}
+	case o.ControlPlane:
+		return Plan{Refuse, "The server of a control plane is not written anew, since its member of etcd would lose its data"}
+	case !o.Data.Supported:
+		return Plan{Refuse, "The bootstrap data is not made from a KubeadmConfig, so that no new data can be had"}
+	case o.Rebuild == o.Token && o.Rebuilt == o.Token && o.Data.Held:
+		return Plan{Release, "The server runs what it should"}
+	case o.Rebuild == o.Token && o.Rebuilt == o.Token:
+		return Plan{Done, ""}
+	case o.Data.Paused:
+		return Plan{Wait, "The KubeadmConfig is paused: remove the annotation, so that new bootstrap data can be made"}
+	case o.Rebuild != o.Token:
+		return begin(o)
+	default:
+		return goOn(o)
+	}
+}
+
+// begin has the former data forgotten before it asks for the rebuild, so that no server boots
+// with it.
+func begin(o Observed) Plan {
+	const message = "The bootstrap data of the server is withdrawn, since it cannot join a second time"
+	switch {
+	case !o.Data.Held || o.Data.Token != o.Token:
+		return Plan{Hold, message}
+	case o.Data.Made:
+		return Plan{Forget, message}
+	case o.Data.Named:
+		return Plan{Unname, message}
+	default:
+		return Plan{Ask, "The server is asked to be written anew"}
+	}
+}
+
+// goOn follows the rebuild. Cluster API may write the name of former data once more from a
+// cache that is behind.
+func goOn(o Observed) Plan {
+	message := o.Message
+	if message == "" {
+		message = "Waiting for the server to be written anew"
+	}
+	switch {
+	case o.Data.Held && o.Data.Made:
+		return Plan{Forget, message}
+	case o.Data.Held && o.Data.Named:
+		return Plan{Unname, message}
+	case o.Data.Held && o.Reason == infrav1.WaitingForBootstrapDataReason:
+		return Plan{Release, "The server is empty, and new bootstrap data is made"}
+	default:
+		return Plan{Wait, message}
+	}
+}

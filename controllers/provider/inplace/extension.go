@@ -1,0 +1,198 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package inplace
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/inplace"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+)
+
+const (
+	// askAgain is how long Cluster API is asked to wait before its next call: no hook can be
+	// called back, so that it asks for as long as an update lasts.
+	askAgain = 10 * time.Second
+	// maxSteps are those of an update, and one more for a name that was written again.
+	maxSteps = 6
+	// updateHook is the name of the hook in the list of those that are pending.
+	updateHook = "UpdateMachine"
+)
+
+// Extension answers the hooks.
+type Extension struct {
+	// Client writes.
+	Client client.Client
+	// Live reads past the cache: a step is decided on what the one before has written.
+	Live client.Reader
+}
+
+// objects are those of one Machine. Those that do not exist, or are of another kind, are nil.
+type objects struct {
+	machine *clusterv1.Machine
+	infra   *infrav1.Metal3Machine
+	config  *bootstrapv1.KubeadmConfig
+}
+
+// advance takes one step after the other until there is none to take now.
+func (e *Extension) advance(ctx context.Context, machine *clusterv1.Machine) (inplace.Plan, error) {
+	var plan inplace.Plan
+	for range maxSteps {
+		o, err := e.read(ctx, client.ObjectKeyFromObject(machine))
+		if err != nil {
+			return plan, err
+		}
+		plan = inplace.Next(o.observed())
+		switch plan.Step {
+		case inplace.Wait, inplace.Done, inplace.Refuse:
+			return plan, nil
+		}
+		ctrl.LoggerFrom(ctx).Info("Taking a step of an update in place", "step", plan.Step)
+		if err := e.act(ctx, o, plan.Step); apierrors.IsConflict(err) {
+			continue
+		} else if err != nil {
+			return plan, fmt.Errorf("step %s: %w", plan.Step, err)
+		}
+	}
+	return plan, nil
+}
+
+// read reads the objects of a Machine.
+func (e *Extension) read(ctx context.Context, key client.ObjectKey) (objects, error) {
+	o := objects{}
+	machine := &clusterv1.Machine{}
+	if found, err := e.get(ctx, key, machine); err != nil || !found {
+		return o, err
+	}
+	o.machine = machine
+	if ref := machine.Spec.InfrastructureRef; ref.APIGroup == infrav1.GroupName && ref.Kind == "Metal3Machine" {
+		infra := &infrav1.Metal3Machine{}
+		found, err := e.get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: ref.Name}, infra)
+		if err != nil {
+			return o, err
+		}
+		if found {
+			o.infra = infra
+		}
+	}
+	if ref := machine.Spec.Bootstrap.ConfigRef; ref.APIGroup == bootstrapv1.GroupVersion.Group && ref.Kind == "KubeadmConfig" {
+		config := &bootstrapv1.KubeadmConfig{}
+		found, err := e.get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: ref.Name}, config)
+		if err != nil {
+			return o, err
+		}
+		if found {
+			o.config = config
+		}
+	}
+	return o, nil
+}
+
+func (e *Extension) get(ctx context.Context, key client.ObjectKey, o client.Object) (found bool, err error) {
+	err = e.Live.Get(ctx, key, o)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read %T: %w", o, err)
+	}
+	return true, nil
+}
+
+// observed are the facts that the next step depends on.
+func (o objects) observed() inplace.Observed {
+	if o.machine == nil || o.infra == nil || !metav1.IsControlledBy(o.infra, o.machine) {
+		return inplace.Observed{}
+	}
+	facts := inplace.Observed{
+		Updating:     updating(o.machine, o.infra),
+		ControlPlane: util.IsControlPlaneMachine(o.machine),
+		Rebuild:      o.infra.Annotations[infrav1.RebuildAnnotation],
+		Rebuilt:      o.infra.Annotations[infrav1.RebuiltAnnotation],
+	}
+	if c := conditions.Get(o.infra, infrav1.HostClaimReadyCondition); c != nil && c.Status == metav1.ConditionFalse {
+		facts.Reason, facts.Message = c.Reason, c.Message
+	}
+	if o.config == nil {
+		return facts
+	}
+	facts.Token = inplace.Token(o.machine.Spec.Version, o.infra.Spec, o.config.Spec)
+	paused, found := o.config.Annotations[clusterv1.PausedAnnotation]
+	facts.Data = inplace.Data{
+		Supported: true,
+		Token:     o.config.Annotations[infrav1.RebuildAnnotation],
+		Held:      found && paused == infrav1.UpdatePause,
+		Paused:    found && paused != infrav1.UpdatePause,
+		Made:      ptr.Deref(o.config.Status.Initialization.DataSecretCreated, false) || o.config.Status.DataSecretName != "",
+		Named:     o.machine.Spec.Bootstrap.DataSecretName != nil,
+	}
+	return facts
+}
+
+// updating says that Cluster API has begun an update in place and waits for this extension.
+func updating(machine *clusterv1.Machine, infra *infrav1.Metal3Machine) bool {
+	_, begun := machine.Annotations[clusterv1.UpdateInProgressAnnotation]
+	_, marked := infra.Annotations[clusterv1.UpdateInProgressAnnotation]
+	pending := strings.Split(machine.Annotations[runtimev1.PendingHooksAnnotation], ",")
+	return begun && marked && slices.Contains(pending, updateHook) && machine.DeletionTimestamp.IsZero()
+}
+
+// act takes one step: one write, which is locked on what the step was decided on.
+func (e *Extension) act(ctx context.Context, o objects, step inplace.Step) error {
+	switch step {
+	case inplace.Hold:
+		before := o.config.DeepCopy()
+		metav1.SetMetaDataAnnotation(&o.config.ObjectMeta, clusterv1.PausedAnnotation, infrav1.UpdatePause)
+		metav1.SetMetaDataAnnotation(&o.config.ObjectMeta, infrav1.RebuildAnnotation, o.observed().Token)
+		o.config.Spec.JoinConfiguration.Discovery.BootstrapToken.Token = ""
+		return e.Client.Patch(ctx, o.config, apply.Locked(before))
+	case inplace.Forget:
+		before := o.config.DeepCopy()
+		o.config.Status.Initialization.DataSecretCreated, o.config.Status.DataSecretName = nil, ""
+		return e.Client.Status().Patch(ctx, o.config, apply.Locked(before))
+	case inplace.Unname:
+		before := o.machine.DeepCopy()
+		o.machine.Spec.Bootstrap.DataSecretName = nil
+		return e.Client.Patch(ctx, o.machine, apply.Locked(before))
+	case inplace.Ask:
+		before := o.infra.DeepCopy()
+		metav1.SetMetaDataAnnotation(&o.infra.ObjectMeta, infrav1.RebuildAnnotation, o.observed().Token)
+		return e.Client.Patch(ctx, o.infra, apply.Locked(before))
+	case inplace.Release:
+		before := o.config.DeepCopy()
+		delete(o.config.Annotations, clusterv1.PausedAnnotation)
+		return e.Client.Patch(ctx, o.config, apply.Locked(before))
+	case inplace.Wait, inplace.Done, inplace.Refuse:
+	}
+	return nil
+}

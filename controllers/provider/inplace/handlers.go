@@ -1,0 +1,112 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package inplace
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/klog/v2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/inplace"
+)
+
+// CanUpdateMachineSet answers with patches for what a rebuild changes. Cluster API replaces
+// the Machines if that is not all.
+func (e *Extension) CanUpdateMachineSet(
+	ctx context.Context, request *runtimehooksv1.CanUpdateMachineSetRequest, response *runtimehooksv1.CanUpdateMachineSetResponse,
+) {
+	current, err := setOf(request.Current)
+	if err != nil {
+		fail(response, err.Error())
+		return
+	}
+	desired, err := setOf(request.Desired)
+	if err != nil {
+		fail(response, err.Error())
+		return
+	}
+	patches, why := inplace.Covered(current, desired)
+	if why != "" {
+		ctrl.LoggerFrom(ctx).V(4).Info("No update in place", "MachineSet", klog.KObj(&request.Desired.MachineSet), "reason", why)
+	}
+	response.MachineSetPatch = patch(patches.Set)
+	response.InfrastructureMachineTemplatePatch = patch(patches.Infrastructure)
+	response.BootstrapConfigTemplatePatch = patch(patches.Bootstrap)
+	response.SetStatus(runtimehooksv1.ResponseStatusSuccess)
+	response.SetMessage(why)
+}
+
+// setOf reads one side of a request.
+func setOf(objects runtimehooksv1.CanUpdateMachineSetRequestObjects) (inplace.Set, error) {
+	set := inplace.Set{Version: objects.MachineSet.Spec.Template.Spec.Version}
+	for _, o := range []struct {
+		into *map[string]any
+		raw  runtime.RawExtension
+		what string
+	}{
+		{&set.Infrastructure, objects.InfrastructureMachineTemplate, "infrastructure machine template"},
+		{&set.Bootstrap, objects.BootstrapConfigTemplate, "bootstrap config template"},
+	} {
+		if len(o.raw.Raw) == 0 {
+			continue
+		}
+		if err := json.Unmarshal(o.raw.Raw, o.into); err != nil {
+			return inplace.Set{}, fmt.Errorf("the %s of the request is no object", o.what)
+		}
+	}
+	return set, nil
+}
+
+func patch(text []byte) runtimehooksv1.Patch {
+	if text == nil {
+		return runtimehooksv1.Patch{}
+	}
+	return runtimehooksv1.Patch{PatchType: runtimehooksv1.JSONPatchType, Patch: text}
+}
+
+// UpdateMachine takes the steps that can be taken now, and says how far the update has come.
+func (e *Extension) UpdateMachine(
+	ctx context.Context, request *runtimehooksv1.UpdateMachineRequest, response *runtimehooksv1.UpdateMachineResponse,
+) {
+	named := request.Desired.Machine
+	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("Machine", klog.KObj(&named)))
+	plan, err := e.advance(ctx, &clusterv1.Machine{ObjectMeta: named.ObjectMeta})
+	switch {
+	case err != nil:
+		ctrl.LoggerFrom(ctx).Error(err, "Update in place failed")
+		fail(response, "The objects of the Machine cannot be read or written; the log of the provider manager says why. It is tried again")
+	case plan.Step == inplace.Refuse:
+		fail(response, plan.Message)
+	default:
+		response.SetStatus(runtimehooksv1.ResponseStatusSuccess)
+		response.SetMessage(plan.Message)
+		if plan.Step != inplace.Done {
+			response.SetRetryAfterSeconds(int32(askAgain.Seconds()))
+		}
+	}
+}
+
+func fail(response runtimehooksv1.ResponseObject, message string) {
+	response.SetStatus(runtimehooksv1.ResponseStatusFailure)
+	response.SetMessage(message)
+}
