@@ -326,6 +326,8 @@ func TestHostLost(t *testing.T) {
 	tn.release()
 	tn.waits("AssociateBareMetalHost", "HostLost", "HostClaim of this machine was deleted")
 	tn.G.Expect(apierrors.IsNotFound(tn.Find(machineName, claim))).To(gomega.BeTrue())
+	tn.G.Expect(tn.Delete(tn.Ctx, m)).To(gomega.Succeed())
+	tn.gone(machineName, m)
 }
 
 // TestPausedCluster shows that the claim is paused with its Cluster, as clusterctl

@@ -40,6 +40,24 @@ func TestRemediation(t *testing.T) {
 	tn.G.Eventually(tn.events).Should(gomega.ContainElements("PoweringOff", "NodeOutOfService", "PoweringOn", "NodeRestored", "Rebooted"))
 }
 
+// TestDeletedWhileItIsRebooted deletes a machine whose server is held off. Neither waits for the
+// other: the server goes back, and the remediation has nothing to take back any more.
+func TestDeletedWhileItIsRebooted(t *testing.T) {
+	tn := newTenant(t)
+	tn.unhealthy(tn)
+	r := tn.remedy()
+	claim, m, owner := &bmov1alpha1.HostClaim{}, &infrav1.Metal3Machine{}, &clusterv1.Machine{}
+	tn.Await(tn.Named(tn.claim, claim), func(g gomega.Gomega) { g.Expect(claim.Annotations).To(gomega.HaveKey(holdOff)) })
+	tn.deleted(machineName, m)
+	tn.waits("HostClaimReady", "Deprovisioning", tn.claim)
+	tn.remedies(r, "False/MachineDeleting")
+	tn.release()
+	tn.gone(machineName, m)
+	tn.away(machineName, owner)
+	tn.OK(tn.Delete(tn.Ctx, r)) // as the garbage collector does
+	tn.AwaitGone(r)
+}
+
 // TestRemoteRemediation reboots the server of a machine whose claim is in another cluster.
 // Without a way to that cluster it waits, and says why.
 func TestRemoteRemediation(t *testing.T) {
