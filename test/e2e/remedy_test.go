@@ -17,9 +17,9 @@ limitations under the License.
 package e2e
 
 import (
+	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -170,18 +170,18 @@ func (l *lives) isRebooted(t *testing.T, m world.Machine) {
 // nothing else was done to it.
 func (l *lives) wasOffOnce(t *testing.T, m world.Machine, seen int) {
 	t.Helper()
-	var power []bool
-	for _, host := range l.history.versions(client.ObjectKeyFromObject(m.Host), seen-1) {
-		if ref := host.Spec.ConsumerRef; ref == nil || ref.UID != m.Claim.UID || host.Status.Provisioning.State != bmov1alpha1.StateProvisioned {
-			t.Errorf("the server is %s for %v", host.Status.Provisioning.State, ref)
+	eventually(t, "the server was switched off and on once", func(g gomega.Gomega) {
+		var power []bool
+		for _, host := range l.history.versions(client.ObjectKeyFromObject(m.Host), seen-1) {
+			if ref := host.Spec.ConsumerRef; ref == nil || ref.UID != m.Claim.UID || host.Status.Provisioning.State != bmov1alpha1.StateProvisioned {
+				gomega.StopTrying(fmt.Sprintf("the server is %s for %v", host.Status.Provisioning.State, ref)).Now()
+			}
+			if on := host.Status.PoweredOn; len(power) == 0 || power[len(power)-1] != on {
+				power = append(power, on)
+			}
 		}
-		if on := host.Status.PoweredOn; len(power) == 0 || power[len(power)-1] != on {
-			power = append(power, on)
-		}
-	}
-	if diff := cmp.Diff([]bool{true, false, true}, power); diff != "" {
-		t.Errorf("power of the server (-want +got):\n%s", diff)
-	}
+		g.Expect(power).To(gomega.Equal([]bool{true, false, true}))
+	})
 }
 
 // isReplaced has a worker hang whatever is done. Its Machine is handed back when the reboots are

@@ -63,6 +63,17 @@ func (b *book) store(host types.NamespacedName, m machine) {
 	b.machines[host] = m
 }
 
+// powerLost notes that the server of a host was seen without power, which a machine that hangs
+// does not outlive, however short it was.
+func (b *book) powerLost(host types.NamespacedName) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if m := b.machines[host]; m.phase == hung {
+		m.phase = off
+		b.machines[host] = m
+	}
+}
+
 // waiting lists the hosts whose machines are still outside their cluster.
 func (b *book) waiting() []types.NamespacedName {
 	b.mu.Lock()

@@ -90,8 +90,10 @@ func (r *Reconciler) leftAlone(key types.NamespacedName, host *bmov1alpha1.BareM
 	if !found || host.Status.Provisioning.State == bmov1alpha1.StateNone {
 		return m.unmanaged
 	}
-	m.unmanaged = unmanaged(host)
-	r.book.store(key, m)
+	if now := unmanaged(host); now != m.unmanaged {
+		m.unmanaged = now
+		r.book.store(key, m)
+	}
 	return m.unmanaged
 }
 

@@ -71,6 +71,21 @@ func TestServerHangs(t *testing.T) {
 	}
 }
 
+// A reboot may be over before its host is looked at again.
+func TestShortRebootIsNotMissed(t *testing.T) {
+	r := newRoom(t)
+	host := r.host("host-0", "init")
+	r.expect("host-0", running)
+	host.Annotations = map[string]string{HangAnnotation: ""}
+	r.expect("host-0", hung)
+	host.Annotations = nil
+	r.expect("host-0", hung)
+	seen := host.DeepCopy()
+	seen.Status.PoweredOn = false
+	r.guest.notePower(seen)
+	r.expect("host-0", running)
+}
+
 // A host that is moved to another cluster leaves its server running, and finds it again when
 // it comes back, first without a status.
 func TestServerOutlivesAMoveOfItsHost(t *testing.T) {

@@ -26,9 +26,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -63,7 +65,7 @@ func Setup(mgr ctrl.Manager) error {
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("guest").
-		For(&bmov1alpha1.BareMetalHost{}).
+		For(&bmov1alpha1.BareMetalHost{}, builder.WithPredicates(predicate.NewPredicateFuncs(r.notePower))).
 		WatchesRawSource(source.Channel(wake, handler.EnqueueRequestsFromMapFunc(r.waitingHosts))).
 		WithLogConstructor(func(req *reconcile.Request) logr.Logger {
 			logger := mgr.GetLogger().WithName("guest")
@@ -73,6 +75,15 @@ func Setup(mgr ctrl.Manager) error {
 			return logger.WithValues("host", req.NamespacedName)
 		}).
 		Complete(r)
+}
+
+// notePower sees every version of a host, of which Reconcile may miss one that did not last. Each is
+// of interest.
+func (r *Reconciler) notePower(object client.Object) bool {
+	if host, ok := object.(*bmov1alpha1.BareMetalHost); ok && !host.Status.PoweredOn && !unmanaged(host) {
+		r.book.powerLost(client.ObjectKeyFromObject(host))
+	}
+	return true
 }
 
 // waitingHosts maps a wake-up to the hosts that it may help.
