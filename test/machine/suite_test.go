@@ -83,6 +83,9 @@ func start(ctx context.Context) (<-chan error, error) {
 	if err := server.InstallRoles(ctx, harness.ProviderAccount()); err != nil {
 		return nil, err
 	}
+	if err := hooks.prepare(ctx); err != nil {
+		return nil, err
+	}
 	mgr, err := setup.NewManager(ctx, server.As(harness.ProviderAccount()), options())
 	if err != nil {
 		return nil, err
@@ -92,11 +95,12 @@ func start(ctx context.Context) (<-chan error, error) {
 	return ended, nil
 }
 
-// options are the defaults, without servers that would need ports.
+// options are the defaults, without webhooks and servers for diagnostics.
 func options() setup.Options {
 	o := setup.NewOptions()
 	o.AddFlags(pflag.NewFlagSet("test", pflag.PanicOnError))
 	o.WebhookPort, o.HealthAddress = 0, "0"
+	o.RuntimeExtensionPort, o.WebhookCertDir = hooks.LocalServingPort, hooks.LocalServingCertDir
 	o.IdentityDenied, o.WorkloadDenied = "", "" // the test server is on loopback
 	o.Serving.InsecureDiagnostics, o.Serving.DiagnosticsAddress = true, "0"
 	return o
