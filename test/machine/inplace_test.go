@@ -106,7 +106,7 @@ func (tn *tenant) updates(g gomega.Gomega) *runtimehooksv1.UpdateMachineResponse
 		TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true,
 	}}).Do(request)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
-	defer answer.Body.Close() //nolint:errcheck // it is read to its end
+	defer answer.Body.Close()
 	response := &runtimehooksv1.UpdateMachineResponse{}
 	g.Expect(json.NewDecoder(answer.Body).Decode(response)).To(gomega.Succeed())
 	return response

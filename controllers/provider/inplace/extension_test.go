@@ -204,11 +204,11 @@ func (w *world) serve() caller {
 
 func freePort(t *testing.T) int {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is closed at once
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()                     //nolint:errcheck // nothing was written
+	defer listener.Close()
 	return listener.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // of TCP
 }
 
@@ -226,7 +226,7 @@ func (c caller) call(path string, request, response any) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	defer answer.Body.Close() //nolint:errcheck // it was read
+	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
 		c.t.Fatalf("%s: %s", path, answer.Status)
 	}

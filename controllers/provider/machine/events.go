@@ -19,6 +19,7 @@ package machine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -54,7 +55,19 @@ func transitions(before, after *infrav1.Metal3Machine) []transition {
 	if provisioned(after) && !provisioned(before) {
 		all = append(all, transition{corev1.EventTypeNormal, "Provisioned", "Provision", "Provisioned with provider ID " + after.Spec.ProviderID})
 	}
-	return append(all, troubles(before, after)...)
+	return slices.Concat(all, rebuilds(before, after), troubles(before, after))
+}
+
+// rebuilds are the beginning and the end of a rebuild.
+func rebuilds(before, after *infrav1.Metal3Machine) []transition {
+	var all []transition
+	if c, became := becameFalse(before, after, infrav1.HostClaimReadyCondition); became && c.Reason == infrav1.RebuildingReason {
+		all = append(all, transition{corev1.EventTypeNormal, c.Reason, "Rebuild", c.Message})
+	}
+	if now := after.Annotations[infrav1.RebuiltAnnotation]; now != "" && now != before.Annotations[infrav1.RebuiltAnnotation] && provisioned(before) {
+		all = append(all, transition{corev1.EventTypeNormal, "Rebuilt", "Rebuild", "The server was written anew"})
+	}
+	return all
 }
 
 // troubles are the transitions that the owner of the machine may have to act on.

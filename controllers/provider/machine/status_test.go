@@ -271,10 +271,20 @@ func TestTransitions(t *testing.T) {
 		before, after func(*infrav1.Metal3Machine)
 		want          []transition
 	}{
-		"nothing happens":   {before: host("infra/h"), after: host("infra/h")},
-		"a host is bound":   {before: nothing, after: host("infra/h"), want: []transition{{"Normal", "HostBound", "Bind", "Bound to host infra/h"}}},
-		"a server runs":     {before: nothing, after: runs, want: []transition{{"Normal", "Provisioned", "Provision", "Provisioned with provider ID metal3://a/b/c"}}},
-		"a server runs on":  {before: runs, after: runs},
+		"nothing happens":  {before: host("infra/h"), after: host("infra/h")},
+		"a host is bound":  {before: nothing, after: host("infra/h"), want: []transition{{"Normal", "HostBound", "Bind", "Bound to host infra/h"}}},
+		"a server runs":    {before: nothing, after: runs, want: []transition{{"Normal", "Provisioned", "Provision", "Provisioned with provider ID metal3://a/b/c"}}},
+		"a server runs on": {before: runs, after: runs},
+		"a server is rebuilt": {
+			before: runs, after: is("HostClaimReady", "Rebuilding"), want: []transition{{"Normal", "Rebuilding", "Rebuild", "m"}},
+		},
+		"a rebuild has ended": {
+			before: runs, after: func(m *infrav1.Metal3Machine) {
+				runs(m)
+				m.Annotations = map[string]string{infrav1.RebuiltAnnotation: "1"}
+			},
+			want: []transition{{"Normal", "Rebuilt", "Rebuild", "The server was written anew"}},
+		},
 		"a plain wait":      {before: nothing, after: is("AssociateBareMetalHost", "HostClaimNotBound")},
 		"a host is lost":    {before: nothing, after: is("AssociateBareMetalHost", "HostLost"), want: []transition{{"Warning", "HostLost", "Bind", "m"}}},
 		"a host stays lost": {before: is("AssociateBareMetalHost", "HostLost"), after: is("AssociateBareMetalHost", "HostLost")},
