@@ -136,7 +136,7 @@ func TestMachinesWhoseCleaningModeCannotBeWritten(t *testing.T) {
 			if (err == nil) != (test.want == nil) {
 				t.Errorf("error is %v, want %v", err, test.want)
 			}
-			if again := result.RequeueAfter > 0; again != (test.err == error(conflict)) {
+			if again := result.RequeueAfter > 0; again != apierrors.IsConflict(test.err) {
 				t.Errorf("tried again: %t", again)
 			}
 			if got := w.mode("m-2"); got != infrav1.CleaningModeDisabled {
