@@ -126,7 +126,7 @@ func (l *lives) isWatched(t *testing.T, role role) {
 func (l *lives) isOfClass(t *testing.T) {
 	must(t, story.BringClass(t.Context(), lab.Repo, l.Tenant))
 	must(t, l.cluster.CreateOfClass(t.Context(), lab.Repo, l.Tenant))
-	l.runsIn(t, l.world)
+	must(t, l.cluster.WaitRunning(limited(t), l.world, l.Namespace, ignoreNotes))
 	l.treats(t, "reboot", 600)
 	whole := &clusterv1.Cluster{}
 	must(t, l.Client.Get(t.Context(), client.ObjectKey{Namespace: l.Namespace, Name: l.cluster.Name}, whole))
@@ -155,7 +155,7 @@ func (l *lives) isRebooted(t *testing.T, m world.Machine) {
 		err := l.world.Get(t.Context(), client.ObjectKeyFromObject(m.Machine), &infrav1.Metal3Remediation{})
 		g.Expect(apierrors.IsNotFound(err)).To(gomega.BeTrue(), "the remediation goes: %v", err)
 	})
-	l.runsIn(t, l.world)
+	must(t, l.cluster.WaitRunning(limited(t), l.world, l.Namespace, ignoreNotes))
 	node := &corev1.Node{}
 	must(t, workload.Get(t.Context(), client.ObjectKey{Name: m.Machine.Status.NodeRef.Name}, node))
 	for _, taint := range node.Spec.Taints {
