@@ -21,9 +21,6 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // Reasons of the Ready condition of Metal3DataClaim. Once there is a Metal3Data for the claim, status,
 // reason and message are those of its Ready condition.
 const (
-	// DataAssignedReason is the reason of the event that tells that an index has been assigned and the
-	// Metal3Data made.
-	DataAssignedReason = "DataAssigned"
 	// TemplateForbiddenReason says that the claim names a template of another namespace, which is not allowed.
 	TemplateForbiddenReason = "TemplateForbidden"
 	// TemplatePausedReason says that the template is paused, so that it takes no new claims.

@@ -87,11 +87,11 @@ func TestEachSideIsToldOnce(t *testing.T) {
 		return slices.DeleteFunc(w.events(w.tenant), func(e string) bool { return e == "Normal ProvisioningStarted" })
 	}
 	w.G.Eventually(tenants).Should(gomega.Equal([]string{
-		"Normal Bound", "Normal HostErrorGone", "Normal Provisioned", "Normal Released", "Normal Releasing",
+		"Normal Bound", "Normal HostErrorGone", "Normal Provisioned", "Normal Releasing",
 		"Warning HostError", "Warning PolicyRevoked", "Warning UserDataSecretSyncFailure",
 	}))
 	w.G.Eventually(func() []string { return w.events(w.infra) }).Should(gomega.Equal([]string{
-		"Normal ClaimUnaffected", "Normal Claimed", "Normal Freed", "Normal Releasing", "Warning ClaimAffected", "Warning PolicyRevoked",
+		"Normal ClaimUnaffected", "Normal Claimed", "Normal Freed", "Warning ClaimAffected", "Warning PolicyRevoked",
 	}))
 	list := &corev1.EventList{}
 	w.OK(w.List(w.Ctx, list, client.InNamespace(w.tenant)))

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -304,6 +305,12 @@ func (s secretWatch) Ensure(namespace string) {
 		s.manager.secrets[namespace] = map[string]bool{}
 		s.manager.listing = append(s.manager.listing, namespace)
 	}
+}
+
+// Outline reads a Secret each time, which is what the watch does of one that has changed.
+func (s secretWatch) Outline(ctx context.Context, live client.Reader, key client.ObjectKey) (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	return secret, live.Get(ctx, key, secret)
 }
 
 // Where tells the namespaces in which a Secret was seen.

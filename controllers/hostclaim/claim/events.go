@@ -67,10 +67,8 @@ func (r *announcer) announce(ctx context.Context, before bmov1alpha1.HostClaimSt
 	r.metrics.provisioned(before, s.claim.Status)
 }
 
-// eventReleased tells both sides of a release, which no status is left to tell of.
+// eventReleased tells the administrator of a release. The claim goes with it.
 func (r *announcer) eventReleased(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) {
-	r.recorder.Eventf(claim, nil, corev1.EventTypeNormal, "Released", "Release",
-		"The host was wiped and given back")
 	r.recorder.Eventf(host, nil, corev1.EventTypeNormal, "Freed", "Release",
 		"HostClaim %s of namespace %s has given the host back", claim.Name, claim.Namespace)
 	if _, unhealthy := host.Annotations[infrav1.UnhealthyAnnotation]; unhealthy {
@@ -260,9 +258,7 @@ func releasing(c change) []notice {
 	}
 	var all []notice
 	if is, turned := c.turned(bmov1alpha1.SynchronizedCondition); turned && is.Reason == bmov1alpha1.HostClaimDeletingReason {
-		all = append(all,
-			notice{tenant, corev1.EventTypeNormal, "Releasing", "Release", "The host is being wiped; the claim goes when it is given back"},
-			notice{administrator, corev1.EventTypeNormal, "Releasing", "Release", c.owner() + " is being deleted; the host is being wiped for the next one"})
+		all = append(all, notice{tenant, corev1.EventTypeNormal, "Releasing", "Release", "The host is being wiped; the claim goes when it is given back"})
 	}
 	is, turned := c.turned(bmov1alpha1.ReadyCondition)
 	switch is.Reason {

@@ -25,46 +25,50 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 )
 
 // holdBack says until when a status is not written, since all that it tells is how far the
-// host is on its way to the image. Any other one is awaited: a change of the claim, which
+// host is on its way to the image, or back to the pool. Any other one is awaited: a change of the claim, which
 // cost its tenant a request too, or of its host has brought it about.
 func (r *reporter) holdBack(p *pass, status bmov1alpha1.HostClaimStatus, out progress.Outcome) (until time.Time, held bool) {
 	report := retry.Awaited
-	if out.Err() == nil && !deleting(p.claim) && passing(p.claim.Status, status) {
+	if out.Err() == nil && passing(p.claim.Status, status, deleting(p.claim)) {
 		report = retry.Passing
 	}
 	return r.reports.Hold(keyOf(p.claim), report, r.clock.Now(), r.patience)
 }
 
 // passing says that two statuses differ in nothing but the state of a bound host that gets
-// its image, or waits for the claim to ask for one. Power is a part of that state.
-func passing(before, after bmov1alpha1.HostClaimStatus) bool {
+// its image, or waits for the claim to ask for one, or of one that is being wiped for a claim
+// that goes. Power is a part of that state.
+func passing(before, after bmov1alpha1.HostClaimStatus, goes bool) bool {
 	if len(before.Conditions) != len(after.Conditions) ||
 		!equality.Semantic.DeepEqual(before.BareMetalHost, after.BareMetalHost) ||
 		!equality.Semantic.DeepEqual(before.HardwareData, after.HardwareData) {
 		return false
 	}
-	provisioned := meta.FindStatusCondition(after.Conditions, bmov1alpha1.ProvisionedCondition)
-	if provisioned == nil || !onItsWay(*provisioned) {
+	station := onItsWay
+	if goes {
+		station = onItsWayBack
+	} else if provisioned := meta.FindStatusCondition(after.Conditions, bmov1alpha1.ProvisionedCondition); provisioned == nil || !onItsWay(*provisioned) {
 		return false
 	}
 	return !slices.ContainsFunc(after.Conditions, func(c metav1.Condition) bool {
 		was := meta.FindStatusCondition(before.Conditions, c.Type)
-		return was == nil || !passes(*was, c)
+		return was == nil || !passes(*was, c, station)
 	})
 }
 
 // passes says that a condition has not changed, or only as far as the host is.
-func passes(before, after metav1.Condition) bool {
+func passes(before, after metav1.Condition, station func(metav1.Condition) bool) bool {
 	switch after.Type {
 	case bmov1alpha1.AvailableForProvisioningCondition:
 		return true
 	case bmov1alpha1.ProvisionedCondition, bmov1alpha1.ReadyCondition:
-		return onItsWay(before) && onItsWay(after)
+		return station(before) && station(after)
 	default:
 		return before.Status == after.Status && before.Reason == after.Reason && before.Message == after.Message
 	}
@@ -74,4 +78,14 @@ func passes(before, after metav1.Condition) bool {
 func onItsWay(c metav1.Condition) bool {
 	return c.Status == metav1.ConditionFalse &&
 		(c.Reason == bmov1alpha1.NotProvisionedReason || c.Reason == bmov1alpha1.ProvisioningReason)
+}
+
+// onItsWayBack says that a condition of a claim that goes waits for nothing but the host.
+func onItsWayBack(c metav1.Condition) bool {
+	switch c.Reason {
+	case bmov1alpha1.HostClaimDeletingReason, binding.HostDeprovisioningReason, binding.HostPoweringOffReason:
+		return c.Status == metav1.ConditionFalse
+	default:
+		return c.Type == bmov1alpha1.ProvisionedCondition && c.Status == metav1.ConditionFalse
+	}
 }

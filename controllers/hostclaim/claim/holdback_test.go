@@ -24,6 +24,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 )
@@ -53,28 +54,38 @@ func boundStatus(provisioned metav1.ConditionStatus, reason string, change ...fu
 func TestPassing(t *testing.T) {
 	const no, yes = metav1.ConditionFalse, metav1.ConditionTrue
 	waiting := boundStatus(no, bmov1alpha1.NotProvisionedReason)
+	released := func(why string) bmov1alpha1.HostClaimStatus {
+		return boundStatus(no, bmov1alpha1.NotProvisionedReason, func(s *bmov1alpha1.HostClaimStatus) {
+			s.Conditions[1].Status, s.Conditions[1].Reason, s.Conditions[1].Message = no, bmov1alpha1.HostClaimDeletingReason, ""
+			s.Conditions[4].Reason, s.Conditions[4].Message = why, why
+		})
+	}
 	tests := map[string]struct {
 		before, after bmov1alpha1.HostClaimStatus
-		want          bool
+		goes, want    bool
 	}{
-		"the host begins to write the image": {waiting, boundStatus(no, bmov1alpha1.ProvisioningReason), true},
-		"its power changes on the way":       {waiting, boundStatus(no, bmov1alpha1.NotProvisionedReason, func(s *bmov1alpha1.HostClaimStatus) { s.PoweredOn = true }), true},
-		"it is no more available":            {boundStatus(no, bmov1alpha1.NotProvisionedReason, func(s *bmov1alpha1.HostClaimStatus) { s.Conditions[2].Status = yes }), waiting, true},
-		"it runs the image":                  {waiting, boundStatus(yes, bmov1alpha1.ProvisionedReason), false},
+		"the host begins to write the image": {waiting, boundStatus(no, bmov1alpha1.ProvisioningReason), false, true},
+		"its power changes on the way":       {waiting, boundStatus(no, bmov1alpha1.NotProvisionedReason, func(s *bmov1alpha1.HostClaimStatus) { s.PoweredOn = true }), false, true},
+		"it is no more available":            {boundStatus(no, bmov1alpha1.NotProvisionedReason, func(s *bmov1alpha1.HostClaimStatus) { s.Conditions[2].Status = yes }), waiting, false, true},
+		"it runs the image":                  {waiting, boundStatus(yes, bmov1alpha1.ProvisionedReason), false, false},
 		"its power changes while it runs": {
 			boundStatus(yes, bmov1alpha1.ProvisionedReason),
-			boundStatus(yes, bmov1alpha1.ProvisionedReason, func(s *bmov1alpha1.HostClaimStatus) { s.PoweredOn = true }), false,
+			boundStatus(yes, bmov1alpha1.ProvisionedReason, func(s *bmov1alpha1.HostClaimStatus) { s.PoweredOn = true }), false, false,
 		},
-		"it fails":                     {waiting, boundStatus(no, bmov1alpha1.ErrorReason), false},
-		"it has failed and goes on":    {boundStatus(no, bmov1alpha1.ErrorReason), waiting, false},
-		"it was just bound":            {bmov1alpha1.HostClaimStatus{}, waiting, false},
-		"its facts are published":      {waiting, boundStatus(no, bmov1alpha1.NotProvisionedReason, func(s *bmov1alpha1.HostClaimStatus) { s.HardwareData = &bmov1alpha1.ObjectReference{Name: "f"} }), false},
-		"what is asked for is refused": {waiting, boundStatus(no, bmov1alpha1.NotProvisionedReason, func(s *bmov1alpha1.HostClaimStatus) { s.Conditions[1].Status = no }), false},
-		"there is something to note":   {waiting, boundStatus(no, bmov1alpha1.NotProvisionedReason, func(s *bmov1alpha1.HostClaimStatus) { s.Conditions[1].Message = "rotated" }), false},
+		"it fails":                         {waiting, boundStatus(no, bmov1alpha1.ErrorReason), false, false},
+		"it has failed and goes on":        {boundStatus(no, bmov1alpha1.ErrorReason), waiting, false, false},
+		"it was just bound":                {bmov1alpha1.HostClaimStatus{}, waiting, false, false},
+		"its facts are published":          {waiting, boundStatus(no, bmov1alpha1.NotProvisionedReason, func(s *bmov1alpha1.HostClaimStatus) { s.HardwareData = &bmov1alpha1.ObjectReference{Name: "f"} }), false, false},
+		"what is asked for is refused":     {waiting, boundStatus(no, bmov1alpha1.NotProvisionedReason, func(s *bmov1alpha1.HostClaimStatus) { s.Conditions[1].Status = no }), false, false},
+		"there is something to note":       {waiting, boundStatus(no, bmov1alpha1.NotProvisionedReason, func(s *bmov1alpha1.HostClaimStatus) { s.Conditions[1].Message = "rotated" }), false, false},
+		"a host that is wiped goes on":     {released(binding.HostDeprovisioningReason), released(binding.HostPoweringOffReason), true, true},
+		"its wiping begins":                {boundStatus(yes, bmov1alpha1.ProvisionedReason), released(binding.HostDeprovisioningReason), true, false},
+		"it fails while it is wiped":       {released(binding.HostDeprovisioningReason), released(binding.HostInErrorReason), true, false},
+		"a person must do something about": {released(binding.HostDeprovisioningReason), released(bmov1alpha1.DetachedReason), true, false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := passing(tc.before, tc.after); got != tc.want {
+			if got := passing(tc.before, tc.after, tc.goes); got != tc.want {
 				t.Errorf("passing() = %v, want %v", got, tc.want)
 			}
 		})

@@ -68,6 +68,11 @@ type unwatched struct{}
 
 func (unwatched) Ensure(string) {}
 
+func (unwatched) Outline(ctx context.Context, live client.Reader, key client.ObjectKey) (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	return secret, live.Get(ctx, key, secret)
+}
+
 func (unwatched) Release(string, func() (bool, error)) error { return nil }
 
 func TestSecretsOfARunningClaimAreReadWhenOneHasChanged(t *testing.T) {

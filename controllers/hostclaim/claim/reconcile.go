@@ -23,6 +23,7 @@ import (
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -87,6 +88,7 @@ type Reconciler struct {
 // SecretWatch is the part of secretwatch.Watch that the reconciler uses.
 type SecretWatch interface {
 	Ensure(namespace string)
+	Outline(ctx context.Context, live client.Reader, key client.ObjectKey) (*corev1.Secret, error)
 	Release(namespace string, needed func() (bool, error)) error
 }
 
@@ -110,12 +112,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		}
 		return ctrl.Result{}, err
 	}
+	read := claim.ResourceVersion
+	if wait := r.stale.Behind(req.NamespacedName, read, r.Clock.Now()); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
 	if binding.OnHold(claim) {
 		r.Pool.Leave(req.NamespacedName)
 		r.Metrics.forget(req.NamespacedName)
 		return r.ended(ctx, req, r.hold(ctx, claim))
 	}
-	return r.ended(ctx, req, r.pass(ctx, claim))
+	out := r.pass(ctx, claim)
+	if claim.ResourceVersion != read {
+		r.stale.Wrote(req.NamespacedName, claim.ResourceVersion, r.Clock.Now())
+	}
+	return r.ended(ctx, req, out)
 }
 
 // ended notes what a pass came to.
@@ -145,8 +155,8 @@ func (r *Reconciler) pass(ctx context.Context, claim *bmov1alpha1.HostClaim) pro
 		return progress.Failed(err)
 	}
 	out := progress.Run(ctx, p, progress.ToTheEnd, p.steps()...)
-	if p.finished {
-		return out
+	if p.finished || out.Stale() {
+		return out // there is nothing to report, or nothing that still holds
 	}
 	return out.And(p.reporter.report(ctx, p, out))
 }

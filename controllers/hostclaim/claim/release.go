@@ -23,7 +23,6 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
@@ -83,7 +82,8 @@ func (r *releaser) free(ctx context.Context, s *scope, known *bmov1alpha1.BareMe
 	}
 	wait, releasable := binding.Releasable(host)
 	switch {
-	case !binding.Owned(host, claim), !equality.Semantic.DeepEqual(binding.Cleared(host), host):
+	case !binding.Owned(host, claim), !equality.Semantic.DeepEqual(binding.Cleared(host), host),
+		host.ResourceVersion != known.ResourceVersion: // it is being written, and its event is on the way
 		return progress.Failed(fmt.Errorf("free the host: %w", progress.ErrStale))
 	case !releasable:
 		return progress.Waiting(wait.Reason, wait.Message)
@@ -171,22 +171,14 @@ func (l *letGo) forget(claim types.NamespacedName) {
 	delete(l.uids, claim)
 }
 
-// dropFinalizer removes our finalizer with the version of a live read, which
-// must show the claim as it was judged: an intent that was written meanwhile
-// would be lost with it.
+// dropFinalizer removes our finalizer from the claim as it was judged: an intent that was
+// written meanwhile would be lost with it, and fails the locked write.
 func (r *releaser) dropFinalizer(ctx context.Context, claim *bmov1alpha1.HostClaim) (gone bool, err error) {
-	live := &bmov1alpha1.HostClaim{}
-	if err := r.live.Get(ctx, keyOf(claim), live); err != nil {
-		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
-	}
-	if live.UID != claim.UID || !equality.Semantic.DeepEqual(live.Status.BareMetalHost, claim.Status.BareMetalHost) {
-		return false, fmt.Errorf("drop the finalizer: %w", progress.ErrStale)
-	}
-	before := live.DeepCopy()
-	if !controllerutil.RemoveFinalizer(live, infrav1.HostClaimFinalizer) {
+	before := claim.DeepCopy()
+	if !controllerutil.RemoveFinalizer(claim, infrav1.HostClaimFinalizer) {
 		return true, nil
 	}
-	err = client.IgnoreNotFound(r.client.Patch(ctx, live, apply.Locked(before)))
+	err = client.IgnoreNotFound(r.client.Patch(ctx, claim, apply.Locked(before)))
 	return err == nil, err
 }
 

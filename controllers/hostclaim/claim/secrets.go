@@ -95,7 +95,7 @@ func (r *synchronizer) provide(ctx context.Context, s *scope, kind binding.Secre
 	switch {
 	case source != "":
 		var err error
-		if content, err = r.readSource(ctx, s.claim, kind); err != nil {
+		if content, err = r.readSource(ctx, s, kind); err != nil {
 			return "", err
 		}
 	case !s.hidesNetworkData(kind, grant):
@@ -116,21 +116,20 @@ func (s *scope) hidesNetworkData(kind binding.SecretKind, grant policy.Grant) bo
 
 // readSource reads the part that is needed of a secret in the claim's
 // namespace. The watch starts before the read, so that no change is missed.
-func (r *synchronizer) readSource(ctx context.Context, claim *bmov1alpha1.HostClaim, kind binding.SecretKind) (binding.Content, error) {
-	key := client.ObjectKey{Namespace: claim.Namespace, Name: binding.SecretName(claim, kind)}
+func (r *synchronizer) readSource(ctx context.Context, s *scope, kind binding.SecretKind) (binding.Content, error) {
+	key := client.ObjectKey{Namespace: s.claim.Namespace, Name: binding.SecretName(s.claim, kind)}
 	if problems := validation.IsDNS1123Subdomain(key.Name); len(problems) > 0 {
 		return binding.Content{}, &secretError{kind, fmt.Sprintf("%s: no secret can be named %q; correct the reference",
 			binding.SecretField(kind), key.Name)}
 	}
-	r.secrets.Ensure(claim.Namespace)
+	r.secrets.Ensure(key.Namespace)
 	where := binding.SecretField(kind) + ": secret " + key.String()
-	secret := &corev1.Secret{}
-	err := r.live.Get(ctx, key, secret)
+	secret, err := r.readSecret(ctx, key, s.crossing() || kind == binding.OCIAuth)
 	switch {
 	case apierrors.IsNotFound(err):
 		return binding.Content{}, &secretError{kind, where + " does not exist; create it, or correct the reference"}
 	case apierrors.IsForbidden(err):
-		return binding.Content{}, forbidden(kind, "get", claim.Namespace, sourceSecretsRole)
+		return binding.Content{}, forbidden(kind, "get", key.Namespace, sourceSecretsRole)
 	case err != nil:
 		return binding.Content{}, fmt.Errorf("read secret %s: %w", key, err)
 	}
@@ -139,6 +138,15 @@ func (r *synchronizer) readSource(ctx context.Context, claim *bmov1alpha1.HostCl
 		return binding.Content{}, &secretError{kind, where + " cannot be used: " + err.Error() + "; add the key to it"}
 	}
 	return content, nil
+}
+
+// readSecret reads a secret live; if its content is not needed, once for each version of it.
+func (r *synchronizer) readSecret(ctx context.Context, key client.ObjectKey, content bool) (*corev1.Secret, error) {
+	if !content {
+		return r.secrets.Outline(ctx, r.live, key) //nolint:wrapcheck // the caller tells the errors apart
+	}
+	secret := &corev1.Secret{}
+	return secret, r.live.Get(ctx, key, secret)
 }
 
 // ensureCopy brings the copy of a secret next to the host up to date, and

@@ -31,15 +31,16 @@ import (
 // being deleted may be gone, and goes with its last finalizer: then its status is
 // not written. Conditions that were set with the generation that was read get the one
 // that the first request makes, since nothing but the pass has changed the spec. Neither
-// version is changed.
-func Changes(ctx context.Context, writer client.Client, before, after client.Object) error {
+// version is changed. It returns the resourceVersion that the object has then.
+func Changes(ctx context.Context, writer client.Client, before, after client.Object) (version string, err error) {
+	version = before.GetResourceVersion()
 	diff, err := client.MergeFrom(before).Data(after)
 	if err != nil {
-		return fmt.Errorf("compare two versions of %s: %w", after.GetName(), err)
+		return version, fmt.Errorf("compare two versions of %s: %w", after.GetName(), err)
 	}
 	var changed map[string]json.RawMessage
 	if err := json.Unmarshal(diff, &changed); err != nil {
-		return fmt.Errorf("read the changes of %s: %w", after.GetName(), err)
+		return version, fmt.Errorf("read the changes of %s: %w", after.GetName(), err)
 	}
 	_, reported := changed["status"]
 	delete(changed, "status")
@@ -47,17 +48,21 @@ func Changes(ctx context.Context, writer client.Client, before, after client.Obj
 	base, written := before.DeepCopyObject().(client.Object), after.DeepCopyObject().(client.Object) //nolint:errcheck // a copy has the type of its original
 	if len(changed) > 0 {
 		if err := writer.Patch(ctx, written, Locked(base)); err != nil {
-			return IgnoreGone(after, err)
+			return version, IgnoreGone(after, err)
 		}
-		base.SetResourceVersion(written.GetResourceVersion())
+		version = written.GetResourceVersion()
+		base.SetResourceVersion(version)
 		after = observed(after, before.GetGeneration(), written.GetGeneration())
 	}
 	ended := !after.GetDeletionTimestamp().IsZero() && len(after.GetFinalizers()) == 0
 	if !reported || ended {
-		return nil
+		return version, nil
 	}
 	written = after.DeepCopyObject().(client.Object) //nolint:errcheck // see above
-	return IgnoreGone(after, writer.Status().Patch(ctx, written, Locked(base)))
+	if err := writer.Status().Patch(ctx, written, Locked(base)); err != nil {
+		return version, IgnoreGone(after, err)
+	}
+	return written.GetResourceVersion(), nil
 }
 
 // observed is a copy of the object whose conditions have observed the newer generation

@@ -86,7 +86,7 @@ func TestChanges(t *testing.T) {
 			}
 			wanted := after.DeepCopy()
 			requests = nil
-			err := Changes(t.Context(), writer, before, after)
+			version, err := Changes(t.Context(), writer, before, after)
 			if apierrors.IsConflict(err) != tc.conflict || err != nil && !tc.conflict {
 				t.Errorf("error is %v, want a conflict: %v", err, tc.conflict)
 			}
@@ -101,6 +101,8 @@ func TestChanges(t *testing.T) {
 			case apierrors.IsNotFound(err) != tc.gone:
 				t.Errorf("error is %v, want it gone: %v", err, tc.gone)
 			case err != nil || tc.conflict:
+			case got.ResourceVersion != version:
+				t.Errorf("version %s was returned, the object has %s", version, got.ResourceVersion)
 			default:
 				if diff := cmp.Diff([]any{wanted.Labels, wanted.Spec, wanted.Status}, []any{got.Labels, got.Spec, got.Status}); diff != "" {
 					t.Errorf("what was written (-want +got):\n%s", diff)
@@ -130,7 +132,7 @@ func TestChangesReportOnTheirOwnSpec(t *testing.T) {
 	after := data.DeepCopy()
 	after.Spec.MetaData = &corev1.SecretReference{Name: "m-1-metadata"}
 	conditions.Set(after, metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Yes"})
-	if err := Changes(t.Context(), server.Client, data, after); err != nil {
+	if _, err := Changes(t.Context(), server.Client, data, after); err != nil {
 		t.Fatal(err)
 	}
 	got := &infrav1.Metal3Data{}

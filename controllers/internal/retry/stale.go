@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
@@ -31,11 +32,23 @@ import (
 // One or two are normal while the cache catches up.
 const repeats = 3
 
+// catchUp is how long the cache may take to show a write of ours before a pass decides on
+// what it shows.
+const catchUp = time.Second
+
 // Stale spaces out the passes of objects that keep deciding on facts which have
-// changed meanwhile. The zero value is ready to use.
+// changed meanwhile, and puts off those on facts that the controller has changed itself. The
+// zero value is ready to use.
 type Stale struct {
-	mu     sync.Mutex
-	inARow map[types.NamespacedName]row
+	mu      sync.Mutex
+	inARow  map[types.NamespacedName]row
+	written map[types.NamespacedName]written
+}
+
+// written is the version that our last write gave an object.
+type written struct {
+	version string
+	until   time.Time // then the version that the cache shows counts
 }
 
 // row is the stale passes in a row of one object.
@@ -56,12 +69,39 @@ func (s *Stale) TooEarly(object types.NamespacedName, now time.Time) time.Durati
 	return max(0, s.inARow[object].notBefore.Sub(now))
 }
 
+// Wrote notes the version that a write of this controller gave an object.
+func (s *Stale) Wrote(object types.NamespacedName, version string, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.written == nil {
+		s.written = map[types.NamespacedName]written{}
+	}
+	s.written[object] = written{version: version, until: now.Add(catchUp)}
+}
+
+// Behind is how long a pass over this version of an object must wait, since the
+// controller has written a newer one; zero for not at all. The event of that comes before.
+func (s *Stale) Behind(object types.NamespacedName, version string, now time.Time) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w, found := s.written[object]
+	if !found {
+		return 0
+	}
+	order, err := resourceversion.CompareResourceVersion(version, w.version)
+	if err != nil || order >= 0 || !now.Before(w.until) {
+		delete(s.written, object)
+		return 0
+	}
+	return w.until.Sub(now)
+}
+
 // Result is what a reconciler returns for the outcome of a pass. A stale pass is
 // tried again after progress.StaleDelay, twice as long after each further one in a
 // row, and Last at most. Any other outcome begins anew.
 func (s *Stale) Result(ctx context.Context, object types.NamespacedName, out progress.Outcome, now time.Time) (ctrl.Result, error) {
 	if !out.Stale() {
-		s.Forget(object)
+		s.inOrder(object)
 		return out.Result(now)
 	}
 	times, delay := s.again(object, now)
@@ -80,8 +120,16 @@ func worthALine(times int) bool {
 	return times >= repeats && times%repeats == 0 && doubled&(doubled-1) == 0
 }
 
-// Forget begins anew for an object, such as one that is gone.
+// Forget begins anew for an object that is gone.
 func (s *Stale) Forget(object types.NamespacedName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.inARow, object)
+	delete(s.written, object)
+}
+
+// inOrder ends a row of stale passes.
+func (s *Stale) inOrder(object types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.inARow, object)

@@ -120,7 +120,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 func (r *Reconciler) finish(ctx context.Context, s *scope) (ctrl.Result, error) {
 	report(s, metav1.NewTime(r.Clock.Now()))
 	dropFinalizer(ctx, s)
-	if err := apply.Changes(ctx, r.Client, s.before, s.infra); err != nil {
+	if _, err := apply.Changes(ctx, r.Client, s.before, s.infra); err != nil {
 		out := progress.Failed(fmt.Errorf("write Metal3Cluster: %w", err))
 		return r.stale.Result(ctx, client.ObjectKeyFromObject(s.infra), out, r.Clock.Now())
 	}

@@ -233,48 +233,62 @@ func (a addressClaims) address(ctx context.Context, pool ippool.Pool, namespace,
 	return ippool.FromCAPIAddress(&address), nil
 }
 
-// release deletes a claim and stops holding its address.
+// release stops holding an address and deletes its claim, in this order: the deletion makes
+// the claim at hand an old one.
 func (a addressClaims) release(ctx context.Context, claim addressClaim) error {
+	if err := a.dropFinalizer(ctx, claim, claim.object); err != nil {
+		return err
+	}
 	return a.delete(ctx, claim, client.Preconditions{UID: ptr.To(claim.object.GetUID())})
 }
 
 // retract is release for a claim that got no address. Should it have got one
 // after all, the API server refuses to delete it, and the next pass sees that.
 func (a addressClaims) retract(ctx context.Context, claim addressClaim) error {
-	return a.delete(ctx, claim, client.Preconditions{
+	err := a.delete(ctx, claim, client.Preconditions{
 		UID: ptr.To(claim.object.GetUID()), ResourceVersion: ptr.To(claim.object.GetResourceVersion()),
 	})
+	if err != nil {
+		return err
+	}
+	return a.dropFinalizer(ctx, claim, nil)
 }
 
 func (a addressClaims) delete(ctx context.Context, claim addressClaim, as client.Preconditions) error {
-	object := claim.object
-	if object.GetDeletionTimestamp().IsZero() {
-		if err := a.client.Delete(ctx, object, as); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("delete claim %s: %w", object.GetName(), err)
-		}
-	}
-	if !controllerutil.ContainsFinalizer(object, infrav1.DataFinalizer) {
+	if !claim.object.GetDeletionTimestamp().IsZero() {
 		return nil
 	}
-	err := retry.RetryOnConflict(retry.DefaultRetry, func() error { return a.dropFinalizer(ctx, claim) })
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("release claim %s: %w", object.GetName(), err)
+	if err := a.client.Delete(ctx, claim.object, as); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete claim %s: %w", claim.object.GetName(), err)
 	}
 	return nil
 }
 
-// dropFinalizer gives the address back. The pool's provider writes the same
-// list: hence the lock, and a fresh copy for each attempt.
-func (a addressClaims) dropFinalizer(ctx context.Context, claim addressClaim) error {
-	before := claimObject(claim.pool)
-	if err := a.live.Get(ctx, client.ObjectKeyFromObject(claim.object), before); err != nil {
-		return err
-	}
-	after, ok := before.DeepCopyObject().(client.Object)
-	if !ok || before.GetUID() != claim.object.GetUID() || !controllerutil.RemoveFinalizer(after, infrav1.DataFinalizer) {
+// dropFinalizer gives the address back. The pool's provider writes the same list: hence the
+// lock on what is known of the claim, and a live read where nothing is, or it has changed.
+func (a addressClaims) dropFinalizer(ctx context.Context, claim addressClaim, known client.Object) error {
+	if !controllerutil.ContainsFinalizer(claim.object, infrav1.DataFinalizer) {
 		return nil
 	}
-	return a.client.Patch(ctx, after, apply.Locked(before))
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		before := known
+		if before == nil {
+			before = claimObject(claim.pool)
+			if err := a.live.Get(ctx, client.ObjectKeyFromObject(claim.object), before); err != nil {
+				return err
+			}
+		}
+		known = nil
+		after, ok := before.DeepCopyObject().(client.Object)
+		if !ok || before.GetUID() != claim.object.GetUID() || !controllerutil.RemoveFinalizer(after, infrav1.DataFinalizer) {
+			return nil
+		}
+		return a.client.Patch(ctx, after, apply.Locked(before))
+	})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("release claim %s: %w", claim.object.GetName(), err)
+	}
+	return nil
 }
 
 func claimObject(pool ippool.Pool) client.Object {

@@ -53,7 +53,7 @@ func (m *Metrics) ready(after time.Duration) {
 	m.timeToReady.Observe(after.Seconds())
 }
 
-// announce emits an event for a change of readiness, after it has been written.
+// announce tells of a change of readiness after it has been written; by an event if a user must do something.
 func (r *Reconciler) announce(ctx context.Context, s *scope) {
 	log := ctrl.LoggerFrom(ctx)
 	was, is := conditions.Get(s.before, infrav1.ReadyCondition), conditions.Get(s.data, infrav1.ReadyCondition)
@@ -67,7 +67,6 @@ func (r *Reconciler) announce(ctx context.Context, s *scope) {
 	}
 	switch {
 	case is.Status == metav1.ConditionTrue:
-		r.Recorder.Eventf(s.data, nil, corev1.EventTypeNormal, is.Reason, "Render", "The secrets are ready")
 		r.Metrics.ready(r.Clock.Since(s.data.CreationTimestamp.Time))
 	case mendable(is.Reason):
 		r.Recorder.Eventf(s.data, nil, corev1.EventTypeWarning, is.Reason, "Render", "%s", is.Message)

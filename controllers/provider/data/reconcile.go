@@ -58,6 +58,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.reports.Forget(req.NamespacedName)
 		return ctrl.Result{}, err
 	}
+	if wait := r.stale.Behind(req.NamespacedName, s.data.ResourceVersion, r.Clock.Now()); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
 	ctx = withOwners(ctx, s)
 	if s.paused() {
 		return r.finish(ctx, s, progress.Outcome{})
@@ -119,7 +122,8 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, out progress.Outcome)
 	if until, held := r.reports.Hold(key, tells(s, out), r.Clock.Now(), r.HoldReports); held {
 		return r.stale.Result(ctx, key, out.And(progress.Until(until, "", "")), r.Clock.Now())
 	}
-	err := apply.Changes(ctx, r.Client, s.before, s.data)
+	version, err := apply.Changes(ctx, r.Client, s.before, s.data)
+	r.stale.Wrote(key, version, r.Clock.Now())
 	if err != nil {
 		err = fmt.Errorf("write Metal3Data: %w", err)
 	} else {
@@ -129,10 +133,10 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, out progress.Outcome)
 }
 
 // tells is what there is to report: the names of the secrets are awaited, and all that is
-// waited for may as a rule come at once.
+// waited for may as a rule come at once, as does the end of one that is being deleted.
 func tells(s *scope, out progress.Outcome) retry.Report {
 	lasting := func(w progress.Wait) bool {
-		return w.Reason != infrav1.WaitingForAddressesReason && w.Reason != infrav1.WaitingForHostClaimReason
+		return w.Reason != infrav1.WaitingForAddressesReason && w.Reason != infrav1.WaitingForHostClaimReason && w.Reason != infrav1.DeletingReason
 	}
 	switch {
 	case reflect.DeepEqual(s.before, s.data):

@@ -39,7 +39,7 @@ type endSteps struct {
 }
 
 // waitForClaim keeps everything while the claim exists: its machine holds it as
-// long as the server may use the addresses. The claim is read live, since
+// long as the server may use the addresses. That it is gone is read live, since
 // nothing that is given back can be taken back.
 func (e endSteps) waitForClaim(ctx context.Context, s *scope) progress.Outcome {
 	owner, found := s.owner(claimKind)
@@ -47,7 +47,12 @@ func (e endSteps) waitForClaim(ctx context.Context, s *scope) progress.Outcome {
 		return progress.Outcome{}
 	}
 	var claim infrav1.Metal3DataClaim
-	err := e.live.Get(ctx, types.NamespacedName{Namespace: s.data.Namespace, Name: owner.Name}, &claim)
+	key := types.NamespacedName{Namespace: s.data.Namespace, Name: owner.Name}
+	err := e.client.Get(ctx, key, &claim)
+	if err != nil || claim.UID != owner.UID {
+		claim = infrav1.Metal3DataClaim{}
+		err = e.live.Get(ctx, key, &claim)
+	}
 	switch {
 	case client.IgnoreNotFound(err) != nil:
 		return progress.Failed(fmt.Errorf("read Metal3DataClaim %s: %w", owner.Name, err))

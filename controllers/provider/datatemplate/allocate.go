@@ -22,10 +22,8 @@ import (
 	"fmt"
 
 	"golang.org/x/sync/errgroup"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -43,9 +41,8 @@ const maxCollisions = 5
 
 // allocateSteps give claims their index and their Metal3Data.
 type allocateSteps struct {
-	client   client.Client
-	live     client.Reader
-	recorder events.EventRecorder
+	client client.Client
+	live   client.Reader
 	// spec is that of the template.
 	spec infrav1.Metal3DataTemplateSpec
 	// atOnce is how many claims are served at a time; 0 means one.
@@ -190,8 +187,6 @@ func (a allocateSteps) makeData(
 		complaint := writeClaim(ctx, a.client, claim, failed(fmt.Sprintf("Metal3Data %q cannot be created", desired.Name)))
 		return nil, errors.Join(fmt.Errorf("create Metal3Data %s: %w", desired.Name, err), complaint)
 	}
-	a.recorder.Eventf(claim, desired, corev1.EventTypeNormal, infrav1.DataAssignedReason, "Assign",
-		"Index %d of Metal3DataTemplate %s", index, template.Name)
 	return []indexes.Data{{Index: index, Claim: claim.UID}}, nil
 }
 

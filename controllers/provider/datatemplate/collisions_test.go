@@ -22,7 +22,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -80,7 +79,7 @@ func TestCollisionsOfOnePassAreBounded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := &Reconciler{Client: cached, Live: server.Client, Recorder: events.NewFakeRecorder(1000), Clock: clock.RealClock{}}
+			r := &Reconciler{Client: cached, Live: server.Client, Clock: clock.RealClock{}}
 			pass := func() ctrl.Result {
 				t.Helper()
 				result, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: template})

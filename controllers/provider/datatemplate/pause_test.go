@@ -21,7 +21,6 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -40,7 +39,7 @@ func TestPause(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Reconciler{Client: cached, Live: cached, Recorder: events.NewFakeRecorder(10), Clock: clock.RealClock{}}
+	r := &Reconciler{Client: cached, Live: cached, Clock: clock.RealClock{}}
 	paused := metav1.ObjectMeta{
 		Namespace: server.Namespace(t), Name: "nodes", Annotations: map[string]string{clusterv1.PausedAnnotation: ""},
 	}

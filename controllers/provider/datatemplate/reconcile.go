@@ -51,7 +51,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // claim that fails does not stop the others.
 func (r *Reconciler) phases(s *scope) []phase {
 	release := releaseSteps{client: r.Client, live: r.Live}
-	allocate := allocateSteps{client: r.Client, live: r.Live, recorder: r.Recorder, atOnce: r.AtOnce}
+	allocate := allocateSteps{client: r.Client, live: r.Live, atOnce: r.AtOnce}
 	report := reportSteps{client: r.Client, clock: r.Clock, reports: &r.reports, patience: r.HoldReports}
 	switch {
 	case s.paused():

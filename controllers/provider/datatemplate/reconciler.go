@@ -21,7 +21,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/predicates"
@@ -43,7 +42,6 @@ import (
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3datas,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machines,verbs=get;list;watch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=get;list;watch
-// +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch
 
 // controllerName names the controller in logs, metrics and events.
 const controllerName = "metal3datatemplate"
@@ -60,8 +58,6 @@ type Reconciler struct {
 	// Live reads what must not come from a cache: which claim holds an index, and
 	// whether a claim or its machine is gone.
 	Live client.Reader
-	// Recorder emits events.
-	Recorder events.EventRecorder
 	// Clock tells the time.
 	Clock clock.PassiveClock
 	// AtOnce is how many claims on one template are served at a time; 0 means one.

@@ -25,7 +25,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -80,7 +79,7 @@ func newWorld(t *testing.T, random *rand.Rand) *world {
 		w.must(err)
 		w.views = append(w.views, view)
 		w.controllers = append(w.controllers, &Reconciler{
-			Client: cache, Live: w.Live(w.troubles), Recorder: events.NewFakeRecorder(1000), Clock: clock.RealClock{},
+			Client: cache, Live: w.Live(w.troubles), Clock: clock.RealClock{},
 		})
 	}
 	w.Noted = w.check

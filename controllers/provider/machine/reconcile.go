@@ -50,6 +50,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil || !found {
 		return ctrl.Result{}, err
 	}
+	if wait := r.stale.Behind(req.NamespacedName, s.machine.ResourceVersion, r.Clock.Now()); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
 	ctx = withOwners(ctx, s)
 	if !controllerutil.ContainsFinalizer(s.machine, infrav1.MachineFinalizer) {
 		switch {
@@ -119,7 +122,8 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, res result) (ctrl.Res
 	if until, held := r.reports.Hold(key, tells(s, res), r.Clock.Now(), r.HoldReports); held {
 		out = out.And(progress.Until(until, "", ""))
 	} else {
-		err := apply.Changes(ctx, r.Client, s.before, s.machine)
+		version, err := apply.Changes(ctx, r.Client, s.before, s.machine)
+		r.stale.Wrote(key, version, r.Clock.Now())
 		if err == nil {
 			r.announce(ctx, s, res.abandoned)
 		}
@@ -131,7 +135,8 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, res result) (ctrl.Res
 
 // tells is what there is to report. The first report is awaited, as is one that Cluster API
 // or a person waits for, and one that changes more than the status. A machine that waits for
-// nothing but what as a rule comes at once is passing.
+// nothing but what as a rule comes at once is passing, as is one that is being deleted and only
+// has more to say about how far its claim is.
 func tells(s *scope, res result) retry.Report {
 	before, after := s.before, s.machine
 	switch {
@@ -140,6 +145,8 @@ func tells(s *scope, res result) retry.Report {
 	case len(before.Status.Conditions) == 0, before.Spec.ProviderID != after.Spec.ProviderID, provisioned(before) != provisioned(after):
 		return retry.Awaited
 	case res.plan != nil && res.Done() && machines.Passing(s.observed, *res.plan):
+		return retry.Passing
+	case res.release != nil && res.Done() && !res.release.Done && decided(before) == decided(after):
 		return retry.Passing
 	case changesMore(before, after):
 		return retry.Awaited

@@ -168,7 +168,7 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, plan *remediations.Pl
 		r.announce(ctx, s, plan, false)
 		out = out.And(progress.Until(until, "", ""))
 	} else {
-		err := apply.Changes(ctx, r.Client, s.before, s.remediation)
+		_, err := apply.Changes(ctx, r.Client, s.before, s.remediation)
 		if err != nil {
 			err = fmt.Errorf("write Metal3Remediation: %w", err)
 		}

@@ -338,7 +338,6 @@ func addDataTemplate(ctx context.Context, s *shared, options controller.Options)
 	return (&datatemplate.Reconciler{
 		Client:      s.mgr.GetClient(),
 		Live:        s.mgr.GetAPIReader(),
-		Recorder:    s.mgr.GetEventRecorder(reporter),
 		Clock:       s.clock,
 		AtOnce:      options.MaxConcurrentReconciles,
 		HoldReports: holdReports,
