@@ -360,7 +360,7 @@ func (w *World) freed(before *store.Version, claim types.UID) {
 		{"is paused", annotated(host, bmov1alpha1.PausedAnnotation)},
 		{"is detached", annotated(host, bmov1alpha1.DetachedAnnotation)},
 		{"is in error", host.Status.ErrorMessage != "" || host.Status.ErrorType != ""},
-		{"is on", host.Spec.Online && host.Annotations[infrav1.FastTrackAnnotation] != "true"},
+		{"is on", mustBeOff(host)},
 		{"has data of a tenant on its disks", w.machines[before.UID].data != ""},
 	} {
 		if fault.holds {
@@ -373,6 +373,11 @@ func (w *World) freed(before *store.Version, claim types.UID) {
 	if v, exists := w.liveClaim(claim); exists && !v.Deleting() {
 		w.fail(Clean, "host %s was taken from claim %s, which is not being deleted", before.Key, v.Key)
 	}
+}
+
+// mustBeOff says that a free host is on, and is not on the fast track.
+func mustBeOff(host *bmov1alpha1.BareMetalHost) bool {
+	return host.Spec.Online && host.Annotations[infrav1.FastTrackAnnotation] != "true"
 }
 
 // observeSecret judges what a manager writes next to hosts.

@@ -179,11 +179,7 @@ func (w *World) checkHost(v *store.Version) {
 		}
 		return
 	}
-	for key := range host.Annotations {
-		if strings.HasPrefix(key, "hostclaim.metal3.io/") && key != infrav1.FastTrackAnnotation {
-			w.fail(NothingLeft, "host %s is free and has annotation %s", v.Key, key)
-		}
-	}
+	w.checkAnnotations(v)
 	if blocked(v) || host.Labels[infrav1.MoveHierarchyLabel] != "" || binding.PausedForMove(host) || binding.MovedAway(host) {
 		w.fail(NothingLeft, "host %s is free and has marks of a move", v.Key)
 	}
@@ -192,6 +188,15 @@ func (w *World) checkHost(v *store.Version) {
 	}
 	if mode := w.machines[v.UID].mode; mode != "" && mode != host.Spec.AutomatedCleaningMode {
 		w.fail(CleaningStored, "host %s came back with cleaning mode %s instead of %s", v.Key, host.Spec.AutomatedCleaningMode, mode)
+	}
+}
+
+// checkAnnotations judges those of a free host at rest. The fast track is its administrator's.
+func (w *World) checkAnnotations(v *store.Version) {
+	for key := range hostOf(v).Annotations {
+		if strings.HasPrefix(key, "hostclaim.metal3.io/") && key != infrav1.FastTrackAnnotation {
+			w.fail(NothingLeft, "host %s is free and has annotation %s", v.Key, key)
+		}
 	}
 }
 

@@ -161,10 +161,7 @@ func (g groupReader) count(ctx context.Context, s *scope, group *reuse.Group) er
 	return nil
 }
 
-// add adds one other machine, if it has a claim. One that is being deleted may still reserve
-// that, unless it says otherwise, or is paused or cannot reach its claim, so that it may never do
-// so. A machine whose Machine is still being drained is not counted: the drain may wait for the
-// new machine.
+// add adds one other machine, if it has a claim.
 func (g groupReader) add(ctx context.Context, owner *clusterv1.Machine, group *reuse.Group) error {
 	ref := owner.Spec.InfrastructureRef
 	if ref.Kind != claims.MachineKind || ref.APIGroup != infrav1.GroupName {
@@ -179,6 +176,13 @@ func (g groupReader) add(ctx context.Context, owner *clusterv1.Machine, group *r
 		group.Holding++
 		return nil
 	}
+	return g.addLeaver(ctx, owner, machine, group)
+}
+
+// addLeaver adds one that is being deleted. It may still reserve its claim, unless it says
+// otherwise, or is paused or cannot reach the claim, so that it may never do so. A machine whose
+// Machine is still being drained is not counted: the drain may wait for the new machine.
+func (g groupReader) addLeaver(ctx context.Context, owner *clusterv1.Machine, machine *infrav1.Metal3Machine, group *reuse.Group) error {
 	if machine.DeletionTimestamp.IsZero() || released(machine) || unhealthy(owner) || annotations.HasPaused(machine) {
 		return nil
 	}

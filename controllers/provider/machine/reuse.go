@@ -202,7 +202,7 @@ func (c reservations) reserve(ctx context.Context, r *releasing) progress.Outcom
 	if !c.remote() {
 		return progress.Outcome{}
 	}
-	return secretCopies{c.claimClient}.drop(ctx, r.claim, copies)
+	return secretCopies(c).drop(ctx, r.claim, copies)
 }
 
 // claimToMachines maps a claim to its consumer, and to the machine that waits for its name

@@ -68,13 +68,23 @@ func next(o observed, deployment string, p phase) step {
 		return nothing
 	case p == absent:
 		return install
-	case p == installed && o.poweredOn:
-		return boot
-	case (p == running || p == hung) && !o.poweredOn:
+	case o.poweredOn:
+		return withPower(o, p)
+	case p == running || p == hung:
 		return powerOff
+	default:
+		return nothing
+	}
+}
+
+// withPower is the next step of a machine that is installed and has power.
+func withPower(o observed, p phase) step {
+	switch {
+	case p == installed:
+		return boot
 	case p == running && o.hangs:
 		return hang
-	case p == off && o.poweredOn && !o.hangs:
+	case p == off && !o.hangs:
 		return powerOn
 	default:
 		return nothing
