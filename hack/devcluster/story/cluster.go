@@ -25,9 +25,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manifests"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/world"
@@ -157,6 +159,27 @@ func (c Cluster) ScaleWorkers(ctx context.Context, tenant *Tenant, workers int) 
 		return c, fmt.Errorf("scale the workers of %s to %d: %w", c.Name, workers, err)
 	}
 	return c, nil
+}
+
+// KeepServers has each worker that is replaced leave its server to the next one, with the
+// tenant's rights.
+func (c Cluster) KeepServers(ctx context.Context, tenant *Tenant) error {
+	for _, o := range []struct {
+		object client.Object
+		name   string
+		patch  string
+	}{
+		{&infrav1.Metal3MachineTemplate{}, c.Name + "-workers", `{"spec": {"nodeReuse": true}}`},
+		{&clusterv1.MachineDeployment{}, c.Name,
+			`{"spec": {"rollout": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}}}}`},
+	} {
+		o.object.SetNamespace(tenant.Namespace)
+		o.object.SetName(o.name)
+		if err := tenant.Client.Patch(ctx, o.object, client.RawPatch(types.MergePatchType, []byte(o.patch))); err != nil {
+			return fmt.Errorf("keep the servers of the workers of %s: %w", c.Name, err)
+		}
+	}
+	return nil
 }
 
 // RollWorkers has Cluster API replace each worker, with the tenant's rights.

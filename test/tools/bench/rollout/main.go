@@ -16,7 +16,7 @@ limitations under the License.
 
 // Command rollout measures what a machine costs over its life, on a dev cluster with
 // everything real but the hardware: a cluster is created, left alone, grown while hosts
-// come one by one, rolled and deleted.
+// come one by one, rolled twice and deleted.
 //
 // Requests are those of the API server's audit log. The manager of another provider can
 // take the place of ours.
@@ -121,6 +121,7 @@ func measure(ctx context.Context, run *program.Run, s settings) (err error) {
 		b.phase("hosts come one by one", b.hosts-b.machines()+b.late, b.grow),
 		b.phase("shrink", b.hosts-b.machines()+b.late, b.shrink),
 		b.phase("roll all workers", b.workers, b.roll),
+		b.phase("roll all workers on their servers", b.workers, b.rollOnServers),
 		b.phase("delete", b.machines(), b.remove),
 		b.report)
 }

@@ -211,6 +211,14 @@ func (b *bench) roll(ctx context.Context) error {
 	return b.running(ctx)
 }
 
+// rollOnServers is roll where each worker takes over the server of the one before.
+func (b *bench) rollOnServers(ctx context.Context) error {
+	if err := b.cluster.KeepServers(ctx, b.tenant); err != nil {
+		return err
+	}
+	return b.roll(ctx)
+}
+
 // allRun waits until that many machines run and none of the old ones is left.
 func (b *bench) allRun(ctx context.Context, wanted int, old map[types.NamespacedName]bool) error {
 	return b.world.Until(ctx, func(ctx context.Context) (string, error) {
