@@ -76,6 +76,7 @@ release-manifests: bin/tools/kustomize ## Write what a release consists of into 
 	mkdir -p $(REPOSITORY)
 	bin/tools/kustomize build config/default >$(REPOSITORY)/infrastructure-components.yaml
 	bin/tools/kustomize build config/hardened >$(REPOSITORY)/infrastructure-components-hardened.yaml
+	bin/tools/kustomize build config/in-place-updates >$(REPOSITORY)/infrastructure-components-in-place-updates.yaml
 	bin/tools/kustomize build config/hostclaim/default >$(REPOSITORY)/hostclaim-components.yaml
 	bin/tools/kustomize build config/hostclaim-hardened >$(REPOSITORY)/hostclaim-components-hardened.yaml
 	cp metadata.yaml templates/*.yaml $(REPOSITORY)/
