@@ -65,7 +65,8 @@ type lives struct {
 }
 
 // TestMachinesLiveOn plays what becomes of machines after they run, where hostsim shows the power
-// of servers. With E2E=long control planes have three machines, and more goes wrong.
+// of servers. With E2E=long control planes have three machines, hosts are in another cluster, too, and more
+// goes wrong.
 func TestMachinesLiveOn(t *testing.T) {
 	t.Parallel()
 	hosts := newSide(t, lab.simulated(), manager.WithSimulatedHosts())
@@ -83,26 +84,32 @@ func TestMachinesLiveOn(t *testing.T) {
 				l.beside(t, hosts)
 				l.isOfClass(t)
 			})
+			t.Run("in another cluster", func(t *testing.T) {
+				t.Parallel()
+				l := newLives(t, hosts, story.Cluster{Name: "away", Workers: 2, Subnet: 116, Identity: "hosts"})
+				l.away(t, hosts)
+				l.liveOn(t)
+			})
 		}
-		t.Run("in another cluster", func(t *testing.T) {
-			t.Parallel()
-			l := newLives(t, hosts, story.Cluster{Name: "away", Workers: 2, Subnet: 116, Identity: "hosts"})
-			l.Tenant, l.home = newTenant(t, l.pool.Tenants[0]), lab.admin
-			must(t, lab.Repo.Build(t.Context(), console.New(t.Output()), components.Tenant))
-			said, err := story.Onboarding{
-				Repo: lab.Repo, Hosts: cluster.AdminKubeconfig(hosts.Dir), Management: cluster.AdminKubeconfig(lab.Dir),
-				Claims: l.Namespace, Namespace: l.Namespace, Secret: l.cluster.Identity, Servers: l.pool.Servers, Expiry: time.Hour,
-			}.Run(t.Context())
-			must(t, err)
-			t.Log(said)
-			l.world, err = world.OpenPair(t.Context(), lab.Admin, hosts.Admin)
-			must(t, err)
-			l.liveOn(t)
-		})
 	})
 	for _, violation := range hosts.history.violations() {
 		t.Error("invariant broken:", violation)
 	}
+}
+
+// away gives the tenant an identityRef to the cluster with the hosts.
+func (l *lives) away(t *testing.T, hosts *side) {
+	t.Helper()
+	l.Tenant, l.home = newTenant(t, l.pool.Tenants[0]), lab.admin
+	must(t, lab.Repo.Build(t.Context(), console.New(t.Output()), components.Tenant))
+	said, err := story.Onboarding{
+		Repo: lab.Repo, Hosts: cluster.AdminKubeconfig(hosts.Dir), Management: cluster.AdminKubeconfig(lab.Dir),
+		Claims: l.Namespace, Namespace: l.Namespace, Secret: l.cluster.Identity, Servers: l.pool.Servers, Expiry: time.Hour,
+	}.Run(t.Context())
+	must(t, err)
+	t.Log(said)
+	l.world, err = world.OpenPair(t.Context(), lab.Admin, hosts.Admin)
+	must(t, err)
 }
 
 // newLives registers a pool with one server more than the cluster has machines.

@@ -33,7 +33,7 @@ import (
 const (
 	// stepTimeout is how long anything may take. Seconds are the rule, and the rest
 	// is for machines that are busy with something else.
-	stepTimeout = 3 * time.Minute
+	stepTimeout = 6 * time.Minute
 	// pace is how often it is looked at, in memory as a rule.
 	pace = 100 * time.Millisecond
 )

@@ -23,6 +23,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -49,7 +50,7 @@ type Machine struct {
 // whether it was made from one.
 func TemplateOf(annotations map[string]string) (name string, ok bool) {
 	name = annotations[clusterv1.TemplateClonedFromNameAnnotation]
-	return name, name != "" && annotations[clusterv1.TemplateClonedFromGroupKindAnnotation] == TemplateKind
+	return name, len(validation.IsDNS1123Subdomain(name)) == 0 && annotations[clusterv1.TemplateClonedFromGroupKindAnnotation] == TemplateKind
 }
 
 // shown is what the server of the machine has of what a server tells.

@@ -32,6 +32,7 @@ func refusal(err error) string {
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
 		return "an admission policy denies it, or the annotations of the object would be longer than 256 KiB; " +
 			"the administrator of the cluster must permit it, or shorten them"
+	// The API server tells a webhook that does not answer by these words only.
 	case apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook"):
 		return "an admission webhook does not answer; while baremetal-operator is stopped, the failurePolicy of its webhook must be Ignore"
 	default:

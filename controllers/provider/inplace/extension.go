@@ -143,7 +143,7 @@ func (o objects) observed() inplace.Observed {
 	if c := conditions.Get(o.infra, infrav1.HostClaimReadyCondition); c != nil && c.Status == metav1.ConditionFalse {
 		facts.Reason, facts.Message = c.Reason, c.Message
 	}
-	if o.config == nil {
+	if o.config == nil || !metav1.IsControlledBy(o.config, o.machine) {
 		return facts
 	}
 	facts.Token = inplace.Token(o.machine.Spec.Version, o.infra.Spec, o.config.Spec)

@@ -29,6 +29,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -315,6 +316,13 @@ func TestForgedRequests(t *testing.T) {
 		"a Machine that does not exist": {func(w *world) {
 			w.machine = &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "x"}}
 		}, unmarked},
+		"a Machine whose name is none": {func(w *world) {
+			w.machine = &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "x/" + strings.Repeat("y", 300)}}
+		}, "Failure, again false: The request names no Machine"},
+		"the KubeadmConfig of another Machine": {
+			func(w *world) { w.edit(w.config, func() { w.config.OwnerReferences = nil }) },
+			"Failure, again false: The bootstrap data is not made from a KubeadmConfig, so that no new data can be had",
+		},
 		"a control plane": {
 			func(w *world) {
 				w.edit(w.machine, func() { w.machine.Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""} })

@@ -22,6 +22,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/klog/v2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
@@ -89,6 +90,10 @@ func (e *Extension) UpdateMachine(
 	ctx context.Context, request *runtimehooksv1.UpdateMachineRequest, response *runtimehooksv1.UpdateMachineResponse,
 ) {
 	named := request.Desired.Machine
+	if len(validation.IsDNS1123Subdomain(named.Name)) > 0 || len(validation.IsDNS1123Label(named.Namespace)) > 0 {
+		fail(response, "The request names no Machine")
+		return
+	}
 	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("Machine", klog.KObj(&named)))
 	plan, err := e.advance(ctx, &clusterv1.Machine{ObjectMeta: named.ObjectMeta})
 	switch {

@@ -45,18 +45,28 @@ func (b bootstrapSteps) observe(ctx context.Context, s *scope) progress.Outcome 
 	// The watch comes before the read, so that no change is missed.
 	b.secrets.Ensure(s.machine.Namespace)
 	facts := s.bootstrapRef()
-	if s.observed.AsksForBootstrap() && facts.Secret != "" && facts.Invalid == "" {
-		err := b.read(ctx, s, &facts)
-		if err == nil && facts.Found && facts.Invalid == "" {
-			facts.Invalid, err = b.refusedData(ctx, s)
-		}
-		if err != nil {
+	if s.observed.AsksForBootstrap() && facts.Invalid == "" {
+		if err := b.readAll(ctx, s, &facts); err != nil {
 			return failed(infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostFailedReason,
 				fmt.Sprintf("Secret %q with the user data, or one with other data, cannot be read", facts.Secret), err)
 		}
 	}
 	s.observed.Machine.Bootstrap = facts
 	return progress.Outcome{}
+}
+
+// readAll reads the user data, if there is any yet, and looks at the other Secrets of the machine, which
+// are handed out before that where a server is written anew.
+func (b bootstrapSteps) readAll(ctx context.Context, s *scope, facts *machines.BootstrapFacts) (err error) {
+	if facts.Secret != "" {
+		if err := b.read(ctx, s, facts); err != nil {
+			return err
+		}
+	}
+	if facts.Invalid == "" {
+		facts.Invalid, err = b.refusedData(ctx, s)
+	}
+	return err
 }
 
 // bootstrapRef says which secret holds the user data. What the Metal3Machine

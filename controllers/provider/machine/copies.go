@@ -127,14 +127,15 @@ func (c secretCopies) dropCopy(ctx context.Context, wanted claims.Copy, copied c
 	return progress.Failed(progress.ErrStale)
 }
 
-// drop deletes the copies of these names next to a claim that needs them no more. What a
-// manager that was killed before leaves goes with the claim, or when another machine adopts it.
+// drop deletes the copies of these names next to a claim that needs them no more. The claim is
+// as it was: one that was adopted meanwhile may have copies of the same names for another machine. What a
+// manager that was killed before leaves goes with the claim, or when the next machine has copies of those names.
 func (c secretCopies) drop(ctx context.Context, claim *bmov1alpha1.HostClaim, names []string) progress.Outcome {
 	for _, name := range names {
 		copied := &metav1.PartialObjectMetadata{}
 		copied.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 		err := c.writer.Get(ctx, client.ObjectKey{Namespace: claim.Namespace, Name: name}, copied)
-		if err == nil && claims.CopyOf(copied, claim) {
+		if err == nil && claims.CopyOf(copied, claim) && copied.Labels[infrav1.OriginKey] == claim.Labels[infrav1.OriginKey] {
 			uid := copied.GetUID()
 			err = c.writer.Delete(ctx, copied, client.Preconditions{UID: &uid})
 		}

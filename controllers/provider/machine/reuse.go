@@ -25,6 +25,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -259,14 +260,16 @@ func (m mapper) unclaimed(ctx context.Context, namespace string, labels map[stri
 	}, client.InNamespace(namespace), client.MatchingFields{clusterindex.Field: cluster})
 }
 
-// whenLeaving passes the end of a machine on, and before that what it decides about its claim.
+// whenLeaving passes the end of a machine on, and before that what it decides about its claim, and
+// whether it can.
 func whenLeaving() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, _ := e.ObjectOld.(*infrav1.Metal3Machine)
 			after, ok := e.ObjectNew.(*infrav1.Metal3Machine)
-			return ok && !after.DeletionTimestamp.IsZero() && decided(before) != decided(after)
+			return ok && !after.DeletionTimestamp.IsZero() && (decided(before) != decided(after) ||
+				annotations.HasPaused(before) != annotations.HasPaused(after) || released(before) != released(after))
 		},
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	}

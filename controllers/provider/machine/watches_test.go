@@ -187,6 +187,14 @@ func TestWhenLeaving(t *testing.T) {
 		conditions.Set(m, metav1.Condition{Type: infrav1.HostClaimReadyCondition, Status: metav1.ConditionFalse, Reason: reason})
 		return m
 	}
+	paused := func(m *infrav1.Metal3Machine) *infrav1.Metal3Machine {
+		m.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+		return m
+	}
+	held := func(m *infrav1.Metal3Machine) *infrav1.Metal3Machine {
+		m.Finalizers = []string{infrav1.MachineFinalizer}
+		return m
+	}
 	tests := map[string]struct {
 		before, after *infrav1.Metal3Machine
 		want          bool
@@ -194,6 +202,8 @@ func TestWhenLeaving(t *testing.T) {
 		"it reserves its claim":    {says(infrav1.ProvisionedReason, nil), says(infrav1.ReservedReason, &now), true},
 		"it deletes its claim":     {says(infrav1.ProvisionedReason, &now), says(infrav1.DeprovisioningReason, &now), true},
 		"it has decided already":   {says(infrav1.DeprovisioningReason, &now), says(infrav1.DeprovisioningReason, &now), false},
+		"it is paused":             {says(infrav1.ReservedReason, &now), paused(says(infrav1.ReservedReason, &now)), true},
+		"it is released":           {held(says(infrav1.ReservedReason, &now)), says(infrav1.ReservedReason, &now), true},
 		"it stays and makes steps": {says(infrav1.ProvisioningReason, nil), says(infrav1.ProvisionedReason, nil), false},
 	}
 	for name, tc := range tests {

@@ -31,6 +31,9 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
+// maxWrites is how many machines get the mode of their template in one pass.
+const maxWrites = 10
+
 // cleaningSteps give the machines of a template its cleaning mode.
 type cleaningSteps struct{ client client.Client }
 
@@ -53,14 +56,15 @@ func unlike(template *infrav1.Metal3MachineTemplate, machines []infrav1.Metal3Ma
 	return out
 }
 
-// apply writes the mode to the machines that have another one. The lock keeps a mode that the cache
-// does not show yet: its event wakes the template again.
+// apply writes the mode to some of the machines that have another one; their events wake the template
+// for the next ones, so that templates of others have their turn in between. The lock keeps a mode that the
+// cache does not show yet: its event wakes the template again.
 func (c cleaningSteps) apply(ctx context.Context, s *scope) progress.Outcome {
 	var out progress.Outcome
-	for _, machine := range s.unlike {
+	for _, machine := range s.unlike[:min(len(s.unlike), maxWrites)] {
 		after := machine.DeepCopy()
 		after.Spec.AutomatedCleaningMode = s.template.Spec.Template.Spec.AutomatedCleaningMode
-		ctrl.LoggerFrom(ctx).Info("Giving a machine the cleaning mode of its template",
+		ctrl.LoggerFrom(ctx).V(4).Info("Giving a machine the cleaning mode of its template",
 			"Metal3Machine", klog.KObj(after), "automatedCleaningMode", after.Spec.AutomatedCleaningMode)
 		err := c.client.Patch(ctx, after, apply.Locked(machine))
 		if client.IgnoreNotFound(err) != nil {
