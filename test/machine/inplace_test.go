@@ -194,7 +194,11 @@ func made() bootstrapv1.KubeadmConfigStatus {
 
 // joins makes the KubeadmConfig that the machine has joined with.
 func (tn *tenant) joins() *bootstrapv1.KubeadmConfig {
-	config := &bootstrapv1.KubeadmConfig{ObjectMeta: metav1.ObjectMeta{Name: machineName}}
+	owner := &clusterv1.Machine{}
+	tn.OK(tn.Get(tn.Ctx, client.ObjectKeyFromObject(tn.Named(machineName, owner)), owner))
+	config := &bootstrapv1.KubeadmConfig{ObjectMeta: metav1.ObjectMeta{Name: machineName, OwnerReferences: []metav1.OwnerReference{
+		*metav1.NewControllerRef(owner, clusterv1.GroupVersion.WithKind("Machine")),
+	}}}
 	config.Spec.JoinConfiguration.Discovery.BootstrapToken = bootstrapv1.BootstrapTokenDiscovery{Token: "abcdef.0123456789abcdef"}
 	tn.Add(config)
 	tn.EditStatus(tn.Named(machineName, config), func() { config.Status = made() })

@@ -89,14 +89,13 @@ func newWorld(t *testing.T, calls interceptor.Funcs) *world {
 		},
 	}
 	server.Create(t, w.machine)
+	owners := []metav1.OwnerReference{*metav1.NewControllerRef(w.machine, clusterv1.GroupVersion.WithKind("Machine"))}
 	w.infra = &infrav1.Metal3Machine{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "i-1", Annotations: mark, OwnerReferences: []metav1.OwnerReference{{
-			APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: "m-1", UID: w.machine.UID, Controller: ptr.To(true),
-		}}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "i-1", Annotations: mark, OwnerReferences: owners},
 		Spec: infrav1.Metal3MachineSpec{Image: &infrav1.Image{URL: "http://x/2", Checksum: ptr.To("abc")}},
 	}
 	server.Create(t, w.infra)
-	w.config = &bootstrapv1.KubeadmConfig{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "c-1", Annotations: mark}}
+	w.config = &bootstrapv1.KubeadmConfig{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "c-1", Annotations: mark, OwnerReferences: owners}}
 	w.config.Spec.PreKubeadmCommands = []string{"true"}
 	w.config.Spec.JoinConfiguration.Discovery.BootstrapToken = bootstrapv1.BootstrapTokenDiscovery{Token: "used", APIServerEndpoint: "192.0.2.1:6443"}
 	server.Create(t, w.config)
