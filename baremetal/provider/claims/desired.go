@@ -156,6 +156,23 @@ func PullSecretOf(image *bmov1alpha1.Image) string {
 	return ptr.Deref(image.OCIAuthSecretName, "")
 }
 
+// WithPullSecret is the image with this pull secret in the place of the one that it names; an
+// empty name takes that off.
+func WithPullSecret(image *bmov1alpha1.Image, name string) *bmov1alpha1.Image {
+	if PullSecretOf(image) == name {
+		return image
+	}
+	out := image.DeepCopy()
+	if out == nil {
+		return nil
+	}
+	out.OCIAuthSecretName = nil
+	if name != "" {
+		out.OCIAuthSecretName = &name
+	}
+	return out
+}
+
 // CustomDeployOf translates the custom deployment of a machine into that of a claim.
 func CustomDeployOf(deploy *infrav1.CustomDeploy) *bmov1alpha1.CustomDeploy {
 	if deploy == nil {

@@ -307,3 +307,17 @@ func TestKeepChoice(t *testing.T) {
 		})
 	}
 }
+
+// TestWithPullSecret shows that the credentials of an image are those that are named now, and
+// that the image of the claim is not changed by it.
+func TestWithPullSecret(t *testing.T) {
+	before := &bmov1alpha1.Image{URL: "oci://x/i", OCIAuthSecretName: ptr.To("former")}
+	for _, name := range []string{"", "former", "next"} {
+		if got := WithPullSecret(before, name); PullSecretOf(got) != name || got.URL != before.URL || PullSecretOf(before) != "former" {
+			t.Errorf("WithPullSecret(%q) = %v, and the former is %v", name, got, before)
+		}
+	}
+	if got := WithPullSecret(nil, "next"); got != nil {
+		t.Errorf("no image becomes %v", got)
+	}
+}

@@ -109,6 +109,12 @@ func rebuildsServer(o Observed, p *Plan, named Secrets) bool {
 		p.Waits = append(p.Waits, w)
 		return !o.established()
 	}
+	if o.rebuild() == begins && o.Machine.Bootstrap.Invalid != "" {
+		// The claim names the pull secret from now on, so what may not leave the namespace stops it here.
+		w.Reason, w.Message = infrav1.InvalidConfigurationReason, o.Machine.Bootstrap.Invalid
+		p.Waits = append(p.Waits, w)
+		return !o.established()
+	}
 	d := *p.Claim.Deployment
 	p.Claim.Deployment, p.Claim.Rebuild, p.Claim.PoweredOn = &d, o.Machine.Rebuild, false
 	switch o.rebuild() {
@@ -125,6 +131,7 @@ func rebuildsServer(o Observed, p *Plan, named Secrets) bool {
 			break
 		}
 		d.UserData, d.MetaData, d.NetworkData = named.UserData, named.MetaData, named.NetworkData
+		d.Image = claims.WithPullSecret(d.Image, named.PullSecret)
 		p.Claim.PoweredOn = true
 	case notRebuilding:
 	}

@@ -81,6 +81,10 @@ func TestNextRebuild(t *testing.T) {
 			changes: []change{asked, func(o *Observed) { o.Machine.Rebuilt = "2025-12-31" }},
 			want:    rebuilding{url: "http://x/i", userData: "boot", poweredOn: true, waits: rebuilds},
 		},
+		"does not begin with a Secret that may not be handed out": {
+			changes: []change{asked, func(o *Observed) { o.Machine.Bootstrap.Invalid = "refused" }},
+			want:    rebuilding{url: "http://x/i", userData: "boot", poweredOn: true, waits: "HostClaimReady InvalidConfiguration"},
+		},
 		"waits until the claim has seen it and the server is empty": {
 			changes: []change{asked, told},
 			want:    rebuilding{url: "http://x/new", userData: "boot", token: token, waits: rebuilds},

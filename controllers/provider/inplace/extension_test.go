@@ -92,7 +92,7 @@ func newWorld(t *testing.T, calls interceptor.Funcs) *world {
 	owners := []metav1.OwnerReference{*metav1.NewControllerRef(w.machine, clusterv1.GroupVersion.WithKind("Machine"))}
 	w.infra = &infrav1.Metal3Machine{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "i-1", Annotations: mark, OwnerReferences: owners},
-		Spec: infrav1.Metal3MachineSpec{Image: &infrav1.Image{URL: "http://x/2", Checksum: ptr.To("abc")}},
+		Spec:       infrav1.Metal3MachineSpec{Image: &infrav1.Image{URL: "http://x/2", Checksum: ptr.To("abc")}},
 	}
 	server.Create(t, w.infra)
 	w.config = &bootstrapv1.KubeadmConfig{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "c-1", Annotations: mark, OwnerReferences: owners}}

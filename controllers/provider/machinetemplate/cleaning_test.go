@@ -18,6 +18,7 @@ package machinetemplate
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -91,6 +92,29 @@ func TestMachinesFollowTheCleaningModeOfTheirTemplate(t *testing.T) {
 				t.Errorf("the mode is %q after %v, want %q after %v", got, writes, test.want, test.writes)
 			}
 		})
+	}
+}
+
+// A template changes few machines in a pass, and the events of these have it change the next ones.
+func TestMachinesAreChangedAFewAtATime(t *testing.T) {
+	const machines = 2*maxWrites + 5
+	var writes []string
+	w := newWorld(t, apitest.Writes(&writes), newCast(disabled, func(c *cast) {
+		c.machines = nil
+		for i := range machines {
+			c.machines = append(c.machines, madeFrom(t.Name(), fmt.Sprint("m-", i)))
+			c.machines[i].Annotations[clusterv1.TemplateClonedFromNameAnnotation] = c.template.Name
+		}
+	}))
+	for pass := range 3 {
+		writes = nil
+		if _, _, err := w.pass(); err != nil {
+			t.Fatal(err)
+		}
+		patched := len(slices.DeleteFunc(writes, func(what string) bool { return what != "patch" }))
+		if want := min(maxWrites, machines-pass*maxWrites); patched != want {
+			t.Errorf("pass %d changed %d machines, want %d", pass, patched, want)
+		}
 	}
 }
 

@@ -261,6 +261,7 @@ func TestInPlaceUpdates(t *testing.T) {
 		{of("Service", "capm3-webhook-service"), `{"name":"extension","port":9444,"targetPort":"extension"}`},
 		{of("ExtensionConfig", "capm3-in-place-updates"), `"service":{"name":"capm3-webhook-service","namespace":"capm3-system","port":9444}`},
 		{of("ExtensionConfig", "capm3-in-place-updates"), `"inject-ca-from-secret":"capm3-system/capm3-webhook-service-cert"`[1:]},
+		{of("NetworkPolicy", "capm3-in-place-updates"), `{"kubernetes.io/metadata.name":"capi-system"}`},
 		{of("ClusterRoleBinding", "capm3-in-place-updates"), `"name":"capm3-manager","namespace":"capm3-system"`},
 	} {
 		if !strings.Contains(want.text, want.part) {
