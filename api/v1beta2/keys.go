@@ -100,7 +100,7 @@ const (
 	RebuildAnnotation = "hostclaim.metal3.io/rebuild"
 
 	// RebuiltAnnotation is on a Metal3Machine: the text of RebuildAnnotation that its server
-	// was written anew for last.
+	// was written anew for last, or that was refused since it came from a template.
 	RebuiltAnnotation = "hostclaim.metal3.io/rebuilt"
 
 	// UpdatePause is the value of the annotation cluster.x-k8s.io/paused on a KubeadmConfig

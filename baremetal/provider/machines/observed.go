@@ -99,7 +99,7 @@ type MachineFacts struct {
 	// NodeName is the Node that has been reported before; empty means none.
 	NodeName string
 	// Rebuild is the text that asks for the server to be written anew, and Rebuilt the one
-	// that it was written anew for last; empty means none.
+	// that it was written anew for, or refused, last; empty means none.
 	Rebuild, Rebuilt string
 	// OwnerRebuild is the same text on the Machine; empty means none.
 	OwnerRebuild string

@@ -89,7 +89,7 @@ func refusesRebuild(m MachineFacts) Wait {
 			"remove it, and have the Machine replaced", infrav1.RebuildAnnotation)
 	case m.Rebuild == m.OwnerRebuild:
 		w.Message = fmt.Sprintf("Annotation %s is ignored, since the Machine has it too: a template would have all servers of "+
-			"its machines wiped at once. Remove it there, and set it on one Metal3Machine after the other", infrav1.RebuildAnnotation)
+			"its machines wiped at once. Remove it there, and set another text on one Metal3Machine after the other", infrav1.RebuildAnnotation)
 	default:
 		return Wait{}
 	}
@@ -150,13 +150,18 @@ func rebuiltSecrets(o Observed, former Secrets) Secrets {
 	}
 }
 
-// tellsRefused tells why the text of the machine asks for nothing, if it does not.
+// tellsRefused tells why the text of the machine asks for nothing, if it does not. A text of a
+// template is used up: Cluster API takes it off the Machine before it takes it off the
+// Metal3Machine, which is then alone with it for a moment.
 func tellsRefused(o Observed, p *Plan) bool {
 	refused := refusesRebuild(o.Machine)
 	if refused.Reason == "" || o.Machine.Rebuild == o.Claim.Rebuild {
 		return false
 	}
 	p.Waits = append(p.Waits, refused)
+	if refused.Reason == infrav1.RebuildRefusedReason && o.Machine.Rebuild == o.Machine.OwnerRebuild {
+		p.Rebuilt = o.Machine.Rebuild
+	}
 	return true
 }
 

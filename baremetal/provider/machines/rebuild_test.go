@@ -145,11 +145,15 @@ func TestNextRebuild(t *testing.T) {
 				url: "http://x/i", userData: "boot", poweredOn: true, waits: "SpecApplied RebuildRefused",
 			},
 		},
-		"is refused for a text that comes from a template": {
+		"is refused for a text that comes from a template, and that is used up": {
 			changes: []change{asked, func(o *Observed) { o.Machine.OwnerRebuild = token }},
 			want: rebuilding{
-				url: "http://x/i", userData: "boot", poweredOn: true, waits: "SpecApplied RebuildRefused",
+				url: "http://x/i", userData: "boot", poweredOn: true, waits: "SpecApplied RebuildRefused", rebuilt: token,
 			},
+		},
+		"goes on when a template gets the text on the way, and loses it again": {
+			changes: []change{asked, told, func(o *Observed) { o.Machine.OwnerRebuild = token }},
+			want:    rebuilding{url: "http://x/new", userData: "boot", token: token, waits: "HostClaimReady Provisioning, SpecApplied ChangeIgnored"},
 		},
 		"that the tenant asks for by the claim is left alone": {
 			changes: []change{func(o *Observed) { o.Claim.Rebuild = "by hand" }},

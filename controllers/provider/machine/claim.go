@@ -167,6 +167,9 @@ func (c *claimClient) apply(ctx context.Context, s *scope, wanted claims.Wanted)
 		if claims.UpToDate(s.claim, desired) {
 			return progress.Outcome{}
 		}
+		if err := c.confirmRebuild(ctx, s, wanted); err != nil {
+			return claimFailed(err)
+		}
 		// Never make a claim anew whose place in the machine's life was taken
 		// from the old one, and never take back what the cache does not show yet:
 		// image, secrets and power.

@@ -64,7 +64,8 @@ func rebuilds(before, after *infrav1.Metal3Machine) []transition {
 	if c, became := becameFalse(before, after, infrav1.HostClaimReadyCondition); became && c.Reason == infrav1.RebuildingReason {
 		all = append(all, transition{corev1.EventTypeNormal, c.Reason, "Rebuild", c.Message})
 	}
-	if now := after.Annotations[infrav1.RebuiltAnnotation]; now != "" && now != before.Annotations[infrav1.RebuiltAnnotation] && provisioned(before) {
+	now, refused := after.Annotations[infrav1.RebuiltAnnotation], conditions.GetReason(after, infrav1.SpecAppliedCondition) == infrav1.RebuildRefusedReason
+	if now != "" && now != before.Annotations[infrav1.RebuiltAnnotation] && provisioned(before) && !refused {
 		all = append(all, transition{corev1.EventTypeNormal, "Rebuilt", "Rebuild", "The server was written anew"})
 	}
 	return all

@@ -17,7 +17,9 @@ limitations under the License.
 package machine
 
 import (
+	"context"
 	"fmt"
+	"maps"
 	"testing"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -26,6 +28,7 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
@@ -169,6 +172,64 @@ func TestRebuildSurvivesAManagerThatDiesWithAnyWrite(t *testing.T) {
 				}
 			}
 			t.Logf("the rebuild takes %d writes", writes)
+		})
+	}
+}
+
+// mark has Cluster API write the text of a template, empty to take it off.
+func (r *rebuilt) mark(o client.Object, text string) {
+	r.t.Helper()
+	o.SetName("m-1")
+	r.get(o)
+	r.edit(o, func() {
+		annotations := maps.Clone(o.GetAnnotations())
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		delete(annotations, infrav1.RebuildAnnotation)
+		if text != "" {
+			annotations[infrav1.RebuildAnnotation] = text
+		}
+		o.SetAnnotations(annotations)
+	})
+}
+
+// TestTextOfATemplateWipesNothing has the text of a template come and go as Cluster API writes
+// it, with a server that runs, and with a cache that does not show the Machine yet.
+func TestTextOfATemplateWipesNothing(t *testing.T) {
+	for name, change := range map[string]func(r *rebuilt){
+		"after it was seen on both": func(r *rebuilt) {
+			r.mark(&clusterv1.Machine{}, "1")
+			r.mark(&infrav1.Metal3Machine{}, "1")
+			r.pass(2, "m-1")
+			r.mark(&clusterv1.Machine{}, "")
+			r.pass(2, "m-1")
+			r.mark(&infrav1.Metal3Machine{}, "")
+		},
+		"when the cache of Machines is behind": func(r *rebuilt) {
+			behind := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m-1"}}
+			r.get(behind)
+			r.Client = r.through(interceptor.Funcs{Get: func(
+				ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption,
+			) error {
+				if machine, found := o.(*clusterv1.Machine); found {
+					behind.DeepCopyInto(machine)
+					return nil
+				}
+				return c.Get(ctx, key, o, options...)
+			}})
+			r.mark(&clusterv1.Machine{}, "1")
+			r.mark(&infrav1.Metal3Machine{}, "1")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &rebuilt{group: workers(t, &die{}, 1)}
+			r.runs()
+			change(r)
+			r.pass(2, "m-1")
+			if claim := r.claimed("m-1"); claim.Annotations[infrav1.RebuildAnnotation] != "" || !claim.Spec.PoweredOn {
+				t.Errorf("the claim asks for a rebuild: %v, powered on %t", claim.Annotations, claim.Spec.PoweredOn)
+			}
 		})
 	}
 }

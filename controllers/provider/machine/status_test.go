@@ -285,6 +285,13 @@ func TestTransitions(t *testing.T) {
 			},
 			want: []transition{{"Normal", "Rebuilt", "Rebuild", "The server was written anew"}},
 		},
+		"a text of a template is used up": {
+			before: runs, after: func(m *infrav1.Metal3Machine) {
+				runs(m)
+				conditions.Set(m, metav1.Condition{Type: "SpecApplied", Status: metav1.ConditionFalse, Reason: "RebuildRefused", Message: "m"})
+				m.Annotations = map[string]string{infrav1.RebuiltAnnotation: "1"}
+			},
+		},
 		"a plain wait":      {before: nothing, after: is("AssociateBareMetalHost", "HostClaimNotBound")},
 		"a host is lost":    {before: nothing, after: is("AssociateBareMetalHost", "HostLost"), want: []transition{{"Warning", "HostLost", "Bind", "m"}}},
 		"a host stays lost": {before: is("AssociateBareMetalHost", "HostLost"), after: is("AssociateBareMetalHost", "HostLost")},
