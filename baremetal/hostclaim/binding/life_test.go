@@ -354,11 +354,13 @@ func TestProvisioned(t *testing.T) {
 		host  []hostEdit
 		want  bool
 	}{
-		"believes the image that is asked for": {[]claimEdit{asksImage}, []hostEdit{toldImage, runsImage, done}, true},
-		"not while it is written":              {[]claimEdit{asksImage}, []hostEdit{toldImage, state(bmov1alpha1.StateProvisioning)}, false},
-		"not what was there before":            {[]claimEdit{asksImage}, []hostEdit{toldImage, done, func(h *bmov1alpha1.BareMetalHost) { h.Status.Provisioning.Image.URL = "old" }}, false},
-		"not without being asked":              {nil, []hostEdit{done, runsImage}, false},
-		"not for a changed image":              {[]claimEdit{func(c *bmov1alpha1.HostClaim) { c.Spec.Image = &bmov1alpha1.Image{URL: "new"} }}, []hostEdit{toldImage, runsImage, done}, false},
+		"believes the image that is asked for":             {[]claimEdit{asksImage}, []hostEdit{toldImage, runsImage, done}, true},
+		"not while it is written":                          {[]claimEdit{asksImage}, []hostEdit{toldImage, state(bmov1alpha1.StateProvisioning)}, false},
+		"not what was there before":                        {[]claimEdit{asksImage}, []hostEdit{toldImage, done, func(h *bmov1alpha1.BareMetalHost) { h.Status.Provisioning.Image.URL = "old" }}, false},
+		"not without being asked":                          {nil, []hostEdit{done, runsImage}, false},
+		"not for a changed image":                          {[]claimEdit{func(c *bmov1alpha1.HostClaim) { c.Spec.Image = &bmov1alpha1.Image{URL: "new"} }}, []hostEdit{toldImage, runsImage, done}, false},
+		"not before a rebuild that is asked for has begun": {[]claimEdit{asksImage, rebuilds("2")}, []hostEdit{running, noted("1")}, false},
+		"believes the image of the last rebuild":           {[]claimEdit{asksImage, rebuilds("2")}, []hostEdit{running, noted("2")}, true},
 		"believes the custom deploy": {[]claimEdit{asksCustom}, []hostEdit{toldCustom, done, func(h *bmov1alpha1.BareMetalHost) {
 			h.Status.Provisioning.CustomDeploy = &bmov1alpha1.CustomDeploy{Method: "m"}
 		}}, true},

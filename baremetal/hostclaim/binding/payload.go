@@ -129,10 +129,11 @@ func enforceCleaning(host *bmov1alpha1.BareMetalHost) {
 }
 
 // Provisioned says that the host runs what the claim asks for, and nothing
-// else: a host may still report what was on it before, and a parked one has what
-// was written for another machine.
+// else: a host may still report what was on it before, a parked one has what was
+// written for another machine, and one that is to be written anew does not run it yet,
+// be its image the same.
 func Provisioned(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) bool {
-	return Asked(claim) && same(claim, host) && !IsParked(host) && runsItsPayload(host)
+	return Asked(claim) && same(claim, host) && !IsParked(host) && !renewed(claim, host) && runsItsPayload(host)
 }
 
 // runsItsPayload says that a host reports to be provisioned with the payload

@@ -75,6 +75,8 @@ type State struct {
 	FailureDomain string
 	// Rebuild is the text by which the claim asks for a rebuild; empty if it does not.
 	Rebuild string
+	// Synchronized says that the host is told what the claim asks for now.
+	Synchronized bool
 	// Empty says that nothing is on the host, for the claim as it is now.
 	Empty bool
 }
@@ -106,8 +108,8 @@ func Read(claim *bmov1alpha1.HostClaim) State {
 		}
 	}
 	s.HostInError = s.HasHost() && hostInError(claim)
-	s.Empty = s.HasHost() && !s.HostInError && holds(claim, bmov1alpha1.SynchronizedCondition) &&
-		holds(claim, bmov1alpha1.AvailableForProvisioningCondition)
+	s.Synchronized = s.HasHost() && holds(claim, bmov1alpha1.SynchronizedCondition)
+	s.Empty = s.Synchronized && !s.HostInError && holds(claim, bmov1alpha1.AvailableForProvisioningCondition)
 	s.Reason, s.Message = explanation(claim, s.Phase)
 	return s
 }

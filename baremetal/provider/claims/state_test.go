@@ -99,7 +99,7 @@ func TestRead(t *testing.T) {
 			},
 			want: State{
 				Phase: Bound, Name: "a-cp-1", HostNamespace: "infra", HostName: "host-1", PoweredOn: true,
-				Deployment: deployment, Reason: "Provisioning", Message: "Writing the image",
+				Deployment: deployment, Reason: "Provisioning", Message: "Writing the image", Synchronized: true,
 			},
 		},
 		"a claim whose host runs the image is provisioned": {

@@ -73,7 +73,7 @@ func deployed(o *Observed) {
 	o.Claim.Deployment, o.Claim.PoweredOn = deployment(), true
 }
 
-func running(o *Observed) { o.Claim.Phase = claims.Provisioned }
+func running(o *Observed) { o.Claim.Phase, o.Claim.Synchronized = claims.Provisioned, true }
 
 func established(o *Observed) {
 	o.Machine.Provisioned, o.Machine.Spec.ProviderID = true, id

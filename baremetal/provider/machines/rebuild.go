@@ -60,7 +60,7 @@ func (o Observed) rebuild() rebuildStage {
 		return begins
 	case c.PoweredOn:
 		return notRebuilding
-	case c.Empty || c.Phase == claims.Provisioned:
+	case c.Empty || (c.Phase == claims.Provisioned && c.Synchronized):
 		return boots
 	default:
 		return empties
@@ -168,7 +168,7 @@ func tellsRefused(o Observed, p *Plan) bool {
 // endsRebuild notes the text that the server was rebuilt for.
 func endsRebuild(o Observed, p *Plan) {
 	m, c := o.Machine, o.Claim
-	if m.Rebuild != "" && m.Rebuild == c.Rebuild && c.PoweredOn && c.Phase == claims.Provisioned {
+	if m.Rebuild != "" && m.Rebuild == c.Rebuild && c.PoweredOn && c.Phase == claims.Provisioned && c.Synchronized {
 		p.Rebuilt = m.Rebuild
 	}
 }

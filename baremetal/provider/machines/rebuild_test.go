@@ -39,7 +39,9 @@ func told(o *Observed) {
 	o.Claim.Deployment.Image = &bmov1alpha1.Image{URL: "http://x/new", Checksum: "abc"}
 }
 
-func empty(o *Observed) { o.Claim.Empty = true }
+func empty(o *Observed) { o.Claim.Empty, o.Claim.Synchronized = true, true }
+
+func unsynchronized(o *Observed) { o.Claim.Synchronized = false }
 
 // rebuilding is a step of a rebuild as the transcript shows it.
 type rebuilding struct {
@@ -104,6 +106,14 @@ func TestNextRebuild(t *testing.T) {
 		"switches a server on that cannot be switched off and was written at once": {
 			changes: []change{asked, told, running},
 			want:    rebuilding{url: "http://x/new", userData: "boot-2", token: token, poweredOn: true, waits: rebuilds},
+		},
+		"waits while the claim could not tell its server, which runs the same image still": {
+			changes: []change{asked, told, running, unsynchronized},
+			want:    rebuilding{url: "http://x/new", userData: "boot", token: token, waits: rebuilds},
+		},
+		"is not noted while the claim could not tell its server": {
+			changes: []change{asked, told, running, unsynchronized, func(o *Observed) { o.Claim.PoweredOn, o.Claim.Deployment.UserData = true, "boot-2" }},
+			want:    rebuilding{url: "http://x/new", userData: "boot-2", token: token, poweredOn: true},
 		},
 		"does not take an image that changes on the way without being asked again": {
 			changes: []change{asked, told, empty, func(o *Observed) { o.Machine.Spec.Image.URL = "http://x/newer" }},

@@ -42,6 +42,8 @@ type rebuilt struct {
 	token        string
 	wipes, boots int
 	on           bool
+	// stuck is how many steps the hostclaim manager cannot begin a rebuild for.
+	stuck int
 }
 
 // runs gives the machine a server that runs, under the name of the secret that it got.
@@ -77,7 +79,11 @@ func (r *rebuilt) edit(o client.Object, change func()) {
 func (r *rebuilt) play() {
 	r.t.Helper()
 	claim := r.claimed("m-1")
+	synchronized := true
 	switch token := claim.Annotations[infrav1.RebuildAnnotation]; {
+	case token != r.token && r.stuck > 0:
+		r.stuck--
+		synchronized = false
 	case token != r.token:
 		r.token, r.on = token, false
 		r.wipes++
@@ -85,7 +91,7 @@ func (r *rebuilt) play() {
 		r.on = true
 		r.boots++
 	}
-	r.status(claim, r.on, map[string]bool{"Associated": true, "Synchronized": true, "Provisioned": r.on, "AvailableForProvisioning": !r.on})
+	r.status(claim, r.on, map[string]bool{"Associated": true, "Synchronized": synchronized, "Provisioned": r.on, "AvailableForProvisioning": !r.on})
 }
 
 // ask edits the machine as Cluster API does, and asks for a rebuild.
@@ -116,12 +122,15 @@ func (r *rebuilt) rebuild(d *die, at int, arrives bool) int {
 	r.ask()
 	*d = die{at: at, arrives: arrives}
 	writes := 0
-	for range 12 {
+	for range 12 + r.stuck {
 		r.pass(1, "m-1")
 		if writes += d.writes; d.writes >= d.at {
 			d.at = 0
 		}
 		d.writes = 0
+		if r.machineNamed("m-1").Annotations[infrav1.RebuiltAnnotation] != "" && r.wipes == 0 {
+			r.t.Fatal("the machine is rebuilt by a server that was not wiped")
+		}
 		r.play()
 	}
 	claim, m := r.claimed("m-1"), r.machineNamed("m-1")
@@ -174,6 +183,13 @@ func TestRebuildSurvivesAManagerThatDiesWithAnyWrite(t *testing.T) {
 			t.Logf("the rebuild takes %d writes", writes)
 		})
 	}
+}
+
+// TestRebuildThatCannotBeginIsNotDone has the hostclaim manager report a server that runs, and
+// that it cannot tell, for a while.
+func TestRebuildThatCannotBeginIsNotDone(t *testing.T) {
+	d := &die{}
+	(&rebuilt{group: workers(t, d, 1), stuck: 4}).rebuild(d, 0, false)
 }
 
 // mark has Cluster API write the text of a template, empty to take it off.
