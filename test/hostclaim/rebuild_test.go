@@ -17,6 +17,7 @@ limitations under the License.
 package hostclaim
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -155,20 +156,28 @@ func TestRebuildGivesNoRunningServerUpForWhatCannotBeWritten(t *testing.T) {
 		},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			w := running(t, newWorld(t).withRights())
-			w.manager()
-			harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) {
-				tt.edit(c)
-				c.Annotations = map[string]string{rebuildKey: "1"}
+		for _, poweredOn := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, powered on %t", name, poweredOn), func(t *testing.T) {
+				w := running(t, newWorld(t).withRights())
+				w.manager()
+				harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) {
+					tt.edit(c)
+					c.Spec.PoweredOn = poweredOn
+					c.Annotations = map[string]string{rebuildKey: "1"}
+				})
+				refused := w.expect("machine", synchronized, tt.want)
+				w.G.Expect(harness.Condition(refused.Status.Conditions, "Provisioned")).To(gomega.HavePrefix("False"))
+				none(w, w.operator.wipes)
+				w.G.Expect(w.readHost("host-0").Spec.Online).To(gomega.BeTrue(), "the server runs on")
+				harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) {
+					tt.mend(c)
+					c.Spec.PoweredOn = true
+				})
+				one(w, w.operator.wipes)
+				one(w, w.operator.drives)
+				w.expect("machine", "Ready", "True/Provisioned")
 			})
-			w.expect("machine", synchronized, tt.want)
-			none(w, w.operator.wipes)
-			harness.Change(w.Story, w.readClaim("machine"), tt.mend)
-			one(w, w.operator.wipes)
-			one(w, w.operator.drives)
-			w.expect("machine", "Ready", "True/Provisioned")
-		})
+		}
 	}
 }
 

@@ -27,9 +27,9 @@ import (
 )
 
 // emptied returns the host as it is told to wipe itself in place. If something is
-// to be written afterwards, the host stays as it is until that could be done: a
-// running server is not given up for an image that policy refuses or a secret
-// that does not exist.
+// to be written afterwards, the host stays as it is until that could be done, and
+// keeps its power: a running server is not given up for an image that policy
+// refuses or a secret that does not exist.
 func (r *synchronizer) emptied(ctx context.Context, s *scope) (*bmov1alpha1.BareMetalHost, progress.Outcome) {
 	uncleaned := false
 	if binding.Asked(s.claim) {
@@ -38,7 +38,8 @@ func (r *synchronizer) emptied(ctx context.Context, s *scope) (*bmov1alpha1.Bare
 			return nil, unsynchronized(err)
 		}
 		if out := r.couldBeWritten(ctx, s, grant); !out.Done() {
-			return binding.Desired(s.claim, s.host, nil), out
+			kept, _ := binding.KeepingPower(s.claim, s.host)
+			return binding.Desired(kept, s.host, nil), out
 		}
 		uncleaned = binding.IsParked(s.host) && skipsCleaning(s.claim, grant)
 	}
