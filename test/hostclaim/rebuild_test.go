@@ -181,6 +181,23 @@ func TestRebuildGivesNoRunningServerUpForWhatCannotBeWritten(t *testing.T) {
 	}
 }
 
+// TestServerThatMustNotBeSwitchedOffIsNotWrittenWithTheDataOfBefore shows what a machine asks for
+// whose data is withdrawn until its server is empty: it would boot at once, with that data.
+func TestServerThatMustNotBeSwitchedOffIsNotWrittenWithTheDataOfBefore(t *testing.T) {
+	w := running(t, newWorld(t).withRights())
+	w.manager()
+	harness.Change(w.Story, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { h.Spec.DisablePowerOff = true })
+	harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) {
+		c.Spec.Image.URL, c.Spec.PoweredOn = otherImage, false
+		c.Annotations = map[string]string{rebuildKey: "1"}
+	})
+	w.expect("machine", synchronized, "False/RebuildRefused")
+	none(w, w.operator.wipes)
+	harness.Change(w.Story, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { h.Spec.DisablePowerOff = false })
+	one(w, w.operator.wipes)
+	none(w, w.operator.drives)
+}
+
 func TestRebuildSaysWhatItWaitsFor(t *testing.T) {
 	w := running(t, newWorld(t).withRights())
 	w.manager()

@@ -21,6 +21,7 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
@@ -48,8 +49,14 @@ func (r *synchronizer) emptied(ctx context.Context, s *scope) (*bmov1alpha1.Bare
 }
 
 // couldBeWritten checks policy and the secrets of a claim without bringing them
-// to the host, which may still read the former ones.
+// to the host, which may still read the former ones. A host that is to be off gets
+// its data when it is switched on; one that stays on would be written at once.
 func (r *synchronizer) couldBeWritten(ctx context.Context, s *scope, grant policy.Grant) progress.Outcome {
+	if s.host.Spec.DisablePowerOff && !s.claim.Spec.PoweredOn {
+		return progress.Waiting(infrav1.RebuildRefusedReason,
+			"The host must not be switched off and would be written anew at once, with the data of before: "+
+				"have its administrator set spec.disablePowerOff of the BareMetalHost to false, or let this claim be powered on")
+	}
 	if out := mayHave(s.claim, grant, r.deniedImages); !out.Done() {
 		return out
 	}
