@@ -58,6 +58,9 @@ type Observed struct {
 	Rebuild, Rebuilt string
 	// Reason and Message are those of its condition HostClaimReady, if that is False.
 	Reason, Message string
+	// Asked says that the Metal3Machine was asked in this very call, so that Reason and Message
+	// are about what it was asked before.
+	Asked bool
 	// Data is the bootstrap data.
 	Data Data
 }
@@ -147,6 +150,9 @@ func begin(o Observed) Plan {
 // goOn follows the rebuild. Cluster API may write the name of former data once more from a
 // cache that is behind.
 func goOn(o Observed) Plan {
+	if o.Asked {
+		o.Reason, o.Message = "", ""
+	}
 	message := o.Message
 	if message == "" {
 		message = "Waiting for the server to be written anew"

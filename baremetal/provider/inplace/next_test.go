@@ -57,10 +57,15 @@ func TestUpdate(t *testing.T) {
 		{"the server is empty after all, and runs the former image", func() {
 			o.Reason, o.Message, o.Rebuilt = "", "", "t-2"
 		}},
-		{"a change meets a KubeadmConfig that another has paused", func() { o.Token, o.Data.Paused = "t-4", true }},
+		{"a change comes while the server is empty for the one before", func() {
+			o.Token, o.Reason, o.Message = "t-4", infrav1.WaitingForBootstrapDataReason, "The server is empty"
+		}},
+		{"the server is empty for it, too", func() {}},
+		{"a change meets a KubeadmConfig that another has paused", func() { o.Token, o.Data.Paused = "t-5", true }},
 		{"its Machine is one of a control plane", func() { o.ControlPlane = true }},
 	} {
 		event.change()
+		o.Asked = false
 		fmt.Fprintln(&out, event.what)
 		for range 8 {
 			p := Next(o)
@@ -94,7 +99,7 @@ func take(o *Observed, step Step) (rests bool) {
 	case Unname:
 		o.Data.Named = false
 	case Ask:
-		o.Rebuild = o.Token
+		o.Rebuild, o.Asked = o.Token, true
 	case Release:
 		o.Data.Held = false
 	case Wait, Done, Refuse:

@@ -67,12 +67,15 @@ type objects struct {
 // advance takes one step after the other until there is none to take now.
 func (e *Extension) advance(ctx context.Context, machine *clusterv1.Machine) (inplace.Plan, error) {
 	var plan inplace.Plan
+	asked := false
 	for range maxSteps {
 		o, err := e.read(ctx, client.ObjectKeyFromObject(machine))
 		if err != nil {
 			return plan, err
 		}
-		plan = inplace.Next(o.observed())
+		facts := o.observed()
+		facts.Asked = asked
+		plan = inplace.Next(facts)
 		switch plan.Step {
 		case inplace.Wait, inplace.Done, inplace.Refuse:
 			return plan, nil
@@ -83,6 +86,7 @@ func (e *Extension) advance(ctx context.Context, machine *clusterv1.Machine) (in
 		} else if err != nil {
 			return plan, fmt.Errorf("step %s: %w", plan.Step, err)
 		}
+		asked = asked || plan.Step == inplace.Ask
 	}
 	return plan, nil
 }

@@ -289,6 +289,18 @@ func TestUpdateMachine(t *testing.T) {
 	w.expect(c.update(w.machine), "Success, again false: ")
 }
 
+// TestChangeWhileTheServerIsEmpty shows that a server which is empty for the change before gets
+// no new data before the machine controller has seen the present one.
+func TestChangeWhileTheServerIsEmpty(t *testing.T) {
+	w := newWorld(t, interceptor.Funcs{})
+	w.edit(w.infra, func() { w.infra.Annotations[infrav1.RebuildAnnotation] = "the change before" })
+	w.says(metav1.ConditionFalse, "WaitingForBootstrapData", "The server is empty")
+	c := w.serve()
+	w.expect(c.update(w.machine), "Success, again true: Waiting for the server to be written anew")
+	w.expect(w.withdrawn(), nothingLeft)
+	w.expect(c.update(w.machine), "Success, again true: The server is empty")
+}
+
 // TestForgedRequests shows that a request wipes nothing that Cluster API did not choose.
 func TestForgedRequests(t *testing.T) {
 	const unmarked = "Failure, again false: Cluster API has not marked Machine and Metal3Machine for an update in place"
