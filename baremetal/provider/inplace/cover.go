@@ -84,7 +84,7 @@ func Covered(current, desired Set) (patches Patches, why string) {
 // change is the operation that brings a value about; none where there is no value before and after.
 func change(path string, had, has bool, value any) []operation {
 	switch {
-	case has:
+	case has && value != nil: // null is as good as absent
 		return []operation{{Op: "add", Path: path, Value: value}} // also replaces
 	case had:
 		return []operation{{Op: "remove", Path: path}}

@@ -68,6 +68,10 @@ func TestCovered(t *testing.T) {
 					`{"op":"add","path":"/spec/template/spec/customDeploy","value":{"method":"own"}}]`,
 			},
 		},
+		"a field that is null, as good as absent": {
+			current: set(t, "", `{`+oldImage+`}`, `{}`), desired: set(t, "", `{"image":null,"customDeploy":null}`, `{}`),
+			want: want{Infrastructure: `[{"op":"remove","path":"/spec/template/spec/image"}]`},
+		},
 		"a version that is taken away": {
 			current: set(t, "v1", `{}`, `{}`), desired: set(t, "", `{}`, `{}`),
 			want: want{Set: `[{"op":"remove","path":"/spec/template/spec/version"}]`},
