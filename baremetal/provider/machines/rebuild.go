@@ -20,6 +20,8 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 )
@@ -127,7 +129,7 @@ func rebuildsServer(o Observed, p *Plan, named Secrets) bool {
 		}
 	case boots:
 		if missing, found := missingBootstrap(o); found {
-			w.Reason, w.Message = missing.Reason, "The server is empty. "+missing.Message
+			w.Reason, w.Message = missing.Reason, missingForRebuild(o, missing)
 			break
 		}
 		d.UserData, d.MetaData, d.NetworkData = named.UserData, named.MetaData, named.NetworkData
@@ -137,6 +139,19 @@ func rebuildsServer(o Observed, p *Plan, named Secrets) bool {
 	}
 	p.Waits = append(p.Waits, w)
 	return !o.established()
+}
+
+// missingForRebuild tells what is missing for a server that is to be written anew.
+func missingForRebuild(o Observed, missing Wait) string {
+	message := "The server is on still. " + missing.Message
+	if o.Claim.Empty {
+		message = "The server is empty. " + missing.Message
+	}
+	if missing.Reason == infrav1.WaitingForBootstrapDataReason {
+		message += fmt.Sprintf(". If it had been held for an update in place that was given up, remove the annotation %s from the KubeadmConfig",
+			clusterv1.PausedAnnotation)
+	}
+	return message
 }
 
 // rebuiltSecrets are the machine's own secrets for a server that is written anew. What is

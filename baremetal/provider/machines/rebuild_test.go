@@ -180,6 +180,22 @@ func TestNextRebuild(t *testing.T) {
 	}
 }
 
+// TestRebuildSaysWhatIsMissing shows the words for a server that has no bootstrap data.
+func TestRebuildSaysWhatIsMissing(t *testing.T) {
+	const missing = "Waiting for the bootstrap provider to name the bootstrap data of the Machine. If it had been held for " +
+		"an update in place that was given up, remove the annotation cluster.x-k8s.io/paused from the KubeadmConfig"
+	for want, server := range map[string]change{
+		"The server is empty. " + missing:    empty,
+		"The server is on still. " + missing: running,
+	} {
+		o := observe(bound, facts, rendered, deployed, running, established, asked, told, server,
+			func(o *Observed) { o.Machine.Bootstrap = BootstrapFacts{} })
+		if got := Next(o).Waits[0].Message; got != want {
+			t.Errorf("message %q, want %q", got, want)
+		}
+	}
+}
+
 // TestFirstImageIsNoRebuild shows a machine that has the text from the beginning.
 func TestFirstImageIsNoRebuild(t *testing.T) {
 	o := observe(bound, facts, rendered, func(o *Observed) { o.Machine.Rebuild = "1" })
