@@ -99,6 +99,10 @@ const (
 	// and bootstrap data of the machine say then.
 	RebuildAnnotation = "hostclaim.metal3.io/rebuild"
 
+	// MaxRebuildLength is how many characters the text of RebuildAnnotation may have, since it
+	// is repeated on the host. A longer one asks for nothing.
+	MaxRebuildLength = 63
+
 	// RebuiltAnnotation is on a Metal3Machine: the text of RebuildAnnotation that its server
 	// was written anew for last, or that was refused since it came from a template.
 	RebuiltAnnotation = "hostclaim.metal3.io/rebuilt"

@@ -65,7 +65,7 @@ func TestSameInputs(t *testing.T) {
 		"with a label of its tenant":  {func(c *bmov1alpha1.HostClaim) { c.Labels = map[string]string{"team": "a"} }, true},
 		"with another selector":       {func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.InNamespace = "infra" }, true},
 		"with another failure domain": {func(c *bmov1alpha1.HostClaim) { c.Spec.FailureDomain = "a" }, true},
-		"with a token of no use":      {rebuilds(strings.Repeat("x", maxToken+1)), true},
+		"with a token of no use":      {rebuilds(strings.Repeat("x", infrav1.MaxRebuildLength+1)), true},
 		"with another namespace of its secret": {func(c *bmov1alpha1.HostClaim) {
 			c.Spec.UserData = &corev1.SecretReference{Namespace: "other"}
 		}, true},

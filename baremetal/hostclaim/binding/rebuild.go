@@ -25,15 +25,12 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
 
-// maxToken is how long a token of rebuild may be: it is repeated on the host.
-const maxToken = 63
-
 // CheckRebuild returns an error for its author if the token of a claim cannot be
 // used. Such a token asks for nothing.
 func CheckRebuild(claim *bmov1alpha1.HostClaim) error {
-	if utf8.RuneCountInString(claim.Annotations[infrav1.RebuildAnnotation]) > maxToken {
+	if utf8.RuneCountInString(claim.Annotations[infrav1.RebuildAnnotation]) > infrav1.MaxRebuildLength {
 		return fmt.Errorf("annotation %s is longer than %d characters and is ignored; write something short and new, such as a date",
-			infrav1.RebuildAnnotation, maxToken)
+			infrav1.RebuildAnnotation, infrav1.MaxRebuildLength)
 	}
 	return nil
 }

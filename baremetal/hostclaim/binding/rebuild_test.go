@@ -102,7 +102,7 @@ func TestProgress(t *testing.T) {
 }
 
 func TestCompareOfATokenAndWhatIsLeft(t *testing.T) {
-	long := strings.Repeat("x", maxToken+1)
+	long := strings.Repeat("x", infrav1.MaxRebuildLength+1)
 	tests := map[string]struct {
 		claim []claimEdit
 		host  []hostEdit

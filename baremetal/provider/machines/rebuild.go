@@ -26,9 +26,6 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 )
 
-// maxRebuild is how many characters the text of a rebuild may have, on a claim and so here.
-const maxRebuild = 63
-
 // rebuildStage is how far a rebuild has come that the machine asks for.
 //
 //	begins ──▶ empties ──▶ boots ──▶ notRebuilding
@@ -82,10 +79,10 @@ func refusesRebuild(m MachineFacts) Wait {
 	switch {
 	case m.Rebuild == "":
 		return Wait{}
-	case utf8.RuneCountInString(m.Rebuild) > maxRebuild:
+	case utf8.RuneCountInString(m.Rebuild) > infrav1.MaxRebuildLength:
 		w.Reason = infrav1.InvalidRebuildAnnotationReason
 		w.Message = fmt.Sprintf("Annotation %s is longer than %d characters and is ignored: write something short and new, such as a date",
-			infrav1.RebuildAnnotation, maxRebuild)
+			infrav1.RebuildAnnotation, infrav1.MaxRebuildLength)
 	case m.ControlPlane:
 		w.Message = fmt.Sprintf("Annotation %s is ignored on a machine of the control plane, whose member of etcd would lose its data: "+
 			"remove it, and have the Machine replaced", infrav1.RebuildAnnotation)
