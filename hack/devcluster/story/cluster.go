@@ -170,8 +170,10 @@ func (c Cluster) KeepServers(ctx context.Context, tenant *Tenant) error {
 		patch  string
 	}{
 		{&infrav1.Metal3MachineTemplate{}, c.Name + "-workers", `{"spec": {"nodeReuse": true}}`},
-		{&clusterv1.MachineDeployment{}, c.Name,
-			`{"spec": {"rollout": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}}}}`},
+		{
+			&clusterv1.MachineDeployment{}, c.Name,
+			`{"spec": {"rollout": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}}}}`,
+		},
 	} {
 		o.object.SetNamespace(tenant.Namespace)
 		o.object.SetName(o.name)
