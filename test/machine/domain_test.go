@@ -30,15 +30,7 @@ import (
 // TestDataTemplateFollowsTheServer shows that a machine gets the data template of the failure domain
 // that its server is in, be that the preferred one or not, and keeps it.
 func TestDataTemplateFollowsTheServer(t *testing.T) {
-	t.Run("with hosts in its namespace", func(t *testing.T) {
-		tn := newTenant(t)
-		tn.rendersByDomain(tn, tn.claimed)
-	})
-	t.Run("with hosts in another cluster", func(t *testing.T) {
-		tn, s := newTenant(t), newSite(t)
-		s.give(tn)
-		tn.rendersByDomain(s.tenant, s.claimedHere, withIdentityRef)
-	})
+	hereAndThere(t, (*tenant).rendersByDomain)
 }
 
 // rendersByDomain plays a machine that prefers row-2, and gets a server of row-1. The holder is where

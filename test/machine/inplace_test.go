@@ -116,15 +116,7 @@ func (tn *tenant) updates(g gomega.Gomega) *runtimehooksv1.UpdateMachineResponse
 // an update: the manager serves the hook with its own rights and certificate, and the machine
 // controller has the server written anew.
 func TestClusterAPIUpdatesAMachineInPlace(t *testing.T) {
-	t.Run("with hosts in its namespace", func(t *testing.T) {
-		tn := newTenant(t)
-		tn.updatesInPlace(tn, tn.claimed)
-	})
-	t.Run("with hosts in another cluster", func(t *testing.T) {
-		tn, s := newTenant(t), newSite(t)
-		s.give(tn)
-		tn.updatesInPlace(s.tenant, s.claimedHere, withIdentityRef)
-	})
+	hereAndThere(t, (*tenant).updatesInPlace)
 }
 
 func (tn *tenant) updatesInPlace(holder *tenant, claimed func() *bmov1alpha1.HostClaim, change ...func(*infrav1.Metal3Machine)) {
@@ -154,10 +146,7 @@ func (tn *tenant) updatesInPlace(holder *tenant, claimed func() *bmov1alpha1.Hos
 		g.Expect(claim.Spec.PoweredOn).To(gomega.BeFalse())
 	})
 
-	holder.claimStatus(func(*bmov1alpha1.HostClaim) {},
-		metav1.Condition{Type: "Synchronized", Status: metav1.ConditionTrue, Reason: "ConfigurationSynced"},
-		metav1.Condition{Type: "AvailableForProvisioning", Status: metav1.ConditionTrue, Reason: "Available"},
-		metav1.Condition{Type: "Provisioned", Status: metav1.ConditionFalse, Reason: "NotProvisioned"})
+	holder.emptied()
 	tn.waits("HostClaimReady", "WaitingForBootstrapData", "The server is empty")
 	tn.G.Expect(tn.updates(tn.G).Message).To(gomega.ContainSubstring("The server is empty"))
 	tn.Await(tn.Named(machineName, config), func(g gomega.Gomega) {

@@ -29,15 +29,7 @@ import (
 
 // TestServerIsWrittenAnew rebuilds the server of a machine, which stays what it is.
 func TestServerIsWrittenAnew(t *testing.T) {
-	t.Run("with hosts in its namespace", func(t *testing.T) {
-		tn := newTenant(t)
-		tn.rebuilds(tn, tn.claimed)
-	})
-	t.Run("with hosts in another cluster", func(t *testing.T) {
-		tn, s := newTenant(t), newSite(t)
-		s.give(tn)
-		tn.rebuilds(s.tenant, s.claimedHere, withIdentityRef)
-	})
+	hereAndThere(t, (*tenant).rebuilds)
 }
 
 // rebuilds plays the rebuild. The holder is where the claim is.
@@ -64,10 +56,7 @@ func (tn *tenant) rebuilds(holder *tenant, claimed func() *bmov1alpha1.HostClaim
 	tn.waits("Ready", "Rebuilding")
 	secret := &corev1.Secret{}
 	tn.Edit(tn.Named(bootSecret, secret), func() { secret.Data = map[string][]byte{"value": []byte("#cloud-config 2")} })
-	holder.claimStatus(func(*bmov1alpha1.HostClaim) {},
-		metav1.Condition{Type: "Synchronized", Status: metav1.ConditionTrue, Reason: "ConfigurationSynced"},
-		metav1.Condition{Type: "AvailableForProvisioning", Status: metav1.ConditionTrue, Reason: "Available"},
-		metav1.Condition{Type: "Provisioned", Status: metav1.ConditionFalse, Reason: "NotProvisioned"})
+	holder.emptied()
 
 	holder.Await(holder.Named(holder.claim, claim), func(g gomega.Gomega) { g.Expect(claim.Spec.PoweredOn).To(gomega.BeTrue()) })
 	holder.G.Expect(holder.Find(claim.Spec.UserData.Name, secret)).To(gomega.Succeed())
@@ -80,4 +69,29 @@ func (tn *tenant) rebuilds(holder *tenant, claimed func() *bmov1alpha1.HostClaim
 	tn.G.Expect(m.Spec.ProviderID).To(gomega.Equal(before.Spec.ProviderID))
 	tn.G.Expect(m.Status.Addresses).To(gomega.Equal(before.Status.Addresses))
 	tn.G.Expect(claimed().UID).To(gomega.Equal(claim.UID))
+}
+
+// emptied has the host of the claim wiped, to be written anew.
+func (tn *tenant) emptied() {
+	tn.claimStatus(func(*bmov1alpha1.HostClaim) {},
+		metav1.Condition{Type: "Synchronized", Status: metav1.ConditionTrue, Reason: "ConfigurationSynced"},
+		metav1.Condition{Type: "AvailableForProvisioning", Status: metav1.ConditionTrue, Reason: "Available"},
+		metav1.Condition{Type: "Provisioned", Status: metav1.ConditionFalse, Reason: "NotProvisioned"})
+}
+
+// hereAndThere plays a story with the claim in the namespace of its machine, and in another cluster. The
+// story is given who holds the claim, and how it is found.
+func hereAndThere(
+	t *testing.T, play func(tn, holder *tenant, claimed func() *bmov1alpha1.HostClaim, change ...func(*infrav1.Metal3Machine)),
+) {
+	t.Helper()
+	t.Run("with hosts in its namespace", func(t *testing.T) {
+		tn := newTenant(t)
+		play(tn, tn, tn.claimed)
+	})
+	t.Run("with hosts in another cluster", func(t *testing.T) {
+		tn, s := newTenant(t), newSite(t)
+		s.give(tn)
+		play(tn, s.tenant, s.claimedHere, withIdentityRef)
+	})
 }

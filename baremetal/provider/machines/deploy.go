@@ -46,7 +46,7 @@ func wantsData(o Observed, p *Plan) bool {
 		p.achieve(infrav1.Metal3DataReadyCondition, whoseSecrets(spec, p.Secrets))
 		return false
 	}
-	if foreign := foreignSecret(o.Machine.Owner.Namespace, spec.MetaData, spec.NetworkData); foreign != "" {
+	if foreign := ForeignSecret(o.Machine.Owner.Namespace, spec.MetaData, spec.NetworkData); foreign != "" {
 		p.wait(infrav1.Metal3DataReadyCondition, infrav1.InvalidConfigurationReason, foreign)
 		return true
 	}
@@ -226,8 +226,7 @@ func namingCopies(asked *claims.Deployment, copies Secrets) *claims.Deployment {
 		}
 	}
 	if claims.PullSecretOf(out.Image) != "" && copies.PullSecret != "" {
-		out.Image = out.Image.DeepCopy()
-		out.Image.OCIAuthSecretName = &copies.PullSecret
+		out.Image = claims.WithPullSecret(out.Image, copies.PullSecret)
 	}
 	return &out
 }
@@ -326,8 +325,8 @@ func firstName(ref *corev1.SecretReference, rendered string) string {
 	return rendered
 }
 
-// foreignSecret complains of references into other namespaces.
-func foreignSecret(namespace string, refs ...*corev1.SecretReference) string {
+// ForeignSecret complains of references into other namespaces; it is empty if there are none.
+func ForeignSecret(namespace string, refs ...*corev1.SecretReference) string {
 	for _, ref := range refs {
 		if ref != nil && ref.Namespace != "" && ref.Namespace != namespace {
 			return fmt.Sprintf("Secret %q is referenced in namespace %q: only secrets of namespace %q can be used",

@@ -65,11 +65,11 @@ type objects struct {
 }
 
 // advance takes one step after the other until there is none to take now.
-func (e *Extension) advance(ctx context.Context, machine *clusterv1.Machine) (inplace.Plan, error) {
+func (e *Extension) advance(ctx context.Context, machine client.ObjectKey) (inplace.Plan, error) {
 	var plan inplace.Plan
 	asked := false
 	for range maxSteps {
-		o, err := e.read(ctx, client.ObjectKeyFromObject(machine))
+		o, err := e.read(ctx, machine)
 		if err != nil {
 			return plan, err
 		}

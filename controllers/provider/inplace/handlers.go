@@ -24,9 +24,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/klog/v2"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimehooksv1 "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/inplace"
 )
@@ -95,7 +95,7 @@ func (e *Extension) UpdateMachine(
 		return
 	}
 	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("Machine", klog.KObj(&named)))
-	plan, err := e.advance(ctx, &clusterv1.Machine{ObjectMeta: named.ObjectMeta})
+	plan, err := e.advance(ctx, client.ObjectKeyFromObject(&named))
 	switch {
 	case err != nil:
 		ctrl.LoggerFrom(ctx).Error(err, "Update in place failed")

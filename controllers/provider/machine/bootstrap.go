@@ -117,12 +117,11 @@ func (b bootstrapSteps) refusedData(ctx context.Context, s *scope) (string, erro
 		{secretkeys.NetworkData, spec.NetworkData},
 		{corev1.DockerConfigJsonKey, &corev1.SecretReference{Name: machines.PullSecret(s.observed.Machine)}},
 	} {
-		switch {
-		case named.ref == nil || named.ref.Name == "":
+		if named.ref == nil || named.ref.Name == "" {
 			continue
-		case named.ref.Namespace != "" && named.ref.Namespace != s.machine.Namespace:
-			return fmt.Sprintf("Secret %q is referenced in namespace %q: only secrets of namespace %q can be used",
-				named.ref.Name, named.ref.Namespace, s.machine.Namespace), nil
+		}
+		if why := machines.ForeignSecret(s.machine.Namespace, named.ref); why != "" {
+			return why, nil
 		}
 		secret, err := b.secrets.Outline(ctx, b.live, client.ObjectKey{Namespace: s.machine.Namespace, Name: named.ref.Name})
 		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {

@@ -120,11 +120,16 @@ func (c secretCopies) writeCopy(ctx context.Context, claim *bmov1alpha1.HostClai
 // type nor its keys need be those of the copy for this one.
 func (c secretCopies) dropCopy(ctx context.Context, wanted claims.Copy, copied client.Object) progress.Outcome {
 	ctrl.LoggerFrom(ctx).Info("Deleting a Secret that was copied for another machine", "Secret", klog.KObj(copied))
-	uid := copied.GetUID()
-	if err := client.IgnoreNotFound(c.writer.Delete(ctx, copied, client.Preconditions{UID: &uid})); err != nil {
+	if err := c.deleteCopy(ctx, copied); err != nil {
 		return copyFailed(wanted, err)
 	}
 	return progress.Failed(progress.ErrStale)
+}
+
+// deleteCopy deletes exactly the copy that was read.
+func (c secretCopies) deleteCopy(ctx context.Context, copied client.Object) error {
+	uid := copied.GetUID()
+	return client.IgnoreNotFound(c.writer.Delete(ctx, copied, client.Preconditions{UID: &uid}))
 }
 
 // drop deletes the copies of these names next to a claim that needs them no more. The claim is
@@ -136,8 +141,7 @@ func (c secretCopies) drop(ctx context.Context, claim *bmov1alpha1.HostClaim, na
 		copied.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 		err := c.writer.Get(ctx, client.ObjectKey{Namespace: claim.Namespace, Name: name}, copied)
 		if err == nil && claims.CopyOf(copied, claim) && copied.Labels[infrav1.OriginKey] == claim.Labels[infrav1.OriginKey] {
-			uid := copied.GetUID()
-			err = c.writer.Delete(ctx, copied, client.Preconditions{UID: &uid})
+			err = c.deleteCopy(ctx, copied)
 		}
 		if client.IgnoreNotFound(err) != nil {
 			return failed(infrav1.HostClaimReadyCondition, infrav1.DeletionFailedReason,
