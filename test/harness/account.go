@@ -33,7 +33,7 @@ import (
 
 // Account is the service account of a manager, with the roles of config/ under
 // the names that kustomize gives them, in the hardened form: one is bound for
-// the whole cluster, those on secrets namespace by namespace.
+// the whole cluster, those on secrets and leases namespace by namespace.
 type Account struct {
 	// Namespace and Name are those of the service account.
 	Namespace, Name string
@@ -49,8 +49,9 @@ func ProviderAccount() Account {
 	return Account{
 		Namespace: "capm3-system", Name: "capm3-manager", ManagerRole: "capm3-manager-role", folder: "rbac",
 		roles: map[string]string{
-			"role.yaml":                "capm3-manager-role",
-			"tenant_secrets_role.yaml": "capm3-tenant-secrets",
+			"role.yaml":                 "capm3-manager-role",
+			"tenant_secrets_role.yaml":  "capm3-tenant-secrets",
+			"leader_election_role.yaml": "capm3-leader-election-role",
 		},
 	}
 }
@@ -60,9 +61,10 @@ func HostClaimAccount() Account {
 	return Account{
 		Namespace: "hostclaim-system", Name: "hostclaim-manager", ManagerRole: "hostclaim-manager-role", folder: "hostclaim/rbac",
 		roles: map[string]string{
-			"role.yaml":                "hostclaim-manager-role",
-			"source_secrets_role.yaml": "hostclaim-source-secrets",
-			"host_secrets_role.yaml":   "hostclaim-host-secrets",
+			"role.yaml":                 "hostclaim-manager-role",
+			"source_secrets_role.yaml":  "hostclaim-source-secrets",
+			"host_secrets_role.yaml":    "hostclaim-host-secrets",
+			"leader_election_role.yaml": "hostclaim-leader-election-role",
 		},
 	}
 }
@@ -94,11 +96,12 @@ func (s *Server) InstallRoles(ctx context.Context, a Account) error {
 		if err != nil {
 			return err
 		}
+		// The rules of a Role read the same.
 		role := &rbacv1.ClusterRole{}
 		if err := yaml.Unmarshal(text, role); err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
-		role.Name = a.roles[file]
+		role.ObjectMeta = metav1.ObjectMeta{Name: a.roles[file]}
 		if err := s.Client.Create(ctx, role); err != nil {
 			return err
 		}

@@ -64,6 +64,7 @@ func lineOf(request *http.Request) string {
 		return ""
 	}
 	line, body := request.Method+" "+kinds[at], bodyOf(request)
+	var writes []string
 	for _, row := range [...]struct{ what, sign string }{
 		{"intent", `"Binding"`},
 		{"finalizer", `"finalizers"`},
@@ -73,8 +74,14 @@ func lineOf(request *http.Request) string {
 		{"power", `"online"`},
 	} {
 		if strings.Contains(body, row.sign) && request.Method == http.MethodPatch {
-			return line + " " + row.what
+			writes = append(writes, row.what)
 		}
+	}
+	if slices.Contains(writes, "consumerRef") { // which carries block-move for the host
+		writes = slices.DeleteFunc(writes, func(what string) bool { return what == "block-move" })
+	}
+	if len(writes) > 0 {
+		return line + " " + strings.Join(writes, ", ")
 	}
 	if strings.Contains(body, claimUID) && request.Method == http.MethodPatch {
 		line += " mark"
@@ -102,39 +109,34 @@ func TestRequestsOfABind(t *testing.T) {
 	}{
 		"of a host in another namespace": {want: []string{
 			"GET baremetalhosts",
-			"PATCH hostclaims block-move",
 			"PATCH hostclaims intent",
-			"PATCH hostclaims finalizer",
+			"PATCH hostclaims finalizer, block-move",
 			"PATCH baremetalhosts mark",
 			"GET hostclaims",
 			"GET namespaces",
 			"GET hostdeploypolicies",
-			"PATCH baremetalhosts consumerRef",
-			"PATCH baremetalhosts power",
+			"PATCH baremetalhosts consumerRef, power",
 			"POST hardwaredata",
 			"PATCH hostclaims associated",
 		}},
 		"of a host in the own namespace": {own: true, want: []string{
 			"GET baremetalhosts",
-			"PATCH hostclaims block-move",
 			"PATCH hostclaims intent",
-			"PATCH hostclaims finalizer",
+			"PATCH hostclaims finalizer, block-move",
 			"PATCH baremetalhosts mark",
 			"GET hostclaims",
-			"PATCH baremetalhosts consumerRef",
-			"PATCH baremetalhosts power",
+			"PATCH baremetalhosts consumerRef, power",
 			"POST hardwaredata",
 			"PATCH hostclaims associated",
 		}},
 		"of a claim that has waited": {own: true, waited: true, want: []string{
 			"GET baremetalhosts",
 			"GET baremetalhosts by label",
-			"PATCH hostclaims block-move",
 			"PATCH hostclaims intent",
+			"PATCH hostclaims block-move",
 			"PATCH baremetalhosts mark",
 			"GET hostclaims",
-			"PATCH baremetalhosts consumerRef",
-			"PATCH baremetalhosts power",
+			"PATCH baremetalhosts consumerRef, power",
 			"POST hardwaredata",
 			"PATCH hostclaims associated",
 		}},
@@ -168,5 +170,32 @@ func TestRequestsOfABind(t *testing.T) {
 				t.Errorf("requests (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// A release costs these requests, in this order.
+func TestRequestsOfARelease(t *testing.T) {
+	w, l := newWorld(t).withRights(), &ledger{}
+	w.infra = w.tenant
+	w.host("host-0", nil)
+	w.transport = l.transport
+	w.manager()
+	w.claim("machine")
+	w.expectBound("machine")
+	w.OK(w.Delete(w.Ctx, w.readClaim("machine")))
+	w.expectGone("machine")
+	w.expectFree("host-0")
+	lines := l.take()
+	want := []string{
+		"PATCH baremetalhosts power",
+		"GET baremetalhosts",
+		"GET secrets by label",
+		"DELETE hardwaredata",
+		"PATCH baremetalhosts consumerRef",
+		"GET baremetalhosts by label",
+		"PATCH hostclaims finalizer",
+	}
+	if diff := cmp.Diff(want, lines[max(0, slices.Index(lines, "PATCH hostclaims associated")+1):]); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 }

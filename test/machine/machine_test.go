@@ -127,7 +127,7 @@ func TestMachineJoins(t *testing.T) {
 		g.Expect(m.Status.NodeName).To(gomega.Equal(node.Name))
 		g.Expect(m.Status.Addresses).To(gomega.ContainElement(clusterv1.MachineAddress{Type: clusterv1.MachineHostName, Address: node.Name}))
 	})
-	tn.G.Eventually(tn.events).Should(gomega.ContainElements("HostBound", "Provisioned"))
+	tn.G.Eventually(tn.events).Should(gomega.ContainElement("Provisioned"))
 
 	tn.Edit(tn.Named(machineName, claim), func() { claim.Spec.PoweredOn = false })
 	tn.provision()

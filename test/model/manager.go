@@ -64,9 +64,9 @@ type manager struct {
 	claims  *claim.Reconciler
 	orphans *orphans.Reconciler
 	copies  *copies.Reconciler
-	// secrets are the names of the Secrets that it has seen in each namespace that
+	// secrets are the versions of the Secrets that it has seen, by name, in each namespace that
 	// it watches, and listing the namespaces whose watch has not begun.
-	secrets map[string]map[string]bool
+	secrets map[string]map[string]string
 	listing []string
 }
 
@@ -89,7 +89,7 @@ func (m *manager) start() {
 	w := m.world
 	m.lives++
 	m.leads, m.workers = true, 1+w.choices.Intn(2)
-	m.secrets, m.listing, m.passes = map[string]map[string]bool{}, nil, nil
+	m.secrets, m.listing, m.passes = map[string]map[string]string{}, nil, nil
 	m.cache = store.NewCache(w.log, kept)
 	if err := index.Add(w.ctx, m.cache); err != nil {
 		w.fail("start", "%v", err)
@@ -198,7 +198,10 @@ func (m *manager) advance(kind store.Kind) {
 	switch kind {
 	case store.Secrets:
 		if seen, watched := m.secrets[e.Key.Namespace]; watched {
-			seen[e.Key.Name] = e.After != nil
+			delete(seen, e.Key.Name)
+			if e.After != nil {
+				seen[e.Key.Name] = e.After.Metadata().GetResourceVersion()
+			}
 			m.wakeForSecret(e.Key.Namespace, e.Key.Name)
 		}
 	case store.HardwareData:
@@ -288,7 +291,7 @@ func (m *manager) listSecrets() {
 		m.wakeForSecret(namespace, "")
 		for _, v := range m.world.log.All(store.Secrets) {
 			if v.Key.Namespace == namespace {
-				m.secrets[namespace][v.Key.Name] = true
+				m.secrets[namespace][v.Key.Name] = v.Metadata().GetResourceVersion()
 				m.wakeForSecret(namespace, v.Key.Name)
 			}
 		}
@@ -302,7 +305,7 @@ type secretWatch struct{ manager *manager }
 // Ensure watches the Secrets of a namespace from now on.
 func (s secretWatch) Ensure(namespace string) {
 	if _, watched := s.manager.secrets[namespace]; !watched {
-		s.manager.secrets[namespace] = map[string]bool{}
+		s.manager.secrets[namespace] = map[string]string{}
 		s.manager.listing = append(s.manager.listing, namespace)
 	}
 }
@@ -313,11 +316,17 @@ func (s secretWatch) Outline(ctx context.Context, live client.Reader, key client
 	return secret, live.Get(ctx, key, secret)
 }
 
+// Version is that of a Secret as it was last seen.
+func (s secretWatch) Version(key client.ObjectKey) (version string, known bool) {
+	seen, watched := s.manager.secrets[key.Namespace]
+	return seen[key.Name], watched && !slices.Contains(s.manager.listing, key.Namespace)
+}
+
 // Where tells the namespaces in which a Secret was seen.
 func (s secretWatch) Where(name string) []string {
 	var out []string
 	for namespace, seen := range s.manager.secrets {
-		if seen[name] {
+		if seen[name] != "" {
 			out = append(out, namespace)
 		}
 	}

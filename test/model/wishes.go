@@ -31,6 +31,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/reservation"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/model/store"
 )
 
@@ -82,7 +83,7 @@ func (w *World) reserve() bool {
 	group := claims.Keeper{Label: "md-group", Reference: metav1.OwnerReference{
 		APIVersion: "v1", Kind: "Group", Name: "group", UID: types.UID("group-of-" + v.Key.Namespace),
 	}}
-	if claims.Reserved(claimOf(v)) {
+	if reservation.Holds(claimOf(v)) {
 		return w.adopt(v, group)
 	}
 	former := claims.Owner{Namespace: v.Key.Namespace, Name: "former", UID: claims.ConsumerUID(claimOf(v))}
@@ -164,7 +165,7 @@ func (w *World) observeEnd(e store.Event) {
 		return
 	}
 	claim := claimOf(e.Before)
-	if until, known := binding.ReservedUntil(claim); !binding.Reserved(claim) || !known || w.clock.now.Before(until) {
+	if until, known := binding.ReservedUntil(claim); !reservation.Holds(claim) || !known || w.clock.now.Before(until) {
 		w.fail(Once, "claim %s was deleted and its reservation had not ended", e.Key)
 	}
 	w.count("reservations ended")

@@ -19,6 +19,7 @@ package binding
 import (
 	"slices"
 	"strings"
+	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -130,6 +131,21 @@ func Bind(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) *bmov1a
 	delete(out.Annotations, infrav1.FenceAnnotation)
 	guard(out, claim)
 	return out
+}
+
+// BindAtOnce returns the host as Bind does, and with the power that the claim asks for if the
+// claim asks for nothing else yet: what comes next would be a write of its own. A host that
+// was moved with the claim, or was switched too often, is left to that write.
+func BindAtOnce(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim, now time.Time) *bmov1alpha1.BareMetalHost {
+	bound := Bind(host, claim)
+	if _, limited := PowerLimited(bound, now); limited || Moved(host, claim) || Compare(claim, bound, false) != NothingAsked {
+		return bound
+	}
+	desired := Desired(claim, bound, &Payload{})
+	if desired.Spec.Online == bound.Spec.Online {
+		return desired
+	}
+	return PowerChanged(desired, now)
 }
 
 func setClaimUID(host *bmov1alpha1.BareMetalHost, uid string) {

@@ -22,6 +22,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/reservation"
 )
 
 // deleteForMoveAnnotation is put by clusterctl on what it deletes after a move.
@@ -65,7 +67,7 @@ func inputsOf(claim *bmov1alpha1.HostClaim) inputs {
 	w := inputs{
 		UID: claim.UID, Deleting: !claim.DeletionTimestamp.IsZero(), OnHold: OnHold(claim),
 		PoweredOn: claim.Spec.PoweredOn, Image: claim.Spec.Image, CustomDeploy: claim.Spec.CustomDeploy,
-		Rebuild: token(claim), Reserved: Reserved(claim), WantsNoCleaning: WantsNoCleaning(claim),
+		Rebuild: token(claim), Reserved: reservation.Holds(claim), WantsNoCleaning: WantsNoCleaning(claim),
 		Reboots: ReadReboots(claim),
 	}
 	w.Reboots.Invalid = nil // reported, and never written

@@ -19,6 +19,7 @@ package binding
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -142,6 +143,48 @@ func TestBind(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// What the pass that binds a host would write next goes with the bind, unless it needs more than
+// the claim: data, a look at policy, or patience.
+func TestBindAtOnce(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	on := func(h *bmov1alpha1.BareMetalHost) { h.Spec.Online = true }
+	off := func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = false }
+	moved := func(h *bmov1alpha1.BareMetalHost) {
+		h.Namespace, h.Spec.ConsumerRef = "tenant", Bind(newHost(), newClaim()).Spec.ConsumerRef
+		h.Spec.ConsumerRef.UID = "before"
+		setAnnotation(h, infrav1.BoundHostUIDAnnotation, "before")
+	}
+	tests := map[string]struct {
+		host  []hostEdit
+		claim claimEdit
+		// then is what a next write would be made of.
+		online, noted, then bool
+	}{
+		"a server is switched off":                     {[]hostEdit{on}, off, false, true, false},
+		"one that is off already is not":               {nil, off, false, false, false},
+		"one is switched on":                           {nil, func(*bmov1alpha1.HostClaim) {}, true, true, false},
+		"one that must not be switched off stays on":   {[]hostEdit{on, func(h *bmov1alpha1.BareMetalHost) { h.Spec.DisablePowerOff = true }}, off, true, false, false},
+		"one that gets an image waits for its data":    {[]hostEdit{on}, func(c *bmov1alpha1.HostClaim) { off(c); asksImage(c) }, true, false, true},
+		"one that was moved with its claim is guarded": {[]hostEdit{on, moved}, off, true, false, true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			claim, host := newClaim(tt.claim), newHost(tt.host...)
+			if host.Spec.ConsumerRef != nil {
+				host.UID = "new-host-uid"
+			}
+			got := BindAtOnce(host, claim, now)
+			_, noted := got.Annotations[infrav1.PowerChangesAnnotation]
+			if got.Spec.Online != tt.online || noted != tt.noted || !Owned(got, claim) {
+				t.Errorf("online %t, noted %t, owned %t", got.Spec.Online, noted, Owned(got, claim))
+			}
+			if next := Desired(claim, got, &Payload{}); tt.then != !cmp.Equal(next, got) {
+				t.Errorf("what a next write would change:\n%s", cmp.Diff(got, next))
+			}
+		})
 	}
 }
 

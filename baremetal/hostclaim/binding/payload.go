@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/reservation"
 )
 
 // Payload is what is to be written to the disks of a host, with every reference
@@ -69,7 +70,7 @@ func Online(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) bool 
 	switch {
 	case host.Spec.DisablePowerOff:
 		return true
-	case Reserved(claim), IsParked(host):
+	case reservation.Holds(claim), IsParked(host):
 		return false
 	case claim.Spec.PoweredOn:
 		return true
@@ -82,7 +83,7 @@ func Online(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) bool 
 // whether that makes a difference. A host that is emptied or kept for the next
 // machine is switched all the same.
 func KeepingPower(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) (*bmov1alpha1.HostClaim, bool) {
-	if Online(claim, host) == host.Spec.Online || Reserved(claim) || IsParked(host) {
+	if Online(claim, host) == host.Spec.Online || reservation.Holds(claim) || IsParked(host) {
 		return claim, false
 	}
 	out := claim.DeepCopy()

@@ -19,6 +19,8 @@ package binding
 import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/reservation"
 )
 
 // Progress is how far what a claim asks for has come on its host.
@@ -81,7 +83,7 @@ func Compare(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, skip
 		begun:    begun(host),
 		left:     left(host),
 		renewed:  renewed(claim, host),
-		reserved: Reserved(claim),
+		reserved: reservation.Holds(claim),
 		skips:    skips && !host.Spec.DisablePowerOff,
 		parked:   IsParked(host),
 	}.progress()

@@ -332,24 +332,6 @@ func TestPower(t *testing.T) {
 
 func TestReservation(t *testing.T) {
 	at := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
-	tests := map[string]struct {
-		claim []claimEdit
-		want  bool
-	}{
-		"with the label alone":   {[]claimEdit{reserved}, true},
-		"not without the label":  {nil, false},
-		"not with an empty one":  {[]claimEdit{func(c *bmov1alpha1.HostClaim) { c.Labels = map[string]string{infrav1.NodeReuseLabel: ""} }}, false},
-		"not while it is used":   {[]claimEdit{reserved, used}, false},
-		"not with an image":      {[]claimEdit{reserved, asksImage}, false},
-		"not with custom deploy": {[]claimEdit{reserved, asksCustom}, false},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := Reserved(newClaim(tt.claim...)); got != tt.want {
-				t.Errorf("Reserved() = %t, want %t", got, tt.want)
-			}
-		})
-	}
 	for _, value := range []string{"", "tomorrow", "2026-01-31", "1769860800"} {
 		if until, ok := ReservedUntil(newClaim(claimAnnotated(infrav1.ReservedUntilAnnotation, value))); ok {
 			t.Errorf("%q is understood as %s", value, until)

@@ -176,6 +176,11 @@ var obstacles = [...]struct {
 	},
 }
 
+// SwitchingOff says that a host is on and is to be off.
+func SwitchingOff(host *bmov1alpha1.BareMetalHost) bool {
+	return host.Status.PoweredOn && !host.Spec.Online
+}
+
 // external says that the host was provisioned by others and will never become
 // available by being cleared.
 func external(h *bmov1alpha1.BareMetalHost) bool {

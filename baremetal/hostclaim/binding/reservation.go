@@ -24,12 +24,6 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
 
-// Reserved says that a claim is kept for the next machine: it carries the label,
-// no machine uses it, and it asks for nothing to be written.
-func Reserved(claim *bmov1alpha1.HostClaim) bool {
-	return claim.Labels[infrav1.NodeReuseLabel] != "" && claim.Spec.ConsumerRef == nil && !Asked(claim)
-}
-
 // ReservedUntil is when a reservation ends; not ok if the claim does not say so in
 // a way that can be understood.
 func ReservedUntil(claim *bmov1alpha1.HostClaim) (until time.Time, ok bool) {

@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/reservation"
 )
 
 // Keeper is the control plane or the MachineDeployment that a claim is reserved for.
@@ -54,15 +55,10 @@ type Reservation struct {
 	Deleting bool
 }
 
-// Reserved says that a claim is kept for a machine to come.
-func Reserved(claim *bmov1alpha1.HostClaim) bool {
-	return claim.Labels[infrav1.NodeReuseLabel] != "" && claim.Spec.ConsumerRef == nil && deployment(claim.Spec) == nil
-}
-
 // KeepersOf are the UIDs of those that a reserved claim in its own cluster may be for. It
 // is the value of the field index; none for a claim that is not reserved.
 func KeepersOf(claim *bmov1alpha1.HostClaim) []string {
-	if !Reserved(claim) {
+	if !reservation.Holds(claim) {
 		return nil
 	}
 	var uids []string
@@ -145,7 +141,7 @@ func disown(claim *bmov1alpha1.HostClaim, owner types.UID) {
 // ReservedBy returns the machine that has left a claim reserved; empty if the claim is not
 // reserved, or does not say so.
 func ReservedBy(claim *bmov1alpha1.HostClaim) (name string, uid types.UID) {
-	if !Reserved(claim) {
+	if !reservation.Holds(claim) {
 		return "", ""
 	}
 	name, rest, _ := strings.Cut(claim.Annotations[infrav1.ReservedByAnnotation], "/")

@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/reservation"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/secretkeys"
 )
 
@@ -60,7 +61,7 @@ func TestReserveAndAdopt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			claim := working(remotes[0])
 			reserved := Reserve(claim, first, keeper, until, remotes[0] != nil)
-			if !Reserved(reserved) || Reserved(claim) {
+			if !reservation.Holds(reserved) || reservation.Holds(claim) {
 				t.Fatal("only the second one is reserved")
 			}
 			wantSpec := bmov1alpha1.HostClaimSpec{HostSelector: claim.Spec.HostSelector, FailureDomain: "row-1"}

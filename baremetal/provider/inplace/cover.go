@@ -59,7 +59,7 @@ func Covered(current, desired Set) (patches Patches, why string) {
 			return Patches{}, "The machines are not made from a Metal3MachineTemplate"
 		}
 		if kindOf(s.Bootstrap) != (schema.GroupKind{Group: bootstrapGroup, Kind: "KubeadmConfigTemplate"}) {
-			return Patches{}, "The bootstrap data is not made from a KubeadmConfigTemplate, so that no new data can be had for a server that joins again"
+			return Patches{}, "The bootstrap data is not made from a KubeadmConfigTemplate, so that no new data can be made for a server that joins again"
 		}
 	}
 	if current.Version != desired.Version {

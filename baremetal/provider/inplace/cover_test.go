@@ -101,7 +101,7 @@ func TestCovered(t *testing.T) {
 			current: func() Set { s := set(t, "v1", `{`+oldImage+`}`, `{}`); s.Bootstrap = nil; return s }(),
 			desired: func() Set { s := set(t, "v1", `{`+newImage+`}`, `{}`); s.Bootstrap = nil; return s }(),
 			want: want{
-				Why: "The bootstrap data is not made from a KubeadmConfigTemplate, so that no new data can be had for a server that joins again",
+				Why: "The bootstrap data is not made from a KubeadmConfigTemplate, so that no new data can be made for a server that joins again",
 			},
 		},
 	}

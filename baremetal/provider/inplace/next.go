@@ -56,10 +56,10 @@ type Observed struct {
 	Token string
 	// Rebuild and Rebuilt are what the Metal3Machine was asked by last, and rebuilt for.
 	Rebuild, Rebuilt string
-	// Reason and Message are those of its condition HostClaimReady, if that is False.
-	Reason, Message string
-	// Asked says that the Metal3Machine was asked in this very call, so that Reason and Message
-	// are about what it was asked before.
+	// Message is that of its condition HostClaimReady, if that is False.
+	Message string
+	// Asked says that the Metal3Machine was asked in this very call, so that Message is about
+	// what it was asked before.
 	Asked bool
 	// Data is the bootstrap data.
 	Data Data
@@ -92,7 +92,8 @@ const (
 	Unname Step = "Unname"
 	// Ask asks for the server to be written anew.
 	Ask Step = "Ask"
-	// Release lets the bootstrap provider make new data, when the server is empty.
+	// Release takes back a hold that was not needed. That of an empty server is ended by the
+	// machine controller, which knows what the server is empty for: see EndsHold.
 	Release Step = "Release"
 	// Wait has nothing to do now.
 	Wait Step = "Wait"
@@ -117,7 +118,7 @@ func Next(o Observed) Plan {
 	case o.ControlPlane:
 		return Plan{Refuse, "The server of a control plane is not written anew, since its member of etcd would lose its data"}
 	case !o.Data.Supported:
-		return Plan{Refuse, "The bootstrap data is not made from a KubeadmConfig, so that no new data can be had"}
+		return Plan{Refuse, "The bootstrap data is not made from a KubeadmConfig, so that no new data can be made"}
 	case o.Rebuild == o.Token && o.Rebuilt == o.Token && o.Data.Held:
 		return Plan{Release, "The server runs what it should"}
 	case o.Rebuild == o.Token && o.Rebuilt == o.Token:
@@ -150,11 +151,8 @@ func begin(o Observed) Plan {
 // goOn follows the rebuild. Cluster API may write the name of former data once more from a
 // cache that is behind.
 func goOn(o Observed) Plan {
-	if o.Asked {
-		o.Reason, o.Message = "", ""
-	}
 	message := o.Message
-	if message == "" {
+	if message == "" || o.Asked {
 		message = "Waiting for the server to be written anew"
 	}
 	switch {
@@ -162,8 +160,6 @@ func goOn(o Observed) Plan {
 		return Plan{Forget, message}
 	case o.Data.Held && o.Data.Named:
 		return Plan{Unname, message}
-	case o.Data.Held && o.Reason == infrav1.WaitingForBootstrapDataReason:
-		return Plan{Release, "The server is empty, and new bootstrap data is made"}
 	default:
 		return Plan{Wait, message}
 	}

@@ -43,22 +43,23 @@ func TestUpdate(t *testing.T) {
 		{"Cluster API calls for the first time", func() {}},
 		{"a cache that is behind writes the name of the data once more", func() { o.Data.Named = true }},
 		{"the machine controller has the server wiped", func() {
-			o.Reason, o.Message = infrav1.RebuildingReason, "The server is wiped, to be written anew"
+			o.Message = "The server is wiped, to be written anew"
 		}},
-		{"the server is empty", func() { o.Reason, o.Message = infrav1.WaitingForBootstrapDataReason, "The server is empty" }},
+		{"the server is empty", func() { o.Message = "The server is empty" }},
+		{"the machine controller ends the hold", func() { o.Data.Held = false }},
 		{"the bootstrap provider has made new data", func() { o.Data.Made, o.Data.Named = true, true }},
-		{"the image is written", func() { o.Reason, o.Message = infrav1.ProvisioningReason, "Writing the image" }},
-		{"the server runs", func() { o.Reason, o.Message, o.Rebuilt = "", "", "t-2" }},
+		{"the image is written", func() { o.Message = "Writing the image" }},
+		{"the server runs", func() { o.Message, o.Rebuilt = "", "t-2" }},
 		{"the next change", func() { o.Token = "t-3" }},
 		{"the image is refused", func() {
-			o.Rebuilt, o.Reason, o.Message = "", infrav1.ImageRefusedReason, "No policy permits http://x/3"
+			o.Rebuilt, o.Message = "", "No policy permits http://x/3"
 		}},
 		{"the change is taken back to the one before", func() { o.Token = "t-2" }},
 		{"the server is empty after all, and runs the former image", func() {
-			o.Reason, o.Message, o.Rebuilt = "", "", "t-2"
+			o.Message, o.Rebuilt = "", "t-2"
 		}},
 		{"a change comes while the server is empty for the one before", func() {
-			o.Token, o.Reason, o.Message = "t-4", infrav1.WaitingForBootstrapDataReason, "The server is empty"
+			o.Token, o.Message = "t-4", "The server is empty"
 		}},
 		{"the server is empty for it, too", func() {}},
 		{"a change meets a KubeadmConfig that another has paused", func() { o.Token, o.Data.Paused = "t-5", true }},

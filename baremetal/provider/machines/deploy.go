@@ -131,6 +131,11 @@ func wantsTemplate(o Observed, p *Plan) bool {
 		p.wait(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.AssociateMetal3MachineMetaDataFailedReason, fmt.Sprintf(
 			"Metal3DataClaim %q belongs to something else: delete it, or give the Machine another name", o.Machine.Owner.Name))
 		return true
+	case o.Data.Template == "" && o.Data.Unlisted != "" && hostDomain(o) != "":
+		p.wait(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.InvalidConfigurationReason, fmt.Sprintf(
+			"Metal3MachineTemplate %q of the machine does not exist, which may list a data template for failure domain %q: "+
+				"make it again, or have the Machine replaced", o.Data.Unlisted, hostDomain(o)))
+		return true
 	}
 	p.Data = &DataRequest{Template: ref.Name, FailureDomain: domain}
 	if o.Data.ClaimExists {

@@ -132,6 +132,9 @@ type DataFacts struct {
 	// ByDomain are the templates for certain failure domains, as the Metal3MachineTemplate lists
 	// them. They are not read once the claim exists.
 	ByDomain []infrav1.FailureDomainDataTemplate
+	// Unlisted is the name of the Metal3MachineTemplate if that does not exist, so that ByDomain
+	// is not known; else empty.
+	Unlisted string
 	// ChosenFor is the failure domain whose template the claim asks for; empty where that is the
 	// template which the machine names.
 	ChosenFor string

@@ -20,8 +20,6 @@ import (
 	"fmt"
 	"unicode/utf8"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 )
@@ -32,7 +30,8 @@ import (
 //
 // The claim is told the new image and that the server is to be off, in one write with the text
 // that asks for a rebuild. It changes the spec whatever the image is, so that the claim's status
-// says when it was seen. The server is wiped, and no image is written to one that is to be off:
+// says when it was seen; where the server is to be off already, the name of its former user data
+// goes instead. The server is wiped, and no image is written to one that is to be off:
 // the user data is read as it is when the server is empty, and switched on.
 type rebuildStage int
 
@@ -120,6 +119,9 @@ func rebuildsServer(o Observed, p *Plan, named Secrets) bool {
 	case begins:
 		d.Image = claims.ImageOf(o.Machine.Spec.Image, named.PullSecret)
 		d.CustomDeploy = claims.CustomDeployOf(o.Machine.Spec.CustomDeploy)
+		if !o.Claim.PoweredOn {
+			d.UserData = "" // the power does not change the spec here
+		}
 	case empties:
 		if o.Claim.Phase == claims.Failed {
 			w.Reason, w.Message = o.Claim.Reason, o.Claim.Message
@@ -140,15 +142,24 @@ func rebuildsServer(o Observed, p *Plan, named Secrets) bool {
 
 // missingForRebuild tells what is missing for a server that is to be written anew.
 func missingForRebuild(o Observed, missing Wait) string {
-	message := "The server is on still. " + missing.Message
 	if o.Claim.Empty {
-		message = "The server is empty. " + missing.Message
+		return "The server is empty. " + missing.Message
 	}
-	if missing.Reason == infrav1.WaitingForBootstrapDataReason {
-		message += fmt.Sprintf(". If it had been held for an update in place that was given up, remove the annotation %s from the KubeadmConfig",
-			clusterv1.PausedAnnotation)
+	return "The server is on still. " + missing.Message
+}
+
+// AwaitsData says for which text the server of the machine is empty, or will not be, and waits
+// for bootstrap data; empty if it is not being rebuilt. It is not found while the server is
+// emptied, whose data would expire.
+func (o Observed) AwaitsData() (text string, found bool) {
+	switch o.rebuild() {
+	case notRebuilding:
+		return "", o.Claim.Deployment != nil
+	case boots:
+		return o.Machine.Rebuild, true
+	default:
+		return "", false
 	}
-	return message
 }
 
 // rebuiltSecrets are the machine's own secrets for a server that is written anew. What is

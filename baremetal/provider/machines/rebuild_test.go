@@ -123,7 +123,7 @@ func TestNextRebuild(t *testing.T) {
 			changes: []change{asked, told, empty, func(o *Observed) {
 				o.Machine.Spec.Image.URL, o.Machine.Rebuild = "http://x/newer", "again"
 			}},
-			want: rebuilding{url: "http://x/newer", userData: "boot", token: "again", waits: rebuilds},
+			want: rebuilding{url: "http://x/newer", token: "again", waits: rebuilds},
 		},
 		"is being written": {
 			changes: []change{asked, told, func(o *Observed) { o.Claim.PoweredOn, o.Claim.Deployment.UserData = true, "boot-2" }},
@@ -180,10 +180,30 @@ func TestNextRebuild(t *testing.T) {
 	}
 }
 
+// TestBeginningARebuildChangesTheSpec shows that the status of the claim from before is not taken for
+// that of the rebuild, since it is about another generation: the annotation changes none.
+func TestBeginningARebuildChangesTheSpec(t *testing.T) {
+	sameImage := func(o *Observed) { o.Machine.Spec.Image.URL = "http://x/i" }
+	for name, server := range map[string]change{
+		"a server that is on":                       func(*Observed) {},
+		"a server that its tenant has switched off": func(o *Observed) { o.Claim.PoweredOn = false },
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := observe(bound, facts, rendered, deployed, running, established, asked, sameImage, server)
+			p := Next(o)
+			if p.Claim.Rebuild == "" || p.Claim.PoweredOn {
+				t.Errorf("the claim asks by %q for a server that is on %t", p.Claim.Rebuild, p.Claim.PoweredOn)
+			}
+			if p.Claim.PoweredOn == o.Claim.PoweredOn && cmp.Equal(p.Claim.Deployment, o.Claim.Deployment) {
+				t.Error("the claim asks its server for the same as before")
+			}
+		})
+	}
+}
+
 // TestRebuildSaysWhatIsMissing shows the words for a server that has no bootstrap data.
 func TestRebuildSaysWhatIsMissing(t *testing.T) {
-	const missing = "Waiting for the bootstrap provider to name the bootstrap data of the Machine. If it had been held for " +
-		"an update in place that was given up, remove the annotation cluster.x-k8s.io/paused from the KubeadmConfig"
+	const missing = "Waiting for the bootstrap provider to name the bootstrap data of the Machine"
 	for want, server := range map[string]change{
 		"The server is empty. " + missing:    empty,
 		"The server is on still. " + missing: running,

@@ -66,6 +66,14 @@ func TestDataTemplateOfFailureDomain(t *testing.T) {
 			wait: `dataTemplate.namespace for failure domain "rack-c" in failureDomainDataTemplates of the Metal3MachineTemplate is "tenant-b": ` +
 				`only templates of namespace "tenant-a" can be used`,
 		},
+		"no template is guessed while the list cannot be read": {
+			given: []change{in("rack-a"), func(o *Observed) { o.Data.Unlisted = "gone" }},
+			wait: `Metal3MachineTemplate "gone" of the machine does not exist, which may list a data template for failure domain "rack-a": ` +
+				`make it again, or have the Machine replaced`,
+		},
+		"a host without domain needs no list": {
+			given: []change{func(o *Observed) { o.Data.Unlisted = "gone" }}, want: "template",
+		},
 		"a machine that uses no template gets none": {
 			given: []change{listed, in("rack-a"), func(o *Observed) { o.Machine.Spec.DataTemplate = nil }},
 			wait:  "Waiting for the host to be provisioned",

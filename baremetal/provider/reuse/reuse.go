@@ -148,7 +148,7 @@ func Next(g Group, wanted *bmov1alpha1.HostClaim) Plan {
 		case r.Deleting:
 		case r.Broken, !r.Answers(wanted):
 			p.LetGo = append(p.LetGo, r.Name)
-		case r.Rests && (p.Adopt == "" || liking(wanted, r.Name) > liking(wanted, p.Adopt)):
+		case r.Rests && (p.Adopt == "" || preference(wanted, r.Name) > preference(wanted, p.Adopt)):
 			p.Adopt = r.Name
 		default:
 			p.Wait = true
@@ -158,9 +158,9 @@ func Next(g Group, wanted *bmov1alpha1.HostClaim) Plan {
 	return p
 }
 
-// liking orders the reserved claims for a machine. The order differs between machines, so
-// that those which choose at the same time seldom choose the same.
-func liking(wanted *bmov1alpha1.HostClaim, reserved string) string {
+// preference orders the reserved claims for a machine, which adopts the highest. The order
+// differs between machines, so that those which choose at the same time seldom choose the same.
+func preference(wanted *bmov1alpha1.HostClaim, reserved string) string {
 	sum := sha256.Sum256([]byte(wanted.Name + "/" + reserved))
 	return string(sum[:])
 }

@@ -165,13 +165,10 @@ func (r *binder) candidate(ctx context.Context, claim *bmov1alpha1.HostClaim, cr
 // here; a pass that changes it afterwards finds the mark and takes it off. A mark that leads
 // nowhere is taken off again. Confirming is left to report.
 func (r *binder) bind(ctx context.Context, claim *bmov1alpha1.HostClaim, at standing, host *bmov1alpha1.BareMetalHost) (standing, error) {
-	if err := guardClaim(ctx, r.client, claim, true, true); err != nil {
-		return at, err
-	}
 	if err := r.recordIntent(ctx, claim, host); err != nil {
 		return at, err
 	}
-	if err := ensureFinalizer(ctx, r.client, claim); err != nil {
+	if err := secureClaim(ctx, r.client, claim); err != nil {
 		return at, err
 	}
 	marked := binding.MarkedHost(host, claim)
@@ -181,7 +178,7 @@ func (r *binder) bind(ctx context.Context, claim *bmov1alpha1.HostClaim, at stan
 	if err := r.holds(ctx, claim, marked); err != nil {
 		return at, errors.Join(err, r.unmark(ctx, claim, marked))
 	}
-	after := binding.Bind(marked, claim)
+	after := binding.BindAtOnce(marked, claim, r.clock.Now())
 	if err := r.client.Patch(ctx, after, apply.Locked(marked)); err != nil {
 		return at, fmt.Errorf("bind host: %w", err)
 	}

@@ -31,46 +31,48 @@ import (
 )
 
 // holdBack says until when a status is not written, since all that it tells is how far the
-// host is on its way to the image, or back to the pool. Any other one is awaited: a change of the claim, which
+// host is on its way to the image, or back to the pool. Any other one is urgent: a change of the claim, which
 // cost its tenant a request too, or of its host has brought it about.
 func (r *reporter) holdBack(p *pass, status bmov1alpha1.HostClaimStatus, out progress.Outcome) (until time.Time, held bool) {
-	report := retry.Awaited
-	if out.Err() == nil && passing(p.claim.Status, status, deleting(p.claim)) {
-		report = retry.Passing
+	report := retry.Urgent
+	if out.Err() == nil && transient(p.claim.Status, status, deleting(p.claim)) {
+		report = retry.Transient
 	}
-	return r.reports.Hold(keyOf(p.claim), report, r.clock.Now(), r.patience)
+	return r.reports.Hold(keyOf(p.claim), report, r.clock.Now(), r.holdFor)
 }
 
-// passing says that two statuses differ in nothing but the state of a bound host that gets
+// transient says that two statuses differ in nothing but the state of a bound host that gets
 // its image, or waits for the claim to ask for one, or of one that is being wiped for a claim
 // that goes. Power is a part of that state.
-func passing(before, after bmov1alpha1.HostClaimStatus, goes bool) bool {
+func transient(before, after bmov1alpha1.HostClaimStatus, goes bool) bool {
 	if len(before.Conditions) != len(after.Conditions) ||
 		!equality.Semantic.DeepEqual(before.BareMetalHost, after.BareMetalHost) ||
 		!equality.Semantic.DeepEqual(before.HardwareData, after.HardwareData) {
 		return false
 	}
-	station := onItsWay
-	if goes {
-		station = onItsWayBack
-	} else if provisioned := meta.FindStatusCondition(after.Conditions, bmov1alpha1.ProvisionedCondition); provisioned == nil || !onItsWay(*provisioned) {
+	provisioned := meta.FindStatusCondition(after.Conditions, bmov1alpha1.ProvisionedCondition)
+	if !goes && (provisioned == nil || !onItsWay(*provisioned)) {
 		return false
 	}
 	return !slices.ContainsFunc(after.Conditions, func(c metav1.Condition) bool {
 		was := meta.FindStatusCondition(before.Conditions, c.Type)
-		return was == nil || !passes(*was, c, station)
+		return was == nil || !unchangedOrTransient(*was, c, goes)
 	})
 }
 
-// passes says that a condition has not changed, or only as far as the host is.
-func passes(before, after metav1.Condition, station func(metav1.Condition) bool) bool {
-	switch after.Type {
-	case bmov1alpha1.AvailableForProvisioningCondition:
+// unchangedOrTransient says that a condition has not changed, or only as far as the host is. Whatever a
+// claim said before, that it goes is told by its deletionTimestamp too.
+func unchangedOrTransient(before, after metav1.Condition, goes bool) bool {
+	same := before.Status == after.Status && before.Reason == after.Reason && before.Message == after.Message
+	switch {
+	case after.Type == bmov1alpha1.AvailableForProvisioningCondition:
 		return true
-	case bmov1alpha1.ProvisionedCondition, bmov1alpha1.ReadyCondition:
-		return station(before) && station(after)
+	case goes:
+		return same || onItsWayBack(after)
+	case after.Type == bmov1alpha1.ProvisionedCondition, after.Type == bmov1alpha1.ReadyCondition:
+		return onItsWay(before) && onItsWay(after)
 	default:
-		return before.Status == after.Status && before.Reason == after.Reason && before.Message == after.Message
+		return same
 	}
 }
 

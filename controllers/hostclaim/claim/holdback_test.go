@@ -51,7 +51,7 @@ func boundStatus(provisioned metav1.ConditionStatus, reason string, change ...fu
 	return s
 }
 
-func TestPassing(t *testing.T) {
+func TestTransient(t *testing.T) {
 	const no, yes = metav1.ConditionFalse, metav1.ConditionTrue
 	waiting := boundStatus(no, bmov1alpha1.NotProvisionedReason)
 	released := func(why string) bmov1alpha1.HostClaimStatus {
@@ -72,21 +72,23 @@ func TestPassing(t *testing.T) {
 			boundStatus(yes, bmov1alpha1.ProvisionedReason),
 			boundStatus(yes, bmov1alpha1.ProvisionedReason, func(s *bmov1alpha1.HostClaimStatus) { s.PoweredOn = true }), false, false,
 		},
-		"it fails":                         {waiting, boundStatus(no, bmov1alpha1.ErrorReason), false, false},
-		"it has failed and goes on":        {boundStatus(no, bmov1alpha1.ErrorReason), waiting, false, false},
-		"it was just bound":                {bmov1alpha1.HostClaimStatus{}, waiting, false, false},
-		"its facts are published":          {waiting, boundStatus(no, bmov1alpha1.NotProvisionedReason, func(s *bmov1alpha1.HostClaimStatus) { s.HardwareData = &bmov1alpha1.ObjectReference{Name: "f"} }), false, false},
-		"what is asked for is refused":     {waiting, boundStatus(no, bmov1alpha1.NotProvisionedReason, func(s *bmov1alpha1.HostClaimStatus) { s.Conditions[1].Status = no }), false, false},
-		"there is something to note":       {waiting, boundStatus(no, bmov1alpha1.NotProvisionedReason, func(s *bmov1alpha1.HostClaimStatus) { s.Conditions[1].Message = "rotated" }), false, false},
-		"a host that is wiped goes on":     {released(binding.HostDeprovisioningReason), released(binding.HostPoweringOffReason), true, true},
-		"its wiping begins":                {boundStatus(yes, bmov1alpha1.ProvisionedReason), released(binding.HostDeprovisioningReason), true, false},
-		"it fails while it is wiped":       {released(binding.HostDeprovisioningReason), released(binding.HostInErrorReason), true, false},
-		"a person must do something about": {released(binding.HostDeprovisioningReason), released(bmov1alpha1.DetachedReason), true, false},
+		"it fails":                             {waiting, boundStatus(no, bmov1alpha1.ErrorReason), false, false},
+		"it has failed and goes on":            {boundStatus(no, bmov1alpha1.ErrorReason), waiting, false, false},
+		"it was just bound":                    {bmov1alpha1.HostClaimStatus{}, waiting, false, false},
+		"its facts are published":              {waiting, boundStatus(no, bmov1alpha1.NotProvisionedReason, func(s *bmov1alpha1.HostClaimStatus) { s.HardwareData = &bmov1alpha1.ObjectReference{Name: "f"} }), false, false},
+		"what is asked for is refused":         {waiting, boundStatus(no, bmov1alpha1.NotProvisionedReason, func(s *bmov1alpha1.HostClaimStatus) { s.Conditions[1].Status = no }), false, false},
+		"there is something to note":           {waiting, boundStatus(no, bmov1alpha1.NotProvisionedReason, func(s *bmov1alpha1.HostClaimStatus) { s.Conditions[1].Message = "rotated" }), false, false},
+		"a host that is wiped goes on":         {released(binding.HostDeprovisioningReason), released(binding.HostPoweringOffReason), true, true},
+		"its wiping begins":                    {boundStatus(yes, bmov1alpha1.ProvisionedReason), released(binding.HostDeprovisioningReason), true, true},
+		"the same of a claim that does not go": {boundStatus(yes, bmov1alpha1.ProvisionedReason), released(binding.HostDeprovisioningReason), false, false},
+		"its wiping begins, and cannot":        {boundStatus(yes, bmov1alpha1.ProvisionedReason), released(binding.HostPausedReason), true, false},
+		"it fails while it is wiped":           {released(binding.HostDeprovisioningReason), released(binding.HostInErrorReason), true, false},
+		"a person must do something about":     {released(binding.HostDeprovisioningReason), released(bmov1alpha1.DetachedReason), true, false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := passing(tc.before, tc.after, tc.goes); got != tc.want {
-				t.Errorf("passing() = %v, want %v", got, tc.want)
+			if got := transient(tc.before, tc.after, tc.goes); got != tc.want {
+				t.Errorf("transient() = %v, want %v", got, tc.want)
 			}
 		})
 	}
@@ -97,7 +99,7 @@ func TestPassing(t *testing.T) {
 func TestWhatPassesIsToldIfItLasts(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	clock := clocktesting.NewFakePassiveClock(now)
-	r := &reporter{clock: clock, reports: &retry.Reports{}, patience: 3 * time.Second}
+	r := &reporter{clock: clock, reports: &retry.Reports{}, holdFor: 3 * time.Second}
 	p := &pass{scope: scope{claim: &bmov1alpha1.HostClaim{Status: boundStatus(metav1.ConditionFalse, bmov1alpha1.NotProvisionedReason)}}}
 	writing := boundStatus(metav1.ConditionFalse, bmov1alpha1.ProvisioningReason)
 	for second, want := range []bool{true, true, true, false, true} {

@@ -54,60 +54,13 @@ func (l *live) Get(_ context.Context, key client.ObjectKey, object client.Object
 	if !found || !ok {
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, key.Name)
 	}
-	secret.Data = map[string][]byte{"userData": []byte(value)}
+	secret.Data, secret.ResourceVersion = map[string][]byte{"userData": []byte(value)}, value
 	return nil
 }
 
 func (l *live) List(context.Context, client.ObjectList, ...client.ListOption) error {
 	l.count++
 	return nil
-}
-
-// unwatched is a watch on secrets that sees nothing.
-type unwatched struct{}
-
-func (unwatched) Ensure(string) {}
-
-func (unwatched) Outline(ctx context.Context, live client.Reader, key client.ObjectKey) (*corev1.Secret, error) {
-	secret := &corev1.Secret{}
-	return secret, live.Get(ctx, key, secret)
-}
-
-func (unwatched) Release(string, func() (bool, error)) error { return nil }
-
-func TestSecretsOfARunningClaimAreReadWhenOneHasChanged(t *testing.T) {
-	l := &live{secrets: map[string]string{}}
-	r := &synchronizer{live: l, secrets: unwatched{}, rotations: &rotations{}}
-	claim := newClaim(withImage, func(c *bmov1alpha1.HostClaim) { c.Spec.UserData = &corev1.SecretReference{Name: "boot"} })
-	source, copied := "tenant/boot", "infra/"+binding.CopyName(claim.UID, binding.UserData)
-	steps := []struct {
-		when    string
-		do      func()
-		rotated bool
-		reads   bool
-	}{
-		{"at first, without an answer", func() { l.broken = true }, false, true},
-		{"as there was no answer", func() { l.broken, l.secrets[source], l.secrets[copied] = false, "a", "a" }, false, true},
-		{"when nothing has happened", func() {}, false, false},
-		{"when a secret has changed", func() { l.secrets[source] = "b"; r.rotations.forget(keyOf(claim)) }, true, true},
-		{"when nothing has happened since", func() {}, true, false},
-		{"when the claim names another secret", func() { claim.Spec.UserData.Name, claim.Generation = "gone", 4 }, false, true},
-		{"when the claim is another one", func() { claim.UID = "other" }, false, true},
-		{"when a secret changes while it is read", func() {
-			r.rotations.forget(keyOf(claim))
-			l.during = func() { r.rotations.forget(keyOf(claim)) }
-		}, false, true},
-		{"as that answer was too old", func() { l.during = nil }, false, true},
-		{"when nothing has happened in the end", func() {}, false, false},
-	}
-	for _, step := range steps {
-		step.do()
-		before := l.count
-		rotated := r.rotated(t.Context(), &scope{claim: claim, host: newHost("infra")})
-		if rotated != step.rotated || (l.count > before) != step.reads {
-			t.Errorf("%s: rotated %t after %d reads, want %t, reads %t", step.when, rotated, l.count-before, step.rotated, step.reads)
-		}
-	}
 }
 
 // A claim that is kept for the next machine keeps a host, and takes none: no
@@ -131,7 +84,7 @@ func TestReservedClaimWithoutAHostLooksForNone(t *testing.T) {
 			claim := newClaim(waiting, func(c *bmov1alpha1.HostClaim) { c.Labels = map[string]string{infrav1.NodeReuseLabel: "group"} }, tt.edit)
 			s := &scope{claim: claim}
 			s.decision = policy.Evaluate(nil, policy.Namespace{Name: "tenant"}, policy.OwnWithoutPolicy)
-			at, err := r.settle(t.Context(), s)
+			at, err := r.settle(t.Context(), s, binding.Unread)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -165,7 +118,7 @@ func TestHostsAreListedBeforeABindUnlessTheClaimIsNew(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l, s := &live{}, tt.scope
 			r := &binder{live: l, pool: pool.New()}
-			at, err := r.settle(t.Context(), &s)
+			at, err := r.settle(t.Context(), &s, binding.Unread)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -214,4 +167,26 @@ func TestClaimThatWasLetGoCostsNoMoreLists(t *testing.T) {
 	held(false, *newHost("infra")) // a mark of the claim has come to light
 	r.letGo.forget(keyOf(claim))
 	held(false)
+}
+
+// The write that frees a host fences what a claim says of it: the host is not read again, and
+// the list that the end of a claim needs is made all the same.
+func TestFreedHostIsNotReadAgain(t *testing.T) {
+	for name, tt := range map[string]struct {
+		recorded binding.RecordedHost
+		reads    int
+	}{
+		"after it was freed":    {binding.Fenced, 1},
+		"when it was not freed": {binding.Unread, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := &live{}
+			r := &binder{live: l, pool: pool.New()}
+			claim := newClaim(going, recorded(metav1.ConditionTrue, "x", ""))
+			at, err := r.settle(t.Context(), &scope{claim: claim}, tt.recorded)
+			if err != nil || at.step != binding.Finish || l.count != tt.reads {
+				t.Errorf("%s after %d reads, %v; want %s after %d", at.step, l.count, err, binding.Finish, tt.reads)
+			}
+		})
+	}
 }

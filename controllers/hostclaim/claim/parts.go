@@ -69,7 +69,7 @@ type synchronizer struct {
 	policies policyReader
 	// deniedImages are addresses that no image of a claim from another namespace comes from.
 	deniedImages []netip.Prefix
-	rotations    *rotations
+	comparisons  *comparisons
 	clock        clock.PassiveClock
 	metrics      *Metrics
 	announcer    announcer
@@ -100,6 +100,9 @@ type releaser struct {
 	metrics   *Metrics
 	clock     clock.PassiveClock
 	announcer announcer
+	settling  *retry.Reports
+	// holdFor is how long a host may take to be switched off before it is freed all the same.
+	holdFor time.Duration
 }
 
 // announcer emits the events of a claim and its host.
@@ -115,8 +118,8 @@ type reporter struct {
 	clock     clock.PassiveClock
 	announcer announcer
 	reports   *retry.Reports
-	// patience is how long a report may be held back.
-	patience time.Duration
+	// holdFor is how long a report may be held back.
+	holdFor time.Duration
 }
 
 // parts are the steps of a pass, each with the clients that it needs.
@@ -143,18 +146,19 @@ func (r *Reconciler) parts() *parts {
 		mover: mover{client: r.Client, live: r.Live, kinds: r.Kinds},
 		synchronizer: synchronizer{
 			client: r.Client, live: r.Live, secrets: r.Secrets, policies: reader, deniedImages: r.DeniedImages,
-			rotations: &r.rotations, clock: r.Clock, metrics: r.Metrics, announcer: announcer,
+			comparisons: &r.comparisons, clock: r.Clock, metrics: r.Metrics, announcer: announcer,
 		},
 		rebooter:  rebooter{client: r.Client, live: r.Live, clock: r.Clock, announcer: announcer},
 		publisher: publisher{client: r.Client, live: r.Live},
 		reporter: reporter{
 			client: r.Client, metrics: r.Metrics, clock: r.Clock, announcer: announcer,
-			reports: &r.reports, patience: r.HoldReports,
+			reports: &r.reports, holdFor: r.HoldReports,
 		},
 	}
 	p.releaser = releaser{
 		client: r.Client, live: r.Live, secrets: r.Secrets, binder: &p.binder, publisher: &p.publisher,
 		letGo: &r.letGo, metrics: r.Metrics, clock: r.Clock, announcer: announcer,
+		settling: &r.settling, holdFor: r.HoldReports,
 	}
 	return p
 }

@@ -64,7 +64,7 @@ func (r *synchronizer) couldBeWritten(ctx context.Context, s *scope, grant polic
 		if binding.SecretName(s.claim, kind) == "" {
 			continue
 		}
-		if _, err := r.readSource(ctx, s, kind); err != nil {
+		if _, _, err := r.readSource(ctx, s, kind); err != nil {
 			return secretProblem(err)
 		}
 	}

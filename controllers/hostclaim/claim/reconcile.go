@@ -19,6 +19,7 @@ package claim
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"time"
 
@@ -68,8 +69,9 @@ type Reconciler struct {
 	Metrics *Metrics
 	// Clock is the time of conditions and durations.
 	Clock clock.PassiveClock
-	// HoldReports is how long a host is on its way to its image before a claim says so; 0
-	// reports every station.
+	// HoldReports is how long a host is on its way to its image, or back to the pool, before a
+	// claim says so, and how long one that is freed may take to be switched off; 0 waits for
+	// neither.
 	HoldReports time.Duration
 	// OwnNamespace says whether hosts of the claim's namespace need a policy.
 	OwnNamespace policy.Own
@@ -78,17 +80,19 @@ type Reconciler struct {
 	// DeniedImages are addresses that no image of a claim from another namespace comes from.
 	DeniedImages []netip.Prefix
 
-	rotations rotations
-	letGo     letGo
-	compiled  policies.Cache
-	stale     retry.Stale
-	reports   retry.Reports
+	comparisons comparisons
+	letGo       letGo
+	compiled    policies.Cache
+	stale       retry.Stale
+	reports     retry.Reports
+	settling    retry.Reports
 }
 
 // SecretWatch is the part of secretwatch.Watch that the reconciler uses.
 type SecretWatch interface {
 	Ensure(namespace string)
 	Outline(ctx context.Context, live client.Reader, key client.ObjectKey) (*corev1.Secret, error)
+	Version(key client.ObjectKey) (version string, known bool)
 	Release(namespace string, needed func() (bool, error)) error
 }
 
@@ -104,10 +108,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		if apierrors.IsNotFound(err) {
 			r.Pool.Leave(req.NamespacedName)
 			r.Metrics.forget(req.NamespacedName)
-			r.rotations.forget(req.NamespacedName)
+			r.comparisons.forget(req.NamespacedName)
 			r.letGo.forget(req.NamespacedName)
 			r.stale.Forget(req.NamespacedName)
 			r.reports.Forget(req.NamespacedName)
+			r.settling.Forget(req.NamespacedName)
 			return ctrl.Result{}, r.releaseWatches(ctx, req.Namespace)
 		}
 		return ctrl.Result{}, err
@@ -121,9 +126,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.Metrics.forget(req.NamespacedName)
 		return r.ended(ctx, req, r.hold(ctx, claim))
 	}
+	held := controllerutil.ContainsFinalizer(claim, infrav1.HostClaimFinalizer)
 	out := r.pass(ctx, claim)
-	if claim.ResourceVersion != read {
+	switch {
+	case claim.ResourceVersion != read:
 		r.stale.Wrote(req.NamespacedName, claim.ResourceVersion, r.Clock.Now())
+	case held && r.letGo.has(claim):
+		r.stale.Left(req.NamespacedName, read, r.Clock.Now())
 	}
 	return r.ended(ctx, req, out)
 }
@@ -173,6 +182,22 @@ func ensureFinalizer(ctx context.Context, writer client.Client, claim *bmov1alph
 	}
 	before := claim.DeepCopy()
 	controllerutil.AddFinalizer(claim, infrav1.HostClaimFinalizer)
+	return addFinalizer(ctx, writer, before, claim)
+}
+
+// secureClaim puts on a claim with an intent, in one write, all that it must carry before a host
+// is marked for it: our finalizer, and what binding.GuardedClaim says of moves.
+func secureClaim(ctx context.Context, writer client.Client, claim *bmov1alpha1.HostClaim) error {
+	before := claim.DeepCopy()
+	claim.Annotations = binding.GuardedClaim(claim, true, true).Annotations
+	if !controllerutil.AddFinalizer(claim, infrav1.HostClaimFinalizer) && maps.Equal(before.Annotations, claim.Annotations) {
+		return nil
+	}
+	return addFinalizer(ctx, writer, before, claim)
+}
+
+// addFinalizer writes a claim with our finalizer, locked on what it was before.
+func addFinalizer(ctx context.Context, writer client.Client, before, claim *bmov1alpha1.HostClaim) error {
 	if err := writer.Patch(ctx, claim, apply.Locked(before)); err != nil {
 		if apierrors.IsNotFound(err) {
 			return fmt.Errorf("the claim has gone: %w", progress.ErrStale)

@@ -20,6 +20,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -35,6 +36,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 )
 
 // release brings the host of a claim that goes back to the pool:
@@ -61,17 +63,34 @@ func (r *releaser) release(ctx context.Context, s *scope, at standing) (standing
 	if wait, ok := binding.Releasable(at.host); !ok {
 		return at, progress.Waiting(wait.Reason, wait.Message)
 	}
+	if until, held := r.switchedOff(s.claim, at.host); held {
+		return at, progress.Until(until, binding.HostPoweringOffReason, "Waiting for the host to be switched off")
+	}
 	if out := r.free(ctx, s, at.host); !out.Done() {
 		return at, out
+	}
+	recorded := binding.Unread
+	if s.recorded(*at.host) {
+		recorded = binding.Fenced // by the write that has freed it
 	}
 	at.host = nil
 	freed := *s
 	freed.host, freed.marked = nil, at.marked
-	after, err := r.binder.settle(ctx, &freed)
+	after, err := r.binder.settle(ctx, &freed, recorded)
 	if err != nil {
 		return at, progress.Failed(err)
 	}
 	return after, progress.Outcome{}
+}
+
+// switchedOff says until when a host that is still being switched off is not freed. As a rule
+// baremetal-operator does that at once, and the write that frees the host would conflict with
+// what it reports; nothing depends on it.
+func (r *releaser) switchedOff(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) (until time.Time, held bool) {
+	if !binding.SwitchingOff(host) {
+		return time.Time{}, false
+	}
+	return r.settling.Hold(keyOf(claim), retry.Transient, r.clock.Now(), r.holdFor)
 }
 
 // free lets go of a host that seems to be at rest.

@@ -26,6 +26,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/reservation"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
@@ -35,7 +36,7 @@ const defaultReservation = time.Hour
 // expire ends a reservation in time: the claim is deleted as it is known, so that
 // one that was adopted meanwhile stays, and its host goes back like any other.
 func (r *releaser) expire(ctx context.Context, claim *bmov1alpha1.HostClaim) (expired bool, out progress.Outcome) {
-	if !binding.Reserved(claim) {
+	if !reservation.Holds(claim) {
 		return false, progress.Outcome{}
 	}
 	until, known := binding.ReservedUntil(claim)

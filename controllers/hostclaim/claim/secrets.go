@@ -88,23 +88,34 @@ func (n secretNames) payload(claim *bmov1alpha1.HostClaim, namespace string) *bi
 }
 
 // provide sees to it that the secret of one kind is next to the host, and
-// returns its name there; empty when the claim needs none.
+// returns its name there; empty when the claim needs none. What a host is first told is read
+// live; once it was told, a copy is written again when the watch shows a change.
 func (r *synchronizer) provide(ctx context.Context, s *scope, kind binding.SecretKind, grant policy.Grant) (string, error) {
 	source := binding.SecretName(s.claim, kind)
-	content := binding.EmptyNetworkData()
-	switch {
-	case source != "":
+	if source == "" && !s.hidesNetworkData(kind, grant) {
+		return "", nil
+	}
+	if s.crossing() && binding.HasPayload(s.host) && r.inStep(s, kind) {
+		return binding.CopyName(s.claim.UID, kind), nil
+	}
+	content, version := binding.EmptyNetworkData(), ""
+	if source != "" {
 		var err error
-		if content, err = r.readSource(ctx, s, kind); err != nil {
+		if content, version, err = r.readSource(ctx, s, kind); err != nil {
 			return "", err
 		}
-	case !s.hidesNetworkData(kind, grant):
-		return "", nil
 	}
 	if !s.crossing() {
 		return source, nil
 	}
-	return r.ensureCopy(ctx, s, kind, content)
+	copied, err := r.ensureCopy(ctx, s, kind, content)
+	if err != nil {
+		return "", err
+	}
+	p, _ := r.shown(s, kind)
+	p.sourceVersion, p.copiedVersion = version, copied.ResourceVersion
+	r.comparisons.note(keyOf(s.claim), kind, comparison{pair: p})
+	return copied.Name, nil
 }
 
 // hidesNetworkData says that the claim gets empty network data, since otherwise
@@ -115,11 +126,11 @@ func (s *scope) hidesNetworkData(kind binding.SecretKind, grant policy.Grant) bo
 }
 
 // readSource reads the part that is needed of a secret in the claim's
-// namespace. The watch starts before the read, so that no change is missed.
-func (r *synchronizer) readSource(ctx context.Context, s *scope, kind binding.SecretKind) (binding.Content, error) {
+// namespace, and its version. The watch starts before the read, so that no change is missed.
+func (r *synchronizer) readSource(ctx context.Context, s *scope, kind binding.SecretKind) (binding.Content, string, error) {
 	key := client.ObjectKey{Namespace: s.claim.Namespace, Name: binding.SecretName(s.claim, kind)}
 	if problems := validation.IsDNS1123Subdomain(key.Name); len(problems) > 0 {
-		return binding.Content{}, &secretError{kind, fmt.Sprintf("%s: no secret can be named %q; correct the reference",
+		return binding.Content{}, "", &secretError{kind, fmt.Sprintf("%s: no secret can be named %q; correct the reference",
 			binding.SecretField(kind), key.Name)}
 	}
 	r.secrets.Ensure(key.Namespace)
@@ -127,17 +138,17 @@ func (r *synchronizer) readSource(ctx context.Context, s *scope, kind binding.Se
 	secret, err := r.readSecret(ctx, key, s.crossing() || kind == binding.OCIAuth)
 	switch {
 	case apierrors.IsNotFound(err):
-		return binding.Content{}, &secretError{kind, where + " does not exist; create it, or correct the reference"}
+		return binding.Content{}, "", &secretError{kind, where + " does not exist; create it, or correct the reference"}
 	case apierrors.IsForbidden(err):
-		return binding.Content{}, forbidden(kind, "get", key.Namespace, sourceSecretsRole)
+		return binding.Content{}, "", forbidden(kind, "get", key.Namespace, sourceSecretsRole)
 	case err != nil:
-		return binding.Content{}, fmt.Errorf("read secret %s: %w", key, err)
+		return binding.Content{}, "", fmt.Errorf("read secret %s: %w", key, err)
 	}
 	content, err := binding.Extract(kind, secret)
 	if err != nil {
-		return binding.Content{}, &secretError{kind, where + " cannot be used: " + err.Error() + "; add the key to it"}
+		return binding.Content{}, "", &secretError{kind, where + " cannot be used: " + err.Error() + "; add the key to it"}
 	}
-	return content, nil
+	return content, secret.ResourceVersion, nil
 }
 
 // readSecret reads a secret live; if its content is not needed, once for each version of it.
@@ -150,37 +161,48 @@ func (r *synchronizer) readSecret(ctx context.Context, key client.ObjectKey, con
 }
 
 // ensureCopy brings the copy of a secret next to the host up to date, and
-// returns its name. A secret of that name that is not our copy is not touched.
+// returns it. A secret of that name that is not our copy is not touched.
 // The type of a secret cannot be changed, so that a copy of another type makes way
 // for a new one.
-func (r *synchronizer) ensureCopy(ctx context.Context, s *scope, kind binding.SecretKind, content binding.Content) (string, error) {
+func (r *synchronizer) ensureCopy(ctx context.Context, s *scope, kind binding.SecretKind, content binding.Content) (*corev1.Secret, error) {
 	r.secrets.Ensure(s.host.Namespace)
 	desired := binding.Copy(s.claim, s.host, kind, content)
+	if version, known := r.secrets.Version(client.ObjectKeyFromObject(desired)); known && version == "" {
+		if err := r.client.Create(ctx, desired); !apierrors.IsAlreadyExists(err) {
+			return desired, r.writeCopy(ctx, kind, "create", desired, err)
+		}
+	}
 	current := &corev1.Secret{}
 	err := r.live.Get(ctx, client.ObjectKeyFromObject(desired), current)
 	switch {
 	case apierrors.IsForbidden(err):
-		return "", forbidden(kind, "get", desired.Namespace, hostSecretsRole)
+		return nil, forbidden(kind, "get", desired.Namespace, hostSecretsRole)
 	case apierrors.IsNotFound(err):
-		return desired.Name, r.writeCopy(ctx, kind, "create", desired, r.client.Create(ctx, desired))
+		return desired, r.writeCopy(ctx, kind, "create", desired, r.client.Create(ctx, desired))
 	case err != nil:
-		return "", fmt.Errorf("read the copied secret: %w", err)
+		return nil, fmt.Errorf("read the copied secret: %w", err)
 	case !binding.IsCopy(current, s.claim, kind):
-		return "", &secretError{kind, "a secret that is not ours has the name of the copy next to the host; " +
+		return nil, &secretError{kind, "a secret that is not ours has the name of the copy next to the host; " +
 			"the infrastructure team must remove it"}
-	case current.Type != desired.Type:
+	}
+	return r.updateCopy(ctx, kind, current, desired)
+}
+
+// updateCopy writes what differs of a copy.
+func (r *synchronizer) updateCopy(ctx context.Context, kind binding.SecretKind, current, desired *corev1.Secret) (*corev1.Secret, error) {
+	if current.Type != desired.Type {
 		if err := r.writeCopy(ctx, kind, "delete", desired, r.deleteSecret(ctx, current)); err != nil {
-			return "", err
+			return nil, err
 		}
-		return desired.Name, r.writeCopy(ctx, kind, "create", desired, r.client.Create(ctx, desired))
+		return desired, r.writeCopy(ctx, kind, "create", desired, r.client.Create(ctx, desired))
 	}
 	updated := current.DeepCopy()
 	updated.Labels, updated.Annotations = desired.Labels, desired.Annotations
 	updated.OwnerReferences, updated.Data = desired.OwnerReferences, desired.Data
 	if equality.Semantic.DeepEqual(updated, current) {
-		return desired.Name, nil
+		return current, nil
 	}
-	return desired.Name, r.writeCopy(ctx, kind, "patch", desired, r.client.Patch(ctx, updated, apply.Locked(current)))
+	return updated, r.writeCopy(ctx, kind, "patch", desired, r.client.Patch(ctx, updated, apply.Locked(current)))
 }
 
 // deleteSecret deletes exactly the secret that was read.
@@ -228,17 +250,19 @@ func (r *synchronizer) frozenNotes(ctx context.Context, s *scope) []string {
 }
 
 // deleteCopies removes every secret that was copied for the claim to a namespace
-// of hosts. With a host, which must still name the claim, all other copies that
-// it owns go as well.
+// of hosts. With a host, which must still name the claim, it removes the copies that the host owns
+// instead, for whatever claim: what is left of the claim's goes when the claim does.
 func (r *releaser) deleteCopies(ctx context.Context, claim *bmov1alpha1.HostClaim, namespace string, host *bmov1alpha1.BareMetalHost) progress.Outcome {
 	sweeper, own := copies.Sweeper{Live: r.live, Writer: r.client}, namespace == claim.Namespace
-	var err error
 	if !own {
 		r.secrets.Ensure(namespace) // what comes after the list is seen by the watch
-		err = sweeper.OfClaim(ctx, claim.UID, namespace)
 	}
-	if err == nil && host != nil {
+	var err error
+	switch {
+	case host != nil:
 		err = sweeper.NextTo(ctx, host)
+	case !own:
+		err = sweeper.OfClaim(ctx, claim.UID, namespace)
 	}
 	switch {
 	case apierrors.IsForbidden(err) && own:

@@ -28,16 +28,18 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/reservation"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 )
 
 // settle finds out where the claim stands with its host, and kills an intent
-// that did not come to a bind.
-func (r *binder) settle(ctx context.Context, s *scope) (standing, error) {
+// that did not come to a bind. Recorded is what this pass knows of the host in the status
+// already.
+func (r *binder) settle(ctx context.Context, s *scope, recorded binding.RecordedHost) (standing, error) {
 	at := standing{host: s.host, marked: slices.DeleteFunc(slices.Clone(s.marked), s.recorded)}
 	at.known = binding.Binding{
-		Deleting: deleting(s.claim), Reserved: binding.Reserved(s.claim),
-		Own: s.host != nil, Record: binding.RecordOf(s.claim), Moved: len(s.moved) > 0, Marked: len(at.marked) > 0,
+		Deleting: deleting(s.claim), Reserved: reservation.Holds(s.claim),
+		Own: s.host != nil, Record: binding.RecordOf(s.claim), Recorded: recorded, Moved: len(s.moved) > 0, Marked: len(at.marked) > 0,
 	}
 	at.known.NoHostNamesIt = !deleting(s.claim) && binding.New(s.claim) // the locked intent proves it
 	return r.walk(ctx, s.claim, at)

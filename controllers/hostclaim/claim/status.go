@@ -34,6 +34,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/selection"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/reservation"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
@@ -250,7 +251,7 @@ func provisionedOf(s *scope, sync progress.Wait) metav1.Condition {
 		return isFalse(kind, bmov1alpha1.ErrorReason, message)
 	case sync.Reason == infrav1.RebuildingReason, sync.Reason == infrav1.WaitingForHostStatusReason:
 		return isFalse(kind, sync.Reason, sync.Message)
-	case binding.Reserved(s.claim):
+	case reservation.Holds(s.claim):
 		return isFalse(kind, infrav1.ReservedReason, "The claim is kept for the next machine")
 	case state == bmov1alpha1.StateProvisioning:
 		return isFalse(kind, bmov1alpha1.ProvisioningReason, stateMessage(s.host))

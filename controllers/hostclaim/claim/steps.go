@@ -46,7 +46,7 @@ func (p *pass) steps() []step {
 }
 
 func settle(ctx context.Context, p *pass) progress.Outcome {
-	at, err := p.binder.settle(ctx, &p.scope)
+	at, err := p.binder.settle(ctx, &p.scope, binding.Unread)
 	p.at, p.host = at, at.host
 	return progress.Failed(err)
 }

@@ -69,13 +69,10 @@ func (r *synchronizer) synchronize(ctx context.Context, s *scope) (synced, progr
 	return done, out
 }
 
-// written notes and tells what a write to the host changed on the server.
+// written tells what a write to the host changed on the server.
 func (r *synchronizer) written(ctx context.Context, s *scope, desired *bmov1alpha1.BareMetalHost) {
 	logWritten(ctx, s.host, desired)
-	switch told, tells := binding.HasPayload(s.host), binding.HasPayload(desired); {
-	case tells && !told:
-		r.rotations.forget(keyOf(s.claim)) // what was copied before is not what it got
-	case told && !tells:
+	if binding.HasPayload(s.host) && !binding.HasPayload(desired) {
 		r.announcer.eventEmptied(s.claim, desired)
 	}
 }
@@ -84,10 +81,10 @@ func (r *synchronizer) written(ctx context.Context, s *scope, desired *bmov1alph
 // annotations of ours are no such change.
 func logWritten(ctx context.Context, before, after *bmov1alpha1.BareMetalHost) {
 	log := ctrl.LoggerFrom(ctx).WithValues("BareMetalHost", klog.KObj(after))
-	switch told, tells := binding.HasPayload(before), binding.HasPayload(after); {
-	case tells && !told:
+	switch had, has := binding.HasPayload(before), binding.HasPayload(after); {
+	case has && !had:
 		log.Info("Wrote image and data to the host")
-	case told && !tells:
+	case had && !has:
 		log.Info("Took image and data back to have the host wiped in place")
 	}
 	if before.Spec.Online != after.Spec.Online {

@@ -183,18 +183,12 @@ func (r *Reconciler) FactsToClaims(ctx context.Context, object client.Object) []
 // SecretToClaims wakes the claims that a Secret concerns; with an empty name,
 // those that may have waited for rights in the namespace.
 func (r *Reconciler) SecretToClaims(ctx context.Context, namespace, name string) []reconcile.Request {
-	var out []reconcile.Request
 	if name == "" {
-		out = append(r.claims(ctx, client.InNamespace(namespace)),
+		return append(r.claims(ctx, client.InNamespace(namespace)),
 			r.claims(ctx, client.MatchingFields{index.ClaimsByHostNamespace: namespace})...)
-	} else {
-		out = append(r.claims(ctx, client.MatchingFields{index.ClaimsBySecret: namespace + "/" + name}),
-			r.claims(ctx, client.MatchingFields{index.ClaimsBySecret: name})...)
 	}
-	for _, claim := range out {
-		r.rotations.forget(claim.NamespacedName)
-	}
-	return out
+	return append(r.claims(ctx, client.MatchingFields{index.ClaimsBySecret: namespace + "/" + name}),
+		r.claims(ctx, client.MatchingFields{index.ClaimsBySecret: name})...)
 }
 
 // claims lists claims from the cache. An error can only mean that the cache does

@@ -30,12 +30,23 @@ import (
 // still exists under that UID; without, it is created when it is missing. With
 // its resourceVersion set, it is only written if it has not changed since.
 func Object(ctx context.Context, writer client.Client, object client.Object, fieldOwner string) error {
+	_, err := Versioned(ctx, writer, object, fieldOwner)
+	return err
+}
+
+// OnlyNew is a resourceVersion that no object has. An object with it is created by Object and
+// Versioned, and one of that name that exists already is a conflict.
+const OnlyNew = "1"
+
+// Versioned is Object, and returns the resourceVersion that the object has then.
+func Versioned(ctx context.Context, writer client.Client, object client.Object, fieldOwner string) (version string, err error) {
 	content, err := content(writer, object)
 	if err != nil {
-		return err
+		return "", err
 	}
-	return writer.Apply(ctx, client.ApplyConfigurationFromUnstructured(content),
+	err = writer.Apply(ctx, client.ApplyConfigurationFromUnstructured(content),
 		client.FieldOwner(fieldOwner), client.ForceOwnership)
+	return content.GetResourceVersion(), err
 }
 
 // content is what is sent: neither status nor fields that the API server fills.

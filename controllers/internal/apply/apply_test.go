@@ -106,3 +106,27 @@ func TestObjectOfUnknownKind(t *testing.T) {
 		t.Error("an object of unknown kind was applied")
 	}
 }
+
+// An object that must be new is made in one request, and never takes over another of its name.
+func TestOnlyNew(t *testing.T) {
+	wanted := func(powered bool) *bmov1alpha1.HostClaim {
+		return &bmov1alpha1.HostClaim{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "only-new", ResourceVersion: OnlyNew},
+			Spec:       bmov1alpha1.HostClaimSpec{PoweredOn: powered},
+		}
+	}
+	version, err := Versioned(t.Context(), server.Client, wanted(true), "me")
+	if err != nil || version == "" || version == OnlyNew {
+		t.Fatalf("made as version %q, error %v", version, err)
+	}
+	if _, err := Versioned(t.Context(), server.Client, wanted(false), "other"); !apierrors.IsConflict(err) {
+		t.Errorf("a second one: error %v, want a conflict", err)
+	}
+	found := &bmov1alpha1.HostClaim{}
+	if err := server.Client.Get(t.Context(), client.ObjectKeyFromObject(wanted(true)), found); err != nil {
+		t.Fatal(err)
+	}
+	if !found.Spec.PoweredOn || found.ResourceVersion != version {
+		t.Errorf("it became %v, version %s instead of %s", found.Spec, found.ResourceVersion, version)
+	}
+}

@@ -20,6 +20,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,6 +35,9 @@ import (
 // version is changed. It returns the resourceVersion that the object has then.
 func Changes(ctx context.Context, writer client.Client, before, after client.Object) (version string, err error) {
 	version = before.GetResourceVersion()
+	if reflect.DeepEqual(before, after) {
+		return version, nil // most passes change nothing, and a comparison as JSON costs more than all the rest of one
+	}
 	diff, err := client.MergeFrom(before).Data(after)
 	if err != nil {
 		return version, fmt.Errorf("compare two versions of %s: %w", after.GetName(), err)

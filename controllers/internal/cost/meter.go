@@ -26,12 +26,12 @@ import (
 )
 
 const (
-	// MaxNamespaces is how many namespaces have a series of their own. What others cost
-	// is added up as Other, so that no number of namespaces makes a metric grow.
-	MaxNamespaces = 1000
-	// Other is the label value of all namespaces past MaxNamespaces. No namespace has
+	// maxNamespaces is how many namespaces have a series of their own. What others cost
+	// is added up as other, so that no number of namespaces makes a metric grow.
+	maxNamespaces = 1000
+	// other is the label value of all namespaces past maxNamespaces. No namespace has
 	// such a name.
-	Other = "_other"
+	other = "_other"
 	// idle is how long a namespace that costs nothing keeps its series: longer than
 	// Prometheus needs to read it, and not much longer than a namespace that was deleted
 	// is of interest. One that comes back begins at zero, as counters do after a restart.
@@ -71,8 +71,8 @@ func (m *Meter) Add(namespace string, n float64) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.series[namespace] == nil && len(m.series) >= MaxNamespaces {
-		namespace = Other
+	if m.series[namespace] == nil && len(m.series) >= maxNamespaces {
+		namespace = other
 	}
 	if m.series[namespace] == nil {
 		m.series[namespace] = &amount{}

@@ -61,13 +61,13 @@ func newMeter(t *testing.T) (*Meter, *prometheus.Registry, *clocktesting.FakePas
 
 func TestSeriesOfNamespacesAreBounded(t *testing.T) {
 	m, registry, clock := newMeter(t)
-	for i := range MaxNamespaces + 5 {
+	for i := range maxNamespaces + 5 {
 		m.Add(fmt.Sprintf("tenant-%d", i), 1)
 	}
 	m.AddSeconds("tenant-7", 90*time.Second)
 	got := read(t, registry)
-	if len(got) != MaxNamespaces+1 || got[Other] != 5 || got["tenant-7"] != 91 {
-		t.Errorf("%d series, %g for %s, %g for tenant-7; want %d, 5, 91", len(got), got[Other], Other, got["tenant-7"], MaxNamespaces+1)
+	if len(got) != maxNamespaces+1 || got[other] != 5 || got["tenant-7"] != 91 {
+		t.Errorf("%d series, %g for %s, %g for tenant-7; want %d, 5, 91", len(got), got[other], other, got["tenant-7"], maxNamespaces+1)
 	}
 
 	clock.SetTime(clock.Now().Add(idle / 2))

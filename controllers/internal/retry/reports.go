@@ -25,28 +25,28 @@ import (
 )
 
 // How many reports an object may write at once, and how long each one after these takes to
-// come back. An object passes fewer stations in its life; one that is reported more often is
+// come back. An object has fewer states in its life; one that is reported more often is
 // turned back and forth, by another cluster perhaps, and would use up the requests of all.
 const (
 	reportBurst = 20
 	reportEvery = 30 * time.Second
 )
 
-// Report is what a pass has to tell of an object.
+// Report is what a pass has to report of an object.
 type Report int
 
 const (
 	// Nothing is new.
 	Nothing Report = iota
-	// Passing tells only of a station that objects as a rule pass at once.
-	Passing
-	// Telling tells of more.
-	Telling
-	// Awaited is what another program waits for. It is never held back.
-	Awaited
+	// Transient is only a state that objects as a rule leave at once.
+	Transient
+	// Changed is more than that.
+	Changed
+	// Urgent is what another program waits for. It is never held back.
+	Urgent
 )
 
-// Reports holds reports back: of stations that objects as a rule pass at once, so that
+// Reports holds reports back: of states that objects as a rule leave at once, so that
 // each of them does not cost a write, and of objects that are reported too often. What an
 // object has come to is written with the report that comes in time. The zero value is ready
 // to use.
@@ -56,31 +56,31 @@ type Reports struct {
 	budgets map[types.NamespacedName]*rate.Limiter
 }
 
-// Hold says until when the report of a pass is held back. The first one that is passing
-// waits for the patience and no longer, if none that tells of more comes before.
-func (r *Reports) Hold(object types.NamespacedName, report Report, now time.Time, patience time.Duration) (until time.Time, held bool) {
+// Hold says until when the report of a pass is held back. The first transient one waits for
+// holdFor and no longer, unless another kind comes before.
+func (r *Reports) Hold(object types.NamespacedName, report Report, now time.Time, holdFor time.Duration) (until time.Time, held bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if report == Passing {
-		if until := r.patient(object, now, patience); now.Before(until) {
+	if report == Transient {
+		if until := r.heldUntil(object, now, holdFor); now.Before(until) {
 			return until, true
 		}
 	}
 	delete(r.held, object)
-	if report == Passing || report == Telling {
+	if report == Transient || report == Changed {
 		return r.spend(object, now)
 	}
 	return time.Time{}, false
 }
 
-// patient is when the first report that is passing has waited for the patience.
-func (r *Reports) patient(object types.NamespacedName, now time.Time, patience time.Duration) time.Time {
+// heldUntil is when the first transient report has waited for holdFor.
+func (r *Reports) heldUntil(object types.NamespacedName, now time.Time, holdFor time.Duration) time.Time {
 	if r.held == nil {
 		r.held = map[types.NamespacedName]time.Time{}
 	}
 	until, found := r.held[object]
 	if !found {
-		until = now.Add(patience)
+		until = now.Add(holdFor)
 		r.held[object] = until
 	}
 	return until

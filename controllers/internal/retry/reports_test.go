@@ -29,23 +29,23 @@ func TestReports(t *testing.T) {
 	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
 	var r Reports
 	for _, step := range []struct {
-		when   string
-		object types.NamespacedName
-		tells  bool // more than that a station is passed
-		second int
-		held   bool
+		when    string
+		object  types.NamespacedName
+		changed bool // more than a transient state
+		second  int
+		held    bool
 	}{
 		{when: "the first report of a", object: a, second: 0, held: true},
 		{when: "the next one", object: a, second: 1, held: true},
 		{when: "another object has a time of its own", object: b, second: 2, held: true},
 		{when: "the time of a is over", object: a, second: 3},
-		{when: "a passes another station", object: a, second: 4, held: true},
-		{when: "b tells of more", object: b, tells: true, second: 4},
-		{when: "b passes another station", object: b, second: 5, held: true},
+		{when: "a is in another state", object: a, second: 4, held: true},
+		{when: "b has changed more", object: b, changed: true, second: 4},
+		{when: "b is in another state", object: b, second: 5, held: true},
 	} {
-		report := Passing
-		if step.tells {
-			report = Telling
+		report := Transient
+		if step.changed {
+			report = Changed
 		}
 		until, held := r.Hold(step.object, report, at(step.second), 3*time.Second)
 		if held != step.held {
@@ -55,8 +55,8 @@ func TestReports(t *testing.T) {
 			t.Errorf("%s: held until %s, which has passed", step.when, until)
 		}
 	}
-	if _, held := new(Reports).Hold(a, Passing, start, 0); held {
-		t.Error("without patience a report is held back")
+	if _, held := new(Reports).Hold(a, Transient, start, 0); held {
+		t.Error("a report is held back for no time")
 	}
 }
 
@@ -68,7 +68,7 @@ func TestReportsOfAnObjectAreBounded(t *testing.T) {
 	written := 0
 	// Ten minutes long, ten times in a second.
 	for range 6001 {
-		until, held := r.Hold(object, Telling, now, time.Second)
+		until, held := r.Hold(object, Changed, now, time.Second)
 		if !held {
 			written++
 		}
@@ -80,24 +80,24 @@ func TestReportsOfAnObjectAreBounded(t *testing.T) {
 	if want := reportBurst + 20; written != want {
 		t.Errorf("written %d times, want %d", written, want)
 	}
-	if _, held := r.Hold(object, Awaited, now, time.Second); held {
-		t.Error("what is awaited is held back")
+	if _, held := r.Hold(object, Urgent, now, time.Second); held {
+		t.Error("what is urgent is held back")
 	}
-	if _, held := r.Hold(other, Telling, now, time.Second); held {
+	if _, held := r.Hold(other, Changed, now, time.Second); held {
 		t.Error("an object is held back for another one")
 	}
-	until, held := r.Hold(object, Telling, now, time.Second)
+	until, held := r.Hold(object, Changed, now, time.Second)
 	if !held {
 		t.Fatal("an object without a budget is written")
 	}
-	if _, held := r.Hold(object, Telling, until, time.Second); held {
+	if _, held := r.Hold(object, Changed, until, time.Second); held {
 		t.Errorf("at %s, until which it was held back, it still is", until)
 	}
-	if _, held := r.Hold(object, Passing, until, 0); !held {
-		t.Error("a station that is passed costs nothing of what the object may write")
+	if _, held := r.Hold(object, Transient, until, 0); !held {
+		t.Error("a transient state costs nothing of what the object may write")
 	}
 	r.Forget(object)
-	if _, held := r.Hold(object, Telling, until, time.Second); held {
+	if _, held := r.Hold(object, Changed, until, time.Second); held {
 		t.Error("an object that came anew is held back")
 	}
 }

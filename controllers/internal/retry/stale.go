@@ -48,6 +48,7 @@ type Stale struct {
 // written is the version that our last write gave an object.
 type written struct {
 	version string
+	left    bool      // the write has no version of its own, and any newer one shows it
 	until   time.Time // then the version that the cache shows counts
 }
 
@@ -71,12 +72,22 @@ func (s *Stale) TooEarly(object types.NamespacedName, now time.Time) time.Durati
 
 // Wrote notes the version that a write of this controller gave an object.
 func (s *Stale) Wrote(object types.NamespacedName, version string, now time.Time) {
+	s.note(object, written{version: version, until: now.Add(catchUp)})
+}
+
+// Left notes that this controller has taken the last finalizer off an object that was read in
+// this version. The API server gives such a write no version of its own.
+func (s *Stale) Left(object types.NamespacedName, version string, now time.Time) {
+	s.note(object, written{version: version, left: true, until: now.Add(catchUp)})
+}
+
+func (s *Stale) note(object types.NamespacedName, w written) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.written == nil {
 		s.written = map[types.NamespacedName]written{}
 	}
-	s.written[object] = written{version: version, until: now.Add(catchUp)}
+	s.written[object] = w
 }
 
 // Behind is how long a pass over this version of an object must wait, since the
@@ -89,7 +100,8 @@ func (s *Stale) Behind(object types.NamespacedName, version string, now time.Tim
 		return 0
 	}
 	order, err := resourceversion.CompareResourceVersion(version, w.version)
-	if err != nil || order >= 0 || !now.Before(w.until) {
+	shown := order > 0 || (order == 0 && !w.left)
+	if err != nil || shown || !now.Before(w.until) {
 		delete(s.written, object)
 		return 0
 	}

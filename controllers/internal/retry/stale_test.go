@@ -88,23 +88,28 @@ func TestBehind(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	object := types.NamespacedName{Namespace: "a", Name: "x"}
 	tests := map[string]struct {
-		shown   string
-		after   time.Duration
-		forget  bool
-		waiting time.Duration
+		shown        string
+		after        time.Duration
+		left, forget bool
+		waiting      time.Duration
 	}{
-		"the cache shows the object as before":     {shown: "9", waiting: time.Second},
-		"… for a while":                            {shown: "9", after: 300 * time.Millisecond, waiting: 700 * time.Millisecond},
-		"… for too long":                           {shown: "9", after: time.Second},
-		"the cache shows what was written":         {shown: "10"},
-		"the cache shows what another one wrote":   {shown: "11"},
-		"the object is gone, and another one came": {shown: "9", forget: true},
-		"the version is none that can be compared": {shown: "x"},
+		"the cache shows the object as before":        {shown: "9", waiting: time.Second},
+		"… for a while":                               {shown: "9", after: 300 * time.Millisecond, waiting: 700 * time.Millisecond},
+		"… for too long":                              {shown: "9", after: time.Second},
+		"the cache shows what was written":            {shown: "10"},
+		"the cache shows what another one wrote":      {shown: "11"},
+		"it was let go, and the cache shows that not": {shown: "10", left: true, waiting: time.Second},
+		"… nor what was there before":                 {shown: "9", left: true, waiting: time.Second},
+		"it was let go, and another one holds it":     {shown: "11", left: true},
+		"the object is gone, and another one came":    {shown: "9", forget: true},
+		"the version is none that can be compared":    {shown: "x"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := &Stale{}
-			s.Wrote(object, "10", now)
+			if s.Wrote(object, "10", now); tc.left {
+				s.Left(object, "10", now)
+			}
 			if _, err := s.Result(t.Context(), object, progress.Outcome{}, now); err != nil {
 				t.Fatal(err)
 			}

@@ -18,6 +18,7 @@ package secretwatch
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -116,13 +117,7 @@ func (l *loop) compare(ctx context.Context, seen map[string]string) {
 	before := l.known
 	l.mu.Lock()
 	l.known = seen
-	for name, o := range l.outlines {
-		version, found := seen[name]
-		// One that no list has had was made a moment ago.
-		if _, had := before[name]; (found || had) && version != o.ResourceVersion {
-			delete(l.outlines, name)
-		}
-	}
+	maps.DeleteFunc(l.outlines, func(name string, o *corev1.Secret) bool { return seen[name] != o.ResourceVersion })
 	l.mu.Unlock()
 	if l.failed || before == nil {
 		l.failed = false

@@ -53,6 +53,18 @@ func (w *Watch) Outline(ctx context.Context, live client.Reader, key client.Obje
 	return w.Read(secret), nil
 }
 
+// Version returns the resourceVersion of a Secret as the watch of its namespace shows it, empty
+// if it shows none of that name. It is not known while changes are not streamed.
+func (w *Watch) Version(key client.ObjectKey) (version string, known bool) {
+	l := w.loopOf(key.Namespace)
+	if l == nil {
+		return "", false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.known[key.Name], l.following
+}
+
 // Read notes the outline of a Secret as the API server has just returned it, and
 // returns it.
 func (w *Watch) Read(secret *corev1.Secret) *corev1.Secret {

@@ -67,7 +67,15 @@ func TestOutlineReadsASecretAgainOnlyWhenItHasChanged(t *testing.T) {
 			t.Errorf("%s: exists %v after %d reads, want %v after %d", when, found, read, exists, count)
 		}
 	}
+	key := client.ObjectKey{Namespace: tenant, Name: "s"}
+	expectVersion := func(when, want string, shown bool) {
+		t.Helper()
+		if version, known := w.Version(key); version != want || known != shown {
+			t.Errorf("%s: version %q, known %v, want %q, %v", when, version, known, want, shown)
+		}
+	}
 	expectReads("of a namespace that is not watched", "s", false, 1)
+	expectVersion("of a namespace that is not watched", "", false)
 	requests := start(t, w)
 	w.Ensure(tenant)
 	expect(t, requests, tenant, "")
@@ -88,8 +96,10 @@ func TestOutlineReadsASecretAgainOnlyWhenItHasChanged(t *testing.T) {
 
 	seen(create, secret(tenant, "first")) // the stream of changes is open
 	expectReads("one that does not exist", "s", false, 0)
+	expectVersion("one that does not exist", "", true)
 	s := secret(tenant, "s")
 	seen(create, s)
+	expectVersion("one that was made", s.ResourceVersion, true)
 	expectReads("one that was made", "s", true, 1)
 	expectReads("the same once more", "s", true, 0)
 	seen(patch, s)
@@ -146,5 +156,19 @@ func TestOutlineHoldsNoContent(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestOutlineOfASecretThatNoListHasEverHad shows that nothing is kept of a Secret that came and went
+// while the stream of changes was interrupted.
+func TestOutlineOfASecretThatNoListHasEverHad(t *testing.T) {
+	l := newLoop(newClient(t), "tenant", func(context.Context, string, string) {})
+	l.compare(t.Context(), map[string]string{})
+	o := &corev1.Secret{}
+	o.Name, o.ResourceVersion = "brief", "7"
+	l.note(o)
+	l.compare(t.Context(), map[string]string{})
+	if len(l.outlines) != 0 {
+		t.Errorf("%d outlines are kept", len(l.outlines))
 	}
 }

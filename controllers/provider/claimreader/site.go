@@ -31,6 +31,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/reservation"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 )
 
@@ -117,7 +118,7 @@ func (s Site) ReservedFor(ctx context.Context, keeper types.UID) ([]bmov1alpha1.
 		return nil, fmt.Errorf("list HostClaims reserved for %s: %w", keeper, err)
 	}
 	slices.SortFunc(list.Items, func(a, b bmov1alpha1.HostClaim) int { return strings.Compare(a.Name, b.Name) })
-	return slices.DeleteFunc(list.Items, func(claim bmov1alpha1.HostClaim) bool { return !claims.Reserved(&claim) }), nil
+	return slices.DeleteFunc(list.Items, func(claim bmov1alpha1.HostClaim) bool { return !reservation.Holds(&claim) }), nil
 }
 
 // LeftBy returns the claim that a machine has reserved and that no other one has adopted,

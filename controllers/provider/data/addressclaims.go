@@ -80,6 +80,11 @@ func (c addressClaim) asksFor(data types.UID, ask ippool.Ask) bool {
 	return c.owner == data && c.pool == ask.Pool && c.network == ask.Network
 }
 
+// released says that nothing is left to be done about a claim: it goes when its pool lets it.
+func (c addressClaim) released() bool {
+	return !c.object.GetDeletionTimestamp().IsZero() && !controllerutil.ContainsFinalizer(c.object, infrav1.DataFinalizer)
+}
+
 // held returns all claims that belong to a Metal3Data of that name, of whatever
 // UID.
 func (a addressClaims) held(ctx context.Context, data types.NamespacedName) ([]addressClaim, error) {

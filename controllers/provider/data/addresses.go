@@ -174,7 +174,7 @@ func (a addressSteps) releaseForeign(ctx context.Context, key types.NamespacedNa
 	}
 	var failed error
 	for _, claim := range held {
-		if claim.owner == uid {
+		if claim.owner == uid || claim.released() {
 			continue
 		}
 		var live infrav1.Metal3Data

@@ -71,9 +71,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	s.before = s.data.DeepCopy()
 	out := progress.Run(ctx, s, progress.UntilWait, r.phases(s)...)
 	if out.Done() && !s.data.DeletionTimestamp.IsZero() {
-		return r.stale.Result(ctx, req.NamespacedName, progress.Failed(r.endSteps().dropFinalizer(ctx, s.data)), r.Clock.Now())
+		return r.end(ctx, s)
 	}
 	return r.finish(ctx, s, out)
+}
+
+// end lets a Metal3Data go of which nothing is left.
+func (r *Reconciler) end(ctx context.Context, s *scope) (ctrl.Result, error) {
+	key, read := client.ObjectKeyFromObject(s.data), s.data.ResourceVersion
+	err := r.endSteps().dropFinalizer(ctx, s.data)
+	if err == nil && s.data.ResourceVersion == read {
+		r.stale.Left(key, read, r.Clock.Now())
+	}
+	return r.stale.Result(ctx, key, progress.Failed(err), r.Clock.Now())
 }
 
 // phases lists the steps of this pass in order. Each needs what those before it
@@ -119,7 +129,7 @@ func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*scope
 func (r *Reconciler) finish(ctx context.Context, s *scope, out progress.Outcome) (ctrl.Result, error) {
 	report(s, out)
 	key := client.ObjectKeyFromObject(s.data)
-	if until, held := r.reports.Hold(key, tells(s, out), r.Clock.Now(), r.HoldReports); held {
+	if until, held := r.reports.Hold(key, reportOf(s, out), r.Clock.Now(), r.HoldReports); held {
 		return r.stale.Result(ctx, key, out.And(progress.Until(until, "", "")), r.Clock.Now())
 	}
 	version, err := apply.Changes(ctx, r.Client, s.before, s.data)
@@ -132,21 +142,27 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, out progress.Outcome)
 	return r.stale.Result(ctx, key, out.And(progress.Failed(err)), r.Clock.Now())
 }
 
-// tells is what there is to report: the names of the secrets are awaited, and all that is
-// waited for may as a rule come at once, as does the end of one that is being deleted.
-func tells(s *scope, out progress.Outcome) retry.Report {
+// reportOf is what there is to report: the names of the secrets are urgent, and all that is
+// waited for may as a rule come at once, as does the end of one that is being deleted, or whose
+// machine has gone.
+func reportOf(s *scope, out progress.Outcome) retry.Report {
 	lasting := func(w progress.Wait) bool {
-		return w.Reason != infrav1.WaitingForAddressesReason && w.Reason != infrav1.WaitingForHostClaimReason && w.Reason != infrav1.DeletingReason
+		switch w.Reason {
+		case infrav1.WaitingForAddressesReason, infrav1.WaitingForHostClaimReason, infrav1.DeletingReason, infrav1.OwnerNotFoundReason:
+			return false
+		default:
+			return true
+		}
 	}
 	switch {
 	case reflect.DeepEqual(s.before, s.data):
 		return retry.Nothing
 	case !reflect.DeepEqual(s.before.ObjectMeta, s.data.ObjectMeta), !reflect.DeepEqual(s.before.Spec, s.data.Spec), out.Done():
-		return retry.Awaited
+		return retry.Urgent
 	case !s.paused() && out.Err() == nil && !slices.ContainsFunc(out.Waits(), lasting):
-		return retry.Passing
+		return retry.Transient
 	default:
-		return retry.Telling
+		return retry.Changed
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -47,13 +48,25 @@ type allocateSteps struct {
 	spec infrav1.Metal3DataTemplateSpec
 	// atOnce is how many claims are served at a time; 0 means one.
 	atOnce int
+	made   *made
+	clock  clock.PassiveClock
 }
 
 // allocate gives every claim its index and its Metal3Data. An index that turns
 // out to be in use is recorded, and the claims without one are served again. Claims that
 // have changed since they were read are left to the next pass.
 func (a allocateSteps) allocate(ctx context.Context, s *scope) progress.Outcome {
-	claims, known := s.answerable(), s.known()
+	known := s.known()
+	unseen, until := a.made.unseen(s.key, known, a.clock.Now())
+	out := a.allocateAll(ctx, s, append(known, unseen...))
+	if len(unseen) > 0 {
+		out = out.And(progress.Until(until, "", ""))
+	}
+	return out
+}
+
+func (a allocateSteps) allocateAll(ctx context.Context, s *scope, known []indexes.Data) progress.Outcome {
+	claims := s.answerable()
 	var stale error
 	for collisions := 1; ; collisions++ {
 		before := len(known)
@@ -187,7 +200,9 @@ func (a allocateSteps) makeData(
 		complaint := writeClaim(ctx, a.client, claim, failed(fmt.Sprintf("Metal3Data %q cannot be created", desired.Name)))
 		return nil, errors.Join(fmt.Errorf("create Metal3Data %s: %w", desired.Name, err), complaint)
 	}
-	return []indexes.Data{{Index: index, Claim: claim.UID}}, nil
+	held := indexes.Data{Index: index, Claim: claim.UID}
+	a.made.note(template, held, a.clock.Now())
+	return []indexes.Data{held}, nil
 }
 
 // confirm looks live at the index that a claim has reserved, before the claim gets

@@ -37,6 +37,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil || !found {
 		r.stale.Forget(req.NamespacedName)
 		r.reports.Forget(req.NamespacedName)
+		r.made.forget(req.NamespacedName)
 		return ctrl.Result{}, err
 	}
 	if s.template != nil && !s.paused() {
@@ -50,9 +51,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // phases lists the steps of this pass in order. Each looks at all claims; one
 // claim that fails does not stop the others.
 func (r *Reconciler) phases(s *scope) []phase {
-	release := releaseSteps{client: r.Client, live: r.Live}
-	allocate := allocateSteps{client: r.Client, live: r.Live, atOnce: r.AtOnce}
-	report := reportSteps{client: r.Client, clock: r.Clock, reports: &r.reports, patience: r.HoldReports}
+	release := releaseSteps{client: r.Client, live: r.Live, ended: &r.ended, now: r.Clock.Now()}
+	allocate := allocateSteps{client: r.Client, live: r.Live, atOnce: r.AtOnce, made: &r.made, clock: r.Clock}
+	report := reportSteps{client: r.Client, clock: r.Clock, reports: &r.reports, holdFor: r.HoldReports}
 	switch {
 	case s.paused():
 		return []phase{report.refuse, report.template}

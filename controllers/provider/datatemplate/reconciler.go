@@ -71,6 +71,8 @@ type Reconciler struct {
 
 	stale   retry.Stale
 	reports retry.Reports
+	made    made
+	ended   ended
 }
 
 // SetupIndexes adds the field indexes that this controller and that of

@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -38,6 +39,9 @@ import (
 type releaseSteps struct {
 	client client.Client
 	live   client.Reader
+	ended  *ended
+	// now is the time of the pass.
+	now time.Time
 }
 
 // claims lets deleted claims and their data go. A claim that its machine
@@ -46,7 +50,7 @@ func (r releaseSteps) claims(ctx context.Context, s *scope) progress.Outcome {
 	var failed error
 	for i := range s.claims {
 		claim := &s.claims[i]
-		if claim.DeletionTimestamp.IsZero() || s.suspended(claim) {
+		if claim.DeletionTimestamp.IsZero() || s.suspended(claim) || r.ended.has(claim, r.now) {
 			continue
 		}
 		held, err := r.held(ctx, claim)
@@ -88,15 +92,25 @@ func (r releaseSteps) releaseClaim(ctx context.Context, s *scope, claim *infrav1
 			return err
 		}
 	}
-	return r.removeFinalizers(ctx, claim.DeepCopy(), infrav1.DataClaimFinalizer, infrav1.MachineFinalizer)
+	err := r.removeFinalizers(ctx, claim.DeepCopy(), infrav1.DataClaimFinalizer, infrav1.MachineFinalizer)
+	if err == nil {
+		r.ended.note(claim, r.now)
+	}
+	return err
 }
 
 // releaseData deletes a Metal3Data, or stops holding one that is deleted; its own
 // controller then gives its addresses back. It says whether nothing is left to be
 // done about it.
 func (r releaseSteps) releaseData(ctx context.Context, data *infrav1.Metal3Data) (bool, error) {
-	if !data.DeletionTimestamp.IsZero() {
+	switch known := r.ended.has(data, r.now); {
+	case known:
+		return !data.DeletionTimestamp.IsZero(), nil
+	case !data.DeletionTimestamp.IsZero():
 		err := r.removeFinalizers(ctx, data.DeepCopy(), infrav1.DataClaimFinalizer)
+		if err == nil {
+			r.ended.note(data, r.now)
+		}
 		return err == nil, err
 	}
 	ctrl.LoggerFrom(ctx).Info("Deleting Metal3Data", "Metal3Data", klog.KObj(data))
@@ -104,6 +118,7 @@ func (r releaseSteps) releaseData(ctx context.Context, data *infrav1.Metal3Data)
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("delete Metal3Data %s: %w", data.Name, err)
 	}
+	r.ended.note(data, r.now)
 	return false, nil
 }
 

@@ -17,14 +17,18 @@ limitations under the License.
 package datatemplate
 
 import (
+	"context"
+	"errors"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
@@ -127,4 +131,55 @@ func TestReleaseClaimStepByStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect([]string{"test/holds"}, []string{infrav1.DataFinalizer})
+}
+
+// TestReleaseIsDoneOnce has the cache show claim and data late: each is written once for each
+// thing that happens to it.
+func TestReleaseIsDoneOnce(t *testing.T) {
+	deletions, patches := 0, 0
+	counting, err := server.NewClient(t.Context(), interceptor.Funcs{
+		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.DeleteOption) error {
+			deletions++
+			return c.Delete(ctx, o, options...)
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, options ...client.PatchOption) error {
+			patches++
+			return c.Patch(ctx, o, patch, options...)
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Unix(0, 0)
+	r := releaseSteps{client: counting, live: server.Client, ended: &ended{}, now: now}
+	claim := newClaim(func(c *infrav1.Metal3DataClaim) {
+		c.Namespace, c.Finalizers = server.Namespace(t), []string{infrav1.DataClaimFinalizer, "test/holds"}
+	})
+	server.Create(t, claim)
+	data := desiredData(types.NamespacedName{Namespace: claim.Namespace, Name: "nodes"}, infrav1.Metal3DataTemplateSpec{}, claim, 0)
+	server.Create(t, data)
+	if err := server.Client.Delete(t.Context(), claim); err != nil {
+		t.Fatal(err)
+	}
+	for step, want := range [][2]int{{1, 0}, {1, 2}, {1, 2}} {
+		c, d := &infrav1.Metal3DataClaim{}, &infrav1.Metal3Data{}
+		if step < 2 { // the cache is late in the last one
+			if err := errors.Join(server.Client.Get(t.Context(), client.ObjectKeyFromObject(claim), c), server.Client.Get(t.Context(), client.ObjectKeyFromObject(data), d)); err != nil {
+				t.Fatal(err)
+			}
+			claim, data = c, d
+		}
+		for range 2 {
+			s := &scope{claims: []infrav1.Metal3DataClaim{*claim}, data: []infrav1.Metal3Data{*data}}
+			if out := r.claims(t.Context(), s); out.Err() != nil {
+				t.Fatal(out.Err())
+			}
+		}
+		if got := [2]int{deletions, patches}; got != want {
+			t.Errorf("after step %d: deletions and patches are %v, want %v", step, got, want)
+		}
+	}
+	if later := now.Add(catchUp); r.ended.has(claim, later) || !r.ended.has(claim, now) {
+		t.Error("what the cache shows does not count after its time")
+	}
 }

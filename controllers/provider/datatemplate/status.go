@@ -54,8 +54,8 @@ type reportSteps struct {
 	client  client.Client
 	clock   clock.PassiveClock
 	reports *retry.Reports
-	// patience is how long the list of indexes waits for more of them.
-	patience time.Duration
+	// holdFor is how long the list of indexes waits for more of them.
+	holdFor time.Duration
 }
 
 // writeClaim writes the status of a claim if it changes.
@@ -113,7 +113,7 @@ func (r reportSteps) repeat(ctx context.Context, s *scope) progress.Outcome {
 }
 
 // template writes the status of the template if it changes. The list of indexes, which
-// changes with each machine, is written once for those that come within the patience.
+// changes with each machine, is written once for those that come within holdFor.
 func (r reportSteps) template(ctx context.Context, s *scope) progress.Outcome {
 	before := s.template.DeepCopy()
 	describe(s)
@@ -121,11 +121,11 @@ func (r reportSteps) template(ctx context.Context, s *scope) progress.Outcome {
 		r.reports.Forget(s.key)
 		return progress.Outcome{}
 	}
-	report := retry.Awaited
+	report := retry.Urgent
 	if onlyIndexes(before.Status, s.template.Status) {
-		report = retry.Passing
+		report = retry.Transient
 	}
-	if until, held := r.reports.Hold(s.key, report, r.clock.Now(), r.patience); held {
+	if until, held := r.reports.Hold(s.key, report, r.clock.Now(), r.holdFor); held {
 		s.template.Status = before.Status
 		return progress.Until(until, "", "")
 	}

@@ -345,7 +345,7 @@ func TestIndexesThatComeTogetherAreWrittenOnce(t *testing.T) {
 	server.Create(t, template)
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	clock := clocktesting.NewFakePassiveClock(now)
-	r := reportSteps{client: server.Client, clock: clock, reports: &retry.Reports{}, patience: 3 * time.Second}
+	r := reportSteps{client: server.Client, clock: clock, reports: &retry.Reports{}, holdFor: 3 * time.Second}
 	key := client.ObjectKeyFromObject(template)
 	var data []infrav1.Metal3Data
 	for _, step := range []struct {

@@ -92,45 +92,28 @@ func (e *Extension) advance(ctx context.Context, machine client.ObjectKey) (inpl
 }
 
 // read reads the objects of a Machine.
-func (e *Extension) read(ctx context.Context, key client.ObjectKey) (objects, error) {
-	o := objects{}
-	machine := &clusterv1.Machine{}
-	if found, err := e.get(ctx, key, machine); err != nil || !found {
+func (e *Extension) read(ctx context.Context, key client.ObjectKey) (o objects, err error) {
+	if err := find(ctx, e.Live, key, &clusterv1.Machine{}, &o.machine); err != nil || o.machine == nil {
 		return o, err
 	}
-	o.machine = machine
-	if ref := machine.Spec.InfrastructureRef; ref.APIGroup == infrav1.GroupName && ref.Kind == "Metal3Machine" {
-		infra := &infrav1.Metal3Machine{}
-		found, err := e.get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: ref.Name}, infra)
-		if err != nil {
-			return o, err
-		}
-		if found {
-			o.infra = infra
-		}
+	if ref := o.machine.Spec.InfrastructureRef; ref.APIGroup == infrav1.GroupName && ref.Kind == "Metal3Machine" {
+		err = find(ctx, e.Live, client.ObjectKey{Namespace: key.Namespace, Name: ref.Name}, &infrav1.Metal3Machine{}, &o.infra)
 	}
-	if ref := machine.Spec.Bootstrap.ConfigRef; ref.APIGroup == bootstrapv1.GroupVersion.Group && ref.Kind == "KubeadmConfig" {
-		config := &bootstrapv1.KubeadmConfig{}
-		found, err := e.get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: ref.Name}, config)
-		if err != nil {
-			return o, err
-		}
-		if found {
-			o.config = config
-		}
+	if name := inplace.ConfigName(o.machine); name != "" && err == nil {
+		err = find(ctx, e.Live, client.ObjectKey{Namespace: key.Namespace, Name: name}, &bootstrapv1.KubeadmConfig{}, &o.config)
 	}
-	return o, nil
+	return o, err
 }
 
-func (e *Extension) get(ctx context.Context, key client.ObjectKey, o client.Object) (found bool, err error) {
-	err = e.Live.Get(ctx, key, o)
-	if apierrors.IsNotFound(err) {
-		return false, nil
+// find reads an object, and keeps it if it exists.
+func find[T client.Object](ctx context.Context, reader client.Reader, key client.ObjectKey, object T, kept *T) error {
+	if err := reader.Get(ctx, key, object); apierrors.IsNotFound(err) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("read %T: %w", object, err)
 	}
-	if err != nil {
-		return false, fmt.Errorf("read %T: %w", o, err)
-	}
-	return true, nil
+	*kept = object
+	return nil
 }
 
 // observed are the facts that the next step depends on.
@@ -145,18 +128,19 @@ func (o objects) observed() inplace.Observed {
 		Rebuilt:      o.infra.Annotations[infrav1.RebuiltAnnotation],
 	}
 	if c := conditions.Get(o.infra, infrav1.HostClaimReadyCondition); c != nil && c.Status == metav1.ConditionFalse {
-		facts.Reason, facts.Message = c.Reason, c.Message
+		facts.Message = c.Message
 	}
 	if o.config == nil || !metav1.IsControlledBy(o.config, o.machine) {
 		return facts
 	}
 	facts.Token = inplace.Token(o.machine.Spec.Version, o.infra.Spec, o.config.Spec)
-	paused, found := o.config.Annotations[clusterv1.PausedAnnotation]
+	_, paused := o.config.Annotations[clusterv1.PausedAnnotation]
+	held := inplace.Held(o.config)
 	facts.Data = inplace.Data{
 		Supported: true,
 		Token:     o.config.Annotations[infrav1.RebuildAnnotation],
-		Held:      found && paused == infrav1.UpdatePause,
-		Paused:    found && paused != infrav1.UpdatePause,
+		Held:      held,
+		Paused:    paused && !held,
 		Made:      ptr.Deref(o.config.Status.Initialization.DataSecretCreated, false) || o.config.Status.DataSecretName != "",
 		Named:     o.machine.Spec.Bootstrap.DataSecretName != nil,
 	}

@@ -26,6 +26,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -272,10 +273,8 @@ func TestUpdateMachine(t *testing.T) {
 
 	w.says(metav1.ConditionFalse, "WaitingForBootstrapData", "The server is empty")
 	w.expect(c.update(w.machine), "Success, again true: The server is empty")
-	w.read()
-	if _, paused := w.config.Annotations[clusterv1.PausedAnnotation]; paused {
-		t.Error("the KubeadmConfig is paused when the server is empty")
-	}
+	w.expect(w.withdrawn(), nothingLeft)
+	w.edit(w.config, func() { delete(w.config.Annotations, clusterv1.PausedAnnotation) }) // as the machine controller does
 	w.edit(w.config, func() { w.config.Spec.JoinConfiguration.Discovery.BootstrapToken.Token = "new" })
 	w.status(w.config, func() { w.config.Status.DataSecretName = "c-1" })
 	w.edit(w.machine, func() { w.machine.Spec.Bootstrap.DataSecretName = ptr.To("c-1") })
@@ -290,7 +289,8 @@ func TestUpdateMachine(t *testing.T) {
 }
 
 // TestChangeWhileTheServerIsEmpty shows that a server which is empty for the change before gets
-// no new data before the machine controller has seen the present one.
+// no new data for the present one, however long the machine controller takes to see it: the
+// condition may be about the change before.
 func TestChangeWhileTheServerIsEmpty(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{})
 	w.edit(w.infra, func() { w.infra.Annotations[infrav1.RebuildAnnotation] = "the change before" })
@@ -299,6 +299,7 @@ func TestChangeWhileTheServerIsEmpty(t *testing.T) {
 	w.expect(c.update(w.machine), "Success, again true: Waiting for the server to be written anew")
 	w.expect(w.withdrawn(), nothingLeft)
 	w.expect(c.update(w.machine), "Success, again true: The server is empty")
+	w.expect(w.withdrawn(), nothingLeft)
 }
 
 // TestForgedRequests shows that a request wipes nothing that Cluster API did not choose.
@@ -332,7 +333,7 @@ func TestForgedRequests(t *testing.T) {
 		}, "Failure, again false: The request names no Machine"},
 		"the KubeadmConfig of another Machine": {
 			func(w *world) { w.edit(w.config, func() { w.config.OwnerReferences = nil }) },
-			"Failure, again false: The bootstrap data is not made from a KubeadmConfig, so that no new data can be had",
+			"Failure, again false: The bootstrap data is not made from a KubeadmConfig, so that no new data can be made",
 		},
 		"a control plane": {
 			func(w *world) {
@@ -397,6 +398,19 @@ func TestUpdateSurvivesAManagerThatDies(t *testing.T) {
 	}
 }
 
+// side is one side of an update of a MachineSet.
+func side(version, image string) runtimehooksv1.CanUpdateMachineSetRequestObjects {
+	return runtimehooksv1.CanUpdateMachineSetRequestObjects{
+		MachineSet: clusterv1.MachineSet{Spec: clusterv1.MachineSetSpec{
+			Template: clusterv1.MachineTemplateSpec{Spec: clusterv1.MachineSpec{Version: version}},
+		}},
+		InfrastructureMachineTemplate: runtime.RawExtension{Raw: []byte(
+			`{"apiVersion":"infrastructure.cluster.x-k8s.io/v1beta2","kind":"Metal3MachineTemplate","spec":{"template":{"spec":{"image":{"url":"` + image + `"}}}}}`)},
+		BootstrapConfigTemplate: runtime.RawExtension{Raw: []byte(
+			`{"apiVersion":"bootstrap.cluster.x-k8s.io/v1beta2","kind":"KubeadmConfigTemplate","spec":{"template":{"spec":{}}}}`)},
+	}
+}
+
 // TestCanUpdateMachineSet shows the answer as Cluster API reads it, and which hooks are served.
 func TestCanUpdateMachineSet(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{})
@@ -411,17 +425,6 @@ func TestCanUpdateMachineSet(t *testing.T) {
 		t.Errorf("hooks %v", served)
 	}
 
-	side := func(version, image string) runtimehooksv1.CanUpdateMachineSetRequestObjects {
-		return runtimehooksv1.CanUpdateMachineSetRequestObjects{
-			MachineSet: clusterv1.MachineSet{Spec: clusterv1.MachineSetSpec{
-				Template: clusterv1.MachineTemplateSpec{Spec: clusterv1.MachineSpec{Version: version}},
-			}},
-			InfrastructureMachineTemplate: runtime.RawExtension{Raw: []byte(
-				`{"apiVersion":"infrastructure.cluster.x-k8s.io/v1beta2","kind":"Metal3MachineTemplate","spec":{"template":{"spec":{"image":{"url":"` + image + `"}}}}}`)},
-			BootstrapConfigTemplate: runtime.RawExtension{Raw: []byte(
-				`{"apiVersion":"bootstrap.cluster.x-k8s.io/v1beta2","kind":"KubeadmConfigTemplate","spec":{"template":{"spec":{}}}}`)},
-		}
-	}
 	response := &runtimehooksv1.CanUpdateMachineSetResponse{}
 	c.call("canupdatemachineset/can-update-machine-set",
 		&runtimehooksv1.CanUpdateMachineSetRequest{Current: side("v1", "http://x/1"), Desired: side("v2", "http://x/2")}, response)
@@ -433,4 +436,48 @@ func TestCanUpdateMachineSet(t *testing.T) {
 	if response.BootstrapConfigTemplatePatch.IsDefined() {
 		t.Errorf("patch of the bootstrap config: %s", response.BootstrapConfigTemplatePatch.Patch)
 	}
+}
+
+// TestCallsAreBounded shows what a caller can have the manager hold, who needs no certificate: a
+// call that is too long is not read, and those past the limit wait without being read.
+func TestCallsAreBounded(t *testing.T) {
+	w := newWorld(t, interceptor.Funcs{})
+	c := w.serve()
+	response := &runtimehooksv1.UpdateMachineResponse{}
+	c.call("updatemachine/update-machine", map[string]string{"padding": strings.Repeat("x", maxBody)}, response)
+	w.expect(response.Message, "error reading request: http: request body too large")
+
+	s := limitedServer{slots: make(chan struct{}, 1), timeout: time.Minute}
+	answer := func(ctx context.Context) int {
+		recorder := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+		s.limit(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })).
+			ServeHTTP(recorder, httptest.NewRequestWithContext(ctx, http.MethodPost, "/", nil))
+		if recorder.Code == http.StatusOK && recorder.read.IsZero() {
+			t.Error("a call may be sent for ever")
+		}
+		return recorder.Code
+	}
+	for range 2 {
+		if code := answer(t.Context()); code != http.StatusOK {
+			t.Errorf("a call that is alone is answered with %d", code)
+		}
+	}
+	s.slots <- struct{}{}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if code := answer(gone); code != http.StatusServiceUnavailable {
+		t.Errorf("a call past the limit is answered with %d", code)
+	}
+}
+
+// deadlines is a recorder that takes deadlines as a connection does.
+type deadlines struct {
+	*httptest.ResponseRecorder
+
+	read time.Time
+}
+
+func (d *deadlines) SetReadDeadline(deadline time.Time) error {
+	d.read = deadline
+	return nil
 }

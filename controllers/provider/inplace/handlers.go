@@ -46,15 +46,36 @@ func (e *Extension) CanUpdateMachineSet(
 		fail(response, err.Error())
 		return
 	}
-	patches, why := inplace.Covered(current, desired)
-	if why != "" {
-		ctrl.LoggerFrom(ctx).V(4).Info("No update in place", "MachineSet", klog.KObj(&request.Desired.MachineSet), "reason", why)
+	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("MachineSet", klog.KObj(&request.Desired.MachineSet)))
+	patches, why, err := e.offer(ctx, request.Desired.MachineSet.Namespace, current, desired)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Update in place not judged")
+		fail(response, "The rights of the provider manager cannot be asked for; its log says why. It is tried again")
+		return
 	}
 	response.MachineSetPatch = patch(patches.Set)
 	response.InfrastructureMachineTemplatePatch = patch(patches.Infrastructure)
 	response.BootstrapConfigTemplatePatch = patch(patches.Bootstrap)
 	response.SetStatus(runtimehooksv1.ResponseStatusSuccess)
 	response.SetMessage(why)
+}
+
+// offer returns what is covered, in a namespace where it can be carried out. An update that was begun
+// without the rights for it would never end.
+func (e *Extension) offer(ctx context.Context, namespace string, current, desired inplace.Set) (inplace.Patches, string, error) {
+	patches, why := inplace.Covered(current, desired)
+	if why != "" {
+		ctrl.LoggerFrom(ctx).V(4).Info("No update in place", "reason", why)
+		return patches, why, nil
+	}
+	missing, err := e.missingRight(ctx, namespace)
+	if err != nil || missing == "" {
+		return patches, "", err
+	}
+	why = fmt.Sprintf("The provider manager may not %s in this namespace: bind the ClusterRole capm3-in-place-updates there, "+
+		"or leave the namespace out of the ExtensionConfig", missing)
+	ctrl.LoggerFrom(ctx).Info("No update in place", "reason", why)
+	return inplace.Patches{}, why, nil
 }
 
 // setOf reads one side of a request.

@@ -23,6 +23,7 @@ import (
 	"slices"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -72,12 +73,29 @@ func (c *claimClient) observe(ctx context.Context, s *scope) progress.Outcome {
 		}
 		return failed(condition, reason, "The HostClaim of the machine cannot be read", err)
 	}
+	if c.behind(s, claim) {
+		return progress.Failed(fmt.Errorf("the HostClaim was written a moment ago: %w", progress.ErrStale))
+	}
 	s.claim = claim
 	s.observed.Claim, s.observed.TakenOver = claims.Read(claim), takenOver
 	if c.remote() {
 		s.observed.Remote = &claims.Remote{Namespace: c.site.Namespace, Origin: c.site.Record.Origin}
 	}
 	return progress.Outcome{}
+}
+
+// behind says that a claim is not what this controller has made of it a moment ago: the cache
+// is late, and what is concluded from it would cost requests for nothing. That the claim of a
+// machine which goes is gone was not read from the cache.
+func (c *claimClient) behind(s *scope, claim *bmov1alpha1.HostClaim) bool {
+	version := apply.OnlyNew // is older than any claim
+	switch {
+	case s.paused(), s.deleted() && claim == nil:
+		return false
+	case claim != nil:
+		version = claim.ResourceVersion
+	}
+	return c.written.Behind(client.ObjectKeyFromObject(s.machine), version, c.now()) > 0
 }
 
 // observeHost reads what is published of the bound host, and whether a claim of
@@ -176,16 +194,19 @@ func (c *claimClient) apply(ctx context.Context, s *scope, wanted claims.Wanted)
 		desired.UID, desired.ResourceVersion = s.claim.UID, s.claim.ResourceVersion
 	} else if err := (reservations{c}).confirmUnclaimed(ctx, s); err != nil {
 		return claimFailed(err)
-	} else if claim, found, err := readLive(ctx, c.reader, c.site.Namespace, desired.Name); err != nil || found {
-		// A foreign claim, or our own that the cache does not show yet and on which
-		// nothing of this plan is based: its event wakes us.
-		return c.inTheWay(claim, err)
+	} else {
+		desired.ResourceVersion = apply.OnlyNew
 	}
 	c.listen(s)
 	ctrl.LoggerFrom(ctx).Info(claimStep(s.observed.Claim, wanted), "HostClaim", klog.KObj(desired))
-	if err := apply.Object(ctx, c.writer, desired, infrav1.MachineFieldOwner); err != nil {
+	version, err := apply.Versioned(ctx, c.writer, desired, infrav1.MachineFieldOwner)
+	switch {
+	case s.claim == nil && apierrors.IsConflict(err):
+		return c.inTheWay(ctx, desired.Name)
+	case err != nil:
 		return claimFailed(fmt.Errorf("apply HostClaim %s: %w", desired.Name, err))
 	}
+	c.written.Wrote(client.ObjectKeyFromObject(s.machine), version, c.now())
 	return progress.Outcome{}
 }
 
@@ -209,10 +230,18 @@ func claimStep(current claims.State, wanted claims.Wanted) string {
 }
 
 // inTheWay is the outcome for a claim that has the wanted name although the cache does
-// not show it. In another cluster only events of claims of our origin wake us: for any
+// not show it: a foreign one, or our own on which nothing of this plan is based, and whose event
+// wakes us. In another cluster only events of claims of our origin do: for any
 // other the pass fails, and is repeated with a growing delay.
-func (c *claimClient) inTheWay(claim *bmov1alpha1.HostClaim, err error) progress.Outcome {
-	if err != nil || !c.remote() || claim.Labels[infrav1.OriginKey] == c.site.Record.Origin {
+func (c *claimClient) inTheWay(ctx context.Context, name string) progress.Outcome {
+	if !c.remote() {
+		return progress.Outcome{}
+	}
+	claim, found, err := readLive(ctx, c.reader, c.site.Namespace, name)
+	switch {
+	case err == nil && !found:
+		return progress.Failed(progress.ErrStale) // gone again, unseen
+	case err != nil || claim.Labels[infrav1.OriginKey] == c.site.Record.Origin:
 		return claimFailed(err)
 	}
 	return failed(infrav1.AssociateBareMetalHostCondition, infrav1.HostClaimNameTakenReason, fmt.Sprintf(
@@ -260,5 +289,6 @@ func (c *claimClient) release(ctx context.Context, r *releasing) progress.Outcom
 	if err := client.IgnoreNotFound(c.writer.Delete(ctx, r.claim, as)); err != nil {
 		return failed(infrav1.HostClaimReadyCondition, infrav1.DeletionFailedReason, "The HostClaim of the machine cannot be deleted", err)
 	}
+	c.written.Left(client.ObjectKeyFromObject(r.machine), *as.ResourceVersion, c.now())
 	return progress.Outcome{}
 }

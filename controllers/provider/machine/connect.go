@@ -33,6 +33,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 )
@@ -74,6 +75,8 @@ type connector struct {
 	keepFor time.Duration
 	// now tells the time.
 	now func() time.Time
+	// written are the claims that were written last, by machine.
+	written *retry.Stale
 }
 
 // connection is what connect has found out about the cluster of a claim.

@@ -20,6 +20,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -38,6 +39,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 )
 
 // dataSteps ask for the metadata and network data of a machine by a Metal3DataClaim, and
@@ -46,6 +48,10 @@ type dataSteps struct {
 	client client.Client
 	// live reads past the cache.
 	live client.Reader
+	// written are the Metal3DataClaims that were written last, by machine.
+	written *retry.Stale
+	// now tells the time.
+	now func() time.Time
 }
 
 // observe reads the Metal3DataClaim of the machine, which has its name, and
@@ -56,6 +62,8 @@ func (d dataSteps) observe(ctx context.Context, s *scope) progress.Outcome {
 	case err != nil:
 		return failed(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.AssociateMetal3MachineMetaDataFailedReason,
 			"The Metal3DataClaim of the machine cannot be read", err)
+	case !found && !s.deleted() && d.written.Behind(client.ObjectKeyFromObject(s.machine), apply.OnlyNew, d.now()) > 0:
+		return progress.Failed(fmt.Errorf("the Metal3DataClaim was written a moment ago: %w", progress.ErrStale))
 	case !found:
 		return progress.Outcome{}
 	case !metav1.IsControlledBy(claim, s.machine):
@@ -83,7 +91,11 @@ func (d dataSteps) observeDomains(ctx context.Context, s *scope) progress.Outcom
 	if apierrors.IsNotFound(err) {
 		err = d.live.Get(ctx, key, template)
 	}
-	if client.IgnoreNotFound(err) != nil {
+	if apierrors.IsNotFound(err) {
+		s.observed.Data.Unlisted = name
+		return progress.Outcome{}
+	}
+	if err != nil {
 		return failed(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.AssociateMetal3MachineMetaDataFailedReason,
 			"The Metal3MachineTemplate of the machine cannot be read", fmt.Errorf("read Metal3MachineTemplate %s: %w", name, err))
 	}
@@ -163,10 +175,12 @@ func (d dataSteps) apply(ctx context.Context, p *planned) progress.Outcome {
 	desired := desiredDataClaim(p.machine, p.cluster.Name, *p.plan.Data)
 	ctrl.LoggerFrom(ctx).Info("Applying Metal3DataClaim", "Metal3DataClaim", klog.KObj(desired),
 		"Metal3DataTemplate", klog.KRef(desired.Namespace, p.plan.Data.Template))
-	if err := apply.Object(ctx, d.client, desired, infrav1.MachineFieldOwner); err != nil {
+	version, err := apply.Versioned(ctx, d.client, desired, infrav1.MachineFieldOwner)
+	if err != nil {
 		return failed(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.AssociateMetal3MachineMetaDataFailedReason,
 			"The Metal3DataClaim of the machine cannot be written", fmt.Errorf("apply Metal3DataClaim %s: %w", desired.Name, err))
 	}
+	d.written.Wrote(client.ObjectKeyFromObject(p.machine), version, d.now())
 	return progress.Outcome{}
 }
 

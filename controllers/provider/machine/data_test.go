@@ -45,10 +45,11 @@ func TestTemplatesOfFailureDomains(t *testing.T) {
 		exists, cached bool
 		err            error
 		want           []infrav1.FailureDomainDataTemplate
+		unlisted       string
 	}{
 		"from the cache":                        {exists: true, cached: true, want: byDomain},
 		"past a cache that is behind":           {exists: true, want: byDomain},
-		"from no template that is gone":         {},
+		"from no template that is gone":         {unlisted: "x"},
 		"an error is not taken for no template": {exists: true, cached: true, err: errBroken},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -87,6 +88,9 @@ func TestTemplatesOfFailureDomains(t *testing.T) {
 			}
 			if diff := cmp.Diff(test.want, s.observed.Data.ByDomain); diff != "" {
 				t.Errorf("templates (-want +got):\n%s", diff)
+			}
+			if got := s.observed.Data.Unlisted; got != test.unlisted {
+				t.Errorf("unlisted by %q, want %q", got, test.unlisted)
 			}
 		})
 	}

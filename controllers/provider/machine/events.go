@@ -49,10 +49,13 @@ func transitions(before, after *infrav1.Metal3Machine) []transition {
 		}
 		all = append(all, gone)
 	}
-	if now := hostOf(after); now != "" && hostOf(before) != now {
-		all = append(all, transition{corev1.EventTypeNormal, "HostBound", "Bind", "Bound to host " + now})
-	}
-	if provisioned(after) && !provisioned(before) {
+	host, begins := hostOf(after), provisioned(after) && !provisioned(before)
+	switch fresh := host != "" && hostOf(before) != host; {
+	case fresh && begins:
+		all = append(all, transition{corev1.EventTypeNormal, "Provisioned", "Provision", "Bound to host " + host + ", and provisioned with provider ID " + after.Spec.ProviderID})
+	case fresh:
+		all = append(all, transition{corev1.EventTypeNormal, "HostBound", "Bind", "Bound to host " + host})
+	case begins:
 		all = append(all, transition{corev1.EventTypeNormal, "Provisioned", "Provision", "Provisioned with provider ID " + after.Spec.ProviderID})
 	}
 	return slices.Concat(all, rebuilds(before, after), troubles(before, after))

@@ -179,18 +179,14 @@ func (g groupReader) add(ctx context.Context, owner *clusterv1.Machine, group *r
 	return g.addLeaver(ctx, owner, machine, group)
 }
 
-// addLeaver adds one that is being deleted. It may still reserve its claim, unless it says
-// otherwise, or is paused or cannot reach the claim, so that it may never do so. A machine whose
-// Machine is still being drained is not counted: the drain may wait for the new machine.
+// addLeaver adds one that is being deleted and counts. A machine whose Machine is still being
+// drained is not counted: the drain may wait for the new machine.
 func (g groupReader) addLeaver(ctx context.Context, owner *clusterv1.Machine, machine *infrav1.Metal3Machine, group *reuse.Group) error {
-	if machine.DeletionTimestamp.IsZero() || released(machine) || unhealthy(owner) || annotations.HasPaused(machine) {
+	if !counts(machine) || unhealthy(owner) {
 		return nil
 	}
-	switch decided(machine) {
-	case infrav1.ReservedReason:
+	if decided(machine) == infrav1.ReservedReason {
 		group.Left = append(group.Left, machine.UID)
-		return nil
-	case infrav1.DeletionFailedReason, infrav1.DeprovisioningReason:
 		return nil
 	}
 	asks, err := g.asksForReuse(ctx, machine)
@@ -198,6 +194,22 @@ func (g groupReader) addLeaver(ctx context.Context, owner *clusterv1.Machine, ma
 		group.Leaving++
 	}
 	return err
+}
+
+// counts says that a machine is being deleted and has reserved its claim, or may still do so.
+func counts(machine *infrav1.Metal3Machine) bool {
+	return !machine.DeletionTimestamp.IsZero() && !released(machine) && mayReserve(machine)
+}
+
+// mayReserve says that a machine has a claim, and neither deletes it, nor is paused or cannot
+// reach the claim, so that it may never reserve it.
+func mayReserve(machine *infrav1.Metal3Machine) bool {
+	switch decided(machine) {
+	case infrav1.DeletionFailedReason, infrav1.DeprovisioningReason:
+		return false
+	default:
+		return machine.Status.HostClaim != nil && !annotations.HasPaused(machine)
+	}
 }
 
 // decided is what a machine that is being deleted says it does with its claim.

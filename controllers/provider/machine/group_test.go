@@ -38,6 +38,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/capacity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/reservation"
 )
 
 // group is a world with the machines of one control plane or MachineDeployment.
@@ -260,7 +261,7 @@ func (g *group) bind(claim *bmov1alpha1.HostClaim) {
 func (g *group) rest() {
 	g.t.Helper()
 	for _, claim := range claimsIn(g.t, g.server, g.site) {
-		if claims.Reserved(&claim) {
+		if reservation.Holds(&claim) {
 			g.status(&claim, false, map[string]bool{"Synchronized": true, "Provisioned": false, "AvailableForProvisioning": true})
 		}
 	}
@@ -291,7 +292,7 @@ func (g *group) reserved() (reserved, deleted string) {
 		switch {
 		case !claim.DeletionTimestamp.IsZero():
 			gone = append(gone, claim.Name)
-		case claims.Reserved(&claim):
+		case reservation.Holds(&claim):
 			kept = append(kept, claim.Name)
 		}
 	}

@@ -35,13 +35,13 @@ import (
 
 // life plays the life of a machine until it is provisioned, and returns the last of it and
 // how many times it was written.
-func life(t *testing.T, patience time.Duration) (*infrav1.Metal3Machine, int) {
+func life(t *testing.T, holdFor time.Duration) (*infrav1.Metal3Machine, int) {
 	t.Helper()
 	w := newWorld(t, interceptor.Funcs{}, newCast(func(c *cast) {
 		c.secret.Name = "other"
 		c.machine.Spec.MetaData = &corev1.SecretReference{Name: "meta"}
 	}))
-	w.HoldReports = patience
+	w.HoldReports = holdFor
 	writes, version := 0, w.machine.ResourceVersion
 	pass := func() *infrav1.Metal3Machine {
 		t.Helper()

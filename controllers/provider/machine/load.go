@@ -34,21 +34,21 @@ import (
 )
 
 // load reads the machine and what stands above it. Only a machine that is gone,
-// or not ours to watch, is not found; the rest may be missing. One that is gone
-// may have been the last of its namespace.
+// or not ours to watch, is not found; the rest may be missing. What was kept for it
+// goes. One that is gone may have been the last of its namespace.
 func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*scope, bool, error) {
 	s := &scope{machine: &infrav1.Metal3Machine{}}
-	if err := r.Client.Get(ctx, key, s.machine); err != nil {
-		if client.IgnoreNotFound(err) != nil {
-			return nil, false, fmt.Errorf("read Metal3Machine: %w", err)
-		}
+	err := r.Client.Get(ctx, key, s.machine)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, false, fmt.Errorf("read Metal3Machine: %w", err)
+	}
+	if err != nil || !r.watches(s.machine) {
 		r.stale.Forget(key)
+		r.claims.Forget(key)
+		r.dataClaims.Forget(key)
 		r.reports.Forget(key)
 		r.Remote.Release(remote.User{Kind: claims.MachineKind, NamespacedName: key})
 		return nil, false, tenantsecrets.Release(ctx, r.Secrets, r.Client, key.Namespace)
-	}
-	if r.WatchFilter != "" && !labels.HasWatchLabel(s.machine, r.WatchFilter) {
-		return nil, false, nil
 	}
 	owner, err := util.GetOwnerMachine(ctx, r.Client, s.machine.ObjectMeta)
 	if client.IgnoreNotFound(err) != nil {
@@ -61,6 +61,11 @@ func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*scope
 		return nil, false, err
 	}
 	return s, true, nil
+}
+
+// watches says that the machine is one of those that the controller is restricted to.
+func (r *Reconciler) watches(machine *infrav1.Metal3Machine) bool {
+	return r.WatchFilter == "" || labels.HasWatchLabel(machine, r.WatchFilter)
 }
 
 // loadCluster reads the Cluster and its infrastructure. A machine that lost its

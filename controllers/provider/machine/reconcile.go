@@ -65,6 +65,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 	if !s.paused() {
 		if added, err := finalizers.EnsureFinalizer(ctx, r.Client, s.machine, infrav1.MachineFinalizer); err != nil || added {
+			r.stale.Wrote(req.NamespacedName, s.machine.ResourceVersion, r.Clock.Now())
 			return ctrl.Result{}, err
 		}
 	}
@@ -111,7 +112,7 @@ func (r *Reconciler) provision(ctx context.Context, s *scope, claim *claimClient
 		return result{Outcome: out}
 	}
 	p := &planned{scope: s, plan: machines.Next(s.observed)}
-	out = out.And(progress.Run(ctx, p, progress.UntilError, data.applyName, reserved.reuse, claim.write, data.apply, nodes.apply))
+	out = out.And(progress.Run(ctx, p, progress.UntilError, data.applyName, reserved.reuse, claim.write, r.heldData().end, data.apply, nodes.apply))
 	return result{Outcome: out, plan: &p.plan}
 }
 
@@ -119,11 +120,15 @@ func (r *Reconciler) provision(ctx context.Context, s *scope, claim *claimClient
 func (r *Reconciler) finish(ctx context.Context, s *scope, res result) (ctrl.Result, error) {
 	report(s, res, metav1.NewTime(r.Clock.Now()))
 	out, key := res.Outcome, client.ObjectKeyFromObject(s.machine)
-	if until, held := r.reports.Hold(key, tells(s, res), r.Clock.Now(), r.HoldReports); held {
+	if until, held := r.reports.Hold(key, reportOf(s, res), r.Clock.Now(), r.HoldReports); held {
 		out = out.And(progress.Until(until, "", ""))
 	} else {
 		version, err := apply.Changes(ctx, r.Client, s.before, s.machine)
-		r.stale.Wrote(key, version, r.Clock.Now())
+		if released(s.machine) && version == s.before.ResourceVersion {
+			r.stale.Left(key, version, r.Clock.Now())
+		} else {
+			r.stale.Wrote(key, version, r.Clock.Now())
+		}
 		if err == nil {
 			r.announce(ctx, s, res.abandoned)
 		}
@@ -133,26 +138,45 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, res result) (ctrl.Res
 	return r.stale.Result(ctx, key, out, r.Clock.Now())
 }
 
-// tells is what there is to report. The first report is awaited, as is one that Cluster API
-// or a person waits for, and one that changes more than the status. A machine that waits for
-// nothing but what as a rule comes at once is passing, as is one that is being deleted and only
-// has more to say about how far its claim is.
-func tells(s *scope, res result) retry.Report {
+// reportOf is what there is to report. The first report is urgent, as is one that Cluster API
+// or a person waits for, and one that changes more than the status.
+func reportOf(s *scope, res result) retry.Report {
 	before, after := s.before, s.machine
 	switch {
 	case reflect.DeepEqual(before, after):
 		return retry.Nothing
+	case res.Stale(): // the next pass decides anew
+		return retry.Transient
 	case len(before.Status.Conditions) == 0, before.Spec.ProviderID != after.Spec.ProviderID, provisioned(before) != provisioned(after):
-		return retry.Awaited
-	case res.plan != nil && res.Done() && machines.Passing(s.observed, *res.plan):
-		return retry.Passing
-	case res.release != nil && res.Done() && !res.release.Done && decided(before) == decided(after):
-		return retry.Passing
+		return retry.Urgent
+	case isTransient(s, res):
+		return retry.Transient
 	case changesMore(before, after):
-		return retry.Awaited
+		return retry.Urgent
 	default:
-		return retry.Telling
+		return retry.Changed
 	}
+}
+
+// isTransient says that a machine waits for nothing but what as a rule comes at once, or that it is
+// being deleted and has nothing to say but how far its claim is, unless a machine that would keep
+// its server waits for the first of that.
+func isTransient(s *scope, res result) bool {
+	switch {
+	case !res.Done():
+		return false
+	case res.plan != nil && machines.Transient(s.observed, *res.plan):
+		return true
+	default:
+		return res.release != nil && !res.release.Done && (decided(s.before) == decided(s.machine) || goesAlone(s, res))
+	}
+}
+
+// goesAlone says that no other machine waits to be told what becomes of the claim of one that
+// is being deleted.
+func goesAlone(s *scope, res result) bool {
+	group := s.observed.Group
+	return !res.release.ReserveClaim && (!group.Asked || group.Going)
 }
 
 // changesMore says that more than the status has changed, or the name of the host, which in

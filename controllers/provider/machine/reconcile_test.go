@@ -193,9 +193,14 @@ func TestReconcileNothing(t *testing.T) {
 	}
 	w = newWorld(t, interceptor.Funcs{}, newCast())
 	w.WatchFilter = "mine"
+	held := &connections{}
+	w.Remote = held
 	m, err := w.settle()
 	if err != nil || len(m.Finalizers) != 0 || len(m.Status.Conditions) != 0 {
 		t.Errorf("a machine of another watch filter was touched: %v, error %v", m, err)
+	}
+	if held.freed == 0 {
+		t.Error("the connection of a machine that another manager has taken over is held")
 	}
 	for name, calls := range map[string]interceptor.Funcs{
 		"the machine": readsFail[*infrav1.Metal3Machine](errBroken),

@@ -60,7 +60,8 @@ type Nodes interface {
 	Connections(controllerName string, mapCluster handler.MapFunc) source.Source
 }
 
-// Reconciler reconciles Metal3Machines. All fields but WatchFilter are needed.
+// Reconciler reconciles Metal3Machines. All fields but UpdatesInPlace and WatchFilter are
+// needed.
 type Reconciler struct {
 	// Client reads from the cache and writes.
 	Client client.Client
@@ -85,11 +86,13 @@ type Reconciler struct {
 	// Clock tells the time.
 	Clock clock.PassiveClock
 	// HoldReports is how long a machine waits for what as a rule comes at once before it
-	// says so; 0 reports every station.
+	// says so; 0 reports every state.
 	HoldReports time.Duration
 	// KeepFor is how long the server of a machine that is replaced is kept for the next one,
 	// where the template asks for that.
 	KeepFor time.Duration
+	// UpdatesInPlace says that this manager serves Cluster API's hooks for updates in place.
+	UpdatesInPlace bool
 	// WatchFilter restricts the controller to machines with this value of the
 	// label cluster.x-k8s.io/watch-filter; empty means all.
 	WatchFilter string
@@ -97,6 +100,8 @@ type Reconciler struct {
 	// controller is set by SetupWithManager, for watches that start later.
 	controller clustercache.SourceWatcher[ctrl.Request]
 	stale      retry.Stale
+	claims     retry.Stale
+	dataClaims retry.Stale
 	reports    retry.Reports
 }
 
@@ -106,6 +111,7 @@ func (r *Reconciler) connector() connector {
 	return connector{
 		client: r.Client, live: r.Live, claims: r.Claims, local: r.Local, remote: r.Remote,
 		groups: groupReader{client: r.Client}, keepFor: r.KeepFor, now: r.Clock.Now,
+		written: &r.claims,
 	}
 }
 
@@ -113,7 +119,13 @@ func (r *Reconciler) bootstrapSteps() bootstrapSteps {
 	return bootstrapSteps{live: r.Live, secrets: r.Secrets}
 }
 
-func (r *Reconciler) dataSteps() dataSteps { return dataSteps{client: r.Client, live: r.Live} }
+func (r *Reconciler) heldData() heldData {
+	return heldData{client: r.Client, live: r.Live, served: r.UpdatesInPlace}
+}
+
+func (r *Reconciler) dataSteps() dataSteps {
+	return dataSteps{client: r.Client, live: r.Live, written: &r.dataClaims, now: r.Clock.Now}
+}
 
 func (r *Reconciler) nodeSteps() nodeSteps {
 	return nodeSteps{nodes: r.Nodes, controller: r.controller, mapNode: r.mapper().nodeToMachines}

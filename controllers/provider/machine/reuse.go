@@ -25,7 +25,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,6 +34,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/capacity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/reservation"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
@@ -227,7 +227,7 @@ func (m mapper) claimToMachines(ctx context.Context, o client.Object) []ctrl.Req
 			requests = append(requests, request(claim.Namespace, name))
 		}
 	}
-	if claims.Reserved(claim) {
+	if reservation.Holds(claim) {
 		requests = append(requests, m.unclaimed(ctx, claim.Namespace, claim.Labels)...)
 	}
 	return requests
@@ -260,16 +260,19 @@ func (m mapper) unclaimed(ctx context.Context, namespace string, labels map[stri
 	}, client.InNamespace(namespace), client.MatchingFields{clusterindex.Field: cluster})
 }
 
-// whenLeaving passes the end of a machine on, and before that what it decides about its claim, and
-// whether it can.
+// whenLeaving passes on that a machine does not count any more for those that wait for a claim of
+// their group, which is once for each that leaves. A claim that is reserved wakes them itself.
 func whenLeaving() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, _ := e.ObjectOld.(*infrav1.Metal3Machine)
 			after, ok := e.ObjectNew.(*infrav1.Metal3Machine)
-			return ok && !after.DeletionTimestamp.IsZero() && (decided(before) != decided(after) ||
-				annotations.HasPaused(before) != annotations.HasPaused(after) || released(before) != released(after))
+			return ok && counts(before) && !counts(after)
+		},
+		DeleteFunc: func(e event.DeleteEvent) bool {
+			machine, ok := e.Object.(*infrav1.Metal3Machine)
+			return ok && mayReserve(machine) // without our finalizer, which says no more then
 		},
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	}

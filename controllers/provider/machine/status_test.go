@@ -271,9 +271,13 @@ func TestTransitions(t *testing.T) {
 		before, after func(*infrav1.Metal3Machine)
 		want          []transition
 	}{
-		"nothing happens":  {before: host("infra/h"), after: host("infra/h")},
-		"a host is bound":  {before: nothing, after: host("infra/h"), want: []transition{{"Normal", "HostBound", "Bind", "Bound to host infra/h"}}},
-		"a server runs":    {before: nothing, after: runs, want: []transition{{"Normal", "Provisioned", "Provision", "Provisioned with provider ID metal3://a/b/c"}}},
+		"nothing happens": {before: host("infra/h"), after: host("infra/h")},
+		"a host is bound": {before: nothing, after: host("infra/h"), want: []transition{{"Normal", "HostBound", "Bind", "Bound to host infra/h"}}},
+		"a server runs":   {before: nothing, after: runs, want: []transition{{"Normal", "Provisioned", "Provision", "Provisioned with provider ID metal3://a/b/c"}}},
+		"a server runs before its host was told": {before: nothing, after: func(m *infrav1.Metal3Machine) {
+			runs(m)
+			host("infra/h")(m)
+		}, want: []transition{{"Normal", "Provisioned", "Provision", "Bound to host infra/h, and provisioned with provider ID metal3://a/b/c"}}},
 		"a server runs on": {before: runs, after: runs},
 		"a server is rebuilt": {
 			before: runs, after: is("HostClaimReady", "Rebuilding"), want: []transition{{"Normal", "Rebuilding", "Rebuild", "m"}},

@@ -183,7 +183,8 @@ func TestNodesWithoutKinds(t *testing.T) {
 func TestWhenLeaving(t *testing.T) {
 	now := metav1.Now()
 	says := func(reason string, deleted *metav1.Time) *infrav1.Metal3Machine {
-		m := &infrav1.Metal3Machine{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: deleted}}
+		m := &infrav1.Metal3Machine{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: deleted, Finalizers: []string{infrav1.MachineFinalizer}}}
+		m.Status.HostClaim = &infrav1.Metal3ObjectRef{Name: "claim"}
 		conditions.Set(m, metav1.Condition{Type: infrav1.HostClaimReadyCondition, Status: metav1.ConditionFalse, Reason: reason})
 		return m
 	}
@@ -191,20 +192,22 @@ func TestWhenLeaving(t *testing.T) {
 		m.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
 		return m
 	}
-	held := func(m *infrav1.Metal3Machine) *infrav1.Metal3Machine {
-		m.Finalizers = []string{infrav1.MachineFinalizer}
+	released := func(m *infrav1.Metal3Machine) *infrav1.Metal3Machine {
+		m.Finalizers = []string{"example.com/other"}
 		return m
 	}
 	tests := map[string]struct {
 		before, after *infrav1.Metal3Machine
 		want          bool
 	}{
-		"it reserves its claim":    {says(infrav1.ProvisionedReason, nil), says(infrav1.ReservedReason, &now), true},
-		"it deletes its claim":     {says(infrav1.ProvisionedReason, &now), says(infrav1.DeprovisioningReason, &now), true},
-		"it has decided already":   {says(infrav1.DeprovisioningReason, &now), says(infrav1.DeprovisioningReason, &now), false},
-		"it is paused":             {says(infrav1.ReservedReason, &now), paused(says(infrav1.ReservedReason, &now)), true},
-		"it is released":           {held(says(infrav1.ReservedReason, &now)), says(infrav1.ReservedReason, &now), true},
-		"it stays and makes steps": {says(infrav1.ProvisioningReason, nil), says(infrav1.ProvisionedReason, nil), false},
+		"it begins to leave":                      {says(infrav1.ProvisionedReason, nil), says(infrav1.ProvisionedReason, &now), false},
+		"it reserves its claim, which wakes them": {says(infrav1.ProvisionedReason, &now), says(infrav1.ReservedReason, &now), false},
+		"it deletes its claim":                    {says(infrav1.ProvisionedReason, &now), says(infrav1.DeprovisioningReason, &now), true},
+		"it has deleted its claim already":        {says(infrav1.DeprovisioningReason, &now), says(infrav1.DeletionFailedReason, &now), false},
+		"it is paused":                            {says(infrav1.ReservedReason, &now), paused(says(infrav1.ReservedReason, &now)), true},
+		"it goes on":                              {paused(says(infrav1.ReservedReason, &now)), says(infrav1.ReservedReason, &now), false},
+		"it is released":                          {says(infrav1.ReservedReason, &now), released(says(infrav1.ReservedReason, &now)), true},
+		"it stays and makes steps":                {says(infrav1.ProvisioningReason, nil), says(infrav1.ProvisionedReason, nil), false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -213,7 +216,14 @@ func TestWhenLeaving(t *testing.T) {
 			}
 		})
 	}
-	if m := says(infrav1.ReservedReason, &now); whenLeaving().Create(event.CreateEvent{Object: m}) || !whenLeaving().Delete(event.DeleteEvent{Object: m}) {
-		t.Error("the end of a machine is passed on, its begin is not")
+	reserved, deleted := says(infrav1.ReservedReason, &now), says(infrav1.DeprovisioningReason, &now)
+	if whenLeaving().Create(event.CreateEvent{Object: reserved}) {
+		t.Error("the begin of a machine is passed on")
+	}
+	if !whenLeaving().Delete(event.DeleteEvent{Object: released(reserved)}) {
+		t.Error("the end of a machine that has reserved its claim is not passed on")
+	}
+	if whenLeaving().Delete(event.DeleteEvent{Object: deleted}) {
+		t.Error("the end of a machine that has deleted its claim is passed on again")
 	}
 }

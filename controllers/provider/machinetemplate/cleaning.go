@@ -37,10 +37,10 @@ const maxWrites = 10
 // cleaningSteps give the machines of a template its cleaning mode.
 type cleaningSteps struct{ client client.Client }
 
-// unlike are the machines that have another cleaning mode than their template gives. A template that
+// drifted returns the machines that have another cleaning mode than their template gives. A template that
 // gives none leaves the mode to its machines. Machines that are paused, or that another provider
 // watches, are left alone.
-func unlike(template *infrav1.Metal3MachineTemplate, machines []infrav1.Metal3Machine, watchFilter string) []*infrav1.Metal3Machine {
+func drifted(template *infrav1.Metal3MachineTemplate, machines []infrav1.Metal3Machine, watchFilter string) []*infrav1.Metal3Machine {
 	mode := template.Spec.Template.Spec.AutomatedCleaningMode
 	if mode == "" {
 		return nil
@@ -61,7 +61,7 @@ func unlike(template *infrav1.Metal3MachineTemplate, machines []infrav1.Metal3Ma
 // cache does not show yet: its event wakes the template again.
 func (c cleaningSteps) apply(ctx context.Context, s *scope) progress.Outcome {
 	var out progress.Outcome
-	for _, machine := range s.unlike[:min(len(s.unlike), maxWrites)] {
+	for _, machine := range s.drifted[:min(len(s.drifted), maxWrites)] {
 		after := machine.DeepCopy()
 		after.Spec.AutomatedCleaningMode = s.template.Spec.Template.Spec.AutomatedCleaningMode
 		ctrl.LoggerFrom(ctx).V(4).Info("Giving a machine the cleaning mode of its template",

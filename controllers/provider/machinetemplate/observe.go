@@ -41,7 +41,7 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) error {
 	if err != nil {
 		return fmt.Errorf("list Metal3Machines of the template: %w", err)
 	}
-	s.unlike = unlike(s.template, list.Items, r.WatchFilter)
+	s.drifted = drifted(s.template, list.Items, r.WatchFilter)
 	var problems error
 	for i := range list.Items {
 		machine, err := r.machine(ctx, &list.Items[i])

@@ -97,9 +97,9 @@ type scope struct {
 	clusters []*clusterv1.Cluster
 	// machines are set by observe, and nil while paused: those made from the template.
 	machines []capacity.Machine
-	// unlike are set by observe: the machines with another cleaning mode than the template gives. They share
+	// drifted are set by observe: the machines with another cleaning mode than the template gives. They share
 	// memory with the cache.
-	unlike []*infrav1.Metal3Machine
+	drifted []*infrav1.Metal3Machine
 	// siblings are set by observe while the template promises nothing: what others
 	// promise that ask for the same servers.
 	siblings []capacity.Promise
@@ -121,7 +121,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	before := s.template.DeepCopy()
 	report(s)
-	change := retry.Telling
+	change := retry.Changed
 	if same(before.Status, s.template.Status) {
 		change = retry.Nothing
 	}

@@ -164,7 +164,7 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, plan *remediations.Pl
 		r.departures.end(ctrl.Request{NamespacedName: client.ObjectKeyFromObject(s.remediation)})
 	}
 	key := client.ObjectKeyFromObject(s.remediation)
-	if until, held := r.reports.Hold(key, tells(s), r.Clock.Now(), 0); held {
+	if until, held := r.reports.Hold(key, reportOf(s), r.Clock.Now(), 0); held {
 		r.announce(ctx, s, plan, false)
 		out = out.And(progress.Until(until, "", ""))
 	} else {
@@ -181,9 +181,9 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, plan *remediations.Pl
 	return r.stale.Result(ctx, key, out, r.Clock.Now())
 }
 
-// tells is what there is to report: whatever the next pass goes by is awaited, and the words of
+// reportOf is what there is to report: whatever the next pass goes by is awaited, and the words of
 // the claim are not.
-func tells(s *scope) retry.Report {
+func reportOf(s *scope) retry.Report {
 	before, after := s.before, s.remediation
 	was, is := before.Status.DeepCopy(), after.Status.DeepCopy()
 	was.Conditions, is.Conditions = nil, nil
@@ -191,9 +191,9 @@ func tells(s *scope) retry.Report {
 	case reflect.DeepEqual(before, after):
 		return retry.Nothing
 	case !reflect.DeepEqual(before.ObjectMeta, after.ObjectMeta), !reflect.DeepEqual(was, is):
-		return retry.Awaited
+		return retry.Urgent
 	default:
-		return retry.Telling
+		return retry.Changed
 	}
 }
 

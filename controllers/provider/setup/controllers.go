@@ -275,6 +275,8 @@ func addMachine(ctx context.Context, s *shared, options controller.Options) erro
 		HoldReports: holdReports,
 		KeepFor:     s.options.NodeReuseTimeout,
 		WatchFilter: s.options.WatchFilter,
+
+		UpdatesInPlace: s.options.RuntimeExtensionPort != 0,
 	}).SetupWithManager(ctx, s.mgr, s.local, options)
 }
 

@@ -38,13 +38,14 @@ type answer struct {
 	expired   atomic.Bool
 	left      int64 // the weight that may still be read
 	event     int64 // the weight that each event may have; 0 if left is for all of them
+	watch     bool  // the answer is a stream of events
 	forwarded bool  // the reader repeats names of kinds in its errors
 	scale     scale
 	once      sync.Once
 
-	mu     sync.Mutex // a watch is closed while it is read
-	told   int64      // the weight that Limits.Reading was told, or Limits.Event
-	closed bool
+	mu      sync.Mutex // a watch is closed while it is read
+	counted int64      // the weight that Limits.Reading was called with, or Limits.Event
+	closed  bool
 }
 
 // Read reads up to the limit and fails there.
@@ -57,7 +58,7 @@ func (a *answer) Read(p []byte) (int, error) {
 	}
 	n, err := a.ReadCloser.Read(p)
 	weight := a.scale.weigh(p[:n])
-	if !a.tell(weight) {
+	if !a.count(weight) {
 		a.left = -1
 		return 0, a.transport.refused(busy)
 	}
@@ -78,7 +79,7 @@ func (a *answer) Read(p []byte) (int, error) {
 
 // excessive says that what was read is more than a limit permits.
 func (a *answer) excessive() bool {
-	return a.left < 0 || watches(a.request) && a.scale.since > maxEvent ||
+	return a.left < 0 || a.watch && a.scale.since > maxEvent ||
 		a.forwarded && (a.scale.wordy || a.scale.items > maxItems || a.scale.outer > maxObject)
 }
 
@@ -90,32 +91,32 @@ func (a *answer) Close() error {
 	return err
 }
 
-// tell tells of a weight that is read. It returns whether more may be read. Of a watch,
-// what counts is the event that is being read: it is forgotten when it is whole.
-func (a *answer) tell(weight int64) bool {
+// count adds a weight that is read to that of all answers, and returns whether more may be read.
+// Of a watch, the event that is being read is counted until it is whole.
+func (a *answer) count(weight int64) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {
 		return true // the read fails by itself
 	}
-	if watches(a.request) {
-		weight = max(a.scale.since, 0) - a.told
+	if a.watch {
+		weight = max(a.scale.since, 0) - a.counted
 	}
-	return a.tellLocked(weight)
+	return a.countLocked(weight)
 }
 
-// giveBack tells of the end.
+// giveBack takes the weight of the answer off again at its end.
 func (a *answer) giveBack() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.tellLocked(-a.told)
+	a.countLocked(-a.counted)
 	a.closed = true
 }
 
-func (a *answer) tellLocked(weight int64) bool {
-	a.told += weight
+func (a *answer) countLocked(weight int64) bool {
+	a.counted += weight
 	listener := a.transport.limits.Reading
-	if watches(a.request) {
+	if a.watch {
 		listener = a.transport.limits.Event
 	}
 	return listener == nil || listener(weight)
@@ -141,7 +142,7 @@ func (a *answer) failed(err error) error {
 		return given
 	}
 	f := a.transport.failed(err, a.expired.Load())
-	if refused := a.ReadCloser == nil; a.report != nil && (refused || !watches(a.request)) {
+	if refused := a.ReadCloser == nil; a.report != nil && (refused || !a.watch) {
 		reported := Failures{}
 		if f.timeout {
 			reported.Problem = f.problem

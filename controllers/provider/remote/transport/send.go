@@ -52,8 +52,8 @@ type terms struct {
 func (t *Transport) send(request *http.Request, on terms) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(request.Context())
 	first, watch := t.times(request, on.within)
-	a := &answer{transport: t, request: request, report: on.report, cancel: cancel, left: min(on.most, t.limits.Answer)}
-	if a.forwarded = on.events > 0; a.forwarded && watch > 0 {
+	a := &answer{transport: t, request: request, report: on.report, cancel: cancel, left: min(on.most, t.limits.Answer), watch: watch > 0}
+	if a.forwarded = on.events > 0; a.forwarded && a.watch {
 		a.left, a.event = on.events, on.events
 	}
 	a.timer = time.AfterFunc(first, a.expire)
@@ -70,7 +70,7 @@ func (t *Transport) send(request *http.Request, on terms) (*http.Response, error
 		a.end()
 		return nil, a.failed(err)
 	}
-	if watch > 0 {
+	if a.watch {
 		a.timer.Reset(watch)
 	}
 	if response.StatusCode >= http.StatusBadRequest || !isJSON(response.Header.Get("Content-Type")) {

@@ -25,7 +25,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 )
 
-func TestPassing(t *testing.T) {
+func TestTransient(t *testing.T) {
 	waits := func(reasons ...string) Plan {
 		var p Plan
 		for _, reason := range reasons {
@@ -55,8 +55,8 @@ func TestPassing(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := Passing(tc.observed, tc.plan); got != tc.want {
-				t.Errorf("Passing() = %v, want %v", got, tc.want)
+			if got := Transient(tc.observed, tc.plan); got != tc.want {
+				t.Errorf("Transient() = %v, want %v", got, tc.want)
 			}
 		})
 	}

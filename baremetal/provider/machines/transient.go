@@ -20,19 +20,19 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
 
-// Passing says that the machine waits for nothing but the next steps of controllers, which
+// Transient says that the machine waits for nothing but the next steps of controllers, which
 // as a rule follow at once: the bind of a host, the rendering of data, the image. It is
 // false where a person may have to act, and where nothing is waited for.
-func Passing(o Observed, p Plan) bool {
+func Transient(o Observed, p Plan) bool {
 	for _, w := range p.Waits {
-		if !passing(o, w) {
+		if !transient(o, w) {
 			return false
 		}
 	}
 	return len(p.Waits) > 0
 }
 
-func passing(o Observed, w Wait) bool {
+func transient(o Observed, w Wait) bool {
 	switch w.Reason {
 	case infrav1.HostClaimNotBoundReason:
 		return !o.Claim.Deleting && (o.Claim.Message == "" || o.Claim.Reason == infrav1.BindingReason)
