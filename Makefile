@@ -149,10 +149,10 @@ test-long: ## Run more schedules and moves than make test, and each benchmark in
 	$(GO_TEST) -timeout 60m ./controllers/provider/data/ ./controllers/provider/datatemplate/; \
 	cd test && $(GO_TEST) -timeout 60m -run TestSchedules ./model/served/
 	E2E=long $(MAKE) test-e2e E2E_FLAGS="$(E2E_FLAGS) -run 'TestHostsMoveWithTheirCluster|TestMachinesLiveOn'"
-	for name in bind data remote neighbours rollout; do $(MAKE) bench BENCH=$$name SIZE=medium; done
+	for name in bind data remote neighbours scale rollout; do $(MAKE) bench BENCH=$$name SIZE=medium; done
 
 .PHONY: bench
-bench: ## Measure what docs/benchmarks.md promises: BENCH=bind, data, remote, neighbours or rollout, SIZE=full, medium or small, COMPARE=the JSON of an earlier run
+bench: ## Measure what docs/benchmarks.md promises: BENCH=bind, data, remote, neighbours, scale or rollout, SIZE=full, medium or small, COMPARE=the JSON of an earlier run
 	assets=$(ASSETS); cd test && KUBEBUILDER_ASSETS=$$assets go run ./tools/bench/$(BENCH) --size=$(SIZE) $(if $(COMPARE),--compare=$(abspath $(COMPARE))) $(BENCH_FLAGS)
 
 .PHONY: test-e2e

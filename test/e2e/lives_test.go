@@ -69,11 +69,12 @@ type lives struct {
 // goes wrong.
 func TestMachinesLiveOn(t *testing.T) {
 	t.Parallel()
-	hosts := newSide(t, lab.simulated(), manager.WithSimulatedHosts())
+	hosts := newSide(t, lab.simulated(), manager.WithInPlaceUpdates(manager.WithSimulatedHosts()))
 	t.Run("with hosts", func(t *testing.T) {
 		t.Run("beside the machines", func(t *testing.T) {
 			t.Parallel()
 			l := newLives(t, hosts, story.Cluster{Name: "near", Workers: 2, Subnet: 114})
+			l.hasRacks(t)
 			l.beside(t, hosts)
 			l.liveOn(t)
 		})
@@ -84,9 +85,16 @@ func TestMachinesLiveOn(t *testing.T) {
 				l.beside(t, hosts)
 				l.isOfClass(t)
 			})
+			t.Run("beside the machines, uncleaned", func(t *testing.T) {
+				t.Parallel()
+				l := newLives(t, hosts, story.Cluster{Name: "uncleaned", ControlPlanes: 1, Workers: 2, Subnet: 117})
+				l.beside(t, hosts)
+				l.isUncleaned(t, hosts)
+			})
 			t.Run("in another cluster", func(t *testing.T) {
 				t.Parallel()
 				l := newLives(t, hosts, story.Cluster{Name: "away", Workers: 2, Subnet: 116, Identity: "hosts"})
+				l.hasRacks(t)
 				l.away(t, hosts)
 				l.liveOn(t)
 			})
@@ -112,7 +120,8 @@ func (l *lives) away(t *testing.T, hosts *side) {
 	must(t, err)
 }
 
-// newLives registers a pool with one server more than the cluster has machines.
+// newLives registers a pool with one server more than the cluster has workers, and one for each rack that
+// its control plane may be in.
 func newLives(t *testing.T, hosts *side, wanted story.Cluster) *lives {
 	t.Helper()
 	ports, err := cluster.FreePorts(1)
@@ -127,7 +136,7 @@ func newLives(t *testing.T, hosts *side, wanted story.Cluster) *lives {
 	}
 	l := &lives{
 		actor: &actor{cluster: wanted}, admin: hosts.admin, history: hosts.history, pool: story.Pool{
-			Namespace: wanted.Name + "-infra", Servers: wanted.ControlPlanes + wanted.Workers + 1, Tenants: []string{wanted.Name},
+			Namespace: wanted.Name + "-infra", Servers: controlPlaneRacks + wanted.Workers + 1, Tenants: []string{wanted.Name},
 		},
 	}
 	must(t, l.pool.Register(t.Context(), hosts.admin))
@@ -158,11 +167,10 @@ func (l *lives) liveOn(t *testing.T) {
 			t.FailNow()
 		}
 	}
-	founds(t.Run("the cluster comes up", func(t *testing.T) {
-		must(t, l.cluster.Create(t.Context(), lab.Repo, l.Tenant))
-		l.runsIn(t, l.world)
-	}))
+	founds(t.Run("the cluster comes up over racks with networks of their own", l.comesUpOverRacks))
 	founds(t.Run("a rolling update keeps every server", l.serversAreKept))
+	founds(t.Run("an update in place keeps every worker", l.workersAreKept))
+	founds(t.Run("what cannot be done in place replaces", l.replaces))
 	t.Run("a label of a server appears on its Node and goes", l.labelsFollow)
 	founds(t.Run("a worker that hangs is rebooted", func(t *testing.T) { l.isWatched(t, worker) }))
 	if long() {
@@ -230,31 +238,49 @@ func (l *lives) serversAreKept(t *testing.T) {
 			"machineTemplate": {"spec": {"infrastructureRef": {"name": "`+l.nextTemplate("controlplane")+`"}}}}}`)
 	}
 	for _, role := range rolled {
-		former := map[types.UID]bool{}
-		for _, m := range before[role] {
-			former[m.UID()] = true
-		}
-		eventually(t, "each "+string(role)+" is replaced", func(g gomega.Gomega) {
-			machines, err := l.world.Machines(t.Context(), l.Namespace)
-			g.Expect(err).NotTo(gomega.HaveOccurred())
-			for _, m := range machines {
-				if roleOf(m) == role {
-					g.Expect(former).NotTo(gomega.HaveKey(m.UID()), explainMachine(m))
-					g.Expect(imageOn(m)).To(gomega.Equal(nextImage), explainMachine(m))
-				}
-			}
-		})
+		l.areReplaced(t, role, before[role], nextImage)
 	}
 	l.runsIn(t, l.world)
-	after := l.servers(t)
 	for _, role := range rolled {
-		if diff := cmp.Diff(hostNames(before[role]), hostNames(after[role])); diff != "" {
-			t.Errorf("servers of the %ss (-before +after):\n%s", role, diff)
-		}
+		l.keepServers(t, role, before[role])
 	}
+	l.isQuiet(t)
+	l.areInRacks(t)
+}
+
+// areReplaced waits until each machine of a role is none of those before, and has the image.
+func (l *lives) areReplaced(t *testing.T, role role, before []world.Machine, image string) {
+	t.Helper()
+	former := map[types.UID]bool{}
+	for _, m := range before {
+		former[m.UID()] = true
+	}
+	eventually(t, "each "+string(role)+" is replaced", func(g gomega.Gomega) {
+		machines, err := l.world.Machines(t.Context(), l.Namespace)
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		for _, m := range machines {
+			if roleOf(m) == role {
+				g.Expect(former).NotTo(gomega.HaveKey(m.UID()), explainMachine(m))
+				g.Expect(imageOn(m)).To(gomega.Equal(image), explainMachine(m))
+			}
+		}
+	})
+}
+
+// keepServers checks that the machines of a role have the servers that those before had.
+func (l *lives) keepServers(t *testing.T, role role, before []world.Machine) {
+	t.Helper()
+	if diff := cmp.Diff(hostNames(before), hostNames(l.servers(t)[role])); diff != "" {
+		t.Errorf("servers of the %ss (-before +after):\n%s", role, diff)
+	}
+}
+
+// isQuiet checks that no servers were bound and given back but those of machines, and those given up.
+func (l *lives) isQuiet(t *testing.T) {
+	t.Helper()
 	bound, freed := l.history.traffic(l.pool.Namespace)
-	if want := l.cluster.ControlPlanes + l.cluster.Workers; bound != want || freed != 0 {
-		t.Errorf("servers were bound %d times and given back %d times, want %d and never", bound, freed, want)
+	if want := l.cluster.ControlPlanes + l.cluster.Workers + l.replaced; bound != want || freed != l.replaced {
+		t.Errorf("servers were bound %d times and given back %d times, want %d and %d", bound, freed, want, l.replaced)
 	}
 }
 
@@ -262,13 +288,19 @@ func (l *lives) serversAreKept(t *testing.T) {
 // template with another image.
 func (l *lives) reuses(t *testing.T, group string) {
 	t.Helper()
-	name := l.cluster.Name + "-" + group
+	l.edit(t, &infrav1.Metal3MachineTemplate{}, l.cluster.Name+"-"+group, `{"spec": {"nodeReuse": true}}`)
+	l.derive(t, l.cluster.Name+"-"+group, l.nextTemplate(group), func(m *infrav1.Metal3MachineSpec) { m.Image.URL = nextImage })
+}
+
+// derive makes a Metal3MachineTemplate that is like another one but for a change.
+func (l *lives) derive(t *testing.T, from, name string, change func(*infrav1.Metal3MachineSpec)) {
+	t.Helper()
 	template := &infrav1.Metal3MachineTemplate{}
-	l.edit(t, template, name, `{"spec": {"nodeReuse": true}}`)
+	must(t, l.Client.Get(t.Context(), client.ObjectKey{Namespace: l.Namespace, Name: from}, template))
 	next := &infrav1.Metal3MachineTemplate{
-		ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: l.nextTemplate(group)}, Spec: *template.Spec.DeepCopy(),
+		ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: name}, Spec: *template.Spec.DeepCopy(),
 	}
-	next.Spec.Template.Spec.Image.URL = nextImage
+	change(&next.Spec.Template.Spec)
 	must(t, l.Client.Create(t.Context(), next))
 }
 

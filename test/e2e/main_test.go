@@ -119,7 +119,11 @@ func (l *testCluster) start(ctx context.Context) error {
 	if l.dir, err = os.MkdirTemp("", "hostclaim-e2e-"); err != nil {
 		return err
 	}
-	l.Stack, err = stack.Up(ctx, stack.Options{Repo: repo, Dir: l.dir, Managers: managers(manager.All()), Out: console.New(os.Stderr)})
+	all := manager.All()
+	if long() {
+		all = manager.WithInPlaceUpdates(all)
+	}
+	l.Stack, err = stack.Up(ctx, stack.Options{Repo: repo, Dir: l.dir, Managers: managers(all), Out: console.New(os.Stderr)})
 	if err != nil {
 		return fmt.Errorf("%w\nlogs: %s", err, filepath.Join(l.dir, "logs"))
 	}

@@ -35,8 +35,12 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/process"
 )
 
-// readyTimeout is how long a manager may take to fill its caches.
-const readyTimeout = 2 * time.Minute
+const (
+	// readyTimeout is how long a manager may take to fill its caches.
+	readyTimeout = 2 * time.Minute
+	// portsEach is how many ports each manager is given.
+	portsEach = 4
+)
 
 // Options say beside which control plane the managers run.
 type Options struct {
@@ -64,27 +68,33 @@ type prepared struct {
 	place    Place
 	workload manifests.Workload
 	objects  []*unstructured.Unstructured
+	// extensions are what the API server takes only when the webhooks of Cluster API answer.
+	extensions []*unstructured.Unstructured
 }
 
 // Start installs the manifests of all managers, those of later ones over those of
-// earlier ones, then starts the processes together and returns when all are
-// ready, keyed by component.
+// earlier ones, then starts the processes together. It returns when all are
+// ready and their runtime extensions are registered, keyed by component.
 func Start(ctx context.Context, o Options, managers []Manager) (map[string]*Running, error) {
 	if len(managers) == 0 {
 		return map[string]*Running{}, nil
 	}
+	c, err := client.New(o.Cluster.Admin, client.Options{})
+	if err != nil {
+		return nil, err
+	}
 	task := o.Out.Task("install CRDs, roles and webhooks")
-	all, err := o.install(ctx, managers)
+	all, err := o.install(ctx, c, managers)
 	task.Done(err)
 	if err != nil {
 		return nil, err
 	}
 	started := make([]*Running, len(all))
-	group, ctx := errgroup.WithContext(ctx)
+	group, groupCtx := errgroup.WithContext(ctx)
 	for i, p := range all {
 		group.Go(func() error {
 			task := o.Out.Task("start " + p.Component)
-			running, err := o.start(ctx, p)
+			running, err := o.start(groupCtx, p)
 			task.Done(err)
 			started[i] = running
 			return err
@@ -96,16 +106,15 @@ func Start(ctx context.Context, o Options, managers []Manager) (map[string]*Runn
 	running := map[string]*Running{}
 	for i, p := range all {
 		running[p.Component] = started[i]
+		if err := manifests.Apply(ctx, c, p.extensions); err != nil {
+			return nil, err
+		}
 	}
 	return running, nil
 }
 
-func (o Options) install(ctx context.Context, managers []Manager) ([]*prepared, error) {
-	c, err := client.New(o.Cluster.Admin, client.Options{})
-	if err != nil {
-		return nil, err
-	}
-	ports, err := cluster.FreePorts(3 * len(managers))
+func (o Options) install(ctx context.Context, c client.Client, managers []Manager) ([]*prepared, error) {
+	ports, err := cluster.FreePorts(portsEach * len(managers))
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +122,7 @@ func (o Options) install(ctx context.Context, managers []Manager) ([]*prepared, 
 	group, groupCtx := errgroup.WithContext(ctx)
 	for i, m := range managers {
 		group.Go(func() error {
-			p, err := o.prepare(groupCtx, m, ports[3*i:3*i+3])
+			p, err := o.prepare(groupCtx, m, ports[portsEach*i:])
 			if err != nil {
 				return fmt.Errorf("manifests of %s: %w", m.Component, err)
 			}
@@ -153,6 +162,7 @@ func (o Options) prepare(ctx context.Context, m Manager, ports []int) (*prepared
 		Health:    ports[0],
 		Webhook:   ports[1],
 		Metrics:   ports[2],
+		Extension: ports[3],
 	}
 	serving, err := o.Cluster.Authority.Serving("127.0.0.1")
 	if err != nil {
@@ -161,10 +171,13 @@ func (o Options) prepare(ctx context.Context, m Manager, ports []int) (*prepared
 	if _, _, err := serving.Write(p.place.CertDir, "tls"); err != nil {
 		return nil, err
 	}
-	return p, manifests.UseURLs(p.objects, manifests.Endpoint{
-		URL: "https://" + loopback(p.place.Webhook),
-		CA:  o.Cluster.Authority.Cert,
+	err = manifests.UseURLs(p.objects, manifests.Endpoint{
+		URL:       "https://" + loopback(p.place.Webhook),
+		Extension: "https://" + loopback(p.place.Extension),
+		CA:        o.Cluster.Authority.Cert,
 	})
+	p.extensions, p.objects = manifests.Extensions(p.objects)
+	return p, err
 }
 
 func (o Options) start(ctx context.Context, p *prepared) (*Running, error) {

@@ -19,6 +19,7 @@ package manager
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -50,8 +51,8 @@ type Place struct {
 	// Dir belongs to this manager alone.
 	Dir string
 	// CertDir, in Dir, holds tls.crt and tls.key for the webhooks.
-	CertDir                  string
-	Health, Webhook, Metrics int
+	CertDir                             string
+	Health, Webhook, Metrics, Extension int
 }
 
 // ThirdParty lists the managers that others wrote.
@@ -161,6 +162,27 @@ func WithSimulatedHosts() []Manager {
 		case components.HostSim:
 			all[i].Kustomization = "hack/devcluster/manager/hostsim-host"
 			all[i].Args = func(p Place) []string { return append(m.Args(p), "--mode=all", "--delays=all=200ms") }
+		}
+	}
+	return all
+}
+
+// InPlaceUpdatesLabel is, with the value true, what WithInPlaceUpdates asks of namespaces.
+const InPlaceUpdatesLabel = "example.com/in-place-updates"
+
+// WithInPlaceUpdates has Cluster API update MachineDeployments in place, in the namespaces that have
+// the label and where the provider manager is given ClusterRole capm3-in-place-updates.
+func WithInPlaceUpdates(all []Manager) []Manager {
+	for i, m := range all {
+		switch m.Component {
+		case components.ClusterAPI, components.KubeadmControlPlane:
+			all[i].Variables = manifests.Variables{"EXP_RUNTIME_SDK": "true", "EXP_IN_PLACE_UPDATES": "true"}
+			maps.Copy(all[i].Variables, m.Variables)
+		case components.ProviderManager:
+			all[i].Kustomization = "hack/devcluster/manager/in-place-updates"
+			all[i].Args = func(p Place) []string {
+				return append(m.Args(p), fmt.Sprintf("--runtime-extension-port=%d", p.Extension))
+			}
 		}
 	}
 	return all

@@ -23,8 +23,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manifests"
 )
 
 func TestParse(t *testing.T) {
@@ -82,6 +84,44 @@ func TestOurManagersRunAsInLife(t *testing.T) {
 		}
 		if _, err := os.Stat(repo.Path(m.Kustomization, "kustomization.yaml")); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// Updates in place are the hardened install with what the documentation adds, and with the gates of
+// Cluster API.
+func TestInPlaceUpdatesAreInstalledAsDocumented(t *testing.T) {
+	repo, err := components.FindRepo(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range WithInPlaceUpdates(All()) {
+		switch m.Component {
+		case components.ClusterAPI, components.KubeadmControlPlane:
+			if m.Variables["EXP_IN_PLACE_UPDATES"] != "true" || m.Variables["CLUSTER_TOPOLOGY"] != "true" {
+				t.Errorf("%s has the variables %v", m.Component, m.Variables)
+			}
+		case components.ProviderManager:
+			if args := m.Args(Place{Extension: 7}); !slices.Contains(args, "--runtime-extension-port=7") {
+				t.Errorf("%s has the arguments %v", m.Component, args)
+			}
+			objects, err := manifests.Render(repo.Path(m.Kustomization), m.Variables)
+			if err != nil {
+				t.Fatal(err)
+			}
+			extensions, rest := manifests.Extensions(objects)
+			want := map[string]any{"matchLabels": map[string]any{InPlaceUpdatesLabel: "true"}}
+			if len(extensions) != 1 {
+				t.Fatalf("there are %d extensions", len(extensions))
+			}
+			if got, _, err := unstructured.NestedMap(extensions[0].Object, "spec", "namespaceSelector"); err != nil || !cmp.Equal(want, got) {
+				t.Errorf("the extension is for namespaces with %v: %v", got, err)
+			}
+			for _, object := range rest {
+				if object.GetKind() == "ClusterRoleBinding" && object.GetName() == "capm3-in-place-updates" {
+					t.Error("the rights for updates in place are given in all namespaces")
+				}
+			}
 		}
 	}
 }

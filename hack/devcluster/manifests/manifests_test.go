@@ -192,6 +192,10 @@ spec: {conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1],
 kind: CustomResourceDefinition
 metadata: {name: plain}
 spec: {conversion: {strategy: None}}
+---
+kind: ExtensionConfig
+metadata: {name: e, annotations: {runtime.cluster.x-k8s.io/inject-ca-from-secret: sys/s, other: stays}}
+spec: {clientConfig: {service: {name: s, namespace: sys, port: 9444}}, namespaceSelector: {}}
 `
 	const after = `
 kind: ValidatingWebhookConfiguration
@@ -209,13 +213,20 @@ spec: {conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1],
 kind: CustomResourceDefinition
 metadata: {name: plain}
 spec: {conversion: {strategy: None}}
+---
+kind: ExtensionConfig
+metadata: {name: e, annotations: {other: stays}}
+spec: {clientConfig: {url: 'https://127.0.0.1:2', caBundle: Y2E=}, namespaceSelector: {}}
 `
 	got := objects(t, before)
-	if err := UseURLs(got, Endpoint{URL: "https://127.0.0.1:1", CA: []byte("ca")}); err != nil {
+	if err := UseURLs(got, Endpoint{URL: "https://127.0.0.1:1", Extension: "https://127.0.0.1:2", CA: []byte("ca")}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(objects(t, after), got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if extensions, rest := Extensions(got); len(extensions) != 1 || extensions[0].GetName() != "e" || len(rest) != len(got)-1 {
+		t.Errorf("extensions are %v, and the rest are %d", extensions, len(rest))
 	}
 	broken := objects(t, "kind: MutatingWebhookConfiguration\nmetadata: {name: m}\nwebhooks: [text]\n")
 	if err := UseURLs(broken, Endpoint{}); err == nil || !strings.Contains(err.Error(), "MutatingWebhookConfiguration m") {

@@ -27,12 +27,14 @@ import (
 type Endpoint struct {
 	// URL is scheme, host and port, without a path.
 	URL string
+	// Extension is the same for the runtime extension, for which the process has another port.
+	Extension string
 	// CA signed the serving certificate, PEM.
 	CA []byte
 }
 
-// UseURLs turns every reference to a webhook Service, of admission webhooks and
-// of CRD conversion, into the URL of a process. The objects are changed in place.
+// UseURLs turns every reference to a webhook Service, of admission webhooks, of
+// CRD conversion and of runtime extensions, into the URL of a process. The objects are changed in place.
 func UseURLs(objects []*unstructured.Unstructured, endpoint Endpoint) error {
 	for _, object := range objects {
 		var err error
@@ -41,6 +43,8 @@ func UseURLs(objects []*unstructured.Unstructured, endpoint Endpoint) error {
 			err = admissionURLs(object, endpoint)
 		case "CustomResourceDefinition":
 			err = conversionURL(object, endpoint)
+		case "ExtensionConfig":
+			err = extensionURL(object, endpoint)
 		}
 		if err != nil {
 			return fmt.Errorf("webhooks of %s %s: %w", object.GetKind(), object.GetName(), err)
@@ -75,6 +79,17 @@ func conversionURL(object *unstructured.Unstructured, endpoint Endpoint) error {
 		return err
 	}
 	return unstructured.SetNestedMap(object.Object, webhook, "spec", "conversion", "webhook")
+}
+
+// extensionURL also takes off the name of the Secret with the CA, which cert-manager would make.
+func extensionURL(object *unstructured.Unstructured, endpoint Endpoint) error {
+	annotations := object.GetAnnotations()
+	delete(annotations, "runtime.cluster.x-k8s.io/inject-ca-from-secret")
+	object.SetAnnotations(annotations)
+	return unstructured.SetNestedMap(object.Object, map[string]any{
+		"url":      endpoint.Extension,
+		"caBundle": base64.StdEncoding.EncodeToString(endpoint.CA),
+	}, "spec", "clientConfig")
 }
 
 // useURL replaces clientConfig.service by clientConfig.url; a client

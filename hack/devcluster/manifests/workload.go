@@ -62,6 +62,18 @@ func Split(objects []*unstructured.Unstructured) (Workload, []*unstructured.Unst
 	return workload, withNamespace(kept, workload.Namespace), nil
 }
 
+// Extensions takes the runtime extensions out of the objects. Webhooks of Cluster API look at them.
+func Extensions(objects []*unstructured.Unstructured) (extensions, rest []*unstructured.Unstructured) {
+	for _, object := range objects {
+		if object.GetKind() == "ExtensionConfig" {
+			extensions = append(extensions, object)
+		} else {
+			rest = append(rest, object)
+		}
+	}
+	return extensions, rest
+}
+
 func readDeployment(object *unstructured.Unstructured) (Workload, error) {
 	var deployment appsv1.Deployment
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &deployment); err != nil {

@@ -51,12 +51,15 @@ type Cluster struct {
 	Identity string
 }
 
-// Create makes the cluster from our cluster template, with the tenant's rights.
-func (c Cluster) Create(ctx context.Context, repo components.Repo, tenant *Tenant) error {
-	return c.create(ctx, repo, tenant, "cluster-template.yaml")
+// Create makes the cluster from our cluster template, with the tenant's rights. Each change is
+// made to every object of it before.
+func (c Cluster) Create(ctx context.Context, repo components.Repo, tenant *Tenant, changes ...func(*unstructured.Unstructured)) error {
+	return c.create(ctx, repo, tenant, "cluster-template.yaml", changes...)
 }
 
-func (c Cluster) create(ctx context.Context, repo components.Repo, tenant *Tenant, file string) error {
+func (c Cluster) create(
+	ctx context.Context, repo components.Repo, tenant *Tenant, file string, changes ...func(*unstructured.Unstructured),
+) error {
 	template, err := os.ReadFile(repo.Path("templates", file))
 	if err != nil {
 		return err
@@ -67,6 +70,11 @@ func (c Cluster) create(ctx context.Context, repo components.Repo, tenant *Tenan
 	}
 	if err := c.identify(objects); err != nil {
 		return fmt.Errorf("cluster template: %w", err)
+	}
+	for _, object := range objects {
+		for _, change := range changes {
+			change(object)
+		}
 	}
 	if err := manifests.Apply(ctx, tenant.Client, objects); err != nil {
 		return fmt.Errorf("create cluster %s as %s: %w", c.Name, tenant.Namespace, err)

@@ -23,11 +23,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/cluster"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manager"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/world"
 )
 
@@ -84,4 +86,14 @@ func clusterctlUser(subject rbacv1.Subject) *rbacv1.ClusterRoleBinding {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "hostclaim-tenant-clusterctl-role"},
 		Subjects:   []rbacv1.Subject{subject},
 	}
+}
+
+// UpdateInPlace lets Cluster API update the MachineDeployments of a namespace in place, in a dev
+// cluster that runs manager.WithInPlaceUpdates.
+func UpdateInPlace(ctx context.Context, admin client.Client, namespace string) error {
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"labels": {"`+manager.InPlaceUpdatesLabel+`": "true"}}}`))
+	if err := admin.Patch(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, patch); err != nil {
+		return fmt.Errorf("label namespace %s: %w", namespace, err)
+	}
+	return create(ctx, admin, bindAccount(namespace, "capm3-in-place-updates", account("capm3-system", "capm3-manager")))
 }

@@ -29,8 +29,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -44,7 +46,9 @@ func Scheme() (*runtime.Scheme, error) {
 		corev1.AddToScheme(scheme),
 		rbacv1.AddToScheme(scheme),
 		clusterv1.AddToScheme(scheme),
+		bootstrapv1.AddToScheme(scheme),
 		controlplanev1.AddToScheme(scheme),
+		runtimev1.AddToScheme(scheme),
 		infrav1.AddToScheme(scheme),
 		bmov1alpha1.AddToScheme(scheme),
 		ipamv1alpha1.AddToScheme(scheme),
@@ -79,6 +83,8 @@ func live() []client.Object {
 		&bmov1alpha1.HardwareData{},
 		&bmov1alpha1.HostDeployPolicy{},
 		&infrav1.Metal3Data{},
+		&bootstrapv1.KubeadmConfigTemplate{},
+		&runtimev1.ExtensionConfig{},
 		&ipamv1alpha1.IPPool{},
 		&ipamv1alpha1.IPAddress{},
 	}
