@@ -38,8 +38,8 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/bench/site"
 )
 
-// clusterName is the Cluster of every tenant.
-const clusterName = "cluster"
+// ClusterName is the Cluster of every tenant.
+const ClusterName = "cluster"
 
 // Marks of Metal3Machines, and bound of HostClaims. The reasons of IdentityReady are
 // marks too.
@@ -54,13 +54,13 @@ func (t *Town) Tenant(ctx context.Context, name string) error {
 	if err := t.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{tenantLabel: ""}}}); err != nil {
 		return err
 	}
-	cluster := builder.Cluster(types.NamespacedName{Namespace: name, Name: clusterName})
+	cluster := builder.Cluster(types.NamespacedName{Namespace: name, Name: ClusterName})
 	// The kind is another one: what is played are machines.
 	cluster.Spec.InfrastructureRef.Kind = "OtherCluster"
 	if err := errors.Join(
 		t.Server.Bind(ctx, harness.ProviderAccount(), name, "capm3-tenant-secrets"),
 		t.Server.Bind(ctx, harness.HostClaimAccount(), name, "hostclaim-source-secrets"),
-		t.Create(ctx, builder.Bootstrap(name, clusterName)),
+		t.Create(ctx, builder.Bootstrap(name, ClusterName)),
 		t.Create(ctx, cluster),
 	); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (t *Town) Secret(ctx context.Context, namespace, name, key string, value []
 
 // Machine makes a machine of a tenant as Cluster API would.
 func (t *Town) Machine(ctx context.Context, key types.NamespacedName, change func(*infrav1.Metal3Machine)) error {
-	owner := builder.Machine(key, clusterName)
+	owner := builder.Machine(key, ClusterName)
 	if err := t.Create(ctx, owner); err != nil {
 		return err
 	}

@@ -51,10 +51,12 @@ type Town struct {
 }
 
 // Open builds and starts both managers with their default flags, except that clusters
-// on loopback may be reached. Their logs go to the folder. The caller closes the town.
-func Open(ctx context.Context, server *harness.Server, folder string) (*Town, error) {
+// on loopback may be reached, and with more flags for both. Their logs go to the folder. The
+// caller closes the town.
+func Open(ctx context.Context, server *harness.Server, folder string, flags ...string) (*Town, error) {
 	opened, err := site.Open(server, site.Counting{Resources: []string{
-		"metal3machines", "hostclaims", "baremetalhosts", "hostdeploypolicies", "hardwaredata", "secrets", "namespaces", "events",
+		"metal3machines", "metal3datas", "metal3dataclaims", "metal3datatemplates", "ipclaims",
+		"hostclaims", "baremetalhosts", "hostdeploypolicies", "hardwaredata", "secrets", "namespaces", "events",
 	}})
 	if err != nil {
 		return nil, err
@@ -65,12 +67,12 @@ func Open(ctx context.Context, server *harness.Server, folder string) (*Town, er
 	}
 	if t.Provider, err = t.start(ctx, folder, ".", site.Program{
 		Name: "provider-manager", User: harness.ProviderAccount().User(),
-		Args: []string{"--webhook-port=0", "--identity-denied-addresses=", "--workload-denied-addresses="},
+		Args: append([]string{"--webhook-port=0", "--identity-denied-addresses=", "--workload-denied-addresses="}, flags...),
 	}); err != nil {
 		return t, err
 	}
 	t.HostClaim, err = t.start(ctx, folder, "./cmd/hostclaim-manager", site.Program{
-		Name: "hostclaim-manager", User: harness.HostClaimAccount().User(), Args: []string{"--webhook-port=0"},
+		Name: "hostclaim-manager", User: harness.HostClaimAccount().User(), Args: append([]string{"--webhook-port=0"}, flags...),
 	})
 	return t, err
 }
@@ -97,14 +99,18 @@ func (t *Town) start(ctx context.Context, folder, pkg string, p site.Program) (_
 }
 
 // furnish makes the roles of both managers, and the namespace of the hosts with a
-// policy that admits every tenant.
+// policy that admits every tenant. Leases are held there, too, if the flags want them.
 func (t *Town) furnish(ctx context.Context) error {
 	for _, account := range []harness.Account{harness.ProviderAccount(), harness.HostClaimAccount()} {
 		if err := t.Server.InstallRoles(ctx, account); err != nil {
 			return fmt.Errorf("install the roles: %w", err)
 		}
 	}
-	if err := t.Pool(ctx, Infra); err != nil {
+	if err := errors.Join(
+		t.Pool(ctx, Infra),
+		t.Server.Bind(ctx, harness.ProviderAccount(), Infra, "capm3-leader-election-role"),
+		t.Server.Bind(ctx, harness.HostClaimAccount(), Infra, "hostclaim-leader-election-role"),
+	); err != nil {
 		return err
 	}
 	return t.Create(ctx, &bmov1alpha1.HostDeployPolicy{

@@ -27,14 +27,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/bench/site"
-	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/host"
 )
 
 const (
@@ -75,7 +71,7 @@ func open(ctx context.Context, server *harness.Server) (*room, error) {
 		return nil, err
 	}
 	r := &room{Site: opened, claimed: site.NewTimeline(), freed: site.NewTimeline()}
-	if err := errors.Join(r.furnish(ctx), r.startHostsim(ctx)); err != nil {
+	if err := errors.Join(r.furnish(ctx), r.PlayHosts(ctx)); err != nil {
 		return nil, err
 	}
 	if err := r.Follow(ctx, &bmov1alpha1.HostClaimList{}, r.see); err != nil {
@@ -110,30 +106,6 @@ func (r *room) furnish(ctx context.Context) error {
 		ObjectMeta: metav1.ObjectMeta{Namespace: infra, Name: "tenants"},
 		Spec:       bmov1alpha1.HostDeployPolicySpec{HostClaimNamespaces: &bmov1alpha1.HostClaimNamespaces{Names: names}},
 	})
-}
-
-// startHostsim plays the hosts in this process, without delays.
-func (r *room) startHostsim(ctx context.Context) error {
-	config := rest.CopyConfig(r.Server.Config)
-	config.QPS = -1
-	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme: r.Server.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
-	})
-	if err != nil {
-		return err
-	}
-	if err := host.New(nil).SetupWithManager(mgr); err != nil {
-		return err
-	}
-	go func() {
-		if err := mgr.Start(ctx); err != nil {
-			ctrl.Log.Error(err, "hostsim has ended")
-		}
-	}()
-	if !mgr.GetCache().WaitForCacheSync(ctx) {
-		return errors.New("hostsim does not see the hosts")
-	}
-	return nil
 }
 
 func (r *room) see(object any, now time.Time) {

@@ -28,11 +28,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
-	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/console"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/bench/program"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/bench/site"
@@ -97,45 +94,14 @@ func measure(ctx context.Context, run *program.Run) (err error) {
 	if err := run.Server.InstallRoles(ctx, harness.ProviderAccount()); err != nil {
 		return err
 	}
-	b.manager, err = b.StartManager(ctx, b.site, harness.ProviderAccount())
-	if err := errors.Join(err, b.startPools(ctx), b.watch(ctx, b.site)); err != nil {
+	if b.manager, err = b.StartManager(ctx, b.site, harness.ProviderAccount()); err == nil {
+		b.ipam, err = b.StartPools(ctx, b.site)
+	}
+	if err := errors.Join(err, b.watch(ctx, b.site)); err != nil {
 		return errors.Join(err, b.stop())
 	}
 	err = program.InTurn(ctx, b.rendering, b.templateForEachPool, b.templateForAll, b.idleness, b.memory)
 	return errors.Join(err, b.stop())
-}
-
-// startPools runs ip-address-manager with the rights and the webhooks that its
-// manifests give it, built if it was not yet.
-func (b *bench) startPools(ctx context.Context) error {
-	repo, err := components.FindRepo(".")
-	if err != nil {
-		return err
-	}
-	if err := repo.Build(ctx, console.New(os.Stderr), components.IPAddressManager); err != nil {
-		return err
-	}
-	found, err := components.Lookup(components.IPAddressManager)
-	if err != nil {
-		return err
-	}
-	p := site.Program{Name: components.IPAddressManager}
-	if p.Path, err = repo.Binary(found[0]); err != nil {
-		return err
-	}
-	webhooks, err := harness.NewWebhooks()
-	if err != nil {
-		return err
-	}
-	if p.User, err = b.Server.InstallManager(ctx, components.IPAddressManager, webhooks); err != nil {
-		return err
-	}
-	p.Args = []string{
-		"--kube-api-qps=200", "--kube-api-burst=400",
-		fmt.Sprintf("--webhook-port=%d", webhooks.Port), "--webhook-cert-dir=" + webhooks.CertDir,
-	}
-	b.ipam, err = b.Start(ctx, b.site, p)
-	return err
 }
 
 // stop ends what was started.

@@ -58,6 +58,7 @@ type Manager struct {
 	pid         int
 	diagnostics string
 	ended       chan error
+	again       func(context.Context) (*Manager, error)
 }
 
 // Build compiles a program of this repository into a folder.
@@ -85,12 +86,13 @@ func (s *Site) StartManager(ctx context.Context, p Program, folder string) (*Man
 	if err != nil {
 		return nil, err
 	}
-	log, err := os.Create(filepath.Join(folder, p.Name+".log"))
+	log, err := os.OpenFile(filepath.Join(folder, p.Name+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = log.Close() }()
 	m := &Manager{diagnostics: diagnostics, ended: make(chan error, 1)}
+	m.again = func(ctx context.Context) (*Manager, error) { return s.StartManager(ctx, p, folder) }
 	m.command = exec.Command(p.Path, append([]string{
 		"--kubeconfig=" + kubeconfig, "--health-addr=" + health,
 		"--diagnostics-address=" + diagnostics, "--insecure-diagnostics",
@@ -254,6 +256,30 @@ func (m *Manager) Stop() error {
 		return err
 	}
 	return <-m.ended
+}
+
+// Restart ends the manager as a Pod is ended, and returns when another process of the same
+// program is at work.
+func (m *Manager) Restart(ctx context.Context) error {
+	return errors.Join(m.Stop(), m.replace(ctx))
+}
+
+// Replace has another process of the same program wait while this one dies without a word, and
+// returns when the other one is at work. Only an election of leaders keeps the two apart.
+func (m *Manager) Replace(ctx context.Context) error {
+	if err := m.command.Process.Kill(); err != nil {
+		return err
+	}
+	<-m.ended
+	return m.replace(ctx)
+}
+
+func (m *Manager) replace(ctx context.Context) error {
+	other, err := m.again(ctx)
+	if other != nil {
+		*m = *other
+	}
+	return err
 }
 
 // writeKubeconfig lets a manager act as the user.

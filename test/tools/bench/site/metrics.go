@@ -20,8 +20,10 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"math"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -73,6 +75,59 @@ func scrape(ctx context.Context, c *http.Client, url, name string) ([]Sample, er
 		out = append(out, sample)
 	}
 	return out, lines.Err()
+}
+
+// Waits says how long items waited in the queue of a controller: how many for at most so many
+// seconds, in ascending order.
+type Waits struct {
+	limits []float64
+	counts []float64
+}
+
+// Waits are those since the manager's start.
+func (m *Manager) Waits(ctx context.Context, controller string) (w Waits, err error) {
+	samples, err := scrape(ctx, http.DefaultClient, m.url(), "workqueue_queue_duration_seconds_bucket")
+	for _, sample := range samples {
+		if sample.Labels["controller"] != controller {
+			continue
+		}
+		limit, err := strconv.ParseFloat(sample.Labels["le"], 64)
+		if err != nil {
+			return w, err
+		}
+		w.limits, w.counts = append(w.limits, limit), append(w.counts, sample.Value)
+	}
+	return w, err
+}
+
+// Since are the waits that were not over before.
+func (w Waits) Since(before Waits) Waits {
+	since := Waits{limits: w.limits, counts: slices.Clone(w.counts)}
+	for i, count := range before.counts {
+		since.counts[i] -= count
+	}
+	return since
+}
+
+// Quantile is the time that a part of all waits did not exceed, between two limits as if the waits
+// in between were spread evenly; zero without waits.
+func (w Waits) Quantile(part float64) time.Duration {
+	if len(w.counts) == 0 || w.counts[len(w.counts)-1] == 0 {
+		return 0
+	}
+	rank, lower, under := part*w.counts[len(w.counts)-1], 0.0, 0.0
+	for i, count := range w.counts {
+		upper := w.limits[i]
+		switch {
+		case count < rank:
+			lower, under = upper, count
+			continue
+		case math.IsInf(upper, 1):
+			upper = lower
+		}
+		return time.Duration((lower + (upper-lower)*(rank-under)/(count-under)) * float64(time.Second))
+	}
+	return 0
 }
 
 // Watches is how many watches on a resource are open now.

@@ -84,6 +84,9 @@ func InParallel(ctx context.Context, first, last int, do func(context.Context, i
 	return group.Wait()
 }
 
+// Gone is what Follow shows of an object that was deleted.
+type Gone struct{ Object client.Object }
+
 // Follow shows every change of a kind to a function until ctx ends. A benchmark
 // makes its objects after that, so nothing is listed.
 func (s *Site) Follow(ctx context.Context, list client.ObjectList, see func(object any, now time.Time), options ...client.ListOption) error {
@@ -100,6 +103,10 @@ func (s *Site) Follow(ctx context.Context, list client.ObjectList, see func(obje
 func (s *Site) follow(ctx context.Context, stream watch.Interface, see func(any, time.Time), again func() (watch.Interface, error)) {
 	for {
 		for event := range stream.ResultChan() {
+			if object, ok := event.Object.(client.Object); ok && event.Type == watch.Deleted {
+				see(Gone{Object: object}, time.Now())
+				continue
+			}
 			see(event.Object, time.Now())
 		}
 		if ctx.Err() != nil {
