@@ -36,6 +36,10 @@ const repeats = 3
 // what it shows.
 const catchUp = time.Second
 
+// maxVersion is how long a version can be: a number of 64 bits. Another cluster may call anything
+// its version, and what is longer is none and is not kept.
+const maxVersion = 20
+
 // Stale spaces out the passes of objects that keep deciding on facts which have
 // changed meanwhile, and puts off those on facts that the controller has changed itself. The
 // zero value is ready to use.
@@ -84,6 +88,10 @@ func (s *Stale) Left(object types.NamespacedName, version string, now time.Time)
 func (s *Stale) note(object types.NamespacedName, w written) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(w.version) > maxVersion {
+		delete(s.written, object)
+		return
+	}
 	if s.written == nil {
 		s.written = map[types.NamespacedName]written{}
 	}

@@ -20,6 +20,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -120,5 +121,19 @@ func TestBehind(t *testing.T) {
 				t.Errorf("Behind() = %s, want %s", got, tc.waiting)
 			}
 		})
+	}
+}
+
+// TestVersionsAreBounded has another cluster call a long text its version.
+func TestVersionsAreBounded(t *testing.T) {
+	now, object := time.Unix(0, 0), types.NamespacedName{Name: "x"}
+	s := &Stale{}
+	s.Wrote(object, "18446744073709551615", now)
+	if s.Behind(object, "1", now) == 0 {
+		t.Error("the largest version is not kept")
+	}
+	s.Wrote(object, strings.Repeat("1", 1<<20), now)
+	if s.Behind(object, "1", now) != 0 || len(s.written) != 0 {
+		t.Error("a text is kept that is no version")
 	}
 }
