@@ -130,22 +130,32 @@ func TestCopyThatIsInStep(t *testing.T) {
 	}
 }
 
-// What a host is first told is read live: a claim that names a new image may be seen before its new data.
+// What a host is told, or is switched on for, is read live: a claim may be seen before its new data.
 func TestSecretsAreReadBeforeAHostIsToldOfThem(t *testing.T) {
 	claim := newClaim(withImage, func(c *bmov1alpha1.HostClaim) { c.Spec.UserData = &corev1.SecretReference{Name: "boot"} })
 	copied := binding.CopyName(claim.UID, binding.UserData)
-	for told, reads := range map[bool]int{false: 2, true: 0} {
+	for name, tt := range map[string]struct {
+		told, online, wanted bool
+		reads                int
+	}{
+		"a host that was told nothing":                    {online: true, wanted: true, reads: 2},
+		"one that was told, and runs":                     {told: true, online: true, wanted: true},
+		"one that was told, and is about to be on":        {told: true, wanted: true, reads: 2},
+		"one that was told, and stays off":                {told: true},
+		"one that was told, runs, and is about to be off": {told: true, online: true},
+	} {
 		l := &live{secrets: map[string]string{"tenant/boot": "1", "infra/" + copied: "2"}}
 		r := &synchronizer{live: l, secrets: watched{versions: l.secrets}, comparisons: &comparisons{}}
-		s := &scope{claim: claim, host: newHost("infra")}
+		s := &scope{claim: claim.DeepCopy(), host: newHost("infra")}
+		s.claim.Spec.PoweredOn, s.host.Spec.Online = tt.wanted, tt.online
 		p, _ := r.shown(s, binding.UserData)
 		r.comparisons.note(keyOf(claim), binding.UserData, comparison{pair: p})
-		if told {
+		if tt.told {
 			s.host.Spec.Image = claim.Spec.Image
 		}
-		name, err := r.provide(t.Context(), s, binding.UserData, policy.Grant{})
-		if l.count != reads || told && (name != copied || err != nil) {
-			t.Errorf("told %t: %q, %v after %d reads, want %d", told, name, err, l.count, reads)
+		got, err := r.provide(t.Context(), s, binding.UserData, policy.Grant{})
+		if l.count != tt.reads || tt.reads == 0 && (got != copied || err != nil) {
+			t.Errorf("%s: %q, %v after %d reads, want %d", name, got, err, l.count, tt.reads)
 		}
 	}
 }

@@ -160,7 +160,7 @@ func TestClaimThatWasLetGoCostsNoMoreLists(t *testing.T) {
 		}
 	}
 	held(false) // a manager that has just started looks for what is left of the claim
-	if gone, out := r.finish(t.Context(), claim); !gone || out.Err() != nil {
+	if gone, out := r.finish(t.Context(), claim, ""); !gone || out.Err() != nil {
 		t.Fatalf("gone: %t, %v", gone, out.Err())
 	}
 	held(true)

@@ -100,7 +100,8 @@ type releaser struct {
 	metrics   *Metrics
 	clock     clock.PassiveClock
 	announcer announcer
-	settling  *retry.Reports
+	// settling are the hosts that are being switched off before they are freed, by claim.
+	settling *retry.Deadlines
 	// holdFor is how long a host may take to be switched off before it is freed all the same.
 	holdFor time.Duration
 }

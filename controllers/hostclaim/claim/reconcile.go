@@ -85,7 +85,7 @@ type Reconciler struct {
 	compiled    policies.Cache
 	stale       retry.Stale
 	reports     retry.Reports
-	settling    retry.Reports
+	settling    retry.Deadlines
 }
 
 // SecretWatch is the part of secretwatch.Watch that the reconciler uses.
@@ -131,7 +131,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	switch {
 	case claim.ResourceVersion != read:
 		r.stale.Wrote(req.NamespacedName, claim.ResourceVersion, r.Clock.Now())
-	case held && r.letGo.has(claim):
+	case held && out.Err() == nil && r.letGo.has(claim):
 		r.stale.Left(req.NamespacedName, read, r.Clock.Now())
 	}
 	return r.ended(ctx, req, out)

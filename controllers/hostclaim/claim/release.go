@@ -36,7 +36,6 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 )
 
 // release brings the host of a claim that goes back to the pool:
@@ -77,6 +76,7 @@ func (r *releaser) release(ctx context.Context, s *scope, at standing) (standing
 	freed := *s
 	freed.host, freed.marked = nil, at.marked
 	after, err := r.binder.settle(ctx, &freed, recorded)
+	after.swept = s.host.Namespace
 	if err != nil {
 		return at, progress.Failed(err)
 	}
@@ -90,7 +90,7 @@ func (r *releaser) switchedOff(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.B
 	if !binding.SwitchingOff(host) {
 		return time.Time{}, false
 	}
-	return r.settling.Hold(keyOf(claim), retry.Transient, r.clock.Now(), r.holdFor)
+	return r.settling.Of(keyOf(claim), r.clock.Now(), r.holdFor)
 }
 
 // free lets go of a host that seems to be at rest.
@@ -143,9 +143,10 @@ func (r *releaser) heldByOthers(ctx context.Context, s *scope) (bool, error) {
 }
 
 // finish lets the claim go once no host names it, and says that it did. Copies of
-// its secrets and its HardwareData go first.
-func (r *releaser) finish(ctx context.Context, claim *bmov1alpha1.HostClaim) (gone bool, out progress.Outcome) {
-	if ref := claim.Status.BareMetalHost; ref != nil {
+// its secrets and its HardwareData go first; swept is the namespace of hosts where this pass has
+// deleted the copies already.
+func (r *releaser) finish(ctx context.Context, claim *bmov1alpha1.HostClaim, swept string) (gone bool, out progress.Outcome) {
+	if ref := claim.Status.BareMetalHost; ref != nil && ref.Namespace != swept {
 		if out := r.deleteCopies(ctx, claim, ref.Namespace, nil); !out.Done() {
 			return false, out
 		}

@@ -87,6 +87,9 @@ type standing struct {
 	host *bmov1alpha1.BareMetalHost
 	// marked are the hosts that carry the claim's mark without naming it.
 	marked []bmov1alpha1.BareMetalHost
+	// swept is the namespace of hosts where this pass has deleted the copies of the claim's
+	// secrets; empty for none.
+	swept string
 }
 
 // grant is what policies permit the claim on the hosts of its host's namespace.
@@ -95,6 +98,11 @@ func (s *scope) grant() policy.Grant {
 		return policy.Grant{}
 	}
 	return s.decision.Grants[s.host.Namespace]
+}
+
+// goesOnAsTold says that the host was told what to write, and is not about to be switched on for it.
+func (s *scope) goesOnAsTold() bool {
+	return binding.HasPayload(s.host) && (s.host.Spec.Online || !s.claim.Spec.PoweredOn)
 }
 
 // crossing says that claim and host are in different namespaces.

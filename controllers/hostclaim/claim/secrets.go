@@ -88,14 +88,14 @@ func (n secretNames) payload(claim *bmov1alpha1.HostClaim, namespace string) *bi
 }
 
 // provide sees to it that the secret of one kind is next to the host, and
-// returns its name there; empty when the claim needs none. What a host is first told is read
-// live; once it was told, a copy is written again when the watch shows a change.
+// returns its name there; empty when the claim needs none. What a host is first told, or is
+// switched on for, is read live; else a copy is written again when the watch shows a change.
 func (r *synchronizer) provide(ctx context.Context, s *scope, kind binding.SecretKind, grant policy.Grant) (string, error) {
 	source := binding.SecretName(s.claim, kind)
 	if source == "" && !s.hidesNetworkData(kind, grant) {
 		return "", nil
 	}
-	if s.crossing() && binding.HasPayload(s.host) && r.inStep(s, kind) {
+	if s.crossing() && s.goesOnAsTold() && r.inStep(s, kind) {
 		return binding.CopyName(s.claim.UID, kind), nil
 	}
 	content, version := binding.EmptyNetworkData(), ""
@@ -250,19 +250,19 @@ func (r *synchronizer) frozenNotes(ctx context.Context, s *scope) []string {
 }
 
 // deleteCopies removes every secret that was copied for the claim to a namespace
-// of hosts. With a host, which must still name the claim, it removes the copies that the host owns
-// instead, for whatever claim: what is left of the claim's goes when the claim does.
+// of hosts. With a host, which must still name the claim, it also removes the copies that the host
+// owns, for whatever claim.
 func (r *releaser) deleteCopies(ctx context.Context, claim *bmov1alpha1.HostClaim, namespace string, host *bmov1alpha1.BareMetalHost) progress.Outcome {
 	sweeper, own := copies.Sweeper{Live: r.live, Writer: r.client}, namespace == claim.Namespace
 	if !own {
 		r.secrets.Ensure(namespace) // what comes after the list is seen by the watch
 	}
 	var err error
-	switch {
-	case host != nil:
-		err = sweeper.NextTo(ctx, host)
-	case !own:
+	if !own {
 		err = sweeper.OfClaim(ctx, claim.UID, namespace)
+	}
+	if err == nil && host != nil {
+		err = sweeper.NextTo(ctx, host)
 	}
 	switch {
 	case apierrors.IsForbidden(err) && own:

@@ -128,7 +128,7 @@ func release(ctx context.Context, p *pass) progress.Outcome {
 
 func finish(ctx context.Context, p *pass) (out progress.Outcome) {
 	if p.at.step == binding.Finish {
-		p.finished, out = p.releaser.finish(ctx, p.claim)
+		p.finished, out = p.releaser.finish(ctx, p.claim, p.at.swept)
 		p.releaseWait = first(out)
 	}
 	return out

@@ -51,43 +51,31 @@ const (
 // object has come to is written with the report that comes in time. The zero value is ready
 // to use.
 type Reports struct {
+	held Deadlines
+
 	mu      sync.Mutex
-	held    map[types.NamespacedName]time.Time
 	budgets map[types.NamespacedName]*rate.Limiter
 }
 
 // Hold says until when the report of a pass is held back. The first transient one waits for
 // holdFor and no longer, unless another kind comes before.
 func (r *Reports) Hold(object types.NamespacedName, report Report, now time.Time, holdFor time.Duration) (until time.Time, held bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if report == Transient {
-		if until := r.heldUntil(object, now, holdFor); now.Before(until) {
+		if until, held := r.held.Of(object, now, holdFor); held {
 			return until, true
 		}
 	}
-	delete(r.held, object)
+	r.held.Forget(object)
 	if report == Transient || report == Changed {
 		return r.spend(object, now)
 	}
 	return time.Time{}, false
 }
 
-// heldUntil is when the first transient report has waited for holdFor.
-func (r *Reports) heldUntil(object types.NamespacedName, now time.Time, holdFor time.Duration) time.Time {
-	if r.held == nil {
-		r.held = map[types.NamespacedName]time.Time{}
-	}
-	until, found := r.held[object]
-	if !found {
-		until = now.Add(holdFor)
-		r.held[object] = until
-	}
-	return until
-}
-
 // spend takes a report from what the object may write, or says when it may write again.
 func (r *Reports) spend(object types.NamespacedName, now time.Time) (until time.Time, held bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.budgets == nil {
 		r.budgets = map[types.NamespacedName]*rate.Limiter{}
 	}
@@ -109,6 +97,6 @@ func (r *Reports) spend(object types.NamespacedName, now time.Time) (until time.
 func (r *Reports) Forget(object types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.held, object)
+	r.held.Forget(object)
 	delete(r.budgets, object)
 }
