@@ -133,10 +133,11 @@ func (l *lives) areInRacks(t *testing.T) {
 			if _, err := fmt.Sscanf(domain, "rack-%d", &number); err != nil {
 				t.Errorf("%s is in failure domain %q: %v", m.Name(), domain, err)
 			}
-			for _, address := range nodes[m.Machine.Status.NodeRef.Name].Status.Addresses {
-				if address.Type == corev1.NodeInternalIP && !strings.HasPrefix(address.Address, l.subnet(number)) {
-					t.Errorf("the Node of %s in %s has address %s", m.Name(), domain, address.Address)
-				}
+			addresses := nodes[m.Machine.Status.NodeRef.Name].Status.Addresses
+			if !slices.ContainsFunc(addresses, func(a corev1.NodeAddress) bool {
+				return a.Type == corev1.NodeInternalIP && strings.HasPrefix(a.Address, l.subnet(number))
+			}) {
+				t.Errorf("the Node of %s in %s has addresses %v", m.Name(), domain, addresses)
 			}
 		}
 	}

@@ -40,8 +40,8 @@ type releaseSteps struct {
 	client client.Client
 	live   client.Reader
 	ended  *ended
-	// now is the time of the pass.
-	now time.Time
+	// now tells the time.
+	now func() time.Time
 }
 
 // claims lets deleted claims and their data go. A claim that its machine
@@ -50,7 +50,7 @@ func (r releaseSteps) claims(ctx context.Context, s *scope) progress.Outcome {
 	var failed error
 	for i := range s.claims {
 		claim := &s.claims[i]
-		if claim.DeletionTimestamp.IsZero() || s.suspended(claim) || r.ended.has(claim, r.now) {
+		if claim.DeletionTimestamp.IsZero() || s.suspended(claim) || r.ended.has(claim, r.now()) {
 			continue
 		}
 		held, err := r.held(ctx, claim)
@@ -94,7 +94,7 @@ func (r releaseSteps) releaseClaim(ctx context.Context, s *scope, claim *infrav1
 	}
 	err := r.removeFinalizers(ctx, claim.DeepCopy(), infrav1.DataClaimFinalizer, infrav1.MachineFinalizer)
 	if err == nil {
-		r.ended.note(claim, r.now)
+		r.ended.note(claim, r.now())
 	}
 	return err
 }
@@ -103,13 +103,13 @@ func (r releaseSteps) releaseClaim(ctx context.Context, s *scope, claim *infrav1
 // controller then gives its addresses back. It says whether nothing is left to be
 // done about it.
 func (r releaseSteps) releaseData(ctx context.Context, data *infrav1.Metal3Data) (bool, error) {
-	switch known := r.ended.has(data, r.now); {
+	switch known := r.ended.has(data, r.now()); {
 	case known:
 		return !data.DeletionTimestamp.IsZero(), nil
 	case !data.DeletionTimestamp.IsZero():
 		err := r.removeFinalizers(ctx, data.DeepCopy(), infrav1.DataClaimFinalizer)
 		if err == nil {
-			r.ended.note(data, r.now)
+			r.ended.note(data, r.now())
 		}
 		return err == nil, err
 	}
@@ -118,7 +118,7 @@ func (r releaseSteps) releaseData(ctx context.Context, data *infrav1.Metal3Data)
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("delete Metal3Data %s: %w", data.Name, err)
 	}
-	r.ended.note(data, r.now)
+	r.ended.note(data, r.now())
 	return false, nil
 }
 

@@ -81,7 +81,7 @@ func TestHeld(t *testing.T) {
 // TestReleaseClaimStepByStep goes the way of a claim and its data, each step with
 // what a fresh cache shows.
 func TestReleaseClaimStepByStep(t *testing.T) {
-	r := releaseSteps{client: server.Client, live: server.Client}
+	r := releaseSteps{client: server.Client, live: server.Client, now: time.Now}
 	claim := newClaim(func(c *infrav1.Metal3DataClaim) {
 		c.Namespace, c.Finalizers = server.Namespace(t), []string{infrav1.DataClaimFinalizer, "test/holds"}
 	})
@@ -151,7 +151,7 @@ func TestReleaseIsDoneOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Unix(0, 0)
-	r := releaseSteps{client: counting, live: server.Client, ended: &ended{}, now: now}
+	r := releaseSteps{client: counting, live: server.Client, ended: &ended{}, now: func() time.Time { return now }}
 	claim := newClaim(func(c *infrav1.Metal3DataClaim) {
 		c.Namespace, c.Finalizers = server.Namespace(t), []string{infrav1.DataClaimFinalizer, "test/holds"}
 	})

@@ -401,9 +401,12 @@ func TestUpdateSurvivesAManagerThatDies(t *testing.T) {
 // side is one side of an update of a MachineSet.
 func side(version, image string) runtimehooksv1.CanUpdateMachineSetRequestObjects {
 	return runtimehooksv1.CanUpdateMachineSetRequestObjects{
-		MachineSet: clusterv1.MachineSet{Spec: clusterv1.MachineSetSpec{
-			Template: clusterv1.MachineTemplateSpec{Spec: clusterv1.MachineSpec{Version: version}},
-		}},
+		MachineSet: clusterv1.MachineSet{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "workers"},
+			Spec: clusterv1.MachineSetSpec{
+				Template: clusterv1.MachineTemplateSpec{Spec: clusterv1.MachineSpec{Version: version}},
+			},
+		},
 		InfrastructureMachineTemplate: runtime.RawExtension{Raw: []byte(
 			`{"apiVersion":"infrastructure.cluster.x-k8s.io/v1beta2","kind":"Metal3MachineTemplate","spec":{"template":{"spec":{"image":{"url":"` + image + `"}}}}}`)},
 		BootstrapConfigTemplate: runtime.RawExtension{Raw: []byte(
@@ -436,6 +439,11 @@ func TestCanUpdateMachineSet(t *testing.T) {
 	if response.BootstrapConfigTemplatePatch.IsDefined() {
 		t.Errorf("patch of the bootstrap config: %s", response.BootstrapConfigTemplatePatch.Patch)
 	}
+
+	nameless := side("v2", "http://x/2")
+	nameless.MachineSet.Name = strings.Repeat("x", 300)
+	w.CanUpdateMachineSet(t.Context(), &runtimehooksv1.CanUpdateMachineSetRequest{Current: side("v1", "http://x/1"), Desired: nameless}, response)
+	w.expect(string(response.Status)+": "+response.Message, "Failure: The request names no MachineSet")
 }
 
 // TestCallsAreBounded shows what a caller can have the manager hold, who needs no certificate: a

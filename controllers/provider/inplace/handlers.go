@@ -36,6 +36,10 @@ import (
 func (e *Extension) CanUpdateMachineSet(
 	ctx context.Context, request *runtimehooksv1.CanUpdateMachineSetRequest, response *runtimehooksv1.CanUpdateMachineSetResponse,
 ) {
+	if named := request.Desired.MachineSet; !canExist(named.Name, named.Namespace) {
+		fail(response, "The request names no MachineSet")
+		return
+	}
 	current, err := setOf(request.Current)
 	if err != nil {
 		fail(response, err.Error())
@@ -111,7 +115,7 @@ func (e *Extension) UpdateMachine(
 	ctx context.Context, request *runtimehooksv1.UpdateMachineRequest, response *runtimehooksv1.UpdateMachineResponse,
 ) {
 	named := request.Desired.Machine
-	if len(validation.IsDNS1123Subdomain(named.Name)) > 0 || len(validation.IsDNS1123Label(named.Namespace)) > 0 {
+	if !canExist(named.Name, named.Namespace) {
 		fail(response, "The request names no Machine")
 		return
 	}
@@ -130,6 +134,12 @@ func (e *Extension) UpdateMachine(
 			response.SetRetryAfterSeconds(int32(askAgain.Seconds()))
 		}
 	}
+}
+
+// canExist says that an object can have this name in a namespace of this name. What cannot is not
+// worth a request, nor a line in the log.
+func canExist(name, namespace string) bool {
+	return len(validation.IsDNS1123Subdomain(name)) == 0 && len(validation.IsDNS1123Label(namespace)) == 0
 }
 
 func fail(response runtimehooksv1.ResponseObject, message string) {

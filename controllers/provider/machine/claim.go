@@ -230,12 +230,12 @@ func claimStep(current claims.State, wanted claims.Wanted) string {
 }
 
 // inTheWay is the outcome for a claim that has the wanted name although the cache does
-// not show it: a foreign one, or our own on which nothing of this plan is based, and whose event
-// wakes us. In another cluster only events of claims of our origin do: for any
-// other the pass fails, and is repeated with a growing delay.
+// not show it: a foreign one, whose event does not wake us, or our own on which nothing of this plan
+// is based. The next pass sees it. The cache of another cluster never shows a claim of another
+// origin: for that the pass fails, and is repeated with a growing delay.
 func (c *claimClient) inTheWay(ctx context.Context, name string) progress.Outcome {
 	if !c.remote() {
-		return progress.Outcome{}
+		return progress.Failed(fmt.Errorf("HostClaim %s exists by now: %w", name, progress.ErrStale))
 	}
 	claim, found, err := readLive(ctx, c.reader, c.site.Namespace, name)
 	switch {

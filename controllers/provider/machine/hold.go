@@ -54,7 +54,7 @@ func (h heldData) end(ctx context.Context, p *planned) progress.Outcome {
 	config := &bootstrapv1.KubeadmConfig{}
 	err := h.live.Get(ctx, client.ObjectKey{Namespace: p.owner.Namespace, Name: name}, config)
 	switch {
-	case apierrors.IsNotFound(err), apierrors.IsForbidden(err): // so that no update has begun
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err) && awaited == "": // so that no update has begun
 		return progress.Outcome{}
 	case err != nil:
 		return progress.Failed(fmt.Errorf("read KubeadmConfig %s: %w", name, err))

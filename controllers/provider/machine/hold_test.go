@@ -19,7 +19,9 @@ package machine
 import (
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -102,4 +104,18 @@ func TestUpdateThatIsCalledOff(t *testing.T) {
 	h.expect(true)
 	h.UpdatesInPlace = true
 	h.expect(false)
+}
+
+// TestForbiddenKubeadmConfig shows that missing rights are an error where a server waits for what
+// they are for, and nothing where no update can have begun.
+func TestForbiddenKubeadmConfig(t *testing.T) {
+	h := newHeld(t)
+	h.Live = h.through(readsFail[*bootstrapv1.KubeadmConfig](apierrors.NewForbidden(schema.GroupResource{}, "c-1", nil)))
+	h.expect(true)
+	h.asks("1")
+	h.pass(3, "m-1")
+	h.play()
+	if _, err := h.Reconcile(t.Context(), request(h.namespace, "m-1")); !apierrors.IsForbidden(err) {
+		t.Errorf("a server waits for bootstrap data that may not be made: %v", err)
+	}
 }

@@ -44,8 +44,8 @@ func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*scope
 	}
 	if err != nil || !r.watches(s.machine) {
 		r.stale.Forget(key)
-		r.claims.Forget(key)
-		r.dataClaims.Forget(key)
+		r.writtenClaims.Forget(key)
+		r.writtenDataClaims.Forget(key)
 		r.reports.Forget(key)
 		r.Remote.Release(remote.User{Kind: claims.MachineKind, NamespacedName: key})
 		return nil, false, tenantsecrets.Release(ctx, r.Secrets, r.Client, key.Namespace)

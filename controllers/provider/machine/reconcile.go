@@ -112,7 +112,7 @@ func (r *Reconciler) provision(ctx context.Context, s *scope, claim *claimClient
 		return result{Outcome: out}
 	}
 	p := &planned{scope: s, plan: machines.Next(s.observed)}
-	out = out.And(progress.Run(ctx, p, progress.UntilError, data.applyName, reserved.reuse, claim.write, r.heldData().end, data.apply, nodes.apply))
+	out = out.And(progress.Run(ctx, p, progress.UntilError, data.applyName, reserved.reuse, claim.write, data.apply, nodes.apply, r.heldData().end))
 	return result{Outcome: out, plan: &p.plan}
 }
 

@@ -100,9 +100,9 @@ type Reconciler struct {
 	// controller is set by SetupWithManager, for watches that start later.
 	controller clustercache.SourceWatcher[ctrl.Request]
 	stale      retry.Stale
-	claims     retry.Stale
-	dataClaims retry.Stale
 	reports    retry.Reports
+	// What was written last for a machine, in versions of its claim and of its Metal3DataClaim.
+	writtenClaims, writtenDataClaims retry.Stale
 }
 
 // The parts of a pass, each with what it needs.
@@ -111,7 +111,7 @@ func (r *Reconciler) connector() connector {
 	return connector{
 		client: r.Client, live: r.Live, claims: r.Claims, local: r.Local, remote: r.Remote,
 		groups: groupReader{client: r.Client}, keepFor: r.KeepFor, now: r.Clock.Now,
-		written: &r.claims,
+		written: &r.writtenClaims,
 	}
 }
 
@@ -124,7 +124,7 @@ func (r *Reconciler) heldData() heldData {
 }
 
 func (r *Reconciler) dataSteps() dataSteps {
-	return dataSteps{client: r.Client, live: r.Live, written: &r.dataClaims, now: r.Clock.Now}
+	return dataSteps{client: r.Client, live: r.Live, written: &r.writtenDataClaims, now: r.Clock.Now}
 }
 
 func (r *Reconciler) nodeSteps() nodeSteps {

@@ -92,7 +92,7 @@ func measure(ctx context.Context, run *program.Run) (err error) {
 	program.Say("building and starting the managers")
 	flags := append([]string{"--leader-elect", "--leader-election-namespace=" + town.Infra}, run.ManagerArgs...)
 	if run.Size == "small" {
-		flags = append(flags, "--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms")
+		flags = append(flags, "--leader-elect-lease-duration=11s", "--leader-elect-renew-deadline=10s", "--leader-elect-retry-period=500ms")
 	}
 	if b.Town, err = town.Open(ctx, run.Server, run.Folder, flags...); err != nil {
 		return err

@@ -208,6 +208,9 @@ func (c *crowd) loseLeaders(ctx context.Context) error {
 		if _, err := c.seen.Await(waiting, bound, c.keys()[:c.machines()/2]...); err != nil {
 			return err
 		}
+		if err := errors.Join(c.Provider.Kill(), c.HostClaim.Kill()); err != nil {
+			return err
+		}
 		return program.InTurn(waiting, c.Provider.Replace, c.HostClaim.Replace)
 	})
 	if err := all.Wait(); err != nil {

@@ -261,20 +261,22 @@ func (m *Manager) Stop() error {
 // Restart ends the manager as a Pod is ended, and returns when another process of the same
 // program is at work.
 func (m *Manager) Restart(ctx context.Context) error {
-	return errors.Join(m.Stop(), m.replace(ctx))
+	return errors.Join(m.Stop(), m.Replace(ctx))
 }
 
-// Replace has another process of the same program wait while this one dies without a word, and
-// returns when the other one is at work. Only an election of leaders keeps the two apart.
-func (m *Manager) Replace(ctx context.Context) error {
+// Kill ends the manager without a word. Only an election of leaders keeps it and the next one
+// apart.
+func (m *Manager) Kill() error {
 	if err := m.command.Process.Kill(); err != nil {
 		return err
 	}
 	<-m.ended
-	return m.replace(ctx)
+	return nil
 }
 
-func (m *Manager) replace(ctx context.Context) error {
+// Replace starts another process of the same program for one that has ended, and returns when it is
+// at work.
+func (m *Manager) Replace(ctx context.Context) error {
 	other, err := m.again(ctx)
 	if other != nil {
 		*m = *other
