@@ -84,6 +84,7 @@ type Reconciler struct {
 	letGo       letGo
 	compiled    policies.Cache
 	stale       retry.Stale
+	written     retry.Written
 	reports     retry.Reports
 	settling    retry.Deadlines
 }
@@ -111,6 +112,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			r.comparisons.forget(req.NamespacedName)
 			r.letGo.forget(req.NamespacedName)
 			r.stale.Forget(req.NamespacedName)
+			r.written.Forget(req.NamespacedName)
 			r.reports.Forget(req.NamespacedName)
 			r.settling.Forget(req.NamespacedName)
 			return ctrl.Result{}, r.releaseWatches(ctx, req.Namespace)
@@ -118,8 +120,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	read := claim.ResourceVersion
-	if wait := r.stale.Behind(req.NamespacedName, read, r.Clock.Now()); wait > 0 {
-		return ctrl.Result{RequeueAfter: wait}, nil
+	if until, behind := r.written.Behind(req.NamespacedName, read, r.Clock.Now()); behind {
+		return progress.Behind(until, "HostClaim").Result(r.Clock.Now())
 	}
 	if binding.OnHold(claim) {
 		r.Pool.Leave(req.NamespacedName)
@@ -130,9 +132,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	out := r.pass(ctx, claim)
 	switch {
 	case claim.ResourceVersion != read:
-		r.stale.Wrote(req.NamespacedName, claim.ResourceVersion, r.Clock.Now())
+		r.written.Wrote(req.NamespacedName, claim.ResourceVersion, r.Clock.Now())
 	case held && out.Err() == nil && r.letGo.has(claim):
-		r.stale.Left(req.NamespacedName, read, r.Clock.Now())
+		r.written.Left(req.NamespacedName, read, r.Clock.Now())
 	}
 	return r.ended(ctx, req, out)
 }

@@ -18,6 +18,7 @@ package progress
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -28,6 +29,10 @@ import (
 // ErrStale is the error of a step that found its facts out of date before it
 // could write. It counts as a conflict.
 var ErrStale = errors.New("what was decided on has changed meanwhile")
+
+// errBehind is the error of a pass that came before the cache shows what the controller has
+// written itself.
+var errBehind = fmt.Errorf("the cache does not show the last write yet: %w", ErrStale)
 
 // StaleDelay is how long a reconcile whose write met a newer object stays away.
 // This is no poll: the newer object is on its way into the cache, and its event
@@ -80,6 +85,13 @@ func Failed(err error) Outcome {
 	return Outcome{errs: []error{err}}
 }
 
+// Behind is the outcome of a step that sees an object as it was before a write of ours. It ends
+// the pass as an error does. The event of that write begins the next one, or the passing
+// of the deadline if there is none.
+func Behind(until time.Time, object string) Outcome {
+	return Outcome{deadline: until, errs: []error{fmt.Errorf("%s: %w", object, errBehind)}}
+}
+
 // FailedBecause is Failed with a reason and a message that the object's owner
 // may read; the error itself goes to the log only.
 func FailedBecause(reason, message string, err error) Outcome {
@@ -107,6 +119,11 @@ func (o Outcome) Stale() bool {
 	return len(o.errs) > 0 && !slices.ContainsFunc(o.errs, realError)
 }
 
+// Behind says that the step failed for nothing but a cache that is late.
+func (o Outcome) Behind() bool {
+	return len(o.errs) > 0 && !slices.ContainsFunc(o.errs, func(err error) bool { return !errors.Is(err, errBehind) })
+}
+
 // And joins two outcomes: waits are kept in order, errors joined, and the
 // earliest deadline wins.
 func (o Outcome) And(p Outcome) Outcome {
@@ -127,6 +144,7 @@ func (o Outcome) And(p Outcome) Outcome {
 // decides anew.
 func (o Outcome) Result(now time.Time) (ctrl.Result, error) {
 	switch {
+	case o.Behind():
 	case o.Stale():
 		return ctrl.Result{RequeueAfter: StaleDelay}, nil
 	case len(o.errs) > 0:

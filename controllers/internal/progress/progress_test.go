@@ -61,6 +61,18 @@ func TestResult(t *testing.T) {
 			outcome: Failed(fmt.Errorf("write the host: %w", conflict)).And(Failed(fmt.Errorf("free it: %w", ErrStale))),
 			want:    ctrl.Result{RequeueAfter: StaleDelay},
 		},
+		"a cache that is late has until the deadline": {
+			outcome: Behind(now.Add(time.Second), "a claim"),
+			want:    ctrl.Result{RequeueAfter: time.Second},
+		},
+		"a conflict beside it is tried again shortly": {
+			outcome: Behind(now.Add(time.Second), "a claim").And(Failed(conflict)),
+			want:    ctrl.Result{RequeueAfter: StaleDelay},
+		},
+		"an error beside it is an error": {
+			outcome: Behind(now.Add(time.Second), "a claim").And(Failed(broken)),
+			wantErr: broken,
+		},
 		"an error beside a conflict is an error": {
 			outcome: Failed(conflict).And(Failed(broken)),
 			wantErr: broken,

@@ -22,7 +22,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
@@ -32,28 +31,11 @@ import (
 // One or two are normal while the cache catches up.
 const repeats = 3
 
-// catchUp is how long the cache may take to show a write of ours before a pass decides on
-// what it shows.
-const catchUp = time.Second
-
-// maxVersion is how long a version can be: a number of 64 bits. Another cluster may call anything
-// its version, and what is longer is none and is not kept.
-const maxVersion = 20
-
 // Stale spaces out the passes of objects that keep deciding on facts which have
-// changed meanwhile, and puts off those on facts that the controller has changed itself. The
-// zero value is ready to use.
+// changed meanwhile. The zero value is ready to use.
 type Stale struct {
-	mu      sync.Mutex
-	inARow  map[types.NamespacedName]row
-	written map[types.NamespacedName]written
-}
-
-// written is the version that our last write gave an object.
-type written struct {
-	version string
-	left    bool      // the write has no version of its own, and any newer one shows it
-	until   time.Time // then the version that the cache shows counts
+	mu     sync.Mutex
+	inARow map[types.NamespacedName]row
 }
 
 // row is the stale passes in a row of one object.
@@ -74,52 +56,14 @@ func (s *Stale) TooEarly(object types.NamespacedName, now time.Time) time.Durati
 	return max(0, s.inARow[object].notBefore.Sub(now))
 }
 
-// Wrote notes the version that a write of this controller gave an object.
-func (s *Stale) Wrote(object types.NamespacedName, version string, now time.Time) {
-	s.note(object, written{version: version, until: now.Add(catchUp)})
-}
-
-// Left notes that this controller has taken the last finalizer off an object that was read in
-// this version. The API server gives such a write no version of its own.
-func (s *Stale) Left(object types.NamespacedName, version string, now time.Time) {
-	s.note(object, written{version: version, left: true, until: now.Add(catchUp)})
-}
-
-func (s *Stale) note(object types.NamespacedName, w written) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(w.version) > maxVersion {
-		delete(s.written, object)
-		return
-	}
-	if s.written == nil {
-		s.written = map[types.NamespacedName]written{}
-	}
-	s.written[object] = w
-}
-
-// Behind is how long a pass over this version of an object must wait, since the
-// controller has written a newer one; zero for not at all. The event of that comes before.
-func (s *Stale) Behind(object types.NamespacedName, version string, now time.Time) time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	w, found := s.written[object]
-	if !found {
-		return 0
-	}
-	order, err := resourceversion.CompareResourceVersion(version, w.version)
-	shown := order > 0 || (order == 0 && !w.left)
-	if err != nil || shown || !now.Before(w.until) {
-		delete(s.written, object)
-		return 0
-	}
-	return w.until.Sub(now)
-}
-
 // Result is what a reconciler returns for the outcome of a pass. A stale pass is
 // tried again after progress.StaleDelay, twice as long after each further one in a
-// row, and Last at most. Any other outcome begins anew.
+// row, and Last at most. One that is behind neither counts nor ends the row. Any other outcome
+// begins anew.
 func (s *Stale) Result(ctx context.Context, object types.NamespacedName, out progress.Outcome, now time.Time) (ctrl.Result, error) {
+	if out.Behind() {
+		return out.Result(now)
+	}
 	if !out.Stale() {
 		s.inOrder(object)
 		return out.Result(now)
@@ -145,7 +89,6 @@ func (s *Stale) Forget(object types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.inARow, object)
-	delete(s.written, object)
 }
 
 // inOrder ends a row of stale passes.

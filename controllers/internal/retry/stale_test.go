@@ -20,7 +20,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -68,72 +67,26 @@ func TestStalePassesOfAnObjectAreSpacedOut(t *testing.T) {
 		t.Errorf("an event in time waits %s", wait)
 	}
 
+	// A pass that waits for the cache neither counts nor begins anew.
+	if err := pass(one, progress.Behind(now.Add(time.Second), "a claim")); err != nil || got[11] != time.Second {
+		t.Errorf("a pass that is behind waits %s, %v", got[11], err)
+	}
+	if wait := s.TooEarly(one, now); wait != Last {
+		t.Errorf("after it an event waits %s", wait)
+	}
+
 	// Another object has a count of its own, and any other outcome begins anew.
 	broken := errors.New("broken")
-	if err := pass(types.NamespacedName{Name: "two"}, stale); err != nil || got[11] != progress.StaleDelay {
-		t.Errorf("another object waits %s, %v", got[11], err)
+	if err := pass(types.NamespacedName{Name: "two"}, stale); err != nil || got[12] != progress.StaleDelay {
+		t.Errorf("another object waits %s, %v", got[12], err)
 	}
 	if wait := s.TooEarly(types.NamespacedName{Name: "two"}, now); wait != 0 {
 		t.Errorf("an event after one stale pass waits %s", wait)
 	}
-	if err := pass(one, progress.Failed(broken)); !errors.Is(err, broken) || got[12] != 0 {
-		t.Errorf("an error gives %s, %v", got[12], err)
+	if err := pass(one, progress.Failed(broken)); !errors.Is(err, broken) || got[13] != 0 {
+		t.Errorf("an error gives %s, %v", got[13], err)
 	}
-	if err := pass(one, stale); err != nil || got[13] != progress.StaleDelay {
-		t.Errorf("the first stale pass after an error waits %s, %v", got[13], err)
-	}
-}
-
-// TestBehind shows which passes over an object that the controller has written are put off.
-func TestBehind(t *testing.T) {
-	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	object := types.NamespacedName{Namespace: "a", Name: "x"}
-	tests := map[string]struct {
-		shown        string
-		after        time.Duration
-		left, forget bool
-		waiting      time.Duration
-	}{
-		"the cache shows the object as before":        {shown: "9", waiting: time.Second},
-		"… for a while":                               {shown: "9", after: 300 * time.Millisecond, waiting: 700 * time.Millisecond},
-		"… for too long":                              {shown: "9", after: time.Second},
-		"the cache shows what was written":            {shown: "10"},
-		"the cache shows what another one wrote":      {shown: "11"},
-		"it was let go, and the cache shows that not": {shown: "10", left: true, waiting: time.Second},
-		"… nor what was there before":                 {shown: "9", left: true, waiting: time.Second},
-		"it was let go, and another one holds it":     {shown: "11", left: true},
-		"the object is gone, and another one came":    {shown: "9", forget: true},
-		"the version is none that can be compared":    {shown: "x"},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			s := &Stale{}
-			if s.Wrote(object, "10", now); tc.left {
-				s.Left(object, "10", now)
-			}
-			if _, err := s.Result(t.Context(), object, progress.Outcome{}, now); err != nil {
-				t.Fatal(err)
-			}
-			if tc.forget {
-				s.Forget(object)
-			}
-			if got := s.Behind(object, tc.shown, now.Add(tc.after)); got != tc.waiting {
-				t.Errorf("Behind() = %s, want %s", got, tc.waiting)
-			}
-		})
-	}
-}
-
-// TestVersionsAreBounded has another cluster call a long text its version.
-func TestVersionsAreBounded(t *testing.T) {
-	now, object := time.Unix(0, 0), types.NamespacedName{Name: "x"}
-	s := &Stale{}
-	s.Wrote(object, "18446744073709551615", now)
-	if s.Behind(object, "1", now) == 0 {
-		t.Error("the largest version is not kept")
-	}
-	s.Wrote(object, strings.Repeat("1", 1<<20), now)
-	if s.Behind(object, "1", now) != 0 || len(s.written) != 0 {
-		t.Error("a text is kept that is no version")
+	if err := pass(one, stale); err != nil || got[14] != progress.StaleDelay {
+		t.Errorf("the first stale pass after an error waits %s, %v", got[14], err)
 	}
 }

@@ -55,11 +55,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	s, found, err := r.load(ctx, req.NamespacedName)
 	if err != nil || !found {
 		r.stale.Forget(req.NamespacedName)
+		r.written.Forget(req.NamespacedName)
 		r.reports.Forget(req.NamespacedName)
 		return ctrl.Result{}, err
 	}
-	if wait := r.stale.Behind(req.NamespacedName, s.data.ResourceVersion, r.Clock.Now()); wait > 0 {
-		return ctrl.Result{RequeueAfter: wait}, nil
+	if until, behind := r.written.Behind(req.NamespacedName, s.data.ResourceVersion, r.Clock.Now()); behind {
+		return progress.Behind(until, "Metal3Data").Result(r.Clock.Now())
 	}
 	ctx = withOwners(ctx, s)
 	if s.paused() {
@@ -81,7 +82,7 @@ func (r *Reconciler) end(ctx context.Context, s *scope) (ctrl.Result, error) {
 	key, read := client.ObjectKeyFromObject(s.data), s.data.ResourceVersion
 	err := r.endSteps().dropFinalizer(ctx, s.data)
 	if err == nil && s.data.ResourceVersion == read {
-		r.stale.Left(key, read, r.Clock.Now())
+		r.written.Left(key, read, r.Clock.Now())
 	}
 	return r.stale.Result(ctx, key, progress.Failed(err), r.Clock.Now())
 }
@@ -133,7 +134,7 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, out progress.Outcome)
 		return r.stale.Result(ctx, key, out.And(progress.Until(until, "", "")), r.Clock.Now())
 	}
 	version, err := apply.Changes(ctx, r.Client, s.before, s.data)
-	r.stale.Wrote(key, version, r.Clock.Now())
+	r.written.Wrote(key, version, r.Clock.Now())
 	if err != nil {
 		err = fmt.Errorf("write Metal3Data: %w", err)
 	} else {

@@ -107,6 +107,7 @@ type Reconciler struct {
 	ClaimsByHostName bool
 
 	stale   retry.Stale
+	written retry.Written
 	reports retry.Reports
 
 	// kinds is set by SetupWithManager.

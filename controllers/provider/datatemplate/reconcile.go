@@ -51,7 +51,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // phases lists the steps of this pass in order. Each looks at all claims; one
 // claim that fails does not stop the others.
 func (r *Reconciler) phases(s *scope) []phase {
-	release := releaseSteps{client: r.Client, live: r.Live, ended: &r.ended, now: r.Clock.Now}
+	release := releaseSteps{
+		client: r.Client, live: r.Live, writtenClaims: &r.writtenClaims, writtenData: &r.writtenData, now: r.Clock.Now,
+	}
 	allocate := allocateSteps{client: r.Client, live: r.Live, atOnce: r.AtOnce, made: &r.made, clock: r.Clock}
 	report := reportSteps{client: r.Client, clock: r.Clock, reports: &r.reports, holdFor: r.HoldReports}
 	switch {

@@ -72,7 +72,8 @@ type Reconciler struct {
 	stale   retry.Stale
 	reports retry.Reports
 	made    made
-	ended   ended
+	// Claims and Metal3Datas that were deleted or let go a moment ago.
+	writtenClaims, writtenData retry.Written
 }
 
 // SetupIndexes adds the field indexes that this controller and that of

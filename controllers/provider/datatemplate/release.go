@@ -33,13 +33,16 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 )
 
 // releaseSteps let go what is deleted. What others hold is read live before.
 type releaseSteps struct {
 	client client.Client
 	live   client.Reader
-	ended  *ended
+	// writtenClaims and writtenData are those that were deleted or let go a moment ago. A pass that still sees them
+	// as they were would write to each of them again.
+	writtenClaims, writtenData *retry.Written
 	// now tells the time.
 	now func() time.Time
 }
@@ -50,7 +53,7 @@ func (r releaseSteps) claims(ctx context.Context, s *scope) progress.Outcome {
 	var failed error
 	for i := range s.claims {
 		claim := &s.claims[i]
-		if claim.DeletionTimestamp.IsZero() || s.suspended(claim) || r.ended.has(claim, r.now()) {
+		if claim.DeletionTimestamp.IsZero() || s.suspended(claim) || behind(r.writtenClaims, claim, r.now()) {
 			continue
 		}
 		held, err := r.held(ctx, claim)
@@ -94,7 +97,7 @@ func (r releaseSteps) releaseClaim(ctx context.Context, s *scope, claim *infrav1
 	}
 	err := r.removeFinalizers(ctx, claim.DeepCopy(), infrav1.DataClaimFinalizer, infrav1.MachineFinalizer)
 	if err == nil {
-		r.ended.note(claim, r.now())
+		r.writtenClaims.Left(client.ObjectKeyFromObject(claim), claim.ResourceVersion, r.now())
 	}
 	return err
 }
@@ -103,13 +106,13 @@ func (r releaseSteps) releaseClaim(ctx context.Context, s *scope, claim *infrav1
 // controller then gives its addresses back. It says whether nothing is left to be
 // done about it.
 func (r releaseSteps) releaseData(ctx context.Context, data *infrav1.Metal3Data) (bool, error) {
-	switch known := r.ended.has(data, r.now()); {
+	switch known := behind(r.writtenData, data, r.now()); {
 	case known:
 		return !data.DeletionTimestamp.IsZero(), nil
 	case !data.DeletionTimestamp.IsZero():
 		err := r.removeFinalizers(ctx, data.DeepCopy(), infrav1.DataClaimFinalizer)
 		if err == nil {
-			r.ended.note(data, r.now())
+			r.writtenData.Left(client.ObjectKeyFromObject(data), data.ResourceVersion, r.now())
 		}
 		return err == nil, err
 	}
@@ -118,8 +121,14 @@ func (r releaseSteps) releaseData(ctx context.Context, data *infrav1.Metal3Data)
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("delete Metal3Data %s: %w", data.Name, err)
 	}
-	r.ended.note(data, r.now())
+	r.writtenData.Left(client.ObjectKeyFromObject(data), data.ResourceVersion, r.now())
 	return false, nil
+}
+
+// behind says that the cache shows an object as it was before it was written. Its event comes.
+func behind(written *retry.Written, object client.Object, now time.Time) bool {
+	_, behind := written.Behind(client.ObjectKeyFromObject(object), object.GetResourceVersion(), now)
+	return behind
 }
 
 // orphans lets data go whose claim vanished without being released, for

@@ -31,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
 )
 
@@ -81,7 +82,7 @@ func TestHeld(t *testing.T) {
 // TestReleaseClaimStepByStep goes the way of a claim and its data, each step with
 // what a fresh cache shows.
 func TestReleaseClaimStepByStep(t *testing.T) {
-	r := releaseSteps{client: server.Client, live: server.Client, now: time.Now}
+	r := releaseSteps{client: server.Client, live: server.Client, writtenClaims: &retry.Written{}, writtenData: &retry.Written{}, now: time.Now}
 	claim := newClaim(func(c *infrav1.Metal3DataClaim) {
 		c.Namespace, c.Finalizers = server.Namespace(t), []string{infrav1.DataClaimFinalizer, "test/holds"}
 	})
@@ -118,7 +119,8 @@ func TestReleaseClaimStepByStep(t *testing.T) {
 	}
 	expect([]string{infrav1.DataClaimFinalizer, "test/holds"}, []string{infrav1.DataClaimFinalizer, infrav1.DataFinalizer})
 
-	// A cache that knows of the deletion, but not of a later write.
+	// A cache that knows of the deletion, but not of a later write, in a manager that has just started.
+	r.writtenData = &retry.Written{}
 	_, stale := look()
 	stale.ResourceVersion = alive.ResourceVersion
 	if err := pass(before, stale); !apierrors.IsConflict(err) {
@@ -151,7 +153,7 @@ func TestReleaseIsDoneOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Unix(0, 0)
-	r := releaseSteps{client: counting, live: server.Client, ended: &ended{}, now: func() time.Time { return now }}
+	r := releaseSteps{client: counting, live: server.Client, writtenClaims: &retry.Written{}, writtenData: &retry.Written{}, now: func() time.Time { return now }}
 	claim := newClaim(func(c *infrav1.Metal3DataClaim) {
 		c.Namespace, c.Finalizers = server.Namespace(t), []string{infrav1.DataClaimFinalizer, "test/holds"}
 	})
@@ -179,7 +181,9 @@ func TestReleaseIsDoneOnce(t *testing.T) {
 			t.Errorf("after step %d: deletions and patches are %v, want %v", step, got, want)
 		}
 	}
-	if later := now.Add(catchUp); r.ended.has(claim, later) || !r.ended.has(claim, now) {
+	now = now.Add(catchUp)
+	s := &scope{claims: []infrav1.Metal3DataClaim{*claim}, data: []infrav1.Metal3Data{*data}}
+	if out := r.claims(t.Context(), s); out.Err() == nil && patches == 2 {
 		t.Error("what the cache shows does not count after its time")
 	}
 }

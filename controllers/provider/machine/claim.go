@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -73,8 +74,8 @@ func (c *claimClient) observe(ctx context.Context, s *scope) progress.Outcome {
 		}
 		return failed(condition, reason, "The HostClaim of the machine cannot be read", err)
 	}
-	if c.behind(s, claim) {
-		return progress.Failed(fmt.Errorf("the HostClaim was written a moment ago: %w", progress.ErrStale))
+	if until, behind := c.behind(s, claim); behind {
+		return progress.Behind(until, "HostClaim")
 	}
 	s.claim = claim
 	s.observed.Claim, s.observed.TakenOver = claims.Read(claim), takenOver
@@ -87,15 +88,15 @@ func (c *claimClient) observe(ctx context.Context, s *scope) progress.Outcome {
 // behind says that a claim is not what this controller has made of it a moment ago: the cache
 // is late, and what is concluded from it would cost requests for nothing. That the claim of a
 // machine which goes is gone was not read from the cache.
-func (c *claimClient) behind(s *scope, claim *bmov1alpha1.HostClaim) bool {
+func (c *claimClient) behind(s *scope, claim *bmov1alpha1.HostClaim) (until time.Time, behind bool) {
 	version := apply.OnlyNew // is older than any claim
 	switch {
 	case s.paused(), s.deleted() && claim == nil:
-		return false
+		return time.Time{}, false
 	case claim != nil:
 		version = claim.ResourceVersion
 	}
-	return c.written.Behind(client.ObjectKeyFromObject(s.machine), version, c.now()) > 0
+	return c.written.Behind(client.ObjectKeyFromObject(s.machine), version, c.now())
 }
 
 // observeHost reads what is published of the bound host, and whether a claim of

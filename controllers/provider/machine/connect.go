@@ -76,7 +76,7 @@ type connector struct {
 	// now tells the time.
 	now func() time.Time
 	// written are the claims that were written last, by machine.
-	written *retry.Stale
+	written *retry.Written
 }
 
 // connection is what connect has found out about the cluster of a claim.

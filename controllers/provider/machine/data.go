@@ -49,7 +49,7 @@ type dataSteps struct {
 	// live reads past the cache.
 	live client.Reader
 	// written are the Metal3DataClaims that were written last, by machine.
-	written *retry.Stale
+	written *retry.Written
 	// now tells the time.
 	now func() time.Time
 }
@@ -58,12 +58,13 @@ type dataSteps struct {
 // the Metal3Data that answers it.
 func (d dataSteps) observe(ctx context.Context, s *scope) progress.Outcome {
 	claim, found, err := readDataClaim(ctx, d.client, s.machine)
+	if until, behind := d.behind(s, found); err == nil && behind {
+		return progress.Behind(until, "Metal3DataClaim")
+	}
 	switch {
 	case err != nil:
 		return failed(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.AssociateMetal3MachineMetaDataFailedReason,
 			"The Metal3DataClaim of the machine cannot be read", err)
-	case !found && !s.deleted() && d.written.Behind(client.ObjectKeyFromObject(s.machine), apply.OnlyNew, d.now()) > 0:
-		return progress.Failed(fmt.Errorf("the Metal3DataClaim was written a moment ago: %w", progress.ErrStale))
 	case !found:
 		return progress.Outcome{}
 	case !metav1.IsControlledBy(claim, s.machine):
@@ -77,6 +78,14 @@ func (d dataSteps) observe(ctx context.Context, s *scope) progress.Outcome {
 	}
 	s.observed.Data = dataFacts(claim, data)
 	return progress.Outcome{}
+}
+
+// behind says that the cache does not show yet a Metal3DataClaim which was made a moment ago.
+func (d dataSteps) behind(s *scope, found bool) (until time.Time, behind bool) {
+	if found || s.deleted() {
+		return time.Time{}, false
+	}
+	return d.written.Behind(client.ObjectKeyFromObject(s.machine), apply.OnlyNew, d.now())
 }
 
 // observeDomains reads which templates are for certain failure domains, for a machine that is about to

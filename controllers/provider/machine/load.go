@@ -44,6 +44,7 @@ func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*scope
 	}
 	if err != nil || !r.watches(s.machine) {
 		r.stale.Forget(key)
+		r.written.Forget(key)
 		r.writtenClaims.Forget(key)
 		r.writtenDataClaims.Forget(key)
 		r.reports.Forget(key)

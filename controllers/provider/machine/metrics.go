@@ -60,7 +60,7 @@ func (m *Metrics) Forget(namespace, cluster string) {
 
 // decided counts a pass that decided on stale facts.
 func (m *Metrics) decided(out progress.Outcome) {
-	if out.Stale() {
+	if out.Stale() && !out.Behind() {
 		m.stale.Inc()
 	}
 }

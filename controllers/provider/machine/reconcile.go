@@ -50,8 +50,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil || !found {
 		return ctrl.Result{}, err
 	}
-	if wait := r.stale.Behind(req.NamespacedName, s.machine.ResourceVersion, r.Clock.Now()); wait > 0 {
-		return ctrl.Result{RequeueAfter: wait}, nil
+	if until, behind := r.written.Behind(req.NamespacedName, s.machine.ResourceVersion, r.Clock.Now()); behind {
+		return progress.Behind(until, "Metal3Machine").Result(r.Clock.Now())
 	}
 	ctx = withOwners(ctx, s)
 	if !controllerutil.ContainsFinalizer(s.machine, infrav1.MachineFinalizer) {
@@ -65,7 +65,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 	if !s.paused() {
 		if added, err := finalizers.EnsureFinalizer(ctx, r.Client, s.machine, infrav1.MachineFinalizer); err != nil || added {
-			r.stale.Wrote(req.NamespacedName, s.machine.ResourceVersion, r.Clock.Now())
+			r.written.Wrote(req.NamespacedName, s.machine.ResourceVersion, r.Clock.Now())
 			return ctrl.Result{}, err
 		}
 	}
@@ -125,9 +125,9 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, res result) (ctrl.Res
 	} else {
 		version, err := apply.Changes(ctx, r.Client, s.before, s.machine)
 		if released(s.machine) && version == s.before.ResourceVersion {
-			r.stale.Left(key, version, r.Clock.Now())
+			r.written.Left(key, version, r.Clock.Now())
 		} else {
-			r.stale.Wrote(key, version, r.Clock.Now())
+			r.written.Wrote(key, version, r.Clock.Now())
 		}
 		if err == nil {
 			r.announce(ctx, s, res.abandoned)

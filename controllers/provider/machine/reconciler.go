@@ -101,8 +101,8 @@ type Reconciler struct {
 	controller clustercache.SourceWatcher[ctrl.Request]
 	stale      retry.Stale
 	reports    retry.Reports
-	// What was written last for a machine, in versions of its claim and of its Metal3DataClaim.
-	writtenClaims, writtenDataClaims retry.Stale
+	// Machines, and by machine its claim and its Metal3DataClaim, that were written a moment ago.
+	written, writtenClaims, writtenDataClaims retry.Written
 }
 
 // The parts of a pass, each with what it needs.
