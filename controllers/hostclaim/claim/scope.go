@@ -40,6 +40,10 @@ type scope struct {
 	// host does.
 	host *bmov1alpha1.BareMetalHost
 
+	// told is what this pass has found or copied for a host that is to be told it; nil while
+	// there is no such thing.
+	told *binding.Payload
+
 	// marked are the hosts that carry the claim's mark without naming it, from the
 	// cache.
 	marked []bmov1alpha1.BareMetalHost

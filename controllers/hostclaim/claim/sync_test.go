@@ -374,3 +374,55 @@ type fixedClock struct{}
 
 func (fixedClock) Now() time.Time                  { return now }
 func (fixedClock) Since(t time.Time) time.Duration { return now.Sub(t) }
+
+// newer is an API server with a host that the cache does not show yet.
+type newer struct {
+	client.Reader
+
+	host *bmov1alpha1.BareMetalHost
+}
+
+func (n newer) Get(_ context.Context, _ client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+	host, ok := object.(*bmov1alpha1.BareMetalHost)
+	if !ok {
+		return errors.New("not expected")
+	}
+	n.host.DeepCopyInto(host)
+	return nil
+}
+
+// TestHostIsReadAgainAfterSecretsWereCopied decides on the newest host, and on none that is not the
+// claim's any more or was told something meanwhile.
+func TestHostIsReadAgainAfterSecretsWereCopied(t *testing.T) {
+	claim := newClaim(withImage, func(c *bmov1alpha1.HostClaim) { c.Spec.UserData = &corev1.SecretReference{Name: "boot"} })
+	owned := func(h *bmov1alpha1.BareMetalHost) {
+		h.Spec.ConsumerRef = &corev1.ObjectReference{
+			APIVersion: "metal3.io/v1alpha1", Kind: "HostClaim", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID,
+		}
+	}
+	for name, tt := range map[string]struct {
+		change func(*bmov1alpha1.BareMetalHost)
+		stale  bool
+	}{
+		"its status was written":         {change: func(h *bmov1alpha1.BareMetalHost) { h.Status.PoweredOn = true }},
+		"it is another claim's":          {change: func(h *bmov1alpha1.BareMetalHost) { h.Spec.ConsumerRef.Name = "other" }, stale: true},
+		"it was told something":          {change: func(h *bmov1alpha1.BareMetalHost) { h.Spec.Image = &bmov1alpha1.Image{URL: "http://x/2"} }, stale: true},
+		"it is gone, or another one now": {change: func(h *bmov1alpha1.BareMetalHost) { *h = bmov1alpha1.BareMetalHost{} }, stale: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := newHost("infra", owned)
+			now.ResourceVersion = "2"
+			tt.change(now)
+			r := &synchronizer{live: newer{host: now}, clock: fixedClock{}}
+			s := &scope{claim: claim, host: newHost("infra", owned), decision: policy.Decision{Grants: map[string]policy.Grant{"infra": {Admitted: true}}}}
+			s.told = &binding.Payload{Image: claim.Spec.Image}
+			desired, out := r.decide(t.Context(), s, binding.Wanted)
+			if out.Stale() != tt.stale || out.Err() != nil && !tt.stale {
+				t.Fatalf("decide() = %v, want stale %t", out.Err(), tt.stale)
+			}
+			if !tt.stale && (desired.ResourceVersion != "2" || desired.Spec.Image == nil || s.host.ResourceVersion != "2") {
+				t.Errorf("decided on version %q", desired.ResourceVersion)
+			}
+		})
+	}
+}

@@ -49,7 +49,7 @@ func (r *synchronizer) synchronize(ctx context.Context, s *scope) (synced, progr
 	if stage == binding.Frozen {
 		done.notes = r.frozenNotes(ctx, s)
 	}
-	desired, out := r.desiredWithPower(ctx, s, stage)
+	desired, out := r.decide(ctx, s, stage)
 	if out.Err() != nil || equality.Semantic.DeepEqual(desired, s.host) {
 		return done, out
 	}
@@ -67,6 +67,34 @@ func (r *synchronizer) synchronize(ctx context.Context, s *scope) (synced, progr
 	r.written(ctx, s, desired)
 	done.host = desired
 	return done, out
+}
+
+// decide returns the host as it is to be written, and what that waits for. The decision is made
+// again on the newest host if secrets were copied for it meanwhile.
+func (r *synchronizer) decide(ctx context.Context, s *scope, stage binding.Progress) (*bmov1alpha1.BareMetalHost, progress.Outcome) {
+	desired, out := r.desiredWithPower(ctx, s, stage)
+	if out.Err() != nil || s.told == nil || !s.crossing() {
+		return desired, out
+	}
+	if err := r.refresh(ctx, s, stage); err != nil {
+		return nil, unsynchronized(err).And(out)
+	}
+	return r.desiredWithPower(ctx, s, stage)
+}
+
+// refresh reads the host again that is about to be told what to write: a write that is locked on
+// what the cache showed before the secrets were copied would mostly meet a newer host, and have
+// them all read again.
+func (r *synchronizer) refresh(ctx context.Context, s *scope, stage binding.Progress) error {
+	host := &bmov1alpha1.BareMetalHost{}
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(s.host), host); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read the host before it is written: %w", err)
+	}
+	if !binding.Owned(host, s.claim) || binding.Compare(s.claim, host, skipsCleaning(s.claim, s.grant())) != stage {
+		return fmt.Errorf("the host is not as it was: %w", progress.ErrStale)
+	}
+	s.host = host
+	return nil
 }
 
 // written tells what a write to the host changed on the server.
@@ -103,6 +131,7 @@ func (r *synchronizer) desiredWithPower(ctx context.Context, s *scope, stage bin
 	as := *s
 	as.claim = kept
 	desired, out := r.desired(ctx, &as, stage)
+	s.told = as.told
 	return desired, out.And(wait)
 }
 
@@ -137,6 +166,9 @@ func (r *synchronizer) payload(ctx context.Context, s *scope, stage binding.Prog
 	case binding.Frozen:
 		return nil, progress.Outcome{}
 	default:
+		if s.told != nil {
+			return s.told, progress.Outcome{}
+		}
 		grant, err := r.payloadGrant(ctx, s, stage)
 		if err != nil {
 			return nil, unsynchronized(err)
@@ -144,7 +176,11 @@ func (r *synchronizer) payload(ctx context.Context, s *scope, stage binding.Prog
 		if out := mayHave(s.claim, grant, r.deniedImages); !out.Done() {
 			return nil, out
 		}
-		return r.provided(ctx, s, grant)
+		payload, out := r.provided(ctx, s, grant)
+		if !s.goesOnAsTold() {
+			s.told = payload
+		}
+		return payload, out
 	}
 }
 

@@ -39,8 +39,8 @@ func benchmark() program.Benchmark {
 	return program.Benchmark{
 		Name: "scale", Measure: measure,
 		Paces: map[string]program.Pace{
-			"full":   {Idle: time.Minute, Quiet: 3 * time.Second, Patience: 20 * time.Minute},
-			"medium": {Idle: 20 * time.Second, Quiet: 2 * time.Second, Patience: 10 * time.Minute},
+			"full":   {Idle: time.Minute, Quiet: 4 * time.Second, Patience: 20 * time.Minute},
+			"medium": {Idle: 20 * time.Second, Quiet: 4 * time.Second, Patience: 10 * time.Minute},
 			"small":  {Idle: time.Second, Quiet: time.Second, Patience: 2 * time.Minute},
 		},
 	}
