@@ -38,8 +38,11 @@ func (w *World) forge() bool {
 	v, found := w.pick(store.Hosts, func(v *store.Version) bool {
 		return !v.Deleting() && hostOf(v).Spec.ConsumerRef == nil && w.infraNamespace(v.Key.Namespace)
 	})
-	// A claim whose status was lost has nothing but the marks of a bind to know its host by.
-	claim, named := w.claim(func(claim *bmov1alpha1.HostClaim) bool { return !w.lives[claim.UID].wiped })
+	// A claim whose status was lost, or that a move has just made with its finalizer, has nothing
+	// but the marks of a bind to know its host by.
+	claim, named := w.claim(func(claim *bmov1alpha1.HostClaim) bool {
+		return !w.lives[claim.UID].wiped && (binding.RecordOf(claim) != binding.Blank || binding.New(claim))
+	})
 	if !found || !named {
 		return false
 	}

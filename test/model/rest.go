@@ -179,22 +179,25 @@ func (w *World) checkHost(v *store.Version) {
 		}
 		return
 	}
-	w.checkAnnotations(v)
+	// One that was taken from its claim by hand, and holds what it was told, keeps the cleaning.
+	_, clean := binding.Releasable(host)
+	w.checkAnnotations(v, clean)
 	if blocked(v) || host.Labels[infrav1.MoveHierarchyLabel] != "" || binding.PausedForMove(host) || binding.MovedAway(host) {
 		w.fail(NothingLeft, "host %s is free and has marks of a move", v.Key)
 	}
 	if _, found := host.Labels[infrav1.ClaimUIDLabel]; found {
 		w.fail(NothingLeft, "host %s is free and has the label of a claim", v.Key)
 	}
-	if mode := w.machines[v.UID].mode; mode != "" && mode != host.Spec.AutomatedCleaningMode {
+	if mode := w.machines[v.UID].mode; clean && mode != "" && mode != host.Spec.AutomatedCleaningMode {
 		w.fail(CleaningStored, "host %s came back with cleaning mode %s instead of %s", v.Key, host.Spec.AutomatedCleaningMode, mode)
 	}
 }
 
 // checkAnnotations judges those of a free host at rest. The fast track is its administrator's.
-func (w *World) checkAnnotations(v *store.Version) {
+func (w *World) checkAnnotations(v *store.Version, clean bool) {
 	for key := range hostOf(v).Annotations {
-		if strings.HasPrefix(key, "hostclaim.metal3.io/") && key != infrav1.FastTrackAnnotation {
+		kept := key == infrav1.FastTrackAnnotation || key == infrav1.FormerCleaningModeAnnotation && !clean
+		if strings.HasPrefix(key, "hostclaim.metal3.io/") && !kept {
 			w.fail(NothingLeft, "host %s is free and has annotation %s", v.Key, key)
 		}
 	}
