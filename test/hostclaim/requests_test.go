@@ -26,6 +26,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // ledger notes the requests that a manager makes beside those of its caches and
@@ -72,6 +74,7 @@ func lineOf(request *http.Request) string {
 		{"block-move", "block-move"},
 		{"associated", `"BareMetalHostAssociated"`},
 		{"power", `"online"`},
+		{"image", `"image"`},
 	} {
 		if strings.Contains(body, row.sign) && request.Method == http.MethodPatch {
 			writes = append(writes, row.what)
@@ -173,8 +176,34 @@ func TestRequestsOfABind(t *testing.T) {
 	}
 }
 
-// A release costs these requests, in this order. Copies are deleted once: those of the claim, and
-// those next to the host.
+// A host of another namespace is read again when the secrets are next to it, then the policy, then
+// the claim: what any of them says after that meets a newer host, or is too late.
+func TestRequestsBeforeAnImage(t *testing.T) {
+	w, l := newWorld(t).withRights(), &ledger{}
+	w.policy(nil, w.tenant)
+	w.host("host-0", nil)
+	w.OK(w.Create(w.Ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.tenant, Name: "boot"}, Data: map[string][]byte{"value": []byte("x")},
+	}))
+	w.transport = l.transport
+	w.manager()
+	w.claim("machine", withImage("boot"))
+	w.expect("machine", "Ready", "True/Provisioned")
+	lines := l.take()
+	told := slices.IndexFunc(lines, func(line string) bool {
+		return strings.HasPrefix(line, "PATCH baremetalhosts") && strings.Contains(line, "image")
+	})
+	want := []string{"GET baremetalhosts", "GET namespaces", "GET hostdeploypolicies", "GET hostclaims"}
+	if told < len(want) || !slices.Contains(lines[:told-len(want)], "POST secrets") {
+		t.Fatalf("no secret was copied, or no image told: %v", lines)
+	}
+	if diff := cmp.Diff(want, lines[told-len(want):told]); diff != "" {
+		t.Errorf("requests before the host is told its image (-want +got):\n%s", diff)
+	}
+}
+
+// A release costs these requests, in this order. The copies of the claim, and those that the host
+// owns, are listed once each.
 func TestRequestsOfARelease(t *testing.T) {
 	for name, tt := range map[string]struct {
 		own    bool

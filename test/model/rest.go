@@ -181,6 +181,7 @@ func (w *World) checkHost(v *store.Version) {
 	}
 	// One that was taken from its claim by hand, and holds what it was told, keeps the cleaning.
 	_, clean := binding.Releasable(host)
+	clean = clean || host.Spec.AutomatedCleaningMode != bmov1alpha1.CleaningModeMetadata
 	w.checkAnnotations(v, clean)
 	if blocked(v) || host.Labels[infrav1.MoveHierarchyLabel] != "" || binding.PausedForMove(host) || binding.MovedAway(host) {
 		w.fail(NothingLeft, "host %s is free and has marks of a move", v.Key)

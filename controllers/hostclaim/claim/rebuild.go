@@ -34,7 +34,7 @@ import (
 func (r *synchronizer) emptied(ctx context.Context, s *scope) (*bmov1alpha1.BareMetalHost, progress.Outcome) {
 	uncleaned := false
 	if binding.Asked(s.claim) {
-		grant, err := r.payloadGrant(ctx, s, binding.Redo)
+		grant, err := r.grantNow(ctx, s)
 		if err != nil {
 			return nil, unsynchronized(err)
 		}

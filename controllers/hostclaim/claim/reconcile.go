@@ -121,7 +121,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	read := claim.ResourceVersion
 	if until, behind := r.written.Behind(req.NamespacedName, read, r.Clock.Now()); behind {
-		return progress.Behind(until, "HostClaim").Result(r.Clock.Now())
+		return r.stale.Result(ctx, req.NamespacedName, progress.Behind(until, "HostClaim"), r.Clock.Now())
 	}
 	if binding.OnHold(claim) {
 		r.Pool.Leave(req.NamespacedName)

@@ -40,10 +40,6 @@ type scope struct {
 	// host does.
 	host *bmov1alpha1.BareMetalHost
 
-	// told is what this pass has found or copied for a host that is to be told it; nil while
-	// there is no such thing.
-	told *binding.Payload
-
 	// marked are the hosts that carry the claim's mark without naming it, from the
 	// cache.
 	marked []bmov1alpha1.BareMetalHost
@@ -106,7 +102,7 @@ func (s *scope) grant() policy.Grant {
 
 // goesOnAsTold says that the host was told what to write, and is not about to be switched on for it.
 func (s *scope) goesOnAsTold() bool {
-	return binding.HasPayload(s.host) && (s.host.Spec.Online || !s.claim.Spec.PoweredOn)
+	return binding.HasPayload(s.host) && (s.host.Spec.Online || !binding.Online(s.claim, s.host))
 }
 
 // crossing says that claim and host are in different namespaces.

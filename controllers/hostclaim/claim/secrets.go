@@ -254,11 +254,9 @@ func (r *synchronizer) frozenNotes(ctx context.Context, s *scope) []string {
 // owns, for whatever claim.
 func (r *releaser) deleteCopies(ctx context.Context, claim *bmov1alpha1.HostClaim, namespace string, host *bmov1alpha1.BareMetalHost) progress.Outcome {
 	sweeper, own := copies.Sweeper{Live: r.live, Writer: r.client}, namespace == claim.Namespace
-	if !own {
-		r.secrets.Ensure(namespace) // what comes after the list is seen by the watch
-	}
 	var err error
 	if !own {
+		r.secrets.Ensure(namespace) // what comes after the list is seen by the watch
 		err = sweeper.OfClaim(ctx, claim.UID, namespace)
 	}
 	if err == nil && host != nil {

@@ -391,10 +391,9 @@ func (n newer) Get(_ context.Context, _ client.ObjectKey, object client.Object, 
 	return nil
 }
 
-// TestHostIsReadAgainAfterSecretsWereCopied decides on the newest host, and on none that is not the
-// claim's any more or was told something meanwhile.
-func TestHostIsReadAgainAfterSecretsWereCopied(t *testing.T) {
-	claim := newClaim(withImage, func(c *bmov1alpha1.HostClaim) { c.Spec.UserData = &corev1.SecretReference{Name: "boot"} })
+// TestHostThatIsReadAgain is the one that was decided on, or none is written.
+func TestHostThatIsReadAgain(t *testing.T) {
+	claim := newClaim(withImage)
 	owned := func(h *bmov1alpha1.BareMetalHost) {
 		h.Spec.ConsumerRef = &corev1.ObjectReference{
 			APIVersion: "metal3.io/v1alpha1", Kind: "HostClaim", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID,
@@ -404,24 +403,21 @@ func TestHostIsReadAgainAfterSecretsWereCopied(t *testing.T) {
 		change func(*bmov1alpha1.BareMetalHost)
 		stale  bool
 	}{
-		"its status was written":         {change: func(h *bmov1alpha1.BareMetalHost) { h.Status.PoweredOn = true }},
-		"it is another claim's":          {change: func(h *bmov1alpha1.BareMetalHost) { h.Spec.ConsumerRef.Name = "other" }, stale: true},
-		"it was told something":          {change: func(h *bmov1alpha1.BareMetalHost) { h.Spec.Image = &bmov1alpha1.Image{URL: "http://x/2"} }, stale: true},
-		"it is gone, or another one now": {change: func(h *bmov1alpha1.BareMetalHost) { *h = bmov1alpha1.BareMetalHost{} }, stale: true},
+		"its status was written":            {change: func(h *bmov1alpha1.BareMetalHost) { h.Status.PoweredOn = true }},
+		"it is another claim's":             {change: func(h *bmov1alpha1.BareMetalHost) { h.Spec.ConsumerRef.Name = "other" }, stale: true},
+		"it was told something":             {change: func(h *bmov1alpha1.BareMetalHost) { h.Spec.Image = &bmov1alpha1.Image{URL: "http://x/2"} }, stale: true},
+		"it has network data of its own":    {change: func(h *bmov1alpha1.BareMetalHost) { h.Spec.PreprovisioningNetworkDataName = "x" }, stale: true},
+		"it is another one of that name":    {change: func(h *bmov1alpha1.BareMetalHost) { h.UID = "other" }, stale: true},
+		"it is gone, and nobody has it yet": {change: func(h *bmov1alpha1.BareMetalHost) { *h = bmov1alpha1.BareMetalHost{} }, stale: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			now := newHost("infra", owned)
-			now.ResourceVersion = "2"
-			tt.change(now)
-			r := &synchronizer{live: newer{host: now}, clock: fixedClock{}}
-			s := &scope{claim: claim, host: newHost("infra", owned), decision: policy.Decision{Grants: map[string]policy.Grant{"infra": {Admitted: true}}}}
-			s.told = &binding.Payload{Image: claim.Spec.Image}
-			desired, out := r.decide(t.Context(), s, binding.Wanted)
-			if out.Stale() != tt.stale || out.Err() != nil && !tt.stale {
-				t.Fatalf("decide() = %v, want stale %t", out.Err(), tt.stale)
-			}
-			if !tt.stale && (desired.ResourceVersion != "2" || desired.Spec.Image == nil || s.host.ResourceVersion != "2") {
-				t.Errorf("decided on version %q", desired.ResourceVersion)
+			current := newHost("infra", owned)
+			current.ResourceVersion = "2"
+			tt.change(current)
+			s := &scope{claim: claim, host: newHost("infra", owned)}
+			err := (&synchronizer{live: newer{host: current}}).refresh(t.Context(), s)
+			if errors.Is(err, progress.ErrStale) != tt.stale || (s.host.ResourceVersion == "2") == tt.stale {
+				t.Errorf("refresh() = %v, and goes on with version %q", err, s.host.ResourceVersion)
 			}
 		})
 	}

@@ -49,7 +49,8 @@ func (r *synchronizer) synchronize(ctx context.Context, s *scope) (synced, progr
 	if stage == binding.Frozen {
 		done.notes = r.frozenNotes(ctx, s)
 	}
-	desired, out := r.decide(ctx, s, stage)
+	desired, out := r.desiredWithPower(ctx, s, stage)
+	done.host = s.host
 	if out.Err() != nil || equality.Semantic.DeepEqual(desired, s.host) {
 		return done, out
 	}
@@ -67,34 +68,6 @@ func (r *synchronizer) synchronize(ctx context.Context, s *scope) (synced, progr
 	r.written(ctx, s, desired)
 	done.host = desired
 	return done, out
-}
-
-// decide returns the host as it is to be written, and what that waits for. The decision is made
-// again on the newest host if secrets were copied for it meanwhile.
-func (r *synchronizer) decide(ctx context.Context, s *scope, stage binding.Progress) (*bmov1alpha1.BareMetalHost, progress.Outcome) {
-	desired, out := r.desiredWithPower(ctx, s, stage)
-	if out.Err() != nil || s.told == nil || !s.crossing() {
-		return desired, out
-	}
-	if err := r.refresh(ctx, s, stage); err != nil {
-		return nil, unsynchronized(err).And(out)
-	}
-	return r.desiredWithPower(ctx, s, stage)
-}
-
-// refresh reads the host again that is about to be told what to write: a write that is locked on
-// what the cache showed before the secrets were copied would mostly meet a newer host, and have
-// them all read again.
-func (r *synchronizer) refresh(ctx context.Context, s *scope, stage binding.Progress) error {
-	host := &bmov1alpha1.BareMetalHost{}
-	if err := r.live.Get(ctx, client.ObjectKeyFromObject(s.host), host); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("read the host before it is written: %w", err)
-	}
-	if !binding.Owned(host, s.claim) || binding.Compare(s.claim, host, skipsCleaning(s.claim, s.grant())) != stage {
-		return fmt.Errorf("the host is not as it was: %w", progress.ErrStale)
-	}
-	s.host = host
-	return nil
 }
 
 // written tells what a write to the host changed on the server.
@@ -131,11 +104,14 @@ func (r *synchronizer) desiredWithPower(ctx context.Context, s *scope, stage bin
 	as := *s
 	as.claim = kept
 	desired, out := r.desired(ctx, &as, stage)
-	s.told = as.told
+	s.host = as.host
 	return desired, out.And(wait)
 }
 
-// desired returns the host as the claim wants it now, and what that waits for.
+// desired returns the host as the claim wants it now, and what that waits for. A host of another
+// namespace is read again once its payload is known: copying secrets takes long enough for the
+// cached version to be outdated, and a write that meets a newer one would have all of them read
+// again.
 func (r *synchronizer) desired(ctx context.Context, s *scope, stage binding.Progress) (*bmov1alpha1.BareMetalHost, progress.Outcome) {
 	switch stage {
 	case binding.Redo:
@@ -146,8 +122,45 @@ func (r *synchronizer) desired(ctx context.Context, s *scope, stage binding.Prog
 		return binding.Desired(s.claim, s.host, nil), waitForEmpty(s.claim, s.host)
 	default:
 		payload, out := r.payload(ctx, s, stage)
+		if payload != nil && stage == binding.Wanted && s.crossing() {
+			if now := r.newest(ctx, s); !now.Done() {
+				payload, out = nil, out.And(now)
+			}
+		}
 		return binding.Desired(s.claim, s.host, payload), out
 	}
+}
+
+// newest makes sure of what a payload for a host of another namespace was decided on: of the host,
+// then of policy, so that no write to the host that follows a revocation is overlooked.
+func (r *synchronizer) newest(ctx context.Context, s *scope) progress.Outcome {
+	if err := r.refresh(ctx, s); err != nil {
+		return unsynchronized(err)
+	}
+	grant, err := r.grantNow(ctx, s)
+	if err == nil && grant.SharesPreprovisioningNetworkData() != s.grant().SharesPreprovisioningNetworkData() {
+		err = fmt.Errorf("policy is not as it was: %w", progress.ErrStale)
+	}
+	if err != nil {
+		return unsynchronized(err)
+	}
+	return mayHave(s.claim, grant, r.deniedImages)
+}
+
+// refresh reads the host again that is about to be told what to write. What that was decided on
+// must not have changed.
+func (r *synchronizer) refresh(ctx context.Context, s *scope) error {
+	host := &bmov1alpha1.BareMetalHost{}
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(s.host), host); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read the host before it is written: %w", err)
+	}
+	if !binding.Owned(host, s.claim) || host.UID != s.host.UID || binding.WithoutStatus(host) ||
+		host.Spec.PreprovisioningNetworkDataName != s.host.Spec.PreprovisioningNetworkDataName ||
+		binding.Compare(s.claim, host, skipsCleaning(s.claim, s.grant())) != binding.Wanted {
+		return fmt.Errorf("the host is not as it was: %w", progress.ErrStale)
+	}
+	s.host = host
+	return nil
 }
 
 // payload returns what is to be written to the host's disks; nil leaves the host
@@ -166,21 +179,10 @@ func (r *synchronizer) payload(ctx context.Context, s *scope, stage binding.Prog
 	case binding.Frozen:
 		return nil, progress.Outcome{}
 	default:
-		if s.told != nil {
-			return s.told, progress.Outcome{}
-		}
-		grant, err := r.payloadGrant(ctx, s, stage)
-		if err != nil {
-			return nil, unsynchronized(err)
-		}
-		if out := mayHave(s.claim, grant, r.deniedImages); !out.Done() {
+		if out := mayHave(s.claim, s.grant(), r.deniedImages); !out.Done() {
 			return nil, out
 		}
-		payload, out := r.provided(ctx, s, grant)
-		if !s.goesOnAsTold() {
-			s.told = payload
-		}
-		return payload, out
+		return r.provided(ctx, s, s.grant())
 	}
 }
 
@@ -198,10 +200,9 @@ func confirm(ctx context.Context, live client.Reader, claim *bmov1alpha1.HostCla
 	return nil
 }
 
-// payloadGrant is what policy permits: read live when the host is about to be
-// told what to write, or to be emptied for that, else from the cache.
-func (r *synchronizer) payloadGrant(ctx context.Context, s *scope, stage binding.Progress) (policy.Grant, error) {
-	if s.crossing() && (stage == binding.Wanted || stage == binding.Redo) {
+// grantNow is what policy permits, read live for a host of another namespace.
+func (r *synchronizer) grantNow(ctx context.Context, s *scope) (policy.Grant, error) {
+	if s.crossing() {
 		return r.policies.grantNow(ctx, s.claim.Namespace, s.host.Namespace)
 	}
 	return s.grant(), nil

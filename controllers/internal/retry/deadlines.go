@@ -30,8 +30,8 @@ type Deadlines struct {
 	until map[types.NamespacedName]time.Time
 }
 
-// Of is until when an object waits: the time of the first question plus the duration of
-// that one. Left says that this has not passed.
+// Of returns the deadline of an object: the first call sets it to now plus after, later calls
+// return it unchanged. Left is false once it has passed.
 func (d *Deadlines) Of(object types.NamespacedName, now time.Time, after time.Duration) (until time.Time, left bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -16,5 +16,6 @@ limitations under the License.
 
 // Package retry decides when a reconcile that failed is tried again, and how long a report
 // of what as a rule passes at once is held back. All controllers of both managers share
-// its answers. It knows neither what failed nor why.
+// its answers. It also remembers what a controller wrote a moment ago, until the cache
+// shows it. It knows neither what failed nor why.
 package retry

@@ -62,6 +62,7 @@ func (s *Stale) TooEarly(object types.NamespacedName, now time.Time) time.Durati
 // begins anew.
 func (s *Stale) Result(ctx context.Context, object types.NamespacedName, out progress.Outcome, now time.Time) (ctrl.Result, error) {
 	if out.Behind() {
+		ctrl.LoggerFrom(ctx).V(4).Info("Waiting for the cache", "reason", out.Err().Error())
 		return out.Result(now)
 	}
 	if !out.Stale() {

@@ -25,9 +25,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// catchUp is how long the cache may take to show a write of ours before a pass decides on
+// CatchUp is how long the cache may take to show a write of ours before a pass decides on
 // what it shows.
-const catchUp = time.Second
+const CatchUp = time.Second
 
 // maxVersion is how long a version can be: a number of 64 bits. Another cluster may call anything
 // its version, and what is longer is none and is not kept.
@@ -49,13 +49,13 @@ type write struct {
 
 // Wrote notes the version that a write of this controller gave an object.
 func (w *Written) Wrote(object types.NamespacedName, version string, now time.Time) {
-	w.note(object, write{version: version, until: now.Add(catchUp)}, now)
+	w.note(object, write{version: version, until: now.Add(CatchUp)}, now)
 }
 
 // Left notes that this controller has deleted an object that was read in this version, or has taken
 // the last finalizer off it. The API server gives such a write no version of its own.
 func (w *Written) Left(object types.NamespacedName, version string, now time.Time) {
-	w.note(object, write{version: version, left: true, until: now.Add(catchUp)}, now)
+	w.note(object, write{version: version, left: true, until: now.Add(CatchUp)}, now)
 }
 
 func (w *Written) note(object types.NamespacedName, last write, now time.Time) {

@@ -55,7 +55,7 @@ func TestBehind(t *testing.T) {
 				w.Forget(object)
 			}
 			until, behind := w.Behind(object, tc.shown, now.Add(tc.after))
-			if behind != tc.behind || behind && !until.Equal(now.Add(catchUp)) {
+			if behind != tc.behind || behind && !until.Equal(now.Add(CatchUp)) {
 				t.Errorf("Behind() = %s, %t, want %t", until, behind, tc.behind)
 			}
 		})
@@ -80,7 +80,7 @@ func TestVersionsAreBounded(t *testing.T) {
 func TestWritesAreForgotten(t *testing.T) {
 	now, w := time.Unix(0, 0), &Written{}
 	w.Wrote(types.NamespacedName{Name: "a"}, "1", now)
-	w.Left(types.NamespacedName{Name: "b"}, "2", now.Add(catchUp))
+	w.Left(types.NamespacedName{Name: "b"}, "2", now.Add(CatchUp))
 	if len(w.last) != 1 {
 		t.Errorf("%d writes are kept, want the last one", len(w.last))
 	}

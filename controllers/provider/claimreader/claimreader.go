@@ -21,6 +21,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -67,11 +68,14 @@ func SetupIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 
 func indexConsumerUID(o client.Object) []string {
 	claim, ok := o.(*bmov1alpha1.HostClaim)
-	if !ok || claims.ConsumerUID(claim) == "" {
+	if !ok {
 		return nil
 	}
-	uids := []string{string(claims.ConsumerUID(claim))}
-	if controller := metav1.GetControllerOfNoCopy(claim); controller != nil && string(controller.UID) != uids[0] {
+	var uids []string
+	if uid := claims.ConsumerUID(claim); uid != "" {
+		uids = append(uids, string(uid))
+	}
+	if controller := metav1.GetControllerOfNoCopy(claim); controller != nil && !slices.Contains(uids, string(controller.UID)) {
 		uids = append(uids, string(controller.UID))
 	}
 	return uids

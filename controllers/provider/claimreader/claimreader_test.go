@@ -141,6 +141,9 @@ func TestIndexes(t *testing.T) {
 		c.Spec.ConsumerRef = &corev1.ObjectReference{Kind: "Metal3Machine", UID: "before"}
 		c.OwnerReferences = []metav1.OwnerReference{{Kind: "Metal3Machine", Name: "m-1", UID: "uid-1", Controller: ptr.To(true)}}
 	})
+	nameless := bound(func(c *bmov1alpha1.HostClaim) {
+		c.Spec.ConsumerRef, c.OwnerReferences = &corev1.ObjectReference{Kind: "Metal3Machine"}, moved.OwnerReferences
+	})
 	tests := map[string]struct {
 		extract client.IndexerFunc
 		object  client.Object
@@ -150,6 +153,7 @@ func TestIndexes(t *testing.T) {
 		"foreign facts not at all":            {extract: indexHostUID, object: &bmov1alpha1.HardwareData{}},
 		"a claim by its consumer":             {extract: indexConsumerUID, object: consumed, want: []string{"uid-1"}},
 		"a moved claim by its owner, too":     {extract: indexConsumerUID, object: moved, want: []string{"before", "uid-1"}},
+		"a claim whose consumer has no UID":   {extract: indexConsumerUID, object: nameless, want: []string{"uid-1"}},
 		"a claim without consumer not at all": {extract: indexConsumerUID, object: bound()},
 		"something else not at all":           {extract: indexConsumerUID, object: facts},
 	}

@@ -60,7 +60,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	if until, behind := r.written.Behind(req.NamespacedName, s.data.ResourceVersion, r.Clock.Now()); behind {
-		return progress.Behind(until, "Metal3Data").Result(r.Clock.Now())
+		return r.stale.Result(ctx, req.NamespacedName, progress.Behind(until, "Metal3Data"), r.Clock.Now())
 	}
 	ctx = withOwners(ctx, s)
 	if s.paused() {
@@ -134,7 +134,9 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, out progress.Outcome)
 		return r.stale.Result(ctx, key, out.And(progress.Until(until, "", "")), r.Clock.Now())
 	}
 	version, err := apply.Changes(ctx, r.Client, s.before, s.data)
-	r.written.Wrote(key, version, r.Clock.Now())
+	if version != s.before.ResourceVersion {
+		r.written.Wrote(key, version, r.Clock.Now())
+	}
 	if err != nil {
 		err = fmt.Errorf("write Metal3Data: %w", err)
 	} else {

@@ -24,10 +24,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/indexes"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 )
-
-// catchUp is how long the cache may take to show a Metal3Data that was made.
-const catchUp = time.Second
 
 // made remembers which Metal3Datas were made a moment ago. The event of the claim mostly comes
 // before theirs, and the pass that it begins would make them again. The zero value is ready to
@@ -51,7 +49,7 @@ func (m *made) note(template types.NamespacedName, data indexes.Data, now time.T
 	if m.all == nil {
 		m.all = map[types.NamespacedName][]creation{}
 	}
-	m.all[template] = append(m.all[template], creation{Data: data, until: now.Add(catchUp)})
+	m.all[template] = append(m.all[template], creation{Data: data, until: now.Add(retry.CatchUp)})
 }
 
 // unseen returns what was made for a template and is not among the Metal3Datas that the cache

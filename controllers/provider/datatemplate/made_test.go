@@ -31,6 +31,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/indexes"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 )
 
 func TestUnseen(t *testing.T) {
@@ -45,14 +46,14 @@ func TestUnseen(t *testing.T) {
 		"it shows one":                        {shown: []indexes.Data{one}, want: []indexes.Data{two}},
 		"it shows all":                        {shown: []indexes.Data{two, one}},
 		"it shows the index of another claim": {shown: []indexes.Data{{Index: 1, Claim: "c"}, two}, want: []indexes.Data{one}},
-		"one was made too long ago":           {after: catchUp, want: []indexes.Data{two}},
-		"all were":                            {after: 2 * catchUp},
+		"one was made too long ago":           {after: retry.CatchUp, want: []indexes.Data{two}},
+		"all were":                            {after: 2 * retry.CatchUp},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			m := &made{}
 			m.note(template, one, now)
-			m.note(template, two, now.Add(catchUp/2))
+			m.note(template, two, now.Add(retry.CatchUp/2))
 			got, until := m.unseen(template, tc.shown, now.Add(tc.after))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -102,7 +103,7 @@ func TestDataIsMadeOnce(t *testing.T) {
 		return writes - before, result.RequeueAfter
 	}
 	pass() // index, Metal3Data, status of the template
-	if sent, again := pass(); sent != 0 || again != catchUp {
+	if sent, again := pass(); sent != 0 || again != retry.CatchUp {
 		t.Errorf("%d writes, and again after %s", sent, again)
 	}
 	late = false

@@ -181,7 +181,7 @@ func TestReleaseIsDoneOnce(t *testing.T) {
 			t.Errorf("after step %d: deletions and patches are %v, want %v", step, got, want)
 		}
 	}
-	now = now.Add(catchUp)
+	now = now.Add(retry.CatchUp)
 	s := &scope{claims: []infrav1.Metal3DataClaim{*claim}, data: []infrav1.Metal3Data{*data}}
 	if out := r.claims(t.Context(), s); out.Err() == nil && patches == 2 {
 		t.Error("what the cache shows does not count after its time")

@@ -230,10 +230,10 @@ func claimStep(current claims.State, wanted claims.Wanted) string {
 	}
 }
 
-// inTheWay is the outcome for a claim that has the wanted name although the cache does
-// not show it: a foreign one, whose event does not wake us, or our own on which nothing of this plan
-// is based. The next pass sees it. The cache of another cluster never shows a claim of another
-// origin: for that the pass fails, and is repeated with a growing delay.
+// inTheWay ends the pass when a claim has the wanted name that the cache does not show yet: what
+// follows would act without a claim. Its event, or the delay of a stale pass, begins the next
+// one. The cache of another cluster never shows a claim of another origin: for that the pass
+// fails, and is repeated with a growing delay.
 func (c *claimClient) inTheWay(ctx context.Context, name string) progress.Outcome {
 	if !c.remote() {
 		return progress.Failed(fmt.Errorf("HostClaim %s exists by now: %w", name, progress.ErrStale))

@@ -58,13 +58,13 @@ type dataSteps struct {
 // the Metal3Data that answers it.
 func (d dataSteps) observe(ctx context.Context, s *scope) progress.Outcome {
 	claim, found, err := readDataClaim(ctx, d.client, s.machine)
-	if until, behind := d.behind(s, found); err == nil && behind {
-		return progress.Behind(until, "Metal3DataClaim")
-	}
+	until, behind := d.behind(s, found)
 	switch {
 	case err != nil:
 		return failed(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.AssociateMetal3MachineMetaDataFailedReason,
 			"The Metal3DataClaim of the machine cannot be read", err)
+	case behind:
+		return progress.Behind(until, "Metal3DataClaim")
 	case !found:
 		return progress.Outcome{}
 	case !metav1.IsControlledBy(claim, s.machine):

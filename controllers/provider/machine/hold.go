@@ -28,6 +28,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/inplace"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
@@ -57,7 +58,8 @@ func (h heldData) end(ctx context.Context, p *planned) progress.Outcome {
 	case apierrors.IsNotFound(err), apierrors.IsForbidden(err) && awaited == "": // so that no update has begun
 		return progress.Outcome{}
 	case err != nil:
-		return progress.Failed(fmt.Errorf("read KubeadmConfig %s: %w", name, err))
+		return failed(infrav1.HostClaimReadyCondition, infrav1.WaitingForBootstrapDataReason,
+			"The KubeadmConfig of the machine cannot be read", fmt.Errorf("read KubeadmConfig %s: %w", name, err))
 	case !metav1.IsControlledBy(config, p.owner), !inplace.EndsHold(config, awaited):
 		return progress.Outcome{}
 	}
@@ -65,7 +67,8 @@ func (h heldData) end(ctx context.Context, p *planned) progress.Outcome {
 	before := config.DeepCopy()
 	delete(config.Annotations, clusterv1.PausedAnnotation)
 	if err := h.client.Patch(ctx, config, apply.Locked(before)); err != nil {
-		return progress.Failed(fmt.Errorf("end the pause of KubeadmConfig %s: %w", name, err))
+		return failed(infrav1.HostClaimReadyCondition, infrav1.WaitingForBootstrapDataReason,
+			"The pause of the KubeadmConfig of the machine cannot be ended", fmt.Errorf("end the pause of KubeadmConfig %s: %w", name, err))
 	}
 	return progress.Outcome{}
 }

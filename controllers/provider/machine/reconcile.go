@@ -51,7 +51,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	if until, behind := r.written.Behind(req.NamespacedName, s.machine.ResourceVersion, r.Clock.Now()); behind {
-		return progress.Behind(until, "Metal3Machine").Result(r.Clock.Now())
+		return r.stale.Result(ctx, req.NamespacedName, progress.Behind(until, "Metal3Machine"), r.Clock.Now())
 	}
 	ctx = withOwners(ctx, s)
 	if !controllerutil.ContainsFinalizer(s.machine, infrav1.MachineFinalizer) {
@@ -112,8 +112,11 @@ func (r *Reconciler) provision(ctx context.Context, s *scope, claim *claimClient
 		return result{Outcome: out}
 	}
 	p := &planned{scope: s, plan: machines.Next(s.observed)}
-	out = out.And(progress.Run(ctx, p, progress.UntilError, data.applyName, reserved.reuse, claim.write, data.apply, nodes.apply, r.heldData().end))
-	return result{Outcome: out, plan: &p.plan}
+	written := progress.Run(ctx, p, progress.UntilError, data.applyName, reserved.reuse, claim.write)
+	if written.Err() == nil { // the rest depends on the claim, and not on one another
+		written = written.And(progress.Run(ctx, p, progress.ToTheEnd, data.apply, nodes.apply, r.heldData().end))
+	}
+	return result{Outcome: out.And(written), plan: &p.plan}
 }
 
 // finish writes what the pass has found out, and announces what has happened.
@@ -124,10 +127,11 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, res result) (ctrl.Res
 		out = out.And(progress.Until(until, "", ""))
 	} else {
 		version, err := apply.Changes(ctx, r.Client, s.before, s.machine)
-		if released(s.machine) && version == s.before.ResourceVersion {
-			r.written.Left(key, version, r.Clock.Now())
-		} else {
+		switch {
+		case version != s.before.ResourceVersion:
 			r.written.Wrote(key, version, r.Clock.Now())
+		case err == nil && released(s.machine):
+			r.written.Left(key, version, r.Clock.Now())
 		}
 		if err == nil {
 			r.announce(ctx, s, res.abandoned)

@@ -101,7 +101,8 @@ type Reconciler struct {
 	controller clustercache.SourceWatcher[ctrl.Request]
 	stale      retry.Stale
 	reports    retry.Reports
-	// Machines, and by machine its claim and its Metal3DataClaim, that were written a moment ago.
+	// written are the machines written last; writtenClaims and writtenDataClaims, by machine, its
+	// HostClaim and its Metal3DataClaim.
 	written, writtenClaims, writtenDataClaims retry.Written
 }
 

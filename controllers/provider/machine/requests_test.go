@@ -32,6 +32,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/reuse"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 )
 
 // requests counts live reads of claims and writes of them.
@@ -66,8 +67,12 @@ func TestRequestsForAClaim(t *testing.T) {
 	n := w.count()
 	w.Claims.Client = w.through(blind())
 	for pass, want := range []requests{{0, 1}, {0, 1}, {0, 1}} {
-		if _, err := w.Reconcile(t.Context(), request(w.namespace, "m-1")); err != nil {
+		result, err := w.Reconcile(t.Context(), request(w.namespace, "m-1"))
+		if err != nil {
 			t.Fatal(err)
+		}
+		if pass > 0 && result.RequeueAfter != retry.CatchUp {
+			t.Errorf("pass %d comes back after %s", pass, result.RequeueAfter)
 		}
 		if diff := cmp.Diff(want, *n, cmp.AllowUnexported(requests{})); diff != "" {
 			t.Errorf("after pass %d (-want +got):\n%s", pass, diff)
@@ -161,7 +166,7 @@ func TestDataIsAskedForOnce(t *testing.T) {
 	if out := d.observe(t.Context(), p.scope).And(d.apply(t.Context(), p)); !out.Done() {
 		t.Fatal(out.Err())
 	}
-	if out := d.observe(t.Context(), p.scope); !out.Stale() {
+	if out := d.observe(t.Context(), p.scope); !out.Behind() {
 		t.Errorf("a pass that does not see it goes on: %v", out)
 	}
 	clock.SetTime(noon.Add(2 * time.Second)) // it may have been deleted unseen

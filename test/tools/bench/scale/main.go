@@ -91,9 +91,6 @@ func measure(ctx context.Context, run *program.Run) (err error) {
 	b := &bench{Run: run, seen: site.NewTimeline()}
 	program.Say("building and starting the managers")
 	flags := append([]string{"--leader-elect", "--leader-election-namespace=" + town.Infra}, run.ManagerArgs...)
-	if run.Size == "small" {
-		flags = append(flags, "--leader-elect-lease-duration=11s", "--leader-elect-renew-deadline=10s", "--leader-elect-retry-period=500ms")
-	}
 	if b.Town, err = town.Open(ctx, run.Server, run.Folder, flags...); err != nil {
 		return err
 	}
