@@ -38,11 +38,7 @@ func (w *World) forge() bool {
 	v, found := w.pick(store.Hosts, func(v *store.Version) bool {
 		return !v.Deleting() && hostOf(v).Spec.ConsumerRef == nil && w.infraNamespace(v.Key.Namespace)
 	})
-	// A claim whose status was lost, or that a move has just made with its finalizer, has nothing
-	// but the marks of a bind to know its host by.
-	claim, named := w.claim(func(claim *bmov1alpha1.HostClaim) bool {
-		return !w.lives[claim.UID].wiped && (binding.RecordOf(claim) != binding.Blank || binding.New(claim))
-	})
+	claim, named := w.claim(w.knowsItsHost)
 	if !found || !named {
 		return false
 	}
@@ -67,6 +63,12 @@ func (w *World) forge() bool {
 			metav1.SetMetaDataAnnotation(&host.ObjectMeta, infrav1.FenceAnnotation, string(claim.UID)+"/"+claim.Object().GetResourceVersion())
 		}
 	})
+}
+
+// knowsItsHost says that a claim has more than the marks of a bind to know its host by, unlike one
+// whose status was lost, or that a move has just made with its finalizer.
+func (w *World) knowsItsHost(claim *bmov1alpha1.HostClaim) bool {
+	return !w.lives[claim.UID].wiped && (binding.RecordOf(claim) != binding.Blank || binding.New(claim))
 }
 
 // retract takes a forged consumerRef back, unless the claim had chosen the host by itself
