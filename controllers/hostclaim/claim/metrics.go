@@ -124,7 +124,7 @@ func (m *Metrics) provisioned(before, after bmov1alpha1.HostClaimStatus) {
 
 // decided counts a pass that decided on stale facts.
 func (m *Metrics) decided(out progress.Outcome) {
-	if m != nil && out.Stale() {
+	if m != nil && out.Stale() && !out.Behind() {
 		m.stale.Inc()
 	}
 }

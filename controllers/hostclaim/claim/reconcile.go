@@ -84,9 +84,10 @@ type Reconciler struct {
 	letGo       letGo
 	compiled    policies.Cache
 	stale       retry.Stale
-	written     retry.Written
-	reports     retry.Reports
-	settling    retry.Deadlines
+	// written are the claims written last, and writtenHosts, by claim, its host.
+	written, writtenHosts retry.Written
+	reports               retry.Reports
+	settling              retry.Deadlines
 }
 
 // SecretWatch is the part of secretwatch.Watch that the reconciler uses.
@@ -113,6 +114,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			r.letGo.forget(req.NamespacedName)
 			r.stale.Forget(req.NamespacedName)
 			r.written.Forget(req.NamespacedName)
+			r.writtenHosts.Forget(req.NamespacedName)
 			r.reports.Forget(req.NamespacedName)
 			r.settling.Forget(req.NamespacedName)
 			return ctrl.Result{}, r.releaseWatches(ctx, req.Namespace)
@@ -154,6 +156,10 @@ func (r *Reconciler) pass(ctx context.Context, claim *bmov1alpha1.HostClaim) pro
 	if err := p.observer.observe(ctx, &p.scope); err != nil {
 		return progress.Failed(err)
 	}
+	if until, behind := r.hostBehind(&p.scope); behind {
+		return progress.Behind(until, "BareMetalHost")
+	}
+	defer r.noteHost(&p.scope, versionOf(p.host))
 	if p.otherController != "" {
 		r.Pool.Leave(keyOf(claim))
 		return p.reporter.report(ctx, p, progress.Outcome{})
@@ -207,6 +213,29 @@ func addFinalizer(ctx context.Context, writer client.Client, before, claim *bmov
 		return fmt.Errorf("add the finalizer: %w", err)
 	}
 	return nil
+}
+
+// hostBehind says that the cache shows the host as it was before it was written, or read live.
+func (r *Reconciler) hostBehind(s *scope) (until time.Time, behind bool) {
+	if s.host == nil {
+		return time.Time{}, false
+	}
+	return r.writtenHosts.Behind(keyOf(s.claim), s.host.ResourceVersion, r.Clock.Now())
+}
+
+// noteHost remembers the host as a pass leaves it, unless that is what the cache has shown.
+func (r *Reconciler) noteHost(s *scope, shown string) {
+	if version := versionOf(s.host); version != "" && version != shown {
+		r.writtenHosts.Wrote(keyOf(s.claim), version, r.Clock.Now())
+	}
+}
+
+// versionOf is the version of a host; empty for none.
+func versionOf(host *bmov1alpha1.BareMetalHost) string {
+	if host == nil {
+		return ""
+	}
+	return host.ResourceVersion
 }
 
 func deleting(claim *bmov1alpha1.HostClaim) bool {
