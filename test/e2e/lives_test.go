@@ -375,8 +375,13 @@ func (l *lives) namespaceGoes(t *testing.T) {
 		l.isAbandoned(t)
 	}
 	eventually(t, "the namespace is gone", func(g gomega.Gomega) {
-		err := l.home.Get(t.Context(), client.ObjectKeyFromObject(namespace), &corev1.Namespace{})
-		g.Expect(apierrors.IsNotFound(err)).To(gomega.BeTrue(), "%v, %v", err, leftIn(t, l.home, l.Namespace))
+		left := &corev1.Namespace{}
+		err := l.home.Get(t.Context(), client.ObjectKeyFromObject(namespace), left)
+		var says []string
+		for _, c := range left.Status.Conditions {
+			says = append(says, c.Message)
+		}
+		g.Expect(apierrors.IsNotFound(err)).To(gomega.BeTrue(), "%v, %v: %v", err, leftIn(t, l.home, l.Namespace), says)
 	})
 	if l.cluster.Identity != "" {
 		// The servers still run: the infrastructure team takes them back.
