@@ -24,6 +24,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -381,6 +382,7 @@ func (l *lives) namespaceGoes(t *testing.T) {
 		for _, c := range left.Status.Conditions {
 			says = append(says, c.Message)
 		}
+		l.looksAgain(t)
 		g.Expect(apierrors.IsNotFound(err)).To(gomega.BeTrue(), "%v, %v: %v", err, leftIn(t, l.home, l.Namespace), says)
 	})
 	if l.cluster.Identity != "" {
@@ -391,6 +393,20 @@ func (l *lives) namespaceGoes(t *testing.T) {
 		must(t, l.admin.DeleteAllOf(t.Context(), &bmov1alpha1.HostClaim{}, client.InNamespace(l.Namespace)))
 	}
 	must(t, l.pool.WaitFree(limited(t), l.world, l.pool.Servers))
+}
+
+// looksAgain has ip-address-manager look at pools that are being deleted. It counts addresses by its
+// cache right after it has deleted the last one, and is not woken when that one goes.
+func (l *lives) looksAgain(t *testing.T) {
+	t.Helper()
+	pools := &ipamv1alpha1.IPPoolList{}
+	must(t, l.home.List(t.Context(), pools, client.InNamespace(l.Namespace)))
+	for i := range pools.Items {
+		if pool := &pools.Items[i]; pool.DeletionTimestamp != nil {
+			patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"looked-at":"`+time.Now().String()+`"}}}`))
+			must(t, client.IgnoreNotFound(l.home.Patch(t.Context(), pool, patch)))
+		}
+	}
 }
 
 // isAbandoned expects the machines to stay since their claims cannot be reached, and lets them go
