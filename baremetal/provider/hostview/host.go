@@ -93,6 +93,26 @@ func FromHardwareData(data *bmov1alpha1.HardwareData) Host {
 	return host
 }
 
+// Strip drops from a HardwareData the hardware that FromHardwareData does not read, such as disks
+// and the flags of CPUs: most of an object of which a cache holds one for each machine.
+func Strip(data *bmov1alpha1.HardwareData) {
+	details := data.Spec.HardwareDetails
+	if details == nil {
+		return
+	}
+	kept := &bmov1alpha1.HardwareDetails{
+		Hostname: details.Hostname, RAMMebibytes: details.RAMMebibytes,
+		CPU: bmov1alpha1.CPU{Count: details.CPU.Count, Arch: details.CPU.Arch},
+	}
+	if len(details.NIC) > 0 {
+		kept.NIC = make([]bmov1alpha1.NIC, len(details.NIC)) // no larger than it must be
+	}
+	for i, nic := range details.NIC {
+		kept.NIC[i] = bmov1alpha1.NIC{Name: nic.Name, MAC: nic.MAC, IP: nic.IP}
+	}
+	data.Spec.HardwareDetails = kept
+}
+
 // labelValue is the value, or empty if no label can have it. The publisher may
 // run another cluster, and a Node or a Metal3Machine would be refused with it.
 func labelValue(value string) string {

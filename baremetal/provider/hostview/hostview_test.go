@@ -80,7 +80,31 @@ func TestFromHardwareData(t *testing.T) {
 			if diff := cmp.Diff(tc.want, FromHardwareData(tc.given)); diff != "" {
 				t.Errorf("host (-want +got):\n%s", diff)
 			}
+			if tc.given == nil {
+				return
+			}
+			Strip(tc.given)
+			if diff := cmp.Diff(tc.want, FromHardwareData(tc.given)); diff != "" {
+				t.Errorf("host of what a cache holds (-want +got):\n%s", diff)
+			}
 		})
+	}
+}
+
+func TestStripDropsWhatIsNotRead(t *testing.T) {
+	data := &bmov1alpha1.HardwareData{Spec: bmov1alpha1.HardwareDataSpec{HardwareDetails: &bmov1alpha1.HardwareDetails{
+		SystemVendor: bmov1alpha1.HardwareSystemVendor{Manufacturer: "m"},
+		Firmware:     bmov1alpha1.Firmware{BIOS: bmov1alpha1.BIOS{Version: "1"}},
+		CPU:          bmov1alpha1.CPU{Count: 2, Model: "m", Flags: []string{"fpu"}},
+		Storage:      []bmov1alpha1.Storage{{Name: "/dev/sda"}},
+		NIC:          []bmov1alpha1.NIC{{Name: "eth0", Model: "m", VLANs: []bmov1alpha1.VLAN{{ID: 1}}}},
+	}}}
+	Strip(data)
+	want := bmov1alpha1.HardwareDataSpec{HardwareDetails: &bmov1alpha1.HardwareDetails{
+		CPU: bmov1alpha1.CPU{Count: 2}, NIC: []bmov1alpha1.NIC{{Name: "eth0"}},
+	}}
+	if diff := cmp.Diff(want, data.Spec); diff != "" {
+		t.Errorf("what is kept (-want +got):\n%s", diff)
 	}
 }
 

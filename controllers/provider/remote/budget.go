@@ -22,9 +22,11 @@ import (
 	"sync"
 	"time"
 
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
 )
 
@@ -117,14 +119,17 @@ func (m *meter) reading(weight int64) bool {
 	return true
 }
 
-// transform counts an object before it comes into the cache. Of a connection that is to
-// be cut off, only the names of objects do.
+// transform counts an object before it comes into the cache, without what nobody reads of it. Of a
+// connection that is to be cut off, only the names of objects do.
 func (m *meter) transform(object any) (any, error) {
 	o, ok := object.(client.Object)
 	if !ok {
 		return object, nil
 	}
 	o.SetManagedFields(nil)
+	if data, ok := o.(*bmov1alpha1.HardwareData); ok {
+		hostview.Strip(data)
+	}
 	if !m.set(o, sizeOf(o), true) {
 		return o, nil
 	}

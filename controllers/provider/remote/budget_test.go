@@ -146,6 +146,20 @@ func TestTransformOfAConnectionThatIsCutOff(t *testing.T) {
 	}
 }
 
+// Disks and the like, which nobody reads, take nothing of a tenant's share.
+func TestTransformDropsHardwareThatNobodyReads(t *testing.T) {
+	m := newBudget(8<<10, 1<<20).meter("n", identity.Target{})
+	m.begin()
+	data := &bmov1alpha1.HardwareData{Spec: bmov1alpha1.HardwareDataSpec{HardwareDetails: &bmov1alpha1.HardwareDetails{
+		Hostname: "server-1", Storage: make([]bmov1alpha1.Storage, 1000),
+	}}}
+	kept, err := m.transform(data)
+	want := &bmov1alpha1.HardwareData{Spec: bmov1alpha1.HardwareDataSpec{HardwareDetails: &bmov1alpha1.HardwareDetails{Hostname: "server-1"}}}
+	if diff := cmp.Diff(want, kept); diff != "" || err != nil || m.cut {
+		t.Errorf("%v, cut off: %v, what is kept (-want +got):\n%s", err, m.cut, diff)
+	}
+}
+
 func TestSizeOf(t *testing.T) {
 	small, large := sizeOf(claimOf("m", 1)), sizeOf(claimOf("m", 1001))
 	if large-small != 1000 {

@@ -28,6 +28,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/nodes"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remediation"
 )
@@ -76,8 +77,8 @@ func clusterCacheOptions(o Options, kubeconfigs client.Reader) clustercache.Opti
 	}
 }
 
-// strip drops what no controller reads: managed fields, the details of HardwareData
-// that no claim owns, of which baremetal-operator has one for every server, and most
+// strip drops what no controller reads: managed fields, most details of HardwareData, all of
+// those that no claim owns, of which baremetal-operator has one for every server, and most
 // annotations of remediations.
 func strip(o any) (any, error) {
 	o, err := cache.TransformStripManagedFields()(o)
@@ -87,6 +88,7 @@ func strip(o any) (any, error) {
 			o.Spec = bmov1alpha1.HardwareDataSpec{}
 			o.Annotations, o.Labels = nil, nil
 		}
+		hostview.Strip(o)
 	case *infrav1.Metal3Remediation:
 		remediation.Strip(o)
 	}

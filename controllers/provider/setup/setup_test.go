@@ -145,11 +145,13 @@ func TestStrip(t *testing.T) {
 				Name: "x", Labels: map[string]string{"a": "b"}, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}},
 				OwnerReferences: []metav1.OwnerReference{{Kind: owner, Name: "o"}},
 			},
-			Spec: bmov1alpha1.HardwareDataSpec{HardwareDetails: &bmov1alpha1.HardwareDetails{Hostname: "h"}},
+			Spec: bmov1alpha1.HardwareDataSpec{HardwareDetails: &bmov1alpha1.HardwareDetails{
+				Hostname: "h", Storage: []bmov1alpha1.Storage{{Name: "/dev/sda"}},
+			}},
 		}
 	}
 	published := data("HostClaim")
-	published.ManagedFields = nil
+	published.ManagedFields, published.Spec.HardwareDetails.Storage = nil, nil
 	foreign := data("BareMetalHost")
 	foreign.ManagedFields, foreign.Labels, foreign.Spec = nil, nil, bmov1alpha1.HardwareDataSpec{}
 	small := metav1.ObjectMeta{
