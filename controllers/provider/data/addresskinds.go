@@ -60,7 +60,7 @@ func addressCRDs() []string {
 // claim that goes, wake the Metal3Datas that wait for an address.
 func addressKinds(waiting, unfit handler.MapFunc) []addressKind {
 	owners := optionalcrd.Events{Handler: onClaim(waiting)}
-	pools := optionalcrd.Events{Handler: onPool(waiting, unfit), Predicates: []predicate.Predicate{stateChanges()}}
+	pools := optionalcrd.Events{Handler: onPool(waiting, unfit), Predicates: []predicate.Predicate{mayGiveMore()}}
 	return []addressKind{
 		{optionalcrd.Kind{Object: &ipamv1alpha1.IPClaim{}, CRD: ipClaimCRD, Index: indexByOwner(&ipamv1alpha1.IPClaim{})}, owners},
 		{optionalcrd.Kind{Object: &capipamv1.IPAddressClaim{}, CRD: ipAddressClaimCRD, Index: indexByOwner(&capipamv1.IPAddressClaim{})}, owners},
@@ -120,8 +120,8 @@ func onClaim(waiting handler.MapFunc) handler.EventHandler {
 	}
 }
 
-// onPool wakes those that wait for an address for any change of a pool, and those that cannot use
-// theirs for another pool or another spec only: who else has its addresses is nothing to them.
+// onPool wakes those that wait for an address, and for another pool or another spec also those that
+// cannot use theirs: who else has its addresses is nothing to them.
 func onPool(waiting, unfit handler.MapFunc) handler.EventHandler {
 	all, mended := handler.EnqueueRequestsFromMapFunc(waiting), handler.EnqueueRequestsFromMapFunc(unfit)
 	return handler.Funcs{
@@ -131,7 +131,7 @@ func onPool(waiting, unfit handler.MapFunc) handler.EventHandler {
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 			all.Update(ctx, e, queue)
-			if e.ObjectOld.GetUID() != e.ObjectNew.GetUID() || e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() {
+			if specChanges().Update(e) {
 				mended.Update(ctx, e, queue)
 			}
 		},
@@ -153,14 +153,15 @@ func saysMore(e event.UpdateEvent) bool {
 	return !reflect.DeepEqual(said(e.ObjectOld), said(e.ObjectNew))
 }
 
-// stateChanges lets through pools that come or go, and those that may have an
-// address to give which they had not before.
-func stateChanges() predicate.Funcs {
+// mayGiveMore lets through pools that come or go, and those that may have an address to give
+// which they had not before. One that only gave addresses wakes none: it answers each claim in
+// turn, and those that it refused gain nothing.
+func mayGiveMore() predicate.Funcs {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, ok := e.ObjectOld.(*ipamv1alpha1.IPPool)
 			after, okToo := e.ObjectNew.(*ipamv1alpha1.IPPool)
-			return ok && okToo && ippool.State(before) != ippool.State(after)
+			return ok && okToo && ippool.MayGiveMore(before, after)
 		},
 	}
 }

@@ -99,20 +99,37 @@ func TestOnClaim(t *testing.T) {
 	}
 }
 
-func TestStateChanges(t *testing.T) {
-	pool := func(generation int64, version string) *ipamv1alpha1.IPPool {
-		return &ipamv1alpha1.IPPool{ObjectMeta: metav1.ObjectMeta{Generation: generation, ResourceVersion: version}}
+func TestMayGiveMore(t *testing.T) {
+	type allocations = map[string]ipamv1alpha1.IPAddressStr
+	pool := func(change func(*ipamv1alpha1.IPPool)) *ipamv1alpha1.IPPool {
+		p := &ipamv1alpha1.IPPool{
+			ObjectMeta: metav1.ObjectMeta{UID: "1", Generation: 1, ResourceVersion: "7"},
+			Status:     ipamv1alpha1.IPPoolStatus{Allocations: allocations{"nodes-0": "10.0.0.1", "nodes-1": "10.0.0.2"}},
+		}
+		change(p)
+		return p
+	}
+	has := func(a allocations) func(*ipamv1alpha1.IPPool) {
+		return func(p *ipamv1alpha1.IPPool) { p.Status.Allocations = a }
 	}
 	tests := map[string]struct {
-		after *ipamv1alpha1.IPPool
-		want  bool
+		changed func(*ipamv1alpha1.IPPool)
+		want    bool
 	}{
-		"a pool that grows is looked at":                     {pool(2, "8"), true},
-		"a pool that only notes something for itself is not": {pool(1, "8"), false},
+		"another pool of its name is looked at":     {func(p *ipamv1alpha1.IPPool) { p.UID = "2" }, true},
+		"a pool that grows is looked at":            {func(p *ipamv1alpha1.IPPool) { p.Generation++ }, true},
+		"a pool that got an address back is":        {has(allocations{"nodes-1": "10.0.0.2"}), true},
+		"one whose address went to another is":      {has(allocations{"nodes-2": "10.0.0.1", "nodes-1": "10.0.0.2"}), true},
+		"one that gave a holder another address is": {has(allocations{"nodes-0": "10.0.0.3", "nodes-1": "10.0.0.2"}), true},
+		"a pool that only gave an address is not": {
+			has(allocations{"nodes-0": "10.0.0.1", "nodes-1": "10.0.0.2", "nodes-2": "10.0.0.3"}), false,
+		},
+		"a pool that only notes something for itself is not": {func(p *ipamv1alpha1.IPPool) { p.ResourceVersion = "8" }, false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := stateChanges().Update(event.UpdateEvent{ObjectOld: pool(1, "7"), ObjectNew: tc.after}); got != tc.want {
+			update := event.UpdateEvent{ObjectOld: pool(func(*ipamv1alpha1.IPPool) {}), ObjectNew: pool(tc.changed)}
+			if got := mayGiveMore().Update(update); got != tc.want {
 				t.Errorf("passes: %v", got)
 			}
 		})

@@ -131,12 +131,13 @@ func (r *Reconciler) endSteps() endSteps { return endSteps{client: r.Client, liv
 
 // SetupWithManager starts the controller with everything that can wake it:
 //
-//	Metal3DataTemplate, Metal3DataClaim    by reference
+//	Metal3DataTemplate                     by reference, when its spec changes
+//	Metal3DataClaim                        by reference, when it comes or goes
 //	Metal3Machine, Machine                 by owner, when labels or annotations change
 //	HostClaim, HardwareData                by the machine that they serve, once these kinds exist
 //	connections to other clusters          by the machine that uses them, or whose claim or facts changed
 //	IPClaim, IPAddressClaim                by owner, once these kinds exist
-//	IPPool, deleted claims                 those that wait for an address
+//	IPPool, deleted claims                 those that wait for an address, when there may be one more
 //	CRDs of the IPAM kinds                 those that wait for them
 //	Secret                                 by the names of the rendered secrets
 //	Cluster                                by label, when it is paused or unpaused
@@ -145,7 +146,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	c, err := ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
 		For(&infrav1.Metal3Data{}, builder.WithPredicates(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter))).
-		Watches(&infrav1.Metal3DataTemplate{}, handler.EnqueueRequestsFromMapFunc(wakes.templateToData)).
+		Watches(&infrav1.Metal3DataTemplate{}, handler.EnqueueRequestsFromMapFunc(wakes.templateToData), builder.WithPredicates(specChanges())).
 		Watches(&infrav1.Metal3DataClaim{}, handler.EnqueueRequestsFromMapFunc(wakes.claimToData), builder.WithPredicates(comesOrGoes())).
 		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(wakes.metal3MachineToData), builder.WithPredicates(namesChange())).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(wakes.machineToData), builder.WithPredicates(namesChange())).

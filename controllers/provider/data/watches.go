@@ -140,6 +140,16 @@ func comesOrGoes() predicate.Funcs {
 	return predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
 }
 
+// specChanges lets through another object of the name and another spec: a template's status tells
+// the indexes of all its machines, and changes with each of them.
+func specChanges() predicate.Funcs {
+	return predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return e.ObjectOld.GetUID() != e.ObjectNew.GetUID() || e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration()
+		},
+	}
+}
+
 // namesChange lets through what a template may refer to.
 func namesChange() predicate.Funcs {
 	return predicate.Funcs{
