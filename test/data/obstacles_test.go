@@ -26,6 +26,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
@@ -50,7 +51,9 @@ func TestAClaimOfAUserIsInTheWayUntilItIsDeleted(t *testing.T) {
 	tn.ready("nodes-0")
 }
 
-func TestAnExhaustedPoolIsAskedAgainWhenItGrowsOrAnAddressIsFreed(t *testing.T) {
+// TestAnExhaustedPoolIsAskedAgainWhenItChanges has a pool grow, give an address to somebody else, and
+// get one back. The second shows that it answers again, which it may not have done when it refused.
+func TestAnExhaustedPoolIsAskedAgainWhenItChanges(t *testing.T) {
 	tn := newTenant(t)
 	tn.pool("pool")
 	pool := &ipamv1alpha1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: tn.Namespace, Name: "pool"}}
@@ -83,6 +86,14 @@ func TestAnExhaustedPoolIsAskedAgainWhenItGrowsOrAnAddressIsFreed(t *testing.T) 
 		g.Expect(tn.Find("nodes-2-pool", later)).To(gomega.Succeed())
 		g.Expect(later.UID).To(gomega.Equal(refused.UID), "a pool that does not change is not asked twice")
 	}, time.Second).Should(gomega.Succeed())
+	tn.G.Expect(tn.Find("pool", pool)).To(gomega.Succeed())
+	before := pool.DeepCopy()
+	pool.Status.Allocations["somebody-else"] = "192.0.2.12"
+	tn.G.Expect(tn.Status().Patch(tn.Ctx, pool, client.MergeFrom(before))).To(gomega.Succeed())
+	tn.Await(tn.Named("nodes-2-pool", later), func(g gomega.Gomega) {
+		g.Expect(later.UID).NotTo(gomega.Equal(refused.UID))
+		g.Expect(later.Status.ErrorMessage).NotTo(gomega.BeNil(), "still no address is free")
+	})
 
 	still := &ipamv1alpha1.IPClaim{}
 	tn.G.Expect(tn.Find("nodes-0-pool", still)).To(gomega.Succeed())

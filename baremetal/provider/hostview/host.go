@@ -104,11 +104,8 @@ func Strip(data *bmov1alpha1.HardwareData) {
 		Hostname: details.Hostname, RAMMebibytes: details.RAMMebibytes,
 		CPU: bmov1alpha1.CPU{Count: details.CPU.Count, Arch: details.CPU.Arch},
 	}
-	if len(details.NIC) > 0 {
-		kept.NIC = make([]bmov1alpha1.NIC, len(details.NIC)) // no larger than it must be
-	}
-	for i, nic := range details.NIC {
-		kept.NIC[i] = bmov1alpha1.NIC{Name: nic.Name, MAC: nic.MAC, IP: nic.IP}
+	for _, nic := range details.NIC {
+		kept.NIC = append(kept.NIC, bmov1alpha1.NIC{Name: nic.Name, MAC: nic.MAC, IP: nic.IP})
 	}
 	data.Spec.HardwareDetails = kept
 }

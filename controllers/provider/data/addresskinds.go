@@ -46,9 +46,12 @@ const (
 	ipAddressClaimCRD = "ipaddressclaims.ipam.cluster.x-k8s.io"
 )
 
-// byOwner is the name of the field index on claims by the name of the
-// Metal3Data that controls them.
-const byOwner = "hostclaim.data"
+// Names of the field indexes on claims: by the name of the Metal3Data that controls them, and of
+// IPClaims that were refused by the name of their pool, which looks at none of them again.
+const (
+	byOwner   = "hostclaim.data"
+	byRefusal = "hostclaim.refusal"
+)
 
 // addressCRDs are the names of these CRDs.
 func addressCRDs() []string {
@@ -56,13 +59,13 @@ func addressCRDs() []string {
 }
 
 // addressKinds are the optional kinds. A claim wakes the Metal3Data that owns it, also one
-// that does not exist any more: its claims are to be released. A pool, and a
-// claim that goes, wake the Metal3Datas that wait for an address.
-func addressKinds(waiting, unfit handler.MapFunc) []addressKind {
-	owners := optionalcrd.Events{Handler: onClaim(waiting)}
-	pools := optionalcrd.Events{Handler: onPool(waiting, unfit), Predicates: []predicate.Predicate{mayGiveMore()}}
+// that does not exist any more: its claims are to be released. A claim that goes wakes the
+// Metal3Datas that wait for an address, and a pool those that may get another answer.
+func addressKinds(wakes poolMapper) []addressKind {
+	owners := optionalcrd.Events{Handler: onClaim(wakes.waitingForAddress)}
+	pools := optionalcrd.Events{Handler: onPool(wakes.waitingForAddress, wakes.refused, wakes.withUnfitAddress), Predicates: []predicate.Predicate{stateChanges()}}
 	return []addressKind{
-		{optionalcrd.Kind{Object: &ipamv1alpha1.IPClaim{}, CRD: ipClaimCRD, Index: indexByOwner(&ipamv1alpha1.IPClaim{})}, owners},
+		{optionalcrd.Kind{Object: &ipamv1alpha1.IPClaim{}, CRD: ipClaimCRD, Index: indexIPClaims}, owners},
 		{optionalcrd.Kind{Object: &capipamv1.IPAddressClaim{}, CRD: ipAddressClaimCRD, Index: indexByOwner(&capipamv1.IPAddressClaim{})}, owners},
 		{optionalcrd.Kind{Object: &ipamv1alpha1.IPPool{}, CRD: ipPoolCRD}, pools},
 	}
@@ -78,11 +81,9 @@ type addressKind struct {
 type servedKinds map[reflect.Type]*optionalcrd.Kinds
 
 // watchAddressKinds wakes the controller for events of each kind that is served, now or later.
-func watchAddressKinds(
-	ctx context.Context, mgr manager.Manager, c controller.Controller, waiting, unfit handler.MapFunc,
-) (availability, error) {
+func watchAddressKinds(ctx context.Context, mgr manager.Manager, c controller.Controller, wakes mapper) (availability, error) {
 	out := servedKinds{}
-	for _, kind := range addressKinds(waiting, unfit) {
+	for _, kind := range addressKinds(poolMapper{wakes, out}) {
 		kinds := optionalcrd.New(mgr, kind.Kind)
 		if err := kinds.Watch(ctx, c, kind.Events); err != nil {
 			return nil, err
@@ -120,18 +121,20 @@ func onClaim(waiting handler.MapFunc) handler.EventHandler {
 	}
 }
 
-// onPool wakes those that wait for an address, and for another pool or another spec also those that
-// cannot use theirs: who else has its addresses is nothing to them.
-func onPool(waiting, unfit handler.MapFunc) handler.EventHandler {
-	all, mended := handler.EnqueueRequestsFromMapFunc(waiting), handler.EnqueueRequestsFromMapFunc(unfit)
+// onPool wakes those that wait for an address, and those that cannot use theirs, for another pool
+// or another spec. Who else has its addresses matters to those only that it has refused: it
+// answers the others in their turn.
+func onPool(waiting, refused, unfit handler.MapFunc) handler.EventHandler {
+	all, again, mended := handler.EnqueueRequestsFromMapFunc(waiting), handler.EnqueueRequestsFromMapFunc(refused), handler.EnqueueRequestsFromMapFunc(unfit)
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 			all.Create(ctx, e, queue)
 			mended.Create(ctx, e, queue)
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			all.Update(ctx, e, queue)
+			again.Update(ctx, e, queue)
 			if specChanges().Update(e) {
+				all.Update(ctx, e, queue)
 				mended.Update(ctx, e, queue)
 			}
 		},
@@ -153,17 +156,31 @@ func saysMore(e event.UpdateEvent) bool {
 	return !reflect.DeepEqual(said(e.ObjectOld), said(e.ObjectNew))
 }
 
-// mayGiveMore lets through pools that come or go, and those that may have an address to give
-// which they had not before. One that only gave addresses wakes none: it answers each claim in
-// turn, and those that it refused gain nothing.
-func mayGiveMore() predicate.Funcs {
+// stateChanges lets through pools that come or go, and those that may answer otherwise than
+// before.
+func stateChanges() predicate.Funcs {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, ok := e.ObjectOld.(*ipamv1alpha1.IPPool)
 			after, okToo := e.ObjectNew.(*ipamv1alpha1.IPPool)
-			return ok && okToo && ippool.MayGiveMore(before, after)
+			return ok && okToo && ippool.State(before) != ippool.State(after)
 		},
 	}
+}
+
+func indexIPClaims(ctx context.Context, indexer client.FieldIndexer) error {
+	if err := indexer.IndexField(ctx, &ipamv1alpha1.IPClaim{}, byRefusal, refusedBy); err != nil {
+		return fmt.Errorf("index IPClaims by refusal: %w", err)
+	}
+	return indexByOwner(&ipamv1alpha1.IPClaim{})(ctx, indexer)
+}
+
+// refusedBy is the pool that has refused a claim.
+func refusedBy(object client.Object) []string {
+	if claim, ok := object.(*ipamv1alpha1.IPClaim); ok && ippool.FromIPClaim(claim).Problem != "" {
+		return []string{claim.Spec.Pool.Name}
+	}
+	return nil
 }
 
 func indexByOwner(object client.Object) func(context.Context, client.FieldIndexer) error {

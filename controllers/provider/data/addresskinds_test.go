@@ -18,6 +18,7 @@ package data
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -31,6 +32,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
 
 func request(name string) reconcile.Request {
@@ -99,38 +102,120 @@ func TestOnClaim(t *testing.T) {
 	}
 }
 
-func TestMayGiveMore(t *testing.T) {
+func TestOnPool(t *testing.T) {
 	type allocations = map[string]ipamv1alpha1.IPAddressStr
-	pool := func(change func(*ipamv1alpha1.IPPool)) *ipamv1alpha1.IPPool {
-		p := &ipamv1alpha1.IPPool{
+	given := func() *ipamv1alpha1.IPPool {
+		return &ipamv1alpha1.IPPool{
 			ObjectMeta: metav1.ObjectMeta{UID: "1", Generation: 1, ResourceVersion: "7"},
-			Status:     ipamv1alpha1.IPPoolStatus{Allocations: allocations{"nodes-0": "10.0.0.1", "nodes-1": "10.0.0.2"}},
+			Status:     ipamv1alpha1.IPPoolStatus{Allocations: allocations{"nodes-0": "10.0.0.1"}},
 		}
-		change(p)
-		return p
 	}
-	has := func(a allocations) func(*ipamv1alpha1.IPPool) {
-		return func(p *ipamv1alpha1.IPPool) { p.Status.Allocations = a }
+	updated := func(change func(*ipamv1alpha1.IPPool)) func(context.Context, handler.EventHandler, queue) {
+		return func(ctx context.Context, h handler.EventHandler, q queue) {
+			after := given()
+			after.ResourceVersion = "8"
+			change(after)
+			if e := (event.UpdateEvent{ObjectOld: given(), ObjectNew: after}); stateChanges().Update(e) {
+				h.Update(ctx, e, q)
+			}
+		}
 	}
 	tests := map[string]struct {
-		changed func(*ipamv1alpha1.IPPool)
-		want    bool
+		happens func(context.Context, handler.EventHandler, queue)
+		want    []string
 	}{
-		"another pool of its name is looked at":     {func(p *ipamv1alpha1.IPPool) { p.UID = "2" }, true},
-		"a pool that grows is looked at":            {func(p *ipamv1alpha1.IPPool) { p.Generation++ }, true},
-		"a pool that got an address back is":        {has(allocations{"nodes-1": "10.0.0.2"}), true},
-		"one whose address went to another is":      {has(allocations{"nodes-2": "10.0.0.1", "nodes-1": "10.0.0.2"}), true},
-		"one that gave a holder another address is": {has(allocations{"nodes-0": "10.0.0.3", "nodes-1": "10.0.0.2"}), true},
-		"a pool that only gave an address is not": {
-			has(allocations{"nodes-0": "10.0.0.1", "nodes-1": "10.0.0.2", "nodes-2": "10.0.0.3"}), false,
+		"a pool that comes": {
+			func(ctx context.Context, h handler.EventHandler, q queue) {
+				h.Create(ctx, event.CreateEvent{Object: given()}, q)
+			},
+			[]string{"unfit", "waiting"},
 		},
-		"a pool that only notes something for itself is not": {func(p *ipamv1alpha1.IPPool) { p.ResourceVersion = "8" }, false},
+		"a pool that goes": {
+			func(ctx context.Context, h handler.EventHandler, q queue) {
+				h.Delete(ctx, event.DeleteEvent{Object: given()}, q)
+			},
+			[]string{"waiting"},
+		},
+		"another pool of its name": {
+			updated(func(p *ipamv1alpha1.IPPool) { p.UID = "2" }), []string{"refused", "unfit", "waiting"},
+		},
+		"a pool that grows": {
+			updated(func(p *ipamv1alpha1.IPPool) { p.Generation++ }), []string{"refused", "unfit", "waiting"},
+		},
+		"a pool that gives an address": {
+			updated(func(p *ipamv1alpha1.IPPool) { p.Status.Allocations["nodes-1"] = "10.0.0.2" }), []string{"refused"},
+		},
+		"a pool that gets one back": {
+			updated(func(p *ipamv1alpha1.IPPool) { p.Status.Allocations = nil }), []string{"refused"},
+		},
+		"a pool that only notes the time": {
+			updated(func(p *ipamv1alpha1.IPPool) { p.Status.LastUpdated = ptr.To(metav1.Now()) }), nil,
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			update := event.UpdateEvent{ObjectOld: pool(func(*ipamv1alpha1.IPPool) {}), ObjectNew: pool(tc.changed)}
-			if got := mayGiveMore().Update(update); got != tc.want {
-				t.Errorf("passes: %v", got)
+			q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+			defer q.ShutDown()
+			only := func(name string) handler.MapFunc {
+				return func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{request(name)} }
+			}
+			tc.happens(t.Context(), onPool(only("waiting"), only("refused"), only("unfit")), q)
+			var got []string
+			for q.Len() > 0 {
+				r, _ := q.Get()
+				q.Done(r)
+				got = append(got, r.Name)
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("woken (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRefusedBy(t *testing.T) {
+	asked := func(status ipamv1alpha1.IPClaimStatus) *ipamv1alpha1.IPClaim {
+		return &ipamv1alpha1.IPClaim{Spec: ipamv1alpha1.IPClaimSpec{Pool: corev1.ObjectReference{Name: "pool"}}, Status: status}
+	}
+	tests := map[string]struct {
+		claim *ipamv1alpha1.IPClaim
+		want  []string
+	}{
+		"a claim that is not answered":           {asked(ipamv1alpha1.IPClaimStatus{}), nil},
+		"one that has an address and an error":   {asked(ipamv1alpha1.IPClaimStatus{Address: &corev1.ObjectReference{Name: "a"}, ErrorMessage: ptr.To("x")}), nil},
+		"one that was refused belongs to a pool": {asked(ipamv1alpha1.IPClaimStatus{ErrorMessage: ptr.To("Exhausted")}), []string{"pool"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, refusedBy(tc.claim)); diff != "" {
+				t.Errorf("pools (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestWhatOfAnObjectMatters has predicates judge changes of which some matter to no Metal3Data.
+func TestWhatOfAnObjectMatters(t *testing.T) {
+	template := func(uid types.UID, generation int64, version string) *infrav1.Metal3DataTemplate {
+		return &infrav1.Metal3DataTemplate{ObjectMeta: metav1.ObjectMeta{UID: uid, Generation: generation, ResourceVersion: version}}
+	}
+	tests := map[string]struct {
+		after               *infrav1.Metal3DataTemplate
+		ofTemplate, ofClaim bool
+	}{
+		"another object of its name": {template("2", 1, "8"), true, true},
+		"another spec":               {template("1", 2, "8"), true, false},
+		"more in its status":         {template("1", 1, "8"), false, false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			e := event.UpdateEvent{ObjectOld: template("1", 1, "7"), ObjectNew: tc.after}
+			if got := specChanges().Update(e); got != tc.ofTemplate {
+				t.Errorf("of a template: %v", got)
+			}
+			if got := comesOrGoes().Update(e); got != tc.ofClaim {
+				t.Errorf("of a claim: %v", got)
 			}
 		})
 	}

@@ -132,7 +132,7 @@ networkData:
 // controller adds a controller.
 func (w *model) controller(servers hosts, byHostName bool) {
 	indexes := []func(context.Context, client.FieldIndexer) error{SetupIndexes}
-	for _, kind := range addressKinds(nil, nil) {
+	for _, kind := range addressKinds(poolMapper{}) {
 		if kind.Index != nil {
 			indexes = append(indexes, kind.Index)
 		}

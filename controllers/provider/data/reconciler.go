@@ -137,7 +137,10 @@ func (r *Reconciler) endSteps() endSteps { return endSteps{client: r.Client, liv
 //	HostClaim, HardwareData                by the machine that they serve, once these kinds exist
 //	connections to other clusters          by the machine that uses them, or whose claim or facts changed
 //	IPClaim, IPAddressClaim                by owner, once these kinds exist
-//	IPPool, deleted claims                 those that wait for an address, when there may be one more
+//	IPPool                                 those that wait for an address or cannot use theirs, when it comes,
+//	                                       goes or has another spec; those that it refused, when it gives
+//	                                       an address or gets one back
+//	deleted claims                         those that wait for an address
 //	CRDs of the IPAM kinds                 those that wait for them
 //	Secret                                 by the names of the rendered secrets
 //	Cluster                                by label, when it is paused or unpaused
@@ -166,7 +169,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	if err != nil {
 		return fmt.Errorf("set up controller %s: %w", controllerName, err)
 	}
-	if r.kinds, err = watchAddressKinds(ctx, mgr, c, wakes.waitingForAddress, wakes.withUnfitAddress); err != nil {
+	if r.kinds, err = watchAddressKinds(ctx, mgr, c, wakes); err != nil {
 		return fmt.Errorf("set up controller %s: %w", controllerName, err)
 	}
 	return nil

@@ -21,7 +21,9 @@ import (
 	"maps"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -110,6 +112,30 @@ func (m mapper) waitingForAddress(ctx context.Context, o client.Object) []ctrl.R
 	return woken
 }
 
+// poolMapper finds those that an event of a pool wakes.
+type poolMapper struct {
+	mapper
+	kinds availability
+}
+
+// refused are those that a pool has refused an address: it looks at no claim twice, and may have
+// refused it for something else than a want of addresses, so any change of it is worth another try.
+func (m poolMapper) refused(ctx context.Context, pool client.Object) []ctrl.Request {
+	var claims ipamv1alpha1.IPClaimList
+	ok, err := m.kinds.Available(ctx, &ipamv1alpha1.IPClaim{})
+	if ok {
+		err = m.client.List(ctx, &claims, append(by(pool.GetNamespace(), byRefusal, pool.GetName()), client.UnsafeDisableDeepCopy)...)
+	}
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Claims cannot be listed, an event of their pool is lost", "pool", klog.KObj(pool))
+	}
+	var woken []ctrl.Request
+	for i := range claims.Items {
+		woken = append(woken, toOwner(ctx, &claims.Items[i])...)
+	}
+	return woken
+}
+
 // withUnfitAddress are those of the namespace that cannot be rendered, perhaps for an address
 // that their pool gave before it was mended.
 func (m mapper) withUnfitAddress(ctx context.Context, o client.Object) []ctrl.Request {
@@ -134,14 +160,14 @@ func (m mapper) clusterToData(ctx context.Context, o client.Object) []ctrl.Reque
 	return m.wake(ctx, by(o.GetNamespace(), clusterindex.Field, o.GetName())...)
 }
 
-// comesOrGoes lets through objects that are made or deleted; a Metal3Data waits
+// comesOrGoes lets through objects that are made or deleted, or both at once; a Metal3Data waits
 // for nothing else of its claim.
 func comesOrGoes() predicate.Funcs {
-	return predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return e.ObjectOld.GetUID() != e.ObjectNew.GetUID() }}
 }
 
-// specChanges lets through another object of the name and another spec: a template's status tells
-// the indexes of all its machines, and changes with each of them.
+// specChanges lets through another object of the name and another spec. The status of a template
+// tells the indexes of all its machines, and that of a pool their addresses: both change with each.
 func specChanges() predicate.Funcs {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {

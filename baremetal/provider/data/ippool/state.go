@@ -39,20 +39,6 @@ func State(pool *ipamv1alpha1.IPPool) string {
 	return hex.EncodeToString(spec[:])[:2*hashLength] + "-" + hex.EncodeToString(holders.Sum(nil))[:2*hashLength]
 }
 
-// MayGiveMore says whether a pool may have an address to give that it had not before: it is
-// another one, has another spec, or somebody has not the address any more that it had.
-func MayGiveMore(before, after *ipamv1alpha1.IPPool) bool {
-	if before.UID != after.UID || before.Generation != after.Generation {
-		return true
-	}
-	for holder, address := range before.Status.Allocations {
-		if after.Status.Allocations[holder] != address {
-			return true
-		}
-	}
-	return false
-}
-
 // otherSpec says that two states are of pools that may answer differently: another pool of the
 // name, or another spec. Who has the addresses does not count.
 func otherSpec(asked, now string) bool {
