@@ -46,6 +46,26 @@ func claim(owners ...metav1.OwnerReference) *ipamv1alpha1.IPClaim {
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
+// woken are the requests that an event puts into a queue.
+func woken(t *testing.T, happens func(context.Context, handler.EventHandler, queue), h handler.EventHandler) []reconcile.Request {
+	t.Helper()
+	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	defer q.ShutDown()
+	happens(t.Context(), h, q)
+	var got []reconcile.Request
+	for q.Len() > 0 {
+		r, _ := q.Get()
+		q.Done(r)
+		got = append(got, r)
+	}
+	return got
+}
+
+// only is a map function that finds one request.
+func only(name string) handler.MapFunc {
+	return func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{request(name)} }
+}
+
 func TestOnClaim(t *testing.T) {
 	owned := claim(metav1.OwnerReference{Kind: "Metal3Data", Name: "nodes-0", Controller: ptr.To(true)})
 	created := func(o client.Object) func(context.Context, handler.EventHandler, queue) {
@@ -83,19 +103,7 @@ func TestOnClaim(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
-			defer q.ShutDown()
-			waiting := func(context.Context, client.Object) []reconcile.Request {
-				return []reconcile.Request{request("waiting")}
-			}
-			tc.happens(t.Context(), onClaim(waiting), q)
-			var got []reconcile.Request
-			for q.Len() > 0 {
-				r, _ := q.Get()
-				q.Done(r)
-				got = append(got, r)
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
+			if diff := cmp.Diff(tc.want, woken(t, tc.happens, onClaim(only("waiting")))); diff != "" {
 				t.Errorf("woken (-want +got):\n%s", diff)
 			}
 		})
@@ -154,16 +162,8 @@ func TestOnPool(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
-			defer q.ShutDown()
-			only := func(name string) handler.MapFunc {
-				return func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{request(name)} }
-			}
-			tc.happens(t.Context(), onPool(only("waiting"), only("refused"), only("unfit")), q)
 			var got []string
-			for q.Len() > 0 {
-				r, _ := q.Get()
-				q.Done(r)
+			for _, r := range woken(t, tc.happens, onPool(only("waiting"), only("refused"), only("unfit"))) {
 				got = append(got, r.Name)
 			}
 			slices.Sort(got)

@@ -46,13 +46,13 @@ func (b *bench) oneByOne(ctx context.Context, size int) (float64, error) {
 	b.bound += b.sequential
 	name := fmt.Sprintf("one bind, %d hosts", size)
 	median := b.Figures.AddTimes(name, binds, time.Millisecond)
-	b.addCPU(name, cost.Work[0], b.sequential)
+	b.addCPU(name+", processor time of the manager", cost.Work[0], b.sequential)
 	b.Figures.Add(name+", requests", cost.Sum, "")
 	return median, b.inVain(ctx, size)
 }
 
 func (b *bench) addCPU(name string, work site.Work, number int) {
-	b.Figures.Add(name+", processor time of the manager", 1000*work.CPU.Seconds()/float64(number), "ms")
+	b.Figures.Add(name, 1000*work.CPU.Seconds()/float64(number), "ms")
 }
 
 // inVain lets claims come, one after the other, that no host answers. The processor
@@ -68,7 +68,7 @@ func (b *bench) inVain(ctx context.Context, size int) error {
 	}
 	name := fmt.Sprintf("one claim told why it has no host, %d hosts", size)
 	b.Figures.AddTimes(name, took, time.Millisecond)
-	b.addCPU(name, cost.Work[0], b.explained)
+	b.addCPU(name+", processor time of the manager", cost.Work[0], b.explained)
 	return nil
 }
 
@@ -118,7 +118,7 @@ func (b *bench) crowd(ctx context.Context) error {
 	}
 	b.bound += b.crowdClaims
 	b.Figures.Add(fmt.Sprintf("%d claims on %d hosts, until all are bound", b.crowdClaims, b.crowdHosts), took.Seconds(), "s", 40)
-	b.Figures.Add("  processor time of the manager for each of them", 1000*cost.Work[0].CPU.Seconds()/float64(b.crowdClaims), "ms")
+	b.addCPU("  processor time of the manager for each of them", cost.Work[0], b.crowdClaims)
 	b.Figures.AddRequests("requests for each of them", cost.Requests, cost.Sum)
 	return nil
 }
