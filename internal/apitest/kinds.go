@@ -59,6 +59,7 @@ func foreignKinds() []*apiextensionsv1.CustomResourceDefinition {
 		schemaless(clusterv1.GroupVersion.WithKind("MachineDeployment"), "machinedeployments"),
 		schemaless(bootstrapv1.GroupVersion.WithKind("KubeadmConfig"), "kubeadmconfigs"),
 		schemaless(bmov1alpha1.GroupVersion.WithKind("HardwareData"), "hardwaredata"),
+		schemaless(capipamv1.GroupVersion.WithKind("IPAddressClaim"), "ipaddressclaims"),
 		schemaless(ipamv1alpha1.GroupVersion.WithKind("IPPool"), "ippools"),
 		schemaless(ipamv1alpha1.GroupVersion.WithKind("IPClaim"), "ipclaims"),
 		schemaless(ipamv1alpha1.GroupVersion.WithKind("IPAddress"), "ipaddresses"),

@@ -14,6 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package requests turns lists of objects into the requests of a controller, for watches that
-// wake it by what its objects have to do with others.
+// Package requests is for watches that wake a controller by what its objects have to do with
+// others: which events make a difference to them, and whom they wake.
 package requests

@@ -24,22 +24,44 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
 // For are the requests for the objects that the options select. It fills the list for that,
-// with the objects of the cache: nothing in them may be changed. Watches cannot fail: an error
-// is logged, and the next event makes up for it.
+// as From does.
 func For(ctx context.Context, reader client.Reader, list client.ObjectList, options ...client.ListOption) []ctrl.Request {
+	return From(ctx, reader, list, func(o client.Object) []ctrl.Request {
+		return []ctrl.Request{{NamespacedName: client.ObjectKeyFromObject(o)}}
+	}, options...)
+}
+
+// From are the requests that follow from each of the objects that the options select. It fills
+// the list for that, with the objects of the cache: nothing in them may be changed. Watches
+// cannot fail: an error is logged, and the next event makes up for it.
+func From[T client.Object](
+	ctx context.Context, reader client.Reader, list client.ObjectList, of func(T) []ctrl.Request, options ...client.ListOption,
+) []ctrl.Request {
 	if err := reader.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Objects cannot be listed, an event is lost", "list", fmt.Sprintf("%T", list))
 		return nil
 	}
 	requests := make([]ctrl.Request, 0, meta.LenList(list))
 	_ = meta.EachListItem(list, func(o runtime.Object) error { // which fails only by this function
-		if object, ok := o.(client.Object); ok {
-			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(object)})
+		if object, ok := o.(T); ok {
+			requests = append(requests, of(object)...)
 		}
 		return nil
 	})
 	return requests
+}
+
+// Whenever lets through objects that come or go, or are replaced by others of their name, and
+// changes that make a difference.
+func Whenever[T client.Object](different func(before, after T) bool) predicate.Funcs {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(T)
+		after, also := e.ObjectNew.(T)
+		return ok && also && (before.GetUID() != after.GetUID() || different(before, after))
+	}}
 }

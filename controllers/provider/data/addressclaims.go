@@ -163,8 +163,12 @@ func (a addressClaims) observe(ctx context.Context, request ippool.Request, ask 
 		observed.Claim = ippool.ClaimForeign
 	}
 	if ask.Metal3() && observed.Answer.AddressName == "" {
-		observed.PoolState, err = a.poolState(ctx, request.Data.Namespace, ask.Pool)
-		observed.PoolMissing = err == nil && observed.PoolState == ""
+		pool, found, err := a.pool(ctx, request.Data.Namespace, ask.Pool)
+		observed.PoolMissing = err == nil && !found
+		if found && observed.Answer.Problem != "" {
+			observed.PoolState = ippool.State(pool)
+		}
+		return observed, err
 	}
 	return observed, err
 }
@@ -180,19 +184,29 @@ func (c addressClaim) describe(observed *ippool.Observed) {
 
 // poolState returns the state of a pool of ip-address-manager; empty if there is
 // no such pool.
-func (a addressClaims) poolState(ctx context.Context, namespace string, pool ippool.Pool) (string, error) {
-	found := &ipamv1alpha1.IPPool{}
-	if ok, err := a.kinds.Available(ctx, found); err != nil || !ok {
+func (a addressClaims) poolState(ctx context.Context, namespace string, of ippool.Pool) (string, error) {
+	pool, found, err := a.pool(ctx, namespace, of)
+	if err != nil || !found {
 		return "", err
 	}
-	if ok, err := a.exists(ctx, found, namespace, pool.Name); err != nil || !ok {
-		return "", err
-	}
-	return ippool.State(found), nil
+	return ippool.State(pool), nil
 }
 
-func (a addressClaims) exists(ctx context.Context, into client.Object, namespace, name string) (bool, error) {
-	err := a.client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, into)
+// pool reads a pool of ip-address-manager, which is not to be changed: it is as large as the
+// number of its addresses.
+func (a addressClaims) pool(ctx context.Context, namespace string, of ippool.Pool) (pool *ipamv1alpha1.IPPool, found bool, err error) {
+	pool = &ipamv1alpha1.IPPool{}
+	if found, err = a.kinds.Available(ctx, pool); err != nil || !found {
+		return nil, false, err
+	}
+	found, err = a.exists(ctx, pool, namespace, of.Name, client.UnsafeDisableDeepCopy)
+	return pool, found, err
+}
+
+func (a addressClaims) exists(
+	ctx context.Context, into client.Object, namespace, name string, options ...client.GetOption,
+) (bool, error) {
+	err := a.client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, into, options...)
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("read %T %s: %w", into, name, err)
 	}
@@ -278,7 +292,7 @@ func (a addressClaims) dropFinalizer(ctx context.Context, claim addressClaim, kn
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		before := known
 		if before == nil {
-			before = claimObject(claim.pool)
+			before = anew(claim.object)
 			if err := a.live.Get(ctx, client.ObjectKeyFromObject(claim.object), before); err != nil {
 				return err
 			}
@@ -298,6 +312,15 @@ func (a addressClaims) dropFinalizer(ctx context.Context, claim addressClaim, kn
 
 func claimObject(pool ippool.Pool) client.Object {
 	if pool.Metal3() {
+		return &ipamv1alpha1.IPClaim{}
+	}
+	return &capipamv1.IPAddressClaim{}
+}
+
+// anew is an empty claim of the kind of another one, which need not be that of its pool: anybody
+// may write a claim.
+func anew(claim client.Object) client.Object {
+	if _, metal3 := claim.(*ipamv1alpha1.IPClaim); metal3 {
 		return &ipamv1alpha1.IPClaim{}
 	}
 	return &capipamv1.IPAddressClaim{}

@@ -37,6 +37,7 @@ import (
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/ippool"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/optionalcrd"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/requests"
 )
 
 // Names of the CRDs of the kinds that may be installed late.
@@ -63,7 +64,7 @@ func addressCRDs() []string {
 // Metal3Datas that wait for an address, and a pool those that may get another answer.
 func addressKinds(wakes poolMapper) []addressKind {
 	owners := optionalcrd.Events{Handler: onClaim(wakes.waitingForAddress)}
-	pools := optionalcrd.Events{Handler: onPool(wakes.waitingForAddress, wakes.refused, wakes.withUnfitAddress), Predicates: []predicate.Predicate{stateChanges()}}
+	pools := optionalcrd.Events{Handler: onPool(wakes.waitingForAddress, wakes.refused, wakes.withUnfitAddress), Predicates: []predicate.Predicate{requests.Whenever(anotherState)}}
 	return []addressKind{
 		{optionalcrd.Kind{Object: &ipamv1alpha1.IPClaim{}, CRD: ipClaimCRD, Index: indexIPClaims}, owners},
 		{optionalcrd.Kind{Object: &capipamv1.IPAddressClaim{}, CRD: ipAddressClaimCRD, Index: indexByOwner(&capipamv1.IPAddressClaim{})}, owners},
@@ -133,7 +134,7 @@ func onPool(waiting, refused, unfit handler.MapFunc) handler.EventHandler {
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 			again.Update(ctx, e, queue)
-			if specChanges().Update(e) {
+			if requests.Whenever(anotherSpec).Update(e) {
 				all.Update(ctx, e, queue)
 				mended.Update(ctx, e, queue)
 			}
@@ -156,16 +157,9 @@ func saysMore(e event.UpdateEvent) bool {
 	return !reflect.DeepEqual(said(e.ObjectOld), said(e.ObjectNew))
 }
 
-// stateChanges lets through pools that come or go, and those that may answer otherwise than
-// before.
-func stateChanges() predicate.Funcs {
-	return predicate.Funcs{
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, ok := e.ObjectOld.(*ipamv1alpha1.IPPool)
-			after, okToo := e.ObjectNew.(*ipamv1alpha1.IPPool)
-			return ok && okToo && ippool.State(before) != ippool.State(after)
-		},
-	}
+// anotherState lets through pools that may answer otherwise than before.
+func anotherState(before, after *ipamv1alpha1.IPPool) bool {
+	return ippool.State(before) != ippool.State(after)
 }
 
 func indexIPClaims(ctx context.Context, indexer client.FieldIndexer) error {

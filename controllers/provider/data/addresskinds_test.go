@@ -24,16 +24,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
+	capipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/ippool"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/requests"
 )
 
 func request(name string) reconcile.Request {
@@ -123,7 +127,7 @@ func TestOnPool(t *testing.T) {
 			after := given()
 			after.ResourceVersion = "8"
 			change(after)
-			if e := (event.UpdateEvent{ObjectOld: given(), ObjectNew: after}); stateChanges().Update(e) {
+			if e := (event.UpdateEvent{ObjectOld: given(), ObjectNew: after}); requests.Whenever(anotherState).Update(e) {
 				h.Update(ctx, e, q)
 			}
 		}
@@ -197,26 +201,47 @@ func TestRefusedBy(t *testing.T) {
 
 // TestWhatOfAnObjectMatters has predicates judge changes of which some matter to no Metal3Data.
 func TestWhatOfAnObjectMatters(t *testing.T) {
-	template := func(uid types.UID, generation int64, version string) *infrav1.Metal3DataTemplate {
-		return &infrav1.Metal3DataTemplate{ObjectMeta: metav1.ObjectMeta{UID: uid, Generation: generation, ResourceVersion: version}}
+	claim := func(uid types.UID, generation int64, version string) *infrav1.Metal3DataClaim {
+		return &infrav1.Metal3DataClaim{ObjectMeta: metav1.ObjectMeta{UID: uid, Generation: generation, ResourceVersion: version}}
 	}
 	tests := map[string]struct {
-		after               *infrav1.Metal3DataTemplate
+		after               *infrav1.Metal3DataClaim
 		ofTemplate, ofClaim bool
 	}{
-		"another object of its name": {template("2", 1, "8"), true, true},
-		"another spec":               {template("1", 2, "8"), true, false},
-		"more in its status":         {template("1", 1, "8"), false, false},
+		"another object of its name": {claim("2", 1, "8"), true, true},
+		"another spec":               {claim("1", 2, "8"), true, false},
+		"more in its status":         {claim("1", 1, "8"), false, false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			e := event.UpdateEvent{ObjectOld: template("1", 1, "7"), ObjectNew: tc.after}
-			if got := specChanges().Update(e); got != tc.ofTemplate {
+			e := event.UpdateEvent{ObjectOld: claim("1", 1, "7"), ObjectNew: tc.after}
+			if got := requests.Whenever(anotherSpec).Update(e); got != tc.ofTemplate {
 				t.Errorf("of a template: %v", got)
 			}
-			if got := comesOrGoes().Update(e); got != tc.ofClaim {
+			if got := requests.Whenever(comesOrGoes).Update(e); got != tc.ofClaim {
 				t.Errorf("of a claim: %v", got)
 			}
 		})
+	}
+}
+
+// TestAClaimOfAnotherKindThanItsPool gives back a claim on a pool of ip-address-manager that is made
+// by Cluster API's contract, which anybody may do in the name of a Metal3Data.
+func TestAClaimOfAnotherKindThanItsPool(t *testing.T) {
+	claim := &capipamv1.IPAddressClaim{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: server.Namespace(t), Name: "nodes-0-pool", Finalizers: []string{infrav1.DataFinalizer},
+		},
+		Spec: capipamv1.IPAddressClaimSpec{PoolRef: capipamv1.IPPoolReference{Name: "pool", Kind: "IPPool", APIGroup: "ipam.metal3.io"}},
+	}
+	if err := server.Client.Create(t.Context(), claim); err != nil {
+		t.Fatal(err)
+	}
+	claims := addressClaims{client: server.Client, live: server.Client}
+	if err := claims.retract(t.Context(), addressClaim{object: claim, pool: ippool.NewPool("pool", "", "")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Client.Get(t.Context(), client.ObjectKeyFromObject(claim), claim); !apierrors.IsNotFound(err) {
+		t.Errorf("the claim stays: %v", err)
 	}
 }

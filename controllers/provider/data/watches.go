@@ -27,8 +27,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/requests"
@@ -121,19 +119,16 @@ type poolMapper struct {
 // refused are those that a pool has refused an address: it looks at no claim twice, and may have
 // refused it for something else than a want of addresses, so any change of it is worth another try.
 func (m poolMapper) refused(ctx context.Context, pool client.Object) []ctrl.Request {
-	var claims ipamv1alpha1.IPClaimList
-	ok, err := m.kinds.Available(ctx, &ipamv1alpha1.IPClaim{})
-	if ok {
-		err = m.client.List(ctx, &claims, append(by(pool.GetNamespace(), byRefusal, pool.GetName()), client.UnsafeDisableDeepCopy)...)
-	}
+	served, err := m.kinds.Available(ctx, &ipamv1alpha1.IPClaim{})
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Claims cannot be listed, an event of their pool is lost", "pool", klog.KObj(pool))
 	}
-	var woken []ctrl.Request
-	for i := range claims.Items {
-		woken = append(woken, toOwner(ctx, &claims.Items[i])...)
+	if !served {
+		return nil
 	}
-	return woken
+	return requests.From(ctx, m.client, &ipamv1alpha1.IPClaimList{}, func(claim *ipamv1alpha1.IPClaim) []ctrl.Request {
+		return toOwner(ctx, claim)
+	}, by(pool.GetNamespace(), byRefusal, pool.GetName())...)
 }
 
 // withUnfitAddress are those of the namespace that cannot be rendered, perhaps for an address
@@ -160,29 +155,18 @@ func (m mapper) clusterToData(ctx context.Context, o client.Object) []ctrl.Reque
 	return m.wake(ctx, by(o.GetNamespace(), clusterindex.Field, o.GetName())...)
 }
 
-// comesOrGoes lets through objects that are made or deleted, or both at once; a Metal3Data waits
-// for nothing else of its claim.
-func comesOrGoes() predicate.Funcs {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return e.ObjectOld.GetUID() != e.ObjectNew.GetUID() }}
+// comesOrGoes lets through no change of an object that stays: a Metal3Data waits for nothing else of its
+// claim.
+func comesOrGoes(_, _ *infrav1.Metal3DataClaim) bool { return false }
+
+// anotherSpec lets through no change of a status: that of a template tells the indexes of all its
+// machines, and that of a pool their addresses, and both change with each.
+func anotherSpec(before, after client.Object) bool {
+	return before.GetGeneration() != after.GetGeneration()
 }
 
-// specChanges lets through another object of the name and another spec. The status of a template
-// tells the indexes of all its machines, and that of a pool their addresses: both change with each.
-func specChanges() predicate.Funcs {
-	return predicate.Funcs{
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			return e.ObjectOld.GetUID() != e.ObjectNew.GetUID() || e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration()
-		},
-	}
-}
-
-// namesChange lets through what a template may refer to.
-func namesChange() predicate.Funcs {
-	return predicate.Funcs{
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			return !maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) ||
-				!maps.Equal(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()) ||
-				len(e.ObjectOld.GetOwnerReferences()) != len(e.ObjectNew.GetOwnerReferences())
-		},
-	}
+// otherNames lets through what a template may refer to.
+func otherNames(before, after client.Object) bool {
+	return !maps.Equal(before.GetLabels(), after.GetLabels()) || !maps.Equal(before.GetAnnotations(), after.GetAnnotations()) ||
+		len(before.GetOwnerReferences()) != len(after.GetOwnerReferences())
 }

@@ -29,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/requests"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/clusterindex"
 )
 
@@ -57,11 +58,11 @@ func templateOf(o client.Object) []string {
 // serve their own namespace only; a claim that names another namespace is told
 // so by the template of that name in its own.
 func toTemplate(_ context.Context, o client.Object) []ctrl.Request {
-	var requests []ctrl.Request
+	var woken []ctrl.Request
 	for _, name := range templateOf(o) {
-		requests = append(requests, request(o.GetNamespace(), name))
+		woken = append(woken, request(o.GetNamespace(), name))
 	}
-	return requests
+	return woken
 }
 
 // mapper finds the templates that an event wakes.
@@ -79,39 +80,15 @@ func (m mapper) machineToTemplates(ctx context.Context, machine client.Object) [
 
 // clusterToTemplates wakes the templates that the claims of a Cluster name.
 func (m mapper) clusterToTemplates(ctx context.Context, cluster client.Object) []ctrl.Request {
-	var claims infrav1.Metal3DataClaimList
-	err := m.client.List(ctx, &claims, client.InNamespace(cluster.GetNamespace()),
-		client.MatchingFields{clusterindex.Field: cluster.GetName()}, client.UnsafeDisableDeepCopy)
-	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Claims of a Cluster cannot be listed, its pause is noticed late")
-		return nil
-	}
-	var requests []ctrl.Request
-	for i := range claims.Items {
-		requests = append(requests, toTemplate(ctx, &claims.Items[i])...)
-	}
-	slices.SortFunc(requests, func(a, b ctrl.Request) int {
-		return slices.Compare([]string{a.Namespace, a.Name}, []string{b.Namespace, b.Name})
-	})
-	return slices.Compact(requests)
+	return requests.From(ctx, m.client, &infrav1.Metal3DataClaimList{}, func(claim *infrav1.Metal3DataClaim) []ctrl.Request {
+		return toTemplate(ctx, claim)
+	}, client.InNamespace(cluster.GetNamespace()), client.MatchingFields{clusterindex.Field: cluster.GetName()})
 }
 
 // answersChange lets through what matters to the allocation of indexes, and what
 // a Metal3Data says of itself: its claim repeats that.
-func answersChange() predicate.Funcs {
-	return predicate.Funcs{
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			return !slices.Equal(e.ObjectOld.GetFinalizers(), e.ObjectNew.GetFinalizers()) ||
-				!e.ObjectOld.GetDeletionTimestamp().Equal(e.ObjectNew.GetDeletionTimestamp()) ||
-				saysElse(e.ObjectOld, e.ObjectNew)
-		},
-	}
-}
-
-func saysElse(before, after client.Object) bool {
-	was, ok := before.(*infrav1.Metal3Data)
-	is, both := after.(*infrav1.Metal3Data)
-	if !ok || !both {
+func answersChange(was, is *infrav1.Metal3Data) bool {
+	if !slices.Equal(was.Finalizers, is.Finalizers) || !was.DeletionTimestamp.Equal(is.DeletionTimestamp) {
 		return true
 	}
 	a, b := conditions.Get(was, infrav1.ReadyCondition), conditions.Get(is, infrav1.ReadyCondition)

@@ -86,7 +86,7 @@ func (g groupReader) keeper(ctx context.Context, s *scope) (reuse.Group, error) 
 		return reuse.Group{
 			Asked:   true,
 			Keeper:  claims.Keeper{Label: reuse.ControlPlaneLabel(controller.Name), Reference: referenceTo(controller)},
-			Desired: int(ptr.Deref(s.cluster.Status.ControlPlane.DesiredReplicas, 0)),
+			Desired: int(ptr.Deref(controlPlaneSize(s.cluster), 0)),
 		}, nil
 	default:
 		return reuse.Group{}, nil
@@ -122,7 +122,16 @@ func byMachineSet(controller *metav1.OwnerReference) bool {
 // many machines that should have.
 func isControlPlaneOf(cluster *clusterv1.Cluster, o *metav1.OwnerReference) bool {
 	ref := cluster.Spec.ControlPlaneRef
-	return cluster.Status.ControlPlane != nil && o.Name == ref.Name && o.Kind == ref.Kind && groupOf(o) == ref.APIGroup
+	return controlPlaneSize(cluster) != nil && o.Name == ref.Name && o.Kind == ref.Kind && groupOf(o) == ref.APIGroup
+}
+
+// controlPlaneSize is how many machines the control plane should have; nil while the Cluster does
+// not know.
+func controlPlaneSize(cluster *clusterv1.Cluster) *int32 {
+	if cluster.Status.ControlPlane == nil {
+		return nil
+	}
+	return ptr.To(ptr.Deref(cluster.Status.ControlPlane.DesiredReplicas, 0))
 }
 
 func groupOf(o *metav1.OwnerReference) string {

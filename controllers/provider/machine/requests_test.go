@@ -35,12 +35,12 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 )
 
-// requests counts live reads of claims and writes of them.
-type requests struct{ reads, writes int }
+// claimRequests counts live reads of claims and writes of them.
+type claimRequests struct{ reads, writes int }
 
 // count has the world count its requests for claims.
-func (w *world) count() *requests {
-	n := &requests{}
+func (w *world) count() *claimRequests {
+	n := &claimRequests{}
 	w.Live = w.through(interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 			if _, claim := o.(*bmov1alpha1.HostClaim); claim {
@@ -66,7 +66,7 @@ func TestRequestsForAClaim(t *testing.T) {
 	w.Clock = clock
 	n := w.count()
 	w.Claims.Client = w.through(blind())
-	for pass, want := range []requests{{0, 1}, {0, 1}, {0, 1}} {
+	for pass, want := range []claimRequests{{0, 1}, {0, 1}, {0, 1}} {
 		result, err := w.Reconcile(t.Context(), request(w.namespace, "m-1"))
 		if err != nil {
 			t.Fatal(err)
@@ -74,7 +74,7 @@ func TestRequestsForAClaim(t *testing.T) {
 		if pass > 0 && result.RequeueAfter != retry.CatchUp {
 			t.Errorf("pass %d comes back after %s", pass, result.RequeueAfter)
 		}
-		if diff := cmp.Diff(want, *n, cmp.AllowUnexported(requests{})); diff != "" {
+		if diff := cmp.Diff(want, *n, cmp.AllowUnexported(claimRequests{})); diff != "" {
 			t.Errorf("after pass %d (-want +got):\n%s", pass, diff)
 		}
 	}

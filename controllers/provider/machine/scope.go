@@ -127,6 +127,11 @@ func (s *scope) ownerless() bool {
 	return s.owner == nil || s.cluster == nil
 }
 
+// infrastructureProvisioned says that servers may be asked for.
+func infrastructureProvisioned(cluster *clusterv1.Cluster) bool {
+	return ptr.Deref(cluster.Status.Initialization.InfrastructureProvisioned, false)
+}
+
 // facts are the facts about the machine that need no reading.
 func (s *scope) facts() machines.MachineFacts {
 	facts := machines.MachineFacts{
@@ -135,7 +140,7 @@ func (s *scope) facts() machines.MachineFacts {
 		InfraMissing:  s.infraMissing,
 		Spec:          *s.machine.Spec.DeepCopy(),
 		FailureDomain: s.owner.Spec.FailureDomain,
-		ClusterReady:  ptr.Deref(s.cluster.Status.Initialization.InfrastructureProvisioned, false),
+		ClusterReady:  infrastructureProvisioned(s.cluster),
 		CloudProvider: s.infra != nil && ptr.Deref(s.infra.Spec.CloudProviderEnabled, false),
 		Provisioned:   ptr.Deref(s.machine.Status.Initialization.Provisioned, false),
 		NodeName:      s.machine.Status.NodeName,

@@ -19,12 +19,15 @@ package machine
 import (
 	"context"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -41,6 +44,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/providerid"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/cost"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/optionalcrd"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/requests"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/clusterindex"
 )
@@ -55,7 +59,8 @@ const controllerName = "metal3machine"
 //	connection to the cluster of an identityRef   by user; and HostClaim, HardwareData, copied Secret of that cluster   by origin
 //	Metal3DataClaim   by owner, or by the name that is in the way
 //	Metal3Data   by owner
-//	Machine, Cluster, Metal3Cluster   by reference and by label
+//	Machine   by reference
+//	Cluster, Metal3Cluster   by reference and by label, when they tell the machines something new
 //	reserved HostClaim, Metal3Machine that leaves, MachineDeployment, Metal3MachineTemplate   machines without a claim
 //	Secret   by the name that Machine or Metal3Machine give, that is made from theirs, or that was copied
 //	Node, connection of the workload cluster   by provider ID, host UID or label
@@ -74,8 +79,10 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, kin
 		Watches(&infrav1.Metal3MachineTemplate{}, handler.EnqueueRequestsFromMapFunc(m.templateToMachines), generations).
 		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(m.memberToMachines), generations).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(machineToInfra)).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(m.clusterToMachines)).
-		Watches(&infrav1.Metal3Cluster{}, handler.EnqueueRequestsFromMapFunc(m.infraToMachines)).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(m.clusterToMachines),
+			builder.WithPredicates(requests.Whenever(differentCluster))).
+		Watches(&infrav1.Metal3Cluster{}, handler.EnqueueRequestsFromMapFunc(m.infraToMachines),
+			builder.WithPredicates(requests.Whenever(differentInfra))).
 		WatchesRawSource(r.Secrets.Source(m.secretToMachines)).
 		WatchesRawSource(r.Remote.Source(claims.MachineKind, self)).
 		WatchesRawSource(r.Nodes.Connections(controllerName, m.clusterToMachines)).
@@ -88,6 +95,19 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, kin
 	return kinds.Watch(ctx, c,
 		optionalcrd.Events{Handler: handler.EnqueueRequestsFromMapFunc(m.claimToMachines)},
 		optionalcrd.Events{Handler: handler.EnqueueRequestsFromMapFunc(m.hardwareToMachines)})
+}
+
+// differentCluster says that a Cluster is something else to its machines: Cluster API counts its
+// Machines in its status, and so changes it with each of their steps.
+func differentCluster(before, after *clusterv1.Cluster) bool {
+	return before.Generation != after.Generation || before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
+		infrastructureProvisioned(before) != infrastructureProvisioned(after) || !ptr.Equal(controlPlaneSize(before), controlPlaneSize(after))
+}
+
+// differentInfra says the same of a Metal3Cluster, of which a machine reads no status.
+func differentInfra(before, after *infrav1.Metal3Cluster) bool {
+	return before.Generation != after.Generation || !maps.Equal(before.Annotations, after.Annotations) ||
+		!maps.Equal(before.Labels, after.Labels) || !reflect.DeepEqual(before.OwnerReferences, after.OwnerReferences)
 }
 
 // self is a machine as a user of connections.
@@ -170,19 +190,14 @@ func (m mapper) secretToMachines(ctx context.Context, namespace, name string) []
 	if name == "" {
 		return m.machines(ctx, client.InNamespace(namespace))
 	}
-	requests := m.machines(ctx, client.InNamespace(namespace), client.MatchingFields{SecretIndex: name})
-	requests = append(requests, nameSecretToMachines(namespace, name)...)
-	var owners clusterv1.MachineList
-	if err := m.client.List(ctx, &owners, client.InNamespace(namespace), client.MatchingFields{BootstrapIndex: name}); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Machines of a bootstrap secret not found", "secret", name)
-		return requests
-	}
-	for _, owner := range owners.Items {
-		if owner.Spec.InfrastructureRef.Kind == claims.MachineKind {
-			requests = append(requests, request(namespace, owner.Spec.InfrastructureRef.Name))
+	woken := m.machines(ctx, client.InNamespace(namespace), client.MatchingFields{SecretIndex: name})
+	woken = append(woken, nameSecretToMachines(namespace, name)...)
+	return append(woken, requests.From(ctx, m.client, &clusterv1.MachineList{}, func(owner *clusterv1.Machine) []ctrl.Request {
+		if owner.Spec.InfrastructureRef.Kind != claims.MachineKind {
+			return nil
 		}
-	}
-	return requests
+		return []ctrl.Request{request(namespace, owner.Spec.InfrastructureRef.Name)}
+	}, client.InNamespace(namespace), client.MatchingFields{BootstrapIndex: name})...)
 }
 
 // nodeToMachines maps a Node to the machine that its provider ID names, else to
@@ -208,11 +223,11 @@ func (m mapper) nodeToMachines(ctx context.Context, cluster client.ObjectKey, no
 	if len(facts.Items) == 0 {
 		return m.withRemoteHosts(ctx, cluster)
 	}
-	var requests []ctrl.Request
+	var woken []ctrl.Request
 	for i := range facts.Items {
-		requests = append(requests, m.hardwareToMachines(ctx, &facts.Items[i])...)
+		woken = append(woken, m.hardwareToMachines(ctx, &facts.Items[i])...)
 	}
-	return requests
+	return woken
 }
 
 // withRemoteHosts are the machines of a Cluster whose hosts are in other clusters, of
@@ -225,26 +240,19 @@ func (m mapper) withRemoteHosts(ctx context.Context, cluster client.ObjectKey) [
 
 // machines lists machines by the given options, as requests.
 func (m mapper) machines(ctx context.Context, options ...client.ListOption) []ctrl.Request {
-	return m.machinesWhere(ctx, func(*infrav1.Metal3Machine) bool { return true }, options...)
+	return requests.For(ctx, m.client, &infrav1.Metal3MachineList{}, options...)
 }
 
 // machinesWhere lists those of them that the condition holds for.
 func (m mapper) machinesWhere(
 	ctx context.Context, holds func(*infrav1.Metal3Machine) bool, options ...client.ListOption,
 ) []ctrl.Request {
-	var list infrav1.Metal3MachineList
-	// The machines are read only, so that they need not be copied.
-	if err := m.client.List(ctx, &list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Metal3Machines not listed")
-		return nil
-	}
-	requests := make([]ctrl.Request, 0, len(list.Items))
-	for i := range list.Items {
-		if m := &list.Items[i]; holds(m) {
-			requests = append(requests, request(m.Namespace, m.Name))
+	return requests.From(ctx, m.client, &infrav1.Metal3MachineList{}, func(machine *infrav1.Metal3Machine) []ctrl.Request {
+		if !holds(machine) {
+			return nil
 		}
-	}
-	return requests
+		return []ctrl.Request{request(machine.Namespace, machine.Name)}
+	}, options...)
 }
 
 func request(namespace, name string) ctrl.Request {

@@ -25,22 +25,25 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/capacity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/requests"
 )
 
 // names makes requests comparable: those of the namespace by their name only.
-func names(namespace string, requests []ctrl.Request) []string {
+func names(namespace string, woken []ctrl.Request) []string {
 	var all []string
-	for _, r := range requests {
+	for _, r := range woken {
 		all = append(all, strings.TrimPrefix(r.String(), namespace+"/"))
 	}
 	slices.Sort(all)
@@ -225,5 +228,67 @@ func TestWhenLeaving(t *testing.T) {
 	}
 	if whenLeaving().Delete(event.DeleteEvent{Object: deleted}) {
 		t.Error("the end of a machine that has deleted its claim is passed on again")
+	}
+}
+
+// TestWhatTheClusterTells shows which changes of the objects above wake all machines of a Cluster,
+// which are as many passes.
+func TestWhatTheClusterTells(t *testing.T) {
+	clusterWith := func(change func(*clusterv1.Cluster)) *clusterv1.Cluster {
+		c := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{UID: "1", Generation: 1}}
+		c.Status.ControlPlane = &clusterv1.ClusterControlPlaneStatus{DesiredReplicas: ptr.To[int32](3)}
+		change(c)
+		return c
+	}
+	infra := func(change func(*infrav1.Metal3Cluster)) *infrav1.Metal3Cluster {
+		c := &infrav1.Metal3Cluster{ObjectMeta: metav1.ObjectMeta{UID: "1", Generation: 1, Annotations: map[string]string{"a": "1"}}}
+		change(c)
+		return c
+	}
+	ofCluster, ofInfra := requests.Whenever(differentCluster), requests.Whenever(differentInfra)
+	tests := map[string]struct {
+		lets          predicate.Predicate
+		before, after client.Object
+		want          bool
+	}{
+		"a Cluster counts its Machines": {ofCluster, clusterWith(func(*clusterv1.Cluster) {}), clusterWith(func(c *clusterv1.Cluster) {
+			c.ResourceVersion = "2"
+			c.Status.Workers = &clusterv1.WorkersStatus{ReadyReplicas: ptr.To[int32](4)}
+			c.Status.ControlPlane.ReadyReplicas = ptr.To[int32](2)
+			c.Status.Conditions = []metav1.Condition{{Type: "Available", Status: metav1.ConditionFalse}}
+			c.Annotations = map[string]string{"x": "y"}
+		}), false},
+		"another Cluster has its name": {ofCluster, clusterWith(func(*clusterv1.Cluster) {}), clusterWith(func(c *clusterv1.Cluster) { c.UID = "2" }), true},
+		"it is paused":                 {ofCluster, clusterWith(func(*clusterv1.Cluster) {}), clusterWith(func(c *clusterv1.Cluster) { c.Generation++ }), true},
+		"it is deleted": {ofCluster, clusterWith(func(*clusterv1.Cluster) {}), clusterWith(func(c *clusterv1.Cluster) {
+			c.DeletionTimestamp = ptr.To(metav1.Now())
+		}), true},
+		"its infrastructure is there": {ofCluster, clusterWith(func(*clusterv1.Cluster) {}), clusterWith(func(c *clusterv1.Cluster) {
+			c.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
+		}), true},
+		"its control plane becomes larger": {ofCluster, clusterWith(func(*clusterv1.Cluster) {}), clusterWith(func(c *clusterv1.Cluster) {
+			c.Status.ControlPlane.DesiredReplicas = ptr.To[int32](5)
+		}), true},
+		"its control plane becomes known": {
+			ofCluster, clusterWith(func(c *clusterv1.Cluster) { c.Status.ControlPlane = nil }),
+			clusterWith(func(c *clusterv1.Cluster) { c.Status.ControlPlane.DesiredReplicas = nil }), true,
+		},
+		"a Metal3Cluster says something": {ofInfra, infra(func(*infrav1.Metal3Cluster) {}), infra(func(c *infrav1.Metal3Cluster) {
+			c.ResourceVersion, c.Status.Conditions = "2", []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue}}
+		}), false},
+		"it names another identity":     {ofInfra, infra(func(*infrav1.Metal3Cluster) {}), infra(func(c *infrav1.Metal3Cluster) { c.Generation++ }), true},
+		"other labels are synchronized": {ofInfra, infra(func(*infrav1.Metal3Cluster) {}), infra(func(c *infrav1.Metal3Cluster) { c.Annotations = nil }), true},
+		"it gets its Cluster": {ofInfra, infra(func(*infrav1.Metal3Cluster) {}), infra(func(c *infrav1.Metal3Cluster) {
+			c.OwnerReferences = []metav1.OwnerReference{{Kind: "Cluster", Name: "a"}}
+		}), true},
+		"it is labeled with its Cluster":    {ofInfra, infra(func(*infrav1.Metal3Cluster) {}), infra(func(c *infrav1.Metal3Cluster) { c.Labels = map[string]string{clusterv1.ClusterNameLabel: "a"} }), true},
+		"another Metal3Cluster is in place": {ofInfra, infra(func(*infrav1.Metal3Cluster) {}), infra(func(c *infrav1.Metal3Cluster) { c.UID = "2" }), true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.lets.Update(event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}); got != tc.want {
+				t.Errorf("Update() = %t, want %t", got, tc.want)
+			}
+		})
 	}
 }

@@ -32,7 +32,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -64,9 +63,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Named(controllerName).
 		For(&infrav1.Metal3MachineTemplate{}, builder.WithPredicates(
 			predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter))).
-		Watches(&infrav1.Metal3MachineTemplate{}, mapped(r.toSiblings), builder.WithPredicates(whenever(differentReason))).
-		Watches(&infrav1.Metal3Machine{}, mapped(toTemplate), builder.WithPredicates(whenever(differentMachine))).
-		Watches(&clusterv1.Machine{}, mapped(r.machineToTemplate), builder.WithPredicates(whenever(differentNode))).
+		Watches(&infrav1.Metal3MachineTemplate{}, mapped(r.toSiblings), builder.WithPredicates(requests.Whenever(differentReason))).
+		Watches(&infrav1.Metal3Machine{}, mapped(toTemplate), builder.WithPredicates(requests.Whenever(differentMachine))).
+		Watches(&clusterv1.Machine{}, mapped(r.machineToTemplate), builder.WithPredicates(requests.Whenever(differentNode))).
 		Watches(&clusterv1.Cluster{}, mapped(r.clusterToTemplates),
 			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
 		WatchesRawSource(r.fromRemote()).
@@ -74,8 +73,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Build(cost.Attribute(r))
 	if err == nil {
 		err = r.Local.Watch(ctx, c,
-			optionalcrd.Events{Handler: mapped(r.claimToTemplate), Predicates: []predicate.Predicate{whenever(differentClaim)}},
-			optionalcrd.Events{Handler: mapped(r.hardwareToTemplate), Predicates: []predicate.Predicate{whenever(differentHardware)}})
+			optionalcrd.Events{Handler: mapped(r.claimToTemplate), Predicates: []predicate.Predicate{requests.Whenever(differentClaim)}},
+			optionalcrd.Events{Handler: mapped(r.hardwareToTemplate), Predicates: []predicate.Predicate{requests.Whenever(differentHardware)}})
 	}
 	if err != nil {
 		return fmt.Errorf("set up controller %s: %w", controllerName, err)
@@ -162,15 +161,6 @@ func (r *Reconciler) machineToTemplate(ctx context.Context, o client.Object) []c
 func (r *Reconciler) clusterToTemplates(ctx context.Context, cluster client.Object) []ctrl.Request {
 	return requests.For(ctx, r.Client, &infrav1.Metal3MachineTemplateList{},
 		client.InNamespace(cluster.GetNamespace()), client.MatchingFields{ByCluster: cluster.GetName()})
-}
-
-// whenever lets through objects that come or go, and changes that make a difference.
-func whenever[T client.Object](different func(before, after T) bool) predicate.Funcs {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, ok := e.ObjectOld.(T)
-		after, also := e.ObjectNew.(T)
-		return ok && also && different(before, after)
-	}}
 }
 
 func differentReason(before, after *infrav1.Metal3MachineTemplate) bool {

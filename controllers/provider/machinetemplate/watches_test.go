@@ -34,6 +34,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/requests"
 )
 
 // claimOf is the claim of a Metal3Machine, bound and with facts.
@@ -132,67 +133,67 @@ func TestWhatMakesADifference(t *testing.T) {
 		want          bool
 	}{
 		"a template begins to promise something": {
-			whenever(differentReason).UpdateFunc, templateIn("a", "former"), promising(templateIn("a", "former")), true,
+			requests.Whenever(differentReason).UpdateFunc, templateIn("a", "former"), promising(templateIn("a", "former")), true,
 		},
 		"a machine begins to be deleted": {
-			whenever(differentMachine).UpdateFunc, madeFrom(name, "m-1"),
+			requests.Whenever(differentMachine).UpdateFunc, madeFrom(name, "m-1"),
 			machine(func(m *infrav1.Metal3Machine) { m.DeletionTimestamp = &metav1.Time{Time: time.Now()} }), true,
 		},
 		"a machine gets its Machine": {
-			whenever(differentMachine).UpdateFunc, machine(func(m *infrav1.Metal3Machine) { m.OwnerReferences = nil }), madeFrom(name, "m-1"), true,
+			requests.Whenever(differentMachine).UpdateFunc, machine(func(m *infrav1.Metal3Machine) { m.OwnerReferences = nil }), madeFrom(name, "m-1"), true,
 		},
 		"a machine gets its origin": {
-			whenever(differentMachine).UpdateFunc, machine(func(m *infrav1.Metal3Machine) { m.Annotations = nil }), madeFrom(name, "m-1"), true,
+			requests.Whenever(differentMachine).UpdateFunc, machine(func(m *infrav1.Metal3Machine) { m.Annotations = nil }), madeFrom(name, "m-1"), true,
 		},
 		"a machine gets another cleaning mode": {
-			whenever(differentMachine).UpdateFunc, madeFrom(name, "m-1"),
+			requests.Whenever(differentMachine).UpdateFunc, madeFrom(name, "m-1"),
 			machine(func(m *infrav1.Metal3Machine) { m.Spec.AutomatedCleaningMode = infrav1.CleaningModeDisabled }), true,
 		},
 		"a machine is unpaused": {
-			whenever(differentMachine).UpdateFunc,
+			requests.Whenever(differentMachine).UpdateFunc,
 			machine(func(m *infrav1.Metal3Machine) { m.Annotations[clusterv1.PausedAnnotation] = "" }), madeFrom(name, "m-1"), true,
 		},
 		"a machine makes progress": {
-			whenever(differentMachine).UpdateFunc, madeFrom(name, "m-1"),
+			requests.Whenever(differentMachine).UpdateFunc, madeFrom(name, "m-1"),
 			machine(func(m *infrav1.Metal3Machine) { m.Spec.ProviderID = "metal3://a/b/c" }), false,
 		},
 		"a claim points at facts": {
-			whenever(differentClaim).UpdateFunc, claimOf("m-1"),
+			requests.Whenever(differentClaim).UpdateFunc, claimOf("m-1"),
 			claim(func(c *bmov1alpha1.HostClaim) { c.Status.HardwareData = &bmov1alpha1.ObjectReference{Name: "facts"} }), true,
 		},
 		"a claim is bound": {
-			whenever(differentClaim).UpdateFunc,
+			requests.Whenever(differentClaim).UpdateFunc,
 			claim(func(c *bmov1alpha1.HostClaim) { c.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Name: "server"} }),
 			claim(func(c *bmov1alpha1.HostClaim) {
 				c.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Name: "server"}
 				c.Status.Conditions = []metav1.Condition{{Type: "Associated", Status: "True"}}
 			}), true,
 		},
-		"a claim gets another consumer": {whenever(differentClaim).UpdateFunc, claimOf("m-1"), claimOf("m-2"), true},
+		"a claim gets another consumer": {requests.Whenever(differentClaim).UpdateFunc, claimOf("m-1"), claimOf("m-2"), true},
 		"a claim is powered on": {
-			whenever(differentClaim).UpdateFunc, claimOf("m-1"), claim(func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = true }), false,
+			requests.Whenever(differentClaim).UpdateFunc, claimOf("m-1"), claim(func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = true }), false,
 		},
 		"a server has more memory": {
-			whenever(differentHardware).UpdateFunc, facts(func(*bmov1alpha1.HardwareDetails) {}),
+			requests.Whenever(differentHardware).UpdateFunc, facts(func(*bmov1alpha1.HardwareDetails) {}),
 			facts(func(d *bmov1alpha1.HardwareDetails) { d.RAMMebibytes *= 2 }), true,
 		},
 		"a server has other CPUs": {
-			whenever(differentHardware).UpdateFunc, facts(func(*bmov1alpha1.HardwareDetails) {}),
+			requests.Whenever(differentHardware).UpdateFunc, facts(func(*bmov1alpha1.HardwareDetails) {}),
 			facts(func(d *bmov1alpha1.HardwareDetails) { d.CPU.Arch = "aarch64" }), true,
 		},
 		"facts get their owner": {
-			whenever(differentHardware).UpdateFunc, &bmov1alpha1.HardwareData{}, factsOf(claimOf("m-1"), "HostClaim"), true,
+			requests.Whenever(differentHardware).UpdateFunc, &bmov1alpha1.HardwareData{}, factsOf(claimOf("m-1"), "HostClaim"), true,
 		},
 		"a server gets another address": {
-			whenever(differentHardware).UpdateFunc, facts(func(*bmov1alpha1.HardwareDetails) {}),
+			requests.Whenever(differentHardware).UpdateFunc, facts(func(*bmov1alpha1.HardwareDetails) {}),
 			facts(func(d *bmov1alpha1.HardwareDetails) { d.NIC = []bmov1alpha1.NIC{{IP: "192.0.2.1"}} }), false,
 		},
-		"a Node tells its system":   {whenever(differentNode).UpdateFunc, node(nil), node(linux), true},
-		"a Node gets a new kubelet": {whenever(differentNode).UpdateFunc, node(linux), node(upgraded), false},
+		"a Node tells its system":   {requests.Whenever(differentNode).UpdateFunc, node(nil), node(linux), true},
+		"a Node gets a new kubelet": {requests.Whenever(differentNode).UpdateFunc, node(linux), node(upgraded), false},
 		"a Machine gets its infrastructure": {
-			whenever(differentNode).UpdateFunc, &clusterv1.Machine{}, machineFor("Metal3Machine", "m-1"), true,
+			requests.Whenever(differentNode).UpdateFunc, &clusterv1.Machine{}, machineFor("Metal3Machine", "m-1"), true,
 		},
-		"something else": {whenever(differentNode).UpdateFunc, claimOf("m-1"), claimOf("m-2"), false},
+		"something else": {requests.Whenever(differentNode).UpdateFunc, claimOf("m-1"), claimOf("m-2"), false},
 	}
 	for label, tc := range tests {
 		t.Run(label, func(t *testing.T) {

@@ -171,17 +171,10 @@ func (m mapper) clusterToRemediations(ctx context.Context, o client.Object) []re
 
 // nodeToRemediations goes by the Machines that had the Node, since one of that name may follow.
 func (m mapper) nodeToRemediations(ctx context.Context, cluster client.ObjectKey, node *corev1.Node) []reconcile.Request {
-	var machines clusterv1.MachineList
-	err := m.client.List(ctx, &machines, client.InNamespace(cluster.Namespace),
-		client.MatchingFields{index.MachineNodeNameField: node.Name}, client.UnsafeDisableDeepCopy)
-	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Machines cannot be listed, an event is lost")
-	}
-	var woken []reconcile.Request
-	for i := range machines.Items {
-		if machines.Items[i].Spec.ClusterName == cluster.Name {
-			woken = append(woken, m.machineToRemediations(ctx, &machines.Items[i])...)
+	return requests.From(ctx, m.client, &clusterv1.MachineList{}, func(machine *clusterv1.Machine) []reconcile.Request {
+		if machine.Spec.ClusterName != cluster.Name {
+			return nil
 		}
-	}
-	return woken
+		return m.machineToRemediations(ctx, machine)
+	}, client.InNamespace(cluster.Namespace), client.MatchingFields{index.MachineNodeNameField: node.Name})
 }
