@@ -27,6 +27,8 @@ const (
 	SecretsReadyReason = "SecretsReady"
 	// WaitingForAddressesReason says that a pool has not answered a claim for an address yet.
 	WaitingForAddressesReason = "WaitingForAddresses"
+	// AddressUnavailableReason says that a pool gives no address, or that something else has the name of the claim on it.
+	AddressUnavailableReason = "AddressUnavailable"
 	// PoolNotFoundReason says that the template names an address pool that does not exist.
 	PoolNotFoundReason = "PoolNotFound"
 	// PoolAPIMissingReason says that the API which the template's address pool is asked by is not installed.

@@ -55,7 +55,7 @@ func TestWhatIsWrongIsSaidAtTheMachineAndMendingIsEnough(t *testing.T) {
 				tn.pool("small")
 				tn.ends("small", "192.0.2.9")
 			},
-			reason: infrav1.WaitingForAddressesReason, parts: []string{"Exhausted", "extend the pool"},
+			reason: infrav1.AddressUnavailableReason, parts: []string{"Exhausted", "extend the pool"},
 			mend: func(tn *tenant) { tn.ends("small", "192.0.2.10") },
 		},
 		"unknown-interface": {

@@ -46,7 +46,7 @@ func TestAClaimOfAUserIsInTheWayUntilItIsDeleted(t *testing.T) {
 	m := tn.machine("m")
 	tn.bind(m)
 	tn.claim(m, "nodes")
-	tn.waits("nodes-0", infrav1.WaitingForAddressesReason, `"nodes-0-pool"`, "something else")
+	tn.waits("nodes-0", infrav1.AddressUnavailableReason, `"nodes-0-pool"`, "something else")
 	tn.G.Expect(tn.Delete(tn.Ctx, foreign)).To(gomega.Succeed())
 	tn.ready("nodes-0")
 }
@@ -73,13 +73,13 @@ func TestAnExhaustedPoolIsAskedAgainWhenItChanges(t *testing.T) {
 	tn.G.Expect(tn.Find("nodes-0-pool", kept)).To(gomega.Succeed())
 
 	join("second")
-	tn.waits("nodes-1", infrav1.WaitingForAddressesReason, "Exhausted", "extend the pool")
+	tn.waits("nodes-1", infrav1.AddressUnavailableReason, "Exhausted", "extend the pool")
 	ends("192.0.2.11")
 	metaData, _ := tn.ready("nodes-1")
 	tn.G.Expect(metaData).To(gomega.HaveKeyWithValue("ip", "192.0.2.11"))
 
 	join("third")
-	tn.waits("nodes-2", infrav1.WaitingForAddressesReason, "Exhausted", "extend the pool")
+	tn.waits("nodes-2", infrav1.AddressUnavailableReason, "Exhausted", "extend the pool")
 	refused, later := &ipamv1alpha1.IPClaim{}, &ipamv1alpha1.IPClaim{}
 	tn.G.Expect(tn.Find("nodes-2-pool", refused)).To(gomega.Succeed())
 	tn.G.Consistently(func(g gomega.Gomega) {

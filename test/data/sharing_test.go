@@ -114,7 +114,7 @@ func TestNewDataDoesNotAdoptADyingClaim(t *testing.T) {
 	m := tn.machine("m")
 	tn.bind(m)
 	tn.claim(m, "nodes")
-	tn.waits("nodes-0", infrav1.WaitingForAddressesReason, `"nodes-0-pool"`, "something else")
+	tn.waits("nodes-0", infrav1.AddressUnavailableReason, `"nodes-0-pool"`, "something else")
 	tn.G.Consistently(func() error { return tn.Find("m-metadata", &corev1.Secret{}) }, stillness).ShouldNot(gomega.Succeed())
 
 	tn.Edit(dying, func() { dying.Finalizers = []string{poolFinalizer} })

@@ -96,6 +96,7 @@ func (a addressSteps) ask(ctx context.Context, s *scope) progress.Outcome {
 	}
 	return byReason[infrav1.PoolAPIMissingReason].
 		And(byReason[infrav1.PoolNotFoundReason]).
+		And(byReason[infrav1.AddressUnavailableReason]).
 		And(byReason[infrav1.WaitingForAddressesReason]).
 		And(progress.Failed(failed))
 }
@@ -121,12 +122,13 @@ func (a addressSteps) read(ctx context.Context, s *scope) progress.Outcome {
 	for _, p := range s.steps {
 		address, err := a.claims.address(ctx, p.ask.Pool, s.data.Namespace, p.step.Read)
 		if err != nil {
-			return progress.FailedBecause(infrav1.WaitingForAddressesReason, fmt.Sprintf(
+			return progress.FailedBecause(infrav1.AddressUnavailableReason, fmt.Sprintf(
 				"The address that %s gave cannot be read", p.ask), err)
 		}
 		s.addresses[p.ask.Ref()] = address
 	}
-	if conditions.GetReason(s.before, infrav1.ReadyCondition) == infrav1.WaitingForAddressesReason {
+	switch conditions.GetReason(s.before, infrav1.ReadyCondition) {
+	case infrav1.WaitingForAddressesReason, infrav1.AddressUnavailableReason:
 		ctrl.LoggerFrom(ctx).Info("Received the addresses from the pools", "addresses", len(s.addresses))
 	}
 	return progress.Outcome{}

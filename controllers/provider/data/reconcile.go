@@ -151,7 +151,8 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, out progress.Outcome)
 func reportOf(s *scope, out progress.Outcome) retry.Report {
 	lasting := func(w progress.Wait) bool {
 		switch w.Reason {
-		case infrav1.WaitingForAddressesReason, infrav1.WaitingForHostClaimReason, infrav1.DeletingReason, infrav1.OwnerNotFoundReason:
+		case infrav1.WaitingForAddressesReason, infrav1.AddressUnavailableReason,
+			infrav1.WaitingForHostClaimReason, infrav1.DeletingReason, infrav1.OwnerNotFoundReason:
 			return false
 		default:
 			return true

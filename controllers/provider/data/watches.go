@@ -103,7 +103,7 @@ func (m mapper) userToData(ctx context.Context, machine types.NamespacedName) []
 func (m mapper) waitingForAddress(ctx context.Context, o client.Object) []ctrl.Request {
 	var woken []ctrl.Request
 	for _, reason := range []string{
-		infrav1.PoolAPIMissingReason, infrav1.PoolNotFoundReason, infrav1.WaitingForAddressesReason,
+		infrav1.PoolAPIMissingReason, infrav1.PoolNotFoundReason, infrav1.AddressUnavailableReason, infrav1.WaitingForAddressesReason,
 	} {
 		woken = append(woken, m.wake(ctx, by(o.GetNamespace(), byReason, reason)...)...)
 	}

@@ -47,27 +47,38 @@ func reserved(template types.NamespacedName, a indexes.Assignment) answer {
 		begins, succeeds := !a.Exists && !complained, a.Exists && complained
 		if fresh || begins || succeeds {
 			claim.Status.ErrorMessage = ""
-			setReady(claim, metav1.ConditionFalse, infrav1.WaitingForMetal3DataReason,
-				fmt.Sprintf("Waiting for Metal3Data %q to be rendered", ref.Name))
+			conditions.Set(claim, waitingFor(ref.Name))
 		}
 	}
 }
 
+// waitingFor is the condition of a claim whose Metal3Data is being rendered.
+func waitingFor(data string) metav1.Condition {
+	return metav1.Condition{
+		Type: infrav1.ReadyCondition, Status: metav1.ConditionFalse, Reason: infrav1.WaitingForMetal3DataReason,
+		Message: fmt.Sprintf("Waiting for Metal3Data %q to be rendered", data),
+	}
+}
+
 // repeated says of a claim what its Metal3Data says of itself, so that the claim shows
-// what is wrong with template, pools or host. It is nil when there is
-// nothing new to say.
+// what is wrong with template, pools or host. That an address has not come yet
+// is nothing wrong. It is nil when there is nothing new to say.
 func repeated(claim *infrav1.Metal3DataClaim, data *infrav1.Metal3Data) answer {
 	ready := conditions.Get(data, infrav1.ReadyCondition)
 	if ready == nil || ptr.Deref(claim.Status.RenderedData, infrav1.Metal3ObjectRef{}).Name != data.Name {
 		return nil
 	}
-	if said := conditions.Get(claim, infrav1.ReadyCondition); said != nil && sameWords(*said, *ready) &&
+	words := *ready
+	if words.Reason == infrav1.WaitingForAddressesReason {
+		words = waitingFor(data.Name)
+	}
+	if said := conditions.Get(claim, infrav1.ReadyCondition); said != nil && sameWords(*said, words) &&
 		claim.Status.ErrorMessage == data.Status.ErrorMessage {
 		return nil
 	}
 	return func(claim *infrav1.Metal3DataClaim) {
 		claim.Status.ErrorMessage = data.Status.ErrorMessage
-		setReady(claim, ready.Status, ready.Reason, ready.Message)
+		setReady(claim, words.Status, words.Reason, words.Message)
 	}
 }
 

@@ -206,9 +206,13 @@ func TestAClaimRepeatsItsData(t *testing.T) {
 		"one that has said nothing is waited for": {
 			data: data(""), want: ready(metav1.ConditionFalse, "WaitingForMetal3Data", `Waiting for Metal3Data "nodes-1" to be rendered`),
 		},
-		"one that waits": {
+		"one whose address has not come yet says nothing new": {
 			data: data("", ready(metav1.ConditionFalse, "WaitingForAddresses", "waits")),
-			want: ready(metav1.ConditionFalse, "WaitingForAddresses", "waits"),
+			want: ready(metav1.ConditionFalse, "WaitingForMetal3Data", `Waiting for Metal3Data "nodes-1" to be rendered`),
+		},
+		"one whose address does not come": {
+			data: data("", ready(metav1.ConditionFalse, "AddressUnavailable", "exhausted")),
+			want: ready(metav1.ConditionFalse, "AddressUnavailable", "exhausted"),
 		},
 		"one with an error": {
 			data: data("no pool", ready(metav1.ConditionFalse, "PoolNotFound", "no pool")),

@@ -243,7 +243,7 @@ func TestNext(t *testing.T) {
 		"never takes over a claim of something else, answered or not": {
 			given: Observed{Ask: first(other), Claim: ClaimForeign, ClaimName: "c", Answer: answered},
 			want: Step{
-				Reason:  infrav1.WaitingForAddressesReason,
+				Reason:  infrav1.AddressUnavailableReason,
 				Message: `IPAddressClaim "c" belongs to something else: it must be deleted before pool "pool" can be asked`,
 			},
 		},
@@ -257,7 +257,7 @@ func TestNext(t *testing.T) {
 		"passes on what the pool complains about, and asks again when the pool changes": {
 			given: Observed{Ask: first(metal3), Claim: ClaimHeld, ClaimName: "c", Answer: refused, PoolState: "full", AskedState: "full"},
 			want: Step{
-				Reason:  infrav1.WaitingForAddressesReason,
+				Reason:  infrav1.AddressUnavailableReason,
 				Message: `IPPool.ipam.metal3.io "pool" gives no address, it says "exhausted": extend the pool, or free an address of it`,
 			},
 		},
@@ -287,7 +287,7 @@ func TestNext(t *testing.T) {
 		"leaves a claim on another kind of pool to its provider": {
 			given: Observed{Ask: first(other), Claim: ClaimHeld, ClaimName: "c", Answer: refused},
 			want: Step{
-				Reason: infrav1.WaitingForAddressesReason,
+				Reason: infrav1.AddressUnavailableReason,
 				Message: `InClusterIPPool.ipam.cluster.x-k8s.io "pool" gives no address, it says "exhausted": mend the pool; ` +
 					`if its provider does not try again by itself, delete IPAddressClaim "c"`,
 			},

@@ -53,7 +53,7 @@ type Observed struct {
 	Claim     ClaimState
 	ClaimName string
 	Answer    Answer
-	// PoolState is the State of the pool, and AskedState the one that it had when
+	// PoolState is the State of the pool that has refused, and AskedState the one that it had when
 	// the claim was made; empty if that is not known. Only pools of
 	// ip-address-manager have one.
 	PoolState, AskedState string
@@ -79,7 +79,7 @@ func Next(o Observed) Step {
 	case o.APIMissing:
 		return Step{Reason: infrav1.PoolAPIMissingReason, Message: missingAPI(o.Pool)}
 	case o.Claim == ClaimForeign:
-		return Step{Reason: infrav1.WaitingForAddressesReason, Message: fmt.Sprintf(
+		return Step{Reason: infrav1.AddressUnavailableReason, Message: fmt.Sprintf(
 			"%s %q belongs to something else: it must be deleted before pool %q can be asked", o.claimKind(), o.ClaimName, o.Name)}
 	case o.Claim != ClaimAbsent && o.Answer.AddressName != "":
 		return Step{Read: o.Answer.AddressName}
@@ -101,13 +101,13 @@ func Next(o Observed) Step {
 // no claim twice, so once its pool has changed the claim is made anew. Providers
 // of other pools try again by themselves.
 func refused(o Observed) Step {
-	step := Step{Reason: infrav1.WaitingForAddressesReason}
+	step := Step{Reason: infrav1.AddressUnavailableReason}
 	switch {
 	case !o.Metal3():
 		step.Message = fmt.Sprintf("%s gives no address, it says %q: mend the pool; "+
 			"if its provider does not try again by itself, delete %s %q", o.Pool, o.Answer.Problem, o.claimKind(), o.ClaimName)
 	case o.PoolState != o.AskedState:
-		step.Release = true
+		step.Release, step.Reason = true, infrav1.WaitingForAddressesReason
 		step.Message = fmt.Sprintf("%s %q was refused, it says %q; the pool has changed since, so a new one follows",
 			o.claimKind(), o.ClaimName, o.Answer.Problem)
 	default:
