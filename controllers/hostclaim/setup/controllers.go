@@ -107,7 +107,7 @@ func addOrphans(mgr ctrl.Manager, o Options, secrets *secretwatch.Watch, registr
 
 // holdReports is how long a claim waits for its host to get on before it says where the
 // host stands.
-const holdReports = 3 * time.Second
+const holdReports = 5 * time.Second
 
 // addClaims adds the controller of claims with its pool.
 func addClaims(mgr ctrl.Manager, o Options, secrets *secretwatch.Watch, registry prometheus.Registerer) error {
