@@ -151,6 +151,10 @@ func (a allocateSteps) serveAll(
 	group.SetLimit(max(a.atOnce, 1))
 	for i, assignment := range assignments {
 		claim := claims[assignment.Claim]
+		if stands(template, claim, assignment) {
+			all[i] = served{claim: claim}
+			continue
+		}
 		group.Go(func() error {
 			all[i] = a.serve(withClaim(ctx, claim), template, claim, assignment)
 			return nil // one that fails does not stop the others
@@ -158,6 +162,11 @@ func (a allocateSteps) serveAll(
 	}
 	_ = group.Wait()
 	return all
+}
+
+// stands says that nothing is left to do for a claim, as for most of them in most passes.
+func stands(template types.NamespacedName, claim *infrav1.Metal3DataClaim, to indexes.Assignment) bool {
+	return to.Exists && controllerutil.ContainsFinalizer(claim, infrav1.DataClaimFinalizer) && !changes(claim, reserved(template, to))
 }
 
 // serve writes the index into the claim and makes the Metal3Data. The claim is
@@ -175,7 +184,8 @@ func (a allocateSteps) serve(
 	case err != nil:
 		return served{claim: current, err: err}
 	case to.Exists:
-		return served{claim: current, err: writeClaim(ctx, a.client, current, reserved(template, to))}
+		current, err = writeClaim(ctx, a.client, current, reserved(template, to))
+		return served{claim: current, err: err}
 	}
 	before := current.DeepCopy()
 	reserved(template, to)(current)
@@ -197,7 +207,7 @@ func (a allocateSteps) makeData(
 	case apierrors.IsAlreadyExists(err):
 		return a.usedBy(ctx, template, index)
 	case err != nil:
-		complaint := writeClaim(ctx, a.client, claim, failed(fmt.Sprintf("Metal3Data %q cannot be created", desired.Name)))
+		_, complaint := writeClaim(ctx, a.client, claim, failed(fmt.Sprintf("Metal3Data %q cannot be created", desired.Name)))
 		return nil, errors.Join(fmt.Errorf("create Metal3Data %s: %w", desired.Name, err), complaint)
 	}
 	held := indexes.Data{Index: index, Claim: claim.UID}
@@ -250,7 +260,7 @@ func (a allocateSteps) holder(ctx context.Context, template types.NamespacedName
 }
 
 // ensureFinalizer makes sure that the claim does not go before its data does.
-// It returns the claim as it is afterwards, and leaves the cached one alone.
+// It returns a copy of the claim as it is afterwards, and leaves the cached one alone.
 func (a allocateSteps) ensureFinalizer(ctx context.Context, claim *infrav1.Metal3DataClaim) (*infrav1.Metal3DataClaim, error) {
 	current := claim.DeepCopy()
 	if !controllerutil.AddFinalizer(current, infrav1.DataClaimFinalizer) {

@@ -58,14 +58,25 @@ type reportSteps struct {
 	holdFor time.Duration
 }
 
-// writeClaim writes the status of a claim if it changes.
-func writeClaim(ctx context.Context, writer client.Client, claim *infrav1.Metal3DataClaim, change answer) error {
-	before := claim.DeepCopy()
-	change(claim)
-	if reflect.DeepEqual(before.Status, claim.Status) {
-		return nil
+// changes says whether an answer changes the status of a claim, which stays as it is.
+func changes(claim *infrav1.Metal3DataClaim, change answer) bool {
+	changed := *claim
+	changed.Status.Conditions = slices.Clone(claim.Status.Conditions)
+	change(&changed)
+	return !reflect.DeepEqual(claim.Status, changed.Status)
+}
+
+// writeClaim writes the status of a claim if it changes, and returns the claim as it is
+// afterwards. The one that is given stays as it is, and may be that of the cache.
+func writeClaim(
+	ctx context.Context, writer client.Client, claim *infrav1.Metal3DataClaim, change answer,
+) (*infrav1.Metal3DataClaim, error) {
+	if !changes(claim, change) {
+		return claim, nil
 	}
-	return patchClaim(ctx, writer, before, claim)
+	changed := claim.DeepCopy()
+	change(changed)
+	return changed, patchClaim(ctx, writer, claim, changed)
 }
 
 // patchClaim writes the status of a claim. The resourceVersion makes a writer with
@@ -84,7 +95,8 @@ func (r reportSteps) refuse(ctx context.Context, s *scope) progress.Outcome {
 	for i := range s.claims {
 		claim := &s.claims[i]
 		if change := refusal(s, claim); change != nil {
-			problems = errors.Join(problems, writeClaim(ctx, r.client, claim.DeepCopy(), change))
+			_, err := writeClaim(ctx, r.client, claim, change)
+			problems = errors.Join(problems, err)
 		}
 	}
 	return progress.Failed(problems)
@@ -106,7 +118,8 @@ func (r reportSteps) repeat(ctx context.Context, s *scope) progress.Outcome {
 			continue
 		}
 		if change := repeated(claim, data); change != nil {
-			problems = errors.Join(problems, writeClaim(ctx, r.client, claim.DeepCopy(), change))
+			_, err := writeClaim(ctx, r.client, claim, change)
+			problems = errors.Join(problems, err)
 		}
 	}
 	return progress.Failed(problems)
