@@ -154,7 +154,8 @@ func hostInError(claim *bmov1alpha1.HostClaim) bool {
 	})
 }
 
-// explanation picks the condition that tells why the claim is in its phase.
+// explanation picks the condition that tells why the claim is in its phase. What was said of a
+// host before the claim asked for something else says nothing of that.
 func explanation(claim *bmov1alpha1.HostClaim, p Phase) (reason, message string) {
 	var types []string
 	switch p {
@@ -168,7 +169,7 @@ func explanation(claim *bmov1alpha1.HostClaim, p Phase) (reason, message string)
 		return infrav1.InvalidHostClaimStatusReason, unnamedHost
 	}
 	for _, t := range types {
-		if c := condition(claim, t); c.Type != "" && c.Status != metav1.ConditionTrue {
+		if c := condition(claim, t); c.Type != "" && c.Status != metav1.ConditionTrue && (p == Unbound || p == Lost || current(claim, c)) {
 			return usableReason(c.Reason), usableMessage(c.Message)
 		}
 	}

@@ -85,7 +85,7 @@ func TestRead(t *testing.T) {
 			given: []change{toHost, associated, with("Synchronized", metav1.ConditionFalse, "NotAssociated", "no host"), withImage},
 			want: State{
 				Phase: Bound, Name: "a-cp-1", HostNamespace: "infra", HostName: "host-1", PoweredOn: true,
-				Deployment: deployment, Reason: "NotAssociated", Message: "no host",
+				Deployment: deployment,
 			},
 		},
 		"a claim without image is not provisioned, whatever it says": {
