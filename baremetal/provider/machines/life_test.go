@@ -88,8 +88,8 @@ func life() []step {
 			says("")(o)
 		}},
 		{what: "its facts are published", change: facts},
-		{what: "the data waits for an address", change: func(o *Observed) {
-			o.Data = DataFacts{ClaimExists: true, ClaimHeld: true, Reason: "WaitingForAddresses", Message: `Waiting for IPPool "pool"`}
+		{what: "the pool of the data is exhausted", change: func(o *Observed) {
+			o.Data = DataFacts{ClaimExists: true, ClaimHeld: true, Reason: "AddressUnavailable", Message: `IPPool "pool" gives no address`}
 		}},
 		{what: "the data is rendered", change: rendered},
 		{what: "the image is being written", change: says("Writing the image")},

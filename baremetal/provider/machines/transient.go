@@ -38,8 +38,7 @@ func transient(o Observed, w Wait) bool {
 		return !o.Claim.Deleting && (o.Claim.Message == "" || o.Claim.Reason == infrav1.BindingReason)
 	case infrav1.HardwareDataMissingReason:
 		return o.Claim.FactsReason == ""
-	case infrav1.WaitingForMetal3DataReason, infrav1.WaitingForAddressesReason, infrav1.WaitingForHostClaimReason,
-		infrav1.ProvisioningReason:
+	case infrav1.WaitingForMetal3DataReason, infrav1.WaitingForHostClaimReason, infrav1.ProvisioningReason:
 		return true
 	default:
 		return false

@@ -47,7 +47,7 @@ func TestTransient(t *testing.T) {
 		"facts that are about to be published":       {Observed{}, waits(infrav1.HardwareDataMissingReason), true},
 		"facts that the claim misses":                {claim(claims.State{FactsReason: infrav1.HardwareDataMissingReason}), waits(infrav1.HardwareDataMissingReason), false},
 		"data that is being rendered":                {Observed{}, waits(infrav1.WaitingForMetal3DataReason), true},
-		"an address that a pool is about to give":    {Observed{}, waits(infrav1.WaitingForAddressesReason), true},
+		"an address that a pool does not give":       {Observed{}, waits(infrav1.AddressUnavailableReason), false},
 		"a pool that does not exist":                 {Observed{}, waits(infrav1.PoolNotFoundReason), false},
 		"a host that gets its image":                 {Observed{}, waits(infrav1.ProvisioningReason), true},
 		"user data that the bootstrap provider owes": {Observed{}, waits(infrav1.WaitingForBootstrapDataReason), false},

@@ -207,6 +207,9 @@ func (c *claimClient) apply(ctx context.Context, s *scope, wanted claims.Wanted)
 	case err != nil:
 		return claimFailed(fmt.Errorf("apply HostClaim %s: %w", desired.Name, err))
 	}
+	if s.claim == nil {
+		s.made = &infrav1.Metal3ObjectRef{Namespace: desired.Namespace, Name: desired.Name}
+	}
 	c.written.Wrote(client.ObjectKeyFromObject(s.machine), version, c.now())
 	return progress.Outcome{}
 }

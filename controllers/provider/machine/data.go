@@ -137,7 +137,8 @@ func (d dataSteps) readData(ctx context.Context, claim *infrav1.Metal3DataClaim)
 
 // dataFacts reads a Metal3DataClaim and the Metal3Data that it names. The name
 // alone proves nothing: it is written down before the Metal3Data is made, and
-// may turn out to be that of another machine's, with the secrets of its server.
+// may turn out to be that of another machine's, with the secrets of its server. That an address
+// has not come yet is told by the Metal3Data alone.
 func dataFacts(claim *infrav1.Metal3DataClaim, data infrav1.Metal3Data) machines.DataFacts {
 	facts := machines.DataFacts{
 		ClaimExists: true,
@@ -156,7 +157,7 @@ func dataFacts(claim *infrav1.Metal3DataClaim, data infrav1.Metal3Data) machines
 	if facts.Ready {
 		facts.MetaData, facts.NetworkData = secretName(data.Spec.MetaData), secretName(data.Spec.NetworkData)
 		facts.Reason, facts.Message = "", ""
-	} else if reason, message := complaint(&data, data.Status.ErrorMessage); message != "" {
+	} else if reason, message := complaint(&data, data.Status.ErrorMessage); message != "" && reason != infrav1.WaitingForAddressesReason {
 		facts.Reason, facts.Message = reason, message
 	}
 	return facts

@@ -150,6 +150,20 @@ func TestDataFacts(t *testing.T) {
 				ClaimExists: true, Template: "template", ClaimHeld: true, Name: "template-0", Reason: "RenderingFailed", Message: "no pool",
 			},
 		},
+		"data that waits for an address says nothing of it": {
+			claim: claim(), data: data(func(d *infrav1.Metal3Data) {
+				d.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "False", Reason: "WaitingForAddresses", Message: "waits"}}
+			}),
+			want: machines.DataFacts{ClaimExists: true, Template: "template", ClaimHeld: true, Name: "template-0"},
+		},
+		"data whose address does not come says why": {
+			claim: claim(), data: data(func(d *infrav1.Metal3Data) {
+				d.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "False", Reason: "AddressUnavailable", Message: "exhausted"}}
+			}),
+			want: machines.DataFacts{
+				ClaimExists: true, Template: "template", ClaimHeld: true, Name: "template-0", Reason: "AddressUnavailable", Message: "exhausted",
+			},
+		},
 		"data that is being deleted is not ready": {
 			claim: claim(), data: data(ready, func(d *infrav1.Metal3Data) { d.DeletionTimestamp = &noon }),
 			want: machines.DataFacts{ClaimExists: true, Template: "template", ClaimHeld: true, Name: "template-0"},

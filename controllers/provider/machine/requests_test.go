@@ -30,6 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/reuse"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
@@ -76,6 +77,10 @@ func TestRequestsForAClaim(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, *n, cmp.AllowUnexported(claimRequests{})); diff != "" {
 			t.Errorf("after pass %d (-want +got):\n%s", pass, diff)
+		}
+		w.get(w.machine)
+		if ref := w.machine.Status.HostClaim; ref == nil || ref.Name != claims.Name("m-1") {
+			t.Errorf("after pass %d the machine names the claim %v", pass, ref)
 		}
 	}
 	clock.SetTime(noon.Add(2 * time.Second)) // it may have been deleted unseen

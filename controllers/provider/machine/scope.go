@@ -55,6 +55,8 @@ type scope struct {
 
 	// claim is set by claimClient.observe; nil means that the machine has none.
 	claim *bmov1alpha1.HostClaim
+	// made is set by claimClient.write where this pass has made the claim, which no cache shows yet.
+	made *infrav1.Metal3ObjectRef
 	// reserved is set by reservations: the claims that are reserved for the group
 	// of the machine.
 	reserved []bmov1alpha1.HostClaim

@@ -268,7 +268,7 @@ func reportData(s *scope, secrets machines.Secrets) {
 // reportHost tells about the claim and its server; what was known of a server that
 // is gone stays.
 func reportHost(s *scope, nodeName string) {
-	s.machine.Status.HostClaim = nil
+	s.machine.Status.HostClaim = s.made
 	if s.claim != nil {
 		s.machine.Status.HostClaim = &infrav1.Metal3ObjectRef{Namespace: s.claim.Namespace, Name: s.observed.Claim.Name}
 	}
