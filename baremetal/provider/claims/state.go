@@ -169,7 +169,7 @@ func explanation(claim *bmov1alpha1.HostClaim, p Phase) (reason, message string)
 		return infrav1.InvalidHostClaimStatusReason, unnamedHost
 	}
 	for _, t := range types {
-		if c := condition(claim, t); c.Type != "" && c.Status != metav1.ConditionTrue && (p == Unbound || p == Lost || current(claim, c)) {
+		if c := condition(claim, t); c.Type != "" && c.Status != metav1.ConditionTrue && (p != Bound || current(claim, c)) {
 			return usableReason(c.Reason), usableMessage(c.Message)
 		}
 	}

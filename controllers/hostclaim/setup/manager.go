@@ -31,6 +31,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/admission"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/cost"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/preflight"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/process"
 )
 
 const (
@@ -53,6 +54,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return fmt.Errorf("no cluster to work in: give --kubeconfig, set KUBECONFIG, or run in a Pod: %w", err)
 	}
+	process.BoundGarbage()
 	mgr, err := NewManager(ctx, restConfig, o)
 	if err != nil {
 		return err

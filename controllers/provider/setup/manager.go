@@ -46,6 +46,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return fmt.Errorf("no cluster to work in: give --kubeconfig, set KUBECONFIG, or run in a Pod: %w", err)
 	}
+	process.BoundGarbage()
 	if err := process.BoundRequestMetrics(restConfig); err != nil {
 		return fmt.Errorf("read the address of the API server: %w", err)
 	}
