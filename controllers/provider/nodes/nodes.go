@@ -58,13 +58,20 @@ func indexHostUID(o client.Object) []string {
 	return nil
 }
 
+// Refusals know of which workload clusters no more is read.
+type Refusals interface {
+	// Refused returns why no more is read of a cluster, in words of ours; nil if it may be read.
+	Refused(cluster client.ObjectKey) error
+	// OnRefused has a function called when that changes from nil.
+	OnRefused(listener func(cluster client.ObjectKey))
+}
+
 // Nodes reads and patches the Nodes of workload clusters.
 type Nodes struct {
 	// Cache holds the connections, made with Indexes.
 	Cache clustercache.ClusterCache
-	// Refused returns why no more is read of a cluster, in words of ours; nil if it may be
-	// read. Optional.
-	Refused func(cluster client.ObjectKey) error
+	// Refusals are optional.
+	Refusals Refusals
 	// Watcher names the watch of a controller among those on one cluster; empty stands for
 	// that of the machine controller.
 	Watcher string
@@ -77,8 +84,8 @@ func (n Nodes) Candidates(ctx context.Context, cluster client.ObjectKey, q nodem
 	reader, err := n.Cache.GetReader(ctx, cluster)
 	if err != nil {
 		err = connectionError(err)
-		if n.Refused != nil && errors.Is(err, ErrNotConnected) {
-			err = cmp.Or(n.Refused(cluster), err)
+		if n.Refusals != nil && errors.Is(err, ErrNotConnected) {
+			err = cmp.Or(n.Refusals.Refused(cluster), err)
 		}
 		return nil, err
 	}

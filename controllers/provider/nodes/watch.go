@@ -25,7 +25,10 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -125,8 +128,21 @@ func fewLabels(labels map[string]string) map[string]string {
 // short is a copy, so that what is cut off is not kept in memory.
 func short(text string) string { return strings.Clone(text[:min(len(text), maxText)]) }
 
-// Connections wakes a controller when the connection to a workload cluster
-// comes or goes.
+// Connections wakes a controller when the connection to a workload cluster comes or goes, or
+// does not come since no more is read of the cluster.
 func (n Nodes) Connections(controllerName string, mapCluster handler.MapFunc) source.Source {
-	return namedsource.New("connections to workload clusters", n.Cache.GetClusterSource(controllerName, mapCluster))
+	connections := n.Cache.GetClusterSource(controllerName, mapCluster)
+	return namedsource.New("connections to workload clusters", source.Func(func(ctx context.Context, queue requestQueue) error {
+		if n.Refusals != nil {
+			n.Refusals.OnRefused(func(cluster client.ObjectKey) {
+				named := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace, Name: cluster.Name}}
+				for _, woken := range mapCluster(ctx, named) {
+					queue.Add(woken)
+				}
+			})
+		}
+		return connections.Start(ctx, queue)
+	}))
 }
+
+type requestQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]

@@ -28,12 +28,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/nodematch"
@@ -259,15 +261,42 @@ func TestStripNodeKeepsShortTexts(t *testing.T) {
 	}
 }
 
+// refusals refuse a cluster for a reason.
+type refusals struct {
+	reason error
+	tell   func(cluster client.ObjectKey)
+}
+
+func (r *refusals) Refused(client.ObjectKey) error                { return r.reason }
+func (r *refusals) OnRefused(tell func(cluster client.ObjectKey)) { r.tell = tell }
+
+// A controller is woken when no more is read of a cluster, to which it will not be connected.
+func TestRefusalsWakeControllers(t *testing.T) {
+	why := &refusals{}
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	defer queue.ShutDown()
+	workload := Nodes{Cache: clustercache.NewFakeEmptyClusterCache(), Refusals: why}
+	connections := workload.Connections("test", func(_ context.Context, cluster client.Object) []reconcile.Request {
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: cluster.GetNamespace(), Name: "machine-of-" + cluster.GetName()}}}
+	})
+	if err := connections.Start(t.Context(), queue); err != nil {
+		t.Fatal(err)
+	}
+	why.tell(key)
+	if got, _ := queue.Get(); got.Namespace != key.Namespace || got.Name != "machine-of-"+key.Name {
+		t.Errorf("woken: %s", got)
+	}
+}
+
 // A cluster of which no more is read says why, and not only that there is no connection.
 func TestRefusedCluster(t *testing.T) {
 	refused := errors.New("it has too many Nodes")
-	var why error
-	workload := Nodes{Cache: clustercache.NewFakeEmptyClusterCache(), Refused: func(client.ObjectKey) error { return why }}
-	for _, why = range []error{nil, refused} {
+	why := &refusals{}
+	workload := Nodes{Cache: clustercache.NewFakeEmptyClusterCache(), Refusals: why}
+	for _, why.reason = range []error{nil, refused} {
 		want := ErrNotConnected
-		if why != nil {
-			want = why
+		if why.reason != nil {
+			want = why.reason
 		}
 		if _, err := workload.Candidates(t.Context(), key, nodematch.Query{}); !errors.Is(err, want) {
 			t.Errorf("candidates: %v, want %v", err, want)

@@ -95,6 +95,7 @@ type workload struct {
 	mu       sync.Mutex
 	requests []string // paths
 	foreign  []string // paths of requests without the token
+	refused  []client.ObjectKey
 }
 
 // newWorkload starts a workload cluster, of which some paths are answered otherwise.
@@ -146,6 +147,12 @@ func (w *workload) note(r *http.Request) {
 	}
 }
 
+func (w *workload) noteRefused(cluster client.ObjectKey) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.refused = append(w.refused, cluster)
+}
+
 // asked is how often a path was asked for.
 func (w *workload) asked(path string) int {
 	w.mu.Lock()
@@ -188,6 +195,7 @@ func (w *workload) connect(ctx context.Context, t *testing.T, denied []netip.Pre
 	if err != nil {
 		t.Fatal(err)
 	}
+	kubeconfigs.OnRefused(w.noteRefused)
 	quiet := quietManager{mgr}
 	connections, err := clustercache.SetupWithManager(ctx, quiet, clusterCacheOptions(parse(t), kubeconfigs),
 		controller.Options{SkipNameValidation: ptr.To(true)})
@@ -311,6 +319,9 @@ func TestHostileWorkloadClusters(t *testing.T) {
 			}
 			if text := said(); !strings.Contains(text, tt.want) || strings.Contains(text, hostileWords) || len(text) > 10_000 {
 				t.Errorf("logged, without %q: %.2000s", tt.want, text)
+			}
+			if want := []client.ObjectKey{{Namespace: "tenant", Name: "c"}}; tt.path == list && !slices.Equal(w.refused, want) {
+				t.Errorf("told of refusals of %s, want %s", w.refused, want)
 			}
 			if tt.denied != nil && w.asked("/") > 0 || other.asked("/") > 0 {
 				t.Error("a server was asked that must not be")

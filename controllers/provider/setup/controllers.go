@@ -186,7 +186,7 @@ func newNodes(ctx context.Context, mgr ctrl.Manager, o Options, seconds *cost.Me
 	if err := mgr.Add(closing(connections)); err != nil {
 		return nodes.Nodes{}, fmt.Errorf("add the end of connections to workload clusters: %w", err)
 	}
-	return nodes.Nodes{Cache: connections, Refused: kubeconfigs.Refused}, nil
+	return nodes.Nodes{Cache: connections, Refusals: kubeconfigs}, nil
 }
 
 // localKinds are the kinds that the provider reads of hosts in its own cluster. A
@@ -328,7 +328,7 @@ func addRemediation(ctx context.Context, s *shared, options controller.Options) 
 		Claims:      s.claims,
 		Local:       claimEvents{s.local},
 		Remote:      s.remote,
-		Nodes:       nodes.Nodes{Cache: s.nodes.Cache, Refused: s.nodes.Refused, Watcher: "remediation-nodes"},
+		Nodes:       nodes.Nodes{Cache: s.nodes.Cache, Refusals: s.nodes.Refusals, Watcher: "remediation-nodes"},
 		Recorder:    s.mgr.GetEventRecorder(reporter),
 		Metrics:     measurements,
 		Clock:       s.clock,

@@ -74,6 +74,7 @@ type Kubeconfigs struct {
 
 	mu         sync.Mutex
 	transports map[string]*connection // by the host in the URLs
+	listeners  []func(cluster client.ObjectKey)
 }
 
 // connection is how one workload cluster is reached.
@@ -150,14 +151,15 @@ func (k *Kubeconfigs) access(ctx context.Context, found *corev1.Secret) (kubecon
 	return access, nil
 }
 
-// put makes a new connection. The first answer that is refused is logged: client-go tries
-// again without a word.
+// put makes a new connection. The first answer that is refused is logged and told: client-go
+// tries again without a word.
 func (k *Kubeconfigs) put(key client.ObjectKey, access kubeconfig.Access, log logr.Logger) {
 	limits := k.options.Limits
 	c := &connection{}
 	limits.Refused = func(err error) {
 		if c.refused.CompareAndSwap(nil, &err) {
 			log.Info("Refused an answer of a workload cluster", "reason", err.Error())
+			k.tell(key)
 		}
 	}
 	if limits.Request == 0 {
@@ -174,6 +176,28 @@ func (k *Kubeconfigs) put(key client.ObjectKey, access kubeconfig.Access, log lo
 	}
 	c.Transport = transport.New(access, limits, k.options.UserAgent, func(*http.Response) {})
 	k.replace(hostOf(key), c)
+}
+
+// OnRefused has a function called whenever a new connection to a workload cluster refuses an
+// answer for the first time.
+func (k *Kubeconfigs) OnRefused(listener func(cluster client.ObjectKey)) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.listeners = append(k.listeners, listener)
+}
+
+// tell tells the listeners which cluster's answers are refused, by the Secret with its kubeconfig.
+func (k *Kubeconfigs) tell(kubeconfig client.ObjectKey) {
+	name, _, err := secret.ParseSecretName(kubeconfig.Name)
+	if err != nil {
+		return // of no Cluster
+	}
+	k.mu.Lock()
+	listeners := k.listeners
+	k.mu.Unlock()
+	for _, listener := range listeners {
+		listener(client.ObjectKey{Namespace: kubeconfig.Namespace, Name: name})
+	}
 }
 
 // Refused returns why an answer of a workload cluster was refused since its kubeconfig was
