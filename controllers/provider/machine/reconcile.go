@@ -183,14 +183,13 @@ func goesAlone(s *scope, res result) bool {
 	return !res.release.ReserveClaim && (!group.Asked || group.Going)
 }
 
-// changesMore says that more than the status has changed, or the name of the host, which only
-// repeats what the claim says.
+// changesMore says that more than the status has changed, or the name of the host, which in
+// another cluster is whatever its API server says.
 func changesMore(before, after *infrav1.Metal3Machine) bool {
 	was, is := before.ObjectMeta.DeepCopy(), after.ObjectMeta.DeepCopy()
-	for _, o := range []*metav1.ObjectMeta{was, is} {
-		if delete(o.Annotations, infrav1.HostAnnotation); len(o.Annotations) == 0 {
-			o.Annotations = nil
-		}
+	if hostOf(before) != "" {
+		delete(was.Annotations, infrav1.HostAnnotation)
+		delete(is.Annotations, infrav1.HostAnnotation)
 	}
 	return !reflect.DeepEqual(was, is) || !reflect.DeepEqual(before.Spec, after.Spec)
 }
