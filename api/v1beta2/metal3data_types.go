@@ -27,7 +27,7 @@ const (
 	SecretsReadyReason = "SecretsReady"
 	// WaitingForAddressesReason says that a pool has not answered a claim for an address yet.
 	WaitingForAddressesReason = "WaitingForAddresses"
-	// AddressUnavailableReason says that a pool gives no address, or that something else has the name of the claim on it.
+	// AddressUnavailableReason says that a pool refuses an address, or that something else has the name of the claim on it.
 	AddressUnavailableReason = "AddressUnavailable"
 	// PoolNotFoundReason says that the template names an address pool that does not exist.
 	PoolNotFoundReason = "PoolNotFound"

@@ -122,7 +122,7 @@ func (a addressSteps) read(ctx context.Context, s *scope) progress.Outcome {
 	for _, p := range s.steps {
 		address, err := a.claims.address(ctx, p.ask.Pool, s.data.Namespace, p.step.Read)
 		if err != nil {
-			return progress.FailedBecause(infrav1.AddressUnavailableReason, fmt.Sprintf(
+			return progress.FailedBecause(infrav1.WaitingForAddressesReason, fmt.Sprintf(
 				"The address that %s gave cannot be read", p.ask), err)
 		}
 		s.addresses[p.ask.Ref()] = address

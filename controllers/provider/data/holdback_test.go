@@ -34,6 +34,7 @@ func TestTells(t *testing.T) {
 		want    retry.Report
 	}{
 		"its address is on the way":      {progress.Waiting(infrav1.WaitingForAddressesReason, "x"), retry.Transient},
+		"a machine that goes has it":     {progress.Waiting(infrav1.AddressUnavailableReason, "x"), retry.Transient},
 		"its machine has gone before it": {progress.Waiting(infrav1.OwnerNotFoundReason, "x"), retry.Transient},
 		"its pool is missing":            {progress.Waiting(infrav1.PoolNotFoundReason, "x"), retry.Changed},
 		"its secrets are there":          {progress.Outcome{}, retry.Urgent},

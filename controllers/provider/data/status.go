@@ -82,7 +82,7 @@ func readiness(s *scope, out progress.Outcome) metav1.Condition {
 // mendable says whether a user has to change something.
 func mendable(reason string) bool {
 	switch reason {
-	case infrav1.PoolNotFoundReason, infrav1.PoolAPIMissingReason, infrav1.InterfaceNotFoundReason,
+	case infrav1.PoolNotFoundReason, infrav1.PoolAPIMissingReason, infrav1.AddressUnavailableReason, infrav1.InterfaceNotFoundReason,
 		infrav1.RenderingFailedReason, infrav1.TemplateNotFoundReason, infrav1.SecretsForbiddenReason,
 		infrav1.SecretNameTakenReason, infrav1.InvalidConfigurationReason:
 		return true

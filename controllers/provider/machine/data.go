@@ -154,10 +154,13 @@ func dataFacts(claim *infrav1.Metal3DataClaim, data infrav1.Metal3Data) machines
 	}
 	facts.Name = data.Name
 	facts.Ready = ptr.Deref(data.Status.Ready, false) && data.DeletionTimestamp.IsZero()
-	if facts.Ready {
+	switch reason, message := complaint(&data, data.Status.ErrorMessage); {
+	case facts.Ready:
 		facts.MetaData, facts.NetworkData = secretName(data.Spec.MetaData), secretName(data.Spec.NetworkData)
 		facts.Reason, facts.Message = "", ""
-	} else if reason, message := complaint(&data, data.Status.ErrorMessage); message != "" && reason != infrav1.WaitingForAddressesReason {
+	case reason == infrav1.WaitingForAddressesReason:
+		facts.Reason, facts.Message = "", "" // what the claim says is older
+	case message != "":
 		facts.Reason, facts.Message = reason, message
 	}
 	return facts

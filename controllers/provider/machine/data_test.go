@@ -150,8 +150,11 @@ func TestDataFacts(t *testing.T) {
 				ClaimExists: true, Template: "template", ClaimHeld: true, Name: "template-0", Reason: "RenderingFailed", Message: "no pool",
 			},
 		},
-		"data that waits for an address says nothing of it": {
-			claim: claim(), data: data(func(d *infrav1.Metal3Data) {
+		"data that waits for an address says nothing of it, and what its claim says is older": {
+			claim: claim(func(c *infrav1.Metal3DataClaim) {
+				c.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "False", Reason: "AddressUnavailable", Message: "exhausted"}}
+			}),
+			data: data(func(d *infrav1.Metal3Data) {
 				d.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "False", Reason: "WaitingForAddresses", Message: "waits"}}
 			}),
 			want: machines.DataFacts{ClaimExists: true, Template: "template", ClaimHeld: true, Name: "template-0"},
