@@ -38,7 +38,7 @@ func For(ctx context.Context, reader client.Reader, list client.ObjectList, opti
 
 // From are the requests that follow from each of the objects that the options select. It fills
 // the list for that, with the objects of the cache: nothing in them may be changed. Watches
-// cannot fail: an error is logged, and the next event makes up for it.
+// cannot fail: an error is logged. A cache that has been filled gives none.
 func From[T client.Object](
 	ctx context.Context, reader client.Reader, list client.ObjectList, of func(T) []ctrl.Request, options ...client.ListOption,
 ) []ctrl.Request {
@@ -47,12 +47,17 @@ func From[T client.Object](
 		return nil
 	}
 	requests := make([]ctrl.Request, 0, meta.LenList(list))
-	_ = meta.EachListItem(list, func(o runtime.Object) error { // which fails only by this function
-		if object, ok := o.(T); ok {
-			requests = append(requests, of(object)...)
+	err := meta.EachListItem(list, func(o runtime.Object) error {
+		object, ok := o.(T)
+		if !ok {
+			return fmt.Errorf("%T where %T is listed", o, object)
 		}
+		requests = append(requests, of(object)...)
 		return nil
 	})
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Objects are not of the kind that the controller maps, an event is lost")
+	}
 	return requests
 }
 

@@ -194,11 +194,11 @@ func ownerNames(object client.Object) []string {
 }
 
 func toOwner(_ context.Context, object client.Object) []reconcile.Request {
-	var requests []reconcile.Request
+	var woken []reconcile.Request
 	for _, name := range ownerNames(object) {
-		requests = append(requests, reconcile.Request{
+		woken = append(woken, reconcile.Request{
 			NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: name},
 		})
 	}
-	return requests
+	return woken
 }

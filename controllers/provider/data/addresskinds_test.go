@@ -218,7 +218,7 @@ func TestWhatOfAnObjectMatters(t *testing.T) {
 			if got := requests.Whenever(anotherSpec).Update(e); got != tc.ofTemplate {
 				t.Errorf("of a template: %v", got)
 			}
-			if got := requests.Whenever(comesOrGoes).Update(e); got != tc.ofClaim {
+			if got := requests.Whenever(nothingElse).Update(e); got != tc.ofClaim {
 				t.Errorf("of a claim: %v", got)
 			}
 		})

@@ -151,7 +151,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Named(controllerName).
 		For(&infrav1.Metal3Data{}, builder.WithPredicates(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter))).
 		Watches(&infrav1.Metal3DataTemplate{}, handler.EnqueueRequestsFromMapFunc(wakes.templateToData), builder.WithPredicates(requests.Whenever(anotherSpec))).
-		Watches(&infrav1.Metal3DataClaim{}, handler.EnqueueRequestsFromMapFunc(wakes.claimToData), builder.WithPredicates(requests.Whenever(comesOrGoes))).
+		Watches(&infrav1.Metal3DataClaim{}, handler.EnqueueRequestsFromMapFunc(wakes.claimToData), builder.WithPredicates(requests.Whenever(nothingElse))).
 		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(wakes.metal3MachineToData), builder.WithPredicates(requests.Whenever(otherNames))).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(wakes.machineToData), builder.WithPredicates(requests.Whenever(otherNames))).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(wakes.clusterToData),

@@ -155,9 +155,8 @@ func (m mapper) clusterToData(ctx context.Context, o client.Object) []ctrl.Reque
 	return m.wake(ctx, by(o.GetNamespace(), clusterindex.Field, o.GetName())...)
 }
 
-// comesOrGoes lets through no change of an object that stays: a Metal3Data waits for nothing else of its
-// claim.
-func comesOrGoes(_, _ *infrav1.Metal3DataClaim) bool { return false }
+// nothingElse lets through no change of a claim that stays: a Metal3Data waits for nothing else of it.
+func nothingElse(_, _ *infrav1.Metal3DataClaim) bool { return false }
 
 // anotherSpec lets through no change of a status: that of a template tells the indexes of all its
 // machines, and that of a pool their addresses, and both change with each.

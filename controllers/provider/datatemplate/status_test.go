@@ -252,6 +252,29 @@ func TestAClaimRepeatsItsData(t *testing.T) {
 	}
 }
 
+// TestAnswersLeaveTheCacheAlone asks of a claim, which is that of the cache, what each answer changes.
+func TestAnswersLeaveTheCacheAlone(t *testing.T) {
+	claim := newClaim(func(c *infrav1.Metal3DataClaim) { c.Status.RenderedData = &infrav1.Metal3ObjectRef{Name: "nodes-1"} })
+	setReady(claim, metav1.ConditionFalse, infrav1.NotReadyReason, "before")
+	data := &infrav1.Metal3Data{ObjectMeta: metav1.ObjectMeta{Name: "nodes-1"}}
+	setReady(data, metav1.ConditionTrue, infrav1.SecretsReadyReason, "")
+	before := claim.DeepCopy()
+	for name, change := range map[string]answer{
+		"reserved":  reserved(types.NamespacedName{Namespace: "tenant", Name: "nodes"}, indexes.Assignment{Index: 2}),
+		"repeated":  repeated(claim, data),
+		"refused":   refused(infrav1.TemplateNotFoundReason, "create it"),
+		"failed":    failed("no quota"),
+		"suspended": suspended(&scope{}),
+	} {
+		if !changes(claim, change) {
+			t.Errorf("%s changes nothing", name)
+		}
+		if diff := cmp.Diff(before, claim); diff != "" {
+			t.Errorf("%s changes the claim itself (-before +after):\n%s", name, diff)
+		}
+	}
+}
+
 func TestAnswersChange(t *testing.T) {
 	said := func(reason string) *infrav1.Metal3Data {
 		return &infrav1.Metal3Data{Status: infrav1.Metal3DataStatus{Conditions: []metav1.Condition{{Type: "Ready", Reason: reason}}}}

@@ -221,16 +221,16 @@ func (m mapper) claimToMachines(ctx context.Context, o client.Object) []ctrl.Req
 	former, _ := claims.ReservedBy(claim)
 	names = append(names, former)
 	slices.Sort(names)
-	var requests []ctrl.Request
+	var woken []ctrl.Request
 	for _, name := range slices.Compact(names) {
 		if name != "" {
-			requests = append(requests, request(claim.Namespace, name))
+			woken = append(woken, request(claim.Namespace, name))
 		}
 	}
 	if reservation.Holds(claim) {
-		requests = append(requests, m.unclaimed(ctx, claim.Namespace, claim.Labels)...)
+		woken = append(woken, m.unclaimed(ctx, claim.Namespace, claim.Labels)...)
 	}
-	return requests
+	return woken
 }
 
 // memberToMachines maps what is part of a control plane or MachineDeployment, or is one, to

@@ -53,7 +53,8 @@ type Observed struct {
 	Claim     ClaimState
 	ClaimName string
 	Answer    Answer
-	// PoolState is the State of the pool that has refused, and AskedState the one that it had when
+	// PoolState is the State of a pool that has refused, or given an address that cannot be used, and
+	// AskedState the one that it had when
 	// the claim was made; empty if that is not known. Only pools of
 	// ip-address-manager have one.
 	PoolState, AskedState string
