@@ -26,8 +26,10 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/claim"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
@@ -260,6 +262,24 @@ func TestManyClaimsShareFewHostsOneEach(t *testing.T) {
 		hosts, waiting := bound()
 		return [2]int{len(hosts), waiting}
 	}).Should(gomega.Equal([2]int{4, 4}), "four claims have a host of their own, four wait")
+}
+
+// Of the claims of a namespace, those with a host have their passes first.
+func TestClaimsWithAHostGoFirst(t *testing.T) {
+	w := newWorld(t)
+	w.host("host-0", nil)
+	w.policy(nil, w.tenant)
+	w.manager()
+	w.claim("first")
+	w.expectBound("first")
+	w.claim("second")
+	w.expect("second", associated, noHost)
+	queue := &claim.Reconciler{Client: w.Client}
+	for name, want := range map[string]bool{"first": true, "second": false, "third": false} {
+		if got := queue.Begun(ctrl.Request{NamespacedName: client.ObjectKey{Namespace: w.tenant, Name: name}}); got != want {
+			t.Errorf("claim %s goes first: %t", name, got)
+		}
+	}
 }
 
 func TestLostHostIsReportedAndNotReplaced(t *testing.T) {

@@ -148,7 +148,9 @@ func addClaims(mgr ctrl.Manager, o Options, secrets *secretwatch.Watch, registry
 	if err != nil {
 		return err
 	}
-	options.NewQueue = fairqueue.New(fairqueue.Options{Workers: o.Concurrency, Clock: clock.RealClock{}, Spent: seconds.AddSeconds})
+	options.NewQueue = fairqueue.New(fairqueue.Options{
+		Workers: o.Concurrency, Begun: reconciler.Begun, Clock: clock.RealClock{}, Spent: seconds.AddSeconds,
+	})
 	more := append(kinds.sources(reconciler.KindToClaims), secrets.Source(reconciler.SecretToClaims),
 		source.Kind[client.Object](others, factsMetadata(), handler.EnqueueRequestsFromMapFunc(reconciler.FactsToClaims)))
 	return reconciler.SetupWithManager(mgr, options, more...)

@@ -47,8 +47,8 @@ const (
 //     may be next, all but a fifth,
 //
 // at most, and at least one worker each. Among the namespaces with an object that may be
-// next, each has its turn; of those that use one connection, the first to come is the
-// first to go.
+// next, each has its turn. Of those that use one connection, the first to come is the first
+// to go, but what has begun goes before the others, three to one.
 type order struct {
 	options Options
 
@@ -59,7 +59,7 @@ type order struct {
 	connections map[string]int // passes under way by connection
 	connected   int            // passes under way that use any connection
 	slow        int            // passes under way of slow namespaces
-	next        *candidate     // what Len has found and Pop returns
+	next        *candidate     // what Len has found and Pop returns, if no object came in between
 	waking      bool           // wakeUp is in the queue
 }
 
@@ -72,7 +72,7 @@ func wakeUp() reconcile.Request {
 // tenant is what is known of one namespace.
 type tenant struct {
 	// waiting are the objects by connection, as it was when they were looked at last.
-	waiting   map[string][]reconcile.Request
+	waiting   map[string]*line
 	passes    int // under way
 	connected int // of these, those that use a connection
 	slowUntil time.Time
@@ -95,6 +95,9 @@ func newOrder(o Options) *order {
 	if o.ConnectionOf == nil {
 		o.ConnectionOf = func(reconcile.Request) string { return "" }
 	}
+	if o.Begun == nil {
+		o.Begun = func(reconcile.Request) bool { return false }
+	}
 	if o.Spent == nil {
 		o.Spent = func(string, time.Duration) {}
 	}
@@ -108,8 +111,20 @@ func (o *order) share(of int) int {
 	return max(1, o.options.Workers/of)
 }
 
-// Touch changes nothing: an object that waits keeps its place.
-func (o *order) Touch(reconcile.Request) {}
+// Touch looks again at an object that waits and has been added once more: it keeps its place, unless
+// it has begun meanwhile.
+func (o *order) Touch(object reconcile.Request) {
+	if !o.options.Begun(object) {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, waiting := range o.tenants[object.Namespace].lines() {
+		if waiting.begin(object) {
+			o.next = nil // the object may go before it
+		}
+	}
+}
 
 // Push adds an object.
 func (o *order) Push(object reconcile.Request) {
@@ -119,18 +134,19 @@ func (o *order) Push(object reconcile.Request) {
 		o.waking = true
 		return
 	}
-	connection := o.options.ConnectionOf(object)
+	connection, begun := o.options.ConnectionOf(object), o.options.Begun(object)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	t := o.tenants[object.Namespace]
 	if t == nil {
-		t = &tenant{waiting: map[string][]reconcile.Request{}}
+		t = &tenant{waiting: map[string]*line{}}
 		o.tenants[object.Namespace] = t
 	}
 	if len(t.waiting) == 0 {
 		o.turns = append(o.turns, object.Namespace)
 	}
-	t.waiting[connection] = append(t.waiting[connection], object)
+	t.line(connection).add(object, begun)
+	o.next = nil // the object may go before it
 }
 
 // Len is 1 if an object may be next, and 0 if none may.
@@ -249,9 +265,10 @@ func (o *order) firstLocked(slow bool) *candidate {
 			continue
 		}
 		t.move(o.options.ConnectionOf)
-		for connection, objects := range t.waiting {
+		for connection, waiting := range t.waiting {
 			if o.roomLocked(t, connection) {
-				return &candidate{objects[0], connection}
+				object, _ := waiting.first()
+				return &candidate{object, connection}
 			}
 		}
 	}
@@ -260,22 +277,39 @@ func (o *order) firstLocked(slow bool) *candidate {
 
 // move has the first object of each connection wait for the one that it uses now.
 func (t *tenant) move(connectionOf func(reconcile.Request) string) {
-	for connection := range maps.Clone(t.waiting) {
-		for objects := t.waiting[connection]; len(objects) > 0; objects = t.waiting[connection] {
-			now := connectionOf(objects[0])
+	for connection, waiting := range maps.Clone(t.waiting) {
+		for !waiting.empty() {
+			object, begun := waiting.first()
+			now := connectionOf(object)
 			if now == connection {
 				break
 			}
 			t.take(connection)
-			t.waiting[now] = append(t.waiting[now], objects[0])
+			t.line(now).add(object, begun)
 		}
 	}
 }
 
+// lines is what waits, by connection; nothing of a namespace of which nothing is known.
+func (t *tenant) lines() map[string]*line {
+	if t == nil {
+		return nil
+	}
+	return t.waiting
+}
+
+// line returns what waits for a connection.
+func (t *tenant) line(connection string) *line {
+	if t.waiting[connection] == nil {
+		t.waiting[connection] = &line{}
+	}
+	return t.waiting[connection]
+}
+
 // take removes the first object that waits for a connection.
 func (t *tenant) take(connection string) {
-	t.waiting[connection] = t.waiting[connection][1:]
-	if len(t.waiting[connection]) == 0 {
+	t.waiting[connection].take()
+	if t.waiting[connection].empty() {
 		delete(t.waiting, connection)
 	}
 }

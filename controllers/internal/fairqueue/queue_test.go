@@ -204,6 +204,63 @@ func TestTenantsTakeTurns(t *testing.T) {
 	}
 }
 
+// What has begun goes first, of its own namespace only, and never for long.
+func TestWhatHasBegunGoesFirst(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Time{})
+	queue := New(Options{Workers: 1, Clock: clock, Begun: func(r reconcile.Request) bool { return strings.HasSuffix(r.Name, "!") }})
+	w := &world{queue("test", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]()), clock, 1, nil}
+	t.Cleanup(w.ShutDown)
+	add := func(namespace string, names ...string) {
+		for _, name := range names {
+			w.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}})
+		}
+	}
+	add("a", "1", "2")
+	if w.Len() != 1 { // the queue has found what is next, and then something goes before it
+		t.Error("nothing is next")
+	}
+	add("a", "3!", "4!")
+	add("b", "1", "2")
+	var got []string
+	for i := range 9 {
+		w.begin()
+		got = append(got, w.running[0].String())
+		w.end("")
+		if i == 2 {
+			add("a", "5!", "6!", "7!")
+		}
+	}
+	want := []string{"a/3!", "b/1", "a/4!", "b/2", "a/5!", "a/1", "a/6!", "a/7!", "a/2"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// An object that begins while it waits goes before those that came earlier.
+func TestAnObjectThatBeginsWhileItWaits(t *testing.T) {
+	begun := map[string]bool{}
+	clock := clocktesting.NewFakePassiveClock(time.Time{})
+	queue := New(Options{Workers: 1, Clock: clock, Begun: func(r reconcile.Request) bool { return begun[r.Name] }})
+	w := &world{queue("test", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]()), clock, 1, nil}
+	t.Cleanup(w.ShutDown)
+	w.add("a", "", 4)
+	if w.Len() != 1 {
+		t.Error("nothing is next")
+	}
+	begun["/2"] = true
+	w.Add(object("a", "", 2))
+	var got []string
+	for range 4 {
+		w.begin()
+		got = append(got, w.running[0].Name)
+		w.end("")
+	}
+	w.expect(t, "nothing is left", map[string]int{})
+	if diff := cmp.Diff([]string{"/2", "/0", "/1", "/3"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // With one worker, everything has its turn still.
 func TestOneWorker(t *testing.T) {
 	w := newWorld(t, 1)
@@ -300,7 +357,10 @@ func TestIdleWorkersAreWoken(t *testing.T) {
 func TestWorkersAtTheSameTime(t *testing.T) {
 	const workers, tenants, objects = 10, 20, 50
 	clock := clocktesting.NewFakePassiveClock(time.Time{})
-	queue := New(Options{Workers: workers, ConnectionOf: connectionOf, Clock: clock})(
+	some := func(r reconcile.Request) bool {
+		return strings.HasSuffix(r.Name, "0") || strings.HasSuffix(r.Name, "5")
+	}
+	queue := New(Options{Workers: workers, ConnectionOf: connectionOf, Begun: some, Clock: clock})(
 		"test", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	done := make(chan reconcile.Request, tenants*objects)
 	ended := make(chan struct{}, workers)
@@ -322,9 +382,14 @@ func TestWorkersAtTheSameTime(t *testing.T) {
 			queue.Add(object(fmt.Sprint("t", j), []string{"", fmt.Sprint("c", j)}[i%2], i))
 		}
 	}
+	seen := map[reconcile.Request]bool{}
 	for range tenants * objects {
 		select {
-		case <-done:
+		case r := <-done:
+			if seen[r] {
+				t.Errorf("%s had two passes", r)
+			}
+			seen[r] = true
 		case <-time.After(time.Minute):
 			t.Fatal("objects were left in the queue")
 		}
