@@ -26,10 +26,8 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/claim"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
@@ -264,21 +262,34 @@ func TestManyClaimsShareFewHostsOneEach(t *testing.T) {
 	}).Should(gomega.Equal([2]int{4, 4}), "four claims have a host of their own, four wait")
 }
 
-// Of the claims of a namespace, those with a host have their passes first.
+// Of the claims of a namespace, those with a host have their passes first: one gets its image while
+// others, which came before it was asked for, are still to be bound.
 func TestClaimsWithAHostGoFirst(t *testing.T) {
-	w := newWorld(t)
-	w.host("host-0", nil)
+	w := newWorld(t).withRights()
+	w.options.Concurrency = 1
 	w.policy(nil, w.tenant)
+	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
+	w.host("host", nil)
 	w.manager()
-	w.claim("first")
+	first := w.claim("first")
 	w.expectBound("first")
-	w.claim("second")
-	w.expect("second", associated, noHost)
-	queue := &claim.Reconciler{Client: w.Client}
-	for name, want := range map[string]bool{"first": true, "second": false, "third": false} {
-		if got := queue.Begun(ctrl.Request{NamespacedName: client.ObjectKey{Namespace: w.tenant, Name: name}}); got != want {
-			t.Errorf("claim %s goes first: %t", name, got)
+	const others = 12
+	for i := range others {
+		w.host(fmt.Sprintf("host-%d", i), nil)
+	}
+	for i := range others {
+		w.claim(fmt.Sprintf("claim-%d", i))
+	}
+	w.Edit(first, func() { withImage("boot")(first) })
+	w.nextDrive()
+	bound := 0
+	for i := range others {
+		if w.readClaim(fmt.Sprintf("claim-%d", i)).Status.BareMetalHost != nil {
+			bound++
 		}
+	}
+	if bound == others {
+		t.Error("the claim with a host waited until all others had one")
 	}
 }
 
