@@ -27,8 +27,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"time"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
@@ -52,7 +50,9 @@ func benchmark() program.Benchmark {
 // plan says how much of everything is measured.
 type plan struct {
 	// pools are sizes of the pool at which claims are bound one by one, in ascending
-	// order; sequential is how many are bound, explained how many find nothing.
+	// order, in turn with as many in a pool of the size beside. Sequential is how many are
+	// bound, explained how many find nothing.
+	beside                int
 	pools                 []int
 	sequential, explained int
 	// crowdClaims come at once when crowdHosts are free, before the last pool.
@@ -66,15 +66,15 @@ type plan struct {
 // plans are the amounts of each size.
 var plans = map[string]plan{
 	"full": {
-		pools: []int{100, 1000, 10000}, sequential: 50, explained: 20, crowdHosts: 2000, crowdClaims: 1000,
+		beside: 100, pools: []int{1000, 10000}, sequential: 50, explained: 20, crowdHosts: 2000, crowdClaims: 1000,
 		late: 200, lateEvery: 500 * time.Millisecond,
 	},
 	"medium": {
-		pools: []int{100, 1000}, sequential: 50, explained: 20, crowdHosts: 400, crowdClaims: 200,
+		beside: 100, pools: []int{1000}, sequential: 50, explained: 20, crowdHosts: 400, crowdClaims: 200,
 		late: 50, lateEvery: 200 * time.Millisecond,
 	},
 	"small": {
-		pools: []int{10, 60}, sequential: 3, explained: 2, crowdHosts: 20, crowdClaims: 10,
+		beside: 10, pools: []int{60}, sequential: 3, explained: 2, crowdHosts: 20, crowdClaims: 10,
 		late: 3, lateEvery: 10 * time.Millisecond,
 	},
 }
@@ -90,7 +90,15 @@ type bench struct {
 	hosts, bound int
 }
 
-func measure(ctx context.Context, run *program.Run) (err error) {
+func measure(ctx context.Context, run *program.Run) error {
+	return started(ctx, run, func(ctx context.Context, b *bench) error { return b.measureAll(ctx) })
+}
+
+// started calls a function with a cluster without hosts in which the manager is at work.
+// Everything in it ends with the function.
+func started(ctx context.Context, run *program.Run, do func(context.Context, *bench) error) (err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	b := &bench{plan: plans[run.Size], Run: run}
 	if b.room, err = open(ctx, run.Server); err != nil {
 		return err
@@ -99,7 +107,7 @@ func measure(ctx context.Context, run *program.Run) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.manager.Stop()) }()
-	return b.measureAll(ctx)
+	return do(ctx, b)
 }
 
 func (b *bench) startManager(ctx context.Context) error {
@@ -113,21 +121,18 @@ func (b *bench) startManager(ctx context.Context) error {
 // measureAll does everything once, in an order that lets the pool only grow: the
 // crowd comes before its last size, and what depends on the size most comes last.
 func (b *bench) measureAll(ctx context.Context) error {
-	var cost []float64
 	last := len(b.pools) - 1
-	for i, size := range b.pools {
-		if i == last {
-			if err := program.InTurn(ctx, b.crowd, b.idleness); err != nil {
-				return err
-			}
-		}
-		median, err := b.oneByOne(ctx, size)
-		if err != nil {
+	for _, size := range b.pools[:last] {
+		if err := b.oneByOne(ctx, size); err != nil {
 			return err
 		}
-		cost = append(cost, median)
 	}
-	b.Figures.Add(fmt.Sprintf("cost of a bind compared with %d hosts, at most", b.pools[0]), slices.Max(cost[1:])/cost[0], "times", 1.2)
+	if err := program.InTurn(ctx, b.crowd, b.idleness); err != nil {
+		return err
+	}
+	if err := b.oneByOne(ctx, b.pools[last]); err != nil {
+		return err
+	}
 	return program.InTurn(ctx, b.lateOneByOne, b.lateTogether, b.memory)
 }
 

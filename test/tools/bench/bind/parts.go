@@ -21,34 +21,88 @@ import (
 	"fmt"
 	"time"
 
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/bench/program"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/bench/site"
 )
 
-// oneByOne binds claims one after the other in a pool of that size, and then lets
-// some find nothing. It returns the median time of a bind in milliseconds.
-func (b *bench) oneByOne(ctx context.Context, size int) (float64, error) {
+// oneByOne binds claims one after the other in a pool of that size, in turn with claims
+// in a small pool beside it, and then lets some find nothing.
+func (b *bench) oneByOne(ctx context.Context, size int) error {
 	if err := b.grow(ctx, size); err != nil {
-		return 0, err
+		return err
 	}
+	err := b.Beside(func(run *program.Run) error {
+		return started(ctx, run, func(ctx context.Context, small *bench) error {
+			if err := small.grow(ctx, b.beside); err != nil {
+				return err
+			}
+			return b.compared(ctx, small, size)
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return b.inVain(ctx, size)
+}
+
+// compared binds a claim here and one in a small pool, and so on. The first ones are not
+// counted: the small pool's API server and manager have just started.
+func (b *bench) compared(ctx context.Context, small *bench, size int) error {
 	ctx, cancel := context.WithTimeout(ctx, b.Patience)
 	defer cancel()
-	var binds []time.Duration
-	cost, err := b.Cost(ctx, b.Site, b.sequential, func(ctx context.Context) (err error) {
-		binds, err = b.sequence(ctx, fmt.Sprintf("one-%d", size), b.sequential, bound, nil)
+	if _, _, err := b.inTurn(ctx, small, fmt.Sprintf("first-%d", size), b.explained); err != nil {
 		return err
-	}, b.manager)
-	if err != nil {
-		return 0, err
 	}
-	b.bound += b.sequential
+	var here, beside []time.Duration
+	cost, err := b.Cost(ctx, b.Site, b.sequential, func(ctx context.Context) (err error) {
+		here, beside, err = b.inTurn(ctx, small, fmt.Sprintf("one-%d", size), b.sequential)
+		return err
+	}, b.manager, small.manager)
+	if err != nil {
+		return err
+	}
 	name := fmt.Sprintf("one bind, %d hosts", size)
-	median := b.Figures.AddTimes(name, binds, time.Millisecond)
+	median := b.Figures.AddTimes(name, here, time.Millisecond)
 	b.addCPU(name+", processor time of the manager", cost.Work[0], b.sequential)
 	b.Figures.Add(name+", requests", cost.Sum, "")
-	return median, b.inVain(ctx, size)
+	name = fmt.Sprintf("  in turn with one among %d hosts", b.beside)
+	base := b.Figures.AddTimes(name, beside, time.Millisecond)
+	b.addCPU(name+", processor time of the manager", cost.Work[1], b.sequential)
+	b.Figures.Add(fmt.Sprintf("  cost among %d compared with %d hosts", size, b.beside), median/base, "times", 1.2)
+	return nil
+}
+
+// inTurn binds so many claims in this pool and as many in another one, each when the one
+// before is bound.
+func (b *bench) inTurn(ctx context.Context, other *bench, prefix string, count int) (here, there []time.Duration, err error) {
+	for n := range count {
+		for _, at := range []struct {
+			*bench
+			took *[]time.Duration
+		}{{b, &here}, {other, &there}} {
+			took, err := at.one(ctx, newClaim(prefix, n, nil), bound)
+			if err != nil {
+				return nil, nil, err
+			}
+			at.bound++
+			*at.took = append(*at.took, took)
+		}
+	}
+	return here, there, nil
+}
+
+// one makes a claim and returns how long it took until it got its mark.
+func (b *bench) one(ctx context.Context, claim *bmov1alpha1.HostClaim, mark site.Mark) (time.Duration, error) {
+	begun := time.Now()
+	if err := b.Create(ctx, claim); err != nil {
+		return 0, err
+	}
+	at, err := b.claimed.Await(ctx, mark, client.ObjectKeyFromObject(claim))
+	return at.Sub(begun), err
 }
 
 func (b *bench) addCPU(name string, work site.Work, number int) {
@@ -58,42 +112,30 @@ func (b *bench) addCPU(name string, work site.Work, number int) {
 // inVain lets claims come, one after the other, that no host answers. The processor
 // time is that of all passes over such a claim, its deletion included.
 func (b *bench) inVain(ctx context.Context, size int) error {
-	var took []time.Duration
-	cost, err := b.Cost(ctx, b.Site, b.explained, func(ctx context.Context) (err error) {
-		took, err = b.sequence(ctx, fmt.Sprintf("none-%d", size), b.explained, explained, map[string]string{"rack": "nowhere"})
-		return err
+	ctx, cancel := context.WithTimeout(ctx, b.Patience)
+	defer cancel()
+	var all []time.Duration
+	cost, err := b.Cost(ctx, b.Site, b.explained, func(ctx context.Context) error {
+		for n := range b.explained {
+			claim := newClaim(fmt.Sprintf("none-%d", size), n, map[string]string{"rack": "nowhere"})
+			took, err := b.one(ctx, claim, explained)
+			if err == nil {
+				err = b.Delete(ctx, claim)
+			}
+			if err != nil {
+				return err
+			}
+			all = append(all, took)
+		}
+		return nil
 	}, b.manager)
 	if err != nil {
 		return err
 	}
 	name := fmt.Sprintf("one claim told why it has no host, %d hosts", size)
-	b.Figures.AddTimes(name, took, time.Millisecond)
+	b.Figures.AddTimes(name, all, time.Millisecond)
 	b.addCPU(name+", processor time of the manager", cost.Work[0], b.explained)
 	return nil
-}
-
-// sequence makes claims, each when the one before has got its mark, and returns how
-// long each took. Claims that got nothing are deleted.
-func (b *bench) sequence(ctx context.Context, prefix string, count int, mark site.Mark, labels map[string]string) ([]time.Duration, error) {
-	var took []time.Duration
-	for n := range count {
-		claim := newClaim(prefix, n, labels)
-		begun := time.Now()
-		if err := b.Create(ctx, claim); err != nil {
-			return nil, err
-		}
-		at, err := b.claimed.Await(ctx, mark, client.ObjectKeyFromObject(claim))
-		if err != nil {
-			return nil, err
-		}
-		took = append(took, at.Sub(begun))
-		if mark == explained {
-			if err := b.Delete(ctx, claim); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return took, nil
 }
 
 // crowd lets many claims come at once.

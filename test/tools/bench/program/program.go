@@ -166,13 +166,7 @@ func (b Benchmark) Do(ctx context.Context, o Options) (*Report, error) {
 	if b.OwnCluster {
 		return run.Figures, b.measure(ctx, run)
 	}
-	run.Server = &harness.Server{}
-	err := errors.New("there was no API server to measure on")
-	run.Server.Run(Task(func() error {
-		err = b.measure(ctx, run)
-		return err
-	}))
-	return run.Figures, err
+	return run.Figures, run.onServer(func() error { return b.measure(ctx, run) })
 }
 
 func (b Benchmark) measure(ctx context.Context, run *Run) (err error) {

@@ -18,6 +18,7 @@ package program
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -40,6 +41,28 @@ func InTurn(ctx context.Context, parts ...func(context.Context) error) error {
 // Say prints how far the benchmark is.
 func Say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "%s "+format+"\n", append([]any{time.Now().Format(time.TimeOnly)}, args...)...)
+}
+
+// onServer calls a function while the run has an API server.
+func (r *Run) onServer(do func() error) error {
+	r.Server = &harness.Server{}
+	err := errors.New("there was no API server to measure on")
+	r.Server.Run(Task(func() error {
+		err = do()
+		return err
+	}))
+	return err
+}
+
+// Beside calls a function with a run that has an API server of its own, and writes to the
+// same report. What is measured there and here in turn finds the same machine: how fast a
+// processor is may change from minute to minute.
+func (r *Run) Beside(do func(*Run) error) (err error) {
+	beside := *r
+	if beside.Folder, err = os.MkdirTemp(r.Folder, "beside-"); err != nil {
+		return err
+	}
+	return beside.onServer(func() error { return do(&beside) })
 }
 
 // StartManager starts the manager that is measured with its default flags and the

@@ -26,8 +26,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/host"
@@ -40,6 +42,8 @@ func (s *Site) PlayHosts(ctx context.Context) error {
 	config.QPS = -1
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: s.Server.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+		// A second site may have hosts too.
+		Controller: ctrlconfig.Controller{SkipNameValidation: ptr.To(true)},
 	})
 	if err != nil {
 		return err
