@@ -111,11 +111,9 @@ func TestRequestsOfABind(t *testing.T) {
 		want        []string
 	}{
 		"of a host in another namespace": {want: []string{
-			"GET baremetalhosts",
 			"PATCH hostclaims intent",
-			"PATCH hostclaims finalizer, block-move",
 			"PATCH baremetalhosts mark",
-			"GET hostclaims",
+			"PATCH hostclaims finalizer, block-move",
 			"GET namespaces",
 			"GET hostdeploypolicies",
 			"PATCH baremetalhosts consumerRef, power",
@@ -123,22 +121,18 @@ func TestRequestsOfABind(t *testing.T) {
 			"PATCH hostclaims associated",
 		}},
 		"of a host in the own namespace": {own: true, want: []string{
-			"GET baremetalhosts",
 			"PATCH hostclaims intent",
-			"PATCH hostclaims finalizer, block-move",
 			"PATCH baremetalhosts mark",
-			"GET hostclaims",
+			"PATCH hostclaims finalizer, block-move",
 			"PATCH baremetalhosts consumerRef, power",
 			"POST hardwaredata",
 			"PATCH hostclaims associated",
 		}},
 		"of a claim that has waited": {own: true, waited: true, want: []string{
-			"GET baremetalhosts",
 			"GET baremetalhosts by label",
 			"PATCH hostclaims intent",
-			"PATCH hostclaims block-move",
 			"PATCH baremetalhosts mark",
-			"GET hostclaims",
+			"PATCH hostclaims block-move",
 			"PATCH baremetalhosts consumerRef, power",
 			"POST hardwaredata",
 			"PATCH hostclaims associated",

@@ -17,6 +17,7 @@ limitations under the License.
 package hostclaim
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -61,6 +62,20 @@ func (s stalling) RoundTrip(request *http.Request) (*http.Response, error) {
 	return s.RoundTripper.RoundTrip(request)
 }
 
+// refusing lets some requests fail before they reach the API server.
+type refusing struct {
+	http.RoundTripper
+
+	refused func(method, path, body string) bool
+}
+
+func (r refusing) RoundTrip(request *http.Request) (*http.Response, error) {
+	if r.refused(request.Method, request.URL.RequestURI(), bodyOf(request)) {
+		return nil, errors.New("the connection was refused")
+	}
+	return r.RoundTripper.RoundTrip(request)
+}
+
 // bodyOf reads a copy of what is sent.
 func bodyOf(request *http.Request) string {
 	if request.GetBody == nil {
@@ -80,10 +95,11 @@ var bindRequests = map[string]func(method, path, body string) bool{
 		return method == http.MethodPatch && strings.Contains(path, "/hostclaims/machine/status") && strings.Contains(body, `"Binding"`)
 	},
 	"the mark": func(method, path, body string) bool {
-		return method == http.MethodPatch && strings.Contains(path, "/baremetalhosts/host-0") && !strings.Contains(body, "consumerRef")
+		return method == http.MethodPatch && strings.Contains(path, "/baremetalhosts/host-0") &&
+			strings.Contains(body, claimUID+`":"`) && !strings.Contains(body, "consumerRef")
 	},
-	"the look at the claim": func(method, path, _ string) bool {
-		return method == http.MethodGet && strings.HasSuffix(path, "/hostclaims/machine")
+	"the finalizer": func(method, path, body string) bool {
+		return method == http.MethodPatch && strings.Contains(path, "/hostclaims/machine?") && strings.Contains(body, "finalizers")
 	},
 	"the look at the policies": func(method, path, _ string) bool {
 		return method == http.MethodGet && strings.Contains(path, "/hostdeploypolicies/")
@@ -135,6 +151,28 @@ func TestStalledWriterNeverMakesASecondHost(t *testing.T) {
 	}
 }
 
+// A claim that was about to be bound before carries all that it must, so that only a read of it
+// stands between the mark and the consumerRef.
+func TestWriterThatStallsAtTheSecondTryNeverMakesASecondHost(t *testing.T) {
+	var tried atomic.Bool
+	w, s := newStalled(t, func(method, path, body string) bool {
+		return tried.Load() && bindRequests["the mark"](method, path, body)
+	}, func(next http.RoundTripper) http.RoundTripper {
+		return refusing{next, func(method, path, body string) bool {
+			return bindRequests["the consumerRef"](method, path, body) && tried.CompareAndSwap(false, true)
+		}}
+	})
+	w.wipe("machine")
+	harness.Change(w.Story, w.readClaim("machine"), withLabel("rack", "b1"))
+	w.manager()
+	if got := w.expectBound("machine"); got != "host-1" {
+		t.Errorf("bound to %s, want host-1", got)
+	}
+	close(s.goOn)
+	w.expectUntouched("host-0")
+	w.expectBound("machine")
+}
+
 func TestStalledWriterLeavesNothingOfAClaimThatHasGone(t *testing.T) {
 	for name, at := range bindRequests {
 		t.Run("before "+name, func(t *testing.T) {
@@ -150,14 +188,19 @@ func TestStalledWriterLeavesNothingOfAClaimThatHasGone(t *testing.T) {
 }
 
 // newStalled starts a manager that is about to bind host-0 to the claim machine
-// and stalls.
-func newStalled(t *testing.T, at func(method, path, body string) bool) (*world, *stall) {
+// and stalls. What else stands between it and the API server comes last.
+func newStalled(t *testing.T, at func(method, path, body string) bool, beyond ...func(http.RoundTripper) http.RoundTripper) (*world, *stall) {
 	t.Helper()
 	w, s := newWorld(t), newStall(at)
 	w.policy(nil, w.tenant)
 	w.host("host-0", map[string]string{"rack": "a1"})
 	w.host("host-1", map[string]string{"rack": "b1"})
-	w.transport = s.transport
+	w.transport = func(next http.RoundTripper) http.RoundTripper {
+		for _, wrap := range beyond {
+			next = wrap(next)
+		}
+		return s.transport(next)
+	}
 	w.manager()
 	w.transport = nil
 	t.Cleanup(func() {
@@ -170,6 +213,32 @@ func newStalled(t *testing.T, at func(method, path, body string) bool) (*world, 
 	w.claim("machine", withLabel("rack", "a1"))
 	w.G.Eventually(s.reached).Should(gomega.BeClosed())
 	return w, s
+}
+
+// A host is marked as the cache shows it. What has changed since defeats the mark: the host is
+// read, and taken only if it still answers the claim.
+func TestHostThatChangedSinceItWasSeenIsJudgedAnew(t *testing.T) {
+	for name, tt := range map[string]struct {
+		edit func(*bmov1alpha1.BareMetalHost)
+		want string
+	}{
+		"and taken if it still answers":       {func(h *bmov1alpha1.BareMetalHost) { h.Spec.Description = "blue door" }, "host-0"},
+		"and left if its labels are others":   {func(h *bmov1alpha1.BareMetalHost) { h.Labels["rack"] = "b1" }, "host-1"},
+		"and left if an administrator has it": {func(h *bmov1alpha1.BareMetalHost) { h.Spec.ConsumerRef = &corev1.ObjectReference{Name: "theirs"} }, "host-1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, s := newStalled(t, bindRequests["the mark"])
+			harness.Change(w.Story, w.readHost("host-1"), func(h *bmov1alpha1.BareMetalHost) { h.Labels["rack"] = "a1" })
+			harness.Change(w.Story, w.readHost("host-0"), tt.edit)
+			close(s.goOn)
+			if got := w.expectBound("machine"); got != tt.want {
+				t.Errorf("bound to %s, want %s", got, tt.want)
+			}
+			if tt.want != "host-0" {
+				w.G.Expect(w.readHost("host-0").Labels).NotTo(gomega.HaveKey(claimUID))
+			}
+		})
+	}
 }
 
 // A mark alone books no host.

@@ -101,7 +101,9 @@ func (w *World) observeClaim(e store.Event) {
 // claimGone judges the end of a claim. A tenant that strips its finalizer ends it
 // before its host is free; the orphan reconciler looks after that.
 func (w *World) claimGone(claim *store.Version) {
-	if l := w.lives[claim.UID]; l.stripped || l.moved {
+	l := w.lives[claim.UID]
+	l.wentUnpaused = !binding.OnHold(claimOf(claim))
+	if l.stripped || l.moved {
 		return
 	}
 	if host, found := w.hostNaming(claim.UID); found {
@@ -198,7 +200,7 @@ func (w *World) observeMove(e store.Event) {
 	switch {
 	case exists && !claim.Deleting():
 		w.observeMoveOf(claim, before, after, same)
-	case !exists && leftBehind(before) && (!same || !readyToMove(after)):
+	case !exists && leftBehind(before) && !w.wentUnpaused(e.Before) && (!same || !readyToMove(after)):
 		w.fail(MovesWhole, "host %s was written although its claim was moved away", e.Key)
 	}
 }
@@ -216,6 +218,13 @@ func (w *World) observeMoveOf(claim *store.Version, before, after *bmov1alpha1.B
 // unpaused says that the pause of a move has ended.
 func unpaused(before, after *bmov1alpha1.BareMetalHost) bool {
 	return binding.PausedForMove(before) && !binding.PausedForMove(after)
+}
+
+// wentUnpaused says that the claim which a host names went while it was not paused: the pass
+// that gives the host free has seen that, and the record on the host is of a pause before.
+func (w *World) wentUnpaused(host *store.Version) bool {
+	l := w.lives[consumer(host)]
+	return l != nil && l.wentUnpaused
 }
 
 // readyToMove says that a host carries all that a move needs.

@@ -110,6 +110,8 @@ type life struct {
 	// pausedForMove says that it is to be moved next, loose that clusterctl could have moved
 	// it since it was paused.
 	pausedForMove, loose bool
+	// wentUnpaused says that it was not paused when it went, so that no move took it.
+	wentUnpaused bool
 	// keeps is the host that was moved with it; hostless says that none was, so that it
 	// gets none. trips is how often it was moved or restored, arrived that it has its host
 	// since the last time.

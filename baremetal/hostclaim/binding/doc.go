@@ -33,7 +33,9 @@ limitations under the License.
 // both writes the consumerRef, with the version that its mark gave the host and
 // after it has seen that the claim is still as the intent left it. A pass
 // that finds an intent or a mark of another pass therefore ends it by any
-// successful write to the host.
+// successful write to the host. One that had not marked the host yet may mark it as it is
+// then, but only where it has to write the claim next: the lock of that write, or of the one
+// that drops the intent, ends one of the two.
 //
 // What a bound host is told goes round in a circle, by locked writes:
 //

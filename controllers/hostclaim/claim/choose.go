@@ -24,6 +24,7 @@ import (
 	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -65,14 +66,13 @@ func (r *binder) choose(ctx context.Context, s *scope, at standing) (standing, p
 	if len(namespaces) == 0 {
 		return at, progress.Waiting(infrav1.NoNamespaceAdmitsReason, noNamespace(s.claim.Namespace, criteria, s.decision))
 	}
-	host, found, err := r.candidate(ctx, s.claim, criteria)
-	switch {
-	case err != nil:
-		return at, progress.Failed(err)
-	case !found:
+	host, found := r.pool.Pick(keyOf(s.claim))
+	if !found {
 		return at, r.explain(s, criteria, namespaces)
 	}
-	return r.take(ctx, s.claim, at, host)
+	return r.take(ctx, s.claim, at, candidate{host, func(now *bmov1alpha1.BareMetalHost) bool {
+		return selection.Fits(criteria, now) == ""
+	}})
 }
 
 // notMoved says what to do about a claim whose host did not come with it.
@@ -94,7 +94,9 @@ func (r *binder) adopt(ctx context.Context, s *scope, at standing) (standing, pr
 	if !binding.Moved(host, s.claim) {
 		return at, progress.Failed(fmt.Errorf("host %s was not moved with the claim: %w", key, progress.ErrStale))
 	}
-	return r.take(ctx, s.claim, at, host)
+	return r.take(ctx, s.claim, at, candidate{host, func(now *bmov1alpha1.BareMetalHost) bool {
+		return binding.Moved(now, s.claim)
+	}})
 }
 
 // ambiguous names the hosts of the claim's own namespace that may be its own.
@@ -108,12 +110,19 @@ func ambiguous(hosts []bmov1alpha1.BareMetalHost) string {
 		"; remove spec.consumerRef from all but the one that is its own"
 }
 
+// candidate is a host that the claim could have, as it was seen last, and what it must be
+// for that where it has changed since.
+type candidate struct {
+	host *bmov1alpha1.BareMetalHost
+	fits func(now *bmov1alpha1.BareMetalHost) bool
+}
+
 // take binds the host unless the claim turns out to have one.
-func (r *binder) take(ctx context.Context, claim *bmov1alpha1.HostClaim, at standing, host *bmov1alpha1.BareMetalHost) (standing, progress.Outcome) {
+func (r *binder) take(ctx context.Context, claim *bmov1alpha1.HostClaim, at standing, c candidate) (standing, progress.Outcome) {
 	at.known.Candidate = true
 	at, err := r.walk(ctx, claim, at)
 	if err == nil && at.step == binding.Take {
-		at, err = r.bind(ctx, claim, at, host)
+		at, err = r.bind(ctx, claim, at, c)
 	}
 	return at, progress.Failed(err)
 }
@@ -130,50 +139,25 @@ func waiterFor(claim *bmov1alpha1.HostClaim) pool.Waiter {
 	return pool.Waiter{Claim: keyOf(claim), Created: claim.CreationTimestamp.Time, UID: claim.UID}
 }
 
-// candidate reads the first host of the pool that still answers the claim. It is
-// kept from other claims until it is dropped or the pass ends.
-func (r *binder) candidate(ctx context.Context, claim *bmov1alpha1.HostClaim, criteria selector.Criteria) (*bmov1alpha1.BareMetalHost, bool, error) {
-	for {
-		picked, found := r.pool.Pick(keyOf(claim))
-		if !found {
-			return nil, false, nil
-		}
-		host, key := &bmov1alpha1.BareMetalHost{}, client.ObjectKeyFromObject(picked)
-		err := r.live.Get(ctx, key, host)
-		if client.IgnoreNotFound(err) != nil {
-			return nil, false, fmt.Errorf("read host %s: %w", key, err)
-		}
-		if err == nil && selection.Fits(criteria, host) == "" {
-			return host, true, nil
-		}
-		if err != nil {
-			host = nil
-		}
-		r.pool.Correct(key, host) // it may suit another claim
-	}
-}
-
-// bind brings the claim to a host that was read live and answers it.
+// bind brings the claim to a host that answers it.
 //
-//	read host ─▶ intent in the status, finalizer ─▶ mark on the host ─▶ read claim ─▶ consumerRef
-//	    │            │  claim c1 ─────────────────────────────────────────▲ still c1     ▲
-//	    └─ host h0 ──┴─────────────────────────────────▲ h1 ─────────────────────────────┘
+//	intent in the status ─▶ mark on the host ─▶ finalizer ─▶ policies ─▶ consumerRef
+//	   │  claim c1 ─────────────────────────────────▲ still c1              ▲
+//	   └─ host h0 ───────────────▲ still h0, then h1 ───────────────────────┘
 //
-// Each host write carries the version that the step before gave it, so any write
-// to the host after the intent defeats this pass. The claim is read after the
-// mark: a pass that changed it before did not see the mark, and its change is seen
-// here; a pass that changes it afterwards finds the mark and takes it off. A mark that leads
-// nowhere is taken off again. Confirming is left to report.
-func (r *binder) bind(ctx context.Context, claim *bmov1alpha1.HostClaim, at standing, host *bmov1alpha1.BareMetalHost) (standing, error) {
-	if err := r.recordIntent(ctx, claim, host); err != nil {
+// The host is seen in the cache; the lock on the mark proves that it is still so. Each write to
+// it carries the version that the step before gave it, so any write to the host after the
+// mark defeats this pass. The claim is looked at after the mark, by the locked write of the
+// finalizer or by a read: a pass that changed it before did not see the mark, and its change
+// is seen here; a pass that changes it afterwards finds the mark and takes it off. A mark that
+// leads nowhere is taken off again. Confirming is left to report.
+func (r *binder) bind(ctx context.Context, claim *bmov1alpha1.HostClaim, at standing, c candidate) (standing, error) {
+	if err := r.recordIntent(ctx, claim, c.host); err != nil {
 		return at, err
 	}
-	if err := secureClaim(ctx, r.client, claim); err != nil {
+	marked, err := r.mark(ctx, claim, c)
+	if err != nil {
 		return at, err
-	}
-	marked := binding.MarkedHost(host, claim)
-	if err := r.client.Patch(ctx, marked, apply.Locked(host)); err != nil {
-		return at, fmt.Errorf("mark the host: %w", err)
 	}
 	if err := r.holds(ctx, claim, marked); err != nil {
 		return at, errors.Join(err, r.unmark(ctx, claim, marked))
@@ -183,29 +167,70 @@ func (r *binder) bind(ctx context.Context, claim *bmov1alpha1.HostClaim, at stan
 		return at, fmt.Errorf("bind host: %w", err)
 	}
 	at.host, at.step = after, binding.Keep
-	r.pool.Bound(client.ObjectKeyFromObject(host))
+	r.pool.Bound(client.ObjectKeyFromObject(after))
 	r.pool.Leave(keyOf(claim))
-	ctrl.LoggerFrom(ctx).Info("Bound the host", "BareMetalHost", klog.KObj(host))
-	if !binding.Moved(host, claim) {
+	ctrl.LoggerFrom(ctx).Info("Bound the host", "BareMetalHost", klog.KObj(after))
+	if !binding.Moved(marked, claim) {
 		r.metrics.bound(r.clock.Since(claim.CreationTimestamp.Time))
 	}
 	return at, nil
 }
 
+// mark puts the claim's mark on the candidate, and returns the host with it. One that is not as
+// it was seen is read, and marked if it fits even so. That is a version which whoever gives our
+// intent up may have made before: the write of the claim that comes next defeats him, so where
+// none does, the intent is given up like any.
+func (r *binder) mark(ctx context.Context, claim *bmov1alpha1.HostClaim, c candidate) (*bmov1alpha1.BareMetalHost, error) {
+	marked, err := r.markAsSeen(ctx, claim, c.host)
+	if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+		return marked, err
+	}
+	now, key := &bmov1alpha1.BareMetalHost{}, client.ObjectKeyFromObject(c.host)
+	switch err := r.live.Get(ctx, key, now); {
+	case apierrors.IsNotFound(err):
+		r.pool.Correct(key, nil)
+		return nil, fmt.Errorf("host %s has gone: %w", key, progress.ErrStale)
+	case err != nil:
+		return nil, fmt.Errorf("read host %s: %w", key, err)
+	case !c.fits(now):
+		r.pool.Correct(key, now) // it may suit another claim
+		return nil, fmt.Errorf("host %s is not as the cache shows it: %w", key, progress.ErrStale)
+	}
+	if _, already := secured(claim); already {
+		return nil, fmt.Errorf("host %s has changed since the intent: %w", key, progress.ErrStale)
+	}
+	return r.markAsSeen(ctx, claim, now)
+}
+
+// markAsSeen puts the claim's mark on a host that has not changed since it was seen.
+func (r *binder) markAsSeen(ctx context.Context, claim *bmov1alpha1.HostClaim, seen *bmov1alpha1.BareMetalHost) (*bmov1alpha1.BareMetalHost, error) {
+	marked := binding.MarkedHost(seen, claim)
+	if err := r.client.Patch(ctx, marked, apply.Locked(seen)); err != nil {
+		return nil, fmt.Errorf("mark the host: %w", err)
+	}
+	return marked, nil
+}
+
 // holds asks the API server whether the decision to bind a host still holds.
 func (r *binder) holds(ctx context.Context, claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) error {
-	if err := unchanged(ctx, r.live, claim); err != nil {
+	if err := r.secure(ctx, claim); err != nil {
 		return err
 	}
 	return r.permitted(ctx, claim, host)
 }
 
-// unchanged asks the API server whether the claim is still as the intent left it.
+// secure asks the API server whether the claim is still as the intent left it.
 // One version means that everything is: the status, the spec, and that the claim
-// is neither paused nor going.
-func unchanged(ctx context.Context, reader client.Reader, claim *bmov1alpha1.HostClaim) error {
+// is neither paused nor going. A claim that lacks what it must carry while it has a
+// host gets that, locked on the version, which is the same question.
+func (r *binder) secure(ctx context.Context, claim *bmov1alpha1.HostClaim) error {
+	if after, already := secured(claim); !already {
+		before := claim.DeepCopy()
+		after.DeepCopyInto(claim)
+		return addFinalizer(ctx, r.client, before, claim)
+	}
 	live := &bmov1alpha1.HostClaim{}
-	if err := reader.Get(ctx, keyOf(claim), live); client.IgnoreNotFound(err) != nil {
+	if err := r.live.Get(ctx, keyOf(claim), live); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("read the claim: %w", err)
 	}
 	if live.UID != claim.UID || live.ResourceVersion != claim.ResourceVersion {

@@ -179,7 +179,7 @@ func (r *Reconciler) pass(ctx context.Context, claim *bmov1alpha1.HostClaim) pro
 }
 
 // ensureFinalizer puts our finalizer on a live claim in a write of its own. It comes before
-// the mark, so that no host is ever bound to a claim that could vanish, and after the
+// the consumerRef, so that no host is ever bound to a claim that could vanish, and after the
 // status first says something of hosts, so that a claim with finalizer and without such a
 // status has lost it, see binding.New. The pass that writes the first status leaves it to
 // the next one unless it binds a host: the locked write then proves that the API server has
@@ -193,15 +193,12 @@ func ensureFinalizer(ctx context.Context, writer client.Client, claim *bmov1alph
 	return addFinalizer(ctx, writer, before, claim)
 }
 
-// secureClaim puts on a claim with an intent, in one write, all that it must carry before a host
-// is marked for it: our finalizer, and what binding.GuardedClaim says of moves.
-func secureClaim(ctx context.Context, writer client.Client, claim *bmov1alpha1.HostClaim) error {
-	before := claim.DeepCopy()
-	claim.Annotations = binding.GuardedClaim(claim, true, true).Annotations
-	if !controllerutil.AddFinalizer(claim, infrav1.HostClaimFinalizer) && maps.Equal(before.Annotations, claim.Annotations) {
-		return nil
-	}
-	return addFinalizer(ctx, writer, before, claim)
+// secured returns a claim with all that it must carry before a host is bound to it, our
+// finalizer and what binding.GuardedClaim says of moves, and whether it carries that already.
+func secured(claim *bmov1alpha1.HostClaim) (after *bmov1alpha1.HostClaim, already bool) {
+	after = binding.GuardedClaim(claim, true, true)
+	added := controllerutil.AddFinalizer(after, infrav1.HostClaimFinalizer)
+	return after, !added && maps.Equal(after.Annotations, claim.Annotations)
 }
 
 // addFinalizer writes a claim with our finalizer, locked on what it was before.
