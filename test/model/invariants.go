@@ -220,11 +220,12 @@ func unpaused(before, after *bmov1alpha1.BareMetalHost) bool {
 	return binding.PausedForMove(before) && !binding.PausedForMove(after)
 }
 
-// wentUnpaused says that the claim which a host names went while it was not paused: the pass
-// that gives the host free has seen that, and the record on the host is of a pause before.
+// wentUnpaused says that a pass over a claim writes the host that names it, and that the claim
+// went while it was not paused: the pass has seen that, and the record on the host is of a
+// pause before.
 func (w *World) wentUnpaused(host *store.Version) bool {
 	l := w.lives[consumer(host)]
-	return l != nil && l.wentUnpaused
+	return l != nil && l.wentUnpaused && w.writer.controller.name == "hostclaim"
 }
 
 // readyToMove says that a host carries all that a move needs.

@@ -169,11 +169,11 @@ func (w *World) checkRest() {
 	}
 }
 
-// unseenCopy says that a copy was left where no new leader looks: its host was taken from the
-// claim by the administrator who had written that name on it, and its namespace has no policy.
-// ADR 0002 says when such a copy goes.
+// unseenCopy says that a copy was left where no new leader looks: its host was given to the
+// claim, and taken from it, by the administrator, and its namespace has no policy. ADR 0002 says
+// when such a copy goes.
 func (w *World) unseenCopy(copied *store.Version, l *life) bool {
-	return l.forged && !slices.ContainsFunc(w.log.All(store.Policies), func(v *store.Version) bool {
+	return l.handed && !slices.ContainsFunc(w.log.All(store.Policies), func(v *store.Version) bool {
 		return v.Key.Namespace == copied.Key.Namespace
 	})
 }

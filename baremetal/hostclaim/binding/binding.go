@@ -201,8 +201,9 @@ func missing(b Binding) Step {
 }
 
 // dropIntent leads out of an intent that did not come to a consumerRef. A host
-// that is gone or names another consumer needs no fence: its version has changed
-// since the intent was made, so a writer that still acts on the intent loses.
+// that is gone or names another consumer needs no fence: its version is not the one that
+// the intent was made for, so a writer that still acts on the intent loses, or writes the
+// claim before the consumerRef and loses by that.
 func dropIntent(b Binding) Step {
 	switch b.Recorded {
 	case Unread:

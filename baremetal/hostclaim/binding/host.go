@@ -64,9 +64,9 @@ func Has(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) bool {
 	}
 }
 
-// New says that no host was ever marked for the claim: its status says nothing of hosts,
+// New says that no host ever named the claim by our hand: its status says nothing of hosts,
 // and it has no finalizer of ours. The status comes before the finalizer, and the finalizer
-// before the first mark, so neither a crash nor a lost status makes a claim new again. A
+// before the first consumerRef, so neither a crash nor a lost status makes a claim new again. A
 // tenant that takes the finalizer off leaves the status, which tenants cannot write.
 func New(claim *bmov1alpha1.HostClaim) bool {
 	return RecordOf(claim) == Blank && !slices.Contains(claim.Finalizers, infrav1.HostClaimFinalizer)

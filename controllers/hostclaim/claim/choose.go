@@ -87,16 +87,12 @@ func (r *binder) adopt(ctx context.Context, s *scope, at standing) (standing, pr
 	if len(s.moved) > 1 {
 		return at, progress.Waiting(infrav1.AmbiguousHostReason, ambiguous(s.moved))
 	}
-	host, key := &bmov1alpha1.BareMetalHost{}, client.ObjectKeyFromObject(&s.moved[0])
-	if err := r.live.Get(ctx, key, host); client.IgnoreNotFound(err) != nil {
-		return at, progress.Failed(fmt.Errorf("read host %s: %w", key, err))
+	c := candidate{&s.moved[0], func(now *bmov1alpha1.BareMetalHost) bool { return binding.Moved(now, s.claim) }}
+	host, err := r.readAgain(ctx, c)
+	if err != nil {
+		return at, progress.Failed(err)
 	}
-	if !binding.Moved(host, s.claim) {
-		return at, progress.Failed(fmt.Errorf("host %s was not moved with the claim: %w", key, progress.ErrStale))
-	}
-	return r.take(ctx, s.claim, at, candidate{host, func(now *bmov1alpha1.BareMetalHost) bool {
-		return binding.Moved(now, s.claim)
-	}})
+	return r.take(ctx, s.claim, at, candidate{host, c.fits})
 }
 
 // ambiguous names the hosts of the claim's own namespace that may be its own.
@@ -152,6 +148,13 @@ func waiterFor(claim *bmov1alpha1.HostClaim) pool.Waiter {
 // is seen here; a pass that changes it afterwards finds the mark and takes it off. A mark that
 // leads nowhere is taken off again. Confirming is left to report.
 func (r *binder) bind(ctx context.Context, claim *bmov1alpha1.HostClaim, at standing, c candidate) (standing, error) {
+	if _, tried := secured(claim); tried { // the fence of an earlier try may be newer than the cache
+		now, err := r.readAgain(ctx, c)
+		if err != nil {
+			return at, err
+		}
+		c.host = now
+	}
 	if err := r.recordIntent(ctx, claim, c.host); err != nil {
 		return at, err
 	}
@@ -178,13 +181,27 @@ func (r *binder) bind(ctx context.Context, claim *bmov1alpha1.HostClaim, at stan
 
 // mark puts the claim's mark on the candidate, and returns the host with it. One that is not as
 // it was seen is read, and marked if it fits even so. That is a version which whoever gives our
-// intent up may have made before: the write of the claim that comes next defeats him, so where
-// none does, the intent is given up like any.
+// intent up may have made before: the write of the claim that comes next defeats him, so
+// where none does, the next pass tries again. An intent for a host that does not fit is dropped
+// here: one that names the claim by the word of its administrator must not find it.
 func (r *binder) mark(ctx context.Context, claim *bmov1alpha1.HostClaim, c candidate) (*bmov1alpha1.BareMetalHost, error) {
 	marked, err := r.markAsSeen(ctx, claim, c.host)
-	if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+	if _, tried := secured(claim); tried || !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 		return marked, err
 	}
+	now, err := r.readAgain(ctx, c)
+	switch {
+	case errors.Is(err, progress.ErrStale):
+		return nil, errors.Join(err, r.dropIntent(ctx, claim))
+	case err != nil:
+		return nil, err
+	}
+	return r.markAsSeen(ctx, claim, now)
+}
+
+// readAgain reads a candidate that may not be as it was seen. The pool learns of one that
+// does not fit any more: it may suit another claim.
+func (r *binder) readAgain(ctx context.Context, c candidate) (*bmov1alpha1.BareMetalHost, error) {
 	now, key := &bmov1alpha1.BareMetalHost{}, client.ObjectKeyFromObject(c.host)
 	switch err := r.live.Get(ctx, key, now); {
 	case apierrors.IsNotFound(err):
@@ -193,13 +210,10 @@ func (r *binder) mark(ctx context.Context, claim *bmov1alpha1.HostClaim, c candi
 	case err != nil:
 		return nil, fmt.Errorf("read host %s: %w", key, err)
 	case !c.fits(now):
-		r.pool.Correct(key, now) // it may suit another claim
+		r.pool.Correct(key, now)
 		return nil, fmt.Errorf("host %s is not as the cache shows it: %w", key, progress.ErrStale)
 	}
-	if _, already := secured(claim); already {
-		return nil, fmt.Errorf("host %s has changed since the intent: %w", key, progress.ErrStale)
-	}
-	return r.markAsSeen(ctx, claim, now)
+	return now, nil
 }
 
 // markAsSeen puts the claim's mark on a host that has not changed since it was seen.
