@@ -139,15 +139,7 @@ func TestStalledWriterNeverMakesASecondHost(t *testing.T) {
 	for name, at := range bindRequests {
 		t.Run("before "+name, func(t *testing.T) {
 			w, s := newStalled(t, at)
-			w.wipe("machine")
-			harness.Change(w.Story, w.readClaim("machine"), withLabel("rack", "b1"))
-			w.manager()
-			if got := w.expectBound("machine"); got != "host-1" {
-				t.Errorf("bound to %s, want host-1", got)
-			}
-			close(s.goOn)
-			w.expectUntouched("host-0")
-			w.expectBound("machine")
+			w.overtake(s)
 		})
 	}
 }
@@ -163,11 +155,18 @@ func TestWriterThatStallsAtTheSecondTryNeverMakesASecondHost(t *testing.T) {
 			return bindRequests["the consumerRef"](method, path, body) && tried.CompareAndSwap(false, true)
 		}}
 	})
+	w.overtake(s)
+}
+
+// overtake has the status of a claim wiped while its writer stalls, and a second manager bind
+// it to another host. Then the writer goes on.
+func (w *world) overtake(s *stall) {
+	w.T.Helper()
 	w.wipe("machine")
 	harness.Change(w.Story, w.readClaim("machine"), withLabel("rack", "b1"))
 	w.manager()
 	if got := w.expectBound("machine"); got != "host-1" {
-		t.Errorf("bound to %s, want host-1", got)
+		w.T.Errorf("bound to %s, want host-1", got)
 	}
 	close(s.goOn)
 	w.expectUntouched("host-0")
