@@ -119,7 +119,11 @@ func (o *order) Touch(object reconcile.Request) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, waiting := range o.tenants[object.Namespace].lines() {
+	t := o.tenants[object.Namespace]
+	if t == nil {
+		return
+	}
+	for _, waiting := range t.waiting {
 		if waiting.begin(object) {
 			o.next = nil // the object may go before it
 		}
@@ -288,14 +292,6 @@ func (t *tenant) move(connectionOf func(reconcile.Request) string) {
 			t.line(now).add(object, begun)
 		}
 	}
-}
-
-// lines is what waits, by connection; nothing of a namespace of which nothing is known.
-func (t *tenant) lines() map[string]*line {
-	if t == nil {
-		return nil
-	}
-	return t.waiting
 }
 
 // line returns what waits for a connection.

@@ -51,7 +51,7 @@ func benchmark() program.Benchmark {
 type plan struct {
 	// pools are sizes of the pool at which claims are bound one by one, in ascending
 	// order, in turn with as many in a pool of the size beside. Sequential is how many are
-	// bound, explained how many find nothing.
+	// bound, explained how many find nothing, and how many are bound first and not counted.
 	beside                int
 	pools                 []int
 	sequential, explained int

@@ -54,45 +54,42 @@ func (b *bench) oneByOne(ctx context.Context, size int) error {
 func (b *bench) compared(ctx context.Context, small *bench, size int) error {
 	ctx, cancel := context.WithTimeout(ctx, b.Patience)
 	defer cancel()
-	if _, _, err := b.inTurn(ctx, small, fmt.Sprintf("first-%d", size), b.explained); err != nil {
+	if _, err := b.inTurn(ctx, small, fmt.Sprintf("first-%d", size), b.explained); err != nil {
 		return err
 	}
-	var here, beside []time.Duration
+	var took [2][]time.Duration
 	cost, err := b.Cost(ctx, b.Site, b.sequential, func(ctx context.Context) (err error) {
-		here, beside, err = b.inTurn(ctx, small, fmt.Sprintf("one-%d", size), b.sequential)
+		took, err = b.inTurn(ctx, small, fmt.Sprintf("one-%d", size), b.sequential)
 		return err
 	}, b.manager, small.manager)
 	if err != nil {
 		return err
 	}
 	name := fmt.Sprintf("one bind, %d hosts", size)
-	median := b.Figures.AddTimes(name, here, time.Millisecond)
+	median := b.Figures.AddTimes(name, took[0], time.Millisecond)
 	b.addCPU(name+", processor time of the manager", cost.Work[0], b.sequential)
 	b.Figures.Add(name+", requests", cost.Sum, "")
 	name = fmt.Sprintf("  in turn with one among %d hosts", b.beside)
-	base := b.Figures.AddTimes(name, beside, time.Millisecond)
+	base := b.Figures.AddTimes(name, took[1], time.Millisecond)
 	b.addCPU(name+", processor time of the manager", cost.Work[1], b.sequential)
 	b.Figures.Add(fmt.Sprintf("  cost among %d compared with %d hosts", size, b.beside), median/base, "times", 1.2)
 	return nil
 }
 
 // inTurn binds so many claims in this pool and as many in another one, each when the one
-// before is bound.
-func (b *bench) inTurn(ctx context.Context, other *bench, prefix string, count int) (here, there []time.Duration, err error) {
+// before is bound, and returns how long each took, here and there.
+func (b *bench) inTurn(ctx context.Context, other *bench, prefix string, count int) (all [2][]time.Duration, err error) {
 	for n := range count {
-		for _, at := range []struct {
-			*bench
-			took *[]time.Duration
-		}{{b, &here}, {other, &there}} {
+		for i, at := range []*bench{b, other} {
 			took, err := at.one(ctx, newClaim(prefix, n, nil), bound)
 			if err != nil {
-				return nil, nil, err
+				return all, err
 			}
 			at.bound++
-			*at.took = append(*at.took, took)
+			all[i] = append(all[i], took)
 		}
 	}
-	return here, there, nil
+	return all, nil
 }
 
 // one makes a claim and returns how long it took until it got its mark.
