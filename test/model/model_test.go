@@ -108,7 +108,7 @@ func TestEveryFeatureIsPlayed(t *testing.T) {
 // those in which a claim that was unpaused before a cache had its host takes another one,
 // unless binding.BoundBefore holds it.
 func TestMovesComeToAnEnd(t *testing.T) {
-	run := Run{Seed: 1, Schedules: many / 10, Config: Config{Steps: steps}}
+	run := Run{Seed: 1, Schedules: many / 4, Config: Config{Steps: steps}}
 	if underRace {
 		run.Schedules = few / 2
 	}
