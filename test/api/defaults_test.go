@@ -22,6 +22,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -98,6 +99,19 @@ func (l *listener) HandleWarningHeader(_ int, _, text string) {
 	l.heard = append(l.heard, text)
 }
 
+// listen returns a client and what its user is warned of.
+func listen(t *testing.T) (client.Client, *listener) {
+	t.Helper()
+	ear := &listener{}
+	config := rest.CopyConfig(server.Config)
+	config.WarningHandler = ear
+	c, err := client.New(config, client.Options{Scheme: server.Scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, ear
+}
+
 // TestWarnings sends objects that are taken with a warning, such as those that are not
 // carried out yet: the answer to kubectl apply is what their author reads.
 func TestWarnings(t *testing.T) {
@@ -121,13 +135,7 @@ func TestWarnings(t *testing.T) {
 	namespace := server.Namespace(t, "warnings", nil)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			ear := &listener{}
-			config := rest.CopyConfig(server.Config)
-			config.WarningHandler = ear
-			c, err := client.New(config, client.Options{Scheme: server.Scheme})
-			if err != nil {
-				t.Fatal(err)
-			}
+			c, ear := listen(t)
 			object := newObject(t, test.kind, test.spec)
 			object.SetNamespace(namespace)
 			object.SetName("example")
@@ -137,6 +145,47 @@ func TestWarnings(t *testing.T) {
 			if diff := cmp.Diff(test.want, ear.heard); diff != "" {
 				t.Errorf("warnings (-want +got):\n%s", diff)
 			}
+		})
+	}
+}
+
+// TestWebhooksAreAskedAboutSpecs changes objects that get a warning whenever a webhook looks
+// at them: those who only label them, or put finalizers on, wait for no webhook.
+func TestWebhooksAreAskedAboutSpecs(t *testing.T) {
+	tests := map[string]struct{ kind, spec, change string }{
+		"a machine": {
+			kind: "Metal3Machine", spec: "{customDeploy: {method: m}, automatedCleaningMode: disabled}",
+			change: `{"spec": {"userData": {"name": "x"}}}`,
+		},
+		"a template of machines": {
+			kind: "Metal3MachineTemplate", spec: "template: {spec: {customDeploy: {method: m}, automatedCleaningMode: disabled}}",
+			change: `{"spec": {"nodeReuse": true}}`,
+		},
+	}
+	namespace := server.Namespace(t, "asked", nil)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			c, ear := listen(t)
+			object := newObject(t, test.kind, test.spec)
+			object.SetNamespace(namespace)
+			object.SetName("example")
+			if err := c.Create(t.Context(), object); err != nil {
+				t.Fatal(err)
+			}
+			patch := func(text string) (warnings int) {
+				ear.heard = nil
+				if err := c.Patch(t.Context(), object, client.RawPatch(types.MergePatchType, []byte(text))); err != nil {
+					t.Fatal(err)
+				}
+				return len(ear.heard)
+			}
+			if n := patch(`{"metadata": {"labels": {"l": "v"}, "annotations": {"a": "v"}, "finalizers": ["example.com/f"]}}`); n > 0 {
+				t.Errorf("a webhook was asked about metadata: %q", ear.heard)
+			}
+			if n := patch(test.change); n == 0 {
+				t.Error("no webhook was asked about a spec")
+			}
+			patch(`{"metadata": {"finalizers": null}}`)
 		})
 	}
 }
