@@ -93,7 +93,7 @@ func TestEachSideIsToldOnce(t *testing.T) {
 		"Warning HostError", "Warning PolicyRevoked", "Warning UserDataSecretSyncFailure",
 	}))
 	w.G.Eventually(func() []string { return w.events(w.infra) }).Should(gomega.Equal([]string{
-		"Normal ClaimUnaffected", "Normal Claimed", "Normal Freed", "Warning ClaimAffected", "Warning PolicyRevoked",
+		"Normal ClaimUnaffected", "Normal Freed", "Warning ClaimAffected", "Warning PolicyRevoked",
 	}))
 	list := &corev1.EventList{}
 	w.OK(w.List(w.Ctx, list, client.InNamespace(w.tenant)))

@@ -33,9 +33,9 @@ import (
 )
 
 // The events of a claim and its host, each in words for its reader: the tenant
-// reads those of the claim, the infrastructure team those of the host. What
-// baremetal-operator tells of a host by itself, that it is written for example,
-// is not repeated in an event.
+// reads those of the claim, the infrastructure team those of the host. What the
+// host says by itself, as its consumerRef does, or baremetal-operator tells of it,
+// that it is written for example, is not repeated in an event.
 
 // reader is whom an event is for.
 type reader string
@@ -140,10 +140,9 @@ func bound(c change) []notice {
 			{administrator, corev1.EventTypeNormal, "Moved", "Move", c.owner() + " has this host again, after both were moved or restored"},
 		}
 	}
-	return []notice{
-		{tenant, corev1.EventTypeNormal, "Bound", "Bind", "Host " + host.Name + " of namespace " + host.Namespace + " answers this claim"},
-		{administrator, corev1.EventTypeNormal, "Claimed", "Bind", "Bound to " + c.owner()},
-	}
+	return []notice{{
+		tenant, corev1.EventTypeNormal, "Bound", "Bind", "Host " + host.Name + " of namespace " + host.Namespace + " answers this claim",
+	}}
 }
 
 func lost(c change) []notice {

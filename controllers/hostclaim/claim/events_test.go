@@ -54,7 +54,7 @@ func TestTransitions(t *testing.T) {
 	type conditions map[string]string
 	live, gone := newClaim(), newClaim(going)
 	host, broken := newHost("infra"), newHost("infra", failed)
-	claimed := []told{{tenant, "Normal", "Bound", "Bind"}, {administrator, "Normal", "Claimed", "Bind"}}
+	claimed := []told{{tenant, "Normal", "Bound", "Bind"}}
 	warned := func(reason, action string) []told { return []told{{tenant, "Warning", reason, action}} }
 	both := func(kind, toTenant, toAdministrator, action string) []told {
 		return []told{{tenant, kind, toTenant, action}, {administrator, kind, toAdministrator, action}}
@@ -222,7 +222,6 @@ func TestNotes(t *testing.T) {
 			"The host is in error (power management error); the infrastructure team sees the text of it on the host",
 		},
 		administrator: {
-			"Bound to HostClaim machine of namespace tenant",
 			"The error of this host affects HostClaim machine of namespace tenant",
 		},
 	}
