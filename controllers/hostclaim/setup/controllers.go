@@ -149,7 +149,8 @@ func addClaims(mgr ctrl.Manager, o Options, secrets *secretwatch.Watch, registry
 		return err
 	}
 	options.NewQueue = fairqueue.New(fairqueue.Options{
-		Workers: o.Concurrency, Begun: reconciler.Begun, Clock: clock.RealClock{}, Spent: seconds.AddSeconds,
+		Workers: o.Concurrency, PerNamespace: max(1, 2*o.Concurrency/5), Begun: reconciler.Begun,
+		Clock: clock.RealClock{}, Spent: seconds.AddSeconds,
 	})
 	more := append(kinds.sources(reconciler.KindToClaims), secrets.Source(reconciler.SecretToClaims),
 		source.Kind[client.Object](others, factsMetadata(), handler.EnqueueRequestsFromMapFunc(reconciler.FactsToClaims)))

@@ -40,6 +40,7 @@ const (
 
 // order decides which object is next. Of the passes under way at a time,
 //
+//   - as many as Options.PerNamespace says work for one namespace,
 //   - two use the same connection,
 //   - a third of all workers works for the connections of one namespace,
 //   - a fifth of all workers works for objects without a connection only,
@@ -94,6 +95,9 @@ type candidate struct {
 func newOrder(o Options) *order {
 	if o.ConnectionOf == nil {
 		o.ConnectionOf = func(reconcile.Request) string { return "" }
+	}
+	if o.PerNamespace == 0 {
+		o.PerNamespace = o.Workers
 	}
 	if o.Begun == nil {
 		o.Begun = func(reconcile.Request) bool { return false }
@@ -265,7 +269,7 @@ func (o *order) firstLocked(slow bool) *candidate {
 	now := o.options.Clock.Now()
 	for _, namespace := range o.turns {
 		t := o.tenants[namespace]
-		if now.Before(t.slowUntil) && !slow {
+		if now.Before(t.slowUntil) && !slow || t.passes >= o.options.PerNamespace {
 			continue
 		}
 		t.move(o.options.ConnectionOf)

@@ -28,6 +28,9 @@ import (
 type Options struct {
 	// Workers is how many objects the controller works on at a time.
 	Workers int
+	// PerNamespace is how many of them work for one namespace at most, so that a burst of one
+	// tenant leaves some idle for whoever comes next. Zero means all.
+	PerNamespace int
 	// ConnectionOf names the connection that a pass over an object uses; empty if there
 	// is none. It must be quick. Nil means that no pass uses one.
 	ConnectionOf func(reconcile.Request) string

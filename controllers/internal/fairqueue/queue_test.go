@@ -236,6 +236,22 @@ func TestWhatHasBegunGoesFirst(t *testing.T) {
 	}
 }
 
+// A burst of one tenant has four of ten workers. The others wait for other tenants.
+func TestBurstOfOneTenant(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Time{})
+	queue := New(Options{Workers: 10, PerNamespace: 4, Clock: clock})
+	w := &world{queue("test", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]()), clock, 10, nil}
+	t.Cleanup(w.ShutDown)
+	w.add("a", "", 50)
+	w.expect(t, "a burst", map[string]int{"a": 4})
+	w.add("b", "", 2)
+	w.expect(t, "another tenant", map[string]int{"a": 4, "b": 2})
+	w.end("a")
+	w.expect(t, "the next of the burst", map[string]int{"a": 4, "b": 2})
+	w.add("c", "", 50)
+	w.expect(t, "a second burst", map[string]int{"a": 4, "b": 2, "c": 4})
+}
+
 // An object that begins while it waits goes before those that came earlier.
 func TestAnObjectThatBeginsWhileItWaits(t *testing.T) {
 	begun := map[string]bool{}
