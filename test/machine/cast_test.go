@@ -125,6 +125,13 @@ func (tn *tenant) kubeconfig() {
 	tn.MakeSecret(tn.Namespace, clusterName+"-kubeconfig", "value", string(text))
 }
 
+// choose plays the hostclaim manager: a host is about to be bound.
+func (tn *tenant) choose() {
+	tn.claimStatus(func(c *bmov1alpha1.HostClaim) {
+		c.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: "infra", Name: hostName}
+	}, metav1.Condition{Type: "Associated", Status: metav1.ConditionUnknown, Reason: "Binding", Message: "binding host-1"})
+}
+
 // bind plays the hostclaim manager: a host is bound and its facts are published.
 // The host's UID tells the hosts of this story from those of others.
 func (tn *tenant) bind() (hostUID string) {

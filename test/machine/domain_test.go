@@ -21,11 +21,38 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
+
+// TestDataIsAskedForWhileAHostIsBound shows that a machine whose template does not depend on the place
+// of its server has a place in the template before it has a server, and none while it waits for one.
+func TestDataIsAskedForWhileAHostIsBound(t *testing.T) {
+	hereAndThere(t, (*tenant).rendersAhead)
+}
+
+func (tn *tenant) rendersAhead(holder *tenant, claimed func() *bmov1alpha1.HostClaim, change ...func(*infrav1.Metal3Machine)) {
+	tn.makeBootstrap("value", "#cloud-config")
+	tn.cluster()
+	tn.template()
+	tn.machine(append(change, withTemplate)...)
+	claimed()
+	holder.claimStatus(func(*bmov1alpha1.HostClaim) {}, metav1.Condition{
+		Type: "Associated", Status: metav1.ConditionFalse, Reason: "NoBareMetalHost", Message: "8 hosts seen: 8 in use",
+	})
+	tn.waits("AssociateBareMetalHost", "HostClaimNotBound", "8 in use")
+	data := &infrav1.Metal3DataClaim{}
+	tn.G.Expect(apierrors.IsNotFound(tn.Find(machineName, data))).To(gomega.BeTrue(), "the machine waits for a host")
+
+	holder.choose()
+	tn.Await(tn.Named(machineName, data), func(g gomega.Gomega) { g.Expect(data.Status.RenderedData).NotTo(gomega.BeNil()) })
+	holder.bind()
+	holder.provision()
+	tn.G.Expect(tn.provisioned().Status.RenderedData.Name).To(gomega.Equal("template-0"))
+}
 
 // TestDataTemplateFollowsTheServer shows that a machine gets the data template of the failure domain
 // that its server is in, be that the preferred one or not, and keeps it.
@@ -56,6 +83,7 @@ func (tn *tenant) rendersByDomain(holder *tenant, claimed func() *bmov1alpha1.Ho
 		m.Spec.ClusterName, m.Spec.FailureDomain = cluster.Name, "row-2"
 	}, append(change, fromTemplate, withTemplate)...)
 	claimed()
+	holder.choose()
 	holder.bind()
 	tn.waits("AssociateMetal3MachineMetaData", "InvalidConfiguration", "row-1", "elsewhere")
 

@@ -86,6 +86,11 @@ func (s State) HasHost() bool {
 	return s.Phase == Bound || s.Phase == Provisioned || s.Phase == Failed
 }
 
+// Binding says that a host was chosen for the claim, and will as a rule be bound at once.
+func (s State) Binding() bool {
+	return s.Phase == Unbound && s.Reason == infrav1.BindingReason && !s.Deleting
+}
+
 // Read says what a claim, nil when there is none, means for its machine.
 func Read(claim *bmov1alpha1.HostClaim) State {
 	if claim == nil {

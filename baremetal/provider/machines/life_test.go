@@ -83,7 +83,9 @@ func life() []step {
 		{what: "the bootstrap provider names a secret", change: func(o *Observed) { o.Machine.Bootstrap.Secret = "boot" }},
 		{what: "the secret is written", change: func(o *Observed) { o.Machine.Bootstrap.Found = true }},
 		{what: "all hosts are in use", change: func(o *Observed) { o.Claim.Phase = claims.Unbound; says("8 hosts seen: 8 in use")(o) }},
-		{what: "host-1 is freed and bound", change: func(o *Observed) {
+		{what: "host-1 is freed and chosen", change: func(o *Observed) { o.Claim.Reason = infrav1.BindingReason; says("binding")(o) }},
+		{what: "it is bound", change: func(o *Observed) {
+			o.Claim.Reason = ""
 			o.Claim.Phase, o.Claim.HostNamespace, o.Claim.HostName = claims.Bound, "infra", "host-1"
 			says("")(o)
 		}},
@@ -126,7 +128,15 @@ func placement() []step {
 			o.Machine.ClusterReady, o.Machine.Bootstrap = true, BootstrapFacts{Secret: "boot", Found: true}
 			o.Machine.FailureDomain, o.Machine.SoftFailureDomain = "rack-a", true
 		}},
-		{what: "host-1 of rack-b is bound", change: func(o *Observed) { bound(o); o.HostDomain = "rack-b" }},
+		{what: "a host is chosen, and both racks have templates", change: func(o *Observed) {
+			o.Claim.Phase, o.Claim.Reason = claims.Unbound, infrav1.BindingReason
+			listed("of-a", "of-b")(o)
+		}},
+		{what: "the list is not there", change: func(o *Observed) { o.Data = DataFacts{Unlisted: "gone"} }},
+		{what: "host-1 of rack-b is bound", change: func(o *Observed) {
+			bound(o)
+			o.Data, o.HostDomain = DataFacts{}, "rack-b"
+		}},
 		{what: "its facts are published, and both racks have templates", change: func(o *Observed) { facts(o); listed("of-a", "of-b")(o) }},
 		{what: "the claim for data is made, and then the list and the label of the host change", change: func(o *Observed) {
 			o.Data = DataFacts{ClaimExists: true, ClaimHeld: true, Template: "of-b", ChosenFor: "rack-b"}

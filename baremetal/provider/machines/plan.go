@@ -220,7 +220,19 @@ func wantsClaim(o Observed, p *Plan) bool {
 		return false
 	}
 	p.wait(infrav1.AssociateBareMetalHostCondition, infrav1.HostClaimNotBoundReason, whyUnbound(o.Claim))
+	p.Data = earlyData(o)
 	return true
+}
+
+// earlyData asks for data while a host is being bound, so that the Metal3Data only waits for the
+// facts of the host. It is nil where the template depends on the place of the host.
+func earlyData(o Observed) *DataRequest {
+	if !o.Claim.Binding() || len(o.Data.ByDomain) > 0 || o.Data.Unlisted != "" {
+		return nil
+	}
+	var ahead Plan
+	wantsData(o, &ahead)
+	return ahead.Data
 }
 
 // whyUnbound repeats the claim's own explanation, with what can be done where the

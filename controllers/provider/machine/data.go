@@ -92,7 +92,8 @@ func (d dataSteps) behind(s *scope, found bool) (until time.Time, behind bool) {
 // ask for data. The cache may not know yet the Metal3MachineTemplate that the machine was made from.
 func (d dataSteps) observeDomains(ctx context.Context, s *scope) progress.Outcome {
 	name, made := capacity.TemplateOf(s.machine.Annotations)
-	if s.dataClaim != nil || !s.observed.Facts || s.machine.Spec.DataTemplate == nil || !made {
+	soon := s.observed.Facts || s.observed.Claim.Binding()
+	if s.dataClaim != nil || !soon || s.machine.Spec.DataTemplate == nil || !made {
 		return progress.Outcome{}
 	}
 	template, key := &infrav1.Metal3MachineTemplate{}, client.ObjectKey{Namespace: s.machine.Namespace, Name: name}

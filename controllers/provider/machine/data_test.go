@@ -34,23 +34,31 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/capacity"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
 )
 
 // TestTemplatesOfFailureDomains shows where the list of templates comes from: past the cache where that
-// does not know the Metal3MachineTemplate yet, and from no template that is gone.
+// does not know the Metal3MachineTemplate yet, and from no template that is gone; and that it is read
+// as soon as a host is being bound.
 func TestTemplatesOfFailureDomains(t *testing.T) {
 	byDomain := []infrav1.FailureDomainDataTemplate{{FailureDomain: "rack-a", DataTemplate: infrav1.Metal3ObjectRef{Name: "of-a"}}}
+	bound := claims.State{Phase: claims.Bound}
 	for name, test := range map[string]struct {
 		exists, cached bool
+		claim          claims.State
 		err            error
 		want           []infrav1.FailureDomainDataTemplate
 		unlisted       string
 	}{
-		"from the cache":                        {exists: true, cached: true, want: byDomain},
-		"past a cache that is behind":           {exists: true, want: byDomain},
-		"from no template that is gone":         {unlisted: "x"},
-		"an error is not taken for no template": {exists: true, cached: true, err: errBroken},
+		"from the cache":                        {exists: true, cached: true, claim: bound, want: byDomain},
+		"past a cache that is behind":           {exists: true, claim: bound, want: byDomain},
+		"from no template that is gone":         {claim: bound, unlisted: "x"},
+		"an error is not taken for no template": {exists: true, cached: true, claim: bound, err: errBroken},
+		"while a host is being bound": {
+			exists: true, cached: true, claim: claims.State{Phase: claims.Unbound, Reason: infrav1.BindingReason}, want: byDomain,
+		},
+		"not while the machine waits for a host": {exists: true, cached: true, claim: claims.State{Phase: claims.Unbound}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, interceptor.Funcs{}, newCast(func(c *cast) {
@@ -81,7 +89,7 @@ func TestTemplatesOfFailureDomains(t *testing.T) {
 				},
 			})
 			s := &scope{machine: w.machine}
-			s.observed.Facts = true
+			s.observed.Claim, s.observed.Facts = test.claim, test.claim.HasHost()
 			out := d.observeDomains(t.Context(), s)
 			if !errors.Is(out.Err(), test.err) {
 				t.Errorf("error is %v, want %v", out.Err(), test.err)
