@@ -107,15 +107,24 @@ func (l *ledger) take() []string {
 // A bind costs these requests, in this order; ADR 0002 says what each is for.
 func TestRequestsOfABind(t *testing.T) {
 	tests := map[string]struct {
-		own, waited bool
-		want        []string
+		own, waited, labels bool
+		want                []string
 	}{
 		"of a host in another namespace": {want: []string{
 			"PATCH hostclaims intent",
 			"PATCH baremetalhosts mark",
 			"PATCH hostclaims finalizer, block-move",
-			"GET namespaces",
 			"GET hostdeploypolicies",
+			"PATCH baremetalhosts consumerRef, power",
+			"POST hardwaredata",
+			"PATCH hostclaims associated",
+		}},
+		"of a host in another namespace, whose policy looks at labels": {labels: true, want: []string{
+			"PATCH hostclaims intent",
+			"PATCH baremetalhosts mark",
+			"PATCH hostclaims finalizer, block-move",
+			"GET hostdeploypolicies",
+			"GET namespaces",
 			"PATCH baremetalhosts consumerRef, power",
 			"POST hardwaredata",
 			"PATCH hostclaims associated",
@@ -141,9 +150,17 @@ func TestRequestsOfABind(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			w, l := newWorld(t).withRights(), &ledger{}
-			if tt.own {
+			switch {
+			case tt.own:
 				w.infra = w.tenant
-			} else {
+			case tt.labels:
+				w.OK(w.Create(w.Ctx, &bmov1alpha1.HostDeployPolicy{
+					ObjectMeta: metav1.ObjectMeta{Namespace: w.infra, Name: "policy"},
+					Spec: bmov1alpha1.HostDeployPolicySpec{HostClaimNamespaces: &bmov1alpha1.HostClaimNamespaces{
+						HasLabels: []bmov1alpha1.NameValuePair{{Name: corev1.LabelMetadataName, Value: w.tenant}},
+					}},
+				}))
+			default:
 				w.policy(nil, w.tenant)
 			}
 			if !tt.waited {
@@ -187,7 +204,7 @@ func TestRequestsBeforeAnImage(t *testing.T) {
 	told := slices.IndexFunc(lines, func(line string) bool {
 		return strings.HasPrefix(line, "PATCH baremetalhosts") && strings.Contains(line, "image")
 	})
-	want := []string{"GET baremetalhosts", "GET namespaces", "GET hostdeploypolicies", "GET hostclaims"}
+	want := []string{"GET baremetalhosts", "GET hostdeploypolicies", "GET hostclaims"}
 	if told < len(want) || !slices.Contains(lines[:told-len(want)], "POST secrets") {
 		t.Fatalf("no secret was copied, or no image told: %v", lines)
 	}

@@ -40,6 +40,11 @@ func (c *Compiled) Admits(ns Namespace) bool {
 	return c.err == nil && c.rule.admits(ns)
 }
 
+// LooksAtLabels says that whether the policy admits a namespace depends on its labels.
+func (c *Compiled) LooksAtLabels() bool {
+	return c.err == nil && c.rule.policy.Spec.HostClaimNamespaces != nil && len(c.rule.policy.Spec.HostClaimNamespaces.HasLabels) > 0
+}
+
 // AdmitsAll says that a policy admits every namespace, which deserves a warning to its
 // author.
 func AdmitsAll(p *bmov1alpha1.HostDeployPolicy) bool {

@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -104,9 +105,10 @@ func (r *policyReader) decide(ctx context.Context, ns policy.Namespace) (policy.
 // grantNow asks the API server itself what the policies permit on the hosts of
 // one namespace. Each policy that admits the claim as far as the cache knows is
 // read again; one that the cache does not show yet permits nothing yet. A live
-// list would wait until the API server's own cache has caught up.
+// list would wait until the API server's own cache has caught up. The namespace of the
+// claim is read again after them, if one of them is about its labels.
 func (r *policyReader) grantNow(ctx context.Context, claimNamespace, hostNamespace string) (policy.Grant, error) {
-	ns, err := readNamespace(ctx, r.live, claimNamespace)
+	ns, err := readNamespace(ctx, r.client, claimNamespace)
 	if err != nil {
 		return policy.Grant{}, err
 	}
@@ -125,6 +127,11 @@ func (r *policyReader) grantNow(ctx context.Context, claimNamespace, hostNamespa
 			live = append(live, r.compiled.Compile(&current))
 		case !apierrors.IsNotFound(err):
 			return policy.Grant{}, fmt.Errorf("read HostDeployPolicy %s: %w", key, err)
+		}
+	}
+	if slices.ContainsFunc(live, (*policy.Compiled).LooksAtLabels) {
+		if ns, err = readNamespace(ctx, r.live, claimNamespace); err != nil {
+			return policy.Grant{}, err
 		}
 	}
 	return policy.Evaluate(live, ns, r.own).Grants[hostNamespace], nil
