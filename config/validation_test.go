@@ -158,3 +158,16 @@ func validated(t *testing.T) []string {
 	slices.Sort(resources)
 	return resources
 }
+
+// TestWebhooksAreAskedAboutSpecs shows that all validating webhooks are asked under the same condition, but
+// that of Metal3Clusters, whose rule is about an annotation. What the condition does, test/api shows.
+func TestWebhooksAreAskedAboutSpecs(t *testing.T) {
+	text, err := os.ReadFile("webhook/manifests.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const condition = "  - name: spec-is-written\n    expression: request.operation == 'CREATE' || object.?spec != oldObject.?spec\n"
+	if got, want := strings.Count(string(text), condition), len(validated(t))-1; got != want {
+		t.Errorf("%d webhooks have the condition, want %d", got, want)
+	}
+}

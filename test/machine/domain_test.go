@@ -49,6 +49,11 @@ func (tn *tenant) rendersAhead(holder *tenant, claimed func() *bmov1alpha1.HostC
 
 	holder.choose()
 	tn.Await(tn.Named(machineName, data), func(g gomega.Gomega) { g.Expect(data.Status.RenderedData).NotTo(gomega.BeNil()) })
+	holder.claimStatus(func(c *bmov1alpha1.HostClaim) { c.Status.BareMetalHost = nil }, metav1.Condition{
+		Type: "Associated", Status: metav1.ConditionFalse, Reason: "NoBareMetalHost", Message: "9 hosts seen: 9 in use",
+	})
+	tn.waits("AssociateBareMetalHost", "HostClaimNotBound", "9 in use")
+	holder.choose()
 	holder.bind()
 	holder.provision()
 	tn.G.Expect(tn.provisioned().Status.RenderedData.Name).To(gomega.Equal("template-0"))
@@ -84,6 +89,8 @@ func (tn *tenant) rendersByDomain(holder *tenant, claimed func() *bmov1alpha1.Ho
 	}, append(change, fromTemplate, withTemplate)...)
 	claimed()
 	holder.choose()
+	tn.waits("AssociateBareMetalHost", "HostClaimNotBound", "binding host-1")
+	tn.G.Expect(apierrors.IsNotFound(tn.Find(machineName, &infrav1.Metal3DataClaim{}))).To(gomega.BeTrue(), "no failure domain is known")
 	holder.bind()
 	tn.waits("AssociateMetal3MachineMetaData", "InvalidConfiguration", "row-1", "elsewhere")
 

@@ -62,6 +62,8 @@ type State struct {
 	// FactsReason and FactsMessage are the claim's own explanation why the facts
 	// of its host are not published; empty when they are, or when it gives none.
 	FactsReason, FactsMessage string
+	// Binding says that a host was chosen for the claim, and will as a rule be bound at once.
+	Binding bool
 	// HostInError says that the host reports an error, whatever it runs.
 	HostInError bool
 	// HostNamespace and HostName name the bound host; empty when there is none.
@@ -86,11 +88,6 @@ func (s State) HasHost() bool {
 	return s.Phase == Bound || s.Phase == Provisioned || s.Phase == Failed
 }
 
-// Binding says that a host was chosen for the claim, and will as a rule be bound at once.
-func (s State) Binding() bool {
-	return s.Phase == Unbound && s.Reason == infrav1.BindingReason && !s.Deleting
-}
-
 // Read says what a claim, nil when there is none, means for its machine.
 func Read(claim *bmov1alpha1.HostClaim) State {
 	if claim == nil {
@@ -106,6 +103,7 @@ func Read(claim *bmov1alpha1.HostClaim) State {
 		Selector: claim.Spec.HostSelector, FailureDomain: claim.Spec.FailureDomain,
 		Rebuild: claim.Annotations[infrav1.RebuildAnnotation],
 	}
+	s.Binding = s.Phase == Unbound && binding(claim)
 	if s.HasHost() {
 		s.HostNamespace, s.HostName = claim.Status.BareMetalHost.Namespace, claim.Status.BareMetalHost.Name
 		if c := condition(claim, infrav1.HardwareDataPublishedCondition); c.Status == metav1.ConditionFalse {
@@ -133,6 +131,13 @@ func phase(claim *bmov1alpha1.HostClaim) Phase {
 	default:
 		return Bound
 	}
+}
+
+// binding says that the claim names the host that was chosen for it.
+func binding(claim *bmov1alpha1.HostClaim) bool {
+	c := condition(claim, bmov1alpha1.AssociatedCondition)
+	return c.Status == metav1.ConditionUnknown && c.Reason == infrav1.BindingReason &&
+		claim.Status.BareMetalHost != nil && named(claim.Status.BareMetalHost)
 }
 
 // provisioned believes the condition only for what the claim asks for now.

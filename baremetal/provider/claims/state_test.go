@@ -63,7 +63,15 @@ func TestRead(t *testing.T) {
 		},
 		"a claim that is binding is unbound, even if it names a host": {
 			given: []change{toHost, with("Associated", metav1.ConditionUnknown, "Binding", "Binding host-1")},
+			want:  State{Phase: Unbound, Name: "a-cp-1", Binding: true, Reason: "Binding", Message: "Binding host-1"},
+		},
+		"a claim whose host was given up is not binding": {
+			given: []change{with("Associated", metav1.ConditionUnknown, "Binding", "Binding host-1")},
 			want:  State{Phase: Unbound, Name: "a-cp-1", Reason: "Binding", Message: "Binding host-1"},
+		},
+		"a claim that waits is not binding, whatever its reason": {
+			given: []change{toHost, with("Associated", metav1.ConditionFalse, "Binding", "m")},
+			want:  State{Phase: Unbound, Name: "a-cp-1", Reason: "Binding", Message: "m"},
 		},
 		"a claim that says it is bound but to no host is unbound": {
 			given: []change{associated},

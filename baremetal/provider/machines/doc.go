@@ -20,6 +20,9 @@ limitations under the License.
 //
 //	bootstrap secret -> claim -> bound -> facts -> data -> image -> provisioned -> provider ID -> Node
 //
+// The data is asked for as soon as a host is chosen, unless its template depends on the failure
+// domain of the host.
+//
 // The package performs no IO and reads no clock. Both functions are total: any
 // combination of facts has a plan, and the same facts always have the same one.
 package machines

@@ -83,9 +83,9 @@ func life() []step {
 		{what: "the bootstrap provider names a secret", change: func(o *Observed) { o.Machine.Bootstrap.Secret = "boot" }},
 		{what: "the secret is written", change: func(o *Observed) { o.Machine.Bootstrap.Found = true }},
 		{what: "all hosts are in use", change: func(o *Observed) { o.Claim.Phase = claims.Unbound; says("8 hosts seen: 8 in use")(o) }},
-		{what: "host-1 is freed and chosen", change: func(o *Observed) { o.Claim.Reason = infrav1.BindingReason; says("binding")(o) }},
+		{what: "host-1 is freed and chosen", change: func(o *Observed) { o.Claim.Binding = true; says("binding")(o) }},
 		{what: "it is bound", change: func(o *Observed) {
-			o.Claim.Reason = ""
+			o.Claim.Binding = false
 			o.Claim.Phase, o.Claim.HostNamespace, o.Claim.HostName = claims.Bound, "infra", "host-1"
 			says("")(o)
 		}},
@@ -129,7 +129,7 @@ func placement() []step {
 			o.Machine.FailureDomain, o.Machine.SoftFailureDomain = "rack-a", true
 		}},
 		{what: "a host is chosen, and both racks have templates", change: func(o *Observed) {
-			o.Claim.Phase, o.Claim.Reason = claims.Unbound, infrav1.BindingReason
+			o.Claim.Phase, o.Claim.Binding = claims.Unbound, true
 			listed("of-a", "of-b")(o)
 		}},
 		{what: "the list is not there", change: func(o *Observed) { o.Data = DataFacts{Unlisted: "gone"} }},

@@ -225,9 +225,9 @@ func wantsClaim(o Observed, p *Plan) bool {
 }
 
 // earlyData asks for data while a host is being bound, so that the Metal3Data only waits for the
-// facts of the host. It is nil where the template depends on the place of the host.
+// facts of the host. It is nil where the template depends on the failure domain of the host.
 func earlyData(o Observed) *DataRequest {
-	if !o.Claim.Binding() || len(o.Data.ByDomain) > 0 || o.Data.Unlisted != "" {
+	if !o.Claim.Binding || len(o.Data.ByDomain) > 0 || o.Data.Unlisted != "" {
 		return nil
 	}
 	var ahead Plan

@@ -33,9 +33,9 @@ import (
 )
 
 // The events of a claim and its host, each in words for its reader: the tenant
-// reads those of the claim, the infrastructure team those of the host. What the
-// host says by itself, as its consumerRef does, or baremetal-operator tells of it,
-// that it is written for example, is not repeated in an event.
+// reads those of the claim, the infrastructure team those of the host. No event
+// repeats what the host shows itself, as in its consumerRef, or what
+// baremetal-operator reports of it, such as that it is written.
 
 // reader is whom an event is for.
 type reader string

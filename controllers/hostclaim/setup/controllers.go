@@ -73,6 +73,11 @@ func AddControllers(ctx context.Context, mgr ctrl.Manager, o Options, registry p
 	return addClaims(mgr, o, secrets, registry)
 }
 
+// perNamespace is how many of so many workers take care of claims of one namespace: two fifths, rounded up.
+func perNamespace(workers int) int {
+	return (2*workers + 4) / 5
+}
+
 // addCopies adds the controller of copies whose claim does not exist any more.
 func addCopies(mgr ctrl.Manager, o Options, secrets *secretwatch.Watch) error {
 	reconciler := &copies.Reconciler{
@@ -149,7 +154,7 @@ func addClaims(mgr ctrl.Manager, o Options, secrets *secretwatch.Watch, registry
 		return err
 	}
 	options.NewQueue = fairqueue.New(fairqueue.Options{
-		Workers: o.Concurrency, PerNamespace: max(1, 2*o.Concurrency/5), Begun: reconciler.Begun,
+		Workers: o.Concurrency, PerNamespace: perNamespace(o.Concurrency), Begun: reconciler.Begun,
 		Clock: clock.RealClock{}, Spent: seconds.AddSeconds,
 	})
 	more := append(kinds.sources(reconciler.KindToClaims), secrets.Source(reconciler.SecretToClaims),

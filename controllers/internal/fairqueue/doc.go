@@ -18,7 +18,7 @@ limitations under the License.
 // namespaces, so that the objects of one tenant do not hold up those of another.
 //
 // It takes the number of workers, and which connection to another server a pass over an
-// object uses. Namespaces take turns, and within one, what has begun goes before what has not,
+// object uses. Namespaces take turns, and may be limited to some of the workers; within one, what has begun goes before what has not,
 // three to one. A pass that would have to wait for its connection stays in the queue instead of holding a worker. The queue is client-go's, with its
 // metrics; only the order is its own. It knows no kinds and reconciles nothing.
 package fairqueue

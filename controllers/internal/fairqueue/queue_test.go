@@ -371,12 +371,19 @@ func TestIdleWorkersAreWoken(t *testing.T) {
 
 // The workers of a controller wait, begin and end at the same time.
 func TestWorkersAtTheSameTime(t *testing.T) {
+	for _, perNamespace := range []int{0, 1, 4} {
+		t.Run(fmt.Sprint(perNamespace, " per namespace"), func(t *testing.T) { workAtTheSameTime(t, perNamespace) })
+	}
+}
+
+func workAtTheSameTime(t *testing.T, perNamespace int) {
+	t.Helper()
 	const workers, tenants, objects = 10, 20, 50
 	clock := clocktesting.NewFakePassiveClock(time.Time{})
 	some := func(r reconcile.Request) bool {
 		return strings.HasSuffix(r.Name, "0") || strings.HasSuffix(r.Name, "5")
 	}
-	queue := New(Options{Workers: workers, ConnectionOf: connectionOf, Begun: some, Clock: clock})(
+	queue := New(Options{Workers: workers, PerNamespace: perNamespace, ConnectionOf: connectionOf, Begun: some, Clock: clock})(
 		"test", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	done := make(chan reconcile.Request, tenants*objects)
 	ended := make(chan struct{}, workers)

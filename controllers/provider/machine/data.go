@@ -92,7 +92,7 @@ func (d dataSteps) behind(s *scope, found bool) (until time.Time, behind bool) {
 // ask for data. The cache may not know yet the Metal3MachineTemplate that the machine was made from.
 func (d dataSteps) observeDomains(ctx context.Context, s *scope) progress.Outcome {
 	name, made := capacity.TemplateOf(s.machine.Annotations)
-	soon := s.observed.Facts || s.observed.Claim.Binding()
+	soon := s.observed.Facts || s.observed.Claim.Binding
 	if s.dataClaim != nil || !soon || s.machine.Spec.DataTemplate == nil || !made {
 		return progress.Outcome{}
 	}

@@ -56,7 +56,7 @@ func TestTemplatesOfFailureDomains(t *testing.T) {
 		"from no template that is gone":         {claim: bound, unlisted: "x"},
 		"an error is not taken for no template": {exists: true, cached: true, claim: bound, err: errBroken},
 		"while a host is being bound": {
-			exists: true, cached: true, claim: claims.State{Phase: claims.Unbound, Reason: infrav1.BindingReason}, want: byDomain,
+			exists: true, cached: true, claim: claims.State{Phase: claims.Unbound, Binding: true}, want: byDomain,
 		},
 		"not while the machine waits for a host": {exists: true, cached: true, claim: claims.State{Phase: claims.Unbound}},
 	} {
