@@ -45,6 +45,13 @@ const (
 	// hostclaim manager; a tenant removes it from a claim that may have any host.
 	BoundClaimUIDAnnotation = "hostclaim.metal3.io/bound-claim-uid"
 
+	// IntendedHostAnnotation is on a HostClaim that has a host, or was about to get one: the
+	// UID of the claim, then namespace, name, UID and resourceVersion of the host, with slashes
+	// between them. Where the status does not name that host, since it was lost, the host may be bound
+	// to the claim any moment. Written by the hostclaim manager; one that begins with another UID, as after a
+	// move, counts for nothing.
+	IntendedHostAnnotation = "hostclaim.metal3.io/intended-host"
+
 	// FormerCleaningModeAnnotation is on a bound BareMetalHost: the
 	// spec.automatedCleaningMode that the administrator had set before the
 	// bind. The release restores it.
@@ -144,8 +151,7 @@ const (
 	// ClaimUIDLabel is on a bound BareMetalHost and on the HardwareData that is
 	// published for it: the UID of the HostClaim. On a host, spec.consumerRef is
 	// the truth, and the label makes a live list of a claim's host cheap. On a
-	// host that does not name that claim, the label is a mark: a pass was about
-	// to bind the host. A mark books nothing.
+	// host that names nobody, the label books nothing, and is taken off.
 	ClaimUIDLabel = "hostclaim.metal3.io/claim-uid"
 
 	// ClusterctlLabel is the label on a CustomResourceDefinition by which clusterctl finds

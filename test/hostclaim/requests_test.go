@@ -69,6 +69,7 @@ func lineOf(request *http.Request) string {
 	var writes []string
 	for _, row := range [...]struct{ what, sign string }{
 		{"intent", `"Binding"`},
+		{"record", "intended-host"},
 		{"finalizer", `"finalizers"`},
 		{"consumerRef", "consumerRef"},
 		{"block-move", "block-move"},
@@ -85,9 +86,6 @@ func lineOf(request *http.Request) string {
 	}
 	if len(writes) > 0 {
 		return line + " " + strings.Join(writes, ", ")
-	}
-	if strings.Contains(body, claimUID) && request.Method == http.MethodPatch {
-		line += " mark"
 	}
 	if query.Has("labelSelector") {
 		line += " by label"
@@ -112,8 +110,7 @@ func TestRequestsOfABind(t *testing.T) {
 	}{
 		"of a host in another namespace": {want: []string{
 			"PATCH hostclaims intent",
-			"PATCH baremetalhosts mark",
-			"PATCH hostclaims finalizer, block-move",
+			"PATCH hostclaims record, finalizer, block-move",
 			"GET hostdeploypolicies",
 			"PATCH baremetalhosts consumerRef, power",
 			"POST hardwaredata",
@@ -121,8 +118,7 @@ func TestRequestsOfABind(t *testing.T) {
 		}},
 		"of a host in another namespace, whose policy looks at labels": {labels: true, want: []string{
 			"PATCH hostclaims intent",
-			"PATCH baremetalhosts mark",
-			"PATCH hostclaims finalizer, block-move",
+			"PATCH hostclaims record, finalizer, block-move",
 			"GET hostdeploypolicies",
 			"GET namespaces",
 			"PATCH baremetalhosts consumerRef, power",
@@ -131,8 +127,7 @@ func TestRequestsOfABind(t *testing.T) {
 		}},
 		"of a host in the own namespace": {own: true, want: []string{
 			"PATCH hostclaims intent",
-			"PATCH baremetalhosts mark",
-			"PATCH hostclaims finalizer, block-move",
+			"PATCH hostclaims record, finalizer, block-move",
 			"PATCH baremetalhosts consumerRef, power",
 			"POST hardwaredata",
 			"PATCH hostclaims associated",
@@ -140,8 +135,7 @@ func TestRequestsOfABind(t *testing.T) {
 		"of a claim that has waited": {own: true, waited: true, want: []string{
 			"GET baremetalhosts by label",
 			"PATCH hostclaims intent",
-			"PATCH baremetalhosts mark",
-			"PATCH hostclaims block-move",
+			"PATCH hostclaims record, block-move",
 			"PATCH baremetalhosts consumerRef, power",
 			"POST hardwaredata",
 			"PATCH hostclaims associated",

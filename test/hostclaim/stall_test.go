@@ -17,7 +17,6 @@ limitations under the License.
 package hostclaim
 
 import (
-	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -27,8 +26,10 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
@@ -43,6 +44,18 @@ type stall struct {
 
 func newStall(at func(method, path, body string) bool) *stall {
 	return &stall{at: at, reached: make(chan struct{}), goOn: make(chan struct{})}
+}
+
+// endsWith lets the request go at the end of the test, or the manager could not stop.
+func (s *stall) endsWith(t *testing.T) {
+	t.Helper()
+	t.Cleanup(func() {
+		select {
+		case <-s.goOn:
+		default:
+			close(s.goOn)
+		}
+	})
 }
 
 type stalling struct {
@@ -63,20 +76,6 @@ func (s stalling) RoundTrip(request *http.Request) (*http.Response, error) {
 	return s.RoundTripper.RoundTrip(request)
 }
 
-// refusing lets some requests fail before they reach the API server.
-type refusing struct {
-	http.RoundTripper
-
-	refused func(method, path, body string) bool
-}
-
-func (r refusing) RoundTrip(request *http.Request) (*http.Response, error) {
-	if r.refused(request.Method, request.URL.RequestURI(), bodyOf(request)) {
-		return nil, errors.New("the connection was refused")
-	}
-	return r.RoundTripper.RoundTrip(request)
-}
-
 // bodyOf reads a copy of what is sent.
 func bodyOf(request *http.Request) string {
 	if request.GetBody == nil {
@@ -95,12 +94,8 @@ var bindRequests = map[string]func(method, path, body string) bool{
 	"the intent": func(method, path, body string) bool {
 		return method == http.MethodPatch && strings.Contains(path, "/hostclaims/machine/status") && strings.Contains(body, `"Binding"`)
 	},
-	"the mark": func(method, path, body string) bool {
-		return method == http.MethodPatch && strings.Contains(path, "/baremetalhosts/host-0") &&
-			strings.Contains(body, claimUID+`":"`) && !strings.Contains(body, "consumerRef")
-	},
-	"the finalizer": func(method, path, body string) bool {
-		return method == http.MethodPatch && strings.Contains(path, "/hostclaims/machine?") && strings.Contains(body, "finalizers")
+	"the second record": func(method, path, body string) bool {
+		return method == http.MethodPatch && strings.Contains(path, "/hostclaims/machine?") && strings.Contains(body, "intended-host")
 	},
 	"the look at the policies": func(method, path, _ string) bool {
 		return method == http.MethodGet && strings.Contains(path, "/hostdeploypolicies/")
@@ -110,17 +105,30 @@ var bindRequests = map[string]func(method, path, body string) bool{
 	},
 }
 
-// wipe takes everything out of the status of a claim, as an administrator may.
-func (w *world) wipe(name string) {
+// losses are statuses that an administrator may write over that of a claim which is being bound.
+var losses = map[string]bmov1alpha1.HostClaimStatus{
+	"wiped": {},
+	"put back to an older one": {Conditions: []metav1.Condition{
+		falseFor(bmov1alpha1.AssociatedCondition, bmov1alpha1.NoBareMetalHostReason),
+		falseFor(infrav1.HardwareDataPublishedCondition, infrav1.NotAssociatedReason),
+	}},
+}
+
+func falseFor(condition, reason string) metav1.Condition {
+	return metav1.Condition{Type: condition, Status: metav1.ConditionFalse, Reason: reason, LastTransitionTime: metav1.Now()}
+}
+
+// setStatus writes a status over that of a claim, as an administrator may.
+func (w *world) setStatus(name string, status bmov1alpha1.HostClaimStatus) {
 	w.T.Helper()
 	claim := w.readClaim(name)
 	before := claim.DeepCopy()
-	claim.Status = bmov1alpha1.HostClaimStatus{}
+	claim.Status = status
 	w.OK(w.Status().Patch(w.Ctx, claim, client.MergeFrom(before), client.FieldOwner("kubectl-edit")))
 }
 
 // expectUntouched wants that a host is never bound, and that nothing of any claim
-// is on it in the end: a mark may come and go.
+// is on it in the end: a fence may come and go.
 func (w *world) expectUntouched(name string) {
 	w.T.Helper()
 	w.G.Consistently(func() any { return w.readHost(name).Spec.ConsumerRef }).Should(gomega.BeNil())
@@ -131,38 +139,44 @@ func (w *world) expectUntouched(name string) {
 	}).Should(gomega.Succeed())
 }
 
-// A writer stalls before one of the requests of a bind. Meanwhile an
-// administrator wipes the status, and a second manager goes on with the claim.
+// A writer stalls before one of the requests of a bind. Meanwhile the
+// status is lost, and a second manager goes on with the claim.
 // Then the writer goes on as well. The operator of the world sees every version
 // of every host and reports a claim with two of them.
 func TestStalledWriterNeverMakesASecondHost(t *testing.T) {
 	for name, at := range bindRequests {
+		for loss, status := range losses {
+			t.Run("before "+name+", the status "+loss, func(t *testing.T) {
+				w, s := newStalled(t, at)
+				w.overtake(s, status)
+			})
+		}
+	}
+}
+
+// A writer that has lost to a change of the host tries again with what it has read then.
+func TestWriterThatStallsAtTheSecondTryNeverMakesASecondHost(t *testing.T) {
+	for _, name := range []string{"the second record", "the consumerRef"} {
 		t.Run("before "+name, func(t *testing.T) {
-			w, s := newStalled(t, at)
-			w.overtake(s)
+			var tries atomic.Int32
+			second := newStall(func(method, path, body string) bool {
+				return bindRequests[name](method, path, body) && tries.Add(1) == 2
+			})
+			w, first := newStalled(t, bindRequests["the consumerRef"], second.transport)
+			second.endsWith(t)
+			harness.Change(w.Story, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { h.Spec.Description = "blue door" })
+			close(first.goOn)
+			w.G.Eventually(second.reached).Should(gomega.BeClosed())
+			w.overtake(second, losses["wiped"])
 		})
 	}
 }
 
-// A claim that was about to be bound before carries all that it must, so that only a read of it
-// stands between the mark and the consumerRef.
-func TestWriterThatStallsAtTheSecondTryNeverMakesASecondHost(t *testing.T) {
-	var tried atomic.Bool
-	w, s := newStalled(t, func(method, path, body string) bool {
-		return tried.Load() && bindRequests["the mark"](method, path, body)
-	}, func(next http.RoundTripper) http.RoundTripper {
-		return refusing{next, func(method, path, body string) bool {
-			return bindRequests["the consumerRef"](method, path, body) && tried.CompareAndSwap(false, true)
-		}}
-	})
-	w.overtake(s)
-}
-
-// overtake has the status of a claim wiped while its writer stalls, and a second manager bind
+// overtake has the status of a claim lost while its writer stalls, and a second manager bind
 // it to another host. Then the writer goes on.
-func (w *world) overtake(s *stall) {
+func (w *world) overtake(s *stall, status bmov1alpha1.HostClaimStatus) {
 	w.T.Helper()
-	w.wipe("machine")
+	w.setStatus("machine", status)
 	harness.Change(w.Story, w.readClaim("machine"), withLabel("rack", "b1"))
 	w.manager()
 	if got := w.expectBound("machine"); got != "host-1" {
@@ -175,15 +189,17 @@ func (w *world) overtake(s *stall) {
 
 func TestStalledWriterLeavesNothingOfAClaimThatHasGone(t *testing.T) {
 	for name, at := range bindRequests {
-		t.Run("before "+name, func(t *testing.T) {
-			w, s := newStalled(t, at)
-			w.wipe("machine")
-			w.OK(w.Delete(w.Ctx, w.readClaim("machine")))
-			w.manager()
-			w.expectGone("machine")
-			close(s.goOn)
-			w.expectUntouched("host-0")
-		})
+		for loss, status := range losses {
+			t.Run("before "+name+", the status "+loss, func(t *testing.T) {
+				w, s := newStalled(t, at)
+				w.setStatus("machine", status)
+				w.OK(w.Delete(w.Ctx, w.readClaim("machine")))
+				w.manager()
+				w.expectGone("machine")
+				close(s.goOn)
+				w.expectUntouched("host-0")
+			})
+		}
 	}
 }
 
@@ -203,19 +219,13 @@ func newStalled(t *testing.T, at func(method, path, body string) bool, beyond ..
 	}
 	w.manager()
 	w.transport = nil
-	t.Cleanup(func() {
-		select {
-		case <-s.goOn:
-		default:
-			close(s.goOn) // or the manager could not stop
-		}
-	})
+	s.endsWith(t)
 	w.claim("machine", withLabel("rack", "a1"))
 	w.G.Eventually(s.reached).Should(gomega.BeClosed())
 	return w, s
 }
 
-// A host is marked as the cache shows it. What has changed since defeats the mark: the host is
+// A host is bound as the cache shows it. What has changed since defeats that: the host is
 // read, and taken only if it still answers the claim.
 func TestHostThatChangedSinceItWasSeenIsJudgedAnew(t *testing.T) {
 	for name, tt := range map[string]struct {
@@ -227,7 +237,7 @@ func TestHostThatChangedSinceItWasSeenIsJudgedAnew(t *testing.T) {
 		"and left if an administrator has it": {func(h *bmov1alpha1.BareMetalHost) { h.Spec.ConsumerRef = &corev1.ObjectReference{Name: "theirs"} }, "host-1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, s := newStalled(t, bindRequests["the mark"])
+			w, s := newStalled(t, bindRequests["the consumerRef"])
 			harness.Change(w.Story, w.readHost("host-1"), func(h *bmov1alpha1.BareMetalHost) { h.Labels["rack"] = "a1" })
 			harness.Change(w.Story, w.readHost("host-0"), tt.edit)
 			close(s.goOn)
@@ -241,7 +251,7 @@ func TestHostThatChangedSinceItWasSeenIsJudgedAnew(t *testing.T) {
 // A cache that is late shows a host as free whose administrator has already named the claim on it.
 // The intent for that host does not make it true.
 func TestForeignConsumerRefThatTheCacheDoesNotShowIsNotBelieved(t *testing.T) {
-	w, s := newStalled(t, bindRequests["the mark"])
+	w, s := newStalled(t, bindRequests["the consumerRef"])
 	claim := w.readClaim("machine")
 	harness.Change(w.Story, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { *h = *binding.Bind(h, claim) })
 	close(s.goOn)
@@ -249,8 +259,66 @@ func TestForeignConsumerRefThatTheCacheDoesNotShowIsNotBelieved(t *testing.T) {
 	w.expect("machine", associated, noHost)
 }
 
-// A mark alone books no host.
-func TestMarkOfAnotherClaimDoesNotKeepAHost(t *testing.T) {
+// repeating sends a request of a bind twice and gives the second answer, as clients and proxies do
+// that have lost the first.
+type repeating struct {
+	http.RoundTripper
+
+	at   func(method, path, body string) bool
+	done *atomic.Bool
+}
+
+func (r repeating) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.GetBody == nil || !r.at(request.Method, request.URL.RequestURI(), bodyOf(request)) || !r.done.CompareAndSwap(false, true) {
+		return r.RoundTripper.RoundTrip(request)
+	}
+	again := request.Clone(request.Context())
+	answer, err := r.RoundTripper.RoundTrip(request)
+	if err != nil {
+		return nil, err
+	}
+	answer.Body.Close()
+	if again.Body, err = request.GetBody(); err != nil {
+		return nil, err
+	}
+	return r.RoundTripper.RoundTrip(again)
+}
+
+// The repetition of a write that was done is refused as a conflict.
+func TestRepeatedWriteOfABindLosesNoHost(t *testing.T) {
+	for name, at := range bindRequests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.policy(nil, w.tenant)
+			w.host("host-0", nil)
+			w.transport = func(next http.RoundTripper) http.RoundTripper { return repeating{next, at, &atomic.Bool{}} }
+			w.manager()
+			w.claim("machine")
+			w.expectBound("machine")
+		})
+	}
+}
+
+// The record of an intent that a tenant has written into its claim leads to no write to a host of
+// others, unless it names the version of that host.
+func TestForgedRecordOfAnIntentFencesNoHost(t *testing.T) {
+	w := newWorld(t)
+	w.host("host-0", map[string]string{"rack": "a1"})
+	host := w.readHost("host-0")
+	claim := w.claim("machine", withLabel("rack", "none"))
+	harness.Change(w.Story, claim, func(c *bmov1alpha1.HostClaim) {
+		c.Finalizers = []string{"hostclaim.metal3.io/finalizer"}
+		c.Annotations = map[string]string{
+			"hostclaim.metal3.io/intended-host": string(c.UID) + "/" + w.infra + "/host-0/" + string(host.UID) + "/1",
+		}
+	})
+	w.manager()
+	w.expect("machine", associated, notAdmitted)
+	w.G.Expect(w.readHost("host-0").ResourceVersion).To(gomega.Equal(host.ResourceVersion))
+}
+
+// The label of a claim alone books no host.
+func TestLabelOfAnotherClaimDoesNotKeepAHost(t *testing.T) {
 	w := newWorld(t)
 	w.policy(nil, w.tenant)
 	w.host("host-0", map[string]string{claimUID: "gone"})
@@ -260,8 +328,8 @@ func TestMarkOfAnotherClaimDoesNotKeepAHost(t *testing.T) {
 	w.G.Expect(w.readHost("host-0").Labels).To(gomega.HaveKeyWithValue(claimUID, string(claim.UID)))
 }
 
-func TestStrayMarkIsTakenOffByTheNextManagerOrWithTheClaim(t *testing.T) {
-	for name, restarted := range map[string]bool{"by the next manager": true, "with the claim": false} {
+func TestStrayLabelOfAClaimIsTakenOff(t *testing.T) {
+	for name, restarted := range map[string]bool{"by the next manager": true, "at once": false} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t).withRights()
 			w.policy(nil, w.tenant)
@@ -273,12 +341,8 @@ func TestStrayMarkIsTakenOffByTheNextManagerOrWithTheClaim(t *testing.T) {
 				stop()
 			}
 			w.host("host-1", map[string]string{claimUID: string(claim.UID)})
-			w.G.Expect(w.readHost("host-1").Spec.ConsumerRef).To(gomega.Equal((*corev1.ObjectReference)(nil)))
 			if restarted {
 				w.manager()
-			} else {
-				w.OK(w.Delete(w.Ctx, claim))
-				w.expectGone("machine")
 			}
 			w.expectUntouched("host-1")
 		})

@@ -19,6 +19,7 @@ package model
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -110,7 +111,7 @@ func (w *World) makeHost() bool {
 	if w.beside || (w.features[Moved] && chance(w.choices, 2)) {
 		namespace = one(w.choices, w.tenants) // only hosts beside their claims move
 	}
-	name := fmt.Sprintf("host%d", w.hosts)
+	name := w.hostName(namespace)
 	w.hosts++
 	modes := []bmov1alpha1.AutomatedCleaningMode{bmov1alpha1.CleaningModeDisabled, bmov1alpha1.CleaningModeMetadata}
 	host := &bmov1alpha1.BareMetalHost{
@@ -141,6 +142,19 @@ func (w *World) makeHost() bool {
 		Provisioning:      bmov1alpha1.ProvisionStatus{State: bmov1alpha1.StateAvailable},
 		HardwareDetails:   &bmov1alpha1.HardwareDetails{Hostname: name, RAMMebibytes: 1024},
 	})
+}
+
+// hostName is a new name, or that of a host of the namespace that is gone.
+func (w *World) hostName(namespace string) string {
+	if n := w.choices.Intn(2 * (w.hosts + 1)); n < w.hosts {
+		name := fmt.Sprintf("host%d", n)
+		if !slices.ContainsFunc(w.log.All(store.Hosts), func(v *store.Version) bool {
+			return v.Key.Namespace == namespace && v.Key.Name == name
+		}) {
+			return name
+		}
+	}
+	return fmt.Sprintf("host%d", w.hosts)
 }
 
 // report writes the first status of a host: all of it, since its zero values are
@@ -219,7 +233,8 @@ func (w *World) switchCleaning() bool {
 // wipe loses the status of a claim, as a restore from a backup does.
 func (w *World) wipe() bool {
 	v, found := w.claim(func(claim *bmov1alpha1.HostClaim) bool {
-		return claim.Status.Conditions != nil && !w.lives[claim.UID].stripped && !w.lives[claim.UID].forged
+		life := w.lives[claim.UID]
+		return claim.Status.Conditions != nil && !life.forged && !life.unrecorded
 	})
 	if !found {
 		return false

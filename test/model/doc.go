@@ -25,6 +25,6 @@ limitations under the License.
 // choices give the same schedule. At the end faults stop and everything comes to
 // rest, which shows what was left behind and who waits for nothing.
 //
-// What a claim incarnation suffers is its status wiped or its finalizer
-// stripped, never both: docs/adr/0002 says why no protocol survives that.
+// What a claim incarnation suffers is its status wiped or the record of its last intent taken
+// off, never both: docs/adr/0002 says why no protocol survives that.
 package model

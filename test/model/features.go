@@ -46,7 +46,7 @@ const (
 	Reboots        Feature = "reboots asked for"
 	Rebuilds       Feature = "rebuilds asked for"
 	Reservations   Feature = "claims reserved"
-	Forged         Feature = "consumers and marks forged"
+	Forged         Feature = "consumers and traces forged"
 )
 
 // Features lists all features.

@@ -29,7 +29,7 @@ import (
 )
 
 // forge lets the administrator of a pool write on a free host what only the manager
-// writes: that a claim has it, in whole or in part, or the marks of a bind. Or the
+// writes: that a claim has it, in whole or in part, or the traces of a bind. Or the
 // administrator takes such a consumerRef back.
 func (w *World) forge() bool {
 	if v, found := w.pick(store.Hosts, func(v *store.Version) bool { return w.forged[v.UID] }); found && chance(w.choices, 2) {
@@ -65,7 +65,7 @@ func (w *World) forge() bool {
 	})
 }
 
-// knowsItsHost says that a claim has more than the marks of a bind to know its host by, unlike one
+// knowsItsHost says that a claim has more than the traces of a bind to know its host by, unlike one
 // whose status was lost, or that a move has just made with its finalizer.
 func (w *World) knowsItsHost(claim *bmov1alpha1.HostClaim) bool {
 	return !w.lives[claim.UID].wiped && (binding.RecordOf(claim) != binding.Blank || binding.New(claim))
@@ -91,9 +91,9 @@ func (w *World) retractLeft() bool {
 	return found && w.retract(v)
 }
 
-// wipeMark takes a forged mark off a free host, and with it all that was written for the
-// claim. It books nothing, and a claim that has no reason for a pass does not look for it.
-func (w *World) wipeMark(v *store.Version) {
+// wipeLabel takes a forged label off a free host, and with it all that was written for the
+// claim, which keeps them there while its status names the host as lost.
+func (w *World) wipeLabel(v *store.Version) {
 	host := hostOf(v)
 	if l := w.lives[types.UID(host.Labels[infrav1.ClaimUIDLabel])]; l != nil && l.forged && host.Spec.ConsumerRef == nil {
 		edit(w, adminName, v, "", func(h *bmov1alpha1.BareMetalHost) {

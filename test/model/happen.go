@@ -188,12 +188,20 @@ func (w *World) judge(request store.Request) verdict {
 	case n == 1 && w.features[Conflicts] && request.Verb == "patch":
 		v, f = conflicted, Conflicts
 	case n == 2 && w.features[LostAnswers] && request.Writes():
-		v, f = unanswered, LostAnswers
+		v, f = w.loseAnswer(request), LostAnswers
 	default:
 		return granted
 	}
 	w.count("fault: " + string(f))
 	return v
+}
+
+// loseAnswer chooses what the client makes of a lost answer.
+func (w *World) loseAnswer(request store.Request) verdict {
+	if request.Verb == "patch" && chance(w.choices, 2) {
+		return repeated
+	}
+	return unanswered
 }
 
 // resume runs a pass up to its next request, or to its end.

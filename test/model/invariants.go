@@ -18,6 +18,7 @@ package model
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -109,15 +110,16 @@ func (w *World) claimGone(claim *store.Version) {
 	if host, found := w.hostNaming(claim.UID); found {
 		w.fail(NothingLeft, "claim %s is gone while host %s names it", claim.Key, host.Key)
 	}
-	if copied, found := w.overlookedCopy(claim.UID); found && w.writer.secretsRead >= 0 {
+	if copied, found := w.overlookedCopy(claim.UID, ""); found && w.writer.secretsRead >= 0 {
 		w.fail(NothingLeft, "claim %s is gone and secret %s is left of it", claim.Key, copied.Key)
 	}
 }
 
 // overlookedCopy returns a Secret that was copied for a claim, was there when the
 // writer looked for such, if it did, and still is. One whose host goes away goes
-// with it. What a pass creates late, because it stalled, is deleted later.
-func (w *World) overlookedCopy(claim types.UID) (*store.Version, bool) {
+// with it. What a pass creates late, because it stalled, is deleted later, and so is what it
+// creates by mistake, unless that is next to the host that is being freed.
+func (w *World) overlookedCopy(claim types.UID, freed string) (*store.Version, bool) {
 	if w.writer == nil {
 		return nil, false
 	}
@@ -127,11 +129,21 @@ func (w *World) overlookedCopy(claim types.UID) (*store.Version, bool) {
 	}
 	for _, v := range w.log.At(store.Secrets, looked) {
 		still := slices.ContainsFunc(w.log.All(store.Secrets), func(now *store.Version) bool { return now.UID == v.UID })
-		if v.Labels()[infrav1.SecretClaimUIDLabel] == string(claim) && still && w.ownerStays(v) {
+		if v.Labels()[infrav1.SecretClaimUIDLabel] == string(claim) && still && w.ownerStays(v) &&
+			(v.Key.Namespace == freed || !w.mistaken(claim, v.Key.Namespace)) {
 			return v, true
 		}
 	}
 	return nil, false
+}
+
+// mistaken says that a pass with a late copy of the claim may have taken a host of a namespace for
+// the claim's: it had been intended, and was dropped when its administrator named the claim on it.
+func (w *World) mistaken(claim types.UID, namespace string) bool {
+	l := w.lives[claim]
+	return l.forged && slices.ContainsFunc(slices.Collect(maps.Keys(l.intended)), func(host types.NamespacedName) bool {
+		return host.Namespace == namespace
+	})
 }
 
 // ownerStays says that a host owns the Secret and is not being deleted.
@@ -377,7 +389,7 @@ func (w *World) freed(before *store.Version, claim types.UID) {
 			w.fail(Clean, "host %s was freed and %s", before.Key, fault.what)
 		}
 	}
-	if copied, found := w.overlookedCopy(claim); found {
+	if copied, found := w.overlookedCopy(claim, before.Key.Namespace); found {
 		w.fail(Clean, "host %s was freed and secret %s is next to it", before.Key, copied.Key)
 	}
 	if v, exists := w.liveClaim(claim); exists && !v.Deleting() {

@@ -50,10 +50,11 @@ func without() []Feature {
 //
 // Breaking the manager on purpose shows what it finds. Each of these was found
 // within 3,000 schedules: a bind without lock on the host, without
-// intent, without a look at the claim after the mark, without fence, without live
+// intent, without fence, without live
 // list, without live read of policies, with a consumer known without UID; a release
 // without lock on the host, without waiting for the host, or without deleting the
-// copied secrets.
+// copied secrets. Within 16,000: a bind whose second record is missing, or is not written anew for a
+// second try.
 func TestSchedules(t *testing.T) {
 	schedules := uint64(many)
 	if underRace {

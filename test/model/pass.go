@@ -40,6 +40,9 @@ const (
 	conflicted verdict = "conflict injected"
 	refused    verdict = "refused"
 	unanswered verdict = "answer lost"
+	// repeated is a locked write that was done; its answer was lost on the way to a client that then
+	// sent it again.
+	repeated verdict = "repeated"
 )
 
 // pass is one pass of a reconciler over one key. It stops before each request
@@ -126,6 +129,10 @@ func (p *pass) carryOut(request store.Request, v verdict, do func() error) error
 	case unanswered:
 		if err = do(); err == nil {
 			err = apierrors.NewTimeoutError("the answer was lost", 1)
+		}
+	case repeated:
+		if err = do(); err == nil {
+			err = apierrors.NewConflict(resource, request.Key.Name, errors.New("repeated"))
 		}
 	}
 	w.writer = nil

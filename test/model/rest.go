@@ -89,7 +89,7 @@ func (w *World) mendAll() {
 			if w.forged[v.UID] {
 				w.retract(v)
 			}
-			w.wipeMark(v)
+			w.wipeLabel(v)
 			w.letGo(v)
 		}
 	}

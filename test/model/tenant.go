@@ -156,10 +156,19 @@ func (w *World) deleteClaim() bool {
 	return found && w.remove(tenantName, v)
 }
 
-// strip takes our finalizer off a claim.
+// strip takes our finalizer off a claim, or the record of its last intent unless the status was
+// wiped.
 func (w *World) strip() bool {
+	if v, found := w.claim(func(claim *bmov1alpha1.HostClaim) bool {
+		return claim.Annotations[infrav1.IntendedHostAnnotation] != "" && !w.lives[claim.UID].wiped
+	}); found && chance(w.choices, 2) {
+		w.lives[v.UID].unrecorded = true
+		return edit(w, tenantName, v, "", func(claim *bmov1alpha1.HostClaim) {
+			delete(claim.Annotations, infrav1.IntendedHostAnnotation)
+		})
+	}
 	v, found := w.claim(func(claim *bmov1alpha1.HostClaim) bool {
-		return slices.Contains(claim.Finalizers, infrav1.HostClaimFinalizer) && !w.lives[claim.UID].wiped
+		return slices.Contains(claim.Finalizers, infrav1.HostClaimFinalizer)
 	})
 	if !found {
 		return false

@@ -97,9 +97,9 @@ type World struct {
 // life is what one incarnation of a claim has gone through.
 type life struct {
 	namespace, name string
-	// wiped, stripped and moved say what players did to it, lost that its host
+	// wiped, stripped, unrecorded and moved say what players did to it, lost that its host
 	// was deleted.
-	wiped, stripped, moved, lost bool
+	wiped, stripped, unrecorded, moved, lost bool
 	// forged says that an administrator once named it on a host, intended are the hosts
 	// that a manager recorded for it before a bind, and handed says that an administrator
 	// wrote the consumerRef of such a host before the manager could.

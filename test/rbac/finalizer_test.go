@@ -25,6 +25,7 @@ import (
 	"github.com/onsi/gomega"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -132,6 +133,59 @@ func TestFinalizerOfAClaimStaysUntilItsHostIsReleased(t *testing.T) {
 					gomega.ContainSubstring("delete the claim and wait"), gomega.ContainSubstring("verb release on hostclaims"))))
 			}
 		})
+	}
+}
+
+// The record of a bind under way is what is left of it if the status gets lost, so it stays until a
+// status says what came of it.
+func TestRecordOfAnIntentStaysUntilTheStatusSaysWhatCameOfIt(t *testing.T) {
+	grantClaims(t)
+	claim := guarded(t, tenantB)
+	own := string(claim.UID) + "/infra/host/uid/1"
+	refused := func(says string, who subject, edit func(*bmov1alpha1.HostClaim), want bool) {
+		t.Helper()
+		err := editClaim(t, who, claim, edit, client.DryRunAll)
+		if apierrors.IsForbidden(err) != want || (!want && err != nil) {
+			t.Errorf("%s: answered with %v, refused is %t", says, err, want)
+		}
+	}
+	refused("added by a tenant", tenantAdmin, record(own), true)
+	refused("added by a tenant about another claim", tenantAdmin, record("other/infra/host/uid/1"), false)
+	if err := editClaim(t, hostOwner, claim, record(own)); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Client.Get(t.Context(), client.ObjectKeyFromObject(claim), claim); err != nil {
+		t.Fatal(err)
+	}
+	for associated, open := range map[metav1.ConditionStatus]bool{
+		"": true, metav1.ConditionUnknown: true, metav1.ConditionTrue: false, metav1.ConditionFalse: false,
+	} {
+		before := claim.DeepCopy()
+		if claim.Status.Conditions = nil; associated != "" {
+			meta.SetStatusCondition(&claim.Status.Conditions, metav1.Condition{
+				Type: bmov1alpha1.AssociatedCondition, Status: associated, Reason: "Test",
+			})
+		}
+		if err := server.Client.Status().Patch(t.Context(), claim, client.MergeFrom(before)); err != nil {
+			t.Fatal(err)
+		}
+		while := " while Associated is " + string(associated)
+		refused("removed by a tenant"+while, tenantAdmin, record(""), open)
+		refused("changed by a tenant"+while, tenantAdmin, record(own+"0"), true)
+		refused("removed by the hostclaim manager"+while, hostOwner, record(""), false)
+		refused("changed by the hostclaim manager"+while, hostOwner, record(own+"0"), false)
+	}
+	if err := editClaim(t, tenantAdmin, claim, powerOn, client.DryRunAll); err != nil {
+		t.Errorf("a change of something else: %v", err)
+	}
+}
+
+// record writes the record of an intent into a claim, or takes it off.
+func record(value string) func(*bmov1alpha1.HostClaim) {
+	return func(c *bmov1alpha1.HostClaim) {
+		if c.Annotations = nil; value != "" {
+			c.Annotations = map[string]string{"hostclaim.metal3.io/intended-host": value}
+		}
 	}
 }
 

@@ -74,7 +74,7 @@ const (
 	Taken
 	// Idle means that the host names no consumer.
 	Idle
-	// Fenced means that the host names no consumer and was written after the intent.
+	// Fenced means that the host names no consumer and was written by this pass.
 	Fenced
 )
 
@@ -88,14 +88,14 @@ type Binding struct {
 	Own bool
 	// Record is what the claim's status says.
 	Record Record
+	// Left says that the second record of an intent names a host that is neither the claim's nor
+	// the one in its status, and that this pass has not looked at.
+	Left bool
 	// Recorded is what a live read showed of the recorded host.
 	Recorded RecordedHost
 	// NoHostNamesIt says that no host names the claim, for sure: a live list found
 	// none, or there cannot be any yet.
 	NoHostNamesIt bool
-	// Marked says that the claim's mark is on hosts that do not name it: a pass
-	// was about to bind them.
-	Marked bool
 	// Moved says that there are hosts that seem to have been moved with the claim.
 	Moved bool
 	// Candidate says that a host was found that the claim could have.
@@ -113,13 +113,13 @@ const (
 	Release Step = "Release"
 	// ReadRecorded asks for a live read of the recorded host.
 	ReadRecorded Step = "ReadRecorded"
-	// ListOwn asks for a live list of hosts that name the claim or carry its mark.
+	// ListOwn asks for a live list of hosts that name the claim.
 	ListOwn Step = "ListOwn"
 	// Fence asks for a write to the intended host that bumps its version.
 	Fence Step = "Fence"
-	// Unmark asks for the claim's mark to be taken off hosts that do not name it,
-	// by locked writes, which are fences themselves.
-	Unmark Step = "Unmark"
+	// FenceLeft asks for a live read of the host that only the second record names, and for
+	// such a write if a writer may still bind it.
+	FenceLeft Step = "FenceLeft"
 	// DropIntent asks for the record to be cleared, locked.
 	DropIntent Step = "DropIntent"
 	// ReportLost means that the host is gone and that nothing replaces it.
@@ -131,28 +131,27 @@ const (
 	Choose Step = "Choose"
 	// Take asks for that host to be bound.
 	Take Step = "Take"
-	// Finish means that nothing names the claim or carries its mark, and that its
-	// finalizer may go.
+	// Finish means that nothing names the claim, and that its finalizer may go.
 	Finish Step = "Finish"
 )
 
-// MaxSteps is how often Next may have to be asked until it ends: for a mark and a
-// dead intent Unmark, ReadRecorded, Fence, DropIntent, ListOwn, Unmark, the end.
-const MaxSteps = 7
+// MaxSteps is how often Next may have to be asked until it ends: for two
+// dead intents FenceLeft, ReadRecorded, Fence, DropIntent, ListOwn, the end.
+const MaxSteps = 6
 
 // Next returns the next step. Each step adds a fact to Binding, so that asking
 // again ends in Keep, Release, ReportLost, Rest, Choose, Take or Finish.
 //
-// A mark is an intent whose record in the status may be lost. It is taken off
-// before anything is concluded, but never holds up a release. A status that says
-// nothing is written only after a live list: once it says that there is no host, a
-// host that names the claim is not believed any more.
+// A status that does not name the host of the second record may have been lost, or put back to an
+// older one, while a pass was about to bind that host: it is fenced before anything else. If the
+// status says nothing at all, a live list is made before a status says that there is
+// no host. From then on, one that names the claim is not believed any more.
 func Next(b Binding) Step {
 	switch {
+	case b.Left:
+		return FenceLeft
 	case b.Own && b.Deleting:
 		return Release
-	case b.Marked:
-		return Unmark
 	case b.Own:
 		return Keep
 	case b.Record == Intended:

@@ -36,12 +36,16 @@ func TestNext(t *testing.T) {
 		"looks for its host there before it takes another":         {Binding{Candidate: true}, ListOwn},
 		"looks there before it goes, too":                          {Binding{Deleting: true}, ListOwn},
 		"looks for its host when its status was lost":              {Binding{Record: Blank}, ListOwn},
+		"fences the host of a record when its status was lost":     {Binding{Record: Blank, Left: true, NoHostNamesIt: true}, FenceLeft},
+		"fences it when its status is older than that":             {Binding{Left: true}, FenceLeft},
+		"fences it before it minds another intent":                 {Binding{Record: Intended, Left: true}, FenceLeft},
+		"fences it though another host names the claim":            {Binding{Record: Blank, Left: true, Own: true}, FenceLeft},
+		"fences it before it releases that one":                    {Binding{Record: Blank, Left: true, Own: true, Deleting: true}, FenceLeft},
 		"chooses when its status was lost and no host names it":    {Binding{Record: Blank, NoHostNamesIt: true}, Choose},
 		"takes a host when no host names it":                       {Binding{NoHostNamesIt: true, Candidate: true}, Take},
 		"looks for no host while it is reserved":                   {Binding{Reserved: true}, Rest},
 		"keeps its host while it is reserved":                      {Binding{Reserved: true, Own: true, Record: Bound}, Keep},
 		"kills an intent before it rests":                          {Binding{Reserved: true, Record: Intended}, ReadRecorded},
-		"takes marks off before it rests":                          {Binding{Reserved: true, Marked: true}, Unmark},
 		"gets the host back that was moved with it all the same":   {Binding{Reserved: true, Moved: true}, Choose},
 		"looks for its host before a reservation goes":             {Binding{Reserved: true, Deleting: true}, ListOwn},
 		"keeps its host whatever else it could have":               {Binding{Own: true, Candidate: true}, Keep},
@@ -63,10 +67,6 @@ func TestNext(t *testing.T) {
 		"makes sure of a lost host before it goes":                 {Binding{Record: Lost, Deleting: true}, ReadRecorded},
 		"makes sure that no other host names it before it goes":    {Binding{Record: Lost, Recorded: Gone, Deleting: true}, ListOwn},
 		"goes when its host is gone and no other names it":         {Binding{Record: Bound, Recorded: Gone, NoHostNamesIt: true, Deleting: true}, Finish},
-		"takes marks off before it takes a host":                   {Binding{Marked: true, NoHostNamesIt: true, Candidate: true}, Unmark},
-		"takes marks off before it goes":                           {Binding{Marked: true, NoHostNamesIt: true, Deleting: true}, Unmark},
-		"takes marks off other hosts than its own":                 {Binding{Marked: true, Own: true, Record: Bound}, Unmark},
-		"releases its host before it minds marks":                  {Binding{Marked: true, Own: true, Deleting: true}, Release},
 		"chooses when a host was moved with it":                    {Binding{Record: Lost, Moved: true}, Choose},
 		"reads its host before it believes in a move":              {Binding{Record: Bound, Moved: true}, ReadRecorded},
 		"chooses when the host of its status is not the moved one": {Binding{Record: Bound, Recorded: Gone, Moved: true}, Choose},
@@ -92,15 +92,17 @@ func TestNextSettles(t *testing.T) {
 	for _, deleting := range []bool{false, true} {
 		for _, own := range []bool{false, true} {
 			for _, candidate := range []bool{false, true} {
-				for _, marked := range []bool{false, true} {
-					for _, moved := range []bool{false, true} {
-						for _, record := range []Record{Unrecorded, Blank, Intended, Bound, Lost} {
-							starts += 2
-							b := Binding{Deleting: deleting, Own: own, Candidate: candidate, Marked: marked, Moved: moved, Record: record}
-							settle(t, nil, b)
-							b.Reserved = true
-							settle(t, nil, b)
-						}
+				for _, moved := range []bool{false, true} {
+					for _, record := range []Record{Unrecorded, Blank, Intended, Bound, Lost} {
+						starts += 4
+						b := Binding{Deleting: deleting, Own: own, Candidate: candidate, Moved: moved, Record: record}
+						settle(t, nil, b)
+						b.Reserved = true
+						settle(t, nil, b)
+						b.Left = true
+						settle(t, nil, b)
+						b.Reserved = false
+						settle(t, nil, b)
 					}
 				}
 			}
@@ -132,10 +134,13 @@ func settle(t *testing.T, way []Step, b Binding) {
 // borneOut says that a pass may end with the step.
 func borneOut(b Binding, step Step) bool {
 	known := b.Record != Blank || b.NoHostNamesIt
-	sure := !b.Own && !b.Marked && b.NoHostNamesIt && b.Record != Intended
+	sure := !b.Own && b.NoHostNamesIt && b.Record != Intended
+	if b.Left {
+		return false // a writer may bind another host
+	}
 	switch step {
 	case Keep:
-		return b.Own && !b.Deleting && !b.Marked
+		return b.Own && !b.Deleting
 	case Release:
 		return b.Own && b.Deleting
 	case ReportLost:
@@ -164,17 +169,17 @@ func answers(b Binding, step Step) []Binding {
 	switch step {
 	case ReadRecorded:
 		add(func(n *Binding) { n.Own = true })
-		for _, recorded := range []RecordedHost{Gone, Taken, Idle} {
+		for _, recorded := range []RecordedHost{Gone, Taken, Idle, Fenced} {
 			add(func(n *Binding) { n.Recorded = recorded })
 		}
 	case ListOwn:
 		for _, own := range []bool{false, true} {
-			for _, marked := range []bool{false, true} {
-				add(func(n *Binding) { n.Own, n.Marked, n.NoHostNamesIt = own, marked, !own })
-			}
+			add(func(n *Binding) { n.Own, n.NoHostNamesIt = own, !own })
 		}
-	case Unmark:
-		add(func(n *Binding) { n.Marked = false })
+	case FenceLeft:
+		for _, own := range []bool{b.Own, true} {
+			add(func(n *Binding) { n.Own, n.Left = own, false })
+		}
 	case Fence:
 		add(func(n *Binding) { n.Recorded = Fenced })
 	case DropIntent:

@@ -24,18 +24,17 @@ limitations under the License.
 //
 // The states of a binding and who may leave them:
 //
-//	unrecorded ──intent──▶ intended ──mark──▶ marked ──consumerRef──▶ named ──confirm──▶ bound
-//	     ▲                    │                  │                                        │
-//	     └──drop── fenced ◀───┴──────unmark──────┘ (or gone, or taken)                    ▼
-//	                                                          lost (reported, never rebound)
+//	unrecorded ──intent──▶ intended ──consumerRef──▶ named ──confirm──▶ bound
+//	     ▲                    │                                           │
+//	     └──drop── fenced ◀───┘ (or gone, or taken)                       ▼
+//	                                                   lost (reported, never rebound)
 //
-// The intent stands in the claim, the mark on the host. Only the pass that wrote
-// both writes the consumerRef, with the version that its mark gave the host and
-// after it has seen that the claim is still as the intent left it. A pass
-// that finds an intent or a mark of another pass therefore ends it by any
-// successful write to the host. One that had not marked the host yet may mark it as it is
-// then, but only where it has to write the claim next: the lock of that write, or of the one
-// that drops the intent, ends one of the two.
+// The intent stands in the status of the claim and, for the case that this is lost, in an
+// annotation. Only the pass that wrote both writes the consumerRef, at the version of the host
+// that the annotation names. A pass that finds an intent of another pass therefore ends it by
+// any successful write to the host. The other one may try again at the version that this has made, but
+// writes that into the annotation first: the lock of that write, or of the one that
+// drops the intent, ends one of the two.
 //
 // What a bound host is told goes round in a circle, by locked writes:
 //

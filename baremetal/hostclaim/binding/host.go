@@ -23,6 +23,7 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
@@ -50,8 +51,8 @@ func ClaimKey(claim *bmov1alpha1.HostClaim) string {
 // claim names the host, as an intent at least. That intent comes before the
 // consumerRef, and only the manager writes the status of claims, while an
 // administrator of hosts can write anything on a host. If the status was lost, the
-// marks of a bind are believed: those of a claim with our finalizer, since only such a
-// claim ever had a status that says something of hosts, see New.
+// traces of a bind are believed, the label or the claim's own record: those of a claim with our
+// finalizer or record, since only such a claim ever had a status that says something of hosts, see New.
 func Has(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) bool {
 	ref := claim.Status.BareMetalHost
 	switch {
@@ -59,17 +60,21 @@ func Has(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) bool {
 		return false
 	case ref != nil:
 		return ref.Namespace == host.Namespace && ref.Name == host.Name
+	case RecordOf(claim) != Blank || New(claim):
+		return false
 	default:
-		return RecordOf(claim) == Blank && !New(claim) && host.Labels[infrav1.ClaimUIDLabel] == string(claim.UID)
+		last, _ := LastIntent(claim)
+		return host.Labels[infrav1.ClaimUIDLabel] == string(claim.UID) || last.IsFor(host)
 	}
 }
 
 // New says that no host ever named the claim by our hand: its status says nothing of hosts,
-// and it has no finalizer of ours. The status comes before the finalizer, and the finalizer
-// before the first consumerRef, so neither a crash nor a lost status makes a claim new again. A
-// tenant that takes the finalizer off leaves the status, which tenants cannot write.
+// and it has neither our finalizer nor the record of an intent. The status comes before these
+// two, and both before the first consumerRef, so neither a crash nor a lost status makes a claim
+// new again. A tenant that takes both off leaves the status, which tenants cannot write.
 func New(claim *bmov1alpha1.HostClaim) bool {
-	return RecordOf(claim) == Blank && !slices.Contains(claim.Finalizers, infrav1.HostClaimFinalizer)
+	_, recorded := LastIntent(claim)
+	return RecordOf(claim) == Blank && !recorded && !slices.Contains(claim.Finalizers, infrav1.HostClaimFinalizer)
 }
 
 // Foreign says that a host names a claim that knows nothing of it: another client
@@ -146,6 +151,23 @@ func BindAtOnce(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim, n
 		return desired
 	}
 	return PowerChanged(desired, now)
+}
+
+// BoundAs says that a host carries all that a bind has tried to write: the conflict that the bind
+// met was the answer to a repetition of its own write, by a client or proxy that had lost the first answer.
+func BoundAs(now, tried *bmov1alpha1.BareMetalHost) bool {
+	return equality.Semantic.DeepEqual(now.Spec.ConsumerRef, tried.Spec.ConsumerRef) &&
+		includes(now.Labels, tried.Labels) && includes(now.Annotations, tried.Annotations)
+}
+
+// includes says that a map has all entries of another one.
+func includes(all, some map[string]string) bool {
+	for key, value := range some {
+		if got, found := all[key]; !found || got != value {
+			return false
+		}
+	}
+	return true
 }
 
 func setClaimUID(host *bmov1alpha1.BareMetalHost, uid string) {

@@ -26,10 +26,56 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
 
+// The label may have been taken off a host whose claim has lost its status.
+func TestRecordFindsTheHostOfAClaimWhoseStatusWasLost(t *testing.T) {
+	for name, tt := range map[string]struct {
+		record string
+		want   bool
+	}{
+		"its record":                   {"claim-uid/infra/host-0/host-uid/41", true},
+		"that of another host":         {"claim-uid/infra/host-1/other-uid/41", false},
+		"that of another claim":        {"old-uid/infra/host-0/host-uid/41", false},
+		"that of a host with its name": {"claim-uid/infra/host-0/other-uid/41", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			claim := newClaim(recorded(tt.record), func(c *bmov1alpha1.HostClaim) { c.Finalizers = []string{infrav1.HostClaimFinalizer} })
+			host := Bind(newHost(), claim)
+			delete(host.Labels, infrav1.ClaimUIDLabel)
+			if got := Has(claim, host); got != tt.want {
+				t.Errorf("Has() = %t, want %t", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestBoundAs(t *testing.T) {
+	claim := newClaim()
+	tried := Bind(newHost(), claim)
+	for name, tt := range map[string]struct {
+		edit hostEdit
+		want bool
+	}{
+		"as it was tried":                     {func(*bmov1alpha1.BareMetalHost) {}, true},
+		"with a note of another client":       {annotated("example.com/note", "x"), true},
+		"for another claim":                   {func(h *bmov1alpha1.BareMetalHost) { h.Spec.ConsumerRef.UID = "other" }, false},
+		"for nobody":                          {func(h *bmov1alpha1.BareMetalHost) { h.Spec.ConsumerRef = nil }, false},
+		"without the label":                   {func(h *bmov1alpha1.BareMetalHost) { h.Labels = nil }, false},
+		"with an annotation of another value": {annotated(infrav1.BoundHostUIDAnnotation, "other"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := tried.DeepCopy()
+			tt.edit(now)
+			if got := BoundAs(now, tried); got != tt.want {
+				t.Errorf("BoundAs() = %t, want %t", got, tt.want)
+			}
+		})
+	}
+}
+
 // An administrator of hosts can write everything that a bind writes on a host. It counts
 // only if the claim's status names the host, or was lost, which only a claim with our
-// finalizer can have.
-func TestForgedMarksAreBelievedForNoNewClaim(t *testing.T) {
+// finalizer or record can have.
+func TestForgedTracesAreBelievedForNoNewClaim(t *testing.T) {
 	finalizer := func(c *bmov1alpha1.HostClaim) {
 		c.Finalizers = []string{"tenant.example.com/own", infrav1.HostClaimFinalizer}
 	}

@@ -218,43 +218,8 @@ func TestFence(t *testing.T) {
 	if got, want := fenced.Annotations[infrav1.FenceAnnotation], "claim-uid/7"; got != want {
 		t.Errorf("fence %q, want %q", got, want)
 	}
-	if got := UnmarkedHost(fenced, claim); len(got.Annotations) != 0 {
+	if got := UnfencedHost(fenced, claim); len(got.Annotations) != 0 {
 		t.Errorf("annotations %v are left", got.Annotations)
-	}
-}
-
-func TestMark(t *testing.T) {
-	claim := newClaim()
-	other := newClaim(func(c *bmov1alpha1.HostClaim) { c.UID = "other-uid" })
-	tests := map[string]struct {
-		host   *bmov1alpha1.BareMetalHost
-		marked bool
-	}{
-		"on a host that is about to be bound":     {MarkedHost(newHost(), claim), true},
-		"on a host that was about to be before":   {MarkedHost(newHost(annotated(infrav1.FenceAnnotation, "claim-uid/1")), claim), true},
-		"on a host that another claim has":        {MarkedHost(Bind(newHost(), other), claim), true},
-		"not on a free host":                      {newHost(annotated("example.com/keep", "me")), false},
-		"not on the host of the claim":            {Bind(MarkedHost(newHost(), claim), claim), false},
-		"not where another claim has marked over": {MarkedHost(MarkedHost(newHost(), claim), other), false},
-		"not where another claim has bound over":  {Bind(MarkedHost(newHost(), claim), other), false},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := Marked(tt.host, claim); got != tt.marked {
-				t.Errorf("Marked() = %t, want %t", got, tt.marked)
-			}
-			want := tt.host.DeepCopy()
-			if tt.marked {
-				delete(want.Labels, infrav1.ClaimUIDLabel)
-				delete(want.Annotations, infrav1.FenceAnnotation)
-			}
-			if diff := cmp.Diff(want, UnmarkedHost(tt.host, claim)); diff != "" {
-				t.Errorf("unmarked (-want +got):\n%s", diff)
-			}
-		})
-	}
-	if Marked(newHost(), &bmov1alpha1.HostClaim{}) {
-		t.Error("a host without a mark counts as marked by a claim without a UID")
 	}
 }
 
@@ -275,7 +240,6 @@ func TestMoved(t *testing.T) {
 		want bool
 	}{
 		"when both have new UIDs":                     {moved(), true},
-		"when the claim's mark is on it already":      {MarkedHost(moved(), after), true},
 		"not a host that kept its UID":                {moved(func(h *bmov1alpha1.BareMetalHost) { h.UID = "host-uid" }), false},
 		"not a host that was not bound by us":         {moved(func(h *bmov1alpha1.BareMetalHost) { delete(h.Annotations, infrav1.BoundHostUIDAnnotation) }), false},
 		"not a host of another claim":                 {moved(func(h *bmov1alpha1.BareMetalHost) { h.Spec.ConsumerRef.Name = "other" }), false},
@@ -298,7 +262,7 @@ func TestMoved(t *testing.T) {
 	want.Spec.ConsumerRef.UID = "claim-uid"
 	want.Labels[infrav1.ClaimUIDLabel] = "claim-uid"
 	want.Annotations[infrav1.BoundHostUIDAnnotation] = "new-host-uid"
-	if diff := cmp.Diff(want, Bind(MarkedHost(moved(), after), after)); diff != "" {
+	if diff := cmp.Diff(want, Bind(moved(), after)); diff != "" {
 		t.Errorf("bound again (-want +got):\n%s", diff)
 	}
 }

@@ -60,8 +60,8 @@ func Cleared(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
 	delete(out.Annotations, infrav1.BoundHostUIDAnnotation)
 	delete(out.Annotations, infrav1.FenceAnnotation)
 	if ConsumerKey(out) != "" {
-		// The label alone proves from here on that the host is ours to free. The mark
-		// of another claim may have overwritten it.
+		// The label alone proves from here on that the host is ours to free. Another client may
+		// have taken it off.
 		setClaimUID(out, string(out.Spec.ConsumerRef.UID))
 	}
 	return out

@@ -17,6 +17,7 @@ limitations under the License.
 package orphan
 
 import (
+	"slices"
 	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -35,25 +36,14 @@ func Suspect(host *bmov1alpha1.BareMetalHost) bool {
 			host.Labels[infrav1.ClaimUIDLabel] == string(host.Spec.ConsumerRef.UID))
 }
 
-// Stray says that a host names no claim and still carries marks of a bind: another
+// Stray says that a host names no claim and still carries traces of a bind: another
 // client took its consumerRef away, or the manager died between two writes.
 func Stray(host *bmov1alpha1.BareMetalHost) bool {
 	if host.Spec.ConsumerRef != nil {
 		return false
 	}
-	return !MarkOnly(host) || StrayClaim(host) != "" || Fencer(host) != ""
-}
-
-// MarkOnly says that a host carries nothing that it would have got with a
-// consumerRef: if there is a label of a claim, it is the mark of a bind under way,
-// or of one that was given up.
-func MarkOnly(host *bmov1alpha1.BareMetalHost) bool {
-	for _, key := range straying {
-		if annotated(host, key) {
-			return false
-		}
-	}
-	return true
+	bound := slices.ContainsFunc(straying[:], func(key string) bool { return annotated(host, key) })
+	return bound || StrayClaim(host) != "" || Fencer(host) != ""
 }
 
 // straying are the annotations of a bound host. The fence is none of them: it is
@@ -70,8 +60,8 @@ func StrayClaim(host *bmov1alpha1.BareMetalHost) types.UID {
 
 // Fencer is the UID of the claim whose fence is on a host; empty if there is none.
 // A fence is taken off by the pass that has put it there, or by a later one that
-// finds the host in the status of the claim. It is a stray if the status does not
-// name the host any more.
+// finds the host in the status or record of the claim. It is a stray if neither
+// names the host any more.
 func Fencer(host *bmov1alpha1.BareMetalHost) types.UID {
 	uid, _, _ := strings.Cut(host.Annotations[infrav1.FenceAnnotation], "/")
 	return types.UID(uid)
@@ -84,7 +74,7 @@ func Unfenced(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
 	return out
 }
 
-// Tidied returns a stray host without the marks. The administrator's cleaning
+// Tidied returns a stray host without the traces. The administrator's cleaning
 // mode comes back only when nothing is left on the host: what was taken from its
 // claim without being wiped must not be handed on so.
 func Tidied(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {

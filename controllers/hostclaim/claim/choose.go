@@ -88,11 +88,14 @@ func (r *binder) adopt(ctx context.Context, s *scope, at standing) (standing, pr
 		return at, progress.Waiting(infrav1.AmbiguousHostReason, ambiguous(s.moved))
 	}
 	c := candidate{&s.moved[0], func(now *bmov1alpha1.BareMetalHost) bool { return binding.Moved(now, s.claim) }}
-	host, err := r.readAgain(ctx, c)
-	if err != nil {
+	now, err := r.readAgain(ctx, c) // the intent would write over the word that a host was lost
+	switch {
+	case err != nil:
 		return at, progress.Failed(err)
+	case !c.fits(now):
+		return at, progress.Failed(fmt.Errorf("host %s is not as the cache shows it: %w", client.ObjectKeyFromObject(now), progress.ErrStale))
 	}
-	return r.take(ctx, s.claim, at, candidate{host, c.fits})
+	return r.take(ctx, s.claim, at, c)
 }
 
 // ambiguous names the hosts of the claim's own namespace that may be its own.
@@ -137,70 +140,88 @@ func waiterFor(claim *bmov1alpha1.HostClaim) pool.Waiter {
 
 // bind brings the claim to a host that answers it.
 //
-//	intent in the status ─▶ mark on the host ─▶ finalizer ─▶ policies ─▶ consumerRef
-//	   │  claim c1 ─────────────────────────────────▲ still c1              ▲
-//	   └─ host h0 ───────────────▲ still h0, then h1 ───────────────────────┘
+//	intent in the status ─▶ finalizer, second record ─▶ policies ─▶ consumerRef
+//	   │  claim c0 ─▶ c1 ──────────▲ still c1                          ▲
+//	   └─ host h0 ─────────────────────────────────────────────────────┘ still h0
 //
-// The host is seen in the cache; the lock on the mark proves that it is still so. Each write to
-// it carries the version that the step before gave it, so any write to the host after the
-// mark defeats this pass. The claim is looked at after the mark, by the locked write of the
-// finalizer or by a read: a pass that changed it before did not see the mark, and its change
-// is seen here; a pass that changes it afterwards finds the mark and takes it off. A mark that
-// leads nowhere is taken off again. Confirming is left to report.
+// The host is seen in the cache; the lock on the consumerRef proves that it is still so. Both
+// records of the intent stand before, so whoever gives it up, in whatever place the status
+// gets lost, writes to the host first, and with that defeats this pass. One that has lost
+// to another write may try again: it writes the version that it has read since into the record,
+// so that the write which concludes anything from the former one loses. Confirming is left to
+// report.
 func (r *binder) bind(ctx context.Context, claim *bmov1alpha1.HostClaim, at standing, c candidate) (standing, error) {
-	if _, tried := secured(claim); tried { // the fence of an earlier try may be newer than the cache
-		now, err := r.readAgain(ctx, c)
-		if err != nil {
-			return at, err
-		}
-		c.host = now
-	}
 	if err := r.recordIntent(ctx, claim, c.host); err != nil {
 		return at, err
 	}
-	marked, err := r.mark(ctx, claim, c)
-	if err != nil {
+	host, err := r.nameClaim(ctx, claim, c)
+	switch {
+	case errors.Is(err, progress.ErrStale):
+		// No write to the host is under way: each was answered, and none was done. An intent that stays
+		// would make the word of its administrator count, who may have named the claim there.
+		return at, errors.Join(err, client.IgnoreNotFound(r.dropIntent(ctx, claim)))
+	case err != nil:
 		return at, err
 	}
-	if err := r.holds(ctx, claim, marked); err != nil {
-		return at, errors.Join(err, r.unmark(ctx, claim, marked))
-	}
-	after := binding.BindAtOnce(marked, claim, r.clock.Now())
-	if err := r.client.Patch(ctx, after, apply.Locked(marked)); err != nil {
-		return at, fmt.Errorf("bind host: %w", err)
-	}
-	at.host, at.step = after, binding.Keep
-	r.pool.Bound(client.ObjectKeyFromObject(after))
+	at.host, at.step = host, binding.Keep
+	r.pool.Bound(client.ObjectKeyFromObject(host))
 	r.pool.Leave(keyOf(claim))
-	ctrl.LoggerFrom(ctx).Info("Bound the host", "BareMetalHost", klog.KObj(after))
-	if !binding.Moved(marked, claim) {
+	ctrl.LoggerFrom(ctx).Info("Bound the host", "BareMetalHost", klog.KObj(host))
+	if !binding.Moved(c.host, claim) {
 		r.metrics.bound(r.clock.Since(claim.CreationTimestamp.Time))
 	}
 	return at, nil
 }
 
-// mark puts the claim's mark on the candidate, and returns the host with it. One that is not as
-// it was seen is read, and marked if it fits even so. That is a version which whoever gives our
-// intent up may have made before: the write of the claim that comes next defeats him, so
-// where none does, the next pass tries again. An intent for a host that does not fit is dropped
-// here: one that names the claim by the word of its administrator must not find it.
-func (r *binder) mark(ctx context.Context, claim *bmov1alpha1.HostClaim, c candidate) (*bmov1alpha1.BareMetalHost, error) {
-	marked, err := r.markAsSeen(ctx, claim, c.host)
-	if _, tried := secured(claim); tried || !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
-		return marked, err
+// nameClaim brings the claim's name on the candidate. If that is not as it was seen, it is read
+// live, and gets the name if it fits even so. The pool learns of one that does not: it may suit
+// another claim.
+func (r *binder) nameClaim(ctx context.Context, claim *bmov1alpha1.HostClaim, c candidate) (*bmov1alpha1.BareMetalHost, error) {
+	seen, key := c.host, client.ObjectKeyFromObject(c.host)
+	for again := true; ; again = false {
+		tried, err := r.writeConsumer(ctx, claim, seen)
+		if !errors.Is(err, errHostChanged) {
+			return tried, err
+		}
+		now, err := r.readAgain(ctx, c)
+		switch {
+		case err != nil:
+			return nil, err
+		case binding.BoundAs(now, tried):
+			return now, nil
+		case !again || !c.fits(now):
+			r.pool.Correct(key, now)
+			return nil, fmt.Errorf("host %s is not as the cache shows it: %w", key, progress.ErrStale)
+		}
+		seen = now
 	}
-	now, err := r.readAgain(ctx, c)
-	switch {
-	case errors.Is(err, progress.ErrStale):
-		return nil, errors.Join(err, r.dropIntent(ctx, claim))
-	case err != nil:
-		return nil, err
-	}
-	return r.markAsSeen(ctx, claim, now)
 }
 
-// readAgain reads a candidate that may not be as it was seen. The pool learns of one that
-// does not fit any more: it may suit another claim.
+// errHostChanged says that a host is not the version any more at which it was to be bound.
+var errHostChanged = fmt.Errorf("the host has changed: %w", progress.ErrStale)
+
+// writeConsumer writes the claim's name on a host that is still as it was seen, once the claim is
+// still as the intent left it, and policy admits it. It returns what it has tried to write.
+func (r *binder) writeConsumer(ctx context.Context, claim *bmov1alpha1.HostClaim, seen *bmov1alpha1.BareMetalHost) (*bmov1alpha1.BareMetalHost, error) {
+	before := claim.DeepCopy()
+	binding.Intending(before, seen).DeepCopyInto(claim)
+	if err := patchClaim(ctx, r.client, before, claim); err != nil {
+		return nil, fmt.Errorf("record the intent: %w", err)
+	}
+	if err := r.permitted(ctx, claim, seen); err != nil {
+		return nil, err
+	}
+	host := binding.BindAtOnce(seen, claim, r.clock.Now())
+	switch err := r.client.Patch(ctx, host, apply.Locked(seen)); {
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		return host, fmt.Errorf("bind host: %w", errHostChanged)
+	case err != nil:
+		return nil, fmt.Errorf("bind host: %w", err)
+	}
+	return host, nil
+}
+
+// readAgain reads a candidate live.
 func (r *binder) readAgain(ctx context.Context, c candidate) (*bmov1alpha1.BareMetalHost, error) {
 	now, key := &bmov1alpha1.BareMetalHost{}, client.ObjectKeyFromObject(c.host)
 	switch err := r.live.Get(ctx, key, now); {
@@ -209,48 +230,8 @@ func (r *binder) readAgain(ctx context.Context, c candidate) (*bmov1alpha1.BareM
 		return nil, fmt.Errorf("host %s has gone: %w", key, progress.ErrStale)
 	case err != nil:
 		return nil, fmt.Errorf("read host %s: %w", key, err)
-	case !c.fits(now):
-		r.pool.Correct(key, now)
-		return nil, fmt.Errorf("host %s is not as the cache shows it: %w", key, progress.ErrStale)
 	}
 	return now, nil
-}
-
-// markAsSeen puts the claim's mark on a host that has not changed since it was seen.
-func (r *binder) markAsSeen(ctx context.Context, claim *bmov1alpha1.HostClaim, seen *bmov1alpha1.BareMetalHost) (*bmov1alpha1.BareMetalHost, error) {
-	marked := binding.MarkedHost(seen, claim)
-	if err := r.client.Patch(ctx, marked, apply.Locked(seen)); err != nil {
-		return nil, fmt.Errorf("mark the host: %w", err)
-	}
-	return marked, nil
-}
-
-// holds asks the API server whether the decision to bind a host still holds.
-func (r *binder) holds(ctx context.Context, claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) error {
-	if err := r.secure(ctx, claim); err != nil {
-		return err
-	}
-	return r.permitted(ctx, claim, host)
-}
-
-// secure asks the API server whether the claim is still as the intent left it.
-// One version means that everything is: the status, the spec, and that the claim
-// is neither paused nor going. A claim that lacks what it must carry while it has a
-// host gets that, locked on the version, which is the same question.
-func (r *binder) secure(ctx context.Context, claim *bmov1alpha1.HostClaim) error {
-	if after, already := secured(claim); !already {
-		before := claim.DeepCopy()
-		after.DeepCopyInto(claim)
-		return addFinalizer(ctx, r.client, before, claim)
-	}
-	live := &bmov1alpha1.HostClaim{}
-	if err := r.live.Get(ctx, keyOf(claim), live); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("read the claim: %w", err)
-	}
-	if live.UID != claim.UID || live.ResourceVersion != claim.ResourceVersion {
-		return fmt.Errorf("the claim is not as the intent left it: %w", progress.ErrStale)
-	}
-	return nil
 }
 
 // permitted asks the API server whether policy admits the claim right now. A

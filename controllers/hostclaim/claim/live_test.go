@@ -152,9 +152,9 @@ func TestClaimThatWasLetGoCostsNoMoreLists(t *testing.T) {
 	r := &releaser{
 		client: noFacts{}, live: onlyClaim{claim: claim}, publisher: &publisher{client: noFacts{}}, letGo: &letGo{},
 	}
-	held := func(want bool, marked ...bmov1alpha1.BareMetalHost) {
+	held := func(want bool) {
 		t.Helper()
-		got, err := r.heldByOthers(t.Context(), &scope{claim: claim, marked: marked})
+		got, err := r.heldByOthers(t.Context(), &scope{claim: claim})
 		if err != nil || got != want {
 			t.Errorf("held by others: %t (%v), want %t", got, err, want)
 		}
@@ -164,7 +164,6 @@ func TestClaimThatWasLetGoCostsNoMoreLists(t *testing.T) {
 		t.Fatalf("gone: %t, %v", gone, out.Err())
 	}
 	held(true)
-	held(false, *newHost("infra")) // a mark of the claim has come to light
 	r.letGo.forget(keyOf(claim))
 	held(false)
 }

@@ -61,8 +61,8 @@ func (r *observer) observeHosts(ctx context.Context, s *scope) error {
 		return err
 	}
 	s.host = ownHost(s.claim, own)
-	if s.marked, err = r.hostsBy(ctx, index.HostsByMark, string(s.claim.UID)); err != nil || s.host != nil {
-		return err
+	if s.host != nil {
+		return nil
 	}
 	s.moved, err = r.hostsBy(ctx, index.HostsByMovedClaim, keyOf(s.claim).String())
 	return err
@@ -77,7 +77,7 @@ func (r *observer) hostsBy(ctx context.Context, index, value string) ([]bmov1alp
 }
 
 // ownHost returns the host of a claim among those that name it, nil if it is none of
-// them. If the status was lost and several carry the marks of a bind, it is the first
+// them. If the status was lost and several carry the traces of a bind, it is the first
 // by name.
 func ownHost(claim *bmov1alpha1.HostClaim, hosts []bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
 	var own *bmov1alpha1.BareMetalHost
@@ -148,18 +148,16 @@ func readNamespace(ctx context.Context, reader client.Reader, name string) (poli
 	return policy.Namespace{Name: name, Labels: namespace.Labels}, nil
 }
 
-// readRecorded reads the host that the claim's status names; it is empty if the
-// host is gone.
+// readRecorded reads the host that the claim's status names; it is empty if the host is gone.
 func (r *binder) readRecorded(ctx context.Context, claim *bmov1alpha1.HostClaim, at *standing) (*bmov1alpha1.BareMetalHost, error) {
-	ref := claim.Status.BareMetalHost
-	host := &bmov1alpha1.BareMetalHost{}
+	ref, host := claim.Status.BareMetalHost, &bmov1alpha1.BareMetalHost{}
 	err := r.live.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, host)
 	switch {
 	case apierrors.IsNotFound(err):
 		at.known.Recorded = binding.Gone
 	case err != nil:
 		return nil, fmt.Errorf("read the recorded host: %w", err)
-	case binding.Owned(host, claim):
+	case binding.Has(claim, host):
 		at.known.Own, at.host = true, host
 	case host.Spec.ConsumerRef != nil && !binding.Moved(host, claim):
 		at.known.Recorded = binding.Taken
@@ -169,28 +167,24 @@ func (r *binder) readRecorded(ctx context.Context, claim *bmov1alpha1.HostClaim,
 	return host, nil
 }
 
-// listOwn looks for the claim's host, and for hosts that carry its mark, by
-// one paged live list, narrowed by the label that both have.
+// listOwn looks for the claim's host by a paged live list, narrowed by the label that a bind
+// gives it.
 func (r *binder) listOwn(ctx context.Context, claim *bmov1alpha1.HostClaim, at *standing) error {
 	hosts := &bmov1alpha1.BareMetalHostList{}
 	options := []client.ListOption{
 		client.MatchingLabels{infrav1.ClaimUIDLabel: string(claim.UID)}, client.Limit(pageSize),
 	}
-	at.marked = nil
 	for more := true; more; more = hosts.Continue != "" {
 		if err := r.live.List(ctx, hosts, append(options, client.Continue(hosts.Continue))...); err != nil {
 			return fmt.Errorf("list hosts that name the claim: %w", err)
 		}
 		for i := range hosts.Items {
-			switch host := &hosts.Items[i]; {
-			case binding.Has(claim, host):
+			if host := &hosts.Items[i]; binding.Has(claim, host) {
 				at.known.Own, at.host = true, host.DeepCopy()
-			case binding.Marked(host, claim):
-				at.marked = append(at.marked, *host.DeepCopy())
 			}
 		}
 	}
-	at.known.Marked, at.known.NoHostNamesIt = len(at.marked) > 0, !at.known.Own
+	at.known.NoHostNamesIt = !at.known.Own
 	return nil
 }
 

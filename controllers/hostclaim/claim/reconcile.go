@@ -19,7 +19,6 @@ package claim
 import (
 	"context"
 	"fmt"
-	"maps"
 	"net/netip"
 	"time"
 
@@ -190,24 +189,19 @@ func ensureFinalizer(ctx context.Context, writer client.Client, claim *bmov1alph
 	}
 	before := claim.DeepCopy()
 	controllerutil.AddFinalizer(claim, infrav1.HostClaimFinalizer)
-	return addFinalizer(ctx, writer, before, claim)
+	if err := patchClaim(ctx, writer, before, claim); err != nil {
+		return fmt.Errorf("add the finalizer: %w", err)
+	}
+	return nil
 }
 
-// secured returns a claim with all that it must carry before a host is bound to it, our
-// finalizer and what binding.GuardedClaim says of moves, and whether it carries that already.
-func secured(claim *bmov1alpha1.HostClaim) (after *bmov1alpha1.HostClaim, already bool) {
-	after = binding.GuardedClaim(claim, true, true)
-	added := controllerutil.AddFinalizer(after, infrav1.HostClaimFinalizer)
-	return after, !added && maps.Equal(after.Annotations, claim.Annotations)
-}
-
-// addFinalizer writes a claim with our finalizer, locked on what it was before.
-func addFinalizer(ctx context.Context, writer client.Client, before, claim *bmov1alpha1.HostClaim) error {
+// patchClaim writes the metadata of a claim, locked on what it was before.
+func patchClaim(ctx context.Context, writer client.Client, before, claim *bmov1alpha1.HostClaim) error {
 	if err := writer.Patch(ctx, claim, apply.Locked(before)); err != nil {
 		if apierrors.IsNotFound(err) {
 			return fmt.Errorf("the claim has gone: %w", progress.ErrStale)
 		}
-		return fmt.Errorf("add the finalizer: %w", err)
+		return err //nolint:wrapcheck // the caller says what for
 	}
 	return nil
 }

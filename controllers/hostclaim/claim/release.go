@@ -69,12 +69,12 @@ func (r *releaser) release(ctx context.Context, s *scope, at standing) (standing
 		return at, out
 	}
 	recorded := binding.Unread
-	if s.recorded(*at.host) {
+	if s.recorded(client.ObjectKeyFromObject(at.host)) {
 		recorded = binding.Fenced // by the write that has freed it
 	}
 	at.host = nil
 	freed := *s
-	freed.host, freed.marked = nil, at.marked
+	freed.host = nil
 	after, err := r.binder.settle(ctx, &freed, recorded)
 	after.swept = s.host.Namespace
 	if err != nil {
@@ -133,7 +133,7 @@ func (r *releaser) heldByOthers(ctx context.Context, s *scope) (bool, error) {
 	switch {
 	case s.host != nil, !deleting(s.claim), controllerutil.ContainsFinalizer(s.claim, infrav1.HostClaimFinalizer):
 		return false, nil
-	case len(s.marked) == 0 && r.letGo.has(s.claim):
+	case r.letGo.has(s.claim):
 		return true, nil
 	case marked(s.claim):
 		return false, nil

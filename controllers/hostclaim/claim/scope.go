@@ -40,10 +40,6 @@ type scope struct {
 	// host does.
 	host *bmov1alpha1.BareMetalHost
 
-	// marked are the hosts that carry the claim's mark without naming it, from the
-	// cache.
-	marked []bmov1alpha1.BareMetalHost
-
 	// moved are the hosts that seem to have been moved with the claim, from the
 	// cache; empty for a claim with a host.
 	moved []bmov1alpha1.BareMetalHost
@@ -85,8 +81,6 @@ type standing struct {
 	known binding.Binding
 	// host is the host that names the claim, nil while no host does.
 	host *bmov1alpha1.BareMetalHost
-	// marked are the hosts that carry the claim's mark without naming it.
-	marked []bmov1alpha1.BareMetalHost
 	// swept is the namespace of hosts where this pass has deleted the copies of the claim's
 	// secrets; empty for none.
 	swept string

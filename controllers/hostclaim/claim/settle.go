@@ -19,9 +19,9 @@ package claim
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,19 +36,19 @@ import (
 // that did not come to a bind. Recorded is what this pass knows of the host in the status
 // already.
 func (r *binder) settle(ctx context.Context, s *scope, recorded binding.RecordedHost) (standing, error) {
-	at := standing{host: s.host, marked: slices.DeleteFunc(slices.Clone(s.marked), s.recorded)}
+	at := standing{host: s.host}
 	at.known = binding.Binding{
 		Deleting: deleting(s.claim), Reserved: reservation.Holds(s.claim),
-		Own: s.host != nil, Record: binding.RecordOf(s.claim), Recorded: recorded, Moved: len(s.moved) > 0, Marked: len(at.marked) > 0,
+		Own: s.host != nil, Record: binding.RecordOf(s.claim), Recorded: recorded, Moved: len(s.moved) > 0,
 	}
+	last, found := binding.LastIntent(s.claim)
+	at.known.Left = found && !s.recorded(last.Host) && (s.host == nil || !last.IsFor(s.host))
 	at.known.NoHostNamesIt = !deleting(s.claim) && binding.New(s.claim) // the locked intent proves it
 	return r.walk(ctx, s.claim, at)
 }
 
-// recorded says that the status names a host. It is read live before anything is
-// done about it: the mark of an intent goes with the fence, and that of a host that
-// was lost stays with the host as long as the claim.
-func (s *scope) recorded(host bmov1alpha1.BareMetalHost) bool {
+// recorded says that the status of the claim names a host.
+func (s *scope) recorded(host client.ObjectKey) bool {
 	ref := s.claim.Status.BareMetalHost
 	return ref != nil && ref.Namespace == host.Namespace && ref.Name == host.Name
 }
@@ -64,12 +64,11 @@ func (r *binder) walk(ctx context.Context, claim *bmov1alpha1.HostClaim, at stan
 			recorded, err = r.readRecorded(ctx, claim, &at)
 		case binding.ListOwn:
 			err = r.listOwn(ctx, claim, &at)
-		case binding.Unmark:
-			err = r.unmarkAll(ctx, claim, at.marked)
-			at.known.Marked, at.marked = false, nil
 		case binding.Fence:
 			err = r.fence(ctx, claim, recorded)
 			at.known.Recorded = binding.Fenced
+		case binding.FenceLeft:
+			err = r.fenceLeft(ctx, claim, &at)
 		case binding.DropIntent:
 			err = r.dropIntent(ctx, claim)
 			at.known.Record, at.known.Recorded = binding.Unrecorded, binding.Unread
@@ -88,34 +87,40 @@ func (r *binder) walk(ctx context.Context, claim *bmov1alpha1.HostClaim, at stan
 }
 
 // fence makes every writer lose that acts on the claim's intent: it writes to
-// the host, and nothing of ours stays on it. Taking off the mark of that writer,
-// or the fence that an earlier pass left, is a write; else there are two.
+// the host, and nothing of ours stays on it. Taking off the fence that an earlier pass
+// left is a write; else there are two.
 func (r *binder) fence(ctx context.Context, claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) error {
-	if !binding.HasFence(host, claim) && !binding.Marked(host, claim) {
+	if !binding.HasFence(host, claim) {
 		before := host
 		host = binding.FencedHost(host, claim)
 		if err := r.client.Patch(ctx, host, apply.Locked(before)); err != nil {
 			return fmt.Errorf("fence the intended host: %w", err)
 		}
 	}
-	return r.unmark(ctx, claim, host)
-}
-
-// unmarkAll takes the claim's mark off hosts that do not name it.
-func (r *binder) unmarkAll(ctx context.Context, claim *bmov1alpha1.HostClaim, hosts []bmov1alpha1.BareMetalHost) error {
-	for i := range hosts {
-		if err := r.unmark(ctx, claim, &hosts[i]); client.IgnoreNotFound(err) != nil {
-			return err
-		}
+	if err := r.client.Patch(ctx, binding.UnfencedHost(host, claim), apply.Locked(host)); err != nil {
+		return fmt.Errorf("take the fence off the intended host: %w", err)
 	}
 	return nil
 }
 
-// unmark takes off a host what an intent of the claim left on it.
-func (r *binder) unmark(ctx context.Context, claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) error {
-	if err := r.client.Patch(ctx, binding.UnmarkedHost(host, claim), apply.Locked(host)); err != nil {
-		return fmt.Errorf("take the mark off a host: %w", err)
+// fenceLeft fences the host of an intent of which only the second record tells, unless the host has
+// changed since, and takes off a fence that an earlier pass has left there.
+func (r *binder) fenceLeft(ctx context.Context, claim *bmov1alpha1.HostClaim, at *standing) error {
+	last, _ := binding.LastIntent(claim)
+	host := &bmov1alpha1.BareMetalHost{}
+	err := r.live.Get(ctx, last.Host, host)
+	switch {
+	case apierrors.IsNotFound(err):
+	case err != nil:
+		return fmt.Errorf("read the host that annotation %s names: %w", infrav1.IntendedHostAnnotation, err)
+	case binding.Has(claim, host):
+		at.known.Own, at.host = true, host
+	case last.Open(host), binding.HasFence(host, claim):
+		if err := r.fence(ctx, claim, host); err != nil {
+			return err
+		}
 	}
+	at.known.Left = false
 	return nil
 }
 

@@ -35,14 +35,11 @@ const (
 	HostsByConsumer = "host.consumer"
 	// HostsByConsumerUID finds hosts by the UID of the claim that they name.
 	HostsByConsumerUID = "host.consumerUID"
-	// HostsByMark finds hosts by the UID of the claim whose mark they carry without
-	// naming it.
-	HostsByMark = "host.mark"
 	// HostsByMovedClaim finds hosts that may have been moved with a claim, by the
 	// namespace and name of the claim that they name.
 	HostsByMovedClaim = "host.movedClaim"
 	// HostsByTrace finds hosts by namespace and name of the claim that they name, and
-	// strays by the UIDs of the claims whose marks they carry.
+	// strays by the UIDs of the claims whose traces they carry.
 	HostsByTrace = "host.trace"
 )
 
@@ -80,7 +77,6 @@ func hosts() map[string]client.IndexerFunc {
 	return map[string]client.IndexerFunc{
 		HostsByConsumer:    by(one(binding.ConsumerKey)),
 		HostsByConsumerUID: by(one(consumerUID)),
-		HostsByMark:        by(one(binding.MarkKey)),
 		HostsByMovedClaim:  by(one(binding.MovedKey)),
 		HostsByTrace:       by(traces),
 	}

@@ -28,6 +28,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 )
 
@@ -54,8 +55,9 @@ func TestHosts(t *testing.T) {
 	claim := newClaim()
 	tookAlong := binding.Bind(newHost("tenant"), claim)
 	tookAlong.UID = "new-uid"
-	both := binding.MarkedHost(newHost("infra"), claim)
-	both = binding.FencedHost(both, &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{UID: "other-uid"}})
+	labeled := newHost("infra")
+	labeled.Labels = map[string]string{infrav1.ClaimUIDLabel: "claim-uid"}
+	both := binding.FencedHost(labeled, &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{UID: "other-uid"}})
 	for name, tt := range map[string]struct {
 		host client.Object
 		want map[string][]string
@@ -68,11 +70,11 @@ func TestHosts(t *testing.T) {
 			HostsByConsumer: {"tenant/machine/claim-uid"}, HostsByConsumerUID: {"claim-uid"}, HostsByTrace: {"tenant/machine"},
 			HostsByMovedClaim: {"tenant/machine"},
 		}},
-		"an intended host by the mark": {binding.MarkedHost(newHost("infra"), claim), map[string][]string{
-			HostsByMark: {"claim-uid"}, HostsByTrace: {"claim-uid"},
+		"one that names nobody any more by its label": {labeled, map[string][]string{
+			HostsByTrace: {"claim-uid"},
 		}},
-		"one with the marks of two claims by both": {both, map[string][]string{
-			HostsByMark: {"claim-uid"}, HostsByTrace: {"claim-uid", "other-uid"},
+		"one with the traces of two claims by both": {both, map[string][]string{
+			HostsByTrace: {"claim-uid", "other-uid"},
 		}},
 		"one with a fence by the claim that put it there": {binding.FencedHost(newHost("infra"), claim), map[string][]string{
 			HostsByTrace: {"claim-uid"},

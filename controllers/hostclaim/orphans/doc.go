@@ -20,10 +20,10 @@ limitations under the License.
 // live read, asks baremetal/hostclaim/orphan for the next step, and carries it out in the
 // way in which a claim is released. It never touches a host whose claim exists
 // with the UID that the host names, nor one that another controller bound. From a
-// host that names no claim it removes the marks and fences of binds that broke off.
+// host that names no claim it removes the traces of binds, and the fences of those that broke off.
 //
-// A host is woken by itself while it carries our marks, by a HostClaim that is
+// A host is woken by itself while it carries our traces, by a HostClaim that is
 // created, deleted or replaced under the name (or UID) that the host knows, or whose
-// status ceases to name a host, by rights on the Secrets of its namespace when it
+// status or record ceases to name a host, by rights on the Secrets of its namespace when it
 // waits for them, and by the end of its grace. Nothing is polled.
 package orphans

@@ -25,26 +25,26 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/orphan"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/copies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
-// stray tidies a host that names no claim and still carries marks of a bind. A claim
+// stray tidies a host that names no claim and still carries traces of a bind. A claim
 // whose status names the host may still be on its way there, or will notice the
-// loss; then the host is left to it. So is a fence, until the status of its claim
-// names the host no more: within one pass it is put on and taken off while the
-// intent is there.
+// loss; then the host is left to it. So is a fence, until its claim intends the host no
+// more: within one pass it is put on and taken off while the intent is there.
 func (r *Reconciler) stray(ctx context.Context, host *bmov1alpha1.BareMetalHost) progress.Outcome {
 	if fencer := orphan.Fencer(host); fencer != "" {
-		if _, named, err := r.named(ctx, host, fencer); err != nil || named {
+		if _, named, err := r.named(ctx, host, fencer, intends); err != nil || named {
 			return progress.Failed(err)
 		}
 		return r.write(ctx, "Removed the fence of a bind that was given up", host, orphan.Unfenced(host))
 	}
 	uid := orphan.StrayClaim(host)
-	exists, left, err := r.strayClaim(ctx, host, uid)
+	exists, left, err := r.named(ctx, host, uid, names)
 	if err != nil || left {
 		return progress.Failed(err)
 	}
@@ -61,30 +61,16 @@ func (r *Reconciler) stray(ctx context.Context, host *bmov1alpha1.BareMetalHost)
 	return r.write(ctx, "Removed the traces of a bind from a host that names no HostClaim", host, tidied)
 }
 
-// strayClaim says whether a claim with a UID exists, and whether the host is left
-// to it: its status names the host, or nothing but the mark of a bind is there,
-// which the claim's own passes take off. A claim that the cache does not show yet
-// loses nothing by a host that does not name it: a pass that is about to bind the
-// host loses to the write, and tries again.
-func (r *Reconciler) strayClaim(ctx context.Context, host *bmov1alpha1.BareMetalHost, uid types.UID) (exists, left bool, err error) {
-	if uid == "" {
-		return false, false, nil
-	}
-	if known, found, err := r.claimByUID(ctx, uid); err != nil || (found && orphan.MarkOnly(host)) {
-		return known != nil, err == nil, err
-	}
-	return r.named(ctx, host, uid)
-}
-
-// named says whether a claim with a UID exists, and whether its status names a
+// named says whether a claim with a UID exists, and whether it names a
 // host. The cache is enough to see that it does, since a status that ceases to
-// wakes the host.
-func (r *Reconciler) named(ctx context.Context, host *bmov1alpha1.BareMetalHost, uid types.UID) (exists, named bool, err error) {
+// wakes the host. A claim that the cache does not show yet loses nothing: a pass that is about to
+// bind the host loses to the write, and tries again.
+func (r *Reconciler) named(ctx context.Context, host *bmov1alpha1.BareMetalHost, uid types.UID, by naming) (exists, named bool, err error) {
 	known, found, err := r.claimByUID(ctx, uid)
 	if err != nil || !found {
 		return false, false, err
 	}
-	if names(known, host) {
+	if by(known, host) {
 		return true, true, nil
 	}
 	claim := &bmov1alpha1.HostClaim{}
@@ -92,7 +78,16 @@ func (r *Reconciler) named(ctx context.Context, host *bmov1alpha1.BareMetalHost,
 		return false, false, client.IgnoreNotFound(err)
 	}
 	exists = claim.UID == uid
-	return exists, exists && names(claim, host), nil
+	return exists, exists && by(claim, host), nil
+}
+
+// naming is a way in which a claim can name a host.
+type naming func(*bmov1alpha1.HostClaim, *bmov1alpha1.BareMetalHost) bool
+
+// intends says that a claim names a host by its status, or by the record of its last intent.
+func intends(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) bool {
+	last, _ := binding.LastIntent(claim)
+	return names(claim, host) || last.IsFor(host)
 }
 
 // names says that the status of a claim names a host.

@@ -58,7 +58,7 @@ func (r *Reconciler) Watches() []watching.Watch {
 	}
 }
 
-// ours lets hosts through that name a claim or carry our marks, or did.
+// ours lets hosts through that name a claim or carry traces of one, or did.
 func ours() predicate.Predicate {
 	concerns := func(object client.Object) bool {
 		host, ok := object.(*bmov1alpha1.BareMetalHost)
@@ -73,8 +73,7 @@ func ours() predicate.Predicate {
 }
 
 // comesOrGoes lets claims through that are created, deleted, or replaced while the
-// watch was broken, and such whose status ceases to name a host, or says for the
-// first time that there is none.
+// watch was broken, and such whose status or record ceases to name a host.
 func comesOrGoes() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -84,14 +83,16 @@ func comesOrGoes() predicate.Predicate {
 				return false
 			}
 			was, is := before.Status.BareMetalHost, after.Status.BareMetalHost
+			intended, _ := binding.LastIntent(before)
+			intends, _ := binding.LastIntent(after)
 			return before.UID != after.UID || (was != nil && !equality.Semantic.DeepEqual(was, is)) ||
-				(binding.RecordOf(before) == binding.Blank && binding.RecordOf(after) == binding.Unrecorded)
+				(intended.UID != "" && intended.Host != intends.Host)
 		},
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	}
 }
 
-// claimToHosts wakes the hosts that name a claim, or carry its marks.
+// claimToHosts wakes the hosts that name a claim, or carry its traces.
 func (r *Reconciler) claimToHosts(ctx context.Context, object client.Object) []reconcile.Request {
 	var out []reconcile.Request
 	for _, value := range []string{object.GetNamespace() + "/" + object.GetName(), string(object.GetUID())} {

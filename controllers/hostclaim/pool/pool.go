@@ -25,7 +25,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/selection"
 )
 
@@ -69,7 +68,7 @@ func (p *Pool) observeLocked(host *bmov1alpha1.BareMetalHost) {
 		return
 	}
 	before, known := p.hosts.find(key)
-	if known && sameLabels(before.host, host) {
+	if known && maps.Equal(before.host.Labels, host.Labels) {
 		before.host = host
 	} else {
 		p.waiting.withdraw(key)
@@ -79,18 +78,6 @@ func (p *Pool) observeLocked(host *bmov1alpha1.BareMetalHost) {
 		p.hosts.of(key.Namespace).put(host)
 	}
 	p.offerLocked(key)
-}
-
-// sameLabels says that claims see no difference between two versions of a host.
-// The mark of a claim that is being bound is none: it books nothing, and does
-// not make the host suit another claim.
-func sameLabels(a, b *bmov1alpha1.BareMetalHost) bool {
-	without := func(labels map[string]string) map[string]string {
-		out := maps.Clone(labels)
-		delete(out, infrav1.ClaimUIDLabel)
-		return out
-	}
-	return maps.Equal(without(a.Labels), without(b.Labels))
 }
 
 // Correct takes note of what a claim has read of a host past the watch; nil if it

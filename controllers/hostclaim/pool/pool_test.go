@@ -658,17 +658,19 @@ func TestClaimsOfOneSecondAreOrderedByUID(t *testing.T) {
 	expect(t, "woken", woken(), []string{"a"})
 }
 
-// A claim that marks a host and does not come to bind it must not wake others.
-func TestMarkOfAClaimDoesNotOfferTheHostAnew(t *testing.T) {
+// A claim that fences a host, or writes anything to it but labels, must not wake others.
+func TestHostIsOfferedAnewForItsLabelsOnly(t *testing.T) {
 	p, woken := newPool(t)
 	picky := waiterFor(t, "picky", 1)
 	p.Enter(picky)
 	p.Observe(host("a"))
 	expect(t, "woken for a new host", woken(), []string{"picky"})
 	expect(t, "picked", pass(p, picky), "a")
-	p.Observe(host("a", "hostclaim.metal3.io/claim-uid"))
+	fenced := host("a")
+	fenced.Annotations = map[string]string{"hostclaim.metal3.io/fence": "x"}
+	p.Observe(fenced)
 	p.Observe(host("a"))
-	expect(t, "woken by mark and unmark", woken(), []string(nil))
+	expect(t, "woken by a fence", woken(), []string(nil))
 	p.Observe(host("a", "rack"))
 	expect(t, "woken by a label", woken(), []string{"picky"})
 }

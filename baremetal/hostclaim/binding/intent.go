@@ -1,0 +1,75 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package binding
+
+import (
+	"slices"
+	"strings"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+// Intending returns the claim with all that it must carry before a host is bound to it:
+// our finalizer, what GuardedClaim says of moves, and the second record of the intent,
+// for the case that the status is lost. It names the version of the host, so that an intent for
+// a host that has changed makes a new version of the claim.
+func Intending(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) *bmov1alpha1.HostClaim {
+	out := GuardedClaim(claim, true, true)
+	if !slices.Contains(out.Finalizers, infrav1.HostClaimFinalizer) {
+		out.Finalizers = append(out.Finalizers, infrav1.HostClaimFinalizer)
+	}
+	metav1.SetMetaDataAnnotation(&out.ObjectMeta, infrav1.IntendedHostAnnotation, strings.Join([]string{
+		string(claim.UID), host.Namespace, host.Name, string(host.UID), host.ResourceVersion,
+	}, "/"))
+	return out
+}
+
+// Intent is the host that a claim was about to get last, as its second record says.
+type Intent struct {
+	Host types.NamespacedName
+	// UID and Version are those of the host as it was about to be bound.
+	UID     types.UID
+	Version string
+}
+
+// LastIntent reads the second record of the last intent. A tenant can write it where no admission
+// policy refuses that, so it leads to no write but to a host that is exactly as it says.
+func LastIntent(claim *bmov1alpha1.HostClaim) (Intent, bool) {
+	record := strings.Split(claim.Annotations[infrav1.IntendedHostAnnotation], "/")
+	if len(record) != 5 || record[0] != string(claim.UID) || record[3] == "" ||
+		len(validation.IsDNS1123Label(record[1])) > 0 || len(validation.IsDNS1123Subdomain(record[2])) > 0 {
+		return Intent{}, false
+	}
+	host := types.NamespacedName{Namespace: record[1], Name: record[2]}
+	return Intent{Host: host, UID: types.UID(record[3]), Version: record[4]}, true
+}
+
+// IsFor says that a host is the one of the intent, at whatever version.
+func (i Intent) IsFor(host *bmov1alpha1.BareMetalHost) bool {
+	return i.Host.Namespace == host.Namespace && i.Host.Name == host.Name && i.UID == host.UID
+}
+
+// Open says that a writer may still bind the host for the intent. One that has been written since
+// needs no fence.
+func (i Intent) Open(host *bmov1alpha1.BareMetalHost) bool {
+	return i.IsFor(host) && i.Version == host.ResourceVersion
+}
