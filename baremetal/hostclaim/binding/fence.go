@@ -25,7 +25,7 @@ import (
 )
 
 // FencedHost returns the host with a fence of the claim, which bumps its version.
-// The fence is taken off again at once, see UnfencedHost.
+// The fence is taken off again at once, see Unfenced.
 func FencedHost(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) *bmov1alpha1.BareMetalHost {
 	out := host.DeepCopy()
 	setAnnotation(out, infrav1.FenceAnnotation, string(claim.UID)+"/"+claim.ResourceVersion)
@@ -38,12 +38,10 @@ func HasFence(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) boo
 	return strings.HasPrefix(host.Annotations[infrav1.FenceAnnotation], string(claim.UID)+"/")
 }
 
-// UnfencedHost returns the host without a fence of the claim. Writing that bumps the host's
-// version, so it is a fence itself.
-func UnfencedHost(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) *bmov1alpha1.BareMetalHost {
+// Unfenced returns a fenced host without its fence. Writing that bumps the host's version,
+// so it is a fence itself.
+func Unfenced(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
 	out := host.DeepCopy()
-	if HasFence(host, claim) {
-		delete(out.Annotations, infrav1.FenceAnnotation)
-	}
+	delete(out.Annotations, infrav1.FenceAnnotation)
 	return out
 }

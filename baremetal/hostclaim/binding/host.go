@@ -24,6 +24,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/labels"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
@@ -157,17 +158,8 @@ func BindAtOnce(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim, n
 // met was the answer to a repetition of its own write, by a client or proxy that had lost the first answer.
 func BoundAs(now, tried *bmov1alpha1.BareMetalHost) bool {
 	return equality.Semantic.DeepEqual(now.Spec.ConsumerRef, tried.Spec.ConsumerRef) &&
-		includes(now.Labels, tried.Labels) && includes(now.Annotations, tried.Annotations)
-}
-
-// includes says that a map has all entries of another one.
-func includes(all, some map[string]string) bool {
-	for key, value := range some {
-		if got, found := all[key]; !found || got != value {
-			return false
-		}
-	}
-	return true
+		labels.SelectorFromSet(tried.Labels).Matches(labels.Set(now.Labels)) &&
+		labels.SelectorFromSet(tried.Annotations).Matches(labels.Set(now.Annotations))
 }
 
 func setClaimUID(host *bmov1alpha1.BareMetalHost, uid string) {

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -218,8 +219,8 @@ func TestFence(t *testing.T) {
 	if got, want := fenced.Annotations[infrav1.FenceAnnotation], "claim-uid/7"; got != want {
 		t.Errorf("fence %q, want %q", got, want)
 	}
-	if got := UnfencedHost(fenced, claim); len(got.Annotations) != 0 {
-		t.Errorf("annotations %v are left", got.Annotations)
+	if diff := cmp.Diff(host, Unfenced(fenced), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("Unfenced (-want +got):\n%s", diff)
 	}
 }
 

@@ -67,13 +67,6 @@ func Fencer(host *bmov1alpha1.BareMetalHost) types.UID {
 	return types.UID(uid)
 }
 
-// Unfenced returns a host without fence.
-func Unfenced(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
-	out := host.DeepCopy()
-	delete(out.Annotations, infrav1.FenceAnnotation)
-	return out
-}
-
 // Tidied returns a stray host without the traces. The administrator's cleaning
 // mode comes back only when nothing is left on the host: what was taken from its
 // claim without being wiped must not be handed on so.

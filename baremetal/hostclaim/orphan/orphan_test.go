@@ -243,9 +243,6 @@ func TestFence(t *testing.T) {
 	if got := Fencer(host()); got != "" {
 		t.Errorf("Fencer of a host without fence %q", got)
 	}
-	if diff := cmp.Diff(host(unnamed), Unfenced(fenced)); diff != "" {
-		t.Errorf("Unfenced (-want +got):\n%s", diff)
-	}
 }
 
 func TestTidied(t *testing.T) {

@@ -23,6 +23,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -218,7 +219,8 @@ func secret(namespace, name string) *corev1.SecretReference {
 // UpToDate says whether applying desired would change nothing in current that
 // the machine has a say in.
 func UpToDate(current, desired *bmov1alpha1.HostClaim) bool {
-	if !includes(current.Labels, desired.Labels) || !includes(current.Annotations, desired.Annotations) {
+	if !labels.SelectorFromSet(desired.Labels).Matches(labels.Set(current.Labels)) ||
+		!labels.SelectorFromSet(desired.Annotations).Matches(labels.Set(current.Annotations)) {
 		return false
 	}
 	for _, owner := range desired.OwnerReferences {
@@ -229,14 +231,4 @@ func UpToDate(current, desired *bmov1alpha1.HostClaim) bool {
 		}
 	}
 	return equalSpecs(current.Spec, desired.Spec)
-}
-
-// includes says whether all that is wanted is there.
-func includes(current, wanted map[string]string) bool {
-	for key, value := range wanted {
-		if current[key] != value {
-			return false
-		}
-	}
-	return true
 }

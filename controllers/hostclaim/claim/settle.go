@@ -97,7 +97,7 @@ func (r *binder) fence(ctx context.Context, claim *bmov1alpha1.HostClaim, host *
 			return fmt.Errorf("fence the intended host: %w", err)
 		}
 	}
-	if err := r.client.Patch(ctx, binding.UnfencedHost(host, claim), apply.Locked(host)); err != nil {
+	if err := r.client.Patch(ctx, binding.Unfenced(host), apply.Locked(host)); err != nil {
 		return fmt.Errorf("take the fence off the intended host: %w", err)
 	}
 	return nil

@@ -41,7 +41,7 @@ func (r *Reconciler) stray(ctx context.Context, host *bmov1alpha1.BareMetalHost)
 		if _, named, err := r.named(ctx, host, fencer, intends); err != nil || named {
 			return progress.Failed(err)
 		}
-		return r.write(ctx, "Removed the fence of a bind that was given up", host, orphan.Unfenced(host))
+		return r.write(ctx, "Removed the fence of a bind that was given up", host, binding.Unfenced(host))
 	}
 	uid := orphan.StrayClaim(host)
 	exists, left, err := r.named(ctx, host, uid, names)
