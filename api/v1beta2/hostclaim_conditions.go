@@ -63,6 +63,10 @@ const (
 	// HostNotMovedReason means that the claim was moved or restored and its host was
 	// not, or not yet. The claim gets no other one.
 	HostNotMovedReason = "HostNotMoved"
+
+	// BindRefusedReason means that the API server refuses what a claim must carry
+	// before a host is bound to it.
+	BindRefusedReason = "BindRefused"
 )
 
 // Reasons of the condition Synchronized that upstream does not define.

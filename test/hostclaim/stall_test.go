@@ -19,6 +19,7 @@ package hostclaim
 import (
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -94,7 +95,7 @@ var bindRequests = map[string]func(method, path, body string) bool{
 	"the intent": func(method, path, body string) bool {
 		return method == http.MethodPatch && strings.Contains(path, "/hostclaims/machine/status") && strings.Contains(body, `"Binding"`)
 	},
-	"the second record": func(method, path, body string) bool {
+	"the intent annotation": func(method, path, body string) bool {
 		return method == http.MethodPatch && strings.Contains(path, "/hostclaims/machine?") && strings.Contains(body, "intended-host")
 	},
 	"the look at the policies": func(method, path, _ string) bool {
@@ -156,7 +157,7 @@ func TestStalledWriterNeverMakesASecondHost(t *testing.T) {
 
 // A writer that has lost to a change of the host tries again with what it has read then.
 func TestWriterThatStallsAtTheSecondTryNeverMakesASecondHost(t *testing.T) {
-	for _, name := range []string{"the second record", "the consumerRef"} {
+	for _, name := range []string{"the intent annotation", "the consumerRef"} {
 		t.Run("before "+name, func(t *testing.T) {
 			var tries atomic.Int32
 			second := newStall(func(method, path, body string) bool {
@@ -264,8 +265,9 @@ func TestForeignConsumerRefThatTheCacheDoesNotShowIsNotBelieved(t *testing.T) {
 type repeating struct {
 	http.RoundTripper
 
-	at   func(method, path, body string) bool
-	done *atomic.Bool
+	at      func(method, path, body string) bool
+	done    *atomic.Bool
+	between func()
 }
 
 func (r repeating) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -278,30 +280,51 @@ func (r repeating) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	answer.Body.Close()
+	r.between()
 	if again.Body, err = request.GetBody(); err != nil {
 		return nil, err
 	}
 	return r.RoundTripper.RoundTrip(again)
 }
 
-// The repetition of a write that was done is refused as a conflict.
+// The repetition of a write that was done is refused as a conflict, whatever else has happened to
+// the host meanwhile.
 func TestRepeatedWriteOfABindLosesNoHost(t *testing.T) {
-	for name, at := range bindRequests {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.policy(nil, w.tenant)
-			w.host("host-0", nil)
-			w.transport = func(next http.RoundTripper) http.RoundTripper { return repeating{next, at, &atomic.Bool{}} }
-			w.manager()
-			w.claim("machine")
-			w.expectBound("machine")
-		})
+	edits := map[string]func(*bmov1alpha1.BareMetalHost){
+		"a host that stays as it is":     func(*bmov1alpha1.BareMetalHost) {},
+		"a host whose labels are edited": func(h *bmov1alpha1.BareMetalHost) { h.Labels["row"] = "2" },
+	}
+	for _, name := range []string{"the intent", "the intent annotation", "the consumerRef"} {
+		for host, edit := range edits {
+			t.Run(name+" for "+host, func(t *testing.T) {
+				w := newWorld(t)
+				w.policy(nil, w.tenant)
+				w.host("host-0", map[string]string{"rack": "a1", "row": "1"})
+				w.host("host-1", map[string]string{"rack": "b1"})
+				var done atomic.Bool
+				between := func() {
+					harness.Change(w.Story, w.readHost("host-0"), edit)
+					harness.Change(w.Story, w.readHost("host-1"), func(h *bmov1alpha1.BareMetalHost) { h.Labels["rack"] = "a1" })
+				}
+				w.transport = func(next http.RoundTripper) http.RoundTripper {
+					return repeating{next, bindRequests[name], &done, between}
+				}
+				w.manager()
+				w.claim("machine", withLabel("rack", "a1"))
+				w.expectBound("machine")
+				w.G.Expect(done.Load()).To(gomega.BeTrue())
+				hosts := &bmov1alpha1.BareMetalHostList{}
+				w.OK(w.List(w.Ctx, hosts, client.InNamespace(w.infra)))
+				booked := slices.DeleteFunc(hosts.Items, func(h bmov1alpha1.BareMetalHost) bool { return h.Spec.ConsumerRef == nil })
+				w.G.Expect(booked).To(gomega.HaveLen(1))
+			})
+		}
 	}
 }
 
-// The record of an intent that a tenant has written into its claim leads to no write to a host of
+// An intent annotation that a tenant has written into its claim leads to no write to a host of
 // others, unless it names the version of that host.
-func TestForgedRecordOfAnIntentFencesNoHost(t *testing.T) {
+func TestForgedIntentAnnotationFencesNoHost(t *testing.T) {
 	w := newWorld(t)
 	w.host("host-0", map[string]string{"rack": "a1"})
 	host := w.readHost("host-0")

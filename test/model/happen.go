@@ -17,6 +17,7 @@ limitations under the License.
 package model
 
 import (
+	"strings"
 	"time"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/test/model/store"
@@ -184,7 +185,7 @@ func (w *World) judge(request store.Request) verdict {
 	var f Feature
 	switch n := w.choices.Intn(16); {
 	case n == 0 && w.features[Refusals]:
-		v, f = refused, Refusals
+		v, f = w.refuse(request), Refusals
 	case n == 1 && w.features[Conflicts] && request.Verb == "patch":
 		v, f = conflicted, Conflicts
 	case n == 2 && w.features[LostAnswers] && request.Writes():
@@ -196,9 +197,18 @@ func (w *World) judge(request store.Request) verdict {
 	return v
 }
 
+// refuse chooses whether a request is refused for the moment or, as a write may be, until a
+// person changes something.
+func (w *World) refuse(request store.Request) verdict {
+	if request.Writes() && chance(w.choices, 2) {
+		return denied
+	}
+	return refused
+}
+
 // loseAnswer chooses what the client makes of a lost answer.
 func (w *World) loseAnswer(request store.Request) verdict {
-	if request.Verb == "patch" && chance(w.choices, 2) {
+	if request.Verb == "patch" && strings.Contains(request.Body, "resourceVersion") && chance(w.choices, 2) {
 		return repeated
 	}
 	return unanswered

@@ -53,7 +53,7 @@ func without() []Feature {
 // intent, without fence, without live
 // list, without live read of policies, with a consumer known without UID; a release
 // without lock on the host, without waiting for the host, or without deleting the
-// copied secrets. Within 16,000: a bind whose second record is missing, or is not written anew for a
+// copied secrets. Within 16,000: a bind whose intent annotation is missing, or is not written anew for a
 // second try.
 func TestSchedules(t *testing.T) {
 	schedules := uint64(many)

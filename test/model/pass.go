@@ -39,6 +39,8 @@ const (
 	granted    verdict = "granted"
 	conflicted verdict = "conflict injected"
 	refused    verdict = "refused"
+	// denied is a write that an admission policy forbids.
+	denied     verdict = "denied"
 	unanswered verdict = "answer lost"
 	// repeated is a locked write that was done; its answer was lost on the way to a client that then
 	// sent it again.
@@ -126,6 +128,8 @@ func (p *pass) carryOut(request store.Request, v verdict, do func() error) error
 		err = apierrors.NewConflict(resource, request.Key.Name, errors.New("injected"))
 	case refused:
 		err = apierrors.NewServerTimeout(resource, request.Verb, 1)
+	case denied:
+		err = apierrors.NewForbidden(resource, request.Key.Name, errors.New("injected"))
 	case unanswered:
 		if err = do(); err == nil {
 			err = apierrors.NewTimeoutError("the answer was lost", 1)

@@ -136,9 +136,9 @@ func TestFinalizerOfAClaimStaysUntilItsHostIsReleased(t *testing.T) {
 	}
 }
 
-// The record of a bind under way is what is left of it if the status gets lost, so it stays until a
+// The annotation of a bind under way is what is left of it if the status gets lost, so it stays until a
 // status says what came of it.
-func TestRecordOfAnIntentStaysUntilTheStatusSaysWhatCameOfIt(t *testing.T) {
+func TestIntentAnnotationStaysUntilTheStatusSaysWhatCameOfIt(t *testing.T) {
 	grantClaims(t)
 	claim := guarded(t, tenantB)
 	own := string(claim.UID) + "/infra/host/uid/1"
@@ -149,9 +149,9 @@ func TestRecordOfAnIntentStaysUntilTheStatusSaysWhatCameOfIt(t *testing.T) {
 			t.Errorf("%s: answered with %v, refused is %t", says, err, want)
 		}
 	}
-	refused("added by a tenant", tenantAdmin, record(own), true)
-	refused("added by a tenant about another claim", tenantAdmin, record("other/infra/host/uid/1"), false)
-	if err := editClaim(t, hostOwner, claim, record(own)); err != nil {
+	refused("added by a tenant", tenantAdmin, intent(own), true)
+	refused("added by a tenant about another claim", tenantAdmin, intent("other/infra/host/uid/1"), false)
+	if err := editClaim(t, hostOwner, claim, intent(own)); err != nil {
 		t.Fatal(err)
 	}
 	if err := server.Client.Get(t.Context(), client.ObjectKeyFromObject(claim), claim); err != nil {
@@ -170,18 +170,18 @@ func TestRecordOfAnIntentStaysUntilTheStatusSaysWhatCameOfIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		while := " while Associated is " + string(associated)
-		refused("removed by a tenant"+while, tenantAdmin, record(""), open)
-		refused("changed by a tenant"+while, tenantAdmin, record(own+"0"), true)
-		refused("removed by the hostclaim manager"+while, hostOwner, record(""), false)
-		refused("changed by the hostclaim manager"+while, hostOwner, record(own+"0"), false)
+		refused("removed by a tenant"+while, tenantAdmin, intent(""), open)
+		refused("changed by a tenant"+while, tenantAdmin, intent(own+"0"), true)
+		refused("removed by the hostclaim manager"+while, hostOwner, intent(""), false)
+		refused("changed by the hostclaim manager"+while, hostOwner, intent(own+"0"), false)
 	}
 	if err := editClaim(t, tenantAdmin, claim, powerOn, client.DryRunAll); err != nil {
 		t.Errorf("a change of something else: %v", err)
 	}
 }
 
-// record writes the record of an intent into a claim, or takes it off.
-func record(value string) func(*bmov1alpha1.HostClaim) {
+// intent writes an intent annotation into a claim, or takes it off.
+func intent(value string) func(*bmov1alpha1.HostClaim) {
 	return func(c *bmov1alpha1.HostClaim) {
 		if c.Annotations = nil; value != "" {
 			c.Annotations = map[string]string{"hostclaim.metal3.io/intended-host": value}

@@ -88,9 +88,9 @@ type Binding struct {
 	Own bool
 	// Record is what the claim's status says.
 	Record Record
-	// Left says that the second record of an intent names a host that is neither the claim's nor
+	// Unresolved says that the intent annotation names a host that is neither the claim's nor
 	// the one in its status, and that this pass has not looked at.
-	Left bool
+	Unresolved bool
 	// Recorded is what a live read showed of the recorded host.
 	Recorded RecordedHost
 	// NoHostNamesIt says that no host names the claim, for sure: a live list found
@@ -117,9 +117,9 @@ const (
 	ListOwn Step = "ListOwn"
 	// Fence asks for a write to the intended host that bumps its version.
 	Fence Step = "Fence"
-	// FenceLeft asks for a live read of the host that only the second record names, and for
-	// such a write if a writer may still bind it.
-	FenceLeft Step = "FenceLeft"
+	// FenceUnresolved asks for a live read of the host that only the intent annotation names, and
+	// for such a write if another pass may still bind it.
+	FenceUnresolved Step = "FenceUnresolved"
 	// DropIntent asks for the record to be cleared, locked.
 	DropIntent Step = "DropIntent"
 	// ReportLost means that the host is gone and that nothing replaces it.
@@ -136,20 +136,20 @@ const (
 )
 
 // MaxSteps is how often Next may have to be asked until it ends: for two
-// dead intents FenceLeft, ReadRecorded, Fence, DropIntent, ListOwn, the end.
+// dead intents FenceUnresolved, ReadRecorded, Fence, DropIntent, ListOwn, the end.
 const MaxSteps = 6
 
 // Next returns the next step. Each step adds a fact to Binding, so that asking
 // again ends in Keep, Release, ReportLost, Rest, Choose, Take or Finish.
 //
-// A status that does not name the host of the second record may have been lost, or put back to an
+// A status that does not name the host of the intent annotation may have been lost, or put back to an
 // older one, while a pass was about to bind that host: it is fenced before anything else. If the
 // status says nothing at all, a live list is made before a status says that there is
 // no host. From then on, one that names the claim is not believed any more.
 func Next(b Binding) Step {
 	switch {
-	case b.Left:
-		return FenceLeft
+	case b.Unresolved:
+		return FenceUnresolved
 	case b.Own && b.Deleting:
 		return Release
 	case b.Own:

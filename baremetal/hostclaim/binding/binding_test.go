@@ -26,54 +26,54 @@ func TestNext(t *testing.T) {
 		given Binding
 		want  Step
 	}{
-		"keeps its host":                                           {Binding{Own: true, Record: Bound}, Keep},
-		"keeps a host that the status lost":                        {Binding{Own: true}, Keep},
-		"keeps a host that was only intended":                      {Binding{Own: true, Record: Intended}, Keep},
-		"keeps a host that came back":                              {Binding{Own: true, Record: Lost}, Keep},
-		"releases its host when it goes":                           {Binding{Own: true, Record: Bound, Deleting: true}, Release},
-		"releases a host that was only intended":                   {Binding{Own: true, Record: Intended, Deleting: true}, Release},
-		"chooses without a look at the API server":                 {Binding{}, Choose},
-		"looks for its host there before it takes another":         {Binding{Candidate: true}, ListOwn},
-		"looks there before it goes, too":                          {Binding{Deleting: true}, ListOwn},
-		"looks for its host when its status was lost":              {Binding{Record: Blank}, ListOwn},
-		"fences the host of a record when its status was lost":     {Binding{Record: Blank, Left: true, NoHostNamesIt: true}, FenceLeft},
-		"fences it when its status is older than that":             {Binding{Left: true}, FenceLeft},
-		"fences it before it minds another intent":                 {Binding{Record: Intended, Left: true}, FenceLeft},
-		"fences it though another host names the claim":            {Binding{Record: Blank, Left: true, Own: true}, FenceLeft},
-		"fences it before it releases that one":                    {Binding{Record: Blank, Left: true, Own: true, Deleting: true}, FenceLeft},
-		"chooses when its status was lost and no host names it":    {Binding{Record: Blank, NoHostNamesIt: true}, Choose},
-		"takes a host when no host names it":                       {Binding{NoHostNamesIt: true, Candidate: true}, Take},
-		"looks for no host while it is reserved":                   {Binding{Reserved: true}, Rest},
-		"keeps its host while it is reserved":                      {Binding{Reserved: true, Own: true, Record: Bound}, Keep},
-		"kills an intent before it rests":                          {Binding{Reserved: true, Record: Intended}, ReadRecorded},
-		"gets the host back that was moved with it all the same":   {Binding{Reserved: true, Moved: true}, Choose},
-		"looks for its host before a reservation goes":             {Binding{Reserved: true, Deleting: true}, ListOwn},
-		"keeps its host whatever else it could have":               {Binding{Own: true, Candidate: true}, Keep},
-		"never takes a host over an intent":                        {Binding{Record: Intended, NoHostNamesIt: true, Candidate: true}, ReadRecorded},
-		"goes when no host names it":                               {Binding{NoHostNamesIt: true, Deleting: true}, Finish},
-		"reads an intended host":                                   {Binding{Record: Intended}, ReadRecorded},
-		"reads an intended host before it goes":                    {Binding{Record: Intended, Deleting: true}, ReadRecorded},
-		"fences an intended host that names no claim":              {Binding{Record: Intended, Recorded: Idle}, Fence},
-		"fences it before it goes, too":                            {Binding{Record: Intended, Recorded: Idle, Deleting: true}, Fence},
-		"never chooses over an intent, whatever a list says":       {Binding{Record: Intended, NoHostNamesIt: true}, ReadRecorded},
-		"drops a fenced intent":                                    {Binding{Record: Intended, Recorded: Fenced}, DropIntent},
-		"drops an intent whose host is gone":                       {Binding{Record: Intended, Recorded: Gone}, DropIntent},
-		"drops an intent whose host has another consumer":          {Binding{Record: Intended, Recorded: Taken}, DropIntent},
-		"reads a bound host that the cache does not show":          {Binding{Record: Bound}, ReadRecorded},
-		"reports a bound host that is gone":                        {Binding{Record: Bound, Recorded: Gone}, ReportLost},
-		"reports a bound host that names no claim":                 {Binding{Record: Bound, Recorded: Idle}, ReportLost},
-		"reports a bound host that names another claim":            {Binding{Record: Bound, Recorded: Taken}, ReportLost},
-		"never replaces a lost host":                               {Binding{Record: Lost, NoHostNamesIt: true}, ReportLost},
-		"makes sure of a lost host before it goes":                 {Binding{Record: Lost, Deleting: true}, ReadRecorded},
-		"makes sure that no other host names it before it goes":    {Binding{Record: Lost, Recorded: Gone, Deleting: true}, ListOwn},
-		"goes when its host is gone and no other names it":         {Binding{Record: Bound, Recorded: Gone, NoHostNamesIt: true, Deleting: true}, Finish},
-		"chooses when a host was moved with it":                    {Binding{Record: Lost, Moved: true}, Choose},
-		"reads its host before it believes in a move":              {Binding{Record: Bound, Moved: true}, ReadRecorded},
-		"chooses when the host of its status is not the moved one": {Binding{Record: Bound, Recorded: Gone, Moved: true}, Choose},
-		"looks for its host there before it takes a moved one":     {Binding{Record: Lost, Moved: true, Candidate: true}, ListOwn},
-		"kills an intent before it takes a moved host":             {Binding{Record: Intended, Recorded: Idle, Moved: true}, Fence},
-		"goes without the host that was moved with it":             {Binding{Moved: true, NoHostNamesIt: true, Deleting: true}, Finish},
-		"goes when its host names no claim and no other names it":  {Binding{Record: Bound, Recorded: Idle, NoHostNamesIt: true, Deleting: true}, Finish},
+		"keeps its host":                                                   {Binding{Own: true, Record: Bound}, Keep},
+		"keeps a host that the status lost":                                {Binding{Own: true}, Keep},
+		"keeps a host that was only intended":                              {Binding{Own: true, Record: Intended}, Keep},
+		"keeps a host that came back":                                      {Binding{Own: true, Record: Lost}, Keep},
+		"releases its host when it goes":                                   {Binding{Own: true, Record: Bound, Deleting: true}, Release},
+		"releases a host that was only intended":                           {Binding{Own: true, Record: Intended, Deleting: true}, Release},
+		"chooses without a look at the API server":                         {Binding{}, Choose},
+		"looks for its host there before it takes another":                 {Binding{Candidate: true}, ListOwn},
+		"looks there before it goes, too":                                  {Binding{Deleting: true}, ListOwn},
+		"looks for its host when its status was lost":                      {Binding{Record: Blank}, ListOwn},
+		"fences the host of an intent annotation when its status was lost": {Binding{Record: Blank, Unresolved: true, NoHostNamesIt: true}, FenceUnresolved},
+		"fences it when its status is older than that":                     {Binding{Unresolved: true}, FenceUnresolved},
+		"fences it before it minds another intent":                         {Binding{Record: Intended, Unresolved: true}, FenceUnresolved},
+		"fences it though another host names the claim":                    {Binding{Record: Blank, Unresolved: true, Own: true}, FenceUnresolved},
+		"fences it before it releases that one":                            {Binding{Record: Blank, Unresolved: true, Own: true, Deleting: true}, FenceUnresolved},
+		"chooses when its status was lost and no host names it":            {Binding{Record: Blank, NoHostNamesIt: true}, Choose},
+		"takes a host when no host names it":                               {Binding{NoHostNamesIt: true, Candidate: true}, Take},
+		"looks for no host while it is reserved":                           {Binding{Reserved: true}, Rest},
+		"keeps its host while it is reserved":                              {Binding{Reserved: true, Own: true, Record: Bound}, Keep},
+		"kills an intent before it rests":                                  {Binding{Reserved: true, Record: Intended}, ReadRecorded},
+		"gets the host back that was moved with it all the same":           {Binding{Reserved: true, Moved: true}, Choose},
+		"looks for its host before a reservation goes":                     {Binding{Reserved: true, Deleting: true}, ListOwn},
+		"keeps its host whatever else it could have":                       {Binding{Own: true, Candidate: true}, Keep},
+		"never takes a host over an intent":                                {Binding{Record: Intended, NoHostNamesIt: true, Candidate: true}, ReadRecorded},
+		"goes when no host names it":                                       {Binding{NoHostNamesIt: true, Deleting: true}, Finish},
+		"reads an intended host":                                           {Binding{Record: Intended}, ReadRecorded},
+		"reads an intended host before it goes":                            {Binding{Record: Intended, Deleting: true}, ReadRecorded},
+		"fences an intended host that names no claim":                      {Binding{Record: Intended, Recorded: Idle}, Fence},
+		"fences it before it goes, too":                                    {Binding{Record: Intended, Recorded: Idle, Deleting: true}, Fence},
+		"never chooses over an intent, whatever a list says":               {Binding{Record: Intended, NoHostNamesIt: true}, ReadRecorded},
+		"drops a fenced intent":                                            {Binding{Record: Intended, Recorded: Fenced}, DropIntent},
+		"drops an intent whose host is gone":                               {Binding{Record: Intended, Recorded: Gone}, DropIntent},
+		"drops an intent whose host has another consumer":                  {Binding{Record: Intended, Recorded: Taken}, DropIntent},
+		"reads a bound host that the cache does not show":                  {Binding{Record: Bound}, ReadRecorded},
+		"reports a bound host that is gone":                                {Binding{Record: Bound, Recorded: Gone}, ReportLost},
+		"reports a bound host that names no claim":                         {Binding{Record: Bound, Recorded: Idle}, ReportLost},
+		"reports a bound host that names another claim":                    {Binding{Record: Bound, Recorded: Taken}, ReportLost},
+		"never replaces a lost host":                                       {Binding{Record: Lost, NoHostNamesIt: true}, ReportLost},
+		"makes sure of a lost host before it goes":                         {Binding{Record: Lost, Deleting: true}, ReadRecorded},
+		"makes sure that no other host names it before it goes":            {Binding{Record: Lost, Recorded: Gone, Deleting: true}, ListOwn},
+		"goes when its host is gone and no other names it":                 {Binding{Record: Bound, Recorded: Gone, NoHostNamesIt: true, Deleting: true}, Finish},
+		"chooses when a host was moved with it":                            {Binding{Record: Lost, Moved: true}, Choose},
+		"reads its host before it believes in a move":                      {Binding{Record: Bound, Moved: true}, ReadRecorded},
+		"chooses when the host of its status is not the moved one":         {Binding{Record: Bound, Recorded: Gone, Moved: true}, Choose},
+		"looks for its host there before it takes a moved one":             {Binding{Record: Lost, Moved: true, Candidate: true}, ListOwn},
+		"kills an intent before it takes a moved host":                     {Binding{Record: Intended, Recorded: Idle, Moved: true}, Fence},
+		"goes without the host that was moved with it":                     {Binding{Moved: true, NoHostNamesIt: true, Deleting: true}, Finish},
+		"goes when its host names no claim and no other names it":          {Binding{Record: Bound, Recorded: Idle, NoHostNamesIt: true, Deleting: true}, Finish},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestNextSettles(t *testing.T) {
 						settle(t, nil, b)
 						b.Reserved = true
 						settle(t, nil, b)
-						b.Left = true
+						b.Unresolved = true
 						settle(t, nil, b)
 						b.Reserved = false
 						settle(t, nil, b)
@@ -135,7 +135,7 @@ func settle(t *testing.T, way []Step, b Binding) {
 func borneOut(b Binding, step Step) bool {
 	known := b.Record != Blank || b.NoHostNamesIt
 	sure := !b.Own && b.NoHostNamesIt && b.Record != Intended
-	if b.Left {
+	if b.Unresolved {
 		return false // a writer may bind another host
 	}
 	switch step {
@@ -176,9 +176,9 @@ func answers(b Binding, step Step) []Binding {
 		for _, own := range []bool{false, true} {
 			add(func(n *Binding) { n.Own, n.NoHostNamesIt = own, !own })
 		}
-	case FenceLeft:
+	case FenceUnresolved:
 		for _, own := range []bool{b.Own, true} {
-			add(func(n *Binding) { n.Own, n.Left = own, false })
+			add(func(n *Binding) { n.Own, n.Unresolved = own, false })
 		}
 	case Fence:
 		add(func(n *Binding) { n.Recorded = Fenced })

@@ -31,9 +31,10 @@ limitations under the License.
 //
 // The intent stands in the status of the claim and, for the case that this is lost, in an
 // annotation. Only the pass that wrote both writes the consumerRef, at the version of the host
-// that the annotation names. A pass that finds an intent of another pass therefore ends it by
-// any successful write to the host. The other one may try again at the version that this has made, but
-// writes that into the annotation first: the lock of that write, or of the one that
+// that the annotation names. A pass that finds an intent of another pass makes that pass lose before
+// it drops the intent: by the version of the host, which it bumps if the intent could still be
+// carried out, or by that of the claim. The other pass may try again at the version that this has
+// made, but writes that into the annotation first: the lock of that write, or of the one that
 // drops the intent, ends one of the two.
 //
 // What a bound host is told goes round in a circle, by locked writes:

@@ -20,6 +20,7 @@ import (
 	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
@@ -28,7 +29,7 @@ import (
 // The fence is taken off again at once, see Unfenced.
 func FencedHost(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) *bmov1alpha1.BareMetalHost {
 	out := host.DeepCopy()
-	setAnnotation(out, infrav1.FenceAnnotation, string(claim.UID)+"/"+claim.ResourceVersion)
+	metav1.SetMetaDataAnnotation(&out.ObjectMeta, infrav1.FenceAnnotation, string(claim.UID)+"/"+claim.ResourceVersion)
 	return out
 }
 

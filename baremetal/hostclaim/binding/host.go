@@ -17,6 +17,7 @@ limitations under the License.
 package binding
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -24,7 +25,9 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
@@ -55,12 +58,11 @@ func ClaimKey(claim *bmov1alpha1.HostClaim) string {
 // traces of a bind are believed, the label or the claim's own record: those of a claim with our
 // finalizer or record, since only such a claim ever had a status that says something of hosts, see New.
 func Has(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) bool {
-	ref := claim.Status.BareMetalHost
 	switch {
 	case !Owned(host, claim):
 		return false
-	case ref != nil:
-		return ref.Namespace == host.Namespace && ref.Name == host.Name
+	case claim.Status.BareMetalHost != nil:
+		return StatusNames(claim, types.NamespacedName{Namespace: host.Namespace, Name: host.Name})
 	case RecordOf(claim) != Blank || New(claim):
 		return false
 	default:
@@ -69,8 +71,14 @@ func Has(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) bool {
 	}
 }
 
+// StatusNames says that the status of a claim names a host.
+func StatusNames(claim *bmov1alpha1.HostClaim, host types.NamespacedName) bool {
+	ref := claim.Status.BareMetalHost
+	return ref != nil && ref.Namespace == host.Namespace && ref.Name == host.Name
+}
+
 // New says that no host ever named the claim by our hand: its status says nothing of hosts,
-// and it has neither our finalizer nor the record of an intent. The status comes before these
+// and it has neither our finalizer nor an intent annotation. The status comes before these
 // two, and both before the first consumerRef, so neither a crash nor a lost status makes a claim
 // new again. A tenant that takes both off leaves the status, which tenants cannot write.
 func New(claim *bmov1alpha1.HostClaim) bool {
@@ -124,7 +132,7 @@ func Bind(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) *bmov1a
 	out := host.DeepCopy()
 	if !Moved(host, claim) {
 		WithoutWork(out)
-		setAnnotation(out, infrav1.FormerCleaningModeAnnotation, string(host.Spec.AutomatedCleaningMode))
+		metav1.SetMetaDataAnnotation(&out.ObjectMeta, infrav1.FormerCleaningModeAnnotation, string(host.Spec.AutomatedCleaningMode))
 	}
 	out.Spec.ConsumerRef = &corev1.ObjectReference{
 		APIVersion: bmov1alpha1.GroupVersion.String(),
@@ -154,28 +162,25 @@ func BindAtOnce(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim, n
 	return PowerChanged(desired, now)
 }
 
-// BoundAs says that a host carries all that a bind has tried to write: the conflict that the bind
-// met was the answer to a repetition of its own write, by a client or proxy that had lost the first answer.
-func BoundAs(now, tried *bmov1alpha1.BareMetalHost) bool {
+// BoundAs says that a host carries what a bind has tried to write on it as it was seen: the conflict that
+// the bind met was the answer to a repetition of its own write, by a client or proxy that had lost the
+// first answer. What the bind left as it was may have changed since.
+func BoundAs(now, seen, tried *bmov1alpha1.BareMetalHost) bool {
 	return equality.Semantic.DeepEqual(now.Spec.ConsumerRef, tried.Spec.ConsumerRef) &&
-		labels.SelectorFromSet(tried.Labels).Matches(labels.Set(now.Labels)) &&
-		labels.SelectorFromSet(tried.Annotations).Matches(labels.Set(now.Annotations))
+		added(seen.Labels, tried.Labels).Matches(labels.Set(now.Labels)) &&
+		added(seen.Annotations, tried.Annotations).Matches(labels.Set(now.Annotations))
+}
+
+// added selects what has the entries that a map has got.
+func added(before, after map[string]string) labels.Selector {
+	out := maps.Clone(after)
+	maps.DeleteFunc(out, func(key, value string) bool {
+		old, found := before[key]
+		return found && old == value
+	})
+	return labels.SelectorFromSet(out)
 }
 
 func setClaimUID(host *bmov1alpha1.BareMetalHost, uid string) {
-	setLabel(host, infrav1.ClaimUIDLabel, uid)
-}
-
-func setLabel(host *bmov1alpha1.BareMetalHost, key, value string) {
-	if host.Labels == nil {
-		host.Labels = map[string]string{}
-	}
-	host.Labels[key] = value
-}
-
-func setAnnotation(host *bmov1alpha1.BareMetalHost, key, value string) {
-	if host.Annotations == nil {
-		host.Annotations = map[string]string{}
-	}
-	host.Annotations[key] = value
+	metav1.SetMetaDataLabel(&host.ObjectMeta, infrav1.ClaimUIDLabel, uid)
 }

@@ -50,13 +50,15 @@ func TestRecordFindsTheHostOfAClaimWhoseStatusWasLost(t *testing.T) {
 
 func TestBoundAs(t *testing.T) {
 	claim := newClaim()
-	tried := Bind(newHost(), claim)
+	seen := newHost(func(h *bmov1alpha1.BareMetalHost) { h.Labels = map[string]string{"rack": "a1"} })
+	tried := Bind(seen, claim)
 	for name, tt := range map[string]struct {
 		edit hostEdit
 		want bool
 	}{
 		"as it was tried":                     {func(*bmov1alpha1.BareMetalHost) {}, true},
 		"with a note of another client":       {annotated("example.com/note", "x"), true},
+		"with another value of a label":       {func(h *bmov1alpha1.BareMetalHost) { h.Labels["rack"] = "b1" }, true},
 		"for another claim":                   {func(h *bmov1alpha1.BareMetalHost) { h.Spec.ConsumerRef.UID = "other" }, false},
 		"for nobody":                          {func(h *bmov1alpha1.BareMetalHost) { h.Spec.ConsumerRef = nil }, false},
 		"without the label":                   {func(h *bmov1alpha1.BareMetalHost) { h.Labels = nil }, false},
@@ -65,7 +67,7 @@ func TestBoundAs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			now := tried.DeepCopy()
 			tt.edit(now)
-			if got := BoundAs(now, tried); got != tt.want {
+			if got := BoundAs(now, seen, tried); got != tt.want {
 				t.Errorf("BoundAs() = %t, want %t", got, tt.want)
 			}
 		})

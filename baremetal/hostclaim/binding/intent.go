@@ -29,8 +29,8 @@ import (
 )
 
 // Intending returns the claim with all that it must carry before a host is bound to it:
-// our finalizer, what GuardedClaim says of moves, and the second record of the intent,
-// for the case that the status is lost. It names the version of the host, so that an intent for
+// our finalizer, what GuardedClaim says of moves, and the intent annotation,
+// for the case that the status is lost. That names the version of the host, so that an intent for
 // a host that has changed makes a new version of the claim.
 func Intending(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) *bmov1alpha1.HostClaim {
 	out := GuardedClaim(claim, true, true)
@@ -43,7 +43,7 @@ func Intending(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) *b
 	return out
 }
 
-// Intent is the host that a claim was about to get last, as its second record says.
+// Intent is the host that a claim was about to get last, as its intent annotation says.
 type Intent struct {
 	Host types.NamespacedName
 	// UID and Version are those of the host as it was about to be bound.
@@ -51,10 +51,10 @@ type Intent struct {
 	Version string
 }
 
-// LastIntent reads the second record of the last intent. A tenant can write it where no admission
+// LastIntent reads the intent annotation. A tenant can write it where no admission
 // policy refuses that, so it leads to no write but to a host that is exactly as it says.
 func LastIntent(claim *bmov1alpha1.HostClaim) (Intent, bool) {
-	record := strings.Split(claim.Annotations[infrav1.IntendedHostAnnotation], "/")
+	record := strings.SplitN(claim.Annotations[infrav1.IntendedHostAnnotation], "/", 6) // a tenant may have written many
 	if len(record) != 5 || record[0] != string(claim.UID) || record[3] == "" ||
 		len(validation.IsDNS1123Label(record[1])) > 0 || len(validation.IsDNS1123Subdomain(record[2])) > 0 {
 		return Intent{}, false

@@ -17,6 +17,8 @@ limitations under the License.
 package binding
 
 import (
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -75,6 +77,19 @@ func TestLastIntent(t *testing.T) {
 				t.Errorf("New() = %t although %t that there is an intent", !found, found)
 			}
 		})
+	}
+}
+
+// A tenant may write anything there.
+func TestRecordOfManyPartsTakesNoMemory(t *testing.T) {
+	const most = 64 << 10
+	claim := newClaim(recorded(strings.Repeat("/", 4*most)))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, found := LastIntent(claim)
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; found || got > most {
+		t.Errorf("LastIntent() takes %d bytes and finds an intent: %t", got, found)
 	}
 }
 

@@ -90,7 +90,7 @@ func state(s bmov1alpha1.ProvisioningState) hostEdit {
 }
 
 func annotated(key, value string) hostEdit {
-	return func(h *bmov1alpha1.BareMetalHost) { setAnnotation(h, key, value) }
+	return func(h *bmov1alpha1.BareMetalHost) { metav1.SetMetaDataAnnotation(&h.ObjectMeta, key, value) }
 }
 
 func failed(h *bmov1alpha1.BareMetalHost) {
@@ -156,7 +156,7 @@ func TestBindAtOnce(t *testing.T) {
 	moved := func(h *bmov1alpha1.BareMetalHost) {
 		h.Namespace, h.Spec.ConsumerRef = "tenant", Bind(newHost(), newClaim()).Spec.ConsumerRef
 		h.Spec.ConsumerRef.UID = "before"
-		setAnnotation(h, infrav1.BoundHostUIDAnnotation, "before")
+		metav1.SetMetaDataAnnotation(&h.ObjectMeta, infrav1.BoundHostUIDAnnotation, "before")
 	}
 	tests := map[string]struct {
 		host  []hostEdit
@@ -200,7 +200,7 @@ func TestBindTakesNoMarksOfAFormerClaimOver(t *testing.T) {
 		h.Namespace = "tenant"
 		h.Spec.ConsumerRef = Bind(newHost(), newClaim()).Spec.ConsumerRef
 		h.Spec.ConsumerRef.UID = "before"
-		setAnnotation(h, infrav1.BoundHostUIDAnnotation, "before")
+		metav1.SetMetaDataAnnotation(&h.ObjectMeta, infrav1.BoundHostUIDAnnotation, "before")
 	})
 	if !Moved(moved, newClaim()) || !IsParked(Bind(moved, newClaim())) {
 		t.Error("a host that was moved with its claim does not stay parked")

@@ -47,16 +47,16 @@ func Guarded(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) *bmo
 }
 
 func guard(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) {
-	setAnnotation(host, infrav1.BoundHostUIDAnnotation, string(host.UID))
+	metav1.SetMetaDataAnnotation(&host.ObjectMeta, infrav1.BoundHostUIDAnnotation, string(host.UID))
 	if _, found := host.Annotations[infrav1.BlockMoveAnnotation]; !found {
-		setAnnotation(host, infrav1.BlockMoveAnnotation, infrav1.HostClaimManagerFieldOwner)
+		metav1.SetMetaDataAnnotation(&host.ObjectMeta, infrav1.BlockMoveAnnotation, infrav1.HostClaimManagerFieldOwner)
 	}
 	if host.Namespace != claim.Namespace || !IsMoved(claim) {
 		unlabel(host)
 		return
 	}
 	if _, found := host.Labels[infrav1.MoveHierarchyLabel]; !found {
-		setLabel(host, infrav1.MoveHierarchyLabel, infrav1.HostClaimManagerFieldOwner)
+		metav1.SetMetaDataLabel(&host.ObjectMeta, infrav1.MoveHierarchyLabel, infrav1.HostClaimManagerFieldOwner)
 	}
 }
 
@@ -132,9 +132,9 @@ func ReadyToMove(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) 
 	if err != nil {
 		return nil, err
 	}
-	setAnnotation(out, bmov1alpha1.PausedAnnotation, infrav1.MovePausedValue)
-	setAnnotation(out, bmov1alpha1.StatusAnnotation, string(text))
-	setAnnotation(out, infrav1.MovingAnnotation, moveRecord(claim))
+	metav1.SetMetaDataAnnotation(&out.ObjectMeta, bmov1alpha1.PausedAnnotation, infrav1.MovePausedValue)
+	metav1.SetMetaDataAnnotation(&out.ObjectMeta, bmov1alpha1.StatusAnnotation, string(text))
+	metav1.SetMetaDataAnnotation(&out.ObjectMeta, infrav1.MovingAnnotation, moveRecord(claim))
 	unblock(out)
 	return out, nil
 }

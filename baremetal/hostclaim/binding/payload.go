@@ -24,6 +24,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/reservation"
@@ -45,7 +46,7 @@ func Desired(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, payl
 	out := host.DeepCopy()
 	setClaimUID(out, string(claim.UID))
 	if _, found := out.Annotations[infrav1.BoundHostUIDAnnotation]; !found {
-		setAnnotation(out, infrav1.BoundHostUIDAnnotation, string(host.UID))
+		metav1.SetMetaDataAnnotation(&out.ObjectMeta, infrav1.BoundHostUIDAnnotation, string(host.UID))
 	}
 	out.Spec.Online = Online(claim, host)
 	if payload != nil {
@@ -124,7 +125,7 @@ func (p *Payload) putOn(host *bmov1alpha1.BareMetalHost) {
 // set, once.
 func enforceCleaning(host *bmov1alpha1.BareMetalHost) {
 	if _, found := host.Annotations[infrav1.FormerCleaningModeAnnotation]; !found {
-		setAnnotation(host, infrav1.FormerCleaningModeAnnotation, string(host.Spec.AutomatedCleaningMode))
+		metav1.SetMetaDataAnnotation(&host.ObjectMeta, infrav1.FormerCleaningModeAnnotation, string(host.Spec.AutomatedCleaningMode))
 	}
 	host.Spec.AutomatedCleaningMode = bmov1alpha1.CleaningModeMetadata
 }

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
@@ -47,7 +48,7 @@ func PowerChanged(host *bmov1alpha1.BareMetalHost, now time.Time) *bmov1alpha1.B
 		notes = append(notes, at.UTC().Format(time.RFC3339))
 	}
 	out := host.DeepCopy()
-	setAnnotation(out, infrav1.PowerChangesAnnotation, strings.Join(notes, ","))
+	metav1.SetMetaDataAnnotation(&out.ObjectMeta, infrav1.PowerChangesAnnotation, strings.Join(notes, ","))
 	return out
 }
 

@@ -25,6 +25,7 @@ import (
 	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
@@ -187,8 +188,8 @@ func AcceptedReboot(claim *bmov1alpha1.HostClaim, asked Reboot) *bmov1alpha1.Hos
 // PassedReboot returns the host with a request.
 func PassedReboot(host *bmov1alpha1.BareMetalHost, request Reboot) *bmov1alpha1.BareMetalHost {
 	out := host.DeepCopy()
-	setAnnotation(out, bmov1alpha1.RebootAnnotationPrefix, request.text())
-	setAnnotation(out, infrav1.LastRebootAnnotation, request.ID)
+	metav1.SetMetaDataAnnotation(&out.ObjectMeta, bmov1alpha1.RebootAnnotationPrefix, request.text())
+	metav1.SetMetaDataAnnotation(&out.ObjectMeta, infrav1.LastRebootAnnotation, request.ID)
 	return out
 }
 
@@ -216,7 +217,7 @@ func WithHeld(held map[string]Reboot, host *bmov1alpha1.BareMetalHost) (out *bmo
 		switch {
 		case found && value == reboot.text():
 		case honorsReboot(host, reboot.Force):
-			setAnnotation(out, key, reboot.text())
+			metav1.SetMetaDataAnnotation(&out.ObjectMeta, key, reboot.text())
 		default:
 			complete = false
 		}

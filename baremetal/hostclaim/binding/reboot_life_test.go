@@ -26,6 +26,7 @@ import (
 	"testing"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
@@ -119,10 +120,10 @@ func (w *rebootWorld) operator() {
 		status.State = bmov1alpha1.StateProvisioned
 	case 3:
 		if _, busy := next.Annotations[oneShotKey]; !busy {
-			setAnnotation(next, oneShotKey, "") // by an administrator
+			metav1.SetMetaDataAnnotation(&next.ObjectMeta, oneShotKey, "") // by an administrator
 		}
 	case 4:
-		setAnnotation(next, oneShotKey+"/remediation", "")
+		metav1.SetMetaDataAnnotation(&next.ObjectMeta, oneShotKey+"/remediation", "")
 	}
 	w.writeHost(next)
 }

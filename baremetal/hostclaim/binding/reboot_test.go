@@ -210,7 +210,7 @@ func TestReleaseTakesBackOurRebootsOnly(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{oneShotKey + "/remediation": ""}, host.Annotations); diff != "" {
 		t.Errorf("ours (-want +got):\n%s", diff)
 	}
-	setAnnotation(host, oneShotKey, foreign[oneShotKey])
+	metav1.SetMetaDataAnnotation(&host.ObjectMeta, oneShotKey, foreign[oneShotKey])
 	WithoutWork(host)
 	if diff := cmp.Diff(foreign, host.Annotations); diff != "" {
 		t.Errorf("of others (-want +got):\n%s", diff)

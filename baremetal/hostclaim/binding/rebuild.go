@@ -21,6 +21,7 @@ import (
 	"unicode/utf8"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
@@ -59,7 +60,7 @@ func noteToken(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, fi
 	_, noted := host.Annotations[infrav1.RebuildAnnotation]
 	asked := token(claim)
 	if !noted || (first && asked != "") {
-		setAnnotation(host, infrav1.RebuildAnnotation, asked)
+		metav1.SetMetaDataAnnotation(&host.ObjectMeta, infrav1.RebuildAnnotation, asked)
 	}
 }
 
@@ -76,10 +77,10 @@ func Emptied(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, uncl
 		delete(out.Annotations, infrav1.UncleanedAnnotation)
 	}
 	if asked := token(claim); asked != "" {
-		setAnnotation(out, infrav1.RebuildAnnotation, asked)
+		metav1.SetMetaDataAnnotation(&out.ObjectMeta, infrav1.RebuildAnnotation, asked)
 	}
 	if uncleaned {
-		setAnnotation(out, infrav1.UncleanedAnnotation, string(claim.UID))
+		metav1.SetMetaDataAnnotation(&out.ObjectMeta, infrav1.UncleanedAnnotation, string(claim.UID))
 		out.Spec.AutomatedCleaningMode = bmov1alpha1.CleaningModeDisabled
 	}
 	return out

@@ -24,6 +24,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
@@ -49,10 +50,12 @@ func reserved(c *bmov1alpha1.HostClaim) {
 
 func used(c *bmov1alpha1.HostClaim) { c.Spec.ConsumerRef = &corev1.ObjectReference{Name: "machine"} }
 
-func isParked(h *bmov1alpha1.BareMetalHost) { setAnnotation(h, infrav1.ParkedAnnotation, "claim-uid") }
+func isParked(h *bmov1alpha1.BareMetalHost) {
+	metav1.SetMetaDataAnnotation(&h.ObjectMeta, infrav1.ParkedAnnotation, "claim-uid")
+}
 
 func isUncleaned(h *bmov1alpha1.BareMetalHost) {
-	setAnnotation(h, infrav1.UncleanedAnnotation, "claim-uid")
+	metav1.SetMetaDataAnnotation(&h.ObjectMeta, infrav1.UncleanedAnnotation, "claim-uid")
 }
 
 // running is a host that runs the image that it is told.
@@ -296,7 +299,9 @@ func TestCheckRebuild(t *testing.T) {
 
 func wantsOff(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = false }
 
-func fastTrack(h *bmov1alpha1.BareMetalHost) { setAnnotation(h, infrav1.FastTrackAnnotation, "true") }
+func fastTrack(h *bmov1alpha1.BareMetalHost) {
+	metav1.SetMetaDataAnnotation(&h.ObjectMeta, infrav1.FastTrackAnnotation, "true")
+}
 
 func off(h *bmov1alpha1.BareMetalHost) { h.Spec.Online = false }
 

@@ -18,6 +18,7 @@ package binding
 
 import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
@@ -98,7 +99,7 @@ func ClearedUnhealthy(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHos
 	out := Cleared(host)
 	_, marked := host.Annotations[infrav1.UnhealthyAnnotation]
 	if !marked && (host.Spec.Image != nil || host.Spec.CustomDeploy != nil) {
-		setAnnotation(out, infrav1.UnhealthyAnnotation, unhealthyValue)
+		metav1.SetMetaDataAnnotation(&out.ObjectMeta, infrav1.UnhealthyAnnotation, unhealthyValue)
 	}
 	return out
 }

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
@@ -48,7 +49,7 @@ func WantsNoCleaning(claim *bmov1alpha1.HostClaim) bool {
 // adopted.
 func Park(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
 	out := host.DeepCopy()
-	setAnnotation(out, infrav1.ParkedAnnotation, string(claim.UID))
+	metav1.SetMetaDataAnnotation(&out.ObjectMeta, infrav1.ParkedAnnotation, string(claim.UID))
 	return out
 }
 

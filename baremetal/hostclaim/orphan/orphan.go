@@ -22,6 +22,7 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
@@ -113,9 +114,9 @@ func Next(o Observed) Plan {
 		return o.movedAway()
 	case !marked:
 		return Plan{Step: Mark}
-	case annotated(o.Host, bmov1alpha1.PausedAnnotation):
+	case metav1.HasAnnotation(o.Host.ObjectMeta, bmov1alpha1.PausedAnnotation):
 		return o.wait(OrphanedPausedReason, "the host is paused, so it is kept as it is; unpause it, and it is wiped and given back when its time has come")
-	case annotated(o.Host, infrav1.ReleaseAnnotation), begun(o.Host):
+	case metav1.HasAnnotation(o.Host.ObjectMeta, infrav1.ReleaseAnnotation), begun(o.Host):
 		return o.release()
 	case o.Claim == Replaced:
 		return o.wait(OrphanedByNamesakeReason, fmt.Sprintf("another claim has its name now; the host is kept as it is until "+
@@ -150,7 +151,7 @@ func (o Observed) exempt() (Plan, bool) {
 // unless an administrator asks for it: no grace ends, and no mark is written to a host that
 // clusterctl moves or has just moved.
 func (o Observed) movedAway() Plan {
-	if annotated(o.Host, infrav1.ReleaseAnnotation) && (binding.PausedForMove(o.Host) || !annotated(o.Host, bmov1alpha1.PausedAnnotation)) {
+	if metav1.HasAnnotation(o.Host.ObjectMeta, infrav1.ReleaseAnnotation) && (binding.PausedForMove(o.Host) || !metav1.HasAnnotation(o.Host.ObjectMeta, bmov1alpha1.PausedAnnotation)) {
 		return o.release()
 	}
 	plan := Plan{Step: Wait, Reason: ClaimMovedAwayReason, Message: o.subject() + " left by a move, or did not come with it; " +
@@ -200,7 +201,7 @@ func markOf(host *bmov1alpha1.BareMetalHost) (time.Time, bool) {
 }
 
 func hasMark(host *bmov1alpha1.BareMetalHost) bool {
-	return annotated(host, infrav1.OrphanedSinceAnnotation)
+	return metav1.HasAnnotation(host.ObjectMeta, infrav1.OrphanedSinceAnnotation)
 }
 
 // leftToItsClaim says that the host was moved or restored together with a claim
@@ -228,9 +229,4 @@ func (o Observed) release() Plan {
 func (o Observed) subject() string {
 	ref := o.Host.Spec.ConsumerRef
 	return fmt.Sprintf("HostClaim %s of namespace %s with UID %s", ref.Name, ref.Namespace, ref.UID)
-}
-
-func annotated(host *bmov1alpha1.BareMetalHost, key string) bool {
-	_, found := host.Annotations[key]
-	return found
 }

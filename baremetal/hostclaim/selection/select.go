@@ -20,6 +20,7 @@ import (
 	"iter"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -114,10 +115,12 @@ var checks = [...]struct {
 }{
 	{InUse, func(h *bmov1alpha1.BareMetalHost) bool { return h.Spec.ConsumerRef != nil }},
 	{BeingDeleted, func(h *bmov1alpha1.BareMetalHost) bool { return !h.DeletionTimestamp.IsZero() }},
-	{Paused, func(h *bmov1alpha1.BareMetalHost) bool { return annotated(h, bmov1alpha1.PausedAnnotation) }},
+	{Paused, func(h *bmov1alpha1.BareMetalHost) bool {
+		return metav1.HasAnnotation(h.ObjectMeta, bmov1alpha1.PausedAnnotation)
+	}},
 	{Detached, detached},
 	{Unhealthy, func(h *bmov1alpha1.BareMetalHost) bool {
-		return annotated(h, infrav1.UnhealthyAnnotation) || annotated(h, infrav1.DeprecatedUnhealthyAnnotation)
+		return metav1.HasAnnotation(h.ObjectMeta, infrav1.UnhealthyAnnotation) || metav1.HasAnnotation(h.ObjectMeta, infrav1.DeprecatedUnhealthyAnnotation)
 	}},
 	{Reserved, func(h *bmov1alpha1.BareMetalHost) bool { return h.Labels[infrav1.NodeReuseLabel] != "" }},
 	{ExternallyProvisioned, func(h *bmov1alpha1.BareMetalHost) bool { return h.Spec.ExternallyProvisioned }},
@@ -138,7 +141,7 @@ var checks = [...]struct {
 }
 
 func detached(h *bmov1alpha1.BareMetalHost) bool {
-	return annotated(h, bmov1alpha1.DetachedAnnotation) ||
+	return metav1.HasAnnotation(h.ObjectMeta, bmov1alpha1.DetachedAnnotation) ||
 		h.Status.OperationalStatus == bmov1alpha1.OperationalStatusDetached
 }
 
@@ -148,10 +151,5 @@ func holdingData(h *bmov1alpha1.BareMetalHost) bool {
 	return h.Spec.Image != nil || h.Spec.CustomDeploy != nil ||
 		h.Spec.UserData != nil || h.Spec.MetaData != nil || h.Spec.NetworkData != nil ||
 		h.Status.Provisioning.Image.URL != "" || h.Status.Provisioning.CustomDeploy != nil ||
-		annotated(h, infrav1.UncleanedAnnotation)
-}
-
-func annotated(h *bmov1alpha1.BareMetalHost, key string) bool {
-	_, found := h.Annotations[key]
-	return found
+		metav1.HasAnnotation(h.ObjectMeta, infrav1.UncleanedAnnotation)
 }

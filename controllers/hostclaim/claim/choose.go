@@ -95,6 +95,7 @@ func (r *binder) adopt(ctx context.Context, s *scope, at standing) (standing, pr
 	case !c.fits(now):
 		return at, progress.Failed(fmt.Errorf("host %s is not as the cache shows it: %w", client.ObjectKeyFromObject(now), progress.ErrStale))
 	}
+	c.host = now
 	return r.take(ctx, s.claim, at, c)
 }
 
@@ -123,8 +124,23 @@ func (r *binder) take(ctx context.Context, claim *bmov1alpha1.HostClaim, at stan
 	if err == nil && at.step == binding.Take {
 		at, err = r.bind(ctx, claim, at, c)
 	}
+	if refused, found := errors.AsType[*refusedError](err); found {
+		r.pool.Leave(keyOf(claim)) // another claim may have the host
+		return at, progress.FailedBecause(infrav1.BindRefusedReason,
+			"The API server refuses the annotations and the finalizer that a claim with a host carries: "+refused.why+". It is tried again", err)
+	}
 	return at, progress.Failed(err)
 }
+
+// refusedError is the refusal of what a claim must carry before a host is bound to it. The intent is
+// dropped then, which wakes the claim, so further tries are spaced out as those on stale facts are.
+type refusedError struct {
+	why string // in words of ours
+	err error
+}
+
+func (e *refusedError) Error() string { return "record the intent: " + e.err.Error() }
+func (*refusedError) Unwrap() error   { return progress.ErrStale }
 
 // enter notes the claim as waiting before a host is looked for.
 func (r *binder) enter(claim *bmov1alpha1.HostClaim, criteria selector.Criteria, namespaces []string) {
@@ -140,7 +156,7 @@ func waiterFor(claim *bmov1alpha1.HostClaim) pool.Waiter {
 
 // bind brings the claim to a host that answers it.
 //
-//	intent in the status ─▶ finalizer, second record ─▶ policies ─▶ consumerRef
+//	intent in the status ─▶ finalizer, annotation ─▶ policies ─▶ consumerRef
 //	   │  claim c0 ─▶ c1 ──────────▲ still c1                          ▲
 //	   └─ host h0 ─────────────────────────────────────────────────────┘ still h0
 //
@@ -157,9 +173,12 @@ func (r *binder) bind(ctx context.Context, claim *bmov1alpha1.HostClaim, at stan
 	host, err := r.nameClaim(ctx, claim, c)
 	switch {
 	case errors.Is(err, progress.ErrStale):
-		// No write to the host is under way: each was answered, and none was done. An intent that stays
+		// No write to the host is under way: each was answered, and none was done, see BoundAs. An intent that stays
 		// would make the word of its administrator count, who may have named the claim there.
-		return at, errors.Join(err, client.IgnoreNotFound(r.dropIntent(ctx, claim)))
+		if failed := client.IgnoreNotFound(r.dropIntent(ctx, claim)); failed != nil {
+			return at, fmt.Errorf("%w, after: %s", failed, err.Error()) // the intent stays, so there is nothing to report
+		}
+		return at, err
 	case err != nil:
 		return at, err
 	}
@@ -187,7 +206,7 @@ func (r *binder) nameClaim(ctx context.Context, claim *bmov1alpha1.HostClaim, c 
 		switch {
 		case err != nil:
 			return nil, err
-		case binding.BoundAs(now, tried):
+		case binding.BoundAs(now, seen, tried):
 			return now, nil
 		case !again || !c.fits(now):
 			r.pool.Correct(key, now)
@@ -203,11 +222,14 @@ var errHostChanged = fmt.Errorf("the host has changed: %w", progress.ErrStale)
 // writeConsumer writes the claim's name on a host that is still as it was seen, once the claim is
 // still as the intent left it, and policy admits it. It returns what it has tried to write.
 func (r *binder) writeConsumer(ctx context.Context, claim *bmov1alpha1.HostClaim, seen *bmov1alpha1.BareMetalHost) (*bmov1alpha1.BareMetalHost, error) {
-	before := claim.DeepCopy()
-	binding.Intending(before, seen).DeepCopyInto(claim)
-	if err := patchClaim(ctx, r.client, before, claim); err != nil {
+	intending := binding.Intending(claim, seen)
+	if err := patchClaim(ctx, r.client, claim, intending); err != nil {
+		if why := refusal(err); why != "" {
+			return nil, &refusedError{why, err}
+		}
 		return nil, fmt.Errorf("record the intent: %w", err)
 	}
+	intending.DeepCopyInto(claim)
 	if err := r.permitted(ctx, claim, seen); err != nil {
 		return nil, err
 	}

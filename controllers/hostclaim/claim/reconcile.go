@@ -18,6 +18,7 @@ package claim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"time"
@@ -171,7 +172,7 @@ func (r *Reconciler) pass(ctx context.Context, claim *bmov1alpha1.HostClaim) pro
 		return progress.Failed(err)
 	}
 	out := progress.Run(ctx, p, progress.ToTheEnd, p.steps()...)
-	if p.finished || out.Stale() {
+	if _, refused := errors.AsType[*refusedError](out.Err()); p.finished || (out.Stale() && !refused) {
 		return out // there is nothing to report, or nothing that still holds
 	}
 	return out.And(p.reporter.report(ctx, p, out))

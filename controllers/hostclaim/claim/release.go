@@ -69,7 +69,7 @@ func (r *releaser) release(ctx context.Context, s *scope, at standing) (standing
 		return at, out
 	}
 	recorded := binding.Unread
-	if s.recorded(client.ObjectKeyFromObject(at.host)) {
+	if binding.StatusNames(s.claim, client.ObjectKeyFromObject(at.host)) {
 		recorded = binding.Fenced // by the write that has freed it
 	}
 	at.host = nil

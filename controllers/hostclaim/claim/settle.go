@@ -24,7 +24,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
@@ -42,15 +41,9 @@ func (r *binder) settle(ctx context.Context, s *scope, recorded binding.Recorded
 		Own: s.host != nil, Record: binding.RecordOf(s.claim), Recorded: recorded, Moved: len(s.moved) > 0,
 	}
 	last, found := binding.LastIntent(s.claim)
-	at.known.Left = found && !s.recorded(last.Host) && (s.host == nil || !last.IsFor(s.host))
+	at.known.Unresolved = found && !binding.StatusNames(s.claim, last.Host) && (s.host == nil || !last.IsFor(s.host))
 	at.known.NoHostNamesIt = !deleting(s.claim) && binding.New(s.claim) // the locked intent proves it
 	return r.walk(ctx, s.claim, at)
-}
-
-// recorded says that the status of the claim names a host.
-func (s *scope) recorded(host client.ObjectKey) bool {
-	ref := s.claim.Status.BareMetalHost
-	return ref != nil && ref.Namespace == host.Namespace && ref.Name == host.Name
 }
 
 // walk goes from step to step until no step of the binding is left. If one fails,
@@ -67,8 +60,8 @@ func (r *binder) walk(ctx context.Context, claim *bmov1alpha1.HostClaim, at stan
 		case binding.Fence:
 			err = r.fence(ctx, claim, recorded)
 			at.known.Recorded = binding.Fenced
-		case binding.FenceLeft:
-			err = r.fenceLeft(ctx, claim, &at)
+		case binding.FenceUnresolved:
+			err = r.fenceUnresolved(ctx, claim, &at)
 		case binding.DropIntent:
 			err = r.dropIntent(ctx, claim)
 			at.known.Record, at.known.Recorded = binding.Unrecorded, binding.Unread
@@ -103,9 +96,9 @@ func (r *binder) fence(ctx context.Context, claim *bmov1alpha1.HostClaim, host *
 	return nil
 }
 
-// fenceLeft fences the host of an intent of which only the second record tells, unless the host has
+// fenceUnresolved fences the host of an intent of which only the annotation tells, unless the host has
 // changed since, and takes off a fence that an earlier pass has left there.
-func (r *binder) fenceLeft(ctx context.Context, claim *bmov1alpha1.HostClaim, at *standing) error {
+func (r *binder) fenceUnresolved(ctx context.Context, claim *bmov1alpha1.HostClaim, at *standing) error {
 	last, _ := binding.LastIntent(claim)
 	host := &bmov1alpha1.BareMetalHost{}
 	err := r.live.Get(ctx, last.Host, host)
@@ -120,7 +113,7 @@ func (r *binder) fenceLeft(ctx context.Context, claim *bmov1alpha1.HostClaim, at
 			return err
 		}
 	}
-	at.known.Left = false
+	at.known.Unresolved = false
 	return nil
 }
 

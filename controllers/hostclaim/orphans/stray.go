@@ -84,7 +84,7 @@ func (r *Reconciler) named(ctx context.Context, host *bmov1alpha1.BareMetalHost,
 // naming is a way in which a claim can name a host.
 type naming func(*bmov1alpha1.HostClaim, *bmov1alpha1.BareMetalHost) bool
 
-// intends says that a claim names a host by its status, or by the record of its last intent.
+// intends says that a claim names a host by its status, or by its intent annotation.
 func intends(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) bool {
 	last, _ := binding.LastIntent(claim)
 	return names(claim, host) || last.IsFor(host)
@@ -92,8 +92,7 @@ func intends(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) bool
 
 // names says that the status of a claim names a host.
 func names(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) bool {
-	ref := claim.Status.BareMetalHost
-	return ref != nil && ref.Namespace == host.Namespace && ref.Name == host.Name
+	return binding.StatusNames(claim, client.ObjectKeyFromObject(host))
 }
 
 // claimByUID reads a claim from the cache.

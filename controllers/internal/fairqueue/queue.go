@@ -29,7 +29,8 @@ type Options struct {
 	// Workers is how many objects the controller works on at a time.
 	Workers int
 	// PerNamespace is how many of them work for one namespace at most, so that a burst of one
-	// leaves workers for the next one. Zero means all.
+	// leaves workers for the next one, and asks others, such as address pools, for less at a time.
+	// Zero means all.
 	PerNamespace int
 	// ConnectionOf names the connection that a pass over an object uses; empty if there
 	// is none. It must be quick. Nil means that no pass uses one.

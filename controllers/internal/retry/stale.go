@@ -74,7 +74,7 @@ func (s *Stale) Result(ctx context.Context, object types.NamespacedName, out pro
 	if worthALine(times) {
 		level = 0
 	}
-	ctrl.LoggerFrom(ctx).V(level).Info("Decided on stale facts, trying again", "passesInARow", times, "after", delay.String(), "reason", out.Err().Error())
+	ctrl.LoggerFrom(ctx).V(level).Info("The pass came to nothing, trying again", "passesInARow", times, "after", delay.String(), "reason", out.Err().Error())
 	return ctrl.Result{RequeueAfter: delay}, nil
 }
 

@@ -21,6 +21,7 @@ import (
 	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -32,7 +33,7 @@ import (
 // controller bound the host proves nothing.
 func Suspect(host *bmov1alpha1.BareMetalHost) bool {
 	return binding.ConsumerKey(host) != "" &&
-		(annotated(host, infrav1.BoundHostUIDAnnotation) ||
+		(metav1.HasAnnotation(host.ObjectMeta, infrav1.BoundHostUIDAnnotation) ||
 			host.Labels[infrav1.ClaimUIDLabel] == string(host.Spec.ConsumerRef.UID))
 }
 
@@ -42,7 +43,7 @@ func Stray(host *bmov1alpha1.BareMetalHost) bool {
 	if host.Spec.ConsumerRef != nil {
 		return false
 	}
-	bound := slices.ContainsFunc(straying[:], func(key string) bool { return annotated(host, key) })
+	bound := slices.ContainsFunc(straying[:], func(key string) bool { return metav1.HasAnnotation(host.ObjectMeta, key) })
 	return bound || StrayClaim(host) != "" || Fencer(host) != ""
 }
 

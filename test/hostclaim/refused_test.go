@@ -1,0 +1,83 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package hostclaim
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/test/builder"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
+)
+
+const (
+	withoutIntent = "!('hostclaim.metal3.io/intended-host' in object.metadata.?annotations.orValue({}))"
+	intent        = `{"metadata":{"annotations":{"hostclaim.metal3.io/intended-host":"x"}}}`
+)
+
+// A tenant can bring about that its claim never gets what a bound one must carry. That claim
+// then touches no host again and again, keeps none from others, and is bound once it is mended.
+func TestClaimThatMayNotBeBoundKeepsNoHostBusy(t *testing.T) {
+	tests := map[string]func(w *world) (mend func()){
+		"since there is no room left in its annotations": func(w *world) func() {
+			notes := func(size int) {
+				harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) {
+					metav1.SetMetaDataAnnotation(&c.ObjectMeta, "example.com/notes", strings.Repeat("x", size))
+				})
+			}
+			notes(256<<10 - 100)
+			return func() { notes(100) }
+		},
+		"since an admission policy refuses it": func(w *world) func() {
+			end := w.refuse("hostclaims", withoutIntent, metav1.StatusReasonForbidden)
+			w.isRefused(w.readClaim("machine"), intent)
+			return end
+		},
+	}
+	for name, refuse := range tests {
+		t.Run(name, func(t *testing.T) {
+			w, l := newWorld(t), &ledger{}
+			w.policy(nil, w.tenant)
+			w.host("host-0", nil)
+			w.claim("machine")
+			mend := refuse(w)
+			w.transport = l.transport
+			w.manager()
+			refused := w.expect("machine", associated, "False/BindRefused")
+			w.G.Expect(harness.Message(refused.Status.Conditions, associated)).To(gomega.ContainSubstring("the administrator of the cluster must permit it"))
+
+			host := w.readHost("host-0")
+			w.G.Consistently(func() string { return w.readHost("host-0").ResourceVersion }, "3s").Should(gomega.Equal(host.ResourceVersion))
+			tries := slices.DeleteFunc(l.take(), func(line string) bool { return line != "PATCH hostclaims intent" })
+			w.G.Expect(len(tries)).To(gomega.BeNumerically("<=", 10))
+
+			w.Make(builder.Claim(client.ObjectKey{Namespace: w.infra, Name: "other"}))
+			w.G.Eventually(func() *corev1.ObjectReference { return w.readHost("host-0").Spec.ConsumerRef }).
+				Should(gomega.HaveValue(gomega.HaveField("Name", "other")))
+			w.host("host-1", nil)
+			mend()
+			w.G.Expect(w.expectBound("machine")).To(gomega.Equal("host-1"))
+		})
+	}
+}
