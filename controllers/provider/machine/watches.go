@@ -59,7 +59,7 @@ const controllerName = "metal3machine"
 //	connection to the cluster of an identityRef   by user; and HostClaim, HardwareData, copied Secret of that cluster   by origin
 //	Metal3DataClaim   by owner, or by the name that is in the way
 //	Metal3Data   by owner
-//	Machine   by reference
+//	Machine   by reference, when it tells its Metal3Machine something new
 //	Cluster, Metal3Cluster   by reference and by label, when they tell the machines something new
 //	reserved HostClaim, Metal3Machine that leaves, MachineDeployment, Metal3MachineTemplate   machines without a claim
 //	Secret   by the name that Machine or Metal3Machine give, that is made from theirs, or that was copied
@@ -78,7 +78,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, kin
 		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(m.memberToMachines), builder.WithPredicates(whenLeaving())).
 		Watches(&infrav1.Metal3MachineTemplate{}, handler.EnqueueRequestsFromMapFunc(m.templateToMachines), generations).
 		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(m.memberToMachines), generations).
-		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(machineToInfra)).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(machineToInfra),
+			builder.WithPredicates(requests.Whenever(differentMachine))).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(m.clusterToMachines),
 			builder.WithPredicates(requests.Whenever(differentCluster))).
 		Watches(&infrav1.Metal3Cluster{}, handler.EnqueueRequestsFromMapFunc(m.infraToMachines),
@@ -106,8 +107,21 @@ func differentCluster(before, after *clusterv1.Cluster) bool {
 
 // differentInfra says the same of a Metal3Cluster, of which a machine reads no status.
 func differentInfra(before, after *infrav1.Metal3Cluster) bool {
-	return before.Generation != after.Generation || !maps.Equal(before.Annotations, after.Annotations) ||
-		!maps.Equal(before.Labels, after.Labels) || !reflect.DeepEqual(before.OwnerReferences, after.OwnerReferences)
+	return differentButStatus(before, after)
+}
+
+// differentMachine says that a Machine is something else to its Metal3Machine, which reads nothing of
+// its status but that a health check has failed. Cluster API writes that status with each step.
+func differentMachine(before, after *clusterv1.Machine) bool {
+	return differentButStatus(before, after) || unhealthy(before) != unhealthy(after)
+}
+
+// differentButStatus says that an object has another spec, or other metadata that is read.
+func differentButStatus(before, after client.Object) bool {
+	return before.GetGeneration() != after.GetGeneration() ||
+		before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
+		!maps.Equal(before.GetAnnotations(), after.GetAnnotations()) || !maps.Equal(before.GetLabels(), after.GetLabels()) ||
+		!reflect.DeepEqual(before.GetOwnerReferences(), after.GetOwnerReferences())
 }
 
 // self is a machine as a user of connections.

@@ -245,7 +245,14 @@ func TestWhatTheClusterTells(t *testing.T) {
 		change(c)
 		return c
 	}
+	machine := func(change func(*clusterv1.Machine)) *clusterv1.Machine {
+		m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{UID: "1", Generation: 1}}
+		change(m)
+		return m
+	}
+	same := machine(func(*clusterv1.Machine) {})
 	ofCluster, ofInfra := requests.Whenever(differentCluster), requests.Whenever(differentInfra)
+	ofMachine := requests.Whenever(differentMachine)
 	tests := map[string]struct {
 		lets          predicate.Predicate
 		before, after client.Object
@@ -283,6 +290,21 @@ func TestWhatTheClusterTells(t *testing.T) {
 		}), true},
 		"it is labeled with its Cluster":    {ofInfra, infra(func(*infrav1.Metal3Cluster) {}), infra(func(c *infrav1.Metal3Cluster) { c.Labels = map[string]string{clusterv1.ClusterNameLabel: "a"} }), true},
 		"another Metal3Cluster is in place": {ofInfra, infra(func(*infrav1.Metal3Cluster) {}), infra(func(c *infrav1.Metal3Cluster) { c.UID = "2" }), true},
+		"a Machine reports its steps": {ofMachine, same, machine(func(m *clusterv1.Machine) {
+			m.ResourceVersion, m.Status.Phase = "2", string(clusterv1.MachinePhaseProvisioning)
+			m.Status.NodeRef = clusterv1.MachineNodeReference{Name: "n"}
+			m.Status.Conditions = []metav1.Condition{{Type: clusterv1.MachineHealthCheckSucceededCondition, Status: metav1.ConditionFalse}}
+			m.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}
+		}), false},
+		"it is remediated": {ofMachine, same, machine(func(m *clusterv1.Machine) {
+			m.Status.Conditions = []metav1.Condition{{Type: clusterv1.MachineOwnerRemediatedCondition, Status: metav1.ConditionFalse}}
+		}), true},
+		"it has bootstrap data":    {ofMachine, same, machine(func(m *clusterv1.Machine) { m.Generation++ }), true},
+		"it goes":                  {ofMachine, same, machine(func(m *clusterv1.Machine) { m.DeletionTimestamp = ptr.To(metav1.Now()) }), true},
+		"it asks for a rebuild":    {ofMachine, same, machine(func(m *clusterv1.Machine) { m.Annotations = map[string]string{infrav1.RebuildAnnotation: "1"} }), true},
+		"it is labeled":            {ofMachine, same, machine(func(m *clusterv1.Machine) { m.Labels = map[string]string{"a": "b"} }), true},
+		"it gets its owner":        {ofMachine, same, machine(func(m *clusterv1.Machine) { m.OwnerReferences = []metav1.OwnerReference{{Name: "a"}} }), true},
+		"another one has its name": {ofMachine, same, machine(func(m *clusterv1.Machine) { m.UID = "2" }), true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
