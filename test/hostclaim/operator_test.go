@@ -26,6 +26,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -97,7 +98,9 @@ func (o *operator) run(ctx context.Context, namespace string) {
 	defer stream.Stop()
 	for event := range stream.ResultChan() {
 		if host, ok := event.Object.(*bmov1alpha1.BareMetalHost); ok {
-			o.mind(host)
+			if o.mind(host); event.Type == watch.Deleted {
+				delete(o.consumers, host.Name) // one that is made under its name is another host
+			}
 			// A conflict means that a newer event is on its way.
 			if err := o.step(ctx, host); client.IgnoreNotFound(err) != nil && ctx.Err() == nil {
 				klog.V(4).Infof("operator: %v", err)

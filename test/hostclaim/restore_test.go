@@ -18,6 +18,8 @@ package hostclaim
 
 import (
 	"encoding/json"
+	"net/http"
+	"strings"
 	"testing"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -31,6 +33,7 @@ import (
 const (
 	hostNotMoved = "False/HostNotMoved"
 	boundClaim   = "hostclaim.metal3.io/bound-claim-uid"
+	lostHost     = "False/MissingBareMetalHost"
 )
 
 // expectWaiting checks that a claim waits for the host that it had, and that nothing was
@@ -139,6 +142,20 @@ func (w *world) expectRunning(name string) {
 	}).Should(gomega.BeTrue())
 }
 
+// keepStatus has the hosts of a backup carry their status in baremetal-operator's annotation, as an administrator
+// prepares them for a restore.
+func (w *world) keepStatus(backup packed) {
+	w.T.Helper()
+	for _, h := range backup.only("BareMetalHost") {
+		status, _, err := unstructured.NestedMap(h.Object, "status")
+		w.OK(err)
+		delete(status, "hardware")
+		text, err := json.Marshal(status)
+		w.OK(err)
+		h.SetAnnotations(map[string]string{boundAs: h.GetAnnotations()[boundAs], bmov1alpha1.StatusAnnotation: string(text)})
+	}
+}
+
 // A backup was made of a claim and host that were not paused. The administrator restores
 // the status that baremetal-operator needs.
 func TestRestoredHostGoesOnWithItsClaim(t *testing.T) {
@@ -151,14 +168,7 @@ func TestRestoredHostGoesOnWithItsClaim(t *testing.T) {
 			w := newMoving(t)
 			w.options.OrphanGrace = 0
 			host, backup := w.lose(kinds...)
-			for _, h := range backup.only("BareMetalHost") {
-				status, _, err := unstructured.NestedMap(h.Object, "status")
-				w.OK(err)
-				delete(status, "hardware")
-				text, err := json.Marshal(status)
-				w.OK(err)
-				h.SetAnnotations(map[string]string{boundAs: h.GetAnnotations()[boundAs], bmov1alpha1.StatusAnnotation: string(text)})
-			}
+			w.keepStatus(backup)
 			w.unpack(backup)
 			w.manager()
 			w.expectSameServer(host)
@@ -166,4 +176,29 @@ func TestRestoredHostGoesOnWithItsClaim(t *testing.T) {
 				gomega.BeEquivalentTo(w.readHost(host).UID), "so that no later claim of that name takes it")
 		})
 	}
+}
+
+// A host is restored from a backup that was made before its claim was moved, and so names the claim by an older
+// UID. The administrator says that it is not that host while the claim is about to have it again. That claim has
+// lost its host, so it gets no other one, although host-1 is free.
+func TestLostClaimGetsNoOtherHostWhenItsRestoredHostIsWithdrawn(t *testing.T) {
+	w := newMoving(t)
+	host, backup := w.lose("BareMetalHost")
+	w.keepStatus(backup)
+	w.OK(unstructured.SetNestedField(backup[0].Object, "former", "spec", "consumerRef", "uid"))
+	s := newStall(func(method, path, body string) bool {
+		return method == http.MethodPatch && strings.Contains(path, "/baremetalhosts/"+host) && strings.Contains(body, "consumerRef")
+	})
+	s.endsWith(t)
+	w.transport = s.transport
+	w.manager()
+	w.expect("machine", associated, lostHost)
+	w.unpack(backup)
+	w.G.Eventually(s.reached).Should(gomega.BeClosed())
+	w.expect("machine", associated, "Unknown/MissingBareMetalHost")
+	harness.Change(w.Story, w.readHost(host), func(h *bmov1alpha1.BareMetalHost) { h.Annotations[boundAs] = string(h.UID) })
+	close(s.goOn)
+	lost := w.expect("machine", associated, lostHost)
+	w.G.Expect(lost.Status.BareMetalHost.Name).To(gomega.Equal(host))
+	w.G.Consistently(func() any { return w.readHost("host-1").Spec.ConsumerRef }).Should(gomega.BeNil())
 }

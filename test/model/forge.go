@@ -147,8 +147,11 @@ func (w *World) judgePayload(e store.Event, written bool) {
 func (w *World) observeBelief(e store.Event) {
 	claim, l := claimOf(e.After), w.lives[e.After.UID]
 	ref := claim.Status.BareMetalHost
-	if ref == nil {
+	switch record := binding.RecordOf(claim); {
+	case ref == nil:
 		return
+	case record == binding.Lost, record == binding.Bound:
+		l.saysLost = record == binding.Lost
 	}
 	key := types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
 	if associated(claim).Status == metav1.ConditionUnknown {

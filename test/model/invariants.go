@@ -302,6 +302,9 @@ func (w *World) bound(e store.Event, claim types.UID) {
 	if l.hostless || w.machines[l.keeps] != nil {
 		w.fail(MovesWhole, "claim %s/%s was moved or restored, and got host %s, which it never had", l.namespace, l.name, e.Key)
 	}
+	if l.saysLost && !l.wiped {
+		w.fail(OneHost, "claim %s/%s has lost its host, and got host %s instead", l.namespace, l.name, e.Key)
+	}
 	if e.Key.Namespace == l.namespace {
 		return
 	}

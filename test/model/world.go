@@ -100,6 +100,8 @@ type life struct {
 	// wiped, stripped, unrecorded and moved say what players did to it, lost that its host
 	// was deleted.
 	wiped, stripped, unrecorded, moved, lost bool
+	// saysLost says that its status told last that its host is lost.
+	saysLost bool
 	// forged says that an administrator once named it on a host, intended are the hosts
 	// that a manager recorded for it before a bind, and handed says that an administrator
 	// wrote the consumerRef of such a host before the manager could.

@@ -183,7 +183,9 @@ func answers(b Binding, step Step) []Binding {
 	case Fence:
 		add(func(n *Binding) { n.Recorded = Fenced })
 	case DropIntent:
-		add(func(n *Binding) { n.Record, n.Recorded = Unrecorded, Unread })
+		for _, record := range []Record{Unrecorded, Lost} {
+			add(func(n *Binding) { n.Record = record })
+		}
 	default:
 	}
 	return out

@@ -19,8 +19,10 @@ package binding
 import (
 	"slices"
 	"strings"
+	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -41,6 +43,43 @@ func Intending(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) *b
 		string(claim.UID), host.Namespace, host.Name, string(host.UID), host.ResourceVersion,
 	}, "/"))
 	return out
+}
+
+// LostMessage is the message of a claim whose host is gone.
+const LostMessage = "The host of this claim is gone or no longer names the claim; it is not replaced, delete the claim to get another one"
+
+// WithIntent returns the claim with a status that names the host which is about to be bound, as an intent.
+// That of a claim which has lost its host, and is about to get it back, keeps the reason: if the bind
+// fails, the claim is still one that gets no other host.
+func WithIntent(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, now time.Time) *bmov1alpha1.HostClaim {
+	reason, message := infrav1.BindingReason, "A host was chosen and is being bound"
+	if RecordOf(claim) == Lost {
+		reason, message = bmov1alpha1.MissingBareMetalHostReason, "The host of this claim was moved or restored and is being bound again"
+	}
+	out := claim.DeepCopy()
+	out.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: host.Namespace, Name: host.Name}
+	setAssociated(out, metav1.ConditionUnknown, reason, message, now)
+	return out
+}
+
+// WithoutIntent returns the claim without the intent of its status: it has no host, or has lost
+// the one that it had, as before.
+func WithoutIntent(claim *bmov1alpha1.HostClaim, now time.Time) *bmov1alpha1.HostClaim {
+	out := claim.DeepCopy()
+	associated := meta.FindStatusCondition(claim.Status.Conditions, bmov1alpha1.AssociatedCondition)
+	if associated == nil || associated.Reason != bmov1alpha1.MissingBareMetalHostReason {
+		out.Status.BareMetalHost = nil
+		return out
+	}
+	setAssociated(out, metav1.ConditionFalse, associated.Reason, LostMessage, now)
+	return out
+}
+
+func setAssociated(claim *bmov1alpha1.HostClaim, status metav1.ConditionStatus, reason, message string, now time.Time) {
+	meta.SetStatusCondition(&claim.Status.Conditions, metav1.Condition{
+		Type: bmov1alpha1.AssociatedCondition, Status: status, Reason: reason, Message: message,
+		ObservedGeneration: claim.Generation, LastTransitionTime: metav1.NewTime(now),
+	})
 }
 
 // Intent is the host that a claim was about to get last, as its intent annotation says.

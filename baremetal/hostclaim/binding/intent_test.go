@@ -20,6 +20,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -48,6 +49,66 @@ func TestIntending(t *testing.T) {
 	host.ResourceVersion = "42"
 	if cmp.Equal(intending, Intending(intending, host)) {
 		t.Error("an intent for a host that has changed is no other version of the claim")
+	}
+}
+
+// An intent is taken back to what the claim said before, however often it is tried.
+func TestStatusOfAnIntent(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	host := &bmov1alpha1.ObjectReference{Namespace: "infra", Name: "host-0"}
+	associated := func(status metav1.ConditionStatus, reason, message string) []metav1.Condition {
+		return []metav1.Condition{{
+			Type: bmov1alpha1.AssociatedCondition, Status: status, Reason: reason, Message: message,
+			ObservedGeneration: 7, LastTransitionTime: metav1.NewTime(now),
+		}}
+	}
+	binding := associated(metav1.ConditionUnknown, infrav1.BindingReason, "A host was chosen and is being bound")
+	for name, tt := range map[string]struct {
+		before, intended, dropped bmov1alpha1.HostClaimStatus
+		record                    Record
+	}{
+		"of a new claim": {
+			intended: bmov1alpha1.HostClaimStatus{BareMetalHost: host, Conditions: binding},
+			dropped:  bmov1alpha1.HostClaimStatus{Conditions: binding},
+			record:   Unrecorded,
+		},
+		"of a claim that waits": {
+			before:   bmov1alpha1.HostClaimStatus{Conditions: associated(metav1.ConditionFalse, bmov1alpha1.NoBareMetalHostReason, "m")},
+			intended: bmov1alpha1.HostClaimStatus{BareMetalHost: host, Conditions: binding},
+			dropped:  bmov1alpha1.HostClaimStatus{Conditions: binding},
+			record:   Unrecorded,
+		},
+		"of a claim that has lost its host": {
+			before: bmov1alpha1.HostClaimStatus{
+				BareMetalHost: host, Conditions: associated(metav1.ConditionFalse, bmov1alpha1.MissingBareMetalHostReason, LostMessage),
+			},
+			intended: bmov1alpha1.HostClaimStatus{
+				BareMetalHost: host, Conditions: associated(metav1.ConditionUnknown, bmov1alpha1.MissingBareMetalHostReason,
+					"The host of this claim was moved or restored and is being bound again"),
+			},
+			dropped: bmov1alpha1.HostClaimStatus{
+				BareMetalHost: host, Conditions: associated(metav1.ConditionFalse, bmov1alpha1.MissingBareMetalHostReason, LostMessage),
+			},
+			record: Lost,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			claim := newClaim(func(c *bmov1alpha1.HostClaim) { c.Generation, c.Status = 7, tt.before })
+			intended := WithIntent(claim, newHost(), now)
+			if diff := cmp.Diff(tt.intended, intended.Status); diff != "" {
+				t.Errorf("WithIntent() (-want +got):\n%s", diff)
+			}
+			if record := RecordOf(intended); record != Intended {
+				t.Errorf("an intent is read as %v", record)
+			}
+			dropped := WithoutIntent(intended, now)
+			if diff := cmp.Diff(tt.dropped, dropped.Status); diff != "" {
+				t.Errorf("WithoutIntent() (-want +got):\n%s", diff)
+			}
+			if record := RecordOf(dropped); record != tt.record {
+				t.Errorf("the claim is read as %v, want %v", record, tt.record)
+			}
+		})
 	}
 }
 

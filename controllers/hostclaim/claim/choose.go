@@ -87,16 +87,9 @@ func (r *binder) adopt(ctx context.Context, s *scope, at standing) (standing, pr
 	if len(s.moved) > 1 {
 		return at, progress.Waiting(infrav1.AmbiguousHostReason, ambiguous(s.moved))
 	}
-	c := candidate{&s.moved[0], func(now *bmov1alpha1.BareMetalHost) bool { return binding.Moved(now, s.claim) }}
-	now, err := r.readAgain(ctx, c) // the intent would write over the word that a host was lost
-	switch {
-	case err != nil:
-		return at, progress.Failed(err)
-	case !c.fits(now):
-		return at, progress.Failed(fmt.Errorf("host %s is not as the cache shows it: %w", client.ObjectKeyFromObject(now), progress.ErrStale))
-	}
-	c.host = now
-	return r.take(ctx, s.claim, at, c)
+	return r.take(ctx, s.claim, at, candidate{&s.moved[0], func(now *bmov1alpha1.BareMetalHost) bool {
+		return binding.Moved(now, s.claim)
+	}})
 }
 
 // ambiguous names the hosts of the claim's own namespace that may be its own.
@@ -161,7 +154,7 @@ func waiterFor(claim *bmov1alpha1.HostClaim) pool.Waiter {
 //	   └─ host h0 ─────────────────────────────────────────────────────┘ still h0
 //
 // The host is seen in the cache; the lock on the consumerRef proves that it is still so. Both
-// records of the intent stand before, so whoever gives it up, in whatever place the status
+// records of the intent stand before, so a pass that gives it up, in whatever place the status
 // gets lost, writes to the host first, and with that defeats this pass. One that has lost
 // to another write may try again: it writes the version that it has read since into the record,
 // so that the write which concludes anything from the former one loses. Confirming is left to

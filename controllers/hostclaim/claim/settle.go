@@ -22,8 +22,6 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
@@ -64,7 +62,7 @@ func (r *binder) walk(ctx context.Context, claim *bmov1alpha1.HostClaim, at stan
 			err = r.fenceUnresolved(ctx, claim, &at)
 		case binding.DropIntent:
 			err = r.dropIntent(ctx, claim)
-			at.known.Record, at.known.Recorded = binding.Unrecorded, binding.Unread
+			at.known.Record = binding.RecordOf(claim)
 		default:
 			at.step = step
 			if step != binding.Choose && step != binding.Take {
@@ -120,17 +118,7 @@ func (r *binder) fenceUnresolved(ctx context.Context, claim *bmov1alpha1.HostCla
 // recordIntent writes the host that is about to be bound into the status, with
 // the claim's resourceVersion: a pass that decided on an older claim fails.
 func (r *binder) recordIntent(ctx context.Context, claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) error {
-	before := claim.DeepCopy()
-	claim.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: host.Namespace, Name: host.Name}
-	meta.SetStatusCondition(&claim.Status.Conditions, metav1.Condition{
-		Type:               bmov1alpha1.AssociatedCondition,
-		Status:             metav1.ConditionUnknown,
-		Reason:             infrav1.BindingReason,
-		Message:            "A host was chosen and is being bound",
-		ObservedGeneration: claim.Generation,
-		LastTransitionTime: metav1.NewTime(r.clock.Now()),
-	})
-	if err := r.client.Status().Patch(ctx, claim, apply.Locked(before)); err != nil {
+	if err := r.writeStatus(ctx, claim, binding.WithIntent(claim, host, r.clock.Now())); err != nil {
 		return fmt.Errorf("record the intent: %w", err)
 	}
 	return nil
@@ -138,10 +126,18 @@ func (r *binder) recordIntent(ctx context.Context, claim *bmov1alpha1.HostClaim,
 
 // dropIntent takes a dead intent out of the status.
 func (r *binder) dropIntent(ctx context.Context, claim *bmov1alpha1.HostClaim) error {
-	before := claim.DeepCopy()
-	claim.Status.BareMetalHost = nil
-	if err := r.client.Status().Patch(ctx, claim, apply.Locked(before)); err != nil {
+	if err := r.writeStatus(ctx, claim, binding.WithoutIntent(claim, r.clock.Now())); err != nil {
 		return fmt.Errorf("drop the intent: %w", err)
 	}
+	return nil
+}
+
+// writeStatus writes the status of the wanted claim, locked on the version of the one that was read, and
+// leaves there what was written.
+func (r *binder) writeStatus(ctx context.Context, claim, wanted *bmov1alpha1.HostClaim) error {
+	if err := r.client.Status().Patch(ctx, wanted, apply.Locked(claim)); err != nil {
+		return err //nolint:wrapcheck // the callers say what for
+	}
+	wanted.DeepCopyInto(claim)
 	return nil
 }

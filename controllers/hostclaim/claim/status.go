@@ -170,8 +170,7 @@ func associatedOf(s *scope, r *results) (metav1.Condition, bool) {
 	case s.host != nil:
 		return isTrue(kind, bmov1alpha1.BareMetalHostAssociatedReason, "BareMetalHost "+s.host.Namespace+"/"+s.host.Name), true
 	case r.at.step == binding.ReportLost:
-		return isFalse(kind, bmov1alpha1.MissingBareMetalHostReason,
-			"The host of this claim is gone or no longer names the claim; it is not replaced, delete the claim to get another one"), true
+		return isFalse(kind, bmov1alpha1.MissingBareMetalHostReason, binding.LostMessage), true
 	default:
 		return isFalse(kind, r.bindWait.Reason, r.bindWait.Message), r.bindWait.Reason != ""
 	}
