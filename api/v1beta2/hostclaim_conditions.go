@@ -45,7 +45,8 @@ const (
 // Reasons of the condition Associated that upstream does not define.
 const (
 	// BindingReason is the reason of Associated Unknown: a host was chosen and
-	// is about to be bound. status.bareMetalHost names it.
+	// is about to be bound. status.bareMetalHost names it. A claim that is about to
+	// have its host again after a move or restore keeps the reason that it had.
 	BindingReason = "Binding"
 
 	// InvalidHostSelectorReason means that spec.hostSelector cannot be

@@ -182,23 +182,38 @@ func TestRestoredHostGoesOnWithItsClaim(t *testing.T) {
 // UID. The administrator says that it is not that host while the claim is about to have it again. That claim has
 // lost its host, so it gets no other one, although host-1 is free.
 func TestLostClaimGetsNoOtherHostWhenItsRestoredHostIsWithdrawn(t *testing.T) {
-	w := newMoving(t)
-	host, backup := w.lose("BareMetalHost")
-	w.keepStatus(backup)
-	w.OK(unstructured.SetNestedField(backup[0].Object, "former", "spec", "consumerRef", "uid"))
-	s := newStall(func(method, path, body string) bool {
-		return method == http.MethodPatch && strings.Contains(path, "/baremetalhosts/"+host) && strings.Contains(body, "consumerRef")
-	})
-	s.endsWith(t)
-	w.transport = s.transport
-	w.manager()
-	w.expect("machine", associated, lostHost)
-	w.unpack(backup)
-	w.G.Eventually(s.reached).Should(gomega.BeClosed())
-	w.expect("machine", associated, "Unknown/MissingBareMetalHost")
-	harness.Change(w.Story, w.readHost(host), func(h *bmov1alpha1.BareMetalHost) { h.Annotations[boundAs] = string(h.UID) })
-	close(s.goOn)
-	lost := w.expect("machine", associated, lostHost)
-	w.G.Expect(lost.Status.BareMetalHost.Name).To(gomega.Equal(host))
-	w.G.Consistently(func() any { return w.readHost("host-1").Spec.ConsumerRef }).Should(gomega.BeNil())
+	tests := map[string]func(w *world, backup packed) (intent string){
+		"after it told of the loss": func(w *world, backup packed) string {
+			w.manager()
+			w.expect("machine", associated, lostHost)
+			w.unpack(backup)
+			return "Unknown/MissingBareMetalHost"
+		},
+		"before it could": func(w *world, backup packed) string {
+			w.unpack(backup)
+			w.manager()
+			return "Unknown/BareMetalHostAssociated"
+		},
+	}
+	for name, restore := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newMoving(t)
+			host, backup := w.lose("BareMetalHost")
+			w.keepStatus(backup)
+			w.OK(unstructured.SetNestedField(backup[0].Object, "former", "spec", "consumerRef", "uid"))
+			s := newStall(func(method, path, body string) bool {
+				return method == http.MethodPatch && strings.Contains(path, "/baremetalhosts/"+host) && strings.Contains(body, "consumerRef")
+			})
+			s.endsWith(t)
+			w.transport = s.transport
+			intent := restore(w, backup)
+			w.G.Eventually(s.reached).Should(gomega.BeClosed())
+			w.expect("machine", associated, intent)
+			harness.Change(w.Story, w.readHost(host), func(h *bmov1alpha1.BareMetalHost) { h.Annotations[boundAs] = string(h.UID) })
+			close(s.goOn)
+			lost := w.expect("machine", associated, lostHost)
+			w.G.Expect(lost.Status.BareMetalHost.Name).To(gomega.Equal(host))
+			w.G.Consistently(func() any { return w.readHost("host-1").Spec.ConsumerRef }).Should(gomega.BeNil())
+		})
+	}
 }

@@ -151,11 +151,12 @@ func (w *World) observeBelief(e store.Event) {
 	case ref == nil:
 		return
 	case record == binding.Lost, record == binding.Bound:
-		l.saysLost = record == binding.Lost
+		l.hadHost = true
 	}
 	key := types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
 	if associated(claim).Status == metav1.ConditionUnknown {
 		l.intended[key] = true
+		l.lost = l.lost || l.forgedGone[key] // a late cache may still show its consumerRef
 	}
 	for _, v := range w.log.All(store.Hosts) {
 		if v.Key != key || !w.forged[v.UID] || associated(claim).Status != metav1.ConditionTrue || consumer(v) != e.After.UID {

@@ -90,7 +90,7 @@ func (w *World) observeClaim(e store.Event) {
 	}
 	switch {
 	case e.Before == nil:
-		w.lives[e.After.UID] = &life{namespace: e.Key.Namespace, name: e.Key.Name, intended: map[types.NamespacedName]bool{}}
+		w.lives[e.After.UID] = &life{namespace: e.Key.Namespace, name: e.Key.Name, intended: map[types.NamespacedName]bool{}, forgedGone: map[types.NamespacedName]bool{}}
 	case e.After == nil:
 		w.claimGone(e.Before)
 	case w.writer != nil:
@@ -262,9 +262,16 @@ func leftBehind(host *bmov1alpha1.BareMetalHost) bool {
 // hostGone notes who has lost a host. One that was forged counts if the claim had chosen it
 // before.
 func (w *World) hostGone(host *store.Version, forged bool) {
+	l, server := w.lives[consumer(host)], w.machines[host.UID]
 	delete(w.machines, host.UID)
-	if l := w.lives[consumer(host)]; l != nil && (!forged || l.intended[host.Key]) {
-		l.lost = true
+	switch {
+	case l == nil:
+	case forged && !l.intended[host.Key]:
+		l.forgedGone[host.Key] = true
+	default:
+		if l.lost = true; !forged && server != nil {
+			w.gone[consumer(host)] = goneHost{host, server}
+		}
 	}
 }
 
@@ -302,7 +309,7 @@ func (w *World) bound(e store.Event, claim types.UID) {
 	if l.hostless || w.machines[l.keeps] != nil {
 		w.fail(MovesWhole, "claim %s/%s was moved or restored, and got host %s, which it never had", l.namespace, l.name, e.Key)
 	}
-	if l.saysLost && !l.wiped {
+	if l.hadHost && !l.wiped {
 		w.fail(OneHost, "claim %s/%s has lost its host, and got host %s instead", l.namespace, l.name, e.Key)
 	}
 	if e.Key.Namespace == l.namespace {

@@ -19,6 +19,7 @@ package model
 import (
 	"encoding/json"
 	"maps"
+	"slices"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -114,9 +115,12 @@ func (w *World) beginMove() bool {
 	return edit(w, adminName, v, "", pause)
 }
 
-// restore makes a claim, its host or both anew, as a restore from a backup does, which heeds
+// restore makes a claim, its host or both anew, or takes the host away, as a restore from a backup does, which heeds
 // no block-move.
 func (w *World) restore() bool {
+	if w.restoreOlder() || w.withdraw() {
+		return true
+	}
 	v, host, found := w.withHostBeside(func(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) bool {
 		return !binding.Held(host) && !binding.WithoutStatus(host) && binding.RecordOf(claim) == binding.Bound && !binding.BoundBefore(claim)
 	})
@@ -124,10 +128,12 @@ func (w *World) restore() bool {
 		return false
 	}
 	status := &hostOf(host).Status
-	switch w.choices.Intn(3) {
+	switch w.choices.Intn(4) {
 	case 0:
 		w.recreate(v, host, status)
 	case 1:
+		return w.remove(adminName, host)
+	case 2:
 		w.count("restored without host")
 		w.recreate(v, nil, nil)
 	default:
@@ -135,6 +141,47 @@ func (w *World) restore() bool {
 		w.recreate(nil, host, status)
 	}
 	return true
+}
+
+// restoreOlder makes the host anew that a claim has lost, from a backup that was made before both were moved: the host
+// names the claim by an older UID.
+func (w *World) restoreOlder() bool {
+	v, found := w.claim(func(claim *bmov1alpha1.HostClaim) bool {
+		gone, found := w.gone[claim.UID]
+		record := binding.RecordOf(claim)
+		return found && live(claim) && gone.host.Key.Namespace == claim.Namespace && !w.lives[claim.UID].stripped &&
+			(record == binding.Lost || record == binding.Bound) && binding.StatusNames(claim, gone.host.Key) &&
+			!binding.Held(hostOf(gone.host)) && !binding.MovedAway(hostOf(gone.host)) && !binding.WithoutStatus(hostOf(gone.host))
+	})
+	if !found {
+		return false
+	}
+	gone := w.gone[v.UID]
+	delete(w.gone, v.UID)
+	older := hostOf(gone.host).DeepCopy()
+	older.ObjectMeta = metav1.ObjectMeta{
+		Namespace: older.Namespace, Name: older.Name, Labels: older.Labels, Annotations: older.Annotations,
+		Finalizers: []string{operatorFinalizer},
+	}
+	older.Spec.ConsumerRef.UID = "older-than-" + v.UID + "-with-" + gone.host.UID
+	w.restoring = true
+	defer func() { w.restoring = false }()
+	made, ok := w.createTyped(store.Hosts, older)
+	if !ok {
+		return false
+	}
+	w.count("restored older hosts")
+	w.machines[made.UID], w.lives[v.UID].keeps = gone.server, made.UID
+	return w.report(made, older.Status)
+}
+
+// withdraw takes a host away that was restored, often while its claim is about to have it again.
+func (w *World) withdraw() bool {
+	v, found := w.pick(store.Hosts, func(v *store.Version) bool {
+		attended := slices.Contains(w.attention, v.Key) || chance(w.choices, 8)
+		return binding.MovedKey(hostOf(v)) != "" && w.lives[consumer(v)] == nil && !v.Deleting() && attended
+	})
+	return found && w.remove(adminName, v)
 }
 
 // elsewhere takes objects away while no manager runs, and makes them anew: what is moved

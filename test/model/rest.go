@@ -132,7 +132,8 @@ func (w *World) releaseOrphan() bool {
 		host := hostOf(v)
 		_, claimed := w.liveClaim(consumer(v))
 		left := leftByMove(host) && consumer(v) != "" && !claimed
-		return (left || annotated(host, infrav1.OrphanedSinceAnnotation)) && !annotated(host, infrav1.ReleaseAnnotation)
+		// A forged consumerRef is taken back, see retractLeft.
+		return (left || annotated(host, infrav1.OrphanedSinceAnnotation)) && !annotated(host, infrav1.ReleaseAnnotation) && !w.forged[v.UID]
 	})
 	return found && edit(w, adminName, v, "", func(h *bmov1alpha1.BareMetalHost) {
 		h.Annotations[infrav1.ReleaseAnnotation] = ""

@@ -87,6 +87,8 @@ type World struct {
 	// that have it from there.
 	forging bool
 	forged  map[types.UID]bool
+	// gone are the hosts that claims have lost, by claim.
+	gone map[types.UID]goneHost
 	// beside says that all hosts are in namespaces of tenants, and that all may move.
 	// thereAndBack says that a claim was moved twice, and has its host.
 	beside, thereAndBack bool
@@ -100,13 +102,15 @@ type life struct {
 	// wiped, stripped, unrecorded and moved say what players did to it, lost that its host
 	// was deleted.
 	wiped, stripped, unrecorded, moved, lost bool
-	// saysLost says that its status told last that its host is lost.
-	saysLost bool
+	// hadHost says that its status has named a host as bound or as lost.
+	hadHost bool
 	// forged says that an administrator once named it on a host, intended are the hosts
 	// that a manager recorded for it before a bind, and handed says that an administrator
 	// wrote the consumerRef of such a host before the manager could.
 	forged, handed bool
 	intended       map[types.NamespacedName]bool
+	// forgedGone are the hosts that named it by an administrator's word and were deleted.
+	forgedGone map[types.NamespacedName]bool
 	// reserved says that it was once kept for the next machine.
 	reserved bool
 	// pausedForMove says that it is to be moved next, loose that clusterctl could have moved
@@ -120,6 +124,12 @@ type life struct {
 	keeps             types.UID
 	hostless, arrived bool
 	trips             int
+}
+
+// goneHost is a host as it was when it was deleted, and its server.
+type goneHost struct {
+	host   *store.Version
+	server *machine
 }
 
 // machine is the server behind a host.
@@ -141,6 +151,7 @@ func Play(config Config, choices Choices) *World {
 		clock: &steady{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)},
 		lives: map[types.UID]*life{}, machines: map[types.UID]*machine{},
 		mayMove: map[string]bool{}, accepted: map[string]bool{}, passed: map[string]bool{}, forged: map[types.UID]bool{},
+		gone: map[types.UID]goneHost{},
 	}
 	w.log = store.NewLog(w.observe)
 	if config.Backend == nil {

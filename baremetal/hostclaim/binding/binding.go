@@ -26,7 +26,8 @@ import (
 type Record int
 
 // The records of a claim. Only Bound and Lost claim anything about the host;
-// Intended says what a pass was about to do.
+// Intended says what a pass was about to do. The intent of a claim with another
+// record of a host says which one that was, see WithIntentStatus.
 const (
 	// Unrecorded is a status that says that the claim has no host.
 	Unrecorded Record = iota
@@ -120,7 +121,7 @@ const (
 	// FenceUnresolved asks for a live read of the host that only the intent annotation names, and
 	// for such a write if another pass may still bind it.
 	FenceUnresolved Step = "FenceUnresolved"
-	// DropIntent asks for the record to be cleared, locked.
+	// DropIntent asks for the intent to be taken out of the record, locked.
 	DropIntent Step = "DropIntent"
 	// ReportLost means that the host is gone and that nothing replaces it.
 	ReportLost Step = "ReportLost"

@@ -183,7 +183,7 @@ func answers(b Binding, step Step) []Binding {
 	case Fence:
 		add(func(n *Binding) { n.Recorded = Fenced })
 	case DropIntent:
-		for _, record := range []Record{Unrecorded, Lost} {
+		for _, record := range []Record{Unrecorded, Bound, Lost} {
 			add(func(n *Binding) { n.Record = record })
 		}
 	default:

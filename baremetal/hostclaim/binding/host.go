@@ -124,6 +124,13 @@ func Moved(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) bool {
 	return MovedKey(host) == claim.Namespace+"/"+claim.Name && !Owned(host, claim)
 }
 
+// Adoptable says that the claim may have a host that was moved or restored with it: the one that its status
+// names, since a host keeps its name, or any if the status names none.
+func Adoptable(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) bool {
+	key := types.NamespacedName{Namespace: host.Namespace, Name: host.Name}
+	return Moved(host, claim) && (claim.Status.BareMetalHost == nil || StatusNames(claim, key))
+}
+
 // Bind returns the host as it is while the claim has it, before anything is
 // provisioned. A host that was moved with the claim keeps its notes, the
 // administrator's cleaning mode among them, from when it was bound first; those of

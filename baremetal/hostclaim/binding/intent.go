@@ -48,13 +48,17 @@ func Intending(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) *b
 // LostMessage is the message of a claim whose host is gone.
 const LostMessage = "The host of this claim is gone or no longer names the claim; it is not replaced, delete the claim to get another one"
 
-// WithIntent returns the claim with a status that names the host which is about to be bound, as an intent.
-// That of a claim which has lost its host, and is about to get it back, keeps the reason: if the bind
-// fails, the claim is still one that gets no other host.
-func WithIntent(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, now time.Time) *bmov1alpha1.HostClaim {
+// WithIntentStatus returns the claim with a status that names the host which is about to be bound. Associated is
+// Unknown then, for reason Binding. A claim that has had a host, and is about to get it back, keeps the reason
+// that it had, so that WithoutIntentStatus leaves it as one that gets no other host.
+func WithIntentStatus(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, now time.Time) *bmov1alpha1.HostClaim {
 	reason, message := infrav1.BindingReason, "A host was chosen and is being bound"
-	if RecordOf(claim) == Lost {
-		reason, message = bmov1alpha1.MissingBareMetalHostReason, "The host of this claim was moved or restored and is being bound again"
+	switch RecordOf(claim) {
+	case Lost:
+		reason, message = bmov1alpha1.MissingBareMetalHostReason, boundAgain
+	case Bound:
+		reason, message = bmov1alpha1.BareMetalHostAssociatedReason, boundAgain
+	default:
 	}
 	out := claim.DeepCopy()
 	out.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: host.Namespace, Name: host.Name}
@@ -62,16 +66,21 @@ func WithIntent(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, n
 	return out
 }
 
-// WithoutIntent returns the claim without the intent of its status: it has no host, or has lost
-// the one that it had, as before.
-func WithoutIntent(claim *bmov1alpha1.HostClaim, now time.Time) *bmov1alpha1.HostClaim {
+const boundAgain = "The host of this claim was moved or restored and is being bound again"
+
+// WithoutIntentStatus returns the claim without the intent in its status: it has no host, has lost the one that it
+// had, or has still to find out that it did.
+func WithoutIntentStatus(claim *bmov1alpha1.HostClaim, now time.Time) *bmov1alpha1.HostClaim {
 	out := claim.DeepCopy()
 	associated := meta.FindStatusCondition(claim.Status.Conditions, bmov1alpha1.AssociatedCondition)
-	if associated == nil || associated.Reason != bmov1alpha1.MissingBareMetalHostReason {
+	switch {
+	case associated != nil && associated.Reason == bmov1alpha1.MissingBareMetalHostReason:
+		setAssociated(out, metav1.ConditionFalse, associated.Reason, LostMessage, now)
+	case associated != nil && associated.Reason == bmov1alpha1.BareMetalHostAssociatedReason:
+		setAssociated(out, metav1.ConditionTrue, associated.Reason, "", now)
+	default:
 		out.Status.BareMetalHost = nil
-		return out
 	}
-	setAssociated(out, metav1.ConditionFalse, associated.Reason, LostMessage, now)
 	return out
 }
 

@@ -52,7 +52,7 @@ func TestIntending(t *testing.T) {
 	}
 }
 
-// An intent is taken back to what the claim said before, however often it is tried.
+// A claim that had a host has it, or has lost it, when its intent is dropped; any other has none.
 func TestStatusOfAnIntent(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	host := &bmov1alpha1.ObjectReference{Namespace: "infra", Name: "host-0"}
@@ -91,19 +91,32 @@ func TestStatusOfAnIntent(t *testing.T) {
 			},
 			record: Lost,
 		},
+		"of a claim that does not know yet that it has lost its host": {
+			before: bmov1alpha1.HostClaimStatus{
+				BareMetalHost: host, Conditions: associated(metav1.ConditionTrue, bmov1alpha1.BareMetalHostAssociatedReason, "m"),
+			},
+			intended: bmov1alpha1.HostClaimStatus{
+				BareMetalHost: host, Conditions: associated(metav1.ConditionUnknown, bmov1alpha1.BareMetalHostAssociatedReason,
+					"The host of this claim was moved or restored and is being bound again"),
+			},
+			dropped: bmov1alpha1.HostClaimStatus{
+				BareMetalHost: host, Conditions: associated(metav1.ConditionTrue, bmov1alpha1.BareMetalHostAssociatedReason, ""),
+			},
+			record: Bound,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			claim := newClaim(func(c *bmov1alpha1.HostClaim) { c.Generation, c.Status = 7, tt.before })
-			intended := WithIntent(claim, newHost(), now)
+			intended := WithIntentStatus(claim, newHost(), now)
 			if diff := cmp.Diff(tt.intended, intended.Status); diff != "" {
-				t.Errorf("WithIntent() (-want +got):\n%s", diff)
+				t.Errorf("WithIntentStatus() (-want +got):\n%s", diff)
 			}
 			if record := RecordOf(intended); record != Intended {
 				t.Errorf("an intent is read as %v", record)
 			}
-			dropped := WithoutIntent(intended, now)
+			dropped := WithoutIntentStatus(intended, now)
 			if diff := cmp.Diff(tt.dropped, dropped.Status); diff != "" {
-				t.Errorf("WithoutIntent() (-want +got):\n%s", diff)
+				t.Errorf("WithoutIntentStatus() (-want +got):\n%s", diff)
 			}
 			if record := RecordOf(dropped); record != tt.record {
 				t.Errorf("the claim is read as %v, want %v", record, tt.record)

@@ -256,6 +256,15 @@ func TestMoved(t *testing.T) {
 			if got := Moved(tt.host, after); got != tt.want {
 				t.Errorf("Moved() = %t, want %t", got, tt.want)
 			}
+			for name, adopts := range map[string]bool{"": tt.want, tt.host.Name: tt.want && tt.host.Namespace == "infra", "other": false} {
+				claim := after.DeepCopy()
+				if name != "" {
+					claim.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: "infra", Name: name}
+				}
+				if got := Adoptable(tt.host, claim); got != adopts {
+					t.Errorf("Adoptable() = %t for a claim whose status names host %q, want %t", got, name, adopts)
+				}
+			}
 		})
 	}
 

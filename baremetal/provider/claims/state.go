@@ -120,7 +120,7 @@ func Read(claim *bmov1alpha1.HostClaim) State {
 func phase(claim *bmov1alpha1.HostClaim) Phase {
 	associated := condition(claim, bmov1alpha1.AssociatedCondition)
 	switch {
-	case associated.Reason == bmov1alpha1.MissingBareMetalHostReason && associated.Status != metav1.ConditionTrue:
+	case associated.Reason == bmov1alpha1.MissingBareMetalHostReason && associated.Status == metav1.ConditionFalse:
 		return Lost
 	case associated.Status != metav1.ConditionTrue || claim.Status.BareMetalHost == nil || !named(claim.Status.BareMetalHost):
 		return Unbound
@@ -133,11 +133,15 @@ func phase(claim *bmov1alpha1.HostClaim) Phase {
 	}
 }
 
-// binding says that the claim names the host that was chosen for it.
+// binding says that the claim names the host that was chosen for it, or that it is about to have again.
 func binding(claim *bmov1alpha1.HostClaim) bool {
 	c := condition(claim, bmov1alpha1.AssociatedCondition)
-	return c.Status == metav1.ConditionUnknown && c.Reason == infrav1.BindingReason &&
-		claim.Status.BareMetalHost != nil && named(claim.Status.BareMetalHost)
+	switch c.Reason {
+	case infrav1.BindingReason, bmov1alpha1.MissingBareMetalHostReason, bmov1alpha1.BareMetalHostAssociatedReason:
+		return c.Status == metav1.ConditionUnknown && claim.Status.BareMetalHost != nil && named(claim.Status.BareMetalHost)
+	default:
+		return false
+	}
 }
 
 // provisioned believes the condition only for what the claim asks for now.

@@ -65,6 +65,14 @@ func TestRead(t *testing.T) {
 			given: []change{toHost, with("Associated", metav1.ConditionUnknown, "Binding", "Binding host-1")},
 			want:  State{Phase: Unbound, Name: "a-cp-1", Binding: true, Reason: "Binding", Message: "Binding host-1"},
 		},
+		"a claim that lost its host and is about to have it again is binding": {
+			given: []change{toHost, with("Associated", metav1.ConditionUnknown, "MissingBareMetalHost", "m")},
+			want:  State{Phase: Unbound, Name: "a-cp-1", Binding: true, Reason: "MissingBareMetalHost", Message: "m"},
+		},
+		"a claim whose host was restored and is about to be bound again is binding": {
+			given: []change{toHost, with("Associated", metav1.ConditionUnknown, "BareMetalHostAssociated", "m")},
+			want:  State{Phase: Unbound, Name: "a-cp-1", Binding: true, Reason: "BareMetalHostAssociated", Message: "m"},
+		},
 		"a claim whose host was given up is not binding": {
 			given: []change{with("Associated", metav1.ConditionUnknown, "Binding", "Binding host-1")},
 			want:  State{Phase: Unbound, Name: "a-cp-1", Reason: "Binding", Message: "Binding host-1"},

@@ -35,7 +35,7 @@ func Transient(o Observed, p Plan) bool {
 func transient(o Observed, w Wait) bool {
 	switch w.Reason {
 	case infrav1.HostClaimNotBoundReason:
-		return !o.Claim.Deleting && (o.Claim.Message == "" || o.Claim.Reason == infrav1.BindingReason)
+		return !o.Claim.Deleting && (o.Claim.Message == "" || o.Claim.Binding || o.Claim.Reason == infrav1.BindingReason)
 	case infrav1.HardwareDataMissingReason:
 		return o.Claim.FactsReason == ""
 	case infrav1.WaitingForMetal3DataReason, infrav1.WaitingForHostClaimReason, infrav1.ProvisioningReason:

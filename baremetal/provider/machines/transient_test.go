@@ -41,6 +41,7 @@ func TestTransient(t *testing.T) {
 	}{
 		"a machine that waits for nothing":           {Observed{}, Plan{}, false},
 		"a claim that was just made":                 {Observed{}, waits(infrav1.HostClaimNotBoundReason), true},
+		"a claim whose host is being bound again":    {claim(claims.State{Binding: true, Reason: "MissingBareMetalHost", Message: "m"}), waits(infrav1.HostClaimNotBoundReason), true},
 		"a claim whose host is being bound":          {claim(claims.State{Reason: infrav1.BindingReason, Message: "m"}), waits(infrav1.HostClaimNotBoundReason), true},
 		"a claim that no host suits":                 {claim(claims.State{Reason: bmov1alpha1.NoBareMetalHostReason, Message: "m"}), waits(infrav1.HostClaimNotBoundReason), false},
 		"a claim that is being deleted":              {claim(claims.State{Deleting: true}), waits(infrav1.HostClaimNotBoundReason), false},

@@ -167,7 +167,7 @@ func (r *binder) bind(ctx context.Context, claim *bmov1alpha1.HostClaim, at stan
 	switch {
 	case errors.Is(err, progress.ErrStale):
 		// No write to the host is under way: each was answered, and none was done, see BoundAs. An intent that stays
-		// would make the word of its administrator count, who may have named the claim there.
+		// would make the word of its administrator count, who may have named the claim on the host.
 		if failed := client.IgnoreNotFound(r.dropIntent(ctx, claim)); failed != nil {
 			return at, fmt.Errorf("%w, after: %s", failed, err.Error()) // the intent stays, so there is nothing to report
 		}

@@ -43,8 +43,8 @@ import (
 // that, or its host is written before block-move goes, and this write conflicts.
 //
 // A lost host still counts: in a move the claim would forget that it ever had one.
-func (r *mover) guard(ctx context.Context, s *scope, step binding.Step) (*bmov1alpha1.BareMetalHost, progress.Outcome) {
-	if step != binding.Keep && step != binding.Choose && step != binding.Rest {
+func (r *mover) guard(ctx context.Context, s *scope, at standing) (*bmov1alpha1.BareMetalHost, progress.Outcome) {
+	if at.step != binding.Keep && !at.hostless() {
 		return s.host, progress.Outcome{}
 	}
 	switch err := guardClaim(ctx, r.client, s.claim, s.host != nil, s.host != nil); {

@@ -64,7 +64,8 @@ func (r *observer) observeHosts(ctx context.Context, s *scope) error {
 	if s.host != nil {
 		return nil
 	}
-	s.moved, err = r.hostsBy(ctx, index.HostsByMovedClaim, keyOf(s.claim).String())
+	moved, err := r.hostsBy(ctx, index.HostsByMovedClaim, keyOf(s.claim).String())
+	s.moved = slices.DeleteFunc(moved, func(host bmov1alpha1.BareMetalHost) bool { return !binding.Adoptable(&host, s.claim) })
 	return err
 }
 

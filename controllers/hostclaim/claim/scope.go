@@ -86,6 +86,12 @@ type standing struct {
 	swept string
 }
 
+// hostless says that the claim has no host, and has lost none.
+func (at standing) hostless() bool {
+	return (at.step == binding.Choose || at.step == binding.Rest) &&
+		(at.known.Record == binding.Unrecorded || at.known.Record == binding.Blank)
+}
+
 // grant is what policies permit the claim on the hosts of its host's namespace.
 func (s *scope) grant() policy.Grant {
 	if s.host == nil {

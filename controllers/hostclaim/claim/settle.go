@@ -118,7 +118,7 @@ func (r *binder) fenceUnresolved(ctx context.Context, claim *bmov1alpha1.HostCla
 // recordIntent writes the host that is about to be bound into the status, with
 // the claim's resourceVersion: a pass that decided on an older claim fails.
 func (r *binder) recordIntent(ctx context.Context, claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) error {
-	if err := r.writeStatus(ctx, claim, binding.WithIntent(claim, host, r.clock.Now())); err != nil {
+	if err := r.writeStatus(ctx, claim, binding.WithIntentStatus(claim, host, r.clock.Now())); err != nil {
 		return fmt.Errorf("record the intent: %w", err)
 	}
 	return nil
@@ -126,18 +126,17 @@ func (r *binder) recordIntent(ctx context.Context, claim *bmov1alpha1.HostClaim,
 
 // dropIntent takes a dead intent out of the status.
 func (r *binder) dropIntent(ctx context.Context, claim *bmov1alpha1.HostClaim) error {
-	if err := r.writeStatus(ctx, claim, binding.WithoutIntent(claim, r.clock.Now())); err != nil {
+	if err := r.writeStatus(ctx, claim, binding.WithoutIntentStatus(claim, r.clock.Now())); err != nil {
 		return fmt.Errorf("drop the intent: %w", err)
 	}
 	return nil
 }
 
-// writeStatus writes the status of the wanted claim, locked on the version of the one that was read, and
-// leaves there what was written.
-func (r *binder) writeStatus(ctx context.Context, claim, wanted *bmov1alpha1.HostClaim) error {
-	if err := r.client.Status().Patch(ctx, wanted, apply.Locked(claim)); err != nil {
+// writeStatus writes the status of the claim, locked on the version that was read.
+func (r *binder) writeStatus(ctx context.Context, claim, desired *bmov1alpha1.HostClaim) error {
+	if err := r.client.Status().Patch(ctx, desired, apply.Locked(claim)); err != nil {
 		return err //nolint:wrapcheck // the callers say what for
 	}
-	wanted.DeepCopyInto(claim)
+	*claim = *desired
 	return nil
 }

@@ -107,7 +107,7 @@ func statusOf(s *scope, r *results, out progress.Outcome, now time.Time) bmov1al
 	if associated, known := associatedOf(s, r); known {
 		set(associated)
 	}
-	showHost(&status, s, r.at.step, out)
+	showHost(&status, s, r.at, out)
 	if s.host == nil {
 		meta.RemoveStatusCondition(&status.Conditions, infrav1.AdmittedCondition)
 	}
@@ -124,14 +124,14 @@ func statusOf(s *scope, r *results, out progress.Outcome, now time.Time) bmov1al
 
 // showHost says in a status which host the claim has. An intent stays there when the
 // pass failed, since it must be fenced before it is dropped.
-func showHost(status *bmov1alpha1.HostClaimStatus, s *scope, step binding.Step, out progress.Outcome) {
+func showHost(status *bmov1alpha1.HostClaimStatus, s *scope, at standing, out progress.Outcome) {
 	switch {
 	case s.host != nil:
 		status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: s.host.Namespace, Name: s.host.Name}
 		status.PoweredOn = s.host.Status.PoweredOn
-	case step == binding.ReportLost:
+	case at.step == binding.ReportLost:
 		status.PoweredOn = false
-	case (step == binding.Choose || step == binding.Rest) && out.Err() == nil:
+	case at.hostless() && out.Err() == nil:
 		status.BareMetalHost = nil
 		status.PoweredOn = false
 	}

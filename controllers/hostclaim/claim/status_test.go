@@ -105,6 +105,7 @@ type given struct {
 	decision        policy.Decision
 	host            *bmov1alpha1.BareMetalHost
 	step            binding.Step
+	record          binding.Record
 
 	bindWait, syncWait, hardwareWait, releaseWait progress.Wait
 
@@ -117,7 +118,7 @@ func (g *given) scope() *scope {
 
 func (g *given) status(out progress.Outcome, now time.Time) bmov1alpha1.HostClaimStatus {
 	return statusOf(g.scope(), &results{
-		at: standing{step: g.step}, bindWait: g.bindWait, syncWait: g.syncWait,
+		at: standing{step: g.step, known: binding.Binding{Record: g.record}}, bindWait: g.bindWait, syncWait: g.syncWait,
 		hardware: g.hardware, hardwareWait: g.hardwareWait, releaseWait: g.releaseWait,
 	}, out, now)
 }
@@ -247,6 +248,13 @@ func TestStatusOf(t *testing.T) {
 		"is kept for the next machine and has no host": {
 			given: given{claim: newClaim(), step: binding.Rest, bindWait: progress.Wait{Reason: "Reserved", Message: "no host"}},
 			want:  unbound("Reserved"),
+		},
+		"still names its lost host while something keeps it from having that again": {
+			given: given{
+				claim: newClaim(recorded(metav1.ConditionFalse, "MissingBareMetalHost", "")),
+				step:  binding.Choose, record: binding.Lost, bindWait: progress.Wait{Reason: "BindRefused", Message: "no room"},
+			},
+			want: unbound("BindRefused"), host: host,
 		},
 		"keeps its intent when a bind failed on the way": {
 			given: given{claim: newClaim(recorded(metav1.ConditionUnknown, "Binding", "")), step: binding.Choose},

@@ -60,7 +60,7 @@ func choose(ctx context.Context, p *pass) progress.Outcome {
 // guard comes before anything is written to the host: what a move has put there goes
 // first, and nothing is concluded from a host without status.
 func guard(ctx context.Context, p *pass) progress.Outcome {
-	host, out := p.mover.guard(ctx, &p.scope, p.at.step)
+	host, out := p.mover.guard(ctx, &p.scope, p.at)
 	p.host, p.moving = host, !out.Done()
 	p.unsynced(out)
 	return out

@@ -83,7 +83,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, kin
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(m.clusterToMachines),
 			builder.WithPredicates(requests.Whenever(differentCluster))).
 		Watches(&infrav1.Metal3Cluster{}, handler.EnqueueRequestsFromMapFunc(m.infraToMachines),
-			builder.WithPredicates(requests.Whenever(differentInfra))).
+			builder.WithPredicates(requests.Whenever(differentApartFromStatus[*infrav1.Metal3Cluster]))).
 		WatchesRawSource(r.Secrets.Source(m.secretToMachines)).
 		WatchesRawSource(r.Remote.Source(claims.MachineKind, self)).
 		WatchesRawSource(r.Nodes.Connections(controllerName, m.clusterToMachines)).
@@ -105,19 +105,15 @@ func differentCluster(before, after *clusterv1.Cluster) bool {
 		infrastructureProvisioned(before) != infrastructureProvisioned(after) || !ptr.Equal(controlPlaneSize(before), controlPlaneSize(after))
 }
 
-// differentInfra says the same of a Metal3Cluster, of which a machine reads no status.
-func differentInfra(before, after *infrav1.Metal3Cluster) bool {
-	return differentButStatus(before, after)
-}
-
-// differentMachine says that a Machine is something else to its Metal3Machine, which reads nothing of
-// its status but that a health check has failed. Cluster API writes that status with each step.
+// differentMachine says that a Machine is something else to its Metal3Machine, which reads nothing of its
+// status but that Cluster API is about to replace it. Cluster API writes that status with each step.
 func differentMachine(before, after *clusterv1.Machine) bool {
-	return differentButStatus(before, after) || unhealthy(before) != unhealthy(after)
+	return differentApartFromStatus(before, after) || unhealthy(before) != unhealthy(after)
 }
 
-// differentButStatus says that an object has another spec, or other metadata that is read.
-func differentButStatus(before, after client.Object) bool {
+// differentApartFromStatus says that an object has another spec, or other metadata that is read: all
+// that a machine reads of a Metal3Cluster.
+func differentApartFromStatus[T client.Object](before, after T) bool {
 	return before.GetGeneration() != after.GetGeneration() ||
 		before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
 		!maps.Equal(before.GetAnnotations(), after.GetAnnotations()) || !maps.Equal(before.GetLabels(), after.GetLabels()) ||

@@ -251,7 +251,7 @@ func TestWhatTheClusterTells(t *testing.T) {
 		return m
 	}
 	same := machine(func(*clusterv1.Machine) {})
-	ofCluster, ofInfra := requests.Whenever(differentCluster), requests.Whenever(differentInfra)
+	ofCluster, ofInfra := requests.Whenever(differentCluster), requests.Whenever(differentApartFromStatus[*infrav1.Metal3Cluster])
 	ofMachine := requests.Whenever(differentMachine)
 	tests := map[string]struct {
 		lets          predicate.Predicate
