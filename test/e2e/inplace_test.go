@@ -74,6 +74,18 @@ func (l *lives) kept(t *testing.T) map[string]kept {
 	return out
 }
 
+// knowTheirNodes waits until each worker has the name of its Node among its addresses: that is told after the
+// machine runs.
+func (l *lives) knowTheirNodes(t *testing.T) {
+	t.Helper()
+	eventually(t, "the workers tell the names of their Nodes", func(g gomega.Gomega) {
+		for _, m := range l.servers(t)[worker] {
+			node := clusterv1.MachineAddress{Type: clusterv1.MachineHostName, Address: m.Machine.Status.NodeRef.Name}
+			g.Expect(m.Machine.Status.Addresses).To(gomega.ContainElement(node), m.Name())
+		}
+	})
+}
+
 // workersAreKept gives the MachineDeployment another image and another bootstrap configuration where
 // Cluster API may update in place. Each worker is the one that it was, on a server that was wiped
 // and written once.
@@ -84,6 +96,7 @@ func (l *lives) workersAreKept(t *testing.T) {
 		g.Expect(l.home.Get(t.Context(), client.ObjectKey{Name: "capm3-in-place-updates"}, extension)).To(gomega.Succeed())
 		g.Expect(meta.IsStatusConditionTrue(extension.Status.Conditions, runtimev1.ExtensionConfigDiscoveredCondition)).To(gomega.BeTrue())
 	})
+	l.knowTheirNodes(t)
 	before, seen := l.kept(t), l.seen(l.servers(t)[worker])
 	third := l.cluster.Name + "-workers-third"
 	l.derive(t, l.nextTemplate("workers"), third, func(m *infrav1.Metal3MachineSpec) { m.Image.URL = thirdImage })

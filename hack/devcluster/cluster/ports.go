@@ -24,9 +24,10 @@ import (
 )
 
 // Ports are taken below the range from which Linux serves outgoing connections,
-// so that none is lost between the choice and the start of its server.
+// so that none is lost between the choice and the start of its server. The range is
+// wide, so that two choices that are made before either server starts rarely meet.
 const (
-	lowestPort  = 20000
+	lowestPort  = 10000
 	highestPort = 32000
 )
 
