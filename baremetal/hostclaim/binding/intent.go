@@ -53,12 +53,14 @@ const LostMessage = "The host of this claim is gone or no longer names the claim
 // that it had, so that WithoutIntentStatus leaves it as one that gets no other host.
 func WithIntentStatus(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, now time.Time) *bmov1alpha1.HostClaim {
 	reason, message := infrav1.BindingReason, "A host was chosen and is being bound"
-	switch RecordOf(claim) {
-	case Lost:
+	associated := meta.FindStatusCondition(claim.Status.Conditions, bmov1alpha1.AssociatedCondition)
+	switch record := RecordOf(claim); {
+	case record == Lost && associated.Reason == infrav1.BindRefusedReason:
+		reason, message = associated.Reason, boundAgain
+	case record == Lost:
 		reason, message = bmov1alpha1.MissingBareMetalHostReason, boundAgain
-	case Bound:
+	case record == Bound:
 		reason, message = bmov1alpha1.BareMetalHostAssociatedReason, boundAgain
-	default:
 	}
 	out := claim.DeepCopy()
 	out.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: host.Namespace, Name: host.Name}
@@ -73,11 +75,17 @@ const boundAgain = "The host of this claim was moved or restored and is being bo
 func WithoutIntentStatus(claim *bmov1alpha1.HostClaim, now time.Time) *bmov1alpha1.HostClaim {
 	out := claim.DeepCopy()
 	associated := meta.FindStatusCondition(claim.Status.Conditions, bmov1alpha1.AssociatedCondition)
-	switch {
-	case associated != nil && associated.Reason == bmov1alpha1.MissingBareMetalHostReason:
-		setAssociated(out, metav1.ConditionFalse, associated.Reason, LostMessage, now)
-	case associated != nil && associated.Reason == bmov1alpha1.BareMetalHostAssociatedReason:
-		setAssociated(out, metav1.ConditionTrue, associated.Reason, "", now)
+	var reason string
+	if associated != nil {
+		reason = associated.Reason
+	}
+	switch reason {
+	case bmov1alpha1.MissingBareMetalHostReason:
+		setAssociated(out, metav1.ConditionFalse, reason, LostMessage, now)
+	case infrav1.BindRefusedReason: // the pass that was refused says why
+		setAssociated(out, metav1.ConditionFalse, reason, associated.Message, now)
+	case bmov1alpha1.BareMetalHostAssociatedReason:
+		setAssociated(out, metav1.ConditionTrue, reason, "", now)
 	default:
 		out.Status.BareMetalHost = nil
 	}

@@ -91,6 +91,20 @@ func TestStatusOfAnIntent(t *testing.T) {
 			},
 			record: Lost,
 		},
+		"of a claim that is refused the host that it had": {
+			before: bmov1alpha1.HostClaimStatus{
+				BareMetalHost: host, Conditions: associated(metav1.ConditionFalse, infrav1.BindRefusedReason, "m"),
+			},
+			intended: bmov1alpha1.HostClaimStatus{
+				BareMetalHost: host, Conditions: associated(metav1.ConditionUnknown, infrav1.BindRefusedReason,
+					"The host of this claim was moved or restored and is being bound again"),
+			},
+			dropped: bmov1alpha1.HostClaimStatus{
+				BareMetalHost: host, Conditions: associated(metav1.ConditionFalse, infrav1.BindRefusedReason,
+					"The host of this claim was moved or restored and is being bound again"),
+			},
+			record: Lost,
+		},
 		"of a claim that does not know yet that it has lost its host": {
 			before: bmov1alpha1.HostClaimStatus{
 				BareMetalHost: host, Conditions: associated(metav1.ConditionTrue, bmov1alpha1.BareMetalHostAssociatedReason, "m"),

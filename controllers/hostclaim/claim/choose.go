@@ -49,9 +49,9 @@ func (r *binder) choose(ctx context.Context, s *scope, at standing) (standing, p
 	default:
 		return at, progress.Outcome{}
 	}
-	switch {
-	case len(s.moved) > 0:
-		return r.adopt(ctx, s, at)
+	switch moved := s.adoptable(); {
+	case len(moved) > 0:
+		return r.adopt(ctx, s.claim, at, moved)
 	case binding.BoundBefore(s.claim):
 		r.pool.Leave(keyOf(s.claim))
 		return at, progress.Waiting(infrav1.HostNotMovedReason, notMoved)
@@ -82,13 +82,15 @@ const notMoved = "The claim was moved or restored, and the host that it had was 
 
 // adopt gives a claim back the host that was moved with it, before any other is
 // looked for. Which of several it is cannot be known.
-func (r *binder) adopt(ctx context.Context, s *scope, at standing) (standing, progress.Outcome) {
-	r.pool.Leave(keyOf(s.claim))
-	if len(s.moved) > 1 {
-		return at, progress.Waiting(infrav1.AmbiguousHostReason, ambiguous(s.moved))
+func (r *binder) adopt(
+	ctx context.Context, claim *bmov1alpha1.HostClaim, at standing, moved []bmov1alpha1.BareMetalHost,
+) (standing, progress.Outcome) {
+	r.pool.Leave(keyOf(claim))
+	if len(moved) > 1 {
+		return at, progress.Waiting(infrav1.AmbiguousHostReason, ambiguous(moved))
 	}
-	return r.take(ctx, s.claim, at, candidate{&s.moved[0], func(now *bmov1alpha1.BareMetalHost) bool {
-		return binding.Moved(now, s.claim)
+	return r.take(ctx, claim, at, candidate{&moved[0], func(now *bmov1alpha1.BareMetalHost) bool {
+		return binding.Moved(now, claim)
 	}})
 }
 

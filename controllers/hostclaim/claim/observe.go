@@ -64,8 +64,7 @@ func (r *observer) observeHosts(ctx context.Context, s *scope) error {
 	if s.host != nil {
 		return nil
 	}
-	moved, err := r.hostsBy(ctx, index.HostsByMovedClaim, keyOf(s.claim).String())
-	s.moved = slices.DeleteFunc(moved, func(host bmov1alpha1.BareMetalHost) bool { return !binding.Adoptable(&host, s.claim) })
+	s.moved, err = r.hostsBy(ctx, index.HostsByMovedClaim, keyOf(s.claim).String())
 	return err
 }
 

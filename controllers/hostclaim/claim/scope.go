@@ -17,6 +17,8 @@ limitations under the License.
 package claim
 
 import (
+	"slices"
+
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
@@ -98,6 +100,13 @@ func (s *scope) grant() policy.Grant {
 		return policy.Grant{}
 	}
 	return s.decision.Grants[s.host.Namespace]
+}
+
+// adoptable are the moved hosts that the claim may have, by what its status says now.
+func (s *scope) adoptable() []bmov1alpha1.BareMetalHost {
+	return slices.DeleteFunc(slices.Clone(s.moved), func(host bmov1alpha1.BareMetalHost) bool {
+		return !binding.Adoptable(&host, s.claim)
+	})
 }
 
 // goesOnAsTold says that the host was told what to write, and is not about to be switched on for it.

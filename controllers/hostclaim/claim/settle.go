@@ -36,7 +36,7 @@ func (r *binder) settle(ctx context.Context, s *scope, recorded binding.Recorded
 	at := standing{host: s.host}
 	at.known = binding.Binding{
 		Deleting: deleting(s.claim), Reserved: reservation.Holds(s.claim),
-		Own: s.host != nil, Record: binding.RecordOf(s.claim), Recorded: recorded, Moved: len(s.moved) > 0,
+		Own: s.host != nil, Record: binding.RecordOf(s.claim), Recorded: recorded, Moved: len(s.adoptable()) > 0,
 	}
 	last, found := binding.LastIntent(s.claim)
 	at.known.Unresolved = found && !binding.StatusNames(s.claim, last.Host) && (s.host == nil || !last.IsFor(s.host))
