@@ -38,6 +38,7 @@ const (
 	SelectorEdits  Feature = "selectors edited"
 	ClaimsPaused   Feature = "claims paused"
 	ClaimsDeleted  Feature = "claims deleted"
+	ClaimsRaced    Feature = "finalizers lost to deletions"
 	SecretEdits    Feature = "secrets edited"
 	HostErrors     Feature = "hosts in error"
 	HostsHeld      Feature = "hosts paused, detached or inspected"
@@ -55,7 +56,7 @@ func Features() []Feature {
 		Lag, Stall, Conflicts, Refusals, LostAnswers, Crashes, TwoLeaders,
 		StatusWiped, Stripped, Moved, Restored, PolicyEdits, LabelEdits, SelectorEdits,
 		ClaimsPaused, ClaimsDeleted, SecretEdits, HostErrors, HostsHeld, HostsReplaced, CleaningEdited,
-		Reboots, Rebuilds, Reservations, Forged,
+		Reboots, Rebuilds, Reservations, Forged, ClaimsRaced,
 	}
 }
 

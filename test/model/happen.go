@@ -43,6 +43,7 @@ func happenings() []happening {
 		{10, "", (*World).makeClaimSometimes},
 		{4, "", (*World).askForImage},
 		{6, ClaimsDeleted, (*World).deleteClaim},
+		{8, ClaimsRaced, (*World).raceClaim},
 		{4, Stripped, (*World).strip},
 		{6, StatusWiped, (*World).wipe},
 		{20, Moved, (*World).move},

@@ -59,6 +59,7 @@ const (
 	StatusIsTrue   = "the status tells the truth at rest"
 	MovesWhole     = "6 a move changes no server"
 	CleaningStored = "the cleaning mode comes back"
+	OthersStay     = "what others have written stays"
 )
 
 // fail notes the first violation.
@@ -104,7 +105,7 @@ func (w *World) observeClaim(e store.Event) {
 func (w *World) claimGone(claim *store.Version) {
 	l := w.lives[claim.UID]
 	l.wentUnpaused = !binding.OnHold(claimOf(claim))
-	if l.stripped || l.moved {
+	if l.stripped || l.moved || l.raced {
 		return
 	}
 	if host, found := w.hostNaming(claim.UID); found {
@@ -177,6 +178,8 @@ func (w *World) observeHost(e store.Event) {
 	before, after := consumer(e.Before), consumer(e.After)
 	forged := e.Before != nil && w.forged[e.Before.UID]
 	w.observeForged(e)
+	w.mindKept(e)
+	w.mindOthers(e)
 	if after != "" && !w.forged[e.After.UID] {
 		w.onlyHost(e.After, after)
 	}
@@ -191,6 +194,8 @@ func (w *World) observeHost(e store.Event) {
 		w.observeWork(e)
 	case w.writer == nil:
 		w.fail("player", "a player has written a consumerRef")
+	case w.takenBack(e, before):
+		w.count("binds taken back")
 	case before == "":
 		w.bound(e, after)
 	case after == "":
@@ -198,6 +203,19 @@ func (w *World) observeHost(e store.Event) {
 	default:
 		w.passedOn(e)
 	}
+}
+
+// takenBack says that a bind to a claim that is gone was undone before anything else happened to the
+// host.
+func (w *World) takenBack(e store.Event, claim types.UID) bool {
+	if e.Before == nil || e.After == nil {
+		return false
+	}
+	server := w.machines[e.Before.UID]
+	_, exists := w.liveClaim(claim)
+	return server != nil && server.bound == e.Before.RV && !exists && w.writer.controller.name == "hostclaim" &&
+		equality.Semantic.DeepEqual(hostOf(server.seen).Spec, hostOf(e.After).Spec) &&
+		equality.Semantic.DeepEqual(hostOf(server.seen).Annotations, hostOf(e.After).Annotations)
 }
 
 // observeMove judges what a manager writes to a host that was made ready for a move, or
@@ -275,6 +293,29 @@ func (w *World) hostGone(host *store.Version, forged bool) {
 	}
 }
 
+// mindKept wants that no host is kept for a claim that is gone unless there is something to keep.
+func (w *World) mindKept(e store.Event) {
+	if w.writer == nil || e.Before == nil || e.After == nil || !annotated(hostOf(e.After), infrav1.OrphanedSinceAnnotation) ||
+		annotated(hostOf(e.Before), infrav1.OrphanedSinceAnnotation) {
+		return
+	}
+	host := hostOf(e.After)
+	used := w.machines[e.After.UID].data != "" || host.Spec.Image != nil || host.Status.Provisioning.Image.URL != ""
+	moved := host.Annotations[infrav1.BoundHostUIDAnnotation] != string(host.UID)
+	if state := host.Status.Provisioning.State; state == bmov1alpha1.StateAvailable && !used && !moved &&
+		!annotated(host, bmov1alpha1.PausedAnnotation) {
+		w.fail(NothingLeft, "host %s is kept for claim %s, which is gone and never put it to work", e.Key, consumer(e.After))
+	}
+}
+
+// mindOthers wants that a manager leaves the annotation of kubectl, which its caches do not hold.
+func (w *World) mindOthers(e store.Event) {
+	if w.writer != nil && e.Before != nil && e.After != nil &&
+		hostOf(e.Before).Annotations[corev1.LastAppliedConfigAnnotation] != hostOf(e.After).Annotations[corev1.LastAppliedConfigAnnotation] {
+		w.fail(OthersStay, "the annotation of kubectl on host %s was lost", e.Key)
+	}
+}
+
 func (w *World) onlyHost(host *store.Version, claim types.UID) {
 	for _, other := range w.log.All(store.Hosts) {
 		if other.Key != host.Key && consumer(other) == claim && !w.forged[other.UID] {
@@ -286,6 +327,7 @@ func (w *World) onlyHost(host *store.Version, claim types.UID) {
 // passedOn judges a consumerRef that names another claim than before: only a host
 // that was moved with its claim may be stamped anew.
 func (w *World) passedOn(e store.Event) {
+	w.machines[e.After.UID].bound, w.machines[e.After.UID].seen = e.After.RV, e.Before
 	was, is := hostOf(e.Before).Spec.ConsumerRef, hostOf(e.After).Spec.ConsumerRef
 	moved := hostOf(e.Before).Annotations[infrav1.BoundHostUIDAnnotation] != string(e.Before.UID)
 	if !moved || was.Name != is.Name || was.Namespace != is.Namespace || is.Namespace != e.Key.Namespace {
@@ -298,12 +340,13 @@ func (w *World) passedOn(e store.Event) {
 // bound judges a bind.
 func (w *World) bound(e store.Event, claim types.UID) {
 	w.count("binds")
+	w.machines[e.After.UID].bound, w.machines[e.After.UID].seen = e.After.RV, e.Before
 	l := w.lives[claim]
 	if l == nil {
 		w.fail(OneHost, "host %s names a claim that never was", e.Key)
 		return
 	}
-	if _, exists := w.liveClaim(claim); !exists && !l.stripped && !l.moved {
+	if _, exists := w.liveClaim(claim); !exists && !l.stripped && !l.moved && !l.raced {
 		w.fail(NothingLeft, "host %s was bound to claim %s/%s, which is gone", e.Key, l.namespace, l.name)
 	}
 	if l.hostless || w.machines[l.keeps] != nil {

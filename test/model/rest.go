@@ -40,6 +40,8 @@ func (w *World) drain() {
 	w.draining = true
 	w.tracef("from here on nothing new happens")
 	w.oneLeader()
+	for w.endDeletion() {
+	}
 	w.mendAll()
 	w.comeToRest()
 }

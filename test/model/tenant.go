@@ -156,6 +156,40 @@ func (w *World) deleteClaim() bool {
 	return found && w.remove(tenantName, v)
 }
 
+// raceClaim begins to delete a claim that no finalizer holds, or ends what it has begun: a
+// finalizer that was written in between is lost.
+func (w *World) raceClaim() bool {
+	if len(w.deletions) > 0 && chance(w.choices, 2) {
+		return w.endDeletion()
+	}
+	v, found := w.claim(func(claim *bmov1alpha1.HostClaim) bool { return live(claim) && len(claim.Finalizers) == 0 })
+	if !found {
+		return false
+	}
+	end, err := w.backend.BeginDelete(w.ctx, v.Kind, v.Key)
+	w.tracef("%s: begin to delete %s %s -> %v", tenantName, v.Kind, v.Key, err)
+	if err != nil {
+		return false
+	}
+	w.deletions = append(w.deletions, deletion{v, end})
+	return true
+}
+
+// endDeletion ends the deletion that began first.
+func (w *World) endDeletion() bool {
+	if len(w.deletions) == 0 {
+		return false
+	}
+	d := w.deletions[0]
+	w.deletions = w.deletions[1:]
+	if v, found := w.log.Current(d.claim.Kind, d.claim.Key); found {
+		w.lives[v.UID].raced = true // a namesake too
+	}
+	err := d.end()
+	w.tracef("%s: delete %s %s -> %v", tenantName, d.claim.Kind, d.claim.Key, err)
+	return true
+}
+
 // strip takes our finalizer off a claim, or the record of its last intent unless the status was
 // wiped.
 func (w *World) strip() bool {

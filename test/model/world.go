@@ -94,6 +94,14 @@ type World struct {
 	beside, thereAndBack bool
 	hosts                int
 	serial               int
+	// deletions of claims have begun, and decide by what they have read.
+	deletions []deletion
+}
+
+// deletion is one of a claim that no finalizer held as it was read.
+type deletion struct {
+	claim *store.Version
+	end   func() error
 }
 
 // life is what one incarnation of a claim has gone through.
@@ -102,6 +110,8 @@ type life struct {
 	// wiped, stripped, unrecorded and moved say what players did to it, lost that its host
 	// was deleted.
 	wiped, stripped, unrecorded, moved, lost bool
+	// raced says that it was deleted by what was read before a finalizer was written.
+	raced bool
 	// hadHost says that its status has named a host as bound or as lost.
 	hadHost bool
 	// forged says that an administrator once named it on a host, intended are the hosts
@@ -138,6 +148,9 @@ type machine struct {
 	data types.UID
 	// mode is the cleaning mode that the administrator wants.
 	mode bmov1alpha1.AutomatedCleaningMode
+	// bound is the version of the host that a bind has made, and seen the host before it.
+	bound string
+	seen  *store.Version
 	// moving is the claim as it was when it was moved with the server, nil when both have
 	// arrived or the claim has asked for something else.
 	moving *bmov1alpha1.HostClaim
@@ -182,6 +195,8 @@ func Play(config Config, choices Choices) *World {
 	}
 	for _, m := range w.managers {
 		m.crash()
+	}
+	for w.endDeletion() { // after a violation
 	}
 	return w
 }

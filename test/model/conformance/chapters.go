@@ -101,6 +101,33 @@ func finalizers(p *player) {
 	p.remove("delete without a finalizer", store.Claims, "claim", "UID", "VERSION")
 }
 
+// deletions are judged by what was read before the object changed.
+func deletions(p *player) {
+	const ours = `{"metadata":{"finalizers":["hostclaim.metal3.io/finalizer"]}}`
+	p.create("make a claim to delete", store.Claims, "brief", claimBody)
+	p.removeAround("delete it while a finalizer is put on", store.Claims, "brief", func() {
+		p.patch("put a finalizer on while it is deleted", store.Claims, "brief", "", ours)
+		p.patch("write its status while it is deleted", store.Claims, "brief", "status", `{"status":{"poweredOn":true}}`)
+	})
+	p.create("make it again", store.Claims, "brief", claimBody)
+	p.patch("put a finalizer on before", store.Claims, "brief", "", ours)
+	p.removeAround("delete it while the finalizer stays", store.Claims, "brief", func() {
+		p.patch("change it while it is deleted", store.Claims, "brief", "", `{"spec":{"poweredOn":false}}`)
+	})
+	p.patch("take the finalizer of what is deleted", store.Claims, "brief", "", `{"metadata":{"finalizers":null}}`)
+	p.create("make it once more", store.Claims, "brief", claimBody)
+	p.patch("put a finalizer on once more", store.Claims, "brief", "", ours)
+	p.removeAround("delete it while the finalizer goes", store.Claims, "brief", func() {
+		p.patch("take the finalizer while it is deleted", store.Claims, "brief", "", `{"metadata":{"finalizers":null}}`)
+	})
+	p.create("make it for the last time", store.Claims, "brief", claimBody)
+	p.removeAround("delete what is replaced meanwhile", store.Claims, "brief", func() {
+		p.remove("delete it first", store.Claims, "brief", "", "")
+		p.create("make its namesake", store.Claims, "brief", claimBody)
+	})
+	p.remove("delete the namesake", store.Claims, "brief", "", "")
+}
+
 func hosts(p *player) {
 	p.create("register a host", store.Hosts, "host", hostBody)
 	p.get("read it", store.Hosts, "host")

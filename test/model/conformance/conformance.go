@@ -56,7 +56,7 @@ type player struct {
 func Play(ctx context.Context, backend store.Backend, namespace string) []Answer {
 	p := &player{ctx: ctx, backend: backend, namespace: namespace, manager: "client"}
 	for _, chapter := range []func(*player){
-		namespaces, claims, locks, statuses, finalizers, hosts, policies, hardware, secrets, lists,
+		namespaces, claims, locks, statuses, finalizers, deletions, hosts, policies, hardware, secrets, lists,
 	} {
 		chapter(p)
 	}
@@ -152,6 +152,18 @@ func (p *player) remove(what string, kind store.Kind, name, uid, version string)
 		conditions.ResourceVersion = &version
 	}
 	p.note(asked{what, "delete", kind, "", key}, p.backend.Delete(p.ctx, kind, key, conditions))
+}
+
+// removeAround asks for the end of an object, and for what else is asked between what the
+// server reads for that and what it does.
+func (p *player) removeAround(what string, kind store.Kind, name string, between func()) {
+	key := p.key(kind, name)
+	end, err := p.backend.BeginDelete(p.ctx, kind, key)
+	if err == nil {
+		between()
+		err = end()
+	}
+	p.note(asked{what, "delete", kind, "", key}, err)
 }
 
 // get asks for an object.

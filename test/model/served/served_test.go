@@ -52,7 +52,9 @@ func remote(log *store.Log, prefix string) *store.Remote {
 func TestStoreAnswersAsTheAPIServer(t *testing.T) {
 	const namespace = "conformance"
 	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	want := conformance.Play(t.Context(), remote(store.NewLog(nil), namespace), namespace)
+	served := remote(store.NewLog(nil), namespace)
+	served.BeginsDeletion = server.NewDeletions(t).Begin
+	want := conformance.Play(t.Context(), served, namespace)
 	got := conformance.Play(t.Context(), store.NewMemory(store.NewLog(nil), clock), namespace)
 	for i := range want {
 		if diff := cmp.Diff(want[i], got[i]); diff != "" {
@@ -65,12 +67,17 @@ func TestStoreAnswersAsTheAPIServer(t *testing.T) {
 func TestSchedulesOnTheAPIServer(t *testing.T) {
 	seed, played := model.Number(t, "SEED", rand.Uint64()), int(model.Number(t, "SCHEDULES", schedules))
 	t.Logf("SEED=%d", seed)
+	deletions := server.NewDeletions(t)
 	counts := model.Result{Failed: map[int]*model.Violation{}, Counts: map[string]int{}}
 	for i := range played {
 		prefix := fmt.Sprintf("s%d-", i)
 		w := model.Play(model.Config{
 			Steps: 120, Trace: true, Prefix: prefix,
-			Backend: func(log *store.Log) store.Backend { return remote(log, prefix) },
+			Backend: func(log *store.Log) store.Backend {
+				served := remote(log, prefix)
+				served.BeginsDeletion = deletions.Begin
+				return served
+			},
 		}, model.Seeded(seed, i))
 		if w.Failure != nil {
 			t.Errorf("SEED=%d schedule %d: %s", seed, i, w.Report())

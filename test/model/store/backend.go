@@ -30,6 +30,9 @@ type Backend interface {
 	Create(ctx context.Context, kind Kind, object map[string]any, manager string) (*Version, error)
 	Patch(ctx context.Context, change Change) (*Version, error)
 	Delete(ctx context.Context, kind Kind, key client.ObjectKey, conditions client.Preconditions) error
+	// BeginDelete carries out a deletion up to where the server has read the object; end
+	// does the rest.
+	BeginDelete(ctx context.Context, kind Kind, key client.ObjectKey) (end func() error, err error)
 }
 
 // Query narrows a list.

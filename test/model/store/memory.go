@@ -214,6 +214,26 @@ func (m *Memory) Delete(ctx context.Context, kind Kind, key client.ObjectKey, co
 	return nil
 }
 
+// BeginDelete begins to remove an object as kube-apiserver does: whether finalizers hold it is
+// decided on what was read at first, and nothing of that is a precondition of the end. So a
+// finalizer that is written in between is answered, and lost, and so is a namesake.
+func (m *Memory) BeginDelete(ctx context.Context, kind Kind, key client.ObjectKey) (end func() error, err error) {
+	read, err := m.Get(ctx, kind, key)
+	if err != nil {
+		return nil, err
+	}
+	return func() error {
+		if len(finalizers(metadata(read.JSON))) > 0 {
+			return m.Delete(ctx, kind, key, client.Preconditions{})
+		}
+		_, err := m.Get(ctx, kind, key)
+		if err == nil {
+			m.log.record(kind, key, nil)
+		}
+		return err
+	}, nil
+}
+
 // put stores an object under a new version.
 func (m *Memory) put(kind Kind, object, meta map[string]any, owned owners) *Version {
 	m.version++

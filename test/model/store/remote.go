@@ -32,6 +32,9 @@ type Remote struct {
 	client client.Client
 	// concerns narrows lists to the namespaces of the log.
 	concerns func(namespace string) bool
+	// BeginsDeletion makes a deletion up to where the server has read the object; nil if
+	// nothing is deleted in that way.
+	BeginsDeletion func(ctx context.Context, object client.Object) (end func() error, err error)
 }
 
 var _ Backend = &Remote{}
@@ -119,6 +122,20 @@ func (r *Remote) Delete(ctx context.Context, kind Kind, key client.ObjectKey, co
 		return err
 	}
 	return r.follow(ctx, kind, key)
+}
+
+// BeginDelete begins to remove an object.
+func (r *Remote) BeginDelete(ctx context.Context, kind Kind, key client.ObjectKey) (end func() error, err error) {
+	goOn, err := r.BeginsDeletion(ctx, shell(kind, key))
+	if err != nil {
+		return nil, err
+	}
+	return func() error {
+		if err := goOn(); err != nil {
+			return err
+		}
+		return r.follow(ctx, kind, key)
+	}, nil
 }
 
 // follow notes in the log what an object has become.

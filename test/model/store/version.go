@@ -67,7 +67,7 @@ func (v *Version) Object() client.Object {
 	return v.typed
 }
 
-// Stripped returns the object without what kubectl keeps in its annotations, as the
+// Stripped returns the object with nothing in what kubectl keeps in its annotations, as the
 // caches of the managers hold it.
 func (v *Version) Stripped() *Version {
 	annotations, _ := metadata(v.JSON)["annotations"].(map[string]any)
@@ -77,7 +77,7 @@ func (v *Version) Stripped() *Version {
 	if v.stripped == nil {
 		object, meta := withMetadata(v.JSON)
 		annotations = maps.Clone(annotations)
-		delete(annotations, corev1.LastAppliedConfigAnnotation)
+		annotations[corev1.LastAppliedConfigAnnotation] = ""
 		meta["annotations"] = annotations
 		v.stripped = newVersion(v.Kind, object)
 		v.stripped.owners = v.owners
