@@ -134,12 +134,14 @@ func Adoptable(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) bo
 // Bind returns the host as it is while the claim has it, before anything is
 // provisioned. A host that was moved with the claim keeps its notes, the
 // administrator's cleaning mode among them, from when it was bound first; those of
-// a claim that lost it to an administrator count for no other.
+// a claim that lost it to an administrator count for no other, but for that mode.
 func Bind(host *bmov1alpha1.BareMetalHost, claim *bmov1alpha1.HostClaim) *bmov1alpha1.BareMetalHost {
 	out := host.DeepCopy()
 	if !Moved(host, claim) {
 		WithoutWork(out)
-		metav1.SetMetaDataAnnotation(&out.ObjectMeta, infrav1.FormerCleaningModeAnnotation, string(host.Spec.AutomatedCleaningMode))
+		if mode := host.Spec.AutomatedCleaningMode; mode != bmov1alpha1.CleaningModeMetadata || host.Annotations[infrav1.FormerCleaningModeAnnotation] == "" {
+			metav1.SetMetaDataAnnotation(&out.ObjectMeta, infrav1.FormerCleaningModeAnnotation, string(mode))
+		}
 	}
 	out.Spec.ConsumerRef = &corev1.ObjectReference{
 		APIVersion: bmov1alpha1.GroupVersion.String(),

@@ -18,6 +18,7 @@ package orphan
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -101,9 +102,9 @@ type Plan struct {
 	Quiet bool
 }
 
-// Next returns what to do with a host that may be an orphan. The mark comes
-// before everything else, so that nothing happens to a host that no administrator could
-// have seen as an orphan.
+// Next returns what to do with a host that may be an orphan. One that was never put to work for
+// its claim holds nothing that could be kept, and goes back at once. For all others the mark comes
+// first, so that nothing happens to a host that no administrator could have seen as an orphan.
 func Next(o Observed) Plan {
 	if plan, exempt := o.exempt(); exempt {
 		return plan
@@ -112,6 +113,8 @@ func Next(o Observed) Plan {
 	switch {
 	case binding.Held(o.Host), binding.MovedAway(o.Host):
 		return o.movedAway()
+	case unused(o.Host):
+		return o.release()
 	case !marked:
 		return Plan{Step: Mark}
 	case metav1.HasAnnotation(o.Host.ObjectMeta, bmov1alpha1.PausedAnnotation):
@@ -209,6 +212,20 @@ func hasMark(host *bmov1alpha1.BareMetalHost) bool {
 // anew.
 func leftToItsClaim(o Observed) bool {
 	return o.Claim == Replaced && hasMoved(o.Host) && o.Host.Spec.ConsumerRef.Namespace == o.Host.Namespace
+}
+
+// unused says that nothing has ever run on the host for the claim that it names: what was asked
+// for, if anything, was not written yet. A host that was moved, or restored, waits for its claim,
+// and a paused one for its administrator.
+func unused(host *bmov1alpha1.BareMetalHost) bool {
+	status := host.Status.Provisioning
+	return slices.Contains(beforeUse[:], status.State) && status.Image.URL == "" && status.CustomDeploy == nil &&
+		!hasMoved(host) && !metav1.HasAnnotation(host.ObjectMeta, bmov1alpha1.PausedAnnotation)
+}
+
+// beforeUse are the states of a host on which nothing was provisioned yet.
+var beforeUse = [...]bmov1alpha1.ProvisioningState{
+	bmov1alpha1.StateAvailable, bmov1alpha1.StateReady, bmov1alpha1.StatePreparing, bmov1alpha1.StateProvisioning,
 }
 
 // begun says that nothing of the claim is on the host any more but its name: the

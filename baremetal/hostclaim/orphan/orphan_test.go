@@ -85,6 +85,15 @@ func idle(h *bmov1alpha1.BareMetalHost) {
 	h.Status.Provisioning.State = bmov1alpha1.StateAvailable
 }
 
+func inState(state bmov1alpha1.ProvisioningState) func(*bmov1alpha1.BareMetalHost) {
+	return func(h *bmov1alpha1.BareMetalHost) { h.Status.Provisioning.State = state }
+}
+
+// reported is a host whose status still tells of an image.
+func reported(h *bmov1alpha1.BareMetalHost) {
+	h.Status.Provisioning.Image.URL = "https://images.example.com/os.raw"
+}
+
 func moved(h *bmov1alpha1.BareMetalHost) { h.UID = "new-uid" }
 
 func recorded(h *bmov1alpha1.BareMetalHost) { h.Annotations[infrav1.MovingAnnotation] = "claim-uid/1" }
@@ -160,6 +169,15 @@ func TestNext(t *testing.T) {
 		"marks a moved host whose claim did not come":           {host(moved, inOwnNamespace), Absent, 0, plan{step: Mark}},
 		"marks a moved host of a claim of another namespace":    {host(moved), Replaced, 0, plan{step: Mark}},
 		"marks a host beside a namesake that did not move":      {host(inOwnNamespace), Replaced, 0, plan{step: Mark}},
+		"releases at once what was never put to work":           {host(idle), Absent, 0, plan{step: Release, reason: ReleasingReason}},
+		"releases that in spite of a namesake":                  {host(idle), Replaced, 0, plan{step: Release, reason: ReleasingReason}},
+		"releases what was not written yet":                     {host(inState(bmov1alpha1.StateProvisioning)), Absent, 0, plan{step: Release, reason: ReleasingReason}},
+		"marks what reports an image although it is available":  {host(idle, reported), Absent, 0, plan{step: Mark}},
+		"marks an unused host that is paused":                   {host(idle, paused), Absent, 0, plan{step: Mark}},
+		"marks an unused host that was restored":                {host(idle, moved, inOwnNamespace), Absent, 0, plan{step: Mark}},
+		"keeps an unused host whose claim left by a move":       {host(idle, recorded), Absent, 9 * grace, plan{step: Wait, reason: ClaimMovedAwayReason}},
+		"leaves an unused host whose claim is there":            {host(idle), Present, 0, plan{step: Leave}},
+		"leaves an unused host that goes itself":                {host(idle, dying), Absent, 0, plan{step: Leave}},
 		"counts the grace from when the host was restored": {
 			host(since(born.Add(-grace))), Absent, -24*time.Hour + grace - 1, plan{Wait, OrphanedReason, born.Add(grace)},
 		},

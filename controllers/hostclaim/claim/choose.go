@@ -28,6 +28,7 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
@@ -151,7 +152,7 @@ func waiterFor(claim *bmov1alpha1.HostClaim) pool.Waiter {
 
 // bind brings the claim to a host that answers it.
 //
-//	intent in the status ─▶ finalizer, annotation ─▶ policies ─▶ consumerRef
+//	intent in the status ─▶ finalizer, annotation ─▶ policies ─▶ consumerRef ─▶ the claim is still there
 //	   │  claim c0 ─▶ c1 ──────────▲ still c1                          ▲
 //	   └─ host h0 ─────────────────────────────────────────────────────┘ still h0
 //
@@ -161,11 +162,14 @@ func waiterFor(claim *bmov1alpha1.HostClaim) pool.Waiter {
 // to another write may try again: it writes the version that it has read since into the record,
 // so that the write which concludes anything from the former one loses. Confirming is left to
 // report.
+//
+// A DELETE of the claim that kube-apiserver has begun before the finalizer was written ends it
+// nevertheless, so that is looked at last, and a bind to a claim that is gone is taken back.
 func (r *binder) bind(ctx context.Context, claim *bmov1alpha1.HostClaim, at standing, c candidate) (standing, error) {
 	if err := r.recordIntent(ctx, claim, c.host); err != nil {
 		return at, err
 	}
-	host, err := r.nameClaim(ctx, claim, c)
+	host, seen, err := r.nameClaim(ctx, claim, c)
 	switch {
 	case errors.Is(err, progress.ErrStale):
 		// No write to the host is under way: each was answered, and none was done, see BoundAs. An intent that stays
@@ -177,6 +181,15 @@ func (r *binder) bind(ctx context.Context, claim *bmov1alpha1.HostClaim, at stan
 	case err != nil:
 		return at, err
 	}
+	if err := r.stillThere(ctx, claim); err != nil {
+		switch {
+		case !apierrors.IsNotFound(err):
+			return at, err
+		case seen == nil:
+			return at, fmt.Errorf("the claim has gone: %w", progress.ErrStale)
+		}
+		return at, r.takeBack(ctx, claim, seen, host)
+	}
 	at.host, at.step = host, binding.Keep
 	r.pool.Bound(client.ObjectKeyFromObject(host))
 	r.pool.Leave(keyOf(claim))
@@ -187,25 +200,54 @@ func (r *binder) bind(ctx context.Context, claim *bmov1alpha1.HostClaim, at stan
 	return at, nil
 }
 
-// nameClaim brings the claim's name on the candidate. If that is not as it was seen, it is read
+// stillThere reads live whether a claim with a host is there, with its finalizer: NotFound if it
+// is gone, ErrStale if its finalizer is.
+func (r *binder) stillThere(ctx context.Context, claim *bmov1alpha1.HostClaim) error {
+	now := &bmov1alpha1.HostClaim{}
+	switch err := r.live.Get(ctx, keyOf(claim), now); {
+	case err == nil && now.UID != claim.UID:
+		return apierrors.NewNotFound(bmov1alpha1.GroupVersion.WithResource("hostclaims").GroupResource(), claim.Name)
+	case err == nil && !controllerutil.ContainsFinalizer(now, infrav1.HostClaimFinalizer):
+		return fmt.Errorf("the finalizer was taken off the claim: %w", progress.ErrStale)
+	case err != nil:
+		return fmt.Errorf("make sure that the claim is still there: %w", err)
+	}
+	return nil
+}
+
+// takeBack writes a bound host as it was seen before, unless it has changed since. One that this
+// does not reach is released as an orphan.
+func (r *binder) takeBack(ctx context.Context, claim *bmov1alpha1.HostClaim, seen, bound *bmov1alpha1.BareMetalHost) error {
+	before, former := binding.BindAtOnce(seen, claim, r.clock.Now()), seen.DeepCopy()
+	before.ResourceVersion, former.ResourceVersion = bound.ResourceVersion, bound.ResourceVersion
+	if err := r.client.Patch(ctx, former, apply.Locked(before)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("take the host back from a claim that has gone: %w", err)
+	}
+	ctrl.LoggerFrom(ctx).Info("Took the host back, since the claim was deleted while it was bound", "BareMetalHost", klog.KObj(bound))
+	return fmt.Errorf("the claim has gone: %w", progress.ErrStale)
+}
+
+// nameClaim brings the claim's name on the candidate, and returns the host with it, and as it was
+// before: nil if another pass may have done it. If the candidate is not as it was seen, it is read
 // live, and gets the name if it fits even so. The pool learns of one that does not: it may suit
 // another claim.
-func (r *binder) nameClaim(ctx context.Context, claim *bmov1alpha1.HostClaim, c candidate) (*bmov1alpha1.BareMetalHost, error) {
-	seen, key := c.host, client.ObjectKeyFromObject(c.host)
+func (r *binder) nameClaim(ctx context.Context, claim *bmov1alpha1.HostClaim, c candidate) (bound, seen *bmov1alpha1.BareMetalHost, err error) {
+	seen = c.host
+	key := client.ObjectKeyFromObject(seen)
 	for again := true; ; again = false {
 		tried, err := r.writeConsumer(ctx, claim, seen)
 		if !errors.Is(err, errHostChanged) {
-			return tried, err
+			return tried, seen, err
 		}
 		now, err := r.readAgain(ctx, c)
 		switch {
 		case err != nil:
-			return nil, err
+			return nil, nil, err
 		case binding.BoundAs(now, seen, tried):
-			return now, nil
+			return now, nil, nil
 		case !again || !c.fits(now):
 			r.pool.Correct(key, now)
-			return nil, fmt.Errorf("host %s is not as the cache shows it: %w", key, progress.ErrStale)
+			return nil, nil, fmt.Errorf("host %s is not as the cache shows it: %w", key, progress.ErrStale)
 		}
 		seen = now
 	}

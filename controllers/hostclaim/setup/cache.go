@@ -152,8 +152,11 @@ func stripClaim(object any) (any, error) {
 	return object, nil
 }
 
-// stripMetadata drops what only kubectl and the API server look at.
+// stripMetadata drops what only kubectl and the API server look at. The annotation of kubectl stays,
+// empty: a merge patch that takes the last annotation of a cached object off takes off all that it has.
 func stripMetadata(object client.Object) {
 	object.SetManagedFields(nil)
-	delete(object.GetAnnotations(), corev1.LastAppliedConfigAnnotation)
+	if annotations := object.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
+		annotations[corev1.LastAppliedConfigAnnotation] = ""
+	}
 }

@@ -162,13 +162,31 @@ func TestWhatTheCacheLacksReachesNoPatch(t *testing.T) {
 	}
 	after := before.DeepCopy()
 	after.Spec.Online = true
-	after.Annotations = map[string]string{"example.com/a": "b"}
+	metav1.SetMetaDataAnnotation(&after.ObjectMeta, "example.com/a", "b")
 	patch, err := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}).Data(after)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const want = `{"metadata":{"annotations":{"example.com/a":"b"},"resourceVersion":"123456"},"spec":{"online":true}}`
 	if string(patch) != want {
+		t.Errorf("patch %s, want %s", patch, want)
+	}
+}
+
+// Nor may what takes the last annotation of ours off take off that of kubectl.
+func TestLastAnnotationGoesWithoutThatOfKubectl(t *testing.T) {
+	before := inspectedHost()
+	before.Annotations = map[string]string{corev1.LastAppliedConfigAnnotation: "{}", "example.com/a": "b"}
+	if _, err := stripHost(before); err != nil {
+		t.Fatal(err)
+	}
+	after := before.DeepCopy()
+	delete(after.Annotations, "example.com/a")
+	patch, err := client.MergeFrom(before).Data(after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"metadata":{"annotations":{"example.com/a":null}}}`; string(patch) != want {
 		t.Errorf("patch %s, want %s", patch, want)
 	}
 }
@@ -184,7 +202,7 @@ func TestClaimsInTheCacheKeepTheNamesOfTheirManagers(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := claim.ManagedFields
-	if len(got) != 1 || got[0].Manager != "other" || got[0].Subresource != "status" || got[0].FieldsV1 != nil || len(claim.Annotations) != 0 {
+	if len(got) != 1 || got[0].Manager != "other" || got[0].Subresource != "status" || got[0].FieldsV1 != nil || claim.Annotations[corev1.LastAppliedConfigAnnotation] != "" {
 		t.Errorf("kept %+v, annotations %v", got, claim.Annotations)
 	}
 }

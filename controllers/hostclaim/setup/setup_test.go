@@ -117,7 +117,7 @@ func TestCacheHoldsOnlyWhatIsReadOfHosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{
-		Name: "host-0", Annotations: map[string]string{"keep": "me"},
+		Name: "host-0", Annotations: map[string]string{corev1.LastAppliedConfigAnnotation: "", "keep": "me"},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
