@@ -17,11 +17,15 @@ limitations under the License.
 package neighbours
 
 import (
+	"encoding/base64"
 	"fmt"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/neighbours/hostile"
@@ -112,4 +116,39 @@ func TestFloodingServer(t *testing.T) {
 	s.Logf("cut off after %d claims in %d MiB", server.Added(), server.Sent()>>20)
 	s.atMost("MiB of claims before the connection was cut off", server.Sent()>>20, 128)
 	s.serveHonest()
+}
+
+// A tenant whose Secret leads to another namespace with each write has a few connections
+// made by it. Nothing is left of them when its machines are gone.
+func TestAttackFlippingIdentity(t *testing.T) {
+	const flips, machines = 1000, 10
+	s := begin(t, "flipping")
+	defer s.end()
+	server := s.server(hostile.Behavior{}, "hosts", "a", "b")
+	var leads [2][]byte
+	for i, contexts := range [][]string{{"b", "a"}, {"a", "b"}} {
+		text, err := server.Kubeconfig(contexts...)
+		s.ok(err)
+		leads[i] = text
+	}
+	before := s.memory("before")
+	s.machines("hosts", "", machines)
+	s.until("requests of machines are refused", func() bool { return server.Writes() > 0 })
+	opened := server.Opened()
+	for n := range flips {
+		s.ok(place.Patch(s.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.tenant, Name: "hosts"}},
+			client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"data":{"kubeconfig":%q}}`, base64.StdEncoding.EncodeToString(leads[n%2])))))
+	}
+	s.memory(fmt.Sprintf("after %d flips", flips))
+	opened = server.Opened() - opened
+	s.Logf("%d flips had %d connections made", flips, opened)
+	s.atMost("connections were made", opened, flips/10)
+	s.serveHonest()
+	s.ok(place.Evict(s.ctx, s.tenant))
+	s.until("the goroutines of its connections end", func() bool {
+		now, err := place.Provider.Goroutines(s.ctx)
+		s.ok(err)
+		return now <= before*1.1
+	})
+	s.memory("in the end")
 }

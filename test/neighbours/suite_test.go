@@ -131,6 +131,16 @@ func (s *story) requests(m *site.Manager) float64 {
 	return sent - s.sent[m]
 }
 
+// memory prints what the provider manager holds, and returns how many goroutines it has.
+func (s *story) memory(when string) float64 {
+	s.Helper()
+	goroutines, err := place.Provider.Goroutines(s.ctx)
+	now, _, other := place.Provider.Memory()
+	s.ok(errors.Join(err, other))
+	s.Logf("%s: the provider manager has %.0f goroutines and %.0f MiB", when, goroutines, now)
+	return goroutines
+}
+
 func (s *story) ok(err error) {
 	s.Helper()
 	if err != nil {

@@ -19,6 +19,7 @@ package remote
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity/kubeconfig"
@@ -64,11 +65,13 @@ func (c *credentials) key() string {
 }
 
 // change is what became of credentials: their problem before and after, whether they
-// are other ones now, and which users are to be woken.
+// are other ones now, which users are to be woken, and, if a connection was made too
+// shortly ago, when to try again.
 type change struct {
 	before, after *identity.Problem
 	rotated       bool
 	users         []User
+	again         time.Duration
 }
 
 // useLocked has credentials lead where the Secret says, or nowhere if there is a
@@ -80,8 +83,8 @@ func (c *credentials) useLocked(to resolution) change {
 	if to.access == nil {
 		c.holdLocked(nil, nil)
 	} else {
-		c.leadLocked(*to.access)
-		out.rotated = c.problem == nil && oldKey != "" && oldKey != to.access.Key()
+		out.again = c.leadLocked(*to.access)
+		out.rotated = c.problem == nil && oldKey != "" && oldKey != c.key()
 	}
 	if !state.same(c.state()) {
 		out.users = slices.Collect(maps.Keys(c.users))
@@ -91,12 +94,13 @@ func (c *credentials) useLocked(to resolution) change {
 }
 
 // leadLocked chooses the connection for an access: the one that there is for it, the
-// present one with another token, or a new one that follows when it is settled.
-func (c *credentials) leadLocked(access kubeconfig.Access) {
+// present one with another token, or a new one that follows when it is settled. New ones
+// are made in growing intervals; it returns when to try again.
+func (c *credentials) leadLocked(access kubeconfig.Access) time.Duration {
 	key := access.Key()
 	if c.current != nil && c.current.access.Key() == key {
 		c.holdLocked(c.current, nil)
-		return
+		return 0
 	}
 	next, found := c.registry.connections[key]
 	if !found {
@@ -104,9 +108,14 @@ func (c *credentials) leadLocked(access kubeconfig.Access) {
 	}
 	if next == nil && c.registry.fullLocked(c.ref.Namespace, c.current != nil) {
 		c.problem = tooManyConnections(c.ref, c.registry.options.MaxConnections)
-		return
+		return 0
 	}
 	if next == nil {
+		made, id := c.registry.made, c.ref.Namespace+"/"+c.ref.Secret+"/"+c.ref.Context
+		if made.IsInBackOffSinceUpdate(id, time.Now()) {
+			return made.Get(id)
+		}
+		made.Next(id, time.Now())
 		next = c.registry.connectLocked(access, c.ref.Namespace)
 	}
 	switch {
@@ -117,6 +126,7 @@ func (c *credentials) leadLocked(access kubeconfig.Access) {
 	default:
 		c.holdLocked(c.current, next)
 	}
+	return 0
 }
 
 // renewedLocked gives a connection that only these credentials use another token, if

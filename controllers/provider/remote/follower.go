@@ -58,11 +58,13 @@ func (f *follower) run(ctx context.Context) {
 	delay := newDelay()
 	for {
 		var retry <-chan time.Time
-		if f.read(ctx) {
-			delay = newDelay()
-		} else {
-			// The manager cannot watch the RoleBinding that it lacks.
+		switch read, again := f.read(ctx); {
+		case !read: // The manager cannot watch the RoleBinding that it lacks.
 			retry = time.After(delay.Step())
+		case again > 0:
+			retry = time.After(again)
+		default:
+			delay = newDelay()
 		}
 		select {
 		case <-ctx.Done():
@@ -82,38 +84,35 @@ func (f *follower) release(ctx context.Context) {
 	}
 }
 
-// read reads the Secret and acts on what it says. False asks for another read without
-// a change of the Secret.
-func (f *follower) read(ctx context.Context) bool {
+// read reads the Secret and acts on what it says. It returns whether it could, and in
+// how long it is to be acted on again although nothing has changed; 0 for never.
+func (f *follower) read(ctx context.Context) (ok bool, again time.Duration) {
 	limited, cancel := context.WithTimeout(ctx, f.registry.options.RequestTimeout)
 	defer cancel()
 	secret := &corev1.Secret{}
 	err := f.registry.options.Live.Get(limited, f.secret, secret)
 	switch {
 	case ctx.Err() != nil:
-		return true
+		return true, 0
 	case apierrors.IsNotFound(err):
-		f.use(ctx, refuse(secretNotFound))
-		return true
+		return true, f.use(ctx, refuse(secretNotFound))
 	case apierrors.IsForbidden(err):
 		f.use(ctx, refuse(secretForbidden))
-		return false
+		return false, 0
 	case err != nil:
 		// The management cluster did not answer; what is known of the Secret stays.
 		ctrl.LoggerFrom(ctx).Error(err, "Secret of an identityRef not read", "namespace", f.secret.Namespace, "secret", f.secret.Name)
-		return false
+		return false, 0
 	}
 	data, found := secret.Data[kubeconfigKey]
 	if !found {
-		f.use(ctx, refuse(keyMissing))
-		return true
+		return true, f.use(ctx, refuse(keyMissing))
 	}
 	if version := string(secret.UID) + "/" + secret.ResourceVersion; version != f.version {
 		f.version = version
 		f.parse(data)
 	}
-	f.use(ctx, f.resolve)
-	return true
+	return true, f.use(ctx, f.resolve)
 }
 
 // parse parses one kubeconfig of the manager at a time, so that their memory does not
@@ -148,8 +147,8 @@ func (f *follower) resolve(ref identity.Ref) resolution {
 }
 
 // use has all references to the Secret lead where it says, or nowhere if there is a
-// problem.
-func (f *follower) use(ctx context.Context, resolve func(identity.Ref) resolution) {
+// problem. It returns when to do so again; 0 for not before the Secret changes.
+func (f *follower) use(ctx context.Context, resolve func(identity.Ref) resolution) (again time.Duration) {
 	r := f.registry
 	r.mu.Lock()
 	contexts := slices.Sorted(maps.Keys(f.credentials))
@@ -166,7 +165,11 @@ func (f *follower) use(ctx context.Context, resolve func(identity.Ref) resolutio
 		r.mu.Unlock()
 		announceSecret(ctx, c.ref, became.before, became.after, became.rotated)
 		r.wakeups.wake(ctx, became.users)
+		if again == 0 || became.again > 0 && became.again < again {
+			again = became.again
+		}
 	}
+	return again
 }
 
 // kubeconfigProblem says in words of a condition why a kubeconfig is of no use.

@@ -19,11 +19,15 @@ package remote
 import (
 	"context"
 	"sync"
+	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/flowcontrol"
@@ -130,7 +134,9 @@ func (c *connection) newCache(ctx context.Context, config *rest.Config, namespac
 	secrets.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 	held, err := cache.New(config, cache.Options{
 		HTTPClient: c.transport.ForCache(), Scheme: c.registry.kinds.scheme, Mapper: c.registry.kinds.mapper,
-		DefaultNamespaces:           map[string]cache.Config{namespace: {}},
+		// As DefaultNamespaces, which leaves goroutines behind when it ends before it is filled.
+		DefaultFieldSelector:        fields.OneTermEqualSelector("metadata.namespace", namespace),
+		NewInformer:                 newInformer,
 		DefaultTransform:            c.held.transform,
 		DefaultWatchErrorHandler:    func(context.Context, *toolscache.Reflector, error) {}, // the transport reports it
 		ReaderFailOnMissingInformer: true,
@@ -157,6 +163,32 @@ func (c *connection) newCache(ctx context.Context, config *rest.Config, namespac
 	}
 	return held, held.IndexField(ctx, &bmov1alpha1.HostClaim{}, OriginIndex,
 		func(o client.Object) []string { return []string{labelOf(o)} })
+}
+
+// newInformer makes an informer of which nothing is left when it has stopped.
+func newInformer(from toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+	source := toolscache.ToListerWatcherWithContext(from)
+	return toolscache.NewSharedIndexInformer(&toolscache.ListWatch{
+		ListWithContextFunc: source.ListWithContext,
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			events, err := source.WatchWithContext(ctx, options)
+			if err != nil {
+				return nil, err
+			}
+			return drained{events}, nil
+		},
+	}, example, resync, indexers)
+}
+
+// drained reads what is left of a watch that is stopped: controller-runtime has a goroutine
+// that waits for the reader of the next event of metadata.
+type drained struct{ watch.Interface }
+
+// Stop ends the watch.
+func (d drained) Stop() {
+	d.Interface.Stop()
+	for range d.ResultChan() { //nolint:revive // the events are of no use
+	}
 }
 
 // listen has users woken by the changes of a kind.

@@ -20,8 +20,10 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/flowcontrol"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -65,7 +67,8 @@ type Registry struct {
 	metrics *measurements
 	budget  *budget
 	wakeups wakeups
-	parsing sync.Mutex // of kubeconfigs, one at a time
+	parsing sync.Mutex           // of kubeconfigs, one at a time
+	made    *flowcontrol.Backoff // of the connections for a reference, by the reference
 
 	mu          sync.Mutex
 	running     context.Context // nil until Start, and after its end
@@ -91,7 +94,7 @@ func New(o Options) (*Registry, error) {
 		return nil, fmt.Errorf("kinds of other clusters: %w", err)
 	}
 	r := &Registry{
-		options: o, kinds: kinds,
+		options: o, kinds: kinds, made: flowcontrol.NewBackOff(time.Second, maxDelay),
 		budget: newBudget(o.ConnectionMemory, o.Memory),
 		users:  map[User]*member{}, origins: origins{},
 		followers: map[types.NamespacedName]*follower{}, connections: map[string]*connection{},
@@ -232,6 +235,7 @@ func (r *Registry) leaveLocked(user User, c *credentials) {
 		c.follower.cancel()
 	}
 	c.holdLocked(nil, nil)
+	r.made.GC()
 }
 
 // secretChanged has a Secret read again; no name stands for all Secrets of the

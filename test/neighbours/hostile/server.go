@@ -45,7 +45,7 @@ type Server struct {
 	behavior Behavior
 	server   *httptest.Server
 
-	requests, connections, sent, added, held, ended atomic.Int64
+	requests, connections, opened, writes, sent, added, held, ended atomic.Int64
 }
 
 // NewServer starts a server on loopback. The caller closes it.
@@ -74,6 +74,13 @@ func (s *Server) Requests() int64 { return s.requests.Load() }
 // Connections is how many TCP connections were accepted so far.
 func (s *Server) Connections() int64 { return s.connections.Load() }
 
+// Opened is how many times a client looked what the server knows, as it does before it
+// uses a connection.
+func (s *Server) Opened() int64 { return s.opened.Load() }
+
+// Writes is how many writes were refused so far.
+func (s *Server) Writes() int64 { return s.writes.Load() }
+
 // Added is how many objects watches have added so far.
 func (s *Server) Added() int64 { return s.added.Load() }
 
@@ -95,6 +102,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	case strings.HasSuffix(r.URL.Path, "/selfsubjectaccessreviews"):
 		s.write(w, http.StatusCreated, `{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","status":{"allowed":true}}`)
 	case strings.HasSuffix(r.URL.Path, "/v1alpha1"):
+		s.opened.Add(1)
 		s.write(w, http.StatusOK, resources)
 	case query.Get("sendInitialEvents") != "": // clients then list and watch
 		s.write(w, http.StatusUnprocessableEntity, status("Invalid", http.StatusUnprocessableEntity))
@@ -124,6 +132,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodGet:
 		s.write(w, http.StatusNotFound, status("NotFound", http.StatusNotFound))
 	default:
+		s.writes.Add(1)
 		s.write(w, http.StatusConflict, status("Conflict", http.StatusConflict))
 	}
 }

@@ -91,7 +91,7 @@ func New(access kubeconfig.Access, limits Limits, agent string, count func(*http
 			ForceAttemptHTTP2:      true,
 			HTTP2:                  &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
 			MaxIdleConnsPerHost:    maxConcurrent,
-			IdleConnTimeout:        90 * time.Second,
+			IdleConnTimeout:        30 * time.Second, // a connection that is given up is not always idle at once
 			MaxResponseHeaderBytes: maxHeader,
 		},
 		server: access.Server, agent: agent, limits: limits, count: count,

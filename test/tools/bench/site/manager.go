@@ -191,6 +191,11 @@ func (m *Manager) Connections(ctx context.Context) (float64, error) {
 	return m.sum(ctx, "capm3_remote_connections", func(labels map[string]string) bool { return labels["state"] == "Connected" })
 }
 
+// Goroutines is how many the manager has now.
+func (m *Manager) Goroutines(ctx context.Context) (float64, error) {
+	return m.sum(ctx, "go_goroutines", func(map[string]string) bool { return true })
+}
+
 func (m *Manager) sum(ctx context.Context, metric string, wanted func(labels map[string]string) bool) (float64, error) {
 	samples, err := scrape(ctx, http.DefaultClient, m.url(), metric)
 	var sum float64

@@ -38,7 +38,7 @@ type Sample struct {
 }
 
 var (
-	sampleLine  = regexp.MustCompile(`^([a-z0-9_]+)\{(.*)\} (\S+)$`)
+	sampleLine  = regexp.MustCompile(`^([a-z0-9_]+)(?:\{(.*)\})? (\S+)$`)
 	sampleLabel = regexp.MustCompile(`([a-z_]+)="([^"]*)"`)
 )
 
