@@ -19,6 +19,7 @@ package neighbours
 import (
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -151,4 +152,37 @@ func TestAttackFlippingIdentity(t *testing.T) {
 		return now <= before*1.1
 	})
 	s.memory("in the end")
+}
+
+// A tenant whose API servers send valid events for as long as they are read takes a bounded
+// part of a processor, and is told so.
+func TestAttackEndlessEvents(t *testing.T) {
+	const clusters, machines = 8, 20
+	s := begin(t, "endless")
+	defer s.end()
+	s.serveSeveral("alone", machines)
+	endless := hostile.Behavior{Stream: true}
+	servers, err := place.WorkloadClusters(s.ctx, s.tenant, endless, clusters)
+	for _, server := range servers {
+		t.Cleanup(server.Close)
+	}
+	s.ok(err)
+	servers = append(servers, s.server(endless, "hosts", "hosts"))
+	s.machines("hosts", "hosts", 1)
+	sent := func() (sum int64) {
+		for _, server := range servers {
+			sum += server.Sent()
+		}
+		return sum
+	}
+	for _, server := range servers {
+		s.until("events of all servers are read", func() bool { return server.Added() > 1000 })
+	}
+	s.until("its namespace is slowed", func() bool { return slices.Contains(s.slowed(), s.tenant) })
+	before := sent()
+	s.serveSeveral("beside", machines)
+	s.Logf("%d KiB of events were read before, %d KiB meanwhile", before>>10, (sent()-before)>>10)
+	if slices.Contains(s.slowed(), honest) {
+		t.Error("the honest tenant is slowed too")
+	}
 }

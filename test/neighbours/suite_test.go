@@ -163,6 +163,34 @@ func (s *story) serveHonest() {
 	s.Logf("the honest tenant has a status after %d ms, its host after %d ms", waited.Status.Milliseconds(), waited.Bound.Milliseconds())
 }
 
+// serveSeveral makes machines of the honest tenant one after the other, and prints how long
+// they waited and what the provider manager took meanwhile.
+func (s *story) serveSeveral(when string, count int) {
+	s.Helper()
+	begun := time.Now()
+	before, err := place.Provider.Work(s.ctx)
+	s.ok(err)
+	var sum time.Duration
+	for n := range count {
+		waited, err := place.Serve(s.ctx, types.NamespacedName{Namespace: honest, Name: fmt.Sprintf("%s-%s-%d", when, s.tenant, n)})
+		s.ok(err)
+		sum += waited.Bound
+	}
+	after, err := place.Provider.Work(s.ctx)
+	s.ok(err)
+	work := after.Since(before)
+	s.Logf("%s: a machine of the honest tenant has its host after %d ms, the provider manager has %.0f passes and takes %.2f processors",
+		when, (sum / time.Duration(count)).Milliseconds(), work.PassesOf(), work.CPU.Seconds()/time.Since(begun).Seconds())
+}
+
+// slowed are the namespaces of which the provider manager says that it reads them slowly.
+func (s *story) slowed() []string {
+	s.Helper()
+	slowed, err := place.Provider.Slowed(s.ctx)
+	s.ok(err)
+	return slowed
+}
+
 // server starts an API server of the hostile tenant, with a kubeconfig of these
 // contexts in a Secret.
 func (s *story) server(b hostile.Behavior, secret string, contexts ...string) *hostile.Server {

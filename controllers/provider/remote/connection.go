@@ -96,7 +96,7 @@ func (r *Registry) connectLocked(access kubeconfig.Access, namespace string) *co
 		renewed: make(chan struct{}, 1), cancel: cancel,
 	}
 	limits := r.options.limits()
-	limits.Reading, limits.Event = c.held.reading, c.held.reading
+	limits.Reading, limits.Event, limits.Pace = c.held.reading, c.held.reading, r.options.Paces.Of(namespace)
 	c.transport = transport.New(access, limits, r.options.UserAgent, r.metrics.sent)
 	r.connections[access.Key()] = c
 	r.loops.Go(func() { c.run(ctx, access.Target()) })

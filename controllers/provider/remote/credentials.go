@@ -112,10 +112,10 @@ func (c *credentials) leadLocked(access kubeconfig.Access) time.Duration {
 	}
 	if next == nil {
 		made, id := c.registry.made, c.ref.Namespace+"/"+c.ref.Secret+"/"+c.ref.Context
-		if made.IsInBackOffSinceUpdate(id, time.Now()) {
+		if made.IsInBackOffSinceUpdate(id, made.Clock.Now()) {
 			return made.Get(id)
 		}
-		made.Next(id, time.Now())
+		made.Next(id, made.Clock.Now())
 		next = c.registry.connectLocked(access, c.ref.Namespace)
 	}
 	switch {

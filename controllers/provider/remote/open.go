@@ -187,7 +187,7 @@ type drained struct{ watch.Interface }
 // Stop ends the watch.
 func (d drained) Stop() {
 	d.Interface.Stop()
-	for range d.ResultChan() { //nolint:revive // the events are of no use
+	for range d.ResultChan() { // of no use
 	}
 }
 

@@ -136,11 +136,15 @@ func newShared(ctx context.Context, mgr ctrl.Manager, o Options) (*shared, error
 	if err != nil {
 		return nil, err
 	}
-	workload, err := newNodes(ctx, mgr, o, seconds)
+	paces, err := transport.NewPaces(o.ReadRate<<20, clock.RealClock{}, mgr.GetLogger(), metrics.Registry)
 	if err != nil {
 		return nil, err
 	}
-	registry, err := newRemote(ctx, mgr, o, secrets)
+	workload, err := newNodes(ctx, mgr, o, seconds, paces)
+	if err != nil {
+		return nil, err
+	}
+	registry, err := newRemote(ctx, mgr, o, secrets, paces)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +163,7 @@ func newShared(ctx context.Context, mgr ctrl.Manager, o Options) (*shared, error
 }
 
 // newNodes makes the connections to workload clusters.
-func newNodes(ctx context.Context, mgr ctrl.Manager, o Options, seconds *cost.Meter) (nodes.Nodes, error) {
+func newNodes(ctx context.Context, mgr ctrl.Manager, o Options, seconds *cost.Meter, paces *transport.Paces) (nodes.Nodes, error) {
 	denied, err := newDenied(ctx, "workload-denied-addresses", o.WorkloadDenied, mgr.GetAPIReader(), clock.RealClock{})
 	if err != nil {
 		return nodes.Nodes{}, err
@@ -167,6 +171,7 @@ func newNodes(ctx context.Context, mgr ctrl.Manager, o Options, seconds *cost.Me
 	kubeconfigs, err := kubeconfigreader.New(kubeconfigreader.Options{
 		Secrets: mgr.GetAPIReader(), UserAgent: userAgent,
 		Limits: transport.Limits{Denied: denied.now, Proxy: http.ProxyFromEnvironment},
+		Paces:  paces, MaxConnections: o.WorkloadConnections,
 	})
 	if err != nil {
 		return nodes.Nodes{}, err
@@ -198,7 +203,7 @@ func localKinds(mgr ctrl.Manager) *optionalcrd.Kinds {
 }
 
 // newRemote makes the connections to the clusters that hold hosts of identityRefs.
-func newRemote(ctx context.Context, mgr ctrl.Manager, o Options, secrets *secretwatch.Watch) (*remote.Registry, error) {
+func newRemote(ctx context.Context, mgr ctrl.Manager, o Options, secrets *secretwatch.Watch, paces *transport.Paces) (*remote.Registry, error) {
 	denied, err := newDenied(ctx, "identity-denied-addresses", o.IdentityDenied, mgr.GetAPIReader(), clock.RealClock{})
 	if err != nil {
 		return nil, err
@@ -210,6 +215,7 @@ func newRemote(ctx context.Context, mgr ctrl.Manager, o Options, secrets *secret
 		Metrics:   metrics.Registry,
 		UserAgent: userAgent,
 		Denied:    denied.now,
+		Paces:     paces,
 
 		MaxConnections:   o.IdentityConnections,
 		ConnectionMemory: o.IdentityConnectionMemory << 20,

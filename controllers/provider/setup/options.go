@@ -41,6 +41,11 @@ type Options struct {
 	// WorkloadDenied are the addresses that no kubeconfig of a workload cluster may lead
 	// to, as remote.ParseAddresses reads them.
 	WorkloadDenied string
+	// WorkloadConnections bounds the connections to the workload clusters of one namespace.
+	WorkloadConnections int
+	// ReadRate bounds what is read of the workload clusters and identityRefs of one
+	// namespace, in MiB per second.
+	ReadRate int64
 	// IdentityDenied are the addresses that no identityRef may lead to, as
 	// remote.ParseAddresses reads them.
 	IdentityDenied string
@@ -86,6 +91,11 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.Workload.Burst, "clustercache-client-burst", 30, "Requests at once to each workload cluster.")
 	fs.StringVar(&o.WorkloadDenied, "workload-denied-addresses", "local",
 		"Addresses that no kubeconfig of a workload cluster may lead to, in the form of --identity-denied-addresses; none if empty.")
+	fs.IntVar(&o.WorkloadConnections, "workload-connections-per-namespace", 100,
+		"How many workload clusters of one namespace are connected to. The machines of others do not get to know their Nodes.")
+	fs.Int64Var(&o.ReadRate, "read-rate-per-namespace", 2,
+		"MiB per second that are read of the API servers of one namespace, those of its workload clusters and of its identityRefs together, "+
+			"and those of 32 seconds at once. An object counts for more than its bytes.")
 	fs.StringVar(&o.IdentityDenied, "identity-denied-addresses", "local,services",
 		"Addresses that no identityRef may lead to, separated by commas: prefixes such as 10.0.0.0/8, "+
 			"local for this host, its own addresses, loopback and link-local, or services for the ServiceCIDRs of this cluster; none if empty.")
@@ -130,6 +140,8 @@ func (o Options) Validate() error {
 		process.Check(o.RuntimeExtensionPort == 0 || (o.RuntimeExtensionPort != o.WebhookPort && o.WebhookCertDir != ""),
 			"--runtime-extension-port needs a port of its own, and --webhook-cert-dir"),
 		process.Check(o.NodeReuseTimeout > 0, "--node-reuse-timeout must be positive"),
+		process.Check(o.WorkloadConnections > 0, "--workload-connections-per-namespace must be at least 1"),
+		process.Check(o.ReadRate > 0, "--read-rate-per-namespace must be at least 1"),
 		process.Check(o.IdentityConnections > 0, "--identity-connections-per-namespace must be at least 1"),
 		process.Check(o.IdentityConnectionMemory > 0 && o.IdentityMemory >= o.IdentityConnectionMemory,
 			"--identity-connection-memory must be positive, and no more than --identity-memory"),

@@ -61,6 +61,8 @@ func TestDefaults(t *testing.T) {
 		},
 		Workload: process.Rate{QPS: 20, Burst: 30},
 
+		WorkloadConnections: 100, ReadRate: 2,
+
 		WorkloadDenied: "local", IdentityDenied: "local,services", IdentityConnections: 10, IdentityConnectionMemory: 64, IdentityMemory: 256,
 
 		NodeReuseTimeout: time.Hour,

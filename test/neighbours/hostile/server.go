@@ -38,9 +38,13 @@ type Behavior struct {
 	// Flood is how many HostClaims each watch adds before it ends as if its time were
 	// over. A client that resumes it gets as many others. Zero adds none.
 	Flood int
+	// Stream has each watch on HostClaims, and on Nodes, change one object for as long as
+	// the client reads.
+	Stream bool
 }
 
-// Server is the API server of a tenant's own, to which its kubeconfig leads.
+// Server is the API server of a tenant's own, to which its kubeconfig leads: that of a
+// cluster with hosts, or of a workload cluster.
 type Server struct {
 	behavior Behavior
 	server   *httptest.Server
@@ -81,10 +85,10 @@ func (s *Server) Opened() int64 { return s.opened.Load() }
 // Writes is how many writes were refused so far.
 func (s *Server) Writes() int64 { return s.writes.Load() }
 
-// Added is how many objects watches have added so far.
+// Added is how many events watches have sent so far.
 func (s *Server) Added() int64 { return s.added.Load() }
 
-// Sent is how many bytes of added objects clients have taken.
+// Sent is how many bytes of events clients have taken.
 func (s *Server) Sent() int64 { return s.sent.Load() }
 
 // Held is how many requests are being held up now.
@@ -99,6 +103,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	query := r.URL.Query()
 	switch {
+	case discovery[r.URL.Path] != "":
+		s.write(w, http.StatusOK, discovery[r.URL.Path])
 	case strings.HasSuffix(r.URL.Path, "/selfsubjectaccessreviews"):
 		s.write(w, http.StatusCreated, `{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","status":{"allowed":true}}`)
 	case strings.HasSuffix(r.URL.Path, "/v1alpha1"):
@@ -160,12 +166,16 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 	out := http.NewResponseController(w)
 	_ = out.Flush()
-	if s.behavior.Flood == 0 || path.Base(r.URL.Path) != "hostclaims" {
+	event := map[string]func(int64) string{"hostclaims": claim}[path.Base(r.URL.Path)]
+	if s.behavior.Stream {
+		event = changes[path.Base(r.URL.Path)]
+	}
+	if event == nil || s.behavior.Flood == 0 && !s.behavior.Stream {
 		<-r.Context().Done()
 		return
 	}
-	for range s.behavior.Flood {
-		n, err := io.WriteString(w, claim(s.added.Add(1)))
+	for n := 0; n < s.behavior.Flood || s.behavior.Stream; n++ {
+		n, err := io.WriteString(w, event(s.added.Add(1)))
 		s.sent.Add(int64(n))
 		if err != nil {
 			return
@@ -187,6 +197,26 @@ var kinds = map[string]struct{ name, version string }{
 	"hostclaims":   {"HostClaim", "metal3.io/v1alpha1"},
 	"hardwaredata": {"HardwareData", "metal3.io/v1alpha1"},
 	"secrets":      {"Secret", "v1"},
+	"nodes":        {"Node", "v1"},
+}
+
+// discovery is what a workload cluster says of its kinds, by path.
+var discovery = map[string]string{
+	"/":       `{"paths":["/api"]}`,
+	"/api":    `{"kind":"APIVersions","versions":["v1"]}`,
+	"/apis":   `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`,
+	"/api/v1": `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"v1","resources":[{"name":"nodes","kind":"Node","verbs":["list","watch"]}]}`,
+}
+
+// changes are the n-th events of watches that change one object, by resource.
+var changes = map[string]func(n int64) string{
+	"hostclaims": func(n int64) string {
+		return strings.NewReplacer("ADDED", "MODIFIED", fmt.Sprintf(`"claim-%d"`, n), `"claim"`).Replace(claim(n))
+	},
+	"nodes": func(n int64) string {
+		return fmt.Sprintf(`{"type":"MODIFIED","object":{"kind":"Node","apiVersion":"v1","metadata":{`+
+			`"name":"node","uid":"node","resourceVersion":"%d","labels":{"turn":"%d"}}}}`+"\n", n+1, n)
+	},
 }
 
 func empty(kind, version string) string {

@@ -41,6 +41,22 @@ func (t *Town) HostileServer(ctx context.Context, tenant string, b hostile.Behav
 	return server, errors.Join(err, t.Secret(ctx, tenant, secret, "kubeconfig", text))
 }
 
+// WorkloadClusters makes Clusters of a tenant, with an API server of the tenant's for each.
+// The caller closes the servers.
+func (t *Town) WorkloadClusters(ctx context.Context, tenant string, b hostile.Behavior, count int) ([]*hostile.Server, error) {
+	var servers []*hostile.Server
+	for n := range count {
+		name := fmt.Sprintf("workload-%d", n)
+		server := hostile.NewServer(b)
+		servers = append(servers, server)
+		text, err := server.Kubeconfig(name)
+		if err := errors.Join(err, t.Secret(ctx, tenant, name+"-kubeconfig", "value", text), t.cluster(ctx, tenant, name)); err != nil {
+			return servers, err
+		}
+	}
+	return servers, nil
+}
+
 // RemoteMachines makes machines of a tenant that use a context of the kubeconfig in a
 // Secret; an empty context stands for the current one.
 func (t *Town) RemoteMachines(ctx context.Context, tenant, secret, kubeContext string, count int) ([]types.NamespacedName, error) {

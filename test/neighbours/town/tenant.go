@@ -54,15 +54,20 @@ func (t *Town) Tenant(ctx context.Context, name string) error {
 	if err := t.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{tenantLabel: ""}}}); err != nil {
 		return err
 	}
-	cluster := builder.Cluster(types.NamespacedName{Namespace: name, Name: ClusterName})
-	// The kind is another one: what is played are machines.
-	cluster.Spec.InfrastructureRef.Kind = "OtherCluster"
-	if err := errors.Join(
+	return errors.Join(
 		t.Server.Bind(ctx, harness.ProviderAccount(), name, "capm3-tenant-secrets"),
 		t.Server.Bind(ctx, harness.HostClaimAccount(), name, "hostclaim-source-secrets"),
 		t.Create(ctx, builder.Bootstrap(name, ClusterName)),
-		t.Create(ctx, cluster),
-	); err != nil {
+		t.cluster(ctx, name, ClusterName),
+	)
+}
+
+// cluster makes a Cluster whose infrastructure is provisioned.
+func (t *Town) cluster(ctx context.Context, namespace, name string) error {
+	cluster := builder.Cluster(types.NamespacedName{Namespace: namespace, Name: name})
+	// The kind is another one: what is played are machines.
+	cluster.Spec.InfrastructureRef.Kind = "OtherCluster"
+	if err := t.Create(ctx, cluster); err != nil {
 		return err
 	}
 	before := cluster.DeepCopy()
@@ -175,10 +180,12 @@ func (t *Town) watchMachines(ctx context.Context) error {
 	})
 }
 
-// Evict takes a tenant's machines, claims and Secrets away, without waiting for what
+// Evict takes a tenant's machines, claims, Secrets and Clusters away, without waiting for what
 // holds them: its API server may be gone.
 func (t *Town) Evict(ctx context.Context, tenant string) error {
-	for _, list := range []client.ObjectList{&infrav1.Metal3MachineList{}, &bmov1alpha1.HostClaimList{}, &corev1.SecretList{}} {
+	for _, list := range []client.ObjectList{
+		&infrav1.Metal3MachineList{}, &bmov1alpha1.HostClaimList{}, &corev1.SecretList{}, &clusterv1.ClusterList{},
+	} {
 		if err := t.remove(ctx, list, tenant); err != nil {
 			return err
 		}

@@ -25,6 +25,9 @@ import (
 	"time"
 )
 
+// maxPart is how many bytes are read at a time: what a reader waits for after it is bounded.
+const maxPart = 64 << 10
+
 // answer is the body of a response. It is cut off at a timeout and at a decompressed
 // size, which the server would choose otherwise.
 type answer struct {
@@ -34,6 +37,7 @@ type answer struct {
 	request   *http.Request
 	report    func(Failures) // receives failures; nil if the caller handles them
 	cancel    context.CancelFunc
+	done      <-chan struct{} // closed by cancel
 	timer     *time.Timer
 	expired   atomic.Bool
 	left      int64 // the weight that may still be read
@@ -53,9 +57,7 @@ func (a *answer) Read(p []byte) (int, error) {
 	if a.left < 0 {
 		return 0, a.transport.refused(tooLarge)
 	}
-	if int64(len(p)) > a.left+1 {
-		p = p[:a.left+1]
-	}
+	p = p[:min(int64(len(p)), a.left+1, maxPart)]
 	n, err := a.ReadCloser.Read(p)
 	weight := a.scale.weigh(p[:n])
 	if !a.count(weight) {
@@ -69,6 +71,7 @@ func (a *answer) Read(p []byte) (int, error) {
 		a.left = -1
 		return 0, a.transport.refused(tooLarge)
 	}
+	a.pause(weight)
 	// The server may answer our cancellation with a clean end of the stream. After the
 	// timeout, EOF therefore does not mean that the body is complete.
 	if err != nil && (err != io.EOF || a.expired.Load()) { //nolint:errorlint // readers return it bare
@@ -81,6 +84,16 @@ func (a *answer) Read(p []byte) (int, error) {
 func (a *answer) excessive() bool {
 	return a.left < 0 || a.watch && a.scale.since > maxEvent ||
 		a.forwarded && (a.scale.wordy || a.scale.items > maxItems || a.scale.outer > maxObject)
+}
+
+// pause waits until more may be read of the answers of all connections of the namespace.
+func (a *answer) pause(weight int64) {
+	if pace := a.transport.limits.Pace; pace != nil {
+		select {
+		case <-time.After(pace(weight)):
+		case <-a.done:
+		}
+	}
 }
 
 // Close ends the answer.

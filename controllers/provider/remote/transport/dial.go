@@ -19,6 +19,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"net"
 	"net/netip"
 	"syscall"
 )
@@ -36,6 +37,17 @@ func (a Addresses) Now(ctx context.Context) []netip.Prefix {
 		return nil
 	}
 	return a(ctx)
+}
+
+// dial connects with a small buffer for what is not read yet.
+func dial(dialer *net.Dialer) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dialer.DialContext(ctx, network, address)
+		if tcp, ok := conn.(*net.TCPConn); ok && err == nil {
+			_ = tcp.SetReadBuffer(maxUnread) // at worst it is larger
+		}
+		return conn, err
+	}
 }
 
 // refuse returns a check for net.Dialer.ControlContext. It runs after the name was

@@ -52,7 +52,7 @@ type terms struct {
 func (t *Transport) send(request *http.Request, on terms) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(request.Context())
 	first, watch := t.times(request, on.within)
-	a := &answer{transport: t, request: request, report: on.report, cancel: cancel, left: min(on.most, t.limits.Answer), watch: watch > 0}
+	a := &answer{transport: t, request: request, report: on.report, cancel: cancel, done: ctx.Done(), left: min(on.most, t.limits.Answer), watch: watch > 0}
 	if a.forwarded = on.events > 0; a.forwarded && a.watch {
 		a.left, a.event = on.events, on.events
 	}

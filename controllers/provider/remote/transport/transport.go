@@ -37,6 +37,9 @@ const (
 	slotTimeout = time.Second
 	// maxUser bounds the time of a request of a reconcile: a worker waits for it.
 	maxUser = 5 * time.Second
+	// maxUnread bounds what a server can send, in bytes, that waits to be read: for one
+	// request by HTTP/2, and in the socket.
+	maxUnread = 256 << 10
 )
 
 // Limits bound what the remote API server can cost this process.
@@ -52,6 +55,9 @@ type Limits struct {
 	// Event is the same for events of watches: what has been read of one that is not whole,
 	// and which no reader has seen, therefore. Optional.
 	Event func(weight int64) bool
+	// Pace is called with the weight of each part of an answer, and returns how long to wait
+	// before more is read. Optional.
+	Pace func(weight int64) time.Duration
 	// Refused is called for each answer that the limits do not let through. Optional.
 	Refused func(error)
 	// Denied are addresses that are never connected to, whatever name resolves to them.
@@ -84,12 +90,12 @@ func New(access kubeconfig.Access, limits Limits, agent string, count func(*http
 	dialer := &net.Dialer{Timeout: limits.Request, KeepAlive: 30 * time.Second, ControlContext: refuse(limits.Denied)}
 	t := &Transport{
 		transport: &http.Transport{
-			DialContext:            dialer.DialContext,
+			DialContext:            dial(dialer),
 			Proxy:                  limits.Proxy,
 			TLSClientConfig:        access.TLS(),
 			TLSHandshakeTimeout:    limits.Request,
 			ForceAttemptHTTP2:      true,
-			HTTP2:                  &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
+			HTTP2:                  &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second, MaxReceiveBufferPerStream: maxUnread},
 			MaxIdleConnsPerHost:    maxConcurrent,
 			IdleConnTimeout:        30 * time.Second, // a connection that is given up is not always idle at once
 			MaxResponseHeaderBytes: maxHeader,

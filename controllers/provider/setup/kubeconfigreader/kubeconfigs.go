@@ -37,6 +37,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/addresses"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity/kubeconfig"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote/transport"
 )
@@ -54,8 +55,12 @@ const (
 type Options struct {
 	// Secrets reads the Secrets of the management cluster.
 	Secrets client.Reader
-	// Limits of the requests. Request, Answer, Reading and Event have defaults.
+	// Limits of the requests. Request, Answer, Reading and Event have defaults; Pace is of Paces.
 	Limits transport.Limits
+	// Paces bound how fast answers are read. Optional.
+	Paces *transport.Paces
+	// MaxConnections bounds the connections of one namespace; 0 for any number.
+	MaxConnections int
 	// UserAgent names the manager in the audit logs of workload clusters.
 	UserAgent string
 }
@@ -79,7 +84,7 @@ type Kubeconfigs struct {
 
 // connection is how one workload cluster is reached.
 type connection struct {
-	*transport.Transport
+	*transport.Transport // nil if the namespace has too many
 
 	refused atomic.Pointer[error] // the first answer that was refused
 }
@@ -115,7 +120,9 @@ func (k *Kubeconfigs) Get(ctx context.Context, key client.ObjectKey, object clie
 	if err != nil {
 		return fmt.Errorf("secret %s: %w", key, err)
 	}
-	k.put(key, access, ctrl.LoggerFrom(ctx))
+	if err := k.put(key, access, ctrl.LoggerFrom(ctx)); err != nil {
+		return fmt.Errorf("secret %s: %w", key, err)
+	}
 	text, err := k.kubeconfig(key)
 	if err != nil {
 		return fmt.Errorf("write the kubeconfig of %s: %w", key, err)
@@ -127,7 +134,7 @@ func (k *Kubeconfigs) Get(ctx context.Context, key client.ObjectKey, object clie
 
 // Forget ends the connection to a Cluster that was deleted.
 func (k *Kubeconfigs) Forget(namespace, name string) {
-	k.replace(hostOf(secretOf(client.ObjectKey{Namespace: namespace, Name: name})), nil)
+	k.replace(secretOf(client.ObjectKey{Namespace: namespace, Name: name}), nil)
 }
 
 // access checks the kubeconfig of a Secret.
@@ -151,10 +158,11 @@ func (k *Kubeconfigs) access(ctx context.Context, found *corev1.Secret) (kubecon
 	return access, nil
 }
 
-// put makes a new connection. The first answer that is refused is logged and told: client-go
-// tries again without a word.
-func (k *Kubeconfigs) put(key client.ObjectKey, access kubeconfig.Access, log logr.Logger) {
+// put makes a new connection, unless the namespace has as many as it may. The first answer
+// that is refused is logged and told: client-go tries again without a word.
+func (k *Kubeconfigs) put(key client.ObjectKey, access kubeconfig.Access, log logr.Logger) error {
 	limits := k.options.Limits
+	limits.Pace = k.options.Paces.Of(key.Namespace)
 	c := &connection{}
 	limits.Refused = func(err error) {
 		if c.refused.CompareAndSwap(nil, &err) {
@@ -175,7 +183,17 @@ func (k *Kubeconfigs) put(key client.ObjectKey, access kubeconfig.Access, log lo
 		limits.Event = func(weight int64) bool { return k.lists.event(key.Namespace, weight) }
 	}
 	c.Transport = transport.New(access, limits, k.options.UserAgent, func(*http.Response) {})
-	k.replace(hostOf(key), c)
+	if k.replace(key, c) {
+		return nil
+	}
+	var full error = &identity.Problem{Message: fmt.Sprintf("namespace %q has connections to %d other workload clusters, as many as one namespace may have: "+
+		"spread the Clusters over more namespaces, or have the administrator of this manager raise --workload-connections-per-namespace",
+		key.Namespace, k.options.MaxConnections)}
+	c = &connection{}
+	c.refused.Store(&full)
+	k.replace(key, c)
+	k.tell(key)
+	return full
 }
 
 // OnRefused has a function called whenever a new connection to a workload cluster refuses an
@@ -220,18 +238,34 @@ func secretOf(cluster client.ObjectKey) client.ObjectKey {
 	return client.ObjectKey{Namespace: cluster.Namespace, Name: secret.Name(cluster.Name, secret.Kubeconfig)}
 }
 
-// replace closes what was there for a host.
-func (k *Kubeconfigs) replace(host string, by *connection) {
+// replace closes what was there for a Secret. It returns false if the namespace has as many
+// connections as it may.
+func (k *Kubeconfigs) replace(key client.ObjectKey, by *connection) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if old := k.transports[host]; old != nil {
+	host := hostOf(key)
+	if by != nil && by.Transport != nil && k.othersLocked(key) >= k.options.MaxConnections && k.options.MaxConnections > 0 {
+		return false
+	}
+	if old := k.transports[host]; old != nil && old.Transport != nil {
 		old.Close()
 	}
 	if by == nil {
 		delete(k.transports, host)
-		return
+		return true
 	}
 	k.transports[host] = by
+	return true
+}
+
+// othersLocked counts the connections for other Secrets of the namespace.
+func (k *Kubeconfigs) othersLocked(key client.ObjectKey) (n int) {
+	for host, c := range k.transports {
+		if c.Transport != nil && host != hostOf(key) && strings.HasPrefix(host, key.Namespace+".") {
+			n++
+		}
+	}
+	return n
 }
 
 // hostOf names a Secret in a URL. No two Secrets have the same: a namespace has no dots.
@@ -262,7 +296,7 @@ func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 	k.mu.Lock()
 	to := k.transports[request.URL.Host]
 	k.mu.Unlock()
-	if to == nil {
+	if to == nil || to.Transport == nil {
 		if request.Body != nil {
 			_ = request.Body.Close() // http.RoundTripper requires it
 		}

@@ -19,6 +19,7 @@ package kubeconfigreader
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -114,6 +115,39 @@ func TestKubeconfigs(t *testing.T) {
 			t.Errorf("error %v, %d connections", err, len(k.transports))
 		}
 	})
+}
+
+// A namespace has so many connections to workload clusters, and the owner of one too many is
+// told. Another namespace has its own, and one that goes makes room.
+func TestAttackManyWorkloadClusters(t *testing.T) {
+	const most = 3
+	k, err := New(Options{MaxConnections: most, Secrets: one{kubeconfig: "apiVersion: v1\nkind: Config\n" +
+		"clusters: [{name: k, cluster: {server: 'https://203.0.113.7'}}]\nusers: [{name: u, user: {token: s3cret}}]\n" +
+		"current-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []client.ObjectKey
+	k.OnRefused(func(cluster client.ObjectKey) { told = append(told, cluster) })
+	get := func(namespace string, n int) error {
+		return k.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: fmt.Sprintf("c-%d-kubeconfig", n)}, &corev1.Secret{})
+	}
+	for n := range most {
+		if err := errors.Join(get("a", n), get("a", n), get("other", n)); err != nil {
+			t.Error(err)
+		}
+	}
+	last := client.ObjectKey{Namespace: "a", Name: fmt.Sprintf("c-%d", most)}
+	if err := get("a", most); err == nil || !strings.Contains(err.Error(), "--workload-connections-per-namespace") {
+		t.Errorf("one more: %v", err)
+	}
+	if k.Refused(last) == nil || len(told) != 1 || told[0] != last {
+		t.Errorf("%v is told of, %v of %v", told, k.Refused(last), last)
+	}
+	k.Forget("a", "c-0")
+	if err := get("a", most); err != nil || k.Refused(last) != nil {
+		t.Errorf("where one has gone: %v", errors.Join(err, k.Refused(last)))
+	}
 }
 
 func TestListsOfANamespaceLeaveRoom(t *testing.T) {

@@ -15,7 +15,7 @@ limitations under the License.
 */
 
 // Command neighbours measures how long the machines of an honest tenant wait for their
-// hosts beside hostile tenants: a slow, a flooding, a hoarding and a lying one.
+// hosts beside hostile tenants: a slow, a flooding, a hoarding, a lying and a streaming one.
 //
 // The API server and both managers are real, and the managers are processes of their
 // own. The API servers of the hostile tenants are played in this process.
@@ -55,15 +55,16 @@ type plan struct {
 	// contexts is how many the slow tenant has, and remote how many machines for each
 	// of them; the lying one has ten times as many for its only context.
 	contexts, remote int
-	// claims are hoarded, and secrets look like copies.
-	claims, secrets int
+	// claims are hoarded, and secrets look like copies. streams are the workload clusters of
+	// the streaming one.
+	claims, secrets, streams int
 }
 
 // plans are the amounts of each size.
 var plans = map[string]plan{
-	"full":   {machines: 200, crowd: 1000, contexts: 12, remote: 15, claims: 5000, secrets: 50},
-	"medium": {machines: 50, crowd: 1000, contexts: 12, remote: 15, claims: 1000, secrets: 50},
-	"small":  {machines: 3, crowd: 5, contexts: 2, remote: 2, claims: 30, secrets: 5},
+	"full":   {machines: 200, crowd: 1000, contexts: 12, remote: 15, claims: 5000, secrets: 50, streams: 8},
+	"medium": {machines: 50, crowd: 1000, contexts: 12, remote: 15, claims: 1000, secrets: 50, streams: 8},
+	"small":  {machines: 3, crowd: 5, contexts: 2, remote: 2, claims: 30, secrets: 5, streams: 2},
 }
 
 const (
@@ -94,6 +95,7 @@ func measure(ctx context.Context, run *program.Run) (err error) {
 	}
 	return program.InTurn(ctx, b.first,
 		b.beside("slow", b.slow), b.beside("flooding", b.flooding), b.beside("hoarding", b.hoarding), b.beside("lying", b.lying),
+		b.beside("streaming", b.streaming),
 		b.crowded)
 }
 
@@ -129,10 +131,20 @@ func (b *bench) beside(name string, arrive neighbor) func(context.Context) error
 		if err != nil {
 			return err
 		}
+		begun := time.Now()
+		before, err := b.Provider.Work(ctx)
+		if err != nil {
+			return err
+		}
 		p99, err := b.serve(ctx, "beside a "+name+" tenant")
 		if err != nil {
 			return err
 		}
+		after, err := b.Provider.Work(ctx)
+		if err != nil {
+			return err
+		}
+		b.Figures.Add("  processors that the provider manager took", after.Since(before).CPU.Seconds()/time.Since(begun).Seconds(), "")
 		b.Figures.Add("  p99 over that of the tenant alone", p99/alone, "times", 1.5)
 		if err := b.memory(""); err != nil {
 			return err

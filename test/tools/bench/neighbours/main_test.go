@@ -24,7 +24,7 @@ func TestSmallRun(t *testing.T) {
 	benchmark().Small(t, []string{
 		"created until bound, before a slow tenant came, p99", "created until bound, beside a slow tenant, p99",
 		"created until first status, beside a flooding tenant, median", "created until bound, beside a hoarding tenant, median",
-		"created until bound, beside a lying tenant, p99", "p99 over that of the tenant alone",
-		"memory of the provider manager, at most, 30 honest machines", "memory of the hostclaim manager, at most, 30 honest machines",
+		"created until bound, beside a lying tenant, p99", "created until bound, beside a streaming tenant, p99", "p99 over that of the tenant alone",
+		"memory of the provider manager, at most, 36 honest machines", "memory of the hostclaim manager, at most, 36 honest machines",
 	}, nil, nil)
 }

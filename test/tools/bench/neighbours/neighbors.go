@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/test/neighbours/hostile"
@@ -45,6 +46,27 @@ func (b *bench) flooding(ctx context.Context, tenant string) (func(), error) {
 	server, err := b.HostileServer(ctx, tenant, hostile.Behavior{Flood: 1000}, "hosts", "hosts")
 	_, made := b.RemoteMachines(ctx, tenant, "hosts", "hosts", b.remote)
 	return server.Close, errors.Join(err, made, until(ctx, func() bool { return server.Added() > 1000 }))
+}
+
+// streaming has workload clusters and a cluster with hosts that send valid events without end.
+func (b *bench) streaming(ctx context.Context, tenant string) (func(), error) {
+	endless := hostile.Behavior{Stream: true}
+	servers, err := b.WorkloadClusters(ctx, tenant, endless, b.streams)
+	hosts, other := b.HostileServer(ctx, tenant, endless, "hosts", "hosts")
+	servers = append(servers, hosts)
+	_, made := b.RemoteMachines(ctx, tenant, "hosts", "hosts", b.remote)
+	leave := func() {
+		for _, server := range servers {
+			server.Close()
+		}
+	}
+	if err := errors.Join(err, other, made); err != nil {
+		return leave, err
+	}
+	return leave, until(ctx, func() bool {
+		slowed, err := b.Provider.Slowed(ctx)
+		return err == nil && slices.Contains(slowed, tenant)
+	})
 }
 
 // hoarding has claims that no host suits.

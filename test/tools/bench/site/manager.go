@@ -196,6 +196,16 @@ func (m *Manager) Goroutines(ctx context.Context) (float64, error) {
 	return m.sum(ctx, "go_goroutines", func(map[string]string) bool { return true })
 }
 
+// Slowed are the namespaces whose remote and workload clusters the provider manager says that
+// it reads more slowly than they send.
+func (m *Manager) Slowed(ctx context.Context) (namespaces []string, err error) {
+	samples, err := scrape(ctx, http.DefaultClient, m.url(), "capm3_namespace_slowed")
+	for _, sample := range samples {
+		namespaces = append(namespaces, sample.Labels["namespace"])
+	}
+	return namespaces, err
+}
+
 func (m *Manager) sum(ctx context.Context, metric string, wanted func(labels map[string]string) bool) (float64, error) {
 	samples, err := scrape(ctx, http.DefaultClient, m.url(), metric)
 	var sum float64

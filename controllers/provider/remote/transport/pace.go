@@ -1,0 +1,119 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package transport
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/time/rate"
+	"k8s.io/utils/clock"
+)
+
+// burst is for how many seconds of its rate a namespace may read at once: a list of some
+// thousand objects is not slowed.
+const burst = 32
+
+// Paces bound how fast the answers of API servers are read, by the weight of all that the
+// objects of one namespace lead to. Events that are valid cost a processor, too.
+type Paces struct {
+	perSecond int64
+	clock     clock.PassiveClock
+	log       logr.Logger
+	slowed    *prometheus.Desc
+
+	mu         sync.Mutex
+	namespaces map[string]*pace
+}
+
+// pace is that of one namespace. One that is full is as good as none.
+type pace struct {
+	*rate.Limiter
+
+	slowed bool // since it was full last
+}
+
+// NewPaces returns paces of so many bytes of weight a second for each namespace, which log
+// and measure who is slowed.
+func NewPaces(perSecond int64, from clock.PassiveClock, log logr.Logger, into prometheus.Registerer) (*Paces, error) {
+	p := &Paces{
+		perSecond: perSecond, clock: from, log: log, namespaces: map[string]*pace{},
+		slowed: prometheus.NewDesc("capm3_namespace_slowed",
+			"1 for a namespace whose remote and workload clusters send more than is read of them in a second.", []string{"namespace"}, nil),
+	}
+	if err := into.Register(p); err != nil {
+		return nil, fmt.Errorf("register metrics of paces: %w", err)
+	}
+	return p, nil
+}
+
+// Of returns what Limits.Pace is for a namespace; nil without paces.
+func (p *Paces) Of(namespace string) func(weight int64) time.Duration {
+	if p == nil {
+		return nil
+	}
+	return func(weight int64) time.Duration { return p.delay(namespace, weight) }
+}
+
+// delay counts a weight that was read, and returns how long to wait before more is.
+func (p *Paces) delay(namespace string, weight int64) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.clock.Now()
+	of, found := p.namespaces[namespace]
+	if !found {
+		p.forgetLocked(now)
+		of = &pace{Limiter: rate.NewLimiter(rate.Limit(p.perSecond), int(burst*p.perSecond))}
+		p.namespaces[namespace] = of
+	}
+	of.slowed = of.slowed && !of.full(now)
+	delay := of.ReserveN(now, int(min(weight, burst*p.perSecond))).DelayFrom(now)
+	if delay > 0 && !of.slowed {
+		of.slowed = true
+		p.log.Info("Reading the remote and workload clusters of a namespace more slowly: they send too much", "namespace", namespace)
+	}
+	return delay
+}
+
+func (p *pace) full(now time.Time) bool { return p.TokensAt(now) >= float64(p.Burst()) }
+
+// forgetLocked drops the namespaces that read nothing now.
+func (p *Paces) forgetLocked(now time.Time) {
+	for namespace, of := range p.namespaces {
+		if of.full(now) {
+			delete(p.namespaces, namespace)
+		}
+	}
+}
+
+// Describe tells Prometheus of the gauge.
+func (p *Paces) Describe(out chan<- *prometheus.Desc) { out <- p.slowed }
+
+// Collect names the namespaces that are slowed.
+func (p *Paces) Collect(out chan<- prometheus.Metric) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.forgetLocked(p.clock.Now())
+	for namespace, of := range p.namespaces {
+		if of.slowed {
+			out <- prometheus.MustNewConstMetric(p.slowed, prometheus.GaugeValue, 1, namespace)
+		}
+	}
+}
