@@ -142,6 +142,13 @@ test-api: ## Run the stories of each controller against a real API server
 	assets=$(ASSETS); \
 	cd test && KUBEBUILDER_ASSETS=$$assets $(GO_TEST) $(API_FLAGS) $(API_TESTS:%=./%/...)
 
+# They are parts of test-unit and test-api; here they print what each came to.
+.PHONY: test-attacks
+test-attacks: ## Run the attacks that once succeeded, with their figures
+	assets=$(ASSETS); export KUBEBUILDER_ASSETS=$$assets; \
+	$(GO_TEST) -count=1 -v -run '^TestAttack' $$(grep -rl --include='*_test.go' 'func TestAttack' baremetal config controllers | xargs -n1 dirname | sort -u | sed 's|^|./|'); \
+	cd test && $(GO_TEST) -count=1 -timeout 30m -v -run '^TestAttack' $(API_TESTS:%=./%/...)
+
 .PHONY: test-long
 test-long: ## Run more schedules and moves than make test, and each benchmark in medium size
 	$(MAKE) test-model SCHEDULES=20000
