@@ -22,22 +22,26 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 )
 
 // Local are the addresses by which a process reaches its own machine, its Pod and the
-// services that clouds offer to their machines: this host, loopback and link-local.
-// Nothing that a tenant names should be found there.
+// services that clouds offer to their machines: this host, loopback, link-local, and groups
+// of neighbors. Nothing that a tenant names should be found there.
 func Local() []netip.Prefix {
 	return []netip.Prefix{
 		netip.MustParsePrefix("0.0.0.0/8"),
 		netip.MustParsePrefix("127.0.0.0/8"),
 		netip.MustParsePrefix("169.254.0.0/16"),
+		netip.MustParsePrefix("224.0.0.0/4"),
+		netip.MustParsePrefix("255.255.255.255/32"),
 		netip.MustParsePrefix("::/128"),
 		netip.MustParsePrefix("::1/128"),
 		netip.MustParsePrefix("fe80::/10"),
+		netip.MustParsePrefix("ff00::/8"),
 	}
 }
 
@@ -71,31 +75,55 @@ func MayLeadTo(denied []netip.Prefix, host string) bool {
 	case len(denied) == 0:
 		return false
 	case err == nil:
-		return among(denied, address)
-	case slices.Contains(hostNames[:], name) || strings.HasSuffix(name, ".localhost"):
-		return among(denied, netip.AddrFrom4([4]byte{127, 0, 0, 1})) || among(denied, netip.IPv6Loopback())
+		return Denied(denied, address)
+	case localNames.MatchString(name):
+		return Denied(denied, netip.AddrFrom4([4]byte{127, 0, 0, 1})) || Denied(denied, netip.IPv6Loopback())
 	default:
 		return ambiguous(name)
 	}
 }
 
-// hostNames are names that files of hosts give to loopback.
-var hostNames = [...]string{
-	"localhost", "localhost.localdomain", "localhost4", "localhost6", "ip6-localhost", "ip6-loopback",
-}
+// localNames are names that files of hosts and systemd give to loopback, to the gateway
+// and to groups of neighbors.
+var localNames = regexp.MustCompile(`^(.+\.)?localhost[46]?(\.localdomain[46]?)?$|^(ip6-|ipv6-|_)[^.]*$`)
 
-// among says whether an address is denied, or an IPv4 address that it stands for: as an
-// IPv6 address that is mapped or compatible, or behind NAT64.
-func among(denied []netip.Prefix, address netip.Addr) bool {
+// Denied says whether an address is denied, or an IPv4 address that a translator or tunnel
+// reads in it. 0.0.0.0/8 within an IPv6 address is no destination.
+func Denied(denied []netip.Prefix, address netip.Addr) bool {
 	address = address.WithZone("").Unmap()
 	all := []netip.Addr{address}
-	for _, prefix := range []netip.Prefix{netip.MustParsePrefix("::/96"), netip.MustParsePrefix("64:ff9b::/96")} {
-		if prefix.Contains(address) {
-			bytes := address.As16()
-			all = append(all, netip.AddrFrom4([4]byte(bytes[12:])))
+	for _, e := range embeddings() {
+		if bytes := address.As16(); e.prefix.Contains(address) && bytes[e.at[0]]^e.mask != 0 {
+			all = append(all, netip.AddrFrom4([4]byte{
+				bytes[e.at[0]] ^ e.mask, bytes[e.at[1]] ^ e.mask, bytes[e.at[2]] ^ e.mask, bytes[e.at[3]] ^ e.mask,
+			}))
 		}
 	}
 	return slices.ContainsFunc(denied, func(prefix netip.Prefix) bool { return slices.ContainsFunc(all, prefix.Contains) })
+}
+
+// embedding is where an IPv6 address with a prefix holds an IPv4 address, XORed with mask.
+type embedding struct {
+	prefix netip.Prefix
+	at     [4]int
+	mask   byte
+}
+
+func embeddings() []embedding {
+	last, local := [4]int{12, 13, 14, 15}, netip.MustParsePrefix("64:ff9b:1::/48")
+	return []embedding{
+		{prefix: netip.MustParsePrefix("::/96"), at: last},           // IPv4-compatible
+		{prefix: netip.MustParsePrefix("::ffff:0:0:0/96"), at: last}, // SIIT
+		{prefix: netip.MustParsePrefix("64:ff9b::/96"), at: last},    // NAT64
+		// Local NAT64 (RFC 8215): a site cuts its own prefix, of any length of RFC 6052, out of this one.
+		{prefix: local, at: last},
+		{prefix: local, at: [4]int{9, 10, 11, 12}},
+		{prefix: local, at: [4]int{7, 9, 10, 11}},
+		{prefix: local, at: [4]int{6, 7, 9, 10}},
+		{prefix: netip.MustParsePrefix("2002::/16"), at: [4]int{2, 3, 4, 5}}, // 6to4
+		{prefix: netip.MustParsePrefix("2001::/32"), at: [4]int{4, 5, 6, 7}}, // Teredo: its server
+		{prefix: netip.MustParsePrefix("2001::/32"), at: last, mask: 0xff},   // Teredo: its client
+	}
 }
 
 // ambiguous says whether a name ends like a number, which inet_aton reads as an IPv4

@@ -44,9 +44,9 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestMayLeadTo takes each host as libraries may read it that resolve names by
-// getaddrinfo or map them by IDNA first.
-func TestMayLeadTo(t *testing.T) {
+// TestAttackImagesFromTheInside takes each host as libraries may read it that resolve names
+// by getaddrinfo or map them by IDNA first, and as a tunnel or translator may route it.
+func TestAttackImagesFromTheInside(t *testing.T) {
 	denied := append(Local(), netip.MustParsePrefix("172.22.0.0/24"))
 	tests := map[string]bool{
 		"images.example": false, "images.example.": false, "192.0.2.10": false, "2001:db8::1": false, "10.0.0.1": false,
@@ -56,6 +56,23 @@ func TestMayLeadTo(t *testing.T) {
 		"64:ff9b::a9fe:a9fe": true, "64:ff9b::808:808": false,
 		"localhost": true, "LOCALHOST": true, "localhost.": true, "x.localhost": true, "localhost.localdomain": true,
 		"localhost6": true, "ip6-loopback": true,
+		// 169.254.169.254, 127.0.0.1 and 172.22.0.1 within IPv6 addresses: 6to4, Teredo (the server, the client),
+		// SIIT, and local NAT64 with a prefix of each length.
+		"2002:a9fe:a9fe::1": true, "2002:7f00:1::": true, "2002:ac16:1::1": true, "2002:808:808::1": false,
+		"2001:0:a9fe:a9fe::1": true, "2001:0:808:808:0:fbff:5601:5601": true, "2001:0:808:808:0:fbff:f7f7:f7f7": false,
+		"2001:0:808:808:0:fbff:80ff:fffe": true, "::ffff:0:a9fe:a9fe": true, "::ffff:0:808:808": false,
+		"64:ff9b:1::a9fe:a9fe": true, "64:ff9b:1:abcd:12:3456:a9fe:a9fe": true, "64:ff9b:1:a9fe:a9:fe00::": true,
+		"64:ff9b:1:a9fe:a9:fe00:808:808": true, "64:ff9b:1:aba9:fe:a9fe::": true, "64:ff9b:1:abcd:a9:fea9:fe00:0": true,
+		"64:ff9b:1::808:808": false, "64:ff9b:1:808:8:800::": false, "64:ff9b:2::a9fe:a9fe": false,
+		"ff02::1": true, "224.0.0.1": true, "255.255.255.255": true,
+		// Names that files of hosts, nss-myhostname and systemd-resolved know.
+		"localhost4": true, "localhost4.localdomain4": true, "localhost6.localdomain6": true, "localhost.localdomain.": true,
+		"x.localhost.localdomain": true, "ip6-localhost": true, "ip6-localnet": true, "ip6-mcastprefix": true,
+		"ip6-allnodes": true, "ip6-allrouters": true, "ip6-allhosts": true, "ipv6-localhost": true, "ipv6-loopback": true,
+		"ipv6-localnet": true, "ipv6-mcastprefix": true, "IPv6-AllNodes": true, "ipv6-allrouters": true, "ipv6-allhosts": true,
+		"_localdnsstub": true, "_localdnsproxy": true, "_outbound": true, "_gateway": true,
+		"localdomain": false, "images.localdomain": false, "ip6.example": false, "ip6-localhost.example": false,
+		"notlocalhost": false, "localhost4.example": false,
 		// Forms of IPv4 addresses that inet_aton reads.
 		"127.1": true, "2130706433": true, "0x7f000001": true, "0177.0.0.1": true, "127.0.0.01": true, "8.8": true, "0X7F.1": true,
 		"１２７.0.0.1": true, "ⓛocalhost": true, "": true,

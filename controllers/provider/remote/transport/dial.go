@@ -22,6 +22,8 @@ import (
 	"net"
 	"net/netip"
 	"syscall"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/addresses"
 )
 
 // errDenied is an address that must not be connected to.
@@ -55,14 +57,8 @@ func dial(dialer *net.Dialer) func(ctx context.Context, network, address string)
 func refuse(denied Addresses) func(context.Context, string, string, syscall.RawConn) error {
 	return func(ctx context.Context, _, address string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(address)
-		if err != nil {
+		if err != nil || addresses.Denied(denied.Now(ctx), to.Addr()) {
 			return errDenied
-		}
-		ip := to.Addr().Unmap().WithZone("")
-		for _, prefix := range denied.Now(ctx) {
-			if prefix.Contains(ip) {
-				return errDenied
-			}
 		}
 		return nil
 	}
