@@ -98,6 +98,10 @@ const (
 	// of management, which no claim can.
 	DetachRefusedReason = "DetachRefused"
 
+	// ClaimTooLargeReason means that the claim is larger than admission lets it grow. One that
+	// fills a request to etcd can be deleted by nobody.
+	ClaimTooLargeReason = "ClaimTooLarge"
+
 	// PolicyRevokedReason means that no policy admits the claim to its host's
 	// namespace any more, so that nothing new is written there, and the power of the
 	// host is neither switched nor cycled.

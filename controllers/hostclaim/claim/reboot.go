@@ -18,6 +18,7 @@ package claim
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -30,13 +31,18 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/objectsize"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
-// refusals notes the annotations of a claim that are not obeyed. It comes after
-// what is: a refused one keeps nothing else from its way.
+// refusals notes the annotations of a claim that are not obeyed, and that it is too large. It comes
+// after what is: a refused one keeps nothing else from its way.
 func refusals(claim *bmov1alpha1.HostClaim) progress.Outcome {
 	var out progress.Outcome
+	if text, err := json.Marshal(claim); err == nil && len(text) > objectsize.Limit {
+		out = out.And(progress.Waiting(infrav1.ClaimTooLargeReason, fmt.Sprintf("the claim has more than %d bytes as JSON, and could "+
+			"not be deleted if it grew much larger, nor its server be given back: %s", objectsize.Limit, objectsize.Remedy)))
+	}
 	if invalid := binding.ReadReboots(claim).Invalid; len(invalid) > 0 {
 		out = out.And(progress.Waiting(infrav1.InvalidRebootAnnotationReason, strings.Join(invalid, "; ")))
 	}

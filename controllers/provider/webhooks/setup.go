@@ -22,8 +22,10 @@ import (
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/objectsize"
 )
 
 // SetupWithManager registers all webhooks under the paths that
@@ -35,15 +37,15 @@ func SetupWithManager(mgr ctrl.Manager) error {
 	}
 	return errors.Join(err,
 		validate(mgr, &infrav1.Metal3ClusterTemplate{}, clusterTemplateValidator()),
-		validate(mgr, &infrav1.Metal3Machine{}, machineValidator()),
+		validate(mgr, &infrav1.Metal3Machine{}, objectsize.Validator[*infrav1.Metal3Machine]{Rules: machineValidator()}),
 		validate(mgr, &infrav1.Metal3MachineTemplate{}, machineTemplateValidator()),
 		validate(mgr, &infrav1.Metal3DataTemplate{}, dataTemplateValidator()),
 		validate(mgr, &infrav1.Metal3DataClaim{}, dataClaimValidator()))
 }
 
-func validate[T client.Object](mgr ctrl.Manager, object T, v validator[T]) error {
+func validate[T client.Object](mgr ctrl.Manager, object T, v admission.Validator[T]) error {
 	if err := ctrl.NewWebhookManagedBy(mgr, object).WithValidator(v).Complete(); err != nil {
-		return fmt.Errorf("webhook of %s: %w", v.kind, err)
+		return fmt.Errorf("webhook of %T: %w", object, err)
 	}
 	return nil
 }
