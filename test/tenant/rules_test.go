@@ -24,9 +24,11 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/test/builder"
@@ -402,6 +404,36 @@ func TestRulesForPolicies(t *testing.T) {
 		})
 	}
 }
+
+// The design of upstream reads as if an empty policy admitted everybody; ours admits nobody, and its author is told.
+func TestPolicyThatAdmitsNobodySaysSo(t *testing.T) {
+	w := newWorld(t)
+	config := rest.CopyConfig(server.Config)
+	var heard warnings
+	config.WarningHandler = &heard
+	author, err := client.New(config, client.Options{Scheme: server.Scheme})
+	w.OK(err)
+	policy := &bmov1alpha1.HostDeployPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: w.infra, Name: "empty"}}
+	w.OK(author.Create(w.Ctx, policy))
+	says := gomega.ContainElement(gomega.And(gomega.ContainSubstring("admits no namespace"), gomega.ContainSubstring("hostClaimNamespaces: {}")))
+	w.G.Expect(heard).To(says)
+	w.G.Eventually(func() (notes []string) {
+		list := &eventsv1.EventList{}
+		w.OK(server.Client.List(w.Ctx, list, client.InNamespace(w.infra)))
+		for _, e := range list.Items {
+			if e.Regarding.UID == policy.UID && e.Reason == "AdmitsNobody" {
+				notes = append(notes, e.Note)
+			}
+		}
+		return notes
+	}).Should(says)
+}
+
+// warnings are those that an API server has given.
+type warnings []string
+
+// HandleWarningHeader notes a warning.
+func (w *warnings) HandleWarningHeader(_ int, _, text string) { *w = append(*w, text) }
 
 func admitting(namespaces bmov1alpha1.HostClaimNamespaces) bmov1alpha1.HostDeployPolicySpec {
 	return bmov1alpha1.HostDeployPolicySpec{HostClaimNamespaces: &namespaces}

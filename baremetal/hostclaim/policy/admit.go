@@ -52,6 +52,16 @@ func AdmitsAll(p *bmov1alpha1.HostDeployPolicy) bool {
 	return c != nil && c.Names == nil && c.NameMatches == "" && len(c.HasLabels) == 0
 }
 
+// AdmitsNobody returns a warning to the author of a policy that admits no namespace since it
+// names none; empty for any other.
+func AdmitsNobody(p *bmov1alpha1.HostDeployPolicy) string {
+	if p.Spec.HostClaimNamespaces != nil {
+		return ""
+	}
+	return "hostClaimNamespaces is not set, so the policy admits no namespace, although an empty policy may read as one for everybody: " +
+		"list names, or write hostClaimNamespaces: {} to admit every namespace"
+}
+
 // EmptyNames says that the names of a policy are a list without entries. It admits no
 // namespace, but not for long: a client that knows the type leaves an empty list out
 // when it writes the policy back, and then the other fields decide alone.

@@ -88,5 +88,8 @@ func warnings(p *bmov1alpha1.HostDeployPolicy) admission.Warnings {
 	if policy.AdmitsAll(p) {
 		found = append(found, "hostClaimNamespaces is empty: claims of every namespace may use the hosts of this one")
 	}
+	if nobody := policy.AdmitsNobody(p); nobody != "" {
+		found = append(found, nobody)
+	}
 	return truncate.Warnings(slices.Values(append(found, policy.UnknownOptions(p)...)))
 }

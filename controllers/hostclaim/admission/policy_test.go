@@ -124,7 +124,7 @@ func TestPolicy(t *testing.T) {
 			},
 			refused: true,
 		},
-		"accepts a policy that admits no namespace": {},
+		"warns of a policy for nobody": {warned: true},
 		"warns of a policy for everybody": {
 			given: bmov1alpha1.HostDeployPolicy{Spec: bmov1alpha1.HostDeployPolicySpec{
 				HostClaimNamespaces: &bmov1alpha1.HostClaimNamespaces{},
@@ -141,7 +141,7 @@ func TestPolicy(t *testing.T) {
 			given: bmov1alpha1.HostDeployPolicy{ObjectMeta: metav1.ObjectMeta{
 				Annotations: map[string]string{"hostclaim.metal3.io/publish-labels": "("},
 			}},
-			refused: true, kept: true,
+			refused: true, kept: true, warned: true,
 		},
 	}
 	for name, tt := range tests {

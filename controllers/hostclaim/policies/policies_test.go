@@ -57,13 +57,13 @@ func TestWarningsOf(t *testing.T) {
 		given *bmov1alpha1.HostClaimNamespaces
 		want  []string
 	}{
-		"nothing about a policy that admits no namespace": {nil, nil},
-		"nothing about names":                             {&bmov1alpha1.HostClaimNamespaces{Names: []string{"a"}}, nil},
-		"an invalid expression":                           {&bmov1alpha1.HostClaimNamespaces{NameMatches: "("}, []string{invalidReason}},
-		"a policy that admits everybody":                  {&bmov1alpha1.HostClaimNamespaces{}, []string{everybodyReason}},
-		"an empty list of names":                          {&bmov1alpha1.HostClaimNamespaces{Names: []string{}}, []string{emptyNamesReason}},
-		"an expression that matches in part":              {&bmov1alpha1.HostClaimNamespaces{NameMatches: "tenant"}, []string{partMatchesReason}},
-		"nothing about an expression for the whole":       {&bmov1alpha1.HostClaimNamespaces{NameMatches: "tenant-."}, nil},
+		"a policy that admits no namespace":         {nil, []string{nobodyReason}},
+		"nothing about names":                       {&bmov1alpha1.HostClaimNamespaces{Names: []string{"a"}}, nil},
+		"an invalid expression":                     {&bmov1alpha1.HostClaimNamespaces{NameMatches: "("}, []string{invalidReason}},
+		"a policy that admits everybody":            {&bmov1alpha1.HostClaimNamespaces{}, []string{everybodyReason}},
+		"an empty list of names":                    {&bmov1alpha1.HostClaimNamespaces{Names: []string{}}, []string{emptyNamesReason}},
+		"an expression that matches in part":        {&bmov1alpha1.HostClaimNamespaces{NameMatches: "tenant"}, []string{partMatchesReason}},
+		"nothing about an expression for the whole": {&bmov1alpha1.HostClaimNamespaces{NameMatches: "tenant-."}, nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -47,6 +47,7 @@ import (
 const (
 	invalidReason       = "InvalidPolicy"
 	everybodyReason     = "AdmitsEverybody"
+	nobodyReason        = "AdmitsNobody"
 	emptyNamesReason    = "EmptyNames"
 	partMatchesReason   = "NameMatchesPartOnly"
 	unknownOptionReason = "UnknownOption"
@@ -222,6 +223,9 @@ func admissionWarnings(p *bmov1alpha1.HostDeployPolicy, compiled *policy.Compile
 			everybodyReason,
 			"hostClaimNamespaces is empty, so claims of every namespace may use the hosts of this one; list names to narrow it",
 		})
+	}
+	if nobody := policy.AdmitsNobody(p); nobody != "" {
+		out = append(out, warning{nobodyReason, nobody})
 	}
 	if policy.EmptyNames(p) {
 		out = append(out, warning{
