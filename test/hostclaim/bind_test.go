@@ -116,6 +116,17 @@ func TestClaimWaitsWithTheReasonAndGoesOnWhenItIsMended(t *testing.T) {
 			},
 			want: noHost, says: "1 host seen: 1 without label rack=a1",
 		},
+		"until a host has the label, and a full pool that has none is no shortage": {
+			given: func(w *world) {
+				w.policy(nil, w.tenant)
+				w.host("host-0", nil, func(h *bmov1alpha1.BareMetalHost) {
+					h.Spec.ConsumerRef = &corev1.ObjectReference{Kind: "Metal3Machine", Namespace: "elsewhere", Name: "m"}
+				})
+			},
+			claim: []func(*bmov1alpha1.HostClaim){withLabel("rak", "a1")},
+			mend:  func(w *world) { w.host("host-1", map[string]string{"rak": "a1"}) },
+			want:  noHost, says: "1 host seen: 1 without label rak=a1",
+		},
 		"until there is a policy": {
 			given: func(w *world) { w.host("host-0", nil) },
 			mend:  func(w *world) { w.policy(nil, w.tenant) },

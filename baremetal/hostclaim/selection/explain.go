@@ -17,8 +17,10 @@ limitations under the License.
 package selection
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -26,37 +28,27 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selector"
 )
 
-// Counts are the hosts that a claim could look at.
-type Counts struct {
-	// Unfree counts those that no claim can have, by what Free says of them.
-	Unfree map[Misfit]int
-	// Free are the others.
-	Free []*bmov1alpha1.BareMetalHost
-}
-
 // Explain says in one sentence why none of the hosts answers a claim:
 //
 //	41 hosts seen: 30 in use, 6 not available, 4 without label rack=a1, 1 in error
 //
-// Reasons stand in a fixed order, those of the host before those of the claim.
-// Hosts are counted, never named, since they may be of another namespace. A
-// host that does fit counts as in use: another claim is about to be bound to it,
-// and if that fails, the host is offered again.
-func Explain(c selector.Criteria, seen Counts) string {
-	counts, total := map[Misfit]int{}, len(seen.Free)
-	for misfit, n := range seen.Unfree {
-		counts[misfit] += n
-		total += n
-	}
-	for _, host := range seen.Free {
-		misfit := Suits(c, host)
-		if misfit == "" {
-			misfit = InUse
-		}
-		counts[misfit]++
-	}
-	if total == 0 {
+// Hosts are counted, never named, since they may be of another namespace. One that could
+// never answer the claim counts by what it lacks, whatever it does, so that a wrong selector
+// does not read like a shortage. Reasons stand in a fixed order, those of the host before
+// those of the claim. A host that does fit counts as in use: another claim is about to be
+// bound to it, and if that fails, the host is offered again.
+func Explain(c selector.Criteria, hosts []*bmov1alpha1.BareMetalHost) string {
+	if len(hosts) == 0 {
 		return noHosts(c)
+	}
+	counts, lasting := map[Misfit]int{}, withoutTraces(c)
+	for _, host := range hosts {
+		state := Free(host)
+		if state == "" {
+			counts[cmp.Or(Suits(c, host), InUse)]++
+		} else {
+			counts[cmp.Or(Suits(lasting, host), state)]++
+		}
 	}
 	var parts []string
 	for _, misfit := range order(c) {
@@ -65,10 +57,20 @@ func Explain(c selector.Criteria, seen Counts) string {
 		}
 	}
 	noun := "hosts"
-	if total == 1 {
+	if len(hosts) == 1 {
 		noun = "host"
 	}
-	return fmt.Sprintf("%d %s seen: %s", total, noun, strings.Join(parts, ", "))
+	return fmt.Sprintf("%d %s seen: %s", len(hosts), noun, strings.Join(parts, ", "))
+}
+
+// withoutTraces leaves out what a claim asks of labels that controllers put on a host while it is in use,
+// such as the name of a Cluster: they would tell of its tenant.
+func withoutTraces(c selector.Criteria) selector.Criteria {
+	c.Requirements = slices.DeleteFunc(slices.Clone(c.Requirements), func(r selector.Requirement) bool {
+		domain, _, _ := strings.Cut(r.Key(), "/")
+		return strings.HasSuffix(domain, "cluster.x-k8s.io") || strings.HasSuffix(domain, "metal3.io")
+	})
+	return c
 }
 
 func noHosts(c selector.Criteria) string {

@@ -223,19 +223,6 @@ func TestSelectReadsNoFurtherThanItMust(t *testing.T) {
 	}
 }
 
-// seen sorts hosts into those that are free and the others.
-func seen(hosts []*bmov1alpha1.BareMetalHost) Counts {
-	out := Counts{Unfree: map[Misfit]int{}}
-	for _, host := range hosts {
-		if misfit := Free(host); misfit != "" {
-			out.Unfree[misfit]++
-		} else {
-			out.Free = append(out.Free, host)
-		}
-	}
-	return out
-}
-
 // A pool has thousands of hosts, and every claim that waits goes through them.
 func TestNoMemoryIsTakenForEachHost(t *testing.T) {
 	c := criteria(t, wantsLabel("rack", "a1"), wantsLabel("size", "large"))
@@ -258,10 +245,30 @@ func TestExplain(t *testing.T) {
 		hosts []*bmov1alpha1.BareMetalHost
 		want  string
 	}{
-		"counts by reason, states first, errors last": {
+		"counts hosts that cannot fit by what they lack, whatever they do": {
 			[]claimEdit{wantsLabel("rack", "a1")},
 			slices.Concat(many(1, failed), many(4), many(30, used), many(6, state(bmov1alpha1.StateInspecting))),
+			"41 hosts seen: 41 without label rack=a1",
+		},
+		"counts the hosts that it could have had by what they are": {
+			[]claimEdit{wantsLabel("rack", "a1")},
+			slices.Concat(many(1, failed, label("rack", "a1")), many(4), many(30, used, label("rack", "a1")),
+				many(6, state(bmov1alpha1.StateInspecting), label("rack", "a1"))),
 			"41 hosts seen: 30 in use, 6 not available, 4 without label rack=a1, 1 in error",
+		},
+		"a full pool with none that fits is no shortage": {
+			[]claimEdit{wantsLabel("rak", "a1")}, many(10, used, label("rack", "a1")), "10 hosts seen: 10 without label rak=a1",
+		},
+		"a full pool in another failure domain": {
+			[]claimEdit{wantsDomain("fd")}, many(10, used), "10 hosts seen: 10 outside failure domain fd",
+		},
+		"labels that controllers put on a host in use tell nothing of its tenant": {
+			[]claimEdit{
+				wants("cluster.x-k8s.io/cluster-name", "in", "alice"), wants("hostclaim.metal3.io/claim-uid", "exists"),
+				wants("infrastructure.cluster.x-k8s.io/node-reuse", "!"), wantsLabel("rack", "a1"),
+			},
+			append(many(2, used, label("rack", "a1"), label("infrastructure.cluster.x-k8s.io/node-reuse", "x")), many(1, used)...),
+			"3 hosts seen: 2 in use, 1 without label rack=a1",
 		},
 		"one host is one host":                      {nil, many(1, used), "1 host seen: 1 in use"},
 		"no hosts at all":                           {nil, nil, "no hosts seen"},
@@ -273,7 +280,7 @@ func TestExplain(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := Explain(criteria(t, tt.claim...), seen(tt.hosts)); got != tt.want {
+			if got := Explain(criteria(t, tt.claim...), tt.hosts); got != tt.want {
 				t.Errorf("Explain() = %q, want %q", got, tt.want)
 			}
 		})

@@ -315,11 +315,11 @@ func (r *binder) permitted(ctx context.Context, claim *bmov1alpha1.HostClaim, ho
 // explain counts the hosts that the claim could have had, by reason. It copies no
 // host: a claim that a host has become free for waits behind those that are explained.
 func (r *binder) explain(s *scope, criteria selector.Criteria, namespaces []string) progress.Outcome {
-	seen := r.pool.Counts(namespaces)
+	seen := r.pool.Hosts(namespaces)
 	reason, message := bmov1alpha1.NoBareMetalHostReason, selection.Explain(criteria, seen)
 	if others := slices.DeleteFunc(slices.Clone(namespaces), s.own); len(others) == 0 && criteria.InNamespace == "" {
 		message += "; " + noNamespace(s.claim.Namespace, criteria, s.decision)
-		if len(seen.Free)+len(seen.Unfree) == 0 {
+		if len(seen) == 0 {
 			reason = infrav1.NoNamespaceAdmitsReason
 		}
 	}

@@ -18,12 +18,11 @@ package pool
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/selection"
 )
 
 // hosts are all hosts by namespace.
@@ -32,7 +31,7 @@ type hosts map[string]*namespaceHosts
 // of returns the hosts of a namespace.
 func (h hosts) of(namespace string) *namespaceHosts {
 	if h[namespace] == nil {
-		h[namespace] = &namespaceHosts{free: map[string]*entry{}, unfree: map[string]selection.Misfit{}}
+		h[namespace] = &namespaceHosts{free: map[string]*entry{}, unfree: map[string]*bmov1alpha1.BareMetalHost{}}
 	}
 	return h[namespace]
 }
@@ -54,12 +53,11 @@ func (h hosts) declinedBy(w *waiter, host types.NamespacedName) {
 	}
 }
 
-// namespaceHosts holds the hosts of one namespace. Of those that are not free, only
-// the reason is kept, since there are thousands of them.
+// namespaceHosts holds the hosts of one namespace, as the watch shows them.
 type namespaceHosts struct {
 	sorted []*entry // the free ones, by name
 	free   map[string]*entry
-	unfree map[string]selection.Misfit
+	unfree map[string]*bmov1alpha1.BareMetalHost
 }
 
 // entry is a free host, as long as claims see no difference between its versions.
@@ -79,10 +77,10 @@ func (n *namespaceHosts) put(host *bmov1alpha1.BareMetalHost) {
 	n.free[host.Name] = e
 }
 
-// set notes why a host is not free.
-func (n *namespaceHosts) set(name string, misfit selection.Misfit) {
-	n.remove(name)
-	n.unfree[name] = misfit
+// set notes a host that is not free.
+func (n *namespaceHosts) set(host *bmov1alpha1.BareMetalHost) {
+	n.remove(host.Name)
+	n.unfree[host.Name] = host
 }
 
 func (n *namespaceHosts) remove(name string) {
@@ -97,19 +95,18 @@ func (n *namespaceHosts) remove(name string) {
 }
 
 func (n *namespaceHosts) has(name string) bool {
-	return n.free[name] != nil || n.unfree[name] != ""
+	return n.free[name] != nil || n.unfree[name] != nil
 }
 
 func (n *namespaceHosts) find(name string) (at int, found bool) {
 	return slices.BinarySearchFunc(n.sorted, name, func(e *entry, name string) int { return cmp.Compare(e.host.Name, name) })
 }
 
-// count adds the hosts to counts.
-func (n *namespaceHosts) count(seen *selection.Counts) {
-	for _, misfit := range n.unfree {
-		seen.Unfree[misfit]++
-	}
+// all adds the hosts to others.
+func (n *namespaceHosts) all(to []*bmov1alpha1.BareMetalHost) []*bmov1alpha1.BareMetalHost {
+	to = slices.AppendSeq(to, maps.Values(n.unfree))
 	for _, e := range n.sorted {
-		seen.Free = append(seen.Free, e.host)
+		to = append(to, e.host)
 	}
+	return to
 }

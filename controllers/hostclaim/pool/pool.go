@@ -62,9 +62,9 @@ func (p *Pool) Observe(host *bmov1alpha1.BareMetalHost) {
 
 func (p *Pool) observeLocked(host *bmov1alpha1.BareMetalHost) {
 	key := client.ObjectKeyFromObject(host)
-	if misfit := selection.Free(host); misfit != "" {
+	if selection.Free(host) != "" {
 		p.withdrawLocked(key)
-		p.hosts.of(key.Namespace).set(key.Name, misfit)
+		p.hosts.of(key.Namespace).set(host)
 		return
 	}
 	before, known := p.hosts.find(key)
@@ -97,8 +97,8 @@ func (p *Pool) Bound(key types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.withdrawLocked(key)
-	if s := p.hosts.of(key.Namespace); s.has(key.Name) {
-		s.set(key.Name, selection.InUse)
+	if e, free := p.hosts.find(key); free {
+		p.hosts.of(key.Namespace).set(e.host)
 	}
 }
 
@@ -109,14 +109,14 @@ func (p *Pool) Forget(key types.NamespacedName) {
 	p.forgetLocked(key)
 }
 
-// Counts are all hosts of some namespaces.
-func (p *Pool) Counts(namespaces []string) selection.Counts {
+// Hosts are all hosts of some namespaces, for selection.Explain.
+func (p *Pool) Hosts(namespaces []string) []*bmov1alpha1.BareMetalHost {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	out := selection.Counts{Unfree: map[selection.Misfit]int{}}
+	var out []*bmov1alpha1.BareMetalHost
 	for _, namespace := range namespaces {
 		if s, found := p.hosts[namespace]; found {
-			s.count(&out)
+			out = s.all(out)
 		}
 	}
 	return out

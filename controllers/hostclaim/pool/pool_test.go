@@ -574,7 +574,7 @@ func TestWhatAClaimReadsOfAHostCorrectsThePool(t *testing.T) {
 			}
 			p.Correct(hostKey("a"), tt.read)
 			expect(t, "woken", woken(), tt.want)
-			expect(t, "seen", selection.Explain(w.Criteria, p.Counts(w.Namespaces)), tt.seen)
+			expect(t, "seen", selection.Explain(w.Criteria, p.Hosts(w.Namespaces)), tt.seen)
 			end()
 		})
 	}
@@ -582,28 +582,31 @@ func TestWhatAClaimReadsOfAHostCorrectsThePool(t *testing.T) {
 
 func TestCountsOfTheHostsOfTheNamespaces(t *testing.T) {
 	p, _ := newPool(t)
-	far, broken := host("far"), host("c")
-	far.Namespace, broken.Status.ErrorMessage = "other", "no power"
-	for _, h := range []*bmov1alpha1.BareMetalHost{host("a"), host("b"), broken, inUse("d"), far} {
+	far, broken, used := host("far"), host("c", "gpu"), inUse("d")
+	far.Namespace, broken.Status.ErrorMessage, used.Labels = "other", "no power", map[string]string{"gpu": ""}
+	for _, h := range []*bmov1alpha1.BareMetalHost{host("a"), host("b"), broken, used, far} {
 		p.Observe(h)
 	}
 	w := waiterFor(t, "claim", 0, "gpu")
 	both := []string{"infra", "other", "unknown"}
 	explained := func(what string, namespaces []string, want string) {
 		t.Helper()
-		expect(t, what, selection.Explain(w.Criteria, p.Counts(namespaces)), want)
+		expect(t, what, selection.Explain(w.Criteria, p.Hosts(namespaces)), want)
 	}
 	explained("one namespace", both[:1], "4 hosts seen: 1 in use, 2 without label gpu, 1 in error")
 	explained("several", both, "5 hosts seen: 1 in use, 3 without label gpu, 1 in error")
 	p.Bound(hostKey("a"))
 	p.Bound(hostKey("unknown"))
-	explained("when one was bound", both[:1], "4 hosts seen: 2 in use, 1 without label gpu, 1 in error")
+	explained("when one was bound that does not fit", both[:1], "4 hosts seen: 1 in use, 2 without label gpu, 1 in error")
 	p.Observe(host("d"))
 	p.Observe(inUse("b"))
-	explained("when two have changed", both[:1], "4 hosts seen: 2 in use, 1 without label gpu, 1 in error")
-	p.Forget(hostKey("d"))
+	explained("when two have changed", both[:1], "4 hosts seen: 3 without label gpu, 1 in error")
+	p.Observe(host("d", "gpu"))
+	p.Bound(hostKey("d"))
+	explained("when one was bound that fits", both[:1], "4 hosts seen: 1 in use, 2 without label gpu, 1 in error")
+	p.Forget(hostKey("a"))
 	p.Forget(hostKey("c"))
-	explained("when two have gone", both[:1], "2 hosts seen: 2 in use")
+	explained("when two have gone", both[:1], "2 hosts seen: 1 in use, 1 without label gpu")
 }
 
 // A claim that waits must not slow down those for which a host has become free, so
@@ -620,7 +623,7 @@ func TestLookingInVainTakesNoMemoryForEachHost(t *testing.T) {
 		if _, found := p.Pick(w.Claim); found {
 			t.Error("found a host")
 		}
-		selection.Explain(w.Criteria, p.Counts(w.Namespaces))
+		selection.Explain(w.Criteria, p.Hosts(w.Namespaces))
 	})
 	if allocations > hosts/10 {
 		t.Errorf("%.0f pieces of memory for %d hosts", allocations, hosts)
