@@ -104,7 +104,7 @@ func (n *namespaceHosts) find(name string) (at int, found bool) {
 
 // all adds the hosts to others.
 func (n *namespaceHosts) all(to []*bmov1alpha1.BareMetalHost) []*bmov1alpha1.BareMetalHost {
-	to = slices.AppendSeq(to, maps.Values(n.unfree))
+	to = slices.AppendSeq(slices.Grow(to, len(n.unfree)+len(n.sorted)), maps.Values(n.unfree))
 	for _, e := range n.sorted {
 		to = append(to, e.host)
 	}
