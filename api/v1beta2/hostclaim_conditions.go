@@ -76,7 +76,8 @@ const (
 	NotAssociatedReason = "NotAssociated"
 
 	// ImageRefusedReason means that the claim asks for an image or a deploy
-	// method that no policy permits or no host takes.
+	// method that no policy permits or no host takes. It is a reason of Associated as well,
+	// for a claim that gets no host since it asks so.
 	ImageRefusedReason = "ImageRefused"
 
 	// ImageChangeIgnoredReason means that image or customDeploy were changed

@@ -153,9 +153,9 @@ func TestImageIsBoundedByPolicyAndFrozenOnceOnTheHost(t *testing.T) {
 	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
 	w.manager()
 	w.claim("machine", withImage("boot"), func(c *bmov1alpha1.HostClaim) { c.Spec.Image.URL = "file:///etc/shadow" })
-	refused := w.expect("machine", synchronized, "False/ImageRefused")
-	w.G.Expect(harness.Message(refused.Status.Conditions, synchronized)).To(gomega.ContainSubstring("spec.image.url"))
-	w.G.Expect(w.readHost("host-0").Spec.Image).To(gomega.BeNil())
+	refused := w.expect("machine", associated, "False/ImageRefused")
+	w.G.Expect(harness.Message(refused.Status.Conditions, associated)).To(gomega.ContainSubstring("spec.image.url"))
+	w.G.Expect(w.readHost("host-0").Spec.ConsumerRef).To(gomega.BeNil())
 
 	harness.Change(w.Story, refused, func(c *bmov1alpha1.HostClaim) { c.Spec.Image.URL = "https://images.example.com/os.raw" })
 	ready := w.expect("machine", "Ready", "True/Provisioned")

@@ -19,7 +19,6 @@ package tenant
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/gomega"
@@ -52,6 +51,7 @@ func TestTenantCannotHaveAnImageFetchedFromWhereItShouldNot(t *testing.T) {
 		"checksum from that host":           {URL: goodURL, Checksum: "http://[::1]:6385/v1/nodes"},
 		"checksum from a file":              {URL: goodURL, Checksum: "file:///etc/shadow"},
 		"checksum from a path":              {URL: goodURL, Checksum: "/etc/shadow"},
+		"no checksum":                       {URL: goodURL},
 		"checksum with a line break":        {URL: goodURL, Checksum: "https://good.example/sums\nhttps://evil.example/"},
 	})
 }
@@ -74,7 +74,32 @@ func TestTenantCannotGetAroundTheImageURLsOfAPolicy(t *testing.T) {
 	})
 }
 
-// refuseAll asks for each image on a host of its own, none of which must be told.
+// A pool that refuses an image is passed over for one that permits it. A claim that finds no host there says
+// what the other pool refuses, and takes none of its hosts; once its policy permits the image, it does.
+func TestClaimPassesOverPoolsThatRefuseItsImage(t *testing.T) {
+	w := newWorld(t)
+	w.policy(map[string]string{"hostclaim.metal3.io/allowed-image-urls": `https://evil\.example/.*`})
+	strict := w.host("a")
+	lax := *w
+	lax.infra = server.Namespace(t, "lax", nil)
+	w.OK(server.Bind(w.Ctx, harness.HostClaimAccount(), lax.infra, hostSecretsRole))
+	lax.policy(nil)
+	open := lax.host("b")
+	w.G.Expect(w.bound(w.attack("first", withImage(goodURL, "")))).To(gomega.Equal(open))
+	second := w.attack("second", withImage(goodURL, ""))
+	w.expect(second, associated, noHost)
+	w.G.Expect(harness.Message(second.Status.Conditions, associated)).To(gomega.And(
+		gomega.HavePrefix("1 host seen: 1 in use"), gomega.ContainSubstring("spec.image.url is refused")))
+	w.free(strict)
+	policy := &bmov1alpha1.HostDeployPolicy{}
+	w.OK(server.Client.Get(w.Ctx, client.ObjectKey{Namespace: w.infra, Name: "policy"}, policy))
+	before := policy.DeepCopy()
+	policy.Annotations = nil
+	w.OK(server.Client.Patch(w.Ctx, policy, client.MergeFrom(before)))
+	w.G.Expect(w.bound(second)).To(gomega.Equal(strict))
+}
+
+// refuseAll asks for each image where a host of its own is free, none of which must be taken.
 func refuseAll(t *testing.T, annotations map[string]string, images map[string]bmov1alpha1.Image) {
 	t.Helper()
 	w := newWorld(t)
@@ -90,13 +115,16 @@ func refuseAll(t *testing.T, annotations map[string]string, images map[string]bm
 		})
 	}
 	for name, claim := range claims {
-		w.bound(claim)
 		w.G.Eventually(func() string {
 			w.Read(claim)
-			return harness.Condition(claim.Status.Conditions, synchronized)
-		}, 5*time.Second).Should(gomega.Equal("False/ImageRefused"), name)
+			return harness.Condition(claim.Status.Conditions, associated)
+		}).Should(gomega.Equal("False/ImageRefused"), name)
+		w.G.Expect(harness.Message(claim.Status.Conditions, associated)).To(gomega.ContainSubstring("No server is taken"), name)
 	}
 	w.untold(keys...)
+	for _, key := range keys {
+		w.G.Expect(w.readHost(key).Spec.ConsumerRef).To(gomega.BeNil(), key.Name)
+	}
 }
 
 // A tenant that has mistaken itself need not start over.
@@ -105,8 +133,8 @@ func TestTenantWhoCorrectsARefusedImageGetsIt(t *testing.T) {
 	w.policy(map[string]string{"hostclaim.metal3.io/allowed-image-urls": `https://good\.example/.*`})
 	host := w.host("host-0")
 	claim := w.attack("machine", withImage("file:///etc/shadow", ""))
-	w.expect(claim, synchronized, "False/ImageRefused")
-	w.G.Expect(harness.Message(claim.Status.Conditions, synchronized)).To(gomega.ContainSubstring("spec.image.url is refused"))
+	w.expect(claim, associated, "False/ImageRefused")
+	w.G.Expect(harness.Message(claim.Status.Conditions, associated)).To(gomega.ContainSubstring("spec.image.url is refused"))
 	w.OK(change(w, mallory, claim, withImage(goodURL, "")))
 	w.ready(claim)
 	w.G.Expect(hosts.booted(host)).To(gomega.HaveLen(1))
@@ -121,8 +149,8 @@ func TestTenantCannotUseCustomDeployWithoutPolicy(t *testing.T) {
 	claim := w.attack("machine", withImage(goodURL, ""), func(c *bmov1alpha1.HostClaim) {
 		c.Spec.CustomDeploy = &bmov1alpha1.CustomDeploy{Method: "run_anything"}
 	})
-	w.bound(claim)
-	w.expect(claim, synchronized, "False/ImageRefused")
-	w.G.Expect(harness.Message(claim.Status.Conditions, synchronized)).To(gomega.ContainSubstring("spec.customDeploy is refused"))
+	w.expect(claim, associated, "False/ImageRefused")
+	w.G.Expect(harness.Message(claim.Status.Conditions, associated)).To(gomega.ContainSubstring("spec.customDeploy is refused"))
 	w.untold(host)
+	w.free(host)
 }

@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -62,18 +63,41 @@ func (r *binder) choose(ctx context.Context, s *scope, at standing) (standing, p
 		r.pool.Leave(keyOf(s.claim))
 		return at, progress.Waiting(infrav1.InvalidHostSelectorReason, joined(err))
 	}
-	namespaces := criteria.Namespaces(s.decision.Namespaces())
+	if err := binding.CheckPayload(s.claim); err != nil {
+		r.pool.Leave(keyOf(s.claim))
+		return at, imageRefused(err)
+	}
+	admitting := criteria.Namespaces(s.decision.Namespaces())
+	namespaces, refused := s.permitting(admitting, r.deniedImages)
 	r.enter(s.claim, criteria, namespaces)
-	if len(namespaces) == 0 {
+	if len(admitting) == 0 {
 		return at, progress.Waiting(infrav1.NoNamespaceAdmitsReason, noNamespace(s.claim.Namespace, criteria, s.decision))
 	}
 	host, found := r.pool.Pick(keyOf(s.claim))
 	if !found {
-		return at, r.explain(s, criteria, namespaces)
+		return at, r.explain(s, criteria, namespaces, refused)
 	}
 	return r.take(ctx, s.claim, at, candidate{host, func(now *bmov1alpha1.BareMetalHost) bool {
 		return selection.Fits(criteria, now) == ""
 	}})
+}
+
+// permitting narrows namespaces to those whose policies permit what the claim asks to be put on a host, and
+// returns what one of the others refuses; nil if there are none.
+func (s *scope) permitting(namespaces []string, deniedImages []netip.Prefix) (permitting []string, refused error) {
+	for _, namespace := range namespaces {
+		if err := s.decision.Grants[namespace].Permit(s.claim.Spec.Image, s.claim.Spec.CustomDeploy, deniedImages); err != nil {
+			refused = err
+			continue
+		}
+		permitting = append(permitting, namespace)
+	}
+	return permitting, refused
+}
+
+// imageRefused says why a claim is given no host to put its image on.
+func imageRefused(err error) progress.Outcome {
+	return progress.Waiting(infrav1.ImageRefusedReason, err.Error()+". No server is taken before that is mended")
 }
 
 // notMoved says what to do about a claim whose host did not come with it.
@@ -305,19 +329,25 @@ func (r *binder) permitted(ctx context.Context, claim *bmov1alpha1.HostClaim, ho
 	if err != nil {
 		return err
 	}
-	if !grant.Admitted {
+	if !grant.Admitted || grant.Permit(claim.Spec.Image, claim.Spec.CustomDeploy, r.deniedImages) != nil {
 		// The cache, by which the host was chosen, does not know yet.
-		return fmt.Errorf("policy no longer admits the claim: %w", progress.ErrStale)
+		return fmt.Errorf("policy no longer admits the claim or its image: %w", progress.ErrStale)
 	}
 	return nil
 }
 
 // explain counts the hosts that the claim could have had, by reason. It copies no
-// host: a claim that a host has become free for waits behind those that are explained.
-func (r *binder) explain(s *scope, criteria selector.Criteria, namespaces []string) progress.Outcome {
+// host: a claim that a host has become free for waits behind those that are explained. Hosts
+// whose policies refuse its image are not counted.
+func (r *binder) explain(s *scope, criteria selector.Criteria, namespaces []string, refused error) progress.Outcome {
 	seen := r.pool.Hosts(namespaces)
+	if refused != nil && len(seen) == 0 {
+		return imageRefused(refused)
+	}
 	reason, message := bmov1alpha1.NoBareMetalHostReason, selection.Explain(criteria, seen)
-	if others := slices.DeleteFunc(slices.Clone(namespaces), s.own); len(others) == 0 && criteria.InNamespace == "" {
+	if others := slices.DeleteFunc(slices.Clone(namespaces), s.own); refused != nil {
+		message += "; other hosts are passed over, since " + refused.Error()
+	} else if len(others) == 0 && criteria.InNamespace == "" {
 		message += "; " + noNamespace(s.claim.Namespace, criteria, s.decision)
 		if len(seen) == 0 {
 			reason = infrav1.NoNamespaceAdmitsReason

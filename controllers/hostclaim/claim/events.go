@@ -167,7 +167,8 @@ func refused(c change) []notice {
 		}
 	}
 	tell(bmov1alpha1.AssociatedCondition, "Bind", func(reason string) bool {
-		return reason == infrav1.InvalidHostSelectorReason || reason == infrav1.NoNamespaceAdmitsReason
+		return reason == infrav1.InvalidHostSelectorReason || reason == infrav1.NoNamespaceAdmitsReason ||
+			reason == infrav1.ImageRefusedReason
 	})
 	tell(bmov1alpha1.SynchronizedCondition, "Synchronize", func(reason string) bool {
 		switch reason {

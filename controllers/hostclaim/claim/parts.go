@@ -52,6 +52,8 @@ type binder struct {
 	policies policyReader
 	metrics  *Metrics
 	clock    clock.PassiveClock
+	// deniedImages are addresses that no image of a claim from another namespace comes from.
+	deniedImages []netip.Prefix
 }
 
 // mover keeps claim and host from being moved apart, and makes both ready to be moved.
@@ -143,6 +145,7 @@ func (r *Reconciler) parts() *parts {
 		observer: observer{client: r.Client, policies: reader},
 		binder: binder{
 			client: r.Client, live: r.Live, pool: r.Pool, policies: reader, metrics: r.Metrics, clock: r.Clock,
+			deniedImages: r.DeniedImages,
 		},
 		mover: mover{client: r.Client, live: r.Live, kinds: r.Kinds},
 		synchronizer: synchronizer{
