@@ -112,6 +112,10 @@ const (
 	// in a short time. What the claim asks for is done when that is over.
 	PowerChangesLimitedReason = "PowerChangesLimited"
 
+	// SecretCopiesLimitedReason means that more was copied next to hosts for the claims of this
+	// namespace than may be at once, so that the secrets of this claim wait for their turn.
+	SecretCopiesLimitedReason = "SecretCopiesLimited"
+
 	// OCIAuthSecretSyncFailureReason means that the pull secret of the image
 	// cannot be brought to the host.
 	OCIAuthSecretSyncFailureReason = "OCIAuthSecretSyncFailure"

@@ -65,10 +65,10 @@ func TestPullSecretMayChangeItsType(t *testing.T) {
 	w.G.Eventually(kind).Should(gomega.Equal(corev1.SecretTypeDockercfg))
 	w.OK(w.Delete(w.Ctx, old))
 	w.pullSecret(corev1.SecretTypeDockerConfigJson, corev1.DockerConfigJsonKey)
-	w.G.Eventually(kind).Should(gomega.Equal(corev1.SecretTypeDockerConfigJson))
 	w.expect("machine", synchronized, "True/ConfigurationSynced")
 	harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = true })
 	w.expect("machine", "Ready", "True/Provisioned")
+	w.G.Expect(kind()).To(gomega.Equal(corev1.SecretTypeDockerConfigJson))
 }
 
 // A manager that is no leader any more may leave a copy next to a host that has

@@ -316,6 +316,9 @@ func (s secretWatch) Outline(ctx context.Context, live client.Reader, key client
 	return secret, live.Get(ctx, key, secret)
 }
 
+// Read notes nothing, as Outline reads each time.
+func (s secretWatch) Read(secret *corev1.Secret) *corev1.Secret { return secret }
+
 // Version is that of a Secret as it was last seen.
 func (s secretWatch) Version(key client.ObjectKey) (version string, known bool) {
 	seen, watched := s.manager.secrets[key.Namespace]

@@ -172,7 +172,7 @@ func refused(c change) []notice {
 	})
 	tell(bmov1alpha1.SynchronizedCondition, "Synchronize", func(reason string) bool {
 		switch reason {
-		case infrav1.NotAssociatedReason, infrav1.PolicyRevokedReason, infrav1.PowerChangesLimitedReason,
+		case infrav1.NotAssociatedReason, infrav1.PolicyRevokedReason, infrav1.PowerChangesLimitedReason, infrav1.SecretCopiesLimitedReason,
 			bmov1alpha1.HostClaimDeletingReason, bmov1alpha1.BareMetalHostNotSynchronizedReason,
 			infrav1.RebuildingReason, binding.HostDeprovisioningReason, infrav1.WaitingForHostStatusReason:
 			return false

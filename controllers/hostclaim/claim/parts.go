@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/copies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
@@ -71,7 +72,7 @@ type synchronizer struct {
 	policies policyReader
 	// deniedImages are addresses that no image of a claim from another namespace comes from.
 	deniedImages []netip.Prefix
-	comparisons  *comparisons
+	budget       *copies.Budget
 	clock        clock.PassiveClock
 	metrics      *Metrics
 	announcer    announcer
@@ -150,7 +151,7 @@ func (r *Reconciler) parts() *parts {
 		mover: mover{client: r.Client, live: r.Live, kinds: r.Kinds},
 		synchronizer: synchronizer{
 			client: r.Client, live: r.Live, secrets: r.Secrets, policies: reader, deniedImages: r.DeniedImages,
-			comparisons: &r.comparisons, clock: r.Clock, metrics: r.Metrics, announcer: announcer,
+			budget: &r.budget, clock: r.Clock, metrics: r.Metrics, announcer: announcer,
 		},
 		rebooter:  rebooter{client: r.Client, live: r.Live, clock: r.Clock, announcer: announcer},
 		publisher: publisher{client: r.Client, live: r.Live},

@@ -64,7 +64,7 @@ func (r *synchronizer) couldBeWritten(ctx context.Context, s *scope, grant polic
 		if binding.SecretName(s.claim, kind) == "" {
 			continue
 		}
-		if _, _, err := r.readSource(ctx, s, kind); err != nil {
+		if _, err := r.readSource(ctx, s, kind, r.outline); err != nil {
 			return secretProblem(err)
 		}
 	}

@@ -35,6 +35,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/copies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
@@ -80,10 +81,11 @@ type Reconciler struct {
 	// DeniedImages are addresses that no image of a claim from another namespace comes from.
 	DeniedImages []netip.Prefix
 
-	comparisons comparisons
-	letGo       letGo
-	compiled    policies.Cache
-	stale       retry.Stale
+	// budget bounds what is copied next to hosts.
+	budget   copies.Budget
+	letGo    letGo
+	compiled policies.Cache
+	stale    retry.Stale
 	// written are the claims written last, and writtenHosts, by claim, its host.
 	written, writtenHosts retry.Written
 	reports               retry.Reports
@@ -94,6 +96,7 @@ type Reconciler struct {
 type SecretWatch interface {
 	Ensure(namespace string)
 	Outline(ctx context.Context, live client.Reader, key client.ObjectKey) (*corev1.Secret, error)
+	Read(secret *corev1.Secret) *corev1.Secret
 	Version(key client.ObjectKey) (version string, known bool)
 	Release(namespace string, needed func() (bool, error)) error
 }
@@ -110,7 +113,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		if apierrors.IsNotFound(err) {
 			r.Pool.Leave(req.NamespacedName)
 			r.Metrics.forget(req.NamespacedName)
-			r.comparisons.forget(req.NamespacedName)
+			r.budget.Forget(req.NamespacedName)
 			r.letGo.forget(req.NamespacedName)
 			r.stale.Forget(req.NamespacedName)
 			r.written.Forget(req.NamespacedName)

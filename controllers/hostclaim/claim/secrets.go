@@ -19,6 +19,8 @@ package claim
 import (
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -87,35 +89,23 @@ func (n secretNames) payload(claim *bmov1alpha1.HostClaim, namespace string) *bi
 	}
 }
 
-// provide sees to it that the secret of one kind is next to the host, and
-// returns its name there; empty when the claim needs none. What a host is first told, or is
-// switched on for, is read live; else a copy is written again when the watch shows a change.
-func (r *synchronizer) provide(ctx context.Context, s *scope, kind binding.SecretKind, grant policy.Grant) (string, error) {
-	source := binding.SecretName(s.claim, kind)
-	if source == "" && !s.hidesNetworkData(kind, grant) {
-		return "", nil
+// look returns the name of the secret of one kind next to the host, empty when the claim needs
+// none, and whether it is there as the host is to get it. No content is read for that. A host that stays
+// off does not read its secrets: what changes meanwhile is copied when it is to be switched on. What a
+// host is first told, or is switched on for, is never taken to be there.
+func (r *synchronizer) look(ctx context.Context, s *scope, kind binding.SecretKind, grant policy.Grant) (name string, there bool, err error) {
+	name, content := binding.SecretName(s.claim, kind), binding.EmptyNetworkData()
+	switch {
+	case name != "":
+		content, err = r.readSource(ctx, s, kind, r.outline)
+	case !s.hidesNetworkData(kind, grant):
+		return "", true, nil
 	}
-	if s.crossing() && s.goesOnAsTold() && r.inStep(s, kind) {
-		return binding.CopyName(s.claim.UID, kind), nil
+	if err != nil || !s.crossing() {
+		return name, true, err
 	}
-	content, version := binding.EmptyNetworkData(), ""
-	if source != "" {
-		var err error
-		if content, version, err = r.readSource(ctx, s, kind); err != nil {
-			return "", err
-		}
-	}
-	if !s.crossing() {
-		return source, nil
-	}
-	copied, err := r.ensureCopy(ctx, s, kind, content)
-	if err != nil {
-		return "", err
-	}
-	p, _ := r.shown(s, kind)
-	p.sourceVersion, p.copiedVersion = version, copied.ResourceVersion
-	r.comparisons.note(keyOf(s.claim), kind, comparison{pair: p})
-	return copied.Name, nil
+	name = binding.CopyName(s.claim.UID, kind)
+	return name, s.goesOnAsTold() && r.copied(ctx, s, kind, content), nil
 }
 
 // hidesNetworkData says that the claim gets empty network data, since otherwise
@@ -125,105 +115,184 @@ func (s *scope) hidesNetworkData(kind binding.SecretKind, grant policy.Grant) bo
 		s.host.Spec.PreprovisioningNetworkDataName != "" && !grant.SharesPreprovisioningNetworkData()
 }
 
-// readSource reads the part that is needed of a secret in the claim's
-// namespace, and its version. The watch starts before the read, so that no change is missed.
-func (r *synchronizer) readSource(ctx context.Context, s *scope, kind binding.SecretKind) (binding.Content, string, error) {
+// readSource reads the part that is needed of a secret in the claim's namespace. The watch
+// starts before the read, so that no change is missed.
+func (r *synchronizer) readSource(ctx context.Context, s *scope, kind binding.SecretKind, read readSecret) (binding.Content, error) {
 	key := client.ObjectKey{Namespace: s.claim.Namespace, Name: binding.SecretName(s.claim, kind)}
 	if problems := validation.IsDNS1123Subdomain(key.Name); len(problems) > 0 {
-		return binding.Content{}, "", &secretError{kind, fmt.Sprintf("%s: no secret can be named %q; correct the reference",
+		return binding.Content{}, &secretError{kind, fmt.Sprintf("%s: no secret can be named %q; correct the reference",
 			binding.SecretField(kind), key.Name)}
 	}
 	r.secrets.Ensure(key.Namespace)
 	where := binding.SecretField(kind) + ": secret " + key.String()
-	secret, err := r.readSecret(ctx, key, s.crossing() || kind == binding.OCIAuth)
+	secret, err := read(ctx, key)
 	switch {
 	case apierrors.IsNotFound(err):
-		return binding.Content{}, "", &secretError{kind, where + " does not exist; create it, or correct the reference"}
+		return binding.Content{}, &secretError{kind, where + " does not exist; create it, or correct the reference"}
 	case apierrors.IsForbidden(err):
-		return binding.Content{}, "", forbidden(kind, "get", key.Namespace, sourceSecretsRole)
+		return binding.Content{}, forbidden(kind, "get", key.Namespace, sourceSecretsRole)
 	case err != nil:
-		return binding.Content{}, "", fmt.Errorf("read secret %s: %w", key, err)
+		return binding.Content{}, fmt.Errorf("read secret %s: %w", key, err)
 	}
 	content, err := binding.Extract(kind, secret)
 	if err != nil {
-		return binding.Content{}, "", &secretError{kind, where + " cannot be used: " + err.Error() + "; add the key to it"}
+		return binding.Content{}, &secretError{kind, where + " cannot be used: " + err.Error() + "; add the key to it"}
 	}
-	return content, secret.ResourceVersion, nil
+	return content, nil
 }
 
-// readSecret reads a secret live; if its content is not needed, once for each version of it.
-func (r *synchronizer) readSecret(ctx context.Context, key client.ObjectKey, content bool) (*corev1.Secret, error) {
-	if !content {
-		return r.secrets.Outline(ctx, r.live, key) //nolint:wrapcheck // the caller tells the errors apart
-	}
+// readSecret is outline or whole.
+type readSecret func(context.Context, client.ObjectKey) (*corev1.Secret, error)
+
+// outline reads what a secret is, once for each version of it.
+func (r *synchronizer) outline(ctx context.Context, key client.ObjectKey) (*corev1.Secret, error) {
+	return r.secrets.Outline(ctx, r.live, key) //nolint:wrapcheck // the caller tells the errors apart
+}
+
+// whole reads a secret live.
+func (r *synchronizer) whole(ctx context.Context, key client.ObjectKey) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	return secret, r.live.Get(ctx, key, secret)
 }
 
-// ensureCopy brings the copy of a secret next to the host up to date, and
-// returns it. A secret of that name that is not our copy is not touched.
-// The type of a secret cannot be changed, so that a copy of another type makes way
-// for a new one.
-func (r *synchronizer) ensureCopy(ctx context.Context, s *scope, kind binding.SecretKind, content binding.Content) (*corev1.Secret, error) {
+// copied says that the copy of a secret is next to the host, with this content if the host is on.
+func (r *synchronizer) copied(ctx context.Context, s *scope, kind binding.SecretKind, content binding.Content) bool {
 	r.secrets.Ensure(s.host.Namespace)
-	desired := binding.Copy(s.claim, s.host, kind, content)
-	if version, known := r.secrets.Version(client.ObjectKeyFromObject(desired)); known && version == "" {
-		if err := r.client.Create(ctx, desired); !apierrors.IsAlreadyExists(err) {
-			return desired, r.writeCopy(ctx, kind, "create", desired, err)
-		}
+	copied, err := r.outline(ctx, client.ObjectKey{Namespace: s.host.Namespace, Name: binding.CopyName(s.claim.UID, kind)})
+	if err != nil || !binding.IsCopy(copied, s.claim, kind) || copied.Labels[infrav1.SecretHostUIDLabel] != string(s.host.UID) {
+		return false // what is wrong is told when the copy is written
 	}
-	current := &corev1.Secret{}
-	err := r.live.Get(ctx, client.ObjectKeyFromObject(desired), current)
-	switch {
-	case apierrors.IsForbidden(err):
-		return nil, forbidden(kind, "get", desired.Namespace, hostSecretsRole)
-	case apierrors.IsNotFound(err):
-		return desired, r.writeCopy(ctx, kind, "create", desired, r.client.Create(ctx, desired))
-	case err != nil:
-		return nil, fmt.Errorf("read the copied secret: %w", err)
-	case !binding.IsCopy(current, s.claim, kind):
-		return nil, &secretError{kind, "a secret that is not ours has the name of the copy next to the host; " +
-			"the infrastructure team must remove it"}
-	}
-	return r.updateCopy(ctx, kind, current, desired)
+	has, err := binding.Extract(kind, copied)
+	return !s.host.Spec.Online || err == nil && equality.Semantic.DeepEqual(has, content)
 }
 
-// updateCopy writes what differs of a copy.
-func (r *synchronizer) updateCopy(ctx context.Context, kind binding.SecretKind, current, desired *corev1.Secret) (*corev1.Secret, error) {
-	if current.Type != desired.Type {
-		if err := r.writeCopy(ctx, kind, "delete", desired, r.deleteSecret(ctx, current)); err != nil {
-			return nil, err
+// copying is a copy that is to be written; current is nil where there is none.
+type copying struct {
+	kind             binding.SecretKind
+	current, desired *corev1.Secret
+}
+
+// bringCopies writes the copies of these kinds, once all that they are made of was read, and no
+// more than may be copied for a namespace at a time.
+func (r *synchronizer) bringCopies(ctx context.Context, s *scope, kinds []binding.SecretKind) progress.Outcome {
+	if len(kinds) == 0 {
+		return progress.Outcome{}
+	}
+	now := r.clock.Now()
+	if wait := r.budget.Wait(keyOf(s.claim), now); wait > 0 {
+		return limited(now.Add(wait))
+	}
+	var due []copying
+	bytes := 0
+	for _, kind := range kinds {
+		c, err := r.compare(ctx, s, kind)
+		switch {
+		case err != nil:
+			return r.undone(kind, err)
+		case c.desired != c.current:
+			due = append(due, c)
+			bytes += copies.Size(c.desired)
 		}
-		return desired, r.writeCopy(ctx, kind, "create", desired, r.client.Create(ctx, desired))
+	}
+	if wait := r.budget.Take(keyOf(s.claim), bytes, now); wait > 0 {
+		return limited(now.Add(wait))
+	}
+	for _, c := range due {
+		if err := r.writeCopy(ctx, c); err != nil {
+			return r.undone(c.kind, err)
+		}
+	}
+	return progress.Outcome{}
+}
+
+// limited says that the claim waits for its turn to have secrets copied.
+func limited(until time.Time) progress.Outcome {
+	return progress.Until(until, infrav1.SecretCopiesLimitedReason, fmt.Sprintf("Claims of this namespace had more than %d MiB of "+
+		"secrets copied next to hosts; this one gets its own in turn, %d KiB a second. Smaller user data, or data that changes less often, goes faster",
+		copies.Burst>>20, copies.PerSecond>>10))
+}
+
+// undone counts a secret that did not come next to the host.
+func (r *synchronizer) undone(kind binding.SecretKind, err error) progress.Outcome {
+	r.metrics.secretUndone(kind, err)
+	return secretProblem(err)
+}
+
+// compare reads a secret and its copy; the two of the result are the same if nothing is to be
+// written. A secret of that name that is not our copy is not touched.
+func (r *synchronizer) compare(ctx context.Context, s *scope, kind binding.SecretKind) (copying, error) {
+	content := binding.EmptyNetworkData()
+	if binding.SecretName(s.claim, kind) != "" {
+		var err error
+		if content, err = r.readSource(ctx, s, kind, r.whole); err != nil {
+			return copying{}, err
+		}
+	}
+	r.secrets.Ensure(s.host.Namespace)
+	c := copying{kind: kind, desired: binding.Copy(s.claim, s.host, kind, content)}
+	key := client.ObjectKeyFromObject(c.desired)
+	if version, known := r.secrets.Version(key); known && version == "" {
+		return c, nil
+	}
+	current, err := r.whole(ctx, key)
+	switch {
+	case apierrors.IsForbidden(err):
+		return c, forbidden(kind, "get", key.Namespace, hostSecretsRole)
+	case apierrors.IsNotFound(err):
+		return c, nil
+	case err != nil:
+		return c, fmt.Errorf("read the copied secret: %w", err)
+	case !binding.IsCopy(current, s.claim, kind):
+		return c, &secretError{kind, "a secret that is not ours has the name of the copy next to the host; " +
+			"the infrastructure team must remove it"}
+	}
+	c.current = current
+	if current.Type != c.desired.Type {
+		return c, nil
 	}
 	updated := current.DeepCopy()
-	updated.Labels, updated.Annotations = desired.Labels, desired.Annotations
-	updated.OwnerReferences, updated.Data = desired.OwnerReferences, desired.Data
-	if equality.Semantic.DeepEqual(updated, current) {
-		return current, nil
+	updated.Labels, updated.Annotations = c.desired.Labels, c.desired.Annotations
+	updated.OwnerReferences, updated.Data = c.desired.OwnerReferences, c.desired.Data
+	if c.desired = updated; equality.Semantic.DeepEqual(updated, current) {
+		c.desired = current
+		r.secrets.Read(current)
 	}
-	return updated, r.writeCopy(ctx, kind, "patch", desired, r.client.Patch(ctx, updated, apply.Locked(current)))
+	return c, nil
+}
+
+// writeCopy creates a copy, or writes what differs. The type of a secret cannot be changed, so
+// that a copy of another type makes way for a new one.
+func (r *synchronizer) writeCopy(ctx context.Context, c copying) error {
+	verb, err := "patch", error(nil)
+	if c.current != nil && c.current.Type != c.desired.Type {
+		verb, err = "delete", r.deleteSecret(ctx, c.current)
+		c.current = nil
+	}
+	switch {
+	case err != nil:
+	case c.current == nil:
+		verb, err = "create", r.client.Create(ctx, c.desired)
+	default:
+		err = r.client.Patch(ctx, c.desired, apply.Locked(c.current))
+	}
+	switch {
+	case apierrors.IsForbidden(err):
+		return forbidden(c.kind, verb, c.desired.Namespace, hostSecretsRole)
+	case apierrors.IsAlreadyExists(err):
+		return fmt.Errorf("the watch did not show the copied secret yet: %w", progress.ErrStale)
+	case err != nil:
+		return fmt.Errorf("%s the copied secret: %w", verb, err)
+	}
+	r.secrets.Read(c.desired)
+	r.metrics.secretDone(c.kind)
+	ctrl.LoggerFrom(ctx).Info("Copied a secret next to the host", "Secret", klog.KObj(c.desired), "kind", string(c.kind))
+	return nil
 }
 
 // deleteSecret deletes exactly the secret that was read.
 func (r *synchronizer) deleteSecret(ctx context.Context, secret *corev1.Secret) error {
 	uid := secret.UID
 	return client.IgnoreNotFound(r.client.Delete(ctx, secret, client.Preconditions{UID: &uid}))
-}
-
-// writeCopy tells missing rights, which a person must mend, from other errors.
-func (r *synchronizer) writeCopy(ctx context.Context, kind binding.SecretKind, verb string, secret *corev1.Secret, err error) error {
-	switch {
-	case apierrors.IsForbidden(err):
-		return forbidden(kind, verb, secret.Namespace, hostSecretsRole)
-	case err != nil:
-		return fmt.Errorf("%s the copied secret: %w", verb, err)
-	}
-	r.metrics.secretDone(kind)
-	if verb != "delete" {
-		ctrl.LoggerFrom(ctx).Info("Copied a secret next to the host", "Secret", klog.KObj(secret), "kind", string(kind))
-	}
-	return nil
 }
 
 // forbidden names the right that is missing and who gives it.
@@ -247,6 +316,25 @@ func (r *synchronizer) frozenNotes(ctx context.Context, s *scope) []string {
 	default:
 		return nil
 	}
+}
+
+// rotated says that a secret differs from its copy, which stays as the server got it. One of the
+// two that is gone, cannot be read, or cannot be used any more, is no difference: the server does not need it.
+func (r *synchronizer) rotated(ctx context.Context, s *scope) bool {
+	r.secrets.Ensure(s.claim.Namespace)
+	r.secrets.Ensure(s.host.Namespace)
+	return slices.ContainsFunc(binding.SecretKinds[:], func(kind binding.SecretKind) bool {
+		if binding.SecretName(s.claim, kind) == "" {
+			return false
+		}
+		copied, err := r.outline(ctx, client.ObjectKey{Namespace: s.host.Namespace, Name: binding.CopyName(s.claim.UID, kind)})
+		if err != nil {
+			return false
+		}
+		has, unusable := binding.Extract(kind, copied)
+		content, err := r.readSource(ctx, s, kind, r.outline)
+		return err == nil && unusable == nil && !equality.Semantic.DeepEqual(content.Data, has.Data)
+	})
 }
 
 // deleteCopies removes every secret that was copied for the claim to a namespace

@@ -127,7 +127,11 @@ func (r *synchronizer) desired(ctx context.Context, s *scope, stage binding.Prog
 				payload, out = nil, out.And(now)
 			}
 		}
-		return binding.Desired(s.claim, s.host, payload), out
+		claim := s.claim
+		if stage == binding.Applied && payload == nil && !s.goesOnAsTold() {
+			claim, _ = binding.KeepingPower(claim, s.host) // switched on now, it would read outdated secrets
+		}
+		return binding.Desired(claim, s.host, payload), out
 	}
 }
 
@@ -226,19 +230,24 @@ func mayHave(claim *bmov1alpha1.HostClaim, grant policy.Grant, deniedImages []ne
 	return progress.Outcome{}
 }
 
-// provided brings the secrets of the claim to the host, and returns what the host
-// is then told.
+// provided brings the secrets of the claim to the host, and returns what the host is then told.
+// None is copied before all are there and can be used.
 func (r *synchronizer) provided(ctx context.Context, s *scope, grant policy.Grant) (*binding.Payload, progress.Outcome) {
-	refs := secretNames{}
+	names, due := secretNames{}, []binding.SecretKind(nil)
 	for _, kind := range binding.SecretKinds {
-		name, err := r.provide(ctx, s, kind, grant)
+		name, there, err := r.look(ctx, s, kind, grant)
 		if err != nil {
-			r.metrics.secretUndone(kind, err)
-			return nil, secretProblem(err)
+			return nil, r.undone(kind, err)
 		}
-		refs[kind] = name
+		names[kind] = name
+		if !there {
+			due = append(due, kind)
+		}
 	}
-	return refs.payload(s.claim, s.host.Namespace), progress.Outcome{}
+	if out := r.bringCopies(ctx, s, due); !out.Done() {
+		return nil, out
+	}
+	return names.payload(s.claim, s.host.Namespace), progress.Outcome{}
 }
 
 // secretProblem tells what a person must mend from a request that failed. In the

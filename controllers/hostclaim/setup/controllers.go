@@ -57,7 +57,7 @@ func AddControllers(ctx context.Context, mgr ctrl.Manager, o Options, registry p
 	if err := authors.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("controller of policies: %w", err)
 	}
-	secrets, err := secretwatch.NewForConfig(mgr.GetConfig())
+	secrets, err := secretwatch.NewForConfig(mgr.GetConfig(), copies.Labels()...)
 	if err != nil {
 		return err
 	}

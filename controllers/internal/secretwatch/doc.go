@@ -23,6 +23,6 @@ limitations under the License.
 // missing is tried again by itself; once it works, and when it works for the
 // first time, subscribers get one event with an empty name. A namespace is watched
 // until it is released. For a caller that reads a Secret through Outline, it remembers
-// what the Secret is, and not what it holds, as long as the watch shows no change. The
+// what the Secret is, and a hash of what it holds, as long as the watch shows no change. The
 // package never caches the content of a Secret and never writes.
 package secretwatch

@@ -18,6 +18,7 @@ package secretwatch
 
 import (
 	"context"
+	"crypto/sha256"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,12 +28,15 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/secretkeys"
 )
 
-// keys are those whose presence an outline shows.
-var keys = [...]string{secretkeys.UserData, secretkeys.MetaData, secretkeys.NetworkData, secretkeys.Bootstrap}
+// keys are those that an outline shows.
+var keys = [...]string{
+	secretkeys.UserData, secretkeys.MetaData, secretkeys.NetworkData, secretkeys.Bootstrap,
+	corev1.DockerConfigJsonKey, corev1.DockerConfigKey,
+}
 
 // Outline returns a Secret without its content: name, UID, version, type, controller, the
-// labels that New was given, and those of the keys that servers read, each with one byte or
-// none. It reads the Secret live unless the watch of its namespace shows that it is as it was when
+// labels that New was given, and those of the keys that servers read, each with the SHA-256 of its
+// value, or nothing where that is empty. However many ask at once, it reads the Secret live unless the watch of its namespace shows that it is as it was when
 // it was last read, or that there is none; a change that the watch does not show yet
 // wakes its subscribers soon. A Secret that does not exist is apierrors.IsNotFound.
 func (w *Watch) Outline(ctx context.Context, live client.Reader, key client.ObjectKey) (*corev1.Secret, error) {
@@ -43,14 +47,23 @@ func (w *Watch) Outline(ctx context.Context, live client.Reader, key client.Obje
 		}
 		return known.DeepCopy(), nil
 	}
-	secret := &corev1.Secret{}
-	if err := live.Get(ctx, key, secret); err != nil {
-		if apierrors.IsNotFound(err) {
-			l.forget(key.Name)
+	// A read that began before the watch showed the version of this moment is not good enough.
+	version, _ := w.Version(key)
+	found, err, _ := w.reads.Do(key.String()+"/"+version, func() (any, error) {
+		secret := &corev1.Secret{}
+		if err := live.Get(ctx, key, secret); err != nil {
+			if apierrors.IsNotFound(err) {
+				l.forget(key.Name)
+			}
+			return nil, err
 		}
+		return w.Read(secret), nil
+	})
+	secret, ok := found.(*corev1.Secret)
+	if err != nil || !ok {
 		return nil, err
 	}
-	return w.Read(secret), nil
+	return secret.DeepCopy(), nil
 }
 
 // Version returns the resourceVersion of a Secret as the watch of its namespace shows it, empty
@@ -89,7 +102,11 @@ func (w *Watch) outline(secret *corev1.Secret) *corev1.Secret {
 	}
 	for _, key := range keys {
 		if value, found := secret.Data[key]; found {
-			o.Data[key] = make([]byte, min(len(value), 1))
+			o.Data[key] = nil
+			if len(value) > 0 {
+				sum := sha256.Sum256(value)
+				o.Data[key] = sum[:]
+			}
 		}
 	}
 	return o

@@ -18,7 +18,10 @@ package secretwatch
 
 import (
 	"context"
+	"crypto/sha256"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -146,17 +149,51 @@ func TestOutlineHoldsNoContent(t *testing.T) {
 		Type: corev1.SecretTypeOpaque,
 		Data: map[string][]byte{"value": []byte("password"), "metaData": {}, "mine": []byte("x")},
 	})
+	sum := sha256.Sum256([]byte("password"))
 	want := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "n", Name: "s", UID: types.UID("1"), ResourceVersion: "2", OwnerReferences: []metav1.OwnerReference{owner},
 			Labels: map[string]string{"cluster.x-k8s.io/cluster-name": "c", "hostclaim.metal3.io/user-data": "true"},
 		},
 		Type: corev1.SecretTypeOpaque,
-		Data: map[string][]byte{"value": {0}, "metaData": {}},
+		Data: map[string][]byte{"value": sum[:], "metaData": nil},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+}
+
+// gated answers no read before its gate is open.
+type gated struct {
+	client.Reader
+
+	gate  chan struct{}
+	count atomic.Int32
+}
+
+func (g *gated) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	g.count.Add(1)
+	<-g.gate
+	return nil
+}
+
+func TestOutlineIsReadOnceHoweverManyAsk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, live := New(nil), &gated{gate: make(chan struct{})}
+		for range 18 {
+			go func() {
+				if _, err := w.Outline(t.Context(), live, client.ObjectKey{Namespace: "n", Name: "s"}); err != nil {
+					t.Error(err)
+				}
+			}()
+		}
+		synctest.Wait()
+		close(live.gate)
+		synctest.Wait()
+		if count := live.count.Load(); count != 1 {
+			t.Errorf("read %d times", count)
+		}
+	})
 }
 
 // TestOutlineOfASecretThatNoListHasEverHad shows that nothing is kept of a Secret that came and went

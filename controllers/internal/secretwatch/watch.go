@@ -22,6 +22,7 @@ import (
 	"slices"
 	"sync"
 
+	"golang.org/x/sync/singleflight"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
@@ -51,6 +52,7 @@ type ListenFunc func(ctx context.Context, namespace, name string)
 type Watch struct {
 	client metadata.Interface
 	labels []string // those that an outline shows
+	reads  singleflight.Group
 
 	mu          sync.Mutex
 	running     context.Context // nil until Start

@@ -1,0 +1,260 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package claim
+
+import (
+	"context"
+	"testing"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/copies"
+)
+
+// unwatched is a watch on secrets that sees nothing.
+type unwatched struct{}
+
+func (unwatched) Ensure(string) {}
+
+func (unwatched) Outline(ctx context.Context, live client.Reader, key client.ObjectKey) (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	return secret, live.Get(ctx, key, secret)
+}
+
+func (unwatched) Read(secret *corev1.Secret) *corev1.Secret { return secret }
+
+func (unwatched) Version(client.ObjectKey) (version string, known bool) { return "", false }
+
+func (unwatched) Release(string, func() (bool, error)) error { return nil }
+
+// watched shows the versions of secrets by namespace/name, and remembers what it has read.
+type watched struct {
+	unwatched
+
+	versions    map[string]string
+	outlines    map[string]*corev1.Secret
+	interrupted bool
+}
+
+func (w *watched) Outline(ctx context.Context, live client.Reader, key client.ObjectKey) (*corev1.Secret, error) {
+	version, noted := w.versions[key.String()], w.outlines[key.String()]
+	switch {
+	case !w.interrupted && version == "":
+		return nil, apierrors.NewNotFound(corev1.Resource("secrets"), key.Name)
+	case !w.interrupted && noted != nil && noted.ResourceVersion == version:
+		return noted, nil
+	}
+	secret := &corev1.Secret{}
+	if err := live.Get(ctx, key, secret); err != nil {
+		return nil, err
+	}
+	w.outlines[key.String()] = secret
+	return secret, nil
+}
+
+func TestSecretsOfARunningClaimAreReadWhenOneHasChanged(t *testing.T) {
+	l := &live{secrets: map[string]string{}}
+	w := &watched{versions: map[string]string{}, outlines: map[string]*corev1.Secret{}}
+	shown, r := w.versions, &synchronizer{live: l, secrets: w}
+	claim := newClaim(withImage, func(c *bmov1alpha1.HostClaim) { c.Spec.UserData = &corev1.SecretReference{Name: "boot"} })
+	source, copied := "tenant/boot", "infra/"+binding.CopyName(claim.UID, binding.UserData)
+	is := func(key, version string) { l.secrets[key], shown[key] = version, version }
+	steps := []struct {
+		when    string
+		do      func()
+		rotated bool
+		reads   bool
+	}{
+		{"when neither exists", func() {}, false, false},
+		{"when only the secret exists", func() { is(source, "a") }, false, false},
+		{"at first, without an answer", func() { is(copied, "a"); l.broken = true }, false, true},
+		{"as there was no answer", func() { l.broken = false }, false, true},
+		{"when nothing has happened", func() {}, false, false},
+		{"when a secret has changed", func() { is(source, "b") }, true, true},
+		{"when nothing has happened since", func() {}, true, false},
+		{"when the change is not shown yet", func() { l.secrets[copied] = "b" }, true, false},
+		{"when the watch is interrupted", func() { w.interrupted = true }, false, true},
+		{"when it shows what was read meanwhile", func() { w.interrupted = false; is(copied, "b") }, false, false},
+		{"when a secret changes while it is read", func() {
+			shown[source] = "c"
+			l.during = func() { shown[source] = "d" }
+		}, false, true},
+		{"as what was read is not what is shown", func() { l.during = nil; l.secrets[source] = "d" }, true, true},
+		{"when the claim names another secret", func() { claim.Spec.UserData.Name = "gone" }, false, false},
+		{"when the claim is another one", func() { claim.Spec.UserData.Name, claim.UID = "boot", "other" }, false, false},
+	}
+	for _, step := range steps {
+		step.do()
+		before := l.count
+		rotated := r.rotated(t.Context(), &scope{claim: claim, host: newHost("infra")})
+		if rotated != step.rotated || (l.count > before) != step.reads {
+			t.Errorf("%s: rotated %t after %d reads, want %t, reads %t", step.when, rotated, l.count-before, step.rotated, step.reads)
+		}
+	}
+}
+
+// shelf holds secrets by namespace/name, and counts what is read whole and written.
+type shelf struct {
+	unwatched
+	client.Client
+
+	secrets        map[string]*corev1.Secret
+	reads, written int
+}
+
+func (f *shelf) Outline(_ context.Context, _ client.Reader, key client.ObjectKey) (*corev1.Secret, error) {
+	secret, found := f.secrets[key.String()]
+	if !found {
+		return nil, apierrors.NewNotFound(corev1.Resource("secrets"), key.Name)
+	}
+	return secret, nil
+}
+
+func (f *shelf) Get(_ context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+	f.reads++
+	found, err := f.Outline(nil, nil, key) //nolint:staticcheck // It looks at neither.
+	if secret, ok := object.(*corev1.Secret); ok && err == nil {
+		found.DeepCopyInto(secret)
+	}
+	return err
+}
+
+func (f *shelf) Create(context.Context, client.Object, ...client.CreateOption) error {
+	f.written++
+	return nil
+}
+
+func (f *shelf) Patch(context.Context, client.Object, client.Patch, ...client.PatchOption) error {
+	f.written++
+	return nil
+}
+
+// stocked is a claim, its host, and a shelf with both secrets and their copies.
+func stocked() (*scope, *shelf) {
+	s := &scope{host: newHost("infra"), claim: newClaim(withImage, func(c *bmov1alpha1.HostClaim) {
+		c.Spec.UserData, c.Spec.MetaData = &corev1.SecretReference{Name: "boot"}, &corev1.SecretReference{Name: "meta"}
+	})}
+	s.host.UID = "host-uid"
+	f := &shelf{secrets: map[string]*corev1.Secret{}}
+	for kind, source := range map[binding.SecretKind]string{binding.UserData: "tenant/boot", binding.MetaData: "tenant/meta"} {
+		key := map[binding.SecretKind]string{binding.UserData: "userData", binding.MetaData: "metaData"}[kind]
+		content := binding.Content{Type: corev1.SecretTypeOpaque, Data: map[string][]byte{key: []byte("x")}}
+		f.secrets[source] = &corev1.Secret{Type: content.Type, Data: content.Data}
+		copied := binding.Copy(s.claim, s.host, kind, content)
+		f.secrets[client.ObjectKeyFromObject(copied).String()] = copied
+	}
+	return s, f
+}
+
+func (f *shelf) synchronizer() *synchronizer {
+	return &synchronizer{client: f, live: f, secrets: f, budget: &copies.Budget{}, clock: fixedClock{}}
+}
+
+// What a host is first told, or is switched on for, is read live, since a claim may be seen before
+// its new data; and nothing is copied that a host will not read, or before all can be copied.
+func TestSecretsThatAreReadAndCopied(t *testing.T) {
+	copied := "infra/" + binding.CopyName(newClaim().UID, binding.UserData)
+	change := func(_ *scope, f *shelf) {
+		f.secrets["tenant/boot"] = &corev1.Secret{Data: map[string][]byte{"userData": []byte("y")}}
+	}
+	for name, tt := range map[string]struct {
+		told, online, wanted bool
+		change               func(*scope, *shelf)
+		reads, written       int
+		reason               string
+	}{
+		"a host that was told nothing":                     {online: true, wanted: true, reads: 4},
+		"one that was told nothing, of what has changed":   {online: true, wanted: true, change: change, reads: 4, written: 1},
+		"one that was told, and runs":                      {told: true, online: true, wanted: true},
+		"one that was told and runs, of what has changed":  {told: true, online: true, wanted: true, change: change, reads: 2, written: 1},
+		"one that was told, and is about to be on":         {told: true, wanted: true, reads: 4},
+		"one that is about to be on, of what has changed":  {told: true, wanted: true, change: change, reads: 4, written: 1},
+		"one that was told, and stays off":                 {told: true},
+		"one that stays off, of what has changed":          {told: true, change: change},
+		"one that was told, runs, and is about to be off":  {told: true, online: true},
+		"one that runs, and whose copy was edited":         {told: true, online: true, wanted: true, reads: 2, written: 1, change: func(_ *scope, f *shelf) { f.secrets[copied].Data = nil }},
+		"one that runs, and whose copy has lost its marks": {told: true, online: true, wanted: true, reads: 2, reason: "UserDataSecretSyncFailure", change: func(_ *scope, f *shelf) { f.secrets[copied].Labels = nil }},
+		"one that stays off, and whose copy is gone":       {told: true, reads: 2, written: 1, change: func(_ *scope, f *shelf) { delete(f.secrets, copied) }},
+		"one that was made anew":                           {told: true, online: true, wanted: true, reads: 4, written: 2, change: func(s *scope, _ *shelf) { s.host.UID = "other" }},
+		"one whose claim names another secret":             {told: true, online: true, wanted: true, reason: "UserDataSecretSyncFailure", change: func(s *scope, _ *shelf) { s.claim.Spec.UserData.Name = "other" }},
+		"one of whose secrets one is missing": {
+			online: true, wanted: true, reason: "MetaDataSecretSyncFailure", change: func(_ *scope, f *shelf) { delete(f.secrets, "tenant/meta") },
+		},
+		"one of whose secrets one cannot be used": {
+			online: true, wanted: true, reason: "MetaDataSecretSyncFailure",
+			change: func(_ *scope, f *shelf) { f.secrets["tenant/meta"] = &corev1.Secret{} },
+		},
+	} {
+		s, f := stocked()
+		s.claim.Spec.PoweredOn, s.host.Spec.Online = tt.wanted, tt.online
+		if tt.told {
+			s.host.Spec.Image = s.claim.Spec.Image
+		}
+		if tt.change != nil {
+			tt.change(s, f)
+		}
+		payload, out := f.synchronizer().provided(t.Context(), s, policy.Grant{})
+		if f.reads != tt.reads || f.written != tt.written || first(out).Reason != tt.reason || (payload != nil) != (tt.reason == "") {
+			t.Errorf("%s: %d reads and %d writes, %q (%v); want %d, %d, %q",
+				name, f.reads, f.written, first(out).Reason, out.Err(), tt.reads, tt.written, tt.reason)
+		}
+	}
+}
+
+// A claim whose namespace has copied too much says so and comes back at its turn; until then it
+// reads nothing.
+func TestClaimThatWaitsForItsTurnToCopy(t *testing.T) {
+	s, f := stocked()
+	f.secrets["tenant/boot"].Data = map[string][]byte{"userData": make([]byte, copies.PerSecond-1<<10)}
+	r := f.synchronizer()
+	r.budget.Take(client.ObjectKey{Namespace: "tenant", Name: "other"}, copies.Burst, now)
+	for _, reads := range []int{4, 4} {
+		_, out := r.provided(t.Context(), s, policy.Grant{})
+		result, err := out.Result(now)
+		if err != nil || result.RequeueAfter.Seconds() != 1 || first(out).Reason != infrav1.SecretCopiesLimitedReason || f.reads != reads || f.written != 0 {
+			t.Errorf("comes back after %s because of %q with %d reads and %d writes (%v)", result.RequeueAfter, first(out).Reason, f.reads, f.written, err)
+		}
+	}
+}
+
+// A host that was told of its secrets while it was off is not switched on for outdated ones.
+func TestHostStaysOffWhileItsSecretsAreNotNextToIt(t *testing.T) {
+	s, f := stocked()
+	s.claim.Spec.PoweredOn, s.claim.Spec.Image.Checksum = true, "abc"
+	s.host.Spec.Image = s.claim.Spec.Image
+	s.decision = policy.Evaluate(nil, policy.Namespace{Name: "tenant"}, policy.OwnWithoutPolicy)
+	s.decision.Grants["infra"] = s.decision.Grants["tenant"]
+	for name, tt := range map[string]struct {
+		change func()
+		online bool
+	}{
+		"one is missing": {func() { delete(f.secrets, "tenant/meta") }, false},
+		"all are there":  {func() { f.secrets["tenant/meta"] = &corev1.Secret{Data: map[string][]byte{"metaData": nil}} }, true},
+	} {
+		tt.change()
+		host, out := f.synchronizer().desired(t.Context(), s, binding.Applied)
+		if out.Err() != nil || host.Spec.Online != tt.online || out.Done() != tt.online {
+			t.Errorf("%s: on %t, %v", name, host.Spec.Online, out.Waits())
+		}
+	}
+}
