@@ -26,6 +26,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
@@ -75,6 +76,23 @@ func BelongsTo(claim *bmov1alpha1.HostClaim, owner Owner) bool {
 	controller := metav1.GetControllerOfNoCopy(claim)
 	return controller != nil && controller.UID == owner.UID &&
 		ref.Name == owner.Name && ref.Namespace == owner.Namespace
+}
+
+// Former is the claim of an earlier machine of the same name.
+type Former struct {
+	// Deleting says that the claim goes, and Paused that it does not before it is unpaused.
+	Deleting, Paused bool
+}
+
+// ReadFormer reads a claim that is not the machine's; nil if it was not that of an earlier machine
+// of its name.
+func ReadFormer(claim *bmov1alpha1.HostClaim, owner Owner) *Former {
+	ref := claim.Spec.ConsumerRef
+	if ref == nil || ref.Kind != MachineKind || ref.Name != owner.Name || ref.Namespace != owner.Namespace {
+		return nil
+	}
+	_, paused := claim.Annotations[clusterv1.PausedAnnotation]
+	return &Former{Deleting: !claim.DeletionTimestamp.IsZero(), Paused: paused}
 }
 
 // ConsumerUID returns the UID of the Metal3Machine that the claim names as its

@@ -35,6 +35,8 @@ type Observed struct {
 	// NameTaken says that the machine has no claim, and that a claim of something
 	// else has the name that it would get.
 	NameTaken bool
+	// Former is that claim if it was an earlier machine's of the same name; nil for another one.
+	Former *claims.Former
 	// TakenOver says that the machine had a claim in another cluster, which a
 	// copy of the machine has now.
 	TakenOver bool

@@ -20,6 +20,7 @@ import (
 	"fmt"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
@@ -266,16 +267,56 @@ func claimLost(o Observed, p *Plan) bool {
 		p.wait(condition, infrav1.HostClaimTakenOverReason,
 			"The HostClaim of this machine belongs to a copy of it in another management cluster: delete the copy that is not needed; "+
 				"if that is the other one, set spec.consumerRef.uid of the HostClaim to the UID of this Metal3Machine first")
-	case o.Claim.Phase == claims.Absent && o.established():
+	case o.Claim.Phase == claims.Absent:
+		return claimMissing(o, p)
+	default:
+		return false
+	}
+	return true
+}
+
+// claimMissing is claimLost for a machine without a claim.
+func claimMissing(o Observed, p *Plan) bool {
+	const condition = infrav1.AssociateBareMetalHostCondition
+	switch {
+	case o.Former != nil:
+		formerClaim(o, p)
+	case o.established() && o.Remote != nil:
+		p.wait(condition, infrav1.HostLostReason, "No HostClaim of the other cluster has the origin of this machine. If it was deleted, "+
+			"its host was given back, and the Machine must be replaced; if the Metal3Machine was made anew, put the annotations "+
+			infrav1.OriginKey+" and "+infrav1.EffectiveIdentityAnnotation+" of the former one back")
+	case o.established():
 		p.wait(condition, infrav1.HostLostReason,
 			"The HostClaim of this machine was deleted, and with it the host was given back: the Machine must be replaced")
-	case o.Claim.Phase == claims.Absent && o.NameTaken:
+	case o.NameTaken:
 		p.wait(condition, infrav1.HostClaimNameTakenReason, fmt.Sprintf(
 			"HostClaim %q belongs to something else: delete it, or give the Machine another name", newName(o)))
 	default:
 		return false
 	}
 	return true
+}
+
+// formerClaim says what becomes of the claim of an earlier machine of the same name, one that was
+// deleted without it. Names hand on no server: whoever may write the claim does, by the UID.
+func formerClaim(o Observed, p *Plan) {
+	reason, message := infrav1.HostClaimNameTakenReason, "HostClaim %q belongs to an earlier machine of this name, and its server was "+
+		"not given back. To go on with that server, make this Metal3Machine, by its UID, the controller in metadata.ownerReferences "+
+		"of the HostClaim; to have it wiped, delete the HostClaim"
+	switch {
+	case !o.Former.Deleting:
+	case o.Former.Paused:
+		message = "HostClaim %q of an earlier machine of this name is being deleted and is paused: its server was not given back, runs on, " +
+			"and cannot be taken over any more. To have it wiped and given back, remove annotation " + clusterv1.PausedAnnotation + " from the HostClaim"
+	case o.established():
+		reason, message = infrav1.HostLostReason, "HostClaim %q of an earlier machine of this name is being deleted and its host wiped"
+	default:
+		reason, message = infrav1.HostClaimNotBoundReason, "HostClaim %q of an earlier machine of this name is being deleted; a new one will follow"
+	}
+	if o.Former.Deleting && o.established() {
+		message += ". The Machine must be replaced"
+	}
+	p.wait(infrav1.AssociateBareMetalHostCondition, reason, fmt.Sprintf(message, newName(o)))
 }
 
 // wanted is the claim as it should be at least; deploysImage adds to it. What

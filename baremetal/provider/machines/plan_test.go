@@ -24,6 +24,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
@@ -612,5 +613,44 @@ func TestPullSecret(t *testing.T) {
 	if p.Claim.Deployment != nil || len(p.Waits) != 1 || p.Waits[0].Reason != infrav1.InvalidConfigurationReason ||
 		!strings.Contains(p.Waits[0].Message, infrav1.PullSecretAnnotation) {
 		t.Errorf("with a name that cannot be one the plan is %+v", p)
+	}
+}
+
+// The claim of a machine that was deleted without it hands on no server by its name.
+func TestClaimOfAnEarlierMachine(t *testing.T) {
+	established := func(o *Observed) { o.Machine.Spec.ProviderID = "metal3://tenant/host-1/m-1" }
+	former := func(deleting, paused bool) func(*Observed) {
+		return func(o *Observed) { o.NameTaken, o.Former = true, &claims.Former{Deleting: deleting, Paused: paused} }
+	}
+	for name, tt := range map[string]struct {
+		given  Observed
+		reason string
+		says   []string
+	}{
+		"that kept its server":                      {observe(established, former(false, true)), "HostClaimNameTaken", []string{"not given back", "ownerReferences"}},
+		"that kept its server, for a new machine":   {observe(former(false, false)), "HostClaimNameTaken", []string{"not given back", "ownerReferences"}},
+		"that is deleted and paused":                {observe(established, former(true, true)), "HostClaimNameTaken", []string{"runs on", clusterv1.PausedAnnotation, "must be replaced"}},
+		"that is deleted and paused, for a new one": {observe(former(true, true)), "HostClaimNameTaken", []string{"runs on", clusterv1.PausedAnnotation}},
+		"that is wiped":                             {observe(established, former(true, false)), "HostLost", []string{"wiped", "must be replaced"}},
+		"that is wiped, for a new machine":          {observe(former(true, false)), "HostClaimNotBound", []string{"will follow"}},
+		"that is gone":                              {observe(established), "HostLost", []string{"given back"}},
+		"in another cluster, that is gone or not found": {observe(established, func(o *Observed) {
+			o.Remote = &claims.Remote{Namespace: "n", Origin: "o"}
+		}), "HostLost", []string{infrav1.OriginKey}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := Next(tt.given)
+			if p.Claim != nil || len(p.Waits) != 1 || p.Waits[0].Reason != tt.reason {
+				t.Fatalf("writes %v and waits %v, want %s", p.Claim, p.Waits, tt.reason)
+			}
+			for _, part := range tt.says {
+				if !strings.Contains(p.Waits[0].Message, part) {
+					t.Errorf("does not say %q: %s", part, p.Waits[0].Message)
+				}
+			}
+			if strings.Contains(p.Waits[0].Message, "replaced") && tt.given.Machine.Spec.ProviderID == "" {
+				t.Errorf("a new machine need not be replaced: %s", p.Waits[0].Message)
+			}
+		})
 	}
 }

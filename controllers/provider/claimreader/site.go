@@ -72,18 +72,15 @@ func (s Site) ClaimOf(ctx context.Context, machine *infrav1.Metal3Machine) (*bmo
 	return &own[oldest(own)], true, nil
 }
 
-// NameTaken says whether a claim of the name that the machine's new claim would
-// get belongs to something else.
-func (s Site) NameTaken(ctx context.Context, machine *infrav1.Metal3Machine) (bool, error) {
+// InTheWay returns the claim that has the name which the machine's new claim would get, and
+// whether it belongs to something else.
+func (s Site) InTheWay(ctx context.Context, machine *infrav1.Metal3Machine) (*bmov1alpha1.HostClaim, bool, error) {
 	if s.Record != nil {
 		claim, found, err := s.named(ctx, claims.RemoteName(machine.Name, s.Record.Origin))
-		return found && identity.StandingOf(claim, OwnerOf(machine), *s.Record) == identity.Foreign, err
+		return claim, found && identity.StandingOf(claim, OwnerOf(machine), *s.Record) == identity.Foreign, err
 	}
 	claim, found, err := s.named(ctx, claims.Name(machine.Name))
-	if err != nil || !found {
-		return false, err
-	}
-	return !claims.BelongsTo(claim, OwnerOf(machine)), nil
+	return claim, err == nil && found && !claims.BelongsTo(claim, OwnerOf(machine)), err
 }
 
 // HostOf returns what is published of the host behind the claim, and whether

@@ -104,11 +104,13 @@ func (c *claimClient) behind(s *scope, claim *bmov1alpha1.HostClaim) (until time
 func (c *claimClient) observeHost(ctx context.Context, s *scope) progress.Outcome {
 	const condition, reason = infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostFailedReason
 	if s.claim == nil {
-		taken, err := c.site.NameTaken(ctx, s.machine)
+		claim, taken, err := c.site.InTheWay(ctx, s.machine)
 		if err != nil {
 			return failed(condition, reason, "The HostClaim of the machine cannot be read", err)
 		}
-		s.observed.NameTaken = taken
+		if s.observed.NameTaken = taken; taken {
+			s.observed.Former = claims.ReadFormer(claim, claimreader.OwnerOf(s.machine))
+		}
 		return progress.Outcome{}
 	}
 	host, found, err := c.site.HostOf(ctx, s.claim)
