@@ -36,10 +36,13 @@ type Config struct {
 	// Commands are the lines of runcmd in their order; a command given as a
 	// list of words is joined by blanks.
 	Commands []string
+	// Hostname is what the user data calls the machine; empty if that is left to the metadata.
+	Hostname string
 }
 
 // document mirrors the YAML of a cloud-config.
 type document struct {
+	Hostname   string            `json:"hostname"`
 	WriteFiles []file            `json:"write_files"`
 	RunCmd     []json.RawMessage `json:"runcmd"`
 }
@@ -61,7 +64,7 @@ func Parse(userData []byte) (Config, error) {
 	if err := yaml.Unmarshal(userData, &doc); err != nil {
 		return Config{}, fmt.Errorf("cloud-config: %w", err)
 	}
-	config := Config{Files: map[string][]byte{}}
+	config := Config{Files: map[string][]byte{}, Hostname: doc.Hostname}
 	for _, f := range doc.WriteFiles {
 		content, err := f.decode()
 		if err != nil {

@@ -33,6 +33,8 @@ type machine struct {
 	phase      phase
 	// unmanaged says that the host was last seen paused: the machine goes on without it.
 	unmanaged bool
+	// reboots says that the host was seen with an annotation that asks for a reboot.
+	reboots bool
 	// deadline is when the machine gives up joining; zero until it first tried.
 	deadline time.Time
 }
@@ -70,6 +72,16 @@ func (b *book) powerLost(host types.NamespacedName) {
 	defer b.mu.Unlock()
 	if m := b.machines[host]; m.phase == hung {
 		m.phase = off
+		b.machines[host] = m
+	}
+}
+
+// rebootAsked notes that a reboot was asked for, of which a host in demo mode shows nothing else.
+func (b *book) rebootAsked(host types.NamespacedName) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if m := b.machines[host]; m.phase == alone {
+		m.reboots = true
 		b.machines[host] = m
 	}
 }

@@ -44,6 +44,9 @@ const HangAnnotation = "hostsim.metal3.io/hang"
 func observe(host *bmov1alpha1.BareMetalHost) observed {
 	o := observed{poweredOn: host.Status.PoweredOn}
 	_, o.hangs = host.Annotations[HangAnnotation]
+	for key := range host.Annotations {
+		o.reboots = o.reboots || strings.HasPrefix(key, bmov1alpha1.RebootAnnotationPrefix)
+	}
 	if host.Status.Provisioning.State == bmov1alpha1.StateProvisioned {
 		o.deployment = strings.Join([]string{
 			host.Status.Provisioning.Image.URL,

@@ -26,6 +26,8 @@ const (
 	dead
 	// alone machines run what was deployed on them and belong to no cluster.
 	alone
+	// aloneOff machines are alone and have no power.
+	aloneOff
 	// installed machines have read their config drive, and are to join.
 	installed
 	// running machines are in their cluster.
@@ -57,6 +59,8 @@ type observed struct {
 	poweredOn  bool
 	// hangs says that the machine stops, and that no reboot helps as long as this is so.
 	hangs bool
+	// reboots says that the host has an annotation that asks for a reboot.
+	reboots bool
 }
 
 // next decides the next step of a machine that is in a phase with a deployment.
@@ -70,7 +74,7 @@ func next(o observed, deployment string, p phase) step {
 		return install
 	case o.poweredOn:
 		return withPower(o, p)
-	case p == running || p == hung:
+	case p == running || p == hung || p == alone:
 		return powerOff
 	default:
 		return nothing
@@ -84,7 +88,7 @@ func withPower(o observed, p phase) step {
 		return boot
 	case p == running && o.hangs:
 		return hang
-	case p == off && !o.hangs:
+	case p == off && !o.hangs || p == aloneOff:
 		return powerOn
 	default:
 		return nothing

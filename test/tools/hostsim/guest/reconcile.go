@@ -65,6 +65,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	o := observe(host)
 	for {
 		m := r.book.load(req.NamespacedName)
+		if m.reboots && !o.reboots && m.phase == alone {
+			m.reboots = false
+			r.book.store(req.NamespacedName, m)
+			log.FromContext(ctx).Info("Machine boots again")
+		}
 		todo := next(o, m.deployment, m.phase)
 		if todo == nothing {
 			return ctrl.Result{}, nil
@@ -106,9 +111,18 @@ func (r *Reconciler) do(ctx context.Context, todo step, host *bmov1alpha1.BareMe
 	case boot:
 		return r.boot(ctx, host, m)
 	case powerOn:
+		if m.phase == aloneOff {
+			log.FromContext(ctx).Info("Machine boots again")
+			m.phase = alone
+			return false, nil
+		}
 		return r.settle(ctx, host, m, r.Clusters.PowerOn(ctx, m.Machine))
 	case powerOff:
 		log.FromContext(ctx).Info("Machine is off", "node", m.Node.Name)
+		if m.phase == alone {
+			m.phase, m.reboots = aloneOff, false
+			return false, nil
+		}
 		m.phase = off
 		return false, r.Clusters.PowerOff(ctx, m.Machine)
 	case hang:
@@ -116,7 +130,7 @@ func (r *Reconciler) do(ctx context.Context, todo step, host *bmov1alpha1.BareMe
 		m.phase = hung
 		return false, r.Clusters.PowerOff(ctx, m.Machine)
 	default:
-		if m.phase != dead && m.phase != alone {
+		if m.phase != dead {
 			log.FromContext(ctx).Info("Machine is wiped", "node", m.Node.Name)
 		}
 		err := r.Clusters.Wipe(ctx, m.Machine)
@@ -133,7 +147,10 @@ func (r *Reconciler) install(ctx context.Context, host *bmov1alpha1.BareMetalHos
 		m.Machine, err = newMachine(host, parts)
 	}
 	if errors.Is(err, kubeadm.ErrNoCommand) {
-		log.FromContext(ctx).Info("Machine runs its image and joins no cluster: its user data does not call kubeadm")
+		// What newMachine could read can be read here.
+		config, hostname, _ := configdrive.FirstBoot(host, parts)
+		log.FromContext(ctx).Info("Machine boots its image and joins no cluster: its user data does not call kubeadm",
+			"image", host.Status.Provisioning.Image.URL, "hostname", hostname, "runcmd", config.Commands)
 		m.phase = alone
 		return nil
 	}

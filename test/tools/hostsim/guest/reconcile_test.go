@@ -167,29 +167,53 @@ func TestMachinesFromBeforeAreRestored(t *testing.T) {
 	r.expect("host-1", running)
 }
 
-// A server that is claimed by hand runs whatever its owner wants.
+// A server that is claimed by hand runs whatever its owner wants, and the log says what.
 func TestMachineWithoutKubeadmRunsAlone(t *testing.T) {
-	tests := map[string]func(*room, *bmov1alpha1.BareMetalHost){
-		"without user data": func(_ *room, host *bmov1alpha1.BareMetalHost) { host.Spec.UserData = nil },
-		"with commands of its own": func(r *room, _ *bmov1alpha1.BareMetalHost) {
-			r.secrets["init"]["value"] = []byte("#cloud-config\nhostname: build-1\nruncmd:\n- echo hello\n")
+	tests := map[string]struct {
+		given func(*room, *bmov1alpha1.BareMetalHost)
+		boots string
+	}{
+		"without user data": {
+			func(_ *room, host *bmov1alpha1.BareMetalHost) { host.Spec.UserData = nil }, `"hostname"="host-0" "runcmd"=[]`,
+		},
+		"with commands of its own": {
+			func(r *room, _ *bmov1alpha1.BareMetalHost) {
+				r.secrets["init"]["value"] = []byte("#cloud-config\nhostname: build-1\nruncmd:\n- echo hello\n")
+			},
+			`"hostname"="build-1" "runcmd"=["echo hello"]`,
 		},
 	}
-	for name, given := range tests {
+	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			r := newRoom(t)
 			host := r.host("host-0", "init")
-			given(r, host)
+			tc.given(r, host)
 			r.expect("host-0", alone)
 			host.Status.PoweredOn = false
+			r.expect("host-0", aloneOff)
+			host.Status.PoweredOn = true
 			r.expect("host-0", alone)
-			for _, line := range r.logs {
-				if strings.Contains(line, "error") {
-					t.Errorf("an error is logged: %s", line)
-				}
-			}
+			// baremetal-operator takes the annotation off when it has rebooted the server.
+			host.Annotations = map[string]string{bmov1alpha1.RebootAnnotationPrefix: ""}
+			r.guest.notePower(host)
+			r.expect("host-0", alone)
+			host.Annotations = nil
+			r.expect("host-0", alone)
+			r.expect("host-0", alone)
 			host.Status.Provisioning.State = bmov1alpha1.StateDeprovisioning
 			r.expect("host-0", absent)
+			want := []string{"Machine boots its image and joins no cluster", "Machine is off", "Machine boots again", "Machine boots again", "Machine is wiped"}
+			if len(r.logs) != len(want) {
+				t.Fatalf("want %d lines, got: %s", len(want), strings.Join(r.logs, "\n"))
+			}
+			for i, line := range r.logs {
+				if !strings.Contains(line, want[i]) {
+					t.Errorf("line %d: want %q, got: %s", i, want[i], line)
+				}
+			}
+			if !strings.Contains(r.logs[0], tc.boots) {
+				t.Errorf("want %s, got: %s", tc.boots, r.logs[0])
+			}
 		})
 	}
 }

@@ -80,8 +80,13 @@ func Setup(mgr ctrl.Manager) error {
 // notePower sees every version of a host, of which Reconcile may miss one that did not last. Each is
 // of interest.
 func (r *Reconciler) notePower(object client.Object) bool {
-	if host, ok := object.(*bmov1alpha1.BareMetalHost); ok && !host.Status.PoweredOn && !unmanaged(host) {
+	host, ok := object.(*bmov1alpha1.BareMetalHost)
+	switch {
+	case !ok || unmanaged(host):
+	case !host.Status.PoweredOn:
 		r.book.powerLost(client.ObjectKeyFromObject(host))
+	case observe(host).reboots:
+		r.book.rebootAsked(client.ObjectKeyFromObject(host))
 	}
 	return true
 }

@@ -22,7 +22,6 @@ import (
 	"github.com/go-logr/logr"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/cloudinit"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/configdrive"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/host/life"
 )
@@ -33,7 +32,7 @@ import (
 func reportBoot(logger logr.Logger, host *bmov1alpha1.BareMetalHost, server life.Server) {
 	logger = logger.WithValues("image", cmp.Or(server.Disk.Image, server.Disk.CustomDeploy), "boot", server.Boots,
 		"data", server.Disk.Drive.Hash())
-	config, hostname, err := firstBoot(host, server.Disk.Drive)
+	config, hostname, err := configdrive.FirstBoot(host, server.Disk.Drive)
 	switch {
 	case err != nil:
 		logger.Info("Booted, cloud-init gives up", "hostname", hostname, "reason", err.Error())
@@ -42,22 +41,4 @@ func reportBoot(logger logr.Logger, host *bmov1alpha1.BareMetalHost, server life
 	default:
 		logger.Info("Booted", "hostname", hostname, "runcmd", config.Commands, "files", len(config.Files))
 	}
-}
-
-// firstBoot reads a config drive as cloud-init does.
-func firstBoot(host *bmov1alpha1.BareMetalHost, parts configdrive.Contents) (cloudinit.Config, string, error) {
-	metaData, err := configdrive.MetaData(host, []byte(parts.MetaData))
-	if err != nil {
-		return cloudinit.Config{}, host.Name, err
-	}
-	hostname := cmp.Or(cloudinit.Hostname(metaData), host.Name)
-	if parts.UserData == "" {
-		return cloudinit.Config{}, hostname, nil
-	}
-	rendered, err := cloudinit.Render([]byte(parts.UserData), cloudinit.InstanceData(metaData))
-	if err != nil {
-		return cloudinit.Config{}, hostname, err
-	}
-	config, err := cloudinit.Parse(rendered)
-	return config, hostname, err
 }

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package host
+package configdrive
 
 import (
 	"testing"
@@ -22,8 +22,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/configdrive"
 )
 
 func TestFirstBoot(t *testing.T) {
@@ -33,23 +31,26 @@ func TestFirstBoot(t *testing.T) {
 		Failed   bool
 	}
 	tests := map[string]struct {
-		drive configdrive.Contents
+		drive Contents
 		want  boot
 	}{
-		"of an image alone is named after the host": {configdrive.Contents{}, boot{Hostname: "host-0"}},
+		"of an image alone is named after the host": {Contents{}, boot{Hostname: "host-0"}},
 		"takes its name from the metadata, and runs what the user data says": {
-			configdrive.Contents{MetaData: "local-hostname: node-0", UserData: "## template: jinja\n#cloud-config\nruncmd:\n- hostname {{ ds.meta_data.local_hostname }}\n"},
+			Contents{MetaData: "local-hostname: node-0", UserData: "## template: jinja\n#cloud-config\nruncmd:\n- hostname {{ ds.meta_data.local_hostname }}\n"},
 			boot{Hostname: "node-0", Commands: []string{"hostname host-0"}},
 		},
-		"gives up on user data that is no cloud-config": {
-			configdrive.Contents{UserData: "#!/bin/sh\n"}, boot{Hostname: "host-0", Failed: true},
+		"is named by its user data before its metadata": {
+			Contents{MetaData: "local-hostname: node-0", UserData: "#cloud-config\nhostname: build-1\n"}, boot{Hostname: "build-1"},
 		},
-		"gives up on metadata that is no map": {configdrive.Contents{MetaData: "- a"}, boot{Hostname: "host-0", Failed: true}},
+		"gives up on user data that is no cloud-config": {
+			Contents{UserData: "#!/bin/sh\n"}, boot{Hostname: "host-0", Failed: true},
+		},
+		"gives up on metadata that is no map": {Contents{MetaData: "- a"}, boot{Hostname: "host-0", Failed: true}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			host := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "host-0"}}
-			config, hostname, err := firstBoot(host, tc.drive)
+			config, hostname, err := FirstBoot(host, tc.drive)
 			if diff := cmp.Diff(tc.want, boot{Hostname: hostname, Commands: config.Commands, Failed: err != nil}); diff != "" {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}
