@@ -41,6 +41,7 @@ E2E_FLAGS ?= -count=1 -timeout 60m -v
 API_TESTS := api data hostclaim machine model/served neighbours onboard rbac remediation standalone tenant tools/bench withoutlocalhosts
 SERVED := /test/($(subst $(eval ) ,|,$(API_TESTS))|e2e)(/|$$)
 
+# What docker-build calls the images and release-manifests names.
 IMAGE_PREFIX ?= localhost
 IMAGE_TAG ?= dev
 DOCKER ?= docker
@@ -48,7 +49,6 @@ DOCKER ?= docker
 # Where release-manifests writes, and as which version; metadata.yaml knows its series.
 OUT ?= $(CURDIR)/out
 RELEASE ?= v1.14.99
-REPOSITORY = $(OUT)/infrastructure-metal3/$(RELEASE)
 
 .PHONY: help
 help: ## List the targets
@@ -61,27 +61,18 @@ help: ## List the targets
 build: ## Build both managers and hostsim into bin/
 	go build -o bin/manager .
 	go build -o bin/hostclaim-manager ./cmd/hostclaim-manager
-	go -C test build -o $(CURDIR)/bin/hostsim ./tools/hostsim
+	go -C test build -o "$(CURDIR)/bin/hostsim" ./tools/hostsim
 
 .PHONY: docker-build
 docker-build: ## Build the images of both managers
 	$(DOCKER) build --target manager -t $(IMAGE_PREFIX)/cluster-api-provider-metal3:$(IMAGE_TAG) .
 	$(DOCKER) build --target hostclaim-manager -t $(IMAGE_PREFIX)/hostclaim-manager:$(IMAGE_TAG) .
 
-# The layout of a repository of clusterctl: <OUT>/infrastructure-metal3/<version>. The
+# The layout of a repository of clusterctl: <OUT>/infrastructure-metal3/<RELEASE>. The
 # components of the hostclaim manager lie beside those of the provider, for kubectl.
 .PHONY: release-manifests
 release-manifests: bin/tools/kustomize ## Write what a release consists of into OUT: a repository for clusterctl
-	rm -rf $(REPOSITORY)
-	mkdir -p $(REPOSITORY)
-	bin/tools/kustomize build config/default >$(REPOSITORY)/infrastructure-components.yaml
-	bin/tools/kustomize build config/hardened >$(REPOSITORY)/infrastructure-components-hardened.yaml
-	bin/tools/kustomize build config/in-place-updates >$(REPOSITORY)/infrastructure-components-in-place-updates.yaml
-	bin/tools/kustomize build config/hostclaim/default >$(REPOSITORY)/hostclaim-components.yaml
-	bin/tools/kustomize build config/hostclaim-hardened >$(REPOSITORY)/hostclaim-components-hardened.yaml
-	cp metadata.yaml templates/*.yaml $(REPOSITORY)/
-	printf '%s\n' 'providers:' '- name: metal3' '  type: InfrastructureProvider' \
-		"  url: file://$(REPOSITORY)/infrastructure-components.yaml" >$(OUT)/clusterctl.yaml
+	IMAGE_PREFIX="$(IMAGE_PREFIX)" IMAGE_TAG="$(IMAGE_TAG)" hack/release-manifests.sh "$(OUT)" "$(RELEASE)"
 
 .PHONY: clean
 clean: ## Remove what was built; the components of the dev cluster and the tools stay
@@ -225,10 +216,10 @@ lint-api: bin/tools/golangci-lint ## Check the API types against the conventions
 ## Tools, built from the module hack/tools
 
 bin/tools/controller-gen: hack/tools/go.sum
-	go -C hack/tools build -o $(CURDIR)/$@ sigs.k8s.io/controller-tools/cmd/controller-gen
+	go -C hack/tools build -o "$(CURDIR)/$@" sigs.k8s.io/controller-tools/cmd/controller-gen
 
 bin/tools/kustomize: hack/tools/go.sum
-	go -C hack/tools build -o $(CURDIR)/$@ sigs.k8s.io/kustomize/kustomize/v5
+	go -C hack/tools build -o "$(CURDIR)/$@" sigs.k8s.io/kustomize/kustomize/v5
 
 bin/tools/golangci-lint: hack/tools/go.sum hack/tools/golangci-lint/main.go
-	go -C hack/tools build -o $(CURDIR)/$@ ./golangci-lint
+	go -C hack/tools build -o "$(CURDIR)/$@" ./golangci-lint

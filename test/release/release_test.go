@@ -22,6 +22,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -59,11 +60,17 @@ func newRelease(t *testing.T) *release {
 	if r.clusterctl, err = repo.Binary(found[0]); err != nil {
 		t.Fatal(err)
 	}
-	said, err := exec.CommandContext(t.Context(), "make", "-C", repo.Root, "release-manifests", "OUT="+r.out, "RELEASE="+version).CombinedOutput()
-	if err != nil {
+	if said, err := makeRelease(t, repo, "OUT="+r.out, "RELEASE="+version); err != nil {
 		t.Fatalf("make release-manifests: %v\n%s", err, said)
 	}
 	return r
+}
+
+// makeRelease runs make with these variables and returns what it says.
+func makeRelease(t *testing.T, repo components.Repo, variables ...string) (string, error) {
+	t.Helper()
+	said, err := exec.CommandContext(t.Context(), "make", append([]string{"-C", repo.Root, "release-manifests"}, variables...)...).CombinedOutput()
+	return string(said), err
 }
 
 // run calls clusterctl with the configuration that make has written. It has no
@@ -202,5 +209,60 @@ func TestWhatKubectlInstallsCanBeMoved(t *testing.T) {
 				t.Errorf("%s in %s is found by clusterctl move: %t, want %t", name, file, moved, want)
 			}
 		}
+	}
+}
+
+func TestTheReleaseNamesTheImagesThatWereBuilt(t *testing.T) {
+	repo, err := components.FindRepo(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &release{repo: repo, out: filepath.Join(t.TempDir(), "with a space")}
+	// As a person would write it, below the folder where make runs.
+	relative, err := filepath.Rel(repo.Root, r.out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := makeRelease(t, repo, "OUT="+relative, "RELEASE="+version, "IMAGE_PREFIX=registry.example.com/metal3", "IMAGE_TAG=v1.14.7")
+	if err != nil {
+		t.Fatalf("make release-manifests: %v\n%s", err, said)
+	}
+	for file, image := range map[string]string{
+		"infrastructure-components.yaml":                  "cluster-api-provider-metal3",
+		"infrastructure-components-hardened.yaml":         "cluster-api-provider-metal3",
+		"infrastructure-components-in-place-updates.yaml": "cluster-api-provider-metal3",
+		"hostclaim-components.yaml":                       "hostclaim-manager",
+		"hostclaim-components-hardened.yaml":              "hostclaim-manager",
+	} {
+		text, err := os.ReadFile(filepath.Join(r.out, "infrastructure-metal3", version, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := "image: registry.example.com/metal3/" + image + ":v1.14.7\n"; !bytes.Contains(text, []byte(want)) || bytes.Contains(text, []byte("localhost/")) {
+			t.Errorf("%s does not name %s", file, want)
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(r.out, "clusterctl.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "url: file://" + r.out; !bytes.Contains(text, []byte(want)) {
+		t.Errorf("clusterctl.yaml has no absolute address %s:\n%s", want, text)
+	}
+}
+
+func TestAReleaseThatNoClusterCanUseIsNamed(t *testing.T) {
+	repo, err := components.FindRepo(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, version := range []string{"nonsense", "1.14.0", "v1.14", "v1.15.0"} {
+		if said, err := makeRelease(t, repo, "OUT="+t.TempDir(), "RELEASE="+version); err == nil || !strings.Contains(said, "RELEASE="+version) {
+			t.Errorf("RELEASE=%s: %v\n%s", version, err, said)
+		}
+	}
+	said, err := makeRelease(t, repo, "OUT="+t.TempDir())
+	if err != nil || !strings.Contains(said, "IMAGE_PREFIX") {
+		t.Errorf("nothing tells of images that no cluster pulls: %v\n%s", err, said)
 	}
 }
