@@ -257,11 +257,18 @@ func provisionedOf(s *scope, sync progress.Wait) metav1.Condition {
 	case state == bmov1alpha1.StateDeprovisioning:
 		return isFalse(kind, bmov1alpha1.DeprovisioningReason, stateMessage(s.host))
 	case !binding.Asked(s.claim) && !binding.HasPayload(s.host):
-		return isFalse(kind, bmov1alpha1.NotProvisionedReason,
-			"No image asked for: nothing is written to the server before spec.image or spec.customDeploy is set. "+stateMessage(s.host))
+		return isFalse(kind, bmov1alpha1.NotProvisionedReason, unasked(s.claim)+". "+stateMessage(s.host))
 	default:
 		return isFalse(kind, bmov1alpha1.NotProvisionedReason, stateMessage(s.host))
 	}
+}
+
+// unasked says why a claim asks for no image: its owner has not come to that, or nobody will.
+func unasked(claim *bmov1alpha1.HostClaim) string {
+	if owner := metav1.GetControllerOf(claim); owner != nil {
+		return fmt.Sprintf("%s %s has not asked for an image yet, and says what it waits for", owner.Kind, owner.Name)
+	}
+	return "No image asked for: nothing is written to the server before spec.image or spec.customDeploy is set"
 }
 
 // hardwareOf is the condition HardwareDataPublished.
@@ -303,9 +310,11 @@ func readyOf(s *scope, r *results, all []metav1.Condition) metav1.Condition {
 		return isFalse(ready, bmov1alpha1.DetachedReason, stateMessage(s.host))
 	case bmov1alpha1.OperationalStatusServicing:
 		return isFalse(ready, bmov1alpha1.ServicingReason, stateMessage(s.host))
-	default:
-		return isTrue(ready, bmov1alpha1.ProvisionedReason, "")
 	}
+	if !s.claim.Spec.PoweredOn && !s.host.Status.PoweredOn {
+		return isTrue(ready, infrav1.PoweredOffReason, "The server runs what was asked for when spec.poweredOn is true")
+	}
+	return isTrue(ready, bmov1alpha1.ProvisionedReason, "")
 }
 
 // goingMessage says what a claim that is being deleted waits for.

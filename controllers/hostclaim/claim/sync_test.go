@@ -30,6 +30,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -111,22 +112,39 @@ func TestClaimWithoutAnImageSaysSo(t *testing.T) {
 	tests := map[string]struct {
 		claim *bmov1alpha1.HostClaim
 		host  *bmov1alpha1.BareMetalHost
-		want  bool
+		want  string
 	}{
-		"no image":                          {newClaim(), newHost("infra"), true},
-		"an image":                          {newClaim(withImage), newHost("infra"), false},
-		"an image that was taken back late": {newClaim(), newHost("infra", running), false},
+		"no image": {newClaim(), newHost("infra"), "No image asked for"},
+		"no image of its owner yet": {
+			newClaim(func(c *bmov1alpha1.HostClaim) {
+				c.OwnerReferences = []metav1.OwnerReference{{Kind: "Metal3Machine", Name: "m-1", Controller: ptr.To(true)}}
+			}), newHost("infra"), "Metal3Machine m-1 has not asked for an image yet, and says what it waits for",
+		},
+		"an image":                          {newClaim(withImage), newHost("infra"), "The state of the host is"},
+		"an image that was taken back late": {newClaim(), newHost("infra", running), "The state of the host is"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			status := (&given{claim: tt.claim, host: tt.host, step: binding.Keep}).status(progress.Outcome{}, now)
 			for _, kind := range []string{bmov1alpha1.ProvisionedCondition, bmov1alpha1.ReadyCondition} {
 				c := meta.FindStatusCondition(status.Conditions, kind)
-				if got := strings.HasPrefix(c.Message, "No image asked for"); got != tt.want || c.Reason != bmov1alpha1.NotProvisionedReason {
+				if !strings.HasPrefix(c.Message, tt.want) || c.Reason != bmov1alpha1.NotProvisionedReason {
 					t.Errorf("%s says %s: %q", kind, c.Reason, c.Message)
 				}
 			}
 		})
+	}
+}
+
+// A server that is switched off runs nothing, and the claim is as its owner wants it all the same.
+func TestClaimThatIsSwitchedOffSaysSo(t *testing.T) {
+	for _, on := range []bool{true, false} {
+		host := newHost("infra", running, func(h *bmov1alpha1.BareMetalHost) { h.Status.PoweredOn = on })
+		status := (&given{claim: newClaim(withImage), host: host, step: binding.Keep}).status(progress.Outcome{}, now)
+		want := map[bool]string{true: bmov1alpha1.ProvisionedReason, false: infrav1.PoweredOffReason}[on]
+		if c := meta.FindStatusCondition(status.Conditions, bmov1alpha1.ReadyCondition); c.Status != metav1.ConditionTrue || c.Reason != want {
+			t.Errorf("power %t: Ready is %s, %s; want True, %s", on, c.Status, c.Reason, want)
+		}
 	}
 }
 
