@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/networkdata"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
 )
 
@@ -170,15 +171,9 @@ func mac(source *infrav1.NetworkLinkMAC, path *field.Path) value {
 	}
 }
 
-// fields are the options of a bond that have a field of their own, by their names
-// as parameters.
-func fields() map[string]string {
-	return map[string]string{"mode": "bondMode", "links": "bondLinks", "xmit_hash_policy": "bondXmitHashPolicy"}
-}
-
 // bonds finds what is wrong with single bonds.
 func (l links) bonds(yield func(*field.Error) bool) {
-	own := fields()
+	own := networkdata.BondFields()
 	for i, b := range l.spec.Bonds {
 		if len(b.BondLinks) == 0 &&
 			!yield(field.Required(l.at("bonds", i, "bondLinks"), "the bond has no links: name them by their ids")) {

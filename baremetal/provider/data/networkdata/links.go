@@ -108,20 +108,25 @@ func (r *renderer) mac(list, id string, source *infrav1.NetworkLinkMAC) string {
 	return strings.ReplaceAll(mac, "-", ":") // cloud-init compares with what the kernel shows
 }
 
+// BondFields are the options of a bond that have a field of their own: the fields in JSON, by the
+// names that the options have as parameters and, after "bond_", in what is rendered.
+func BondFields() map[string]string {
+	return map[string]string{"mode": "bondMode", "links": "bondLinks", "xmit_hash_policy": "bondXmitHashPolicy"}
+}
+
 func (r *renderer) bond(spec infrav1.NetworkDataLinkBond, macs map[string]string) link {
 	l := newLink("bond", spec.ID, spec.Name, spec.MTU)
 	l["bond_mode"] = string(spec.BondMode)
 	l["bond_links"] = append([]string{}, spec.BondLinks...)
 	l.set("bond_xmit_hash_policy", string(spec.BondXmitHashPolicy))
 	l.set("ethernet_mac_address", macs[spec.ID])
-	name := item("links.bonds", spec.ID)
+	name, fields := item("links.bonds", spec.ID), BondFields()
 	for _, member := range spec.BondLinks {
 		r.mustExist(name+".bondLinks", member)
 	}
 	for _, parameter := range spec.Parameters {
-		key := "bond_" + parameter.Name
 		value, err := scalar(parameter)
-		if _, set := l[key]; set || key == "bond_xmit_hash_policy" {
+		if fields[parameter.Name] != "" {
 			err = TemplateError{
 				Problem: fmt.Sprintf("parameter %q is a field of the bond", parameter.Name), Remedy: "use that field instead",
 			}
@@ -130,7 +135,7 @@ func (r *renderer) bond(spec infrav1.NetworkDataLinkBond, macs map[string]string
 			r.fail(name, err)
 			continue
 		}
-		l[key] = value
+		l["bond_"+parameter.Name] = value
 	}
 	return l
 }

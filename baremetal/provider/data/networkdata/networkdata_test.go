@@ -19,8 +19,11 @@ package networkdata
 import (
 	"errors"
 	"flag"
+	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -333,6 +336,23 @@ func TestRenderRefuses(t *testing.T) {
 				t.Errorf("error (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// An option of a bond is set in one place: the webhook and the renderer refuse it as a parameter
+// once it has a field.
+func TestEveryFieldOfABondIsNoParameterToo(t *testing.T) {
+	var want []string
+	for field := range reflect.TypeFor[infrav1.NetworkDataLinkBond]().Fields() {
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); strings.HasPrefix(name, "bond") {
+			want = append(want, name)
+		}
+	}
+	got := slices.Collect(maps.Values(BondFields()))
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("BondFields (-fields of the type +listed):\n%s", diff)
 	}
 }
 
