@@ -17,6 +17,7 @@ limitations under the License.
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -65,15 +66,16 @@ func buildCommand(s *settings) *cobra.Command {
 
 func upCommand(s *settings) *cobra.Command {
 	var (
-		which string
-		audit bool
+		which   string
+		audit   bool
+		servers int
 	)
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start a dev cluster and leave it running",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			repo, err := s.repo()
+			repo, err := s.vacant()
 			if err != nil {
 				return err
 			}
@@ -85,12 +87,21 @@ func upCommand(s *settings) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Printf("The dev cluster runs at %s\n  export KUBECONFIG=%s\nLogs: %s\nStop: make dev-down\n",
-				up.Server, cluster.AdminKubeconfig(up.Dir), filepath.Join(up.Dir, "logs", "*.log"))
+			fmt.Printf("The dev cluster runs at %s\n  export KUBECONFIG=%s\n", up.Server, console.Word(cluster.AdminKubeconfig(up.Dir)))
+			if which == "all" && servers > 0 {
+				tenant, err := populate(cmd.Context(), up, servers)
+				if err != nil {
+					return errors.Join(err, up.Group.Stop())
+				}
+				fmt.Printf("%d servers are in namespace %s, for tenant-a:\n  export KUBECONFIG=%s\n", servers, pool, console.Word(tenant.Kubeconfig))
+				fmt.Printf("More servers: go -C hack/devcluster run . servers 2%s\n", s.flag(repo))
+			}
+			fmt.Printf("Logs: %s\nStop: %s\n", filepath.Join(up.Dir, "logs", "*.log"), s.stop(repo))
 			return nil
 		},
 	}
 	cmd.Flags().StringVar(&which, "managers", "all", "managers to run beside the control plane: none, third-party, all, or a list of names with commas")
+	cmd.Flags().IntVar(&servers, "servers", 4, "how many servers to register in namespace "+pool+", with a policy for namespace tenant-a and a tenant there; only with all managers")
 	cmd.Flags().BoolVar(&audit, "audit", false, "have the API server log the requests of service accounts to logs/audit.log in the state folder")
 	return cmd
 }
@@ -102,7 +113,7 @@ func demoCommand(s *settings) *cobra.Command {
 		Short: "Start a dev cluster, tell the story of two tenants on it, and leave it running",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			repo, err := s.repo()
+			repo, err := s.vacant()
 			if err != nil {
 				return err
 			}
@@ -125,6 +136,13 @@ func downCommand(s *settings) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			if _, err := s.repo(); err != nil {
 				return err
+			}
+			runs, err := stack.Runs(s.dir)
+			if err != nil {
+				return err
+			}
+			if !runs {
+				s.out.Line("no dev cluster runs in %s", s.dir)
 			}
 			return stack.Down(s.dir, s.out)
 		},

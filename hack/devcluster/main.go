@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"github.com/go-logr/logr"
@@ -65,7 +66,7 @@ func root() *cobra.Command {
 		SilenceErrors: true,
 	}
 	cmd.PersistentFlags().StringVar(&s.dir, "dir", "", "state folder (default <repository>/.devcluster)")
-	cmd.AddCommand(buildCommand(s), upCommand(s), demoCommand(s), downCommand(s),
+	cmd.AddCommand(buildCommand(s), upCommand(s), demoCommand(s), serversCommand(s), downCommand(s),
 		stopCommand(s), startCommand(s), restartCommand(s))
 	return cmd
 }
@@ -77,8 +78,41 @@ func (s *settings) repo() (components.Repo, error) {
 		return components.Repo{}, err
 	}
 	repo, err := components.FindRepo(here)
-	if err == nil && s.dir == "" {
+	if err != nil {
+		return repo, err
+	}
+	if s.dir == "" {
 		s.dir = stack.DefaultDir(repo)
 	}
+	s.dir, err = filepath.Abs(s.dir)
 	return repo, err
+}
+
+// vacant does so for a command that starts a dev cluster, and refuses to end one that runs.
+func (s *settings) vacant() (components.Repo, error) {
+	repo, err := s.repo()
+	if err != nil {
+		return repo, err
+	}
+	runs, err := stack.Runs(s.dir)
+	if err == nil && runs {
+		err = fmt.Errorf("a dev cluster runs in %s, and all that is on it would be lost: end it with %s first", s.dir, s.stop(repo))
+	}
+	return repo, err
+}
+
+// stop is the command that ends the dev cluster.
+func (s *settings) stop(repo components.Repo) string {
+	if s.flag(repo) == "" {
+		return "make dev-down"
+	}
+	return "go -C hack/devcluster run . down" + s.flag(repo)
+}
+
+// flag is what commands on the dev cluster need on their command line to find its state folder.
+func (s *settings) flag(repo components.Repo) string {
+	if s.dir == stack.DefaultDir(repo) {
+		return ""
+	}
+	return " --dir " + console.Word(s.dir)
 }

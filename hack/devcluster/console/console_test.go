@@ -68,3 +68,11 @@ func TestOnATerminalTasksAreRepaintedBelowTheLines(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+func TestWordIsOneWordOfAShell(t *testing.T) {
+	for given, want := range map[string]string{"/a/b-1.2": "/a/b-1.2", "/with space/b": "'/with space/b'", "/it's": `'/it'\''s'`} {
+		if got := Word(given); got != want {
+			t.Errorf("Word(%q) = %s, want %s", given, got, want)
+		}
+	}
+}

@@ -104,3 +104,11 @@ func (p *Printer) paint() {
 func (p *Printer) remove(t *Task) {
 	p.tasks = slices.DeleteFunc(p.tasks, func(other *Task) bool { return other == t })
 }
+
+// Word writes a path as one word of a shell's command line.
+func Word(path string) string {
+	if !strings.ContainsAny(path, " \t\n'\"\\$`&;|<>()*?[]#~!{}") {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}

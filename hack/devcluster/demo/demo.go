@@ -20,7 +20,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/cluster"
@@ -42,15 +43,10 @@ type Options struct {
 	Out  *console.Printer
 }
 
-// Run starts a dev cluster, replacing one that runs in the same folder, and
-// tells the story on it. On success the cluster stays, to look around in; on
-// error it is ended.
+// Run starts a dev cluster and tells the story on it. On success the cluster
+// stays, to look around in; on error it is ended.
 func Run(ctx context.Context, o Options) error {
-	kubectl, err := find(ctx, o, components.Kubectl)
-	if err != nil {
-		return err
-	}
-	clusterctl, err := find(ctx, o, components.Clusterctl)
+	path, err := programs(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -58,26 +54,33 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := tell(ctx, o, s, kubectl, clusterctl); err != nil {
+	if err := tell(ctx, o, s, path); err != nil {
 		o.Out.Text("Logs: " + s.Group.LogFile("*"))
 		return errors.Join(err, s.Group.Stop())
 	}
 	return nil
 }
 
-// find returns the user's own program of that name, or one that it builds.
-func find(ctx context.Context, o Options, name string) (string, error) {
-	if _, err := exec.LookPath(name); err == nil {
-		return name, nil
-	}
-	if err := o.Repo.Build(ctx, o.Out, name); err != nil {
+// programs builds kubectl and clusterctl, of the versions that fit, and returns the folders that
+// they lie in, as PATH has them.
+func programs(ctx context.Context, o Options) (string, error) {
+	names := []string{components.Kubectl, components.Clusterctl}
+	if err := o.Repo.Build(ctx, o.Out, names...); err != nil {
 		return "", err
 	}
-	found, err := components.Lookup(name)
+	found, err := components.Lookup(names...)
 	if err != nil {
 		return "", err
 	}
-	return o.Repo.Binary(found[0])
+	var folders []string
+	for _, program := range found {
+		binary, err := o.Repo.Binary(program)
+		if err != nil {
+			return "", err
+		}
+		folders = append(folders, filepath.Dir(binary))
+	}
+	return strings.Join(folders, ":"), nil
 }
 
 // script is the story with everything that its scenes share.
@@ -86,8 +89,8 @@ type script struct {
 
 	// hosts is where the servers are: the same, but for the story of two clusters.
 	hosts *stack.Stack
-	// kubectl and clusterctl are the commands to recommend.
-	kubectl, clusterctl string
+	// path has the folders of kubectl and clusterctl.
+	path string
 
 	out      *console.Printer
 	world    *world.World
@@ -103,7 +106,7 @@ type actor struct {
 	cluster story.Cluster
 }
 
-func tell(ctx context.Context, o Options, s *stack.Stack, kubectl, clusterctl string) error {
+func tell(ctx context.Context, o Options, s *stack.Stack, path string) error {
 	// Watches and narration end with the story, and the story with any process.
 	ctx, cancel := s.Group.Guard(ctx)
 	defer cancel()
@@ -112,14 +115,13 @@ func tell(ctx context.Context, o Options, s *stack.Stack, kubectl, clusterctl st
 		return err
 	}
 	play := &script{
-		Stack:      s,
-		hosts:      s,
-		kubectl:    kubectl,
-		clusterctl: clusterctl,
-		out:        o.Out,
-		world:      w,
-		narrator:   newNarrator(w, o.Out),
-		pool:       story.Pool{Namespace: "infra", Servers: 8, Tenants: []string{"tenant-a", "tenant-b"}},
+		Stack:    s,
+		hosts:    s,
+		path:     path,
+		out:      o.Out,
+		world:    w,
+		narrator: newNarrator(w, o.Out),
+		pool:     story.Pool{Namespace: "infra", Servers: 8, Tenants: []string{"tenant-a", "tenant-b"}},
 	}
 	return play.tell(ctx, []scene{
 		{"register 8 servers in namespace infra", play.registerServers},

@@ -24,7 +24,7 @@ import (
 	"time"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/cluster"
-	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/console"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/stack"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/story"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/world"
@@ -33,7 +33,7 @@ import (
 // RunRemote tells the story of a tenant whose servers are in another cluster. As
 // Run it leaves both clusters on success, and none on error.
 func RunRemote(ctx context.Context, o Options) error {
-	kubectl, err := find(ctx, o, components.Kubectl)
+	path, err := programs(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func RunRemote(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := tellRemote(ctx, o, pair, kubectl); err != nil {
+	if err := tellRemote(ctx, o, pair, path); err != nil {
 		o.Out.Text("Logs: " + pair.Tenants.Group.LogFile("*") + " " + pair.Hosts.Group.LogFile("*"))
 		return errors.Join(err, pair.Stop())
 	}
@@ -55,7 +55,7 @@ type remote struct {
 	onboarding story.Onboarding
 }
 
-func tellRemote(ctx context.Context, o Options, pair *stack.Pair, kubectl string) error {
+func tellRemote(ctx context.Context, o Options, pair *stack.Pair, path string) error {
 	ctx, cancel := pair.Guard(ctx)
 	defer cancel()
 	w, err := world.OpenPair(ctx, pair.Tenants.Admin, pair.Hosts.Admin)
@@ -67,7 +67,7 @@ func tellRemote(ctx context.Context, o Options, pair *stack.Pair, kubectl string
 		script: &script{
 			Stack:    pair.Tenants,
 			hosts:    pair.Hosts,
-			kubectl:  kubectl,
+			path:     path,
 			out:      o.Out,
 			world:    w,
 			narrator: newNarrator(w, o.Out),
@@ -75,7 +75,7 @@ func tellRemote(ctx context.Context, o Options, pair *stack.Pair, kubectl string
 		},
 		onboarding: story.Onboarding{
 			Repo: o.Repo, Hosts: hosts, Management: tenants,
-			Claims: "blue", Namespace: "clusters", Secret: "hosts", Servers: 4, Expiry: time.Hour,
+			Claims: "blue", Namespace: "clusters", Secret: "hosts", Servers: 4, Expiry: 24 * time.Hour,
 		},
 	}
 	return play.tell(ctx, []scene{
@@ -145,16 +145,18 @@ func (p *remote) shrink(ctx context.Context, note func(string)) error {
 func (p *remote) hints() string {
 	return fmt.Sprintf(`
 Look around where the tenant works; there is no host and no claim:
+  export PATH=%[2]s:$PATH
   export KUBECONFIG=%[1]s
-  %[2]s get clusters,machines,metal3machines -A
-  %[2]s get secret %[3]s -n %[4]s -o yaml
+  kubectl get clusters,machines,metal3machines -A
+  kubectl get secret %[3]s -n %[4]s -o yaml
 and where the hosts are; there is no cluster and no machine:
   export KUBECONFIG=%[5]s
-  %[2]s get hostclaims,hardwaredata -n %[6]s
-  %[2]s get baremetalhosts -n %[7]s
-  %[2]s get role,rolebinding,resourcequota -n %[6]s
+  kubectl get hostclaims,hardwaredata -n %[6]s
+  kubectl get baremetalhosts -n %[7]s
+  kubectl get role,rolebinding,resourcequota -n %[6]s   # nothing counts a quota in a dev cluster
+The tokens of this demo are good for a day.
 Logs: %[8]s %[9]s
 Stop: make demo-down
-`, p.onboarding.Management, p.kubectl, p.onboarding.Secret, p.onboarding.Namespace, p.onboarding.Hosts,
+`, console.Word(p.onboarding.Management), console.Word(p.path), p.onboarding.Secret, p.onboarding.Namespace, console.Word(p.onboarding.Hosts),
 		p.onboarding.Claims, p.pool.Namespace, p.Group.LogFile("*"), p.hosts.Group.LogFile("*"))
 }

@@ -25,6 +25,7 @@ import (
 
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/cluster"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/console"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manager"
 )
 
@@ -65,7 +66,7 @@ func (p *script) curtain(ctx context.Context, took time.Duration) error {
 		return err
 	}
 	p.out.Text("\n" + table(rows))
-	p.out.Text(fmt.Sprintf("The story took %.0f s; the slowest machine was provisioned %s after its turn, that is, after its user data and a server were there.\nResident memory: %s.",
+	p.out.Text(fmt.Sprintf("The story took %.0f s. READY AFTER counts from the Machine on; most of it Cluster API has the machine wait for others, or for its Node to be seen.\nThe slowest machine was provisioned %s after its turn, that is, after its user data and a server were there.\nResident memory: %s.",
 		took.Seconds(), seconds(slowest), memory))
 	return nil
 }
@@ -91,18 +92,19 @@ func (p *script) memory() (string, error) {
 func (p *script) hints() string {
 	return fmt.Sprintf(`
 Look around, as the administrator:
+  export PATH=%[2]s:$PATH
   export KUBECONFIG=%[1]s
-  %[2]s get machines,metal3machines,hostclaims -A
-  %[2]s get baremetalhosts -n %[3]s
-  %[2]s get hardwaredata -n %[4]s -o yaml
+  kubectl get machines,metal3machines,hostclaims -A
+  kubectl get baremetalhosts -n %[3]s
+  kubectl get hardwaredata -n %[4]s -o yaml
 or as tenant b, who sees neither hosts nor tenant a:
-  %[2]s --kubeconfig %[5]s get machines,hostclaims
-  %[7]s --kubeconfig %[5]s describe cluster b -n %[8]s
+  kubectl --kubeconfig %[5]s get machines,hostclaims
+  clusterctl --kubeconfig %[5]s describe cluster b -n %[7]s
 Two servers are free. Take one by docs/claims-by-hand.md, or make a cluster of your own
-by docs/tenant-quick-start.md.
-Logs: %[6]s
-Restart a manager: go -C hack/devcluster run . restart %[9]s
+by docs/tenant-quick-start.md. More servers: go -C hack/devcluster run . servers 2
+Logs: %[6]s; what the servers do stands in hostsim.log
+Restart a manager: go -C hack/devcluster run . restart %[8]s
 Stop: make demo-down
-`, cluster.AdminKubeconfig(p.Dir), p.kubectl, p.pool.Namespace, p.a.Namespace, p.b.Kubeconfig, p.Group.LogFile("*"),
-		p.clusterctl, p.b.Namespace, components.HostClaimManager)
+`, console.Word(cluster.AdminKubeconfig(p.Dir)), console.Word(p.path), p.pool.Namespace, p.a.Namespace, console.Word(p.b.Kubeconfig), p.Group.LogFile("*"),
+		p.b.Namespace, components.HostClaimManager)
 }

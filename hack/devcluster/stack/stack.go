@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/cluster"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
@@ -94,6 +95,21 @@ func start(ctx context.Context, o Options) (*Stack, error) {
 		return nil, errors.Join(err, group.Stop())
 	}
 	return s, nil
+}
+
+// Runs says whether a process of a dev cluster runs in the state folder dir, or in that of the
+// cluster with the hosts that belongs to it.
+func Runs(dir string) (bool, error) {
+	for _, dir := range []string{dir, HostsDir(dir)} {
+		records, err := process.Recorded(dir)
+		if err != nil {
+			return false, err
+		}
+		if slices.ContainsFunc(records, process.Record.Alive) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // Down ends the dev cluster whose state folder is dir, if one runs there, and the

@@ -20,6 +20,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -68,6 +70,25 @@ func (p Pool) Grow(ctx context.Context, c client.Client, more int) (Pool, error)
 	first := p.Servers + 1
 	p.Servers += more
 	return p, p.registerServers(ctx, c, first)
+}
+
+// GrowPool does so for a pool of which only the namespace is known, and that has servers.
+func GrowPool(ctx context.Context, c client.Client, namespace string, more int) (Pool, error) {
+	var hosts bmov1alpha1.BareMetalHostList
+	if err := c.List(ctx, &hosts, client.InNamespace(namespace)); err != nil {
+		return Pool{}, err
+	}
+	p := Pool{Namespace: namespace}
+	for _, host := range hosts.Items {
+		number, err := strconv.Atoi(strings.TrimPrefix(host.Name, "server-"))
+		if err == nil {
+			p.Servers = max(p.Servers, number)
+		}
+	}
+	if p.Servers == 0 {
+		return Pool{}, fmt.Errorf("no server is registered in namespace %s: start the dev cluster with some, or the demo", namespace)
+	}
+	return p.Grow(ctx, c, more)
 }
 
 func (p Pool) registerServers(ctx context.Context, c client.Client, first int) error {

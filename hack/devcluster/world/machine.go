@@ -155,7 +155,7 @@ func (m Machine) Step() string {
 	case m.Host.Status.Provisioning.State != bmov1alpha1.StateProvisioned:
 		return "has " + m.hostName() + ", which gets its image"
 	}
-	return "has " + m.hostName() + ", which boots"
+	return "has " + m.hostName() + ", which boots; Cluster API waits for its Node"
 }
 
 // Stuck explains why a machine is not running: the first of its conditions that

@@ -89,7 +89,7 @@ func TestStep(t *testing.T) {
 		},
 		"bound":     {Machine{Machine: machine(), Metal3: metal3(), Claim: claim(), Host: host("", "available")}, "has server-1, its configuration is being rendered"},
 		"writing":   {Machine{Machine: machine(), Metal3: metal3(), Claim: claim(), Host: host("u", "provisioning")}, "has server-1, which gets its image"},
-		"booting":   {Machine{Machine: machine(), Metal3: metal3(), Claim: claim(), Host: host("u", "provisioned")}, "has server-1, which boots"},
+		"booting":   {Machine{Machine: machine(), Metal3: metal3(), Claim: claim(), Host: host("u", "provisioned")}, "has server-1, which boots; Cluster API waits for its Node"},
 		"a Node":    {Machine{Machine: machine(joined), Metal3: metal3(), Claim: claim(), Host: host("u", "provisioned")}, "is Node node on server-1"},
 		"host lost": {Machine{Machine: machine(joined), Metal3: metal3(), Claim: claim()}, "is Node node on a server that is gone"},
 		"wiped": {
