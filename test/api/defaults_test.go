@@ -17,12 +17,15 @@ limitations under the License.
 package api_test
 
 import (
+	"context"
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -146,6 +149,45 @@ func TestWarnings(t *testing.T) {
 				t.Errorf("warnings (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Machines of two clusters with one endpoint join whichever answers there, and nothing else says so.
+func TestWarnedOfAnEndpointThatAnotherClusterHas(t *testing.T) {
+	warned := func(namespace, name, endpoint string) []string {
+		t.Helper()
+		c, ear := listen(t)
+		object := newObject(t, "Metal3Cluster", "controlPlaneEndpoint: "+endpoint)
+		object.SetNamespace(namespace)
+		object.SetName(name)
+		if err := c.Create(t.Context(), object, client.DryRunAll); err != nil {
+			t.Fatal(err)
+		}
+		return ear.heard
+	}
+	namespace, other := server.Namespace(t, "endpoints", nil), server.Namespace(t, "endpoints", nil)
+	first := newObject(t, "Metal3Cluster", "controlPlaneEndpoint: {host: 192.0.2.1, port: 443}")
+	first.SetNamespace(namespace)
+	first.SetName("first")
+	if err := server.Client.Create(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"spec.controlPlaneEndpoint: Metal3Cluster first has 192.0.2.1 port 443 as well: give each cluster one of its own"}
+	var heard []string
+	// The webhook reads from a cache.
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, admissionDelay, true, func(context.Context) (bool, error) {
+		heard = warned(namespace, "second", "{host: 192.0.2.1, port: 443}")
+		return cmp.Equal(want, heard), nil
+	})
+	if err != nil {
+		t.Errorf("%v: heard %q, want %q", err, heard, want)
+	}
+	for _, fine := range [][]string{
+		warned(namespace, "second", "{host: 192.0.2.1, port: 444}"), warned(other, "second", "{host: 192.0.2.1, port: 443}"),
+	} {
+		if len(fine) > 0 {
+			t.Errorf("warned without a cause: %q", fine)
+		}
 	}
 }
 

@@ -31,7 +31,7 @@ import (
 // SetupWithManager registers all webhooks under the paths that
 // config/webhook names.
 func SetupWithManager(mgr ctrl.Manager) error {
-	err := ctrl.NewWebhookManagedBy(mgr, &infrav1.Metal3Cluster{}).WithDefaulter(Cluster{}).WithValidator(clusterValidator()).Complete()
+	err := ctrl.NewWebhookManagedBy(mgr, &infrav1.Metal3Cluster{}).WithDefaulter(Cluster{}).WithValidator(clusterAdmission{clusterValidator(), mgr.GetClient()}).Complete()
 	if err != nil {
 		err = fmt.Errorf("webhook of Metal3Cluster: %w", err)
 	}
