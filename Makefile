@@ -198,9 +198,9 @@ verify-modules: ## Check that go.mod and go.sum of every module are tidy
 	done
 
 .PHONY: lint
-lint: bin/tools/golangci-lint lint-api ## Check the code of all modules
+lint: bin/tools/golangci-lint lint-api ## Check the code; MODULES=test PACKAGES=./hostclaim/... only that of these packages
 	@for module in $(MODULES); do \
-		echo "lint $$module"; (cd $$module && $(GOLANGCI_LINT) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml); \
+		echo "lint $$module"; (cd $$module && $(GOLANGCI_LINT) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml $(PACKAGES)); \
 	done
 
 .PHONY: lint-fix
