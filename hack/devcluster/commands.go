@@ -94,9 +94,9 @@ func upCommand(s *settings) *cobra.Command {
 					return errors.Join(err, up.Group.Stop())
 				}
 				fmt.Printf("%d servers are in namespace %s, for tenant-a:\n  export KUBECONFIG=%s\n", servers, pool, console.Word(tenant.Kubeconfig))
-				fmt.Printf("More servers: go -C hack/devcluster run . servers 2%s\n", s.flag(repo))
+				fmt.Printf("More servers: go -C hack/devcluster run . servers 2%s\n", stack.Flag(repo, s.dir))
 			}
-			fmt.Printf("Logs: %s\nStop: %s\n", filepath.Join(up.Dir, "logs", "*.log"), s.stop(repo))
+			fmt.Printf("Logs: %s\nStop: %s\n", filepath.Join(up.Dir, "logs", "*.log"), stack.StopCommand(repo, s.dir))
 			return nil
 		},
 	}

@@ -96,23 +96,7 @@ func (s *settings) vacant() (components.Repo, error) {
 	}
 	runs, err := stack.Runs(s.dir)
 	if err == nil && runs {
-		err = fmt.Errorf("a dev cluster runs in %s, and all that is on it would be lost: end it with %s first", s.dir, s.stop(repo))
+		err = fmt.Errorf("a dev cluster runs in %s, and all that is on it would be lost: end it with %q first", s.dir, stack.StopCommand(repo, s.dir))
 	}
 	return repo, err
-}
-
-// stop is the command that ends the dev cluster.
-func (s *settings) stop(repo components.Repo) string {
-	if s.flag(repo) == "" {
-		return "make dev-down"
-	}
-	return "go -C hack/devcluster run . down" + s.flag(repo)
-}
-
-// flag is what commands on the dev cluster need on their command line to find its state folder.
-func (s *settings) flag(repo components.Repo) string {
-	if s.dir == stack.DefaultDir(repo) {
-		return ""
-	}
-	return " --dir " + console.Word(s.dir)
 }

@@ -156,7 +156,7 @@ and where the hosts are; there is no cluster and no machine:
   kubectl get role,rolebinding,resourcequota -n %[6]s   # nothing counts a quota in a dev cluster
 The tokens of this demo are good for a day.
 Logs: %[8]s %[9]s
-Stop: make demo-down
+Stop: %[10]s
 `, console.Word(p.onboarding.Management), console.Word(p.path), p.onboarding.Secret, p.onboarding.Namespace, console.Word(p.onboarding.Hosts),
-		p.onboarding.Claims, p.pool.Namespace, p.Group.LogFile("*"), p.hosts.Group.LogFile("*"))
+		p.onboarding.Claims, p.pool.Namespace, p.Group.LogFile("*"), p.hosts.Group.LogFile("*"), stack.StopCommand(p.Repo, p.Dir))
 }

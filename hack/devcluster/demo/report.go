@@ -27,6 +27,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/console"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manager"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/stack"
 )
 
 // explain adds to an error which machines are stuck and why.
@@ -66,7 +67,7 @@ func (p *script) curtain(ctx context.Context, took time.Duration) error {
 		return err
 	}
 	p.out.Text("\n" + table(rows))
-	p.out.Text(fmt.Sprintf("The story took %.0f s. READY AFTER counts from the Machine on; most of it Cluster API has the machine wait for others, or for its Node to be seen.\nThe slowest machine was provisioned %s after its turn, that is, after its user data and a server were there.\nResident memory: %s.",
+	p.out.Text(fmt.Sprintf("The story took %.0f s. READY AFTER counts from the Machine on: most of it, Cluster API has the machine wait for others, or for its Node to be seen.\nThe slowest machine was provisioned %s after its turn, that is, after its user data and a server were there.\nResident memory: %s.",
 		took.Seconds(), seconds(slowest), memory))
 	return nil
 }
@@ -101,10 +102,10 @@ or as tenant b, who sees neither hosts nor tenant a:
   kubectl --kubeconfig %[5]s get machines,hostclaims
   clusterctl --kubeconfig %[5]s describe cluster b -n %[7]s
 Two servers are free. Take one by docs/claims-by-hand.md, or make a cluster of your own
-by docs/tenant-quick-start.md. More servers: go -C hack/devcluster run . servers 2
+by docs/tenant-quick-start.md. More servers: go -C hack/devcluster run . servers 2%[9]s
 Logs: %[6]s; what the servers do stands in hostsim.log
-Restart a manager: go -C hack/devcluster run . restart %[8]s
-Stop: make demo-down
+Restart a manager: go -C hack/devcluster run . restart %[8]s%[9]s
+Stop: %[10]s
 `, console.Word(cluster.AdminKubeconfig(p.Dir)), console.Word(p.path), p.pool.Namespace, p.a.Namespace, console.Word(p.b.Kubeconfig), p.Group.LogFile("*"),
-		p.b.Namespace, components.HostClaimManager)
+		p.b.Namespace, components.HostClaimManager, stack.Flag(p.Repo, p.Dir), stack.StopCommand(p.Repo, p.Dir))
 }

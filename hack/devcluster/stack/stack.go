@@ -57,6 +57,22 @@ func DefaultDir(repo components.Repo) string {
 	return repo.Path(".devcluster")
 }
 
+// Flag is what a command on a dev cluster needs on its command line to find the state folder.
+func Flag(repo components.Repo, dir string) string {
+	if dir == DefaultDir(repo) {
+		return ""
+	}
+	return " --dir " + console.Word(dir)
+}
+
+// StopCommand ends the dev cluster in that state folder.
+func StopCommand(repo components.Repo, dir string) string {
+	if flag := Flag(repo, dir); flag != "" {
+		return "go -C hack/devcluster run . down" + flag
+	}
+	return "make dev-down"
+}
+
 // Up builds, cleans and starts. On error everything that it started is ended.
 func Up(ctx context.Context, o Options) (*Stack, error) {
 	if err := o.prepare(ctx); err != nil {

@@ -151,7 +151,7 @@ func (r *Reconciler) install(ctx context.Context, host *bmov1alpha1.BareMetalHos
 		config, hostname, _ := configdrive.FirstBoot(host, parts)
 		log.FromContext(ctx).Info("Machine boots its image and joins no cluster: its user data does not call kubeadm",
 			"image", host.Status.Provisioning.Image.URL, "hostname", hostname, "runcmd", config.Commands)
-		m.phase = alone
+		m.phase, m.Node.Name = alone, hostname
 		return nil
 	}
 	var unusable *configdrive.Error
