@@ -230,9 +230,10 @@ type Metal3MachineSpec struct {
 	NetworkData *corev1.SecretReference `json:"networkData,omitempty"`
 
 	// automatedCleaningMode says what happens to the disks of the host when the machine is deleted and,
-	// by nodeReuse, its host is kept for the next machine. metadata cleans them. disabled leaves them, where
-	// policy permits that, until the image of the next machine is written over them. A host that is given
-	// back is always cleaned, since its next tenant may be another.
+	// by nodeReuse, its host is kept for the next machine. metadata erases their partition tables, and their
+	// contents only where Ironic is told so. disabled leaves them, where policy permits that, until the image of
+	// the next machine is written over them. A host that is given back is always cleaned, since its next tenant
+	// may be another.
 	// +optional
 	AutomatedCleaningMode CleaningMode `json:"automatedCleaningMode,omitempty"`
 
