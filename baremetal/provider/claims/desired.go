@@ -225,7 +225,7 @@ func UpToDate(current, desired *bmov1alpha1.HostClaim) bool {
 	}
 	for _, owner := range desired.OwnerReferences {
 		if !slices.ContainsFunc(current.OwnerReferences, func(r metav1.OwnerReference) bool {
-			return r.UID == owner.UID && ptr.Deref(r.Controller, false)
+			return r.UID == owner.UID && r.APIVersion == owner.APIVersion && ptr.Deref(r.Controller, false)
 		}) {
 			return false
 		}

@@ -61,7 +61,7 @@ type addressClaims struct {
 type addressClaim struct {
 	// object is the claim itself.
 	object client.Object
-	// owner is the UID of the Metal3Data.
+	// owner is the UID of the Metal3Data; empty for a claim that has lost that reference.
 	owner types.UID
 	// pool is the pool that it asks.
 	pool ippool.Pool
@@ -73,6 +73,11 @@ type addressClaim struct {
 	// askedState is the state that the pool had when the claim was made; empty if
 	// it was not recorded.
 	askedState string
+}
+
+// of says whether the claim belongs to the Metal3Data of that UID, of those of its name.
+func (c addressClaim) of(data types.UID) bool {
+	return c.owner == data || c.owner == ""
 }
 
 // asksFor says whether the claim asks for an address on behalf of a Metal3Data.

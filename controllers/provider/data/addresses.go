@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -31,6 +32,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/facts"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/ippool"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
@@ -60,9 +62,6 @@ func (a addressSteps) observe(ctx context.Context, s *scope) progress.Outcome {
 	}
 	if len(asks) == 0 {
 		return progress.Outcome{}
-	}
-	if s.held, err = a.claims.held(ctx, client.ObjectKeyFromObject(s.data)); err != nil {
-		return progress.Failed(err)
 	}
 	for _, ask := range asks {
 		state, err := a.claims.observe(ctx, a.request(s), ask, s.held)
@@ -161,22 +160,48 @@ func (a addressSteps) renew(ctx context.Context, s *scope, unfit facts.AddressRe
 	return progress.Waiting(step.Reason, step.Message).And(progress.Failed(err))
 }
 
-// releaseStrays gives back what an earlier Metal3Data of the same name left.
-func (a addressSteps) releaseStrays(ctx context.Context, s *scope) progress.Outcome {
-	return progress.Failed(a.releaseForeign(ctx, client.ObjectKeyFromObject(s.data), s.data.UID))
+// observeHeld reads the claims of the Metal3Data, and gives back what an earlier one of the same
+// name left.
+func (a addressSteps) observeHeld(ctx context.Context, s *scope) progress.Outcome {
+	key := client.ObjectKeyFromObject(s.data)
+	var err error
+	if s.held, err = a.claims.held(ctx, key); err != nil {
+		return progress.Failed(err)
+	}
+	return progress.Failed(a.releaseForeign(ctx, key, s.data.UID, s.held))
 }
 
-// releaseForeign gives back the claims that belong to a Metal3Data of that name,
-// but not of that UID. Should the API server know a newer one than the cache,
-// its claims are left alone.
-func (a addressSteps) releaseForeign(ctx context.Context, key types.NamespacedName, uid types.UID) error {
-	held, err := a.claims.held(ctx, key)
-	if err != nil {
-		return err
+// restore puts back what claims have lost of their owner, and the finalizer that holds them. One
+// that is adopted so is seen with its owner by the next pass.
+func (a addressSteps) restore(ctx context.Context, s *scope) progress.Outcome {
+	var failed error
+	for _, claim := range s.held {
+		if !claim.of(s.data.UID) {
+			continue
+		}
+		err := apply.Restore(ctx, a.claims.client, claim.object, []metav1.OwnerReference{ownedBy(s.data)}, infrav1.DataFinalizer)
+		if err == nil && claim.owner == "" && claim.object.GetDeletionTimestamp().IsZero() {
+			err = progress.ErrStale
+		}
+		failed = errors.Join(failed, err)
 	}
+	return progress.Failed(failed)
+}
+
+// releaseVanished gives back what a Metal3Data that is gone left.
+func (a addressSteps) releaseVanished(ctx context.Context, key types.NamespacedName) error {
+	held, err := a.claims.held(ctx, key)
+	return errors.Join(err, a.releaseForeign(ctx, key, "", held))
+}
+
+// releaseForeign gives back those claims that belong to a Metal3Data of that name,
+// but not of that UID. Should the API server know a newer one than the cache,
+// its claims are left alone, and so are those that have lost their owner: in a restore from a
+// backup they may come before it.
+func (a addressSteps) releaseForeign(ctx context.Context, key types.NamespacedName, uid types.UID, held []addressClaim) error {
 	var failed error
 	for _, claim := range held {
-		if claim.owner == uid || claim.released() {
+		if claim.of(uid) || claim.released() {
 			continue
 		}
 		var live infrav1.Metal3Data
@@ -194,13 +219,9 @@ func (a addressSteps) releaseForeign(ctx context.Context, key types.NamespacedNa
 
 // releaseAll gives back all addresses.
 func (a addressSteps) releaseAll(ctx context.Context, s *scope) progress.Outcome {
-	held, err := a.claims.held(ctx, client.ObjectKeyFromObject(s.data))
-	if err != nil {
-		return progress.Failed(err)
-	}
 	var failed error
-	for _, claim := range held {
-		if claim.owner == s.data.UID {
+	for _, claim := range s.held {
+		if claim.of(s.data.UID) {
 			failed = errors.Join(failed, a.claims.release(ctx, claim))
 		}
 	}

@@ -29,12 +29,14 @@ import (
 	capipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/ippool"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/optionalcrd"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/requests"
@@ -186,9 +188,17 @@ func indexByOwner(object client.Object) func(context.Context, client.FieldIndexe
 	}
 }
 
+// ownerNames is the Metal3Data that controls a claim or, where that reference was lost, the one that a
+// claim with our finalizer was made for.
 func ownerNames(object client.Object) []string {
-	if owner := metav1.GetControllerOfNoCopy(object); owner != nil && owner.Kind == "Metal3Data" {
+	owner := metav1.GetControllerOfNoCopy(object)
+	switch {
+	case owner != nil && owner.Kind == dataKind:
 		return []string{owner.Name}
+	case owner == nil && controllerutil.ContainsFinalizer(object, infrav1.DataFinalizer):
+		if name, known := ippool.DataOf(object); known {
+			return []string{name}
+		}
 	}
 	return nil
 }

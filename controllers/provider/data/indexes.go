@@ -37,6 +37,9 @@ const (
 	byReason  = "hostclaim.reason"        // reason why it is not ready
 )
 
+// dataKind is the kind that owns what this package makes.
+const dataKind = "Metal3Data"
+
 // machineKind is the kind of the owner that stands for the machine.
 const machineKind = "Metal3Machine"
 

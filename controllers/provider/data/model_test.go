@@ -280,7 +280,7 @@ func (w *model) begin(p *place) {
 	}
 	w.create(claim)
 	data := &infrav1.Metal3Data{
-		ObjectMeta: owned(claimKind, infrav1.GroupVersion, claim),
+		ObjectMeta: owned("Metal3DataClaim", infrav1.GroupVersion, claim),
 		Spec: infrav1.Metal3DataSpec{
 			Index:    ptr.To(p.index),
 			Template: &infrav1.Metal3ObjectRef{Name: "nodes"}, Claim: &infrav1.Metal3ObjectRef{Name: claim.Name},

@@ -92,10 +92,10 @@ func (r *Reconciler) end(ctx context.Context, s *scope) (ctrl.Result, error) {
 func (r *Reconciler) phases(s *scope) []phase {
 	sources, addresses, secrets, end := r.sourceSteps(), r.addressSteps(), r.secretSteps(), r.endSteps()
 	if !s.data.DeletionTimestamp.IsZero() {
-		return []phase{end.waitForClaim, addresses.releaseStrays, addresses.releaseAll, secrets.release}
+		return []phase{end.waitForClaim, addresses.observeHeld, addresses.releaseAll, secrets.release}
 	}
 	return []phase{
-		addresses.releaseStrays, sources.observeTemplate, sources.observeMachine, secrets.observe, sources.observeHost,
+		addresses.observeHeld, addresses.restore, sources.observeTemplate, sources.observeMachine, secrets.observe, sources.observeHost,
 		addresses.observe, addresses.ask, addresses.read, addresses.render, secrets.apply,
 	}
 }
@@ -108,7 +108,7 @@ func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*scope
 		if client.IgnoreNotFound(err) != nil {
 			return nil, false, fmt.Errorf("read Metal3Data: %w", err)
 		}
-		return nil, false, errors.Join(r.addressSteps().releaseForeign(ctx, key, ""), tenantsecrets.Release(ctx, r.Secrets, r.Client, key.Namespace))
+		return nil, false, errors.Join(r.addressSteps().releaseVanished(ctx, key), tenantsecrets.Release(ctx, r.Secrets, r.Client, key.Namespace))
 	}
 	if r.WatchFilter != "" && !labels.HasWatchLabel(s.data, r.WatchFilter) {
 		return nil, false, nil

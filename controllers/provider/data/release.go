@@ -20,17 +20,14 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/datatemplate"
 )
-
-// claimKind is the kind of the owner that the data is for.
-const claimKind = "Metal3DataClaim"
 
 // endSteps let a deleted Metal3Data go.
 type endSteps struct {
@@ -42,23 +39,16 @@ type endSteps struct {
 // long as the server may use the addresses. That it is gone is read live, since
 // nothing that is given back can be taken back.
 func (e endSteps) waitForClaim(ctx context.Context, s *scope) progress.Outcome {
-	owner, found := s.owner(claimKind)
-	if !found {
-		return progress.Outcome{}
-	}
-	var claim infrav1.Metal3DataClaim
-	key := types.NamespacedName{Namespace: s.data.Namespace, Name: owner.Name}
-	err := e.client.Get(ctx, key, &claim)
-	if err != nil || claim.UID != owner.UID {
-		claim = infrav1.Metal3DataClaim{}
-		err = e.live.Get(ctx, key, &claim)
+	gone, err := datatemplate.ClaimGone(ctx, e.client, s.data)
+	if err == nil && gone {
+		gone, err = datatemplate.ClaimGone(ctx, e.live, s.data)
 	}
 	switch {
-	case client.IgnoreNotFound(err) != nil:
-		return progress.Failed(fmt.Errorf("read Metal3DataClaim %s: %w", owner.Name, err))
-	case err == nil && claim.UID == owner.UID:
+	case err != nil:
+		return progress.Failed(err)
+	case !gone:
 		return progress.Waiting(infrav1.DeletingReason, fmt.Sprintf(
-			"Waiting for Metal3DataClaim %q to be deleted; it stays while its machine exists", owner.Name))
+			"Waiting for Metal3DataClaim %q to be deleted; it stays while its machine exists", datatemplate.ClaimName(s.data)))
 	}
 	return progress.Outcome{}
 }

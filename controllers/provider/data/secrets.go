@@ -29,6 +29,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -45,6 +46,8 @@ import (
 // secret is one of the secrets that a template asks for.
 type secret struct {
 	name, key string
+	// detached says that the secret is ours, and that its owner reference was lost or is out of date.
+	detached bool
 	// namespace is what the reference of the Metal3Data says; empty means its own.
 	namespace string
 	// exists says that the secret is there and complete, and emptied that it is ours and
@@ -98,7 +101,16 @@ func (s *scope) nameSecrets() {
 	}
 }
 
-// observeOne looks at one secret. One without a controller was put there by a
+// belongs says that a secret is that of a Metal3Data: its controller tells or, where that reference
+// was lost, the type that rendered secrets have.
+func belongs(found *corev1.Secret, data *infrav1.Metal3Data) bool {
+	if owner := metav1.GetControllerOfNoCopy(found); owner != nil {
+		return owner.UID == data.UID
+	}
+	return found.Type == infrav1.RenderedSecretType
+}
+
+// observeOne looks at one secret. One of another type without a controller was put there by a
 // user: it is taken as it is if it has the key, and never written. One of another
 // controller is waited for to go.
 func (t secretSteps) observeOne(ctx context.Context, s *scope, wanted *secret) progress.Outcome {
@@ -117,12 +129,14 @@ func (t secretSteps) observeOne(ctx context.Context, s *scope, wanted *secret) p
 		return progress.Failed(fmt.Errorf("read secret %s: %w", wanted.name, err))
 	}
 	owner := metav1.GetControllerOfNoCopy(found)
-	if owner != nil && owner.UID != s.data.UID {
+	ours := belongs(found, s.data)
+	if owner != nil && !ours {
 		return progress.Waiting(infrav1.SecretNameTakenReason, fmt.Sprintf(
 			"Secret %q belongs to %s %q: it must be deleted first", wanted.name, owner.Kind, owner.Name))
 	}
 	wanted.exists = len(found.Data[wanted.key]) > 0
-	if owner == nil && !wanted.exists {
+	wanted.detached = ours && !util.HasExactOwnerRef(found.OwnerReferences, ownedBy(s.data))
+	if !ours && !wanted.exists {
 		return progress.Waiting(infrav1.SecretNameTakenReason, fmt.Sprintf(
 			"Secret %q was not rendered and has no key %q: put one in, or delete the secret to have it rendered", wanted.name, wanted.key))
 	}
@@ -182,6 +196,11 @@ func cannotRender(err error) progress.Outcome {
 // apply writes the secrets that are missing.
 func (t secretSteps) apply(ctx context.Context, s *scope) progress.Outcome {
 	for _, wanted := range s.secrets {
+		if wanted.detached {
+			if out := t.attach(ctx, s, wanted.name); !out.Done() {
+				return out
+			}
+		}
 		if wanted.exists {
 			continue
 		}
@@ -199,6 +218,26 @@ func (t secretSteps) apply(ctx context.Context, s *scope) progress.Outcome {
 		wanted.exists = true
 	}
 	return progress.Outcome{}
+}
+
+// attach puts the owner reference of a secret back.
+func (t secretSteps) attach(ctx context.Context, s *scope, name string) progress.Outcome {
+	found := &corev1.Secret{}
+	err := t.live.Get(ctx, types.NamespacedName{Namespace: s.data.Namespace, Name: name}, found)
+	if err == nil && belongs(found, s.data) {
+		err = apply.Restore(ctx, t.client, found, []metav1.OwnerReference{ownedBy(s.data)})
+	}
+	if apierrors.IsForbidden(err) {
+		return forbidden("patch", s.data.Namespace)
+	}
+	return progress.Failed(client.IgnoreNotFound(err))
+}
+
+// ownedBy makes the Metal3Data the controller of what is made for it.
+func ownedBy(data *infrav1.Metal3Data) metav1.OwnerReference {
+	return metav1.OwnerReference{
+		APIVersion: infrav1.GroupVersion.String(), Kind: dataKind, Name: data.Name, UID: data.UID, Controller: ptr.To(true),
+	}
 }
 
 // write makes a secret, or fills ours that was emptied. One that the watch does not show
@@ -219,16 +258,10 @@ func desiredSecret(s *scope, wanted *secret) *corev1.Secret {
 	return &corev1.Secret{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: s.data.Namespace,
-			Name:      wanted.name,
-			Labels:    map[string]string{clusterv1.ClusterNameLabel: s.machine.Spec.ClusterName},
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: infrav1.GroupVersion.String(),
-				Kind:       "Metal3Data",
-				Name:       s.data.Name,
-				UID:        s.data.UID,
-				Controller: ptr.To(true),
-			}},
+			Namespace:       s.data.Namespace,
+			Name:            wanted.name,
+			Labels:          map[string]string{clusterv1.ClusterNameLabel: s.machine.Spec.ClusterName},
+			OwnerReferences: []metav1.OwnerReference{ownedBy(s.data)},
 		},
 		Type: infrav1.RenderedSecretType,
 		Data: map[string][]byte{wanted.key: wanted.content},
@@ -241,7 +274,7 @@ func desiredSecret(s *scope, wanted *secret) *corev1.Secret {
 func (t secretSteps) release(ctx context.Context, s *scope) progress.Outcome {
 	for _, name := range secretsOf(s.data) {
 		found, err := t.watch.Outline(ctx, t.live, types.NamespacedName{Namespace: s.data.Namespace, Name: name})
-		if err == nil && metav1.IsControlledBy(found, s.data) {
+		if err == nil && belongs(found, s.data) {
 			err = t.client.Delete(ctx, found, client.Preconditions{UID: &found.UID})
 		}
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {

@@ -93,6 +93,20 @@ func (a allocateSteps) allocateAll(ctx context.Context, s *scope, known []indexe
 	}
 }
 
+// restore puts back what the Metal3Datas of living claims have lost of their owners, and the finalizer
+// that holds them.
+func (a allocateSteps) restore(ctx context.Context, s *scope) progress.Outcome {
+	claims := s.answerable()
+	var failed error
+	for i := range s.data {
+		if claim, found := claims[s.claimOf[s.data[i].UID]]; found {
+			err := apply.Restore(ctx, a.client, &s.data[i], owners(claim), infrav1.DataClaimFinalizer)
+			failed = errors.Join(failed, staleOr(err))
+		}
+	}
+	return progress.Failed(failed)
+}
+
 // answerable returns the claims that may get an index now, by UID.
 func (s *scope) answerable() map[types.UID]*infrav1.Metal3DataClaim {
 	claims := map[types.UID]*infrav1.Metal3DataClaim{}
@@ -205,7 +219,7 @@ func (a allocateSteps) makeData(
 	err := a.client.Create(ctx, desired, client.FieldOwner(infrav1.DataTemplateFieldOwner))
 	switch {
 	case apierrors.IsAlreadyExists(err):
-		return a.usedBy(ctx, template, index)
+		return a.usedBy(ctx, template, index, claim)
 	case err != nil:
 		_, complaint := writeClaim(ctx, a.client, claim, failed(fmt.Sprintf("Metal3Data %q cannot be created", desired.Name)))
 		return nil, errors.Join(fmt.Errorf("create Metal3Data %s: %w", desired.Name, err), complaint)
@@ -229,33 +243,39 @@ func (a allocateSteps) confirm(
 	if !parsed || reserved == to.Index {
 		return nil
 	}
-	holder, found, err := a.holder(ctx, template, reserved)
+	holder, found, err := a.holder(ctx, template, reserved, claim)
 	if err == nil && (!found || holder.Claim == claim.UID) {
 		err = progress.ErrStale
 	}
 	return err
 }
 
-// usedBy reads live which claim holds an index that is not free after all: the claim
-// itself, when the cache is behind, or another one.
-func (a allocateSteps) usedBy(ctx context.Context, template types.NamespacedName, index int32) ([]indexes.Data, error) {
-	holder, found, err := a.holder(ctx, template, index)
+// usedBy reads live whether the claim itself holds an index that is not free after all, as when the
+// cache is behind, or another one.
+func (a allocateSteps) usedBy(
+	ctx context.Context, template types.NamespacedName, index int32, claim *infrav1.Metal3DataClaim,
+) ([]indexes.Data, error) {
+	holder, found, err := a.holder(ctx, template, index, claim)
 	if !found {
 		holder = indexes.Data{Index: index} // gone again; in this pass the index counts as used
 	}
 	return []indexes.Data{holder}, err
 }
 
-// holder reads live which claim holds an index, and whether one does.
-func (a allocateSteps) holder(ctx context.Context, template types.NamespacedName, index int32) (indexes.Data, bool, error) {
+// holder reads live whether an index is held, and if so whether by the claim.
+func (a allocateSteps) holder(
+	ctx context.Context, template types.NamespacedName, index int32, claim *infrav1.Metal3DataClaim,
+) (holder indexes.Data, found bool, err error) {
 	name := indexes.Name(template.Name, index)
 	var data infrav1.Metal3Data
-	err := a.live.Get(ctx, types.NamespacedName{Namespace: template.Namespace, Name: name}, &data)
+	err = a.live.Get(ctx, types.NamespacedName{Namespace: template.Namespace, Name: name}, &data)
 	if client.IgnoreNotFound(err) != nil {
 		return indexes.Data{}, false, fmt.Errorf("read Metal3Data %s: %w", name, err)
 	}
-	holder := indexOf(&data)
 	holder.Index = index
+	if err == nil && MadeFor(&data, claim) {
+		holder.Claim = claim.UID
+	}
 	return holder, err == nil, nil
 }
 

@@ -89,7 +89,7 @@ func owners(claim *infrav1.Metal3DataClaim) []metav1.OwnerReference {
 	for _, owner := range claim.OwnerReferences {
 		if owner.Kind == machineKind {
 			refs = append(refs, metav1.OwnerReference{
-				APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name, UID: owner.UID,
+				APIVersion: infrav1.GroupVersion.String(), Kind: owner.Kind, Name: owner.Name, UID: owner.UID,
 			})
 		}
 	}

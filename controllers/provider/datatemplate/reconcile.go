@@ -64,7 +64,7 @@ func (r *Reconciler) phases(s *scope) []phase {
 	default:
 		allocate.spec = s.template.Spec
 		return []phase{
-			release.claims, release.orphans, allocate.allocate, report.refuse, report.repeat, report.template, release.template,
+			release.claims, release.orphans, allocate.allocate, allocate.restore, report.refuse, report.repeat, report.template, release.template,
 		}
 	}
 }

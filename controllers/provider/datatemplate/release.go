@@ -65,23 +65,26 @@ func (r releaseSteps) claims(ctx context.Context, s *scope) progress.Outcome {
 	return progress.Failed(failed)
 }
 
-// held says whether the machine of a claim holds it. A machine that vanished can
-// take its finalizer off no more; only a live read tells that it has.
+// held says whether the machine of a claim, which has its name, holds it. A machine that
+// vanished can take its finalizer off no more; only a live read tells that it has.
 func (r releaseSteps) held(ctx context.Context, claim *infrav1.Metal3DataClaim) (bool, error) {
 	if !slices.Contains(claim.Finalizers, infrav1.MachineFinalizer) {
 		return false, nil
 	}
-	at := slices.IndexFunc(claim.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == machineKind })
-	if at < 0 {
-		return true, nil
+	name, at := claim.Name, slices.IndexFunc(claim.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == machineKind })
+	if at >= 0 {
+		name = claim.OwnerReferences[at].Name
 	}
-	owner := claim.OwnerReferences[at]
 	var machine infrav1.Metal3Machine
-	err := r.live.Get(ctx, types.NamespacedName{Namespace: claim.Namespace, Name: owner.Name}, &machine)
-	if client.IgnoreNotFound(err) != nil {
-		return true, fmt.Errorf("read Metal3Machine %s: %w", owner.Name, err)
+	err := r.live.Get(ctx, types.NamespacedName{Namespace: claim.Namespace, Name: name}, &machine)
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return true, fmt.Errorf("read Metal3Machine %s: %w", name, err)
+	case err == nil && at < 0:
+		return MadeBy(claim, &machine), nil
+	default:
+		return err == nil && machine.UID == claim.OwnerReferences[at].UID, nil
 	}
-	return machine.UID == owner.UID, nil // the UID is empty when there is none
 }
 
 // releaseClaim lets the data of a claim go, and then the claim:
@@ -90,8 +93,11 @@ func (r releaseSteps) held(ctx context.Context, claim *infrav1.Metal3DataClaim) 
 //
 // The deletion has its event, and what comes next is done in the pass after it.
 func (r releaseSteps) releaseClaim(ctx context.Context, s *scope, claim *infrav1.Metal3DataClaim) error {
-	for _, data := range s.owned(claim) {
-		if done, err := r.releaseData(ctx, data); err != nil || !done {
+	for i := range s.data {
+		if !MadeFor(&s.data[i], claim) {
+			continue
+		}
+		if done, err := r.releaseData(ctx, &s.data[i]); err != nil || !done {
 			return err
 		}
 	}
@@ -132,7 +138,8 @@ func behind(written *retry.Written, object client.Object, now time.Time) bool {
 }
 
 // orphans lets data go whose claim vanished without being released, for
-// example because its finalizers were removed by hand.
+// example because its finalizers were removed by hand. Data that has lost its controller may have
+// been restored before its claim is: it is not deleted here.
 func (r releaseSteps) orphans(ctx context.Context, s *scope) progress.Outcome {
 	claims := map[types.UID]bool{}
 	for i := range s.claims {
@@ -141,12 +148,12 @@ func (r releaseSteps) orphans(ctx context.Context, s *scope) progress.Outcome {
 	var failed error
 	for i := range s.data {
 		data := &s.data[i]
-		owner := metav1.GetControllerOfNoCopy(data)
-		if owner == nil || owner.Kind != claimKind || claims[owner.UID] || s.suspended(data) ||
+		lost := controllingClaim(data) == nil
+		if claims[s.claimOf[data.UID]] || s.suspended(data) || lost && data.DeletionTimestamp.IsZero() ||
 			!slices.Contains(data.Finalizers, infrav1.DataClaimFinalizer) {
 			continue
 		}
-		gone, err := r.claimGone(ctx, types.NamespacedName{Namespace: data.Namespace, Name: owner.Name}, owner.UID)
+		gone, err := ClaimGone(ctx, r.live, data)
 		if err == nil && gone {
 			_, err = r.releaseData(ctx, data)
 		}
@@ -155,14 +162,20 @@ func (r releaseSteps) orphans(ctx context.Context, s *scope) progress.Outcome {
 	return progress.Failed(failed)
 }
 
-// claimGone asks the API server itself: a cache cannot tell a claim that is
-// gone from one that it has not seen yet.
-func (r releaseSteps) claimGone(ctx context.Context, key types.NamespacedName, uid types.UID) (bool, error) {
-	var claim infrav1.Metal3DataClaim
-	if err := client.IgnoreNotFound(r.live.Get(ctx, key, &claim)); err != nil {
-		return false, fmt.Errorf("read Metal3DataClaim %s: %w", key.Name, err)
+// ClaimGone says that the claim which a Metal3Data was made for does not exist any more. The
+// reader should be the API server: a cache cannot tell a claim that is gone from one that it has
+// not seen yet.
+func ClaimGone(ctx context.Context, reader client.Reader, data *infrav1.Metal3Data) (bool, error) {
+	name := ClaimName(data)
+	if name == "" {
+		return true, nil
 	}
-	return claim.UID != uid, nil // the UID is empty when there is none
+	var claim infrav1.Metal3DataClaim
+	err := reader.Get(ctx, types.NamespacedName{Namespace: data.Namespace, Name: name}, &claim)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("read Metal3DataClaim %s: %w", name, err)
+	}
+	return err != nil || !MadeFor(data, &claim), nil
 }
 
 // template lets a deleted template go once no claim or data uses it any more.

@@ -50,7 +50,15 @@ func TestHeld(t *testing.T) {
 		"not by a machine that vanished":             {},
 		"not by another machine of that name":        {machine: true},
 		"not without the finalizer of a machine":     {change: func(c *infrav1.Metal3DataClaim) { c.Finalizers = nil }, machine: true, same: true},
-		"by a machine that no owner reference names": {change: func(c *infrav1.Metal3DataClaim) { c.OwnerReferences = nil }, want: true},
+		"by the machine of its name where the reference was lost": {
+			change: func(c *infrav1.Metal3DataClaim) { c.OwnerReferences = nil }, machine: true, want: true,
+		},
+		"not by a later machine of its name": {
+			change: func(c *infrav1.Metal3DataClaim) {
+				c.OwnerReferences, c.DeletionTimestamp = nil, &metav1.Time{Time: time.Unix(0, 0)}
+			}, machine: true,
+		},
+		"not where neither reference nor machine are left": {change: func(c *infrav1.Metal3DataClaim) { c.OwnerReferences = nil }},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

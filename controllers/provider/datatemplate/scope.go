@@ -46,6 +46,8 @@ type scope struct {
 	// memory with the cache and must not be changed.
 	claims []infrav1.Metal3DataClaim
 	data   []infrav1.Metal3Data
+	// claimOf is the claim of each Metal3Data of the template, both by UID; set by match.
+	claimOf map[types.UID]types.UID
 	// taken are the indexes whose names Metal3Datas of other templates have; set by load.
 	taken []indexes.Data
 	// clusters are set by load: those that the claims and data belong to, by name.
@@ -91,6 +93,7 @@ func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*scope
 	}
 	s.claims = claims.Items
 	s.sort(data.Items)
+	s.match()
 	found := s.template != nil || len(s.claims) > 0 || len(s.data) > 0
 	return s, found, s.loadClusters(ctx, r.Client)
 }
@@ -104,6 +107,73 @@ func (s *scope) sort(all []infrav1.Metal3Data) {
 			s.taken = append(s.taken, indexes.Data{Index: index})
 		}
 	}
+}
+
+// match finds the claim of each Metal3Data. One that has lost its controller is that of the
+// claim which it names, unless that claim has, or was promised, another one: who makes a
+// Metal3Data by hand takes no claim from its own.
+func (s *scope) match() {
+	s.claimOf = map[types.UID]types.UID{}
+	served, lost := map[types.UID]bool{}, map[string][]*infrav1.Metal3Data{}
+	for i := range s.data {
+		data := &s.data[i]
+		if owner := controllingClaim(data); owner != nil {
+			s.claimOf[data.UID], served[owner.UID] = owner.UID, true
+		} else if metav1.GetControllerOfNoCopy(data) == nil {
+			lost[ClaimName(data)] = append(lost[ClaimName(data)], data)
+		}
+	}
+	for i := range s.claims {
+		claim := &s.claims[i]
+		for _, data := range lost[claim.Name] {
+			promised := ptr.Deref(claim.Status.RenderedData, infrav1.Metal3ObjectRef{Name: data.Name}).Name
+			if !served[claim.UID] && promised == data.Name && MadeFor(data, claim) {
+				s.claimOf[data.UID], served[claim.UID] = claim.UID, true
+			}
+		}
+	}
+}
+
+// MadeFor says whether a Metal3Data was made for a claim: its controller tells or, where that
+// reference was lost, the names of claim and template in its spec. A claim that is younger than the
+// deletion of the Metal3Data is a later one of that name.
+func MadeFor(data *infrav1.Metal3Data, claim *infrav1.Metal3DataClaim) bool {
+	if owner := controllingClaim(data); owner != nil {
+		return owner.UID == claim.UID
+	}
+	later := !data.DeletionTimestamp.IsZero() && data.DeletionTimestamp.Before(&claim.CreationTimestamp)
+	return ClaimName(data) == claim.Name && nameOf(data.Spec.Template) == nameOf(claim.Spec.Template) && !later
+}
+
+// ClaimName is the name of the claim that a Metal3Data was made for; empty if that is not known.
+func ClaimName(data *infrav1.Metal3Data) string {
+	if owner := controllingClaim(data); owner != nil {
+		return owner.Name
+	}
+	return nameOf(data.Spec.Claim)
+}
+
+func nameOf(ref *infrav1.Metal3ObjectRef) string {
+	return ptr.Deref(ref, infrav1.Metal3ObjectRef{}).Name
+}
+
+// MadeBy says whether a claim is that of a Metal3Machine: its controller tells or, where that
+// reference was lost, its name and the finalizer of machines. A machine that is younger than the
+// deletion of the claim is a later one of that name.
+func MadeBy(claim *infrav1.Metal3DataClaim, machine *infrav1.Metal3Machine) bool {
+	if owner := metav1.GetControllerOfNoCopy(claim); owner != nil {
+		return owner.UID == machine.UID
+	}
+	later := !claim.DeletionTimestamp.IsZero() && claim.DeletionTimestamp.Before(&machine.CreationTimestamp)
+	return claim.Name == machine.Name && slices.Contains(claim.Finalizers, infrav1.MachineFinalizer) && !later
+}
+
+// controllingClaim is the reference to the claim as controller; nil if it was lost.
+func controllingClaim(data *infrav1.Metal3Data) *metav1.OwnerReference {
+	if owner := metav1.GetControllerOfNoCopy(data); owner != nil && owner.Kind == claimKind {
+		return owner
+	}
+	return nil
 }
 
 func list(ctx context.Context, reader client.Reader, key types.NamespacedName, into client.ObjectList) error {
@@ -140,29 +210,14 @@ func (s *scope) loadClusters(ctx context.Context, reader client.Reader) error {
 func (s *scope) known() []indexes.Data {
 	known := slices.Clone(s.taken)
 	for i := range s.data {
-		known = append(known, indexOf(&s.data[i]))
+		known = append(known, indexes.Data{Index: indexOf(&s.data[i]), Claim: s.claimOf[s.data[i].UID]})
 	}
 	return known
 }
 
-// indexOf reads which index a Metal3Data has, and for which claim.
-func indexOf(data *infrav1.Metal3Data) indexes.Data {
-	index := indexes.Data{Index: ptr.Deref(data.Spec.Index, 0)}
-	if owner := metav1.GetControllerOfNoCopy(data); owner != nil && owner.Kind == claimKind {
-		index.Claim = owner.UID
-	}
-	return index
-}
-
-// owned returns the Metal3Data that the claim owns.
-func (s *scope) owned(claim *infrav1.Metal3DataClaim) []*infrav1.Metal3Data {
-	var owned []*infrav1.Metal3Data
-	for i := range s.data {
-		if metav1.IsControlledBy(&s.data[i], claim) {
-			owned = append(owned, &s.data[i])
-		}
-	}
-	return owned
+// indexOf is the index that a Metal3Data has.
+func indexOf(data *infrav1.Metal3Data) int32 {
+	return ptr.Deref(data.Spec.Index, 0)
 }
 
 // withClaim puts the claim into the logger.

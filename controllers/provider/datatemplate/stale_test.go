@@ -60,15 +60,15 @@ type world struct {
 	views       []*history.View
 	// busy is the controller that is amid a pass, or -1.
 	busy int
-	// given is the index of each claim that ever had one, by UID.
-	given map[types.UID]string
+	// given is the index of each claim that ever had one, by its name, which no other one gets.
+	given map[string]string
 	made  int
 }
 
 func newWorld(t *testing.T, random *rand.Rand) *world {
 	t.Helper()
 	w := &world{
-		t: t, random: random, busy: -1, given: map[types.UID]string{},
+		t: t, random: random, busy: -1, given: map[string]string{},
 		History: history.New(t, &server, &infrav1.Metal3DataTemplateList{}, &infrav1.Metal3DataClaimList{}, &infrav1.Metal3DataList{}, &clusterv1.ClusterList{}),
 	}
 	w.troubles = &history.Faults{Random: random, Meanwhile: w.step}
@@ -106,8 +106,13 @@ func (w *world) play(steps int) {
 	}
 	for _, claim := range claims {
 		ref := claim.Status.RenderedData
-		if ref == nil || w.given[claim.UID] != ref.Name {
-			w.t.Errorf("claim %s has data %q, its status says %v", claim.Name, w.given[claim.UID], ref)
+		if ref == nil || w.given[claim.Name] != ref.Name {
+			w.t.Errorf("claim %s has data %q, its status says %v", claim.Name, w.given[claim.Name], ref)
+		}
+	}
+	for _, one := range data {
+		if owner := metav1.GetControllerOf(one); owner == nil || owner.Name != one.Spec.Claim.Name {
+			w.t.Errorf("Metal3Data %s has owner %v", one.Name, owner)
 		}
 	}
 }
@@ -115,11 +120,13 @@ func (w *world) play(steps int) {
 // step is one thing that happens.
 func (w *world) step() {
 	w.end()
-	switch w.random.IntN(6) {
+	switch w.random.IntN(7) {
 	case 0, 1:
 		w.claim()
 	case 2:
 		w.release()
+	case 3:
+		w.lose()
 	default:
 		i := w.random.IntN(2)
 		w.views[i].Advance(w.random)
@@ -153,6 +160,16 @@ func (w *world) release() {
 	}
 }
 
+// lose takes the owner references off a Metal3Data.
+func (w *world) lose() {
+	if data := history.Now[infrav1.Metal3Data](w.History); len(data) > 0 {
+		one := data[w.random.IntN(len(data))]
+		bare := one.DeepCopy()
+		bare.OwnerReferences = nil
+		w.must(w.Client.Patch(w.t.Context(), bare, client.MergeFrom(one)))
+	}
+}
+
 // end lets Metal3Data go that only their own controller holds, as that would.
 func (w *world) end() {
 	for _, one := range history.Now[infrav1.Metal3Data](w.History) {
@@ -182,15 +199,15 @@ func (w *world) check() {
 	data := history.Now[infrav1.Metal3Data](w.History)
 	held := map[string]bool{}
 	for _, one := range data {
-		owner := metav1.GetControllerOf(one)
-		if before, found := w.given[owner.UID]; found && before != one.Name {
-			w.t.Fatalf("claim %s had %s and has %s", owner.Name, before, one.Name)
+		claim := one.Spec.Claim.Name
+		if before, found := w.given[claim]; found && before != one.Name {
+			w.t.Fatalf("claim %s had %s and has %s", claim, before, one.Name)
 		}
-		w.given[owner.UID] = one.Name
+		w.given[claim] = one.Name
 		held[one.Name] = one.DeletionTimestamp.IsZero() && controllerutil.ContainsFinalizer(one, infrav1.DataClaimFinalizer)
 	}
 	for _, claim := range history.Now[infrav1.Metal3DataClaim](w.History) {
-		if had := w.given[claim.UID]; had != "" && claim.DeletionTimestamp.IsZero() && !held[had] {
+		if had := w.given[claim.Name]; had != "" && claim.DeletionTimestamp.IsZero() && !held[had] {
 			w.t.Fatalf("claim %s lost %s while it lives", claim.Name, had)
 		}
 	}

@@ -106,9 +106,7 @@ func (r reportSteps) refuse(ctx context.Context, s *scope) progress.Outcome {
 func (r reportSteps) repeat(ctx context.Context, s *scope) progress.Outcome {
 	answers := map[types.UID]*infrav1.Metal3Data{}
 	for i := range s.data {
-		if owner := metav1.GetControllerOfNoCopy(&s.data[i]); owner != nil && owner.Kind == claimKind {
-			answers[owner.UID] = &s.data[i]
-		}
+		answers[s.claimOf[s.data[i].UID]] = &s.data[i]
 	}
 	var problems error
 	for i := range s.claims {

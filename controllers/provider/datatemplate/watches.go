@@ -18,6 +18,7 @@ package datatemplate
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -88,7 +89,8 @@ func (m mapper) clusterToTemplates(ctx context.Context, cluster client.Object) [
 // answersChange lets through what matters to the allocation of indexes, and what
 // a Metal3Data says of itself: its claim repeats that.
 func answersChange(was, is *infrav1.Metal3Data) bool {
-	if !slices.Equal(was.Finalizers, is.Finalizers) || !was.DeletionTimestamp.Equal(is.DeletionTimestamp) {
+	if !slices.Equal(was.Finalizers, is.Finalizers) || !was.DeletionTimestamp.Equal(is.DeletionTimestamp) ||
+		!reflect.DeepEqual(was.OwnerReferences, is.OwnerReferences) {
 		return true
 	}
 	a, b := conditions.Get(was, infrav1.ReadyCondition), conditions.Get(is, infrav1.ReadyCondition)

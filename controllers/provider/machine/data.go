@@ -40,6 +40,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/datatemplate"
 )
 
 // dataSteps ask for the metadata and network data of a machine by a Metal3DataClaim, and
@@ -67,7 +68,7 @@ func (d dataSteps) observe(ctx context.Context, s *scope) progress.Outcome {
 		return progress.Behind(until, "Metal3DataClaim")
 	case !found:
 		return progress.Outcome{}
-	case !metav1.IsControlledBy(claim, s.machine):
+	case !datatemplate.MadeBy(claim, s.machine):
 		s.observed.Data.NameTaken = true
 		return progress.Outcome{}
 	}
@@ -150,7 +151,7 @@ func dataFacts(claim *infrav1.Metal3DataClaim, data infrav1.Metal3Data) machines
 		facts.Template = template.Name
 	}
 	facts.Reason, facts.Message = complaint(claim, claim.Status.ErrorMessage)
-	if !metav1.IsControlledBy(&data, claim) {
+	if !datatemplate.MadeFor(&data, claim) {
 		return facts
 	}
 	facts.Name = data.Name
@@ -181,9 +182,13 @@ func complaint(o conditions.Getter, errorMessage string) (reason, message string
 }
 
 // apply writes the planned Metal3DataClaim once; what it asks for cannot be
-// changed.
+// changed. What it has lost of its owner, and the finalizer that holds it, are put back.
 func (d dataSteps) apply(ctx context.Context, p *planned) progress.Outcome {
-	if p.plan.Data == nil || p.dataClaim != nil {
+	switch {
+	case p.dataClaim != nil:
+		owners := []metav1.OwnerReference{ownedBy(p.machine)}
+		return progress.Failed(apply.Restore(ctx, d.client, p.dataClaim, owners, infrav1.MachineFinalizer))
+	case p.plan.Data == nil:
 		return progress.Outcome{}
 	}
 	desired := desiredDataClaim(p.machine, p.cluster.Name, *p.plan.Data)
@@ -219,18 +224,19 @@ func desiredDataClaim(machine *infrav1.Metal3Machine, cluster string, request ma
 			Annotations: annotations,
 			// The second is that of the controller which answers the claim, and which
 			// would else begin by adding it.
-			Finalizers: []string{infrav1.MachineFinalizer, infrav1.DataClaimFinalizer},
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: infrav1.GroupVersion.String(),
-				Kind:       claims.MachineKind,
-				Name:       machine.Name,
-				UID:        machine.UID,
-				Controller: ptr.To(true),
-			}},
+			Finalizers:      []string{infrav1.MachineFinalizer, infrav1.DataClaimFinalizer},
+			OwnerReferences: []metav1.OwnerReference{ownedBy(machine)},
 		},
 		Spec: infrav1.Metal3DataClaimSpec{
 			Template: &infrav1.Metal3ObjectRef{Name: request.Template, Namespace: machine.Namespace},
 		},
+	}
+}
+
+// ownedBy makes the machine the controller of what is made for it.
+func ownedBy(machine *infrav1.Metal3Machine) metav1.OwnerReference {
+	return metav1.OwnerReference{
+		APIVersion: infrav1.GroupVersion.String(), Kind: claims.MachineKind, Name: machine.Name, UID: machine.UID, Controller: ptr.To(true),
 	}
 }
 

@@ -25,13 +25,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/facts"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/metadata"
@@ -119,16 +117,10 @@ func (s *scope) nameFacts() facts.Facts {
 func (p *planned) nameSecret(content []byte) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: p.machine.Namespace,
-			Name:      p.plan.Name.Secret,
-			Labels:    map[string]string{clusterv1.ClusterNameLabel: p.cluster.Name},
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: infrav1.GroupVersion.String(),
-				Kind:       claims.MachineKind,
-				Name:       p.machine.Name,
-				UID:        p.machine.UID,
-				Controller: ptr.To(true),
-			}},
+			Namespace:       p.machine.Namespace,
+			Name:            p.plan.Name.Secret,
+			Labels:          map[string]string{clusterv1.ClusterNameLabel: p.cluster.Name},
+			OwnerReferences: []metav1.OwnerReference{ownedBy(p.machine)},
 		},
 		Type: infrav1.RenderedSecretType,
 		Data: map[string][]byte{metadata.SecretKey: content},

@@ -19,7 +19,6 @@ package machine
 import (
 	"context"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -28,6 +27,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/datatemplate"
 )
 
 // release brings a machine that is being deleted a step closer to its end: first its
@@ -70,7 +70,7 @@ func (d dataSteps) confirmNoClaim(ctx context.Context, s *scope) progress.Outcom
 		return failed(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.DisassociateM3MetaDataFailedReason,
 			"The Metal3DataClaim of the machine cannot be read", err)
 	}
-	if found && metav1.IsControlledBy(claim, s.machine) {
+	if found && datatemplate.MadeBy(claim, s.machine) {
 		s.dataClaim = claim
 		s.observed.Data = dataFacts(claim, infrav1.Metal3Data{})
 	}

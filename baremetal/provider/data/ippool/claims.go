@@ -21,6 +21,7 @@ import (
 	"encoding/hex"
 	"maps"
 	"regexp"
+	"strings"
 
 	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -91,6 +92,23 @@ func (r Request) IPAddressClaim(ask Ask) *capipamv1.IPAddressClaim {
 			PoolRef: capipamv1.IPPoolReference{Name: ask.Name, Kind: ask.Kind, APIGroup: ask.APIGroup},
 		},
 	}
+}
+
+// DataOf returns the name of the Metal3Data that a claim was made for, from what the claim itself
+// tells. It is not known for names that were cut.
+func DataOf(claim metav1.Object) (name string, known bool) {
+	if label, byHost := claim.GetLabels()[infrav1.DataNameLabel]; byHost {
+		return label, len(label) < maxLabel
+	}
+	ask := Ask{Network: claim.GetAnnotations()[infrav1.ClaimNetworkAnnotation]}
+	switch claim := claim.(type) {
+	case *ipamv1alpha1.IPClaim:
+		ask.Name = claim.Spec.Pool.Name
+	case *capipamv1.IPAddressClaim:
+		ask.Name = claim.Spec.PoolRef.Name
+	}
+	name, found := strings.CutSuffix(claim.GetName(), ask.claimSuffix())
+	return name, found && name != "" && ask.Name != ""
 }
 
 // meta makes the claim the property of the Metal3Data. The finalizer keeps the
