@@ -195,7 +195,9 @@ func TestFinalizersComeBack(t *testing.T) {
 	}
 	tn.pauses(true)
 	for _, o := range held {
-		tn.Edit(o, func() { o.SetFinalizers(slices.DeleteFunc(o.GetFinalizers(), func(f string) bool { return f != poolFinalizer })) })
+		tn.Edit(o, func() {
+			o.SetFinalizers(slices.DeleteFunc(o.GetFinalizers(), func(f string) bool { return f != poolFinalizer }))
+		})
 	}
 	tn.pauses(false)
 	for name, o := range held {

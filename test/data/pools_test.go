@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -46,6 +47,9 @@ import (
 
 // poolFinalizer is what a pool holds a claim with while it has an address.
 const poolFinalizer = "ipclaim.ipam.metal3.io"
+
+// silent begins the names of pools whose claims a test answers itself.
+const silent = "silent-"
 
 // addressManagement is what is installed with the first test that needs it.
 var addressManagement installation
@@ -190,6 +194,9 @@ func (p *pools) answer(ctx context.Context, req ctrl.Request) (ctrl.Result, erro
 	claim, pool := &ipamv1alpha1.IPClaim{}, &ipamv1alpha1.IPPool{}
 	if err := p.Get(ctx, req.NamespacedName, claim); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if strings.HasPrefix(claim.Spec.Pool.Name, silent) {
+		return ctrl.Result{}, nil
 	}
 	if !claim.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, p.takeBack(ctx, claim)

@@ -116,7 +116,7 @@ func (a addressClaims) ipClaims(ctx context.Context, data types.NamespacedName) 
 	for i := range list.Items {
 		item := &list.Items[i]
 		claims = append(claims, addressClaim{
-			object: item, owner: ownerUID(item), pool: ippool.NewPool(item.Spec.Pool.Name, "", ""), answer: ippool.FromIPClaim(item),
+			object: item, owner: ownerUID(item), pool: ippool.PoolOf(item), answer: ippool.FromIPClaim(item),
 			network: item.Annotations[infrav1.ClaimNetworkAnnotation], askedState: item.Annotations[infrav1.PoolStateAnnotation],
 		})
 	}
@@ -134,9 +134,8 @@ func (a addressClaims) ipAddressClaims(ctx context.Context, data types.Namespace
 	claims := make([]addressClaim, 0, len(list.Items))
 	for i := range list.Items {
 		item := &list.Items[i]
-		ref := item.Spec.PoolRef
 		claims = append(claims, addressClaim{
-			object: item, owner: ownerUID(item), pool: ippool.NewPool(ref.Name, ref.APIGroup, ref.Kind), answer: ippool.FromIPAddressClaim(item),
+			object: item, owner: ownerUID(item), pool: ippool.PoolOf(item), answer: ippool.FromIPAddressClaim(item),
 			network: item.Annotations[infrav1.ClaimNetworkAnnotation],
 		})
 	}

@@ -82,11 +82,36 @@ func (a addressSteps) request(s *scope) ippool.Request {
 	return ippool.Request{Data: s.data, Holder: holder}
 }
 
+// ration holds back what there is no room for among the unanswered claims of the namespace.
+func (a addressSteps) ration(ctx context.Context, s *scope) error {
+	room := map[string]int{} // by API group of the pools
+	for i, p := range s.steps {
+		if !p.step.Apply {
+			continue
+		}
+		group := p.ask.APIGroup
+		if _, counted := room[group]; !counted {
+			claims, err := unanswered(ctx, a.claims.client, s.data.Namespace, p.ask.Pool)
+			if err != nil {
+				return err
+			}
+			room[group] = ippool.Room(len(claims))
+		}
+		if room[group]--; room[group] < 0 {
+			s.steps[i].step = ippool.Later(p.ask)
+		}
+	}
+	return nil
+}
+
 // ask carries out the steps, and waits unless every pool has answered. What
 // a user has to mend is named before what comes by itself.
 func (a addressSteps) ask(ctx context.Context, s *scope) progress.Outcome {
 	byReason := map[string]progress.Outcome{}
-	var failed error
+	failed := a.ration(ctx, s)
+	if failed != nil {
+		return progress.Failed(failed)
+	}
 	for _, p := range s.steps {
 		failed = errors.Join(failed, a.carryOut(ctx, s, p))
 		if p.step.Reason != "" {

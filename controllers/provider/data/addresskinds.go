@@ -18,12 +18,14 @@ package data
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 
 	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	capipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
@@ -49,11 +51,12 @@ const (
 	ipAddressClaimCRD = "ipaddressclaims.ipam.cluster.x-k8s.io"
 )
 
-// Names of the field indexes on claims: by the name of the Metal3Data that controls them, and of
-// IPClaims that were refused by the name of their pool, which looks at none of them again.
+// Names of the field indexes on claims: by the name of the Metal3Data that controls them, those without
+// an answer, and of IPClaims that were refused by the name of their pool, which looks at none of them again.
 const (
-	byOwner   = "hostclaim.data"
-	byRefusal = "hostclaim.refusal"
+	byOwner      = "hostclaim.data"
+	byUnanswered = "hostclaim.unanswered"
+	byRefusal    = "hostclaim.refusal"
 )
 
 // addressCRDs are the names of these CRDs.
@@ -63,13 +66,14 @@ func addressCRDs() []string {
 
 // addressKinds are the optional kinds. A claim wakes the Metal3Data that owns it, also one
 // that does not exist any more: its claims are to be released. A claim that goes wakes the
-// Metal3Datas that wait for an address, and a pool those that may get another answer.
+// Metal3Datas that wait for an address, one that is answered those whose turn it is then, and a pool
+// those that may get another answer.
 func addressKinds(wakes poolMapper) []addressKind {
-	owners := optionalcrd.Events{Handler: onClaim(wakes.waitingForAddress)}
+	owners := optionalcrd.Events{Handler: onClaim(wakes.waitingForAddress, wakes.nextInTurn)}
 	pools := optionalcrd.Events{Handler: onPool(wakes.waitingForAddress, wakes.refused, wakes.withUnfitAddress), Predicates: []predicate.Predicate{requests.Whenever(anotherState)}}
 	return []addressKind{
 		{optionalcrd.Kind{Object: &ipamv1alpha1.IPClaim{}, CRD: ipClaimCRD, Index: indexIPClaims}, owners},
-		{optionalcrd.Kind{Object: &capipamv1.IPAddressClaim{}, CRD: ipAddressClaimCRD, Index: indexByOwner(&capipamv1.IPAddressClaim{})}, owners},
+		{optionalcrd.Kind{Object: &capipamv1.IPAddressClaim{}, CRD: ipAddressClaimCRD, Index: indexClaims(&capipamv1.IPAddressClaim{})}, owners},
 		{optionalcrd.Kind{Object: &ipamv1alpha1.IPPool{}, CRD: ipPoolCRD}, pools},
 	}
 }
@@ -108,13 +112,16 @@ func (s servedKinds) Available(ctx context.Context, object client.Object) (bool,
 // onClaim wakes the owner of a claim that says anything new. A claim that goes may
 // have been in the way of another one of its name, so all that wait for an address
 // look again.
-func onClaim(waiting handler.MapFunc) handler.EventHandler {
-	owner, others := handler.EnqueueRequestsFromMapFunc(toOwner), handler.EnqueueRequestsFromMapFunc(waiting)
+func onClaim(waiting, next handler.MapFunc) handler.EventHandler {
+	owner, others, turn := handler.EnqueueRequestsFromMapFunc(toOwner), handler.EnqueueRequestsFromMapFunc(waiting), handler.EnqueueRequestsFromMapFunc(next)
 	return handler.Funcs{
 		CreateFunc: owner.Create,
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 			if saysMore(e) {
 				owner.Update(ctx, e, queue)
+			}
+			if ippool.Unanswered(e.ObjectOld) && !ippool.Unanswered(e.ObjectNew) {
+				turn.Update(ctx, e, queue)
 			}
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
@@ -168,7 +175,7 @@ func indexIPClaims(ctx context.Context, indexer client.FieldIndexer) error {
 	if err := indexer.IndexField(ctx, &ipamv1alpha1.IPClaim{}, byRefusal, refusedBy); err != nil {
 		return fmt.Errorf("index IPClaims by refusal: %w", err)
 	}
-	return indexByOwner(&ipamv1alpha1.IPClaim{})(ctx, indexer)
+	return indexClaims(&ipamv1alpha1.IPClaim{})(ctx, indexer)
 }
 
 // refusedBy is the pool that has refused a claim.
@@ -179,13 +186,38 @@ func refusedBy(object client.Object) []string {
 	return nil
 }
 
-func indexByOwner(object client.Object) func(context.Context, client.FieldIndexer) error {
+func indexClaims(object client.Object) func(context.Context, client.FieldIndexer) error {
 	return func(ctx context.Context, indexer client.FieldIndexer) error {
-		if err := indexer.IndexField(ctx, object, byOwner, ownerNames); err != nil {
-			return fmt.Errorf("index %T by owner: %w", object, err)
+		return errors.Join(indexer.IndexField(ctx, object, byOwner, ownerNames), indexer.IndexField(ctx, object, byUnanswered, withoutAnswer))
+	}
+}
+
+// withoutAnswer is one key for all claims without an answer.
+func withoutAnswer(object client.Object) []string {
+	if ippool.Unanswered(object) {
+		return []string{""}
+	}
+	return nil
+}
+
+// unanswered returns the claims of a namespace that the provider of a pool has not answered. They are
+// not to be changed.
+func unanswered(ctx context.Context, reader client.Reader, namespace string, of ippool.Pool) ([]client.Object, error) {
+	var list client.ObjectList = &capipamv1.IPAddressClaimList{}
+	if of.Metal3() {
+		list = &ipamv1alpha1.IPClaimList{}
+	}
+	if err := reader.List(ctx, list, append(by(namespace, byUnanswered, ""), client.UnsafeDisableDeepCopy)...); err != nil {
+		return nil, fmt.Errorf("list %T without an answer: %w", list, err)
+	}
+	var claims []client.Object
+	err := meta.EachListItem(list, func(o runtime.Object) error {
+		if claim, ok := o.(client.Object); ok && ippool.PoolOf(claim).APIGroup == of.APIGroup {
+			claims = append(claims, claim)
 		}
 		return nil
-	}
+	})
+	return claims, err
 }
 
 // ownerNames is the Metal3Data that controls a claim or, where that reference was lost, the one that a

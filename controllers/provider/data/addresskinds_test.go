@@ -72,6 +72,7 @@ func only(name string) handler.MapFunc {
 
 func TestOnClaim(t *testing.T) {
 	owned := claim(metav1.OwnerReference{Kind: "Metal3Data", Name: "nodes-0", Controller: ptr.To(true)})
+	owned.Finalizers = []string{infrav1.DataFinalizer}
 	created := func(o client.Object) func(context.Context, handler.EventHandler, queue) {
 		return func(ctx context.Context, h handler.EventHandler, q queue) {
 			h.Create(ctx, event.CreateEvent{Object: o}, q)
@@ -98,8 +99,8 @@ func TestOnClaim(t *testing.T) {
 		want    []reconcile.Request
 	}{
 		"a claim that comes wakes its owner":                          {created(owned), []reconcile.Request{request("nodes-0")}},
-		"a claim that is answered wakes its owner":                    {updated(owned, answer), []reconcile.Request{request("nodes-0")}},
-		"a claim that is deleted wakes its owner":                     {updated(owned, dying), []reconcile.Request{request("nodes-0")}},
+		"a claim that is answered wakes its owner and the next":       {updated(owned, answer), []reconcile.Request{request("nodes-0"), request("next")}},
+		"a claim that is deleted wakes its owner and the next":        {updated(owned, dying), []reconcile.Request{request("nodes-0"), request("next")}},
 		"a claim to which its provider adds a finalizer wakes none":   {updated(owned, hold), nil},
 		"a claim that goes wakes its owner and those that wait":       {deleted(owned), []reconcile.Request{request("nodes-0"), request("waiting")}},
 		"the claim of a user wakes none while it stays":               {updated(claim(), answer), nil},
@@ -107,7 +108,7 @@ func TestOnClaim(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, woken(t, tc.happens, onClaim(only("waiting")))); diff != "" {
+			if diff := cmp.Diff(tc.want, woken(t, tc.happens, onClaim(only("waiting"), only("next")))); diff != "" {
 				t.Errorf("woken (-want +got):\n%s", diff)
 			}
 		})

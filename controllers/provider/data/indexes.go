@@ -34,7 +34,7 @@ const (
 	byClaim   = "spec.claim.name"
 	byMachine = "hostclaim.metal3machine" // name of the Metal3Machine among the owners
 	bySecret  = "hostclaim.secret"        // names of the rendered secrets
-	byReason  = "hostclaim.reason"        // reason why it is not ready
+	byReason  = "hostclaim.reason"        // reason why it is not ready; empty before it says anything
 )
 
 // dataKind is the kind that owns what this package makes.
@@ -94,8 +94,12 @@ func secretsOf(data *infrav1.Metal3Data) []string {
 
 func reasonOf(data *infrav1.Metal3Data) []string {
 	ready := conditions.Get(data, infrav1.ReadyCondition)
-	if ready == nil || ready.Status == metav1.ConditionTrue {
+	switch {
+	case ready == nil:
+		return []string{""}
+	case ready.Status == metav1.ConditionTrue:
 		return nil
+	default:
+		return []string{ready.Reason}
 	}
-	return []string{ready.Reason}
 }

@@ -142,6 +142,7 @@ func (r *Reconciler) endSteps() endSteps { return endSteps{client: r.Client, liv
 //	                                       goes or has another spec; those that it refused, when it gives
 //	                                       an address or gets one back
 //	deleted claims                         those that wait for an address
+//	answered claims                        those whose turn it is to ask
 //	CRDs of the IPAM kinds                 those that wait for them
 //	Secret                                 by the names of the rendered secrets
 //	Cluster                                by label, when it is paused or unpaused

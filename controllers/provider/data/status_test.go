@@ -154,9 +154,12 @@ func TestIndexes(t *testing.T) {
 		t.Errorf("keys (-want +got):\n%s", diff)
 	}
 	empty := &infrav1.Metal3Data{}
-	for _, keys := range [][]string{claimOf(empty), machineOf(empty), secretsOf(empty), reasonOf(empty)} {
+	for _, keys := range [][]string{claimOf(empty), machineOf(empty), secretsOf(empty)} {
 		if len(keys) > 0 {
 			t.Errorf("an empty one has keys %v", keys)
 		}
+	}
+	if diff := cmp.Diff([]string{""}, reasonOf(empty)); diff != "" {
+		t.Errorf("reason of one that says nothing yet (-want +got):\n%s", diff)
 	}
 }

@@ -17,8 +17,10 @@ limitations under the License.
 package data
 
 import (
+	"cmp"
 	"context"
 	"maps"
+	"slices"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
@@ -29,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/ippool"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/requests"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/clusterindex"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/datatemplate"
@@ -129,6 +132,39 @@ func (m poolMapper) refused(ctx context.Context, pool client.Object) []ctrl.Requ
 	return requests.From(ctx, m.client, &ipamv1alpha1.IPClaimList{}, func(claim *ipamv1alpha1.IPClaim) []ctrl.Request {
 		return toOwner(ctx, claim)
 	}, by(pool.GetNamespace(), byRefusal, pool.GetName())...)
+}
+
+// nextInTurn are the first of those of the namespace that may be held back, in the order in which
+// they came, for whom there is room once a claim is answered. Those with a claim out are woken by its
+// answer.
+func (m mapper) nextInTurn(ctx context.Context, answered client.Object) []ctrl.Request {
+	var waiting []infrav1.Metal3Data
+	for _, reason := range []string{"", infrav1.WaitingForAddressesReason} {
+		var some infrav1.Metal3DataList
+		if err := m.client.List(ctx, &some, append(by(answered.GetNamespace(), byReason, reason), client.UnsafeDisableDeepCopy)...); err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "Metal3Datas cannot be listed, an answer to a claim is lost", "claim", klog.KObj(answered))
+		}
+		waiting = append(waiting, some.Items...)
+	}
+	claims, err := unanswered(ctx, m.client, answered.GetNamespace(), ippool.PoolOf(answered))
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Claims cannot be listed, an answer to one is lost", "claim", klog.KObj(answered))
+	}
+	asking := map[string]bool{}
+	for _, claim := range claims {
+		for _, name := range ownerNames(claim) {
+			asking[name] = true
+		}
+	}
+	waiting = slices.DeleteFunc(waiting, func(data infrav1.Metal3Data) bool { return asking[data.Name] })
+	slices.SortFunc(waiting, func(a, b infrav1.Metal3Data) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+	var woken []ctrl.Request
+	for i := range min(len(waiting), max(0, ippool.MaxUnanswered-len(claims))) {
+		woken = append(woken, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&waiting[i])})
+	}
+	return woken
 }
 
 // withUnfitAddress are those of the namespace that cannot be rendered, perhaps for an address

@@ -46,10 +46,10 @@ func TestHeld(t *testing.T) {
 		same    bool // and of its UID
 		want    bool
 	}{
-		"by its machine":                             {machine: true, same: true, want: true},
-		"not by a machine that vanished":             {},
-		"not by another machine of that name":        {machine: true},
-		"not without the finalizer of a machine":     {change: func(c *infrav1.Metal3DataClaim) { c.Finalizers = nil }, machine: true, same: true},
+		"by its machine":                         {machine: true, same: true, want: true},
+		"not by a machine that vanished":         {},
+		"not by another machine of that name":    {machine: true},
+		"not without the finalizer of a machine": {change: func(c *infrav1.Metal3DataClaim) { c.Finalizers = nil }, machine: true, same: true},
 		"by the machine of its name where the reference was lost": {
 			change: func(c *infrav1.Metal3DataClaim) { c.OwnerReferences = nil }, machine: true, want: true,
 		},

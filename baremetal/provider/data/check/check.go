@@ -25,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/facts"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/ippool"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
 )
@@ -32,7 +33,7 @@ import (
 // Problems lists why a template could be rendered for no machine; path is where
 // its spec is. Each names field, value and remedy. The first 20 are enough.
 func Problems(spec infrav1.Metal3DataTemplateSpec, path *field.Path) field.ErrorList {
-	found := []iter.Seq[*field.Error]{pools(spec, path)}
+	found := []iter.Seq[*field.Error]{pools(spec, path), addresses(spec, path)}
 	if spec.NetworkData != nil {
 		at := path.Child("networkData")
 		l := linksOf(spec.NetworkData.Links, at.Child("links"))
@@ -55,6 +56,20 @@ func pools(spec infrav1.Metal3DataTemplateSpec, path *field.Path) iter.Seq[*fiel
 			if problem := poolProblem(err, path); problem != nil && !yield(problem) {
 				return
 			}
+		}
+	}
+}
+
+// maxAddresses is how many addresses of pools one template may ask for; a server has a handful.
+const maxAddresses = 128
+
+// addresses finds a template that asks for too many. Pools that annotations name do not count.
+func addresses(spec infrav1.Metal3DataTemplateSpec, path *field.Path) iter.Seq[*field.Error] {
+	return func(yield func(*field.Error) bool) {
+		// What is wrong with the pools is told beside this, and annotations are those of a machine.
+		if asks, _ := ippool.Asks(spec, facts.Facts{}); len(asks) > maxAddresses {
+			yield(field.Invalid(path, len(asks), fmt.Sprintf("pools are asked for %d addresses of each machine, and at most for %d: "+
+				"leave some out, or use fewer networks with addresses of pools", len(asks), maxAddresses)))
 		}
 	}
 }

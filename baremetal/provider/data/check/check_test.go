@@ -33,6 +33,16 @@ import (
 
 const sameMAC = "another link is recognized by the same: give each interface a MAC address of its own"
 
+// asking is a template that asks so many pools.
+func asking(pools int) infrav1.Metal3DataTemplateSpec {
+	metadata := &infrav1.MetaData{}
+	for i := range pools {
+		name := fmt.Sprint("pool-", i)
+		metadata.IPAddressesFromPool = append(metadata.IPAddressesFromPool, infrav1.FromPool{Key: name, Name: name})
+	}
+	return infrav1.Metal3DataTemplateSpec{MetaData: metadata}
+}
+
 func TestProblems(t *testing.T) {
 	ethernets := []infrav1.NetworkDataLinkEthernet{{ID: "eth0"}, {ID: "eth1"}}
 	network := func(links infrav1.NetworkDataLink, networks infrav1.NetworkDataNetwork) infrav1.Metal3DataTemplateSpec {
@@ -59,6 +69,10 @@ func TestProblems(t *testing.T) {
 				IPv6SLAAC: []infrav1.NetworkDataIPv6DHCP{{ID: "e", Link: "bond0"}},
 			}),
 		},
+		"128 addresses of pools are fine": {given: asking(128)},
+		"129 are too many": {given: asking(129), want: []string{
+			`spec: Invalid value: 129: pools are asked for 129 addresses of each machine, and at most for 128: leave some out, or use fewer networks with addresses of pools`,
+		}},
 		"a network needs a link that exists": {
 			given: network(infrav1.NetworkDataLink{Ethernets: ethernets}, infrav1.NetworkDataNetwork{
 				IPv4DHCP: []infrav1.NetworkDataIPv4DHCP{{ID: "a", Link: "eth9"}},

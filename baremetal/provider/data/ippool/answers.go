@@ -17,12 +17,15 @@ limitations under the License.
 package ippool
 
 import (
+	"slices"
+
 	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	capipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/facts"
 )
 
@@ -56,6 +59,18 @@ func FromIPAddressClaim(claim *capipamv1.IPAddressClaim) Answer {
 		return Answer{Problem: ready.Reason}
 	}
 	return Answer{Problem: ready.Message}
+}
+
+// Unanswered says that a claim with our finalizer waits for its pool to say anything.
+func Unanswered(claim metav1.Object) bool {
+	var answer Answer
+	switch claim := claim.(type) {
+	case *ipamv1alpha1.IPClaim:
+		answer = FromIPClaim(claim)
+	case *capipamv1.IPAddressClaim:
+		answer = FromIPAddressClaim(claim)
+	}
+	return answer == Answer{} && claim.GetDeletionTimestamp().IsZero() && slices.Contains(claim.GetFinalizers(), infrav1.DataFinalizer)
 }
 
 // FromMetal3Address reads an address of ip-address-manager.

@@ -100,15 +100,21 @@ func DataOf(claim metav1.Object) (name string, known bool) {
 	if label, byHost := claim.GetLabels()[infrav1.DataNameLabel]; byHost {
 		return label, len(label) < maxLabel
 	}
-	ask := Ask{Network: claim.GetAnnotations()[infrav1.ClaimNetworkAnnotation]}
-	switch claim := claim.(type) {
-	case *ipamv1alpha1.IPClaim:
-		ask.Name = claim.Spec.Pool.Name
-	case *capipamv1.IPAddressClaim:
-		ask.Name = claim.Spec.PoolRef.Name
-	}
+	ask := Ask{Pool: PoolOf(claim), Network: claim.GetAnnotations()[infrav1.ClaimNetworkAnnotation]}
 	name, found := strings.CutSuffix(claim.GetName(), ask.claimSuffix())
 	return name, found && name != "" && ask.Name != ""
+}
+
+// PoolOf is the pool that a claim asks.
+func PoolOf(claim metav1.Object) Pool {
+	switch claim := claim.(type) {
+	case *ipamv1alpha1.IPClaim:
+		return NewPool(claim.Spec.Pool.Name, "", "")
+	case *capipamv1.IPAddressClaim:
+		return NewPool(claim.Spec.PoolRef.Name, claim.Spec.PoolRef.APIGroup, claim.Spec.PoolRef.Kind)
+	default:
+		return Pool{}
+	}
 }
 
 // meta makes the claim the property of the Metal3Data. The finalizer keeps the

@@ -391,3 +391,63 @@ func TestState(t *testing.T) {
 		})
 	}
 }
+
+func TestDataOf(t *testing.T) {
+	metal3, other := NewPool("pool", "", ""), NewPool("six", "ipam.cluster.x-k8s.io", "InClusterIPPool")
+	long := request("host-0")
+	long.Data.Name = strings.Repeat("n", maxLabel+1)
+	cut := request("nodes-0")
+	cut.Data.Name = strings.Repeat("n", maxName)
+	cut.Holder = cut.Data.Name
+	tests := map[string]struct {
+		claim metav1.Object
+		want  string // empty if it is not known
+	}{
+		"by the name of a claim":                         {request("nodes-0").IPClaim(first(metal3), ""), "nodes-0"},
+		"by that of one for a network":                   {request("nodes-0").IPClaim(Ask{Pool: metal3, Network: "Storage 1"}, ""), "nodes-0"},
+		"by that of one for another provider":            {request("nodes-0").IPAddressClaim(first(other)), "nodes-0"},
+		"by the label of a claim named after its host":   {request("host-0").IPClaim(first(metal3), ""), "nodes-0"},
+		"not by a label that was cut":                    {long.IPClaim(first(metal3), ""), ""},
+		"not by a name that was cut":                     {cut.IPClaim(first(metal3), ""), ""},
+		"not by a name that does not follow from a pool": {&ipamv1alpha1.IPClaim{ObjectMeta: metav1.ObjectMeta{Name: "mine"}}, ""},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got, known := DataOf(tc.claim); known != (tc.want != "") || known && got != tc.want {
+				t.Errorf("the data is %q, known: %v", got, known)
+			}
+		})
+	}
+}
+
+func TestRoom(t *testing.T) {
+	for unanswered, want := range map[int]int{0: 2, 18: 2, 19: 1, 20: 0, 5000: 0} {
+		if got := Room(unanswered); got != want {
+			t.Errorf("room beside %d: %d, want %d", unanswered, got, want)
+		}
+	}
+	asked := request("nodes-0").IPClaim(first(NewPool("pool", "", "")), "")
+	if !Unanswered(asked) {
+		t.Error("a new claim counts as answered")
+	}
+	for what, change := range map[string]func(*ipamv1alpha1.IPClaim){
+		"given":    func(c *ipamv1alpha1.IPClaim) { c.Status.Address = &corev1.ObjectReference{Name: "a"} },
+		"refused":  func(c *ipamv1alpha1.IPClaim) { c.Status.ErrorMessage = ptr.To("Exhausted") },
+		"deleted":  func(c *ipamv1alpha1.IPClaim) { c.DeletionTimestamp = ptr.To(metav1.Now()) },
+		"a user's": func(c *ipamv1alpha1.IPClaim) { c.Finalizers = nil },
+	} {
+		c := asked.DeepCopy()
+		if change(c); Unanswered(c) {
+			t.Errorf("a claim that is %s counts", what)
+		}
+	}
+	ready := metav1.Condition{Type: capipamv1.IPAddressClaimReadyCondition, Status: metav1.ConditionFalse, Reason: "Full"}
+	other := request("nodes-0").IPAddressClaim(first(NewPool("six", "ipam.cluster.x-k8s.io", "InClusterIPPool")))
+	if !Unanswered(other) {
+		t.Error("a new claim of another provider counts as answered")
+	}
+	other.Status.Conditions = []metav1.Condition{ready}
+	if Unanswered(other) {
+		t.Error("a claim that another provider refused counts")
+	}
+}

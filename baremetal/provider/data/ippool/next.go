@@ -74,6 +74,26 @@ type Step struct {
 	Reason, Message string
 }
 
+// MaxUnanswered is how many claims of a namespace wait for an answer of one address management API
+// at a time, and so how long another namespace waits for its turn: ip-address-manager answers the
+// claims of all in one queue, and needs less than a tenth of a second for each.
+const MaxUnanswered = 20
+
+// madeAtATime is how many claims one pass makes: the passes of other Metal3Datas that run beside it
+// may count the same room.
+const madeAtATime = 2
+
+// Room returns how many claims may be made where so many are unanswered.
+func Room(unanswered int) int {
+	return max(0, min(madeAtATime, MaxUnanswered-unanswered))
+}
+
+// Later is the step for an address whose claim there is no room for.
+func Later(ask Ask) Step {
+	return Step{Reason: infrav1.WaitingForAddressesReason, Message: fmt.Sprintf(
+		"Waiting to ask %s: %d claims of a namespace are unanswered at a time", ask, MaxUnanswered)}
+}
+
 // Next returns the next step for one address.
 func Next(o Observed) Step {
 	switch {
