@@ -112,7 +112,7 @@ func TestAttackManyPools(t *testing.T) {
 	t.Logf("the machine of another tenant waits %s for its address behind them", time.Since(begins).Round(time.Millisecond))
 
 	// Each answer makes room for another claim, and never for more.
-	for answered := 0; answered < 3*most; answered++ {
+	for range 3 * most {
 		var claims []ipamv1alpha1.IPClaim
 		flood.G.Eventually(func() int { claims = flood.unanswered(); return len(claims) }).Should(gomega.BeNumerically(">", 0))
 		flood.G.Expect(len(claims)).To(gomega.BeNumerically("<=", most))

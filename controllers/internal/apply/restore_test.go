@@ -35,8 +35,9 @@ func TestRestore(t *testing.T) {
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: server.Namespace(t), Name: "a"}}
 	server.Create(t, object)
 	for name, refs := range map[string][]metav1.OwnerReference{"lost": {other}, "old version": {old, other}, "intact": {other, owner}} {
+		whole := object.DeepCopy()
 		object.OwnerReferences, object.Finalizers = refs, []string{"test/other"}
-		if err := server.Client.Update(t.Context(), object); err != nil {
+		if err := server.Client.Patch(t.Context(), object, Locked(whole)); err != nil {
 			t.Fatal(err)
 		}
 		for pass := range 2 {

@@ -171,11 +171,10 @@ func ClaimGone(ctx context.Context, reader client.Reader, data *infrav1.Metal3Da
 		return true, nil
 	}
 	var claim infrav1.Metal3DataClaim
-	err := reader.Get(ctx, types.NamespacedName{Namespace: data.Namespace, Name: name}, &claim)
-	if client.IgnoreNotFound(err) != nil {
+	if err := client.IgnoreNotFound(reader.Get(ctx, types.NamespacedName{Namespace: data.Namespace, Name: name}, &claim)); err != nil {
 		return false, fmt.Errorf("read Metal3DataClaim %s: %w", name, err)
 	}
-	return err != nil || !MadeFor(data, &claim), nil
+	return claim.UID == "" || !MadeFor(data, &claim), nil
 }
 
 // template lets a deleted template go once no claim or data uses it any more.
