@@ -80,39 +80,32 @@ func (w *world) beginDeletion(deletions *harness.Deletions, name string) (end fu
 	})
 }
 
-// before calls a function before a request that fits is sent.
-type before struct {
+// around calls functions before a request that fits is sent, and when it was answered.
+type around struct {
 	http.RoundTripper
 
-	fits func(method, path, body string) bool
-	call func()
+	fits          func(method, path, body string) bool
+	before, after func()
 }
 
-func (b before) RoundTrip(request *http.Request) (*http.Response, error) {
-	if b.fits(request.Method, request.URL.RequestURI(), bodyOf(request)) {
-		b.call()
+func (a around) RoundTrip(request *http.Request) (*http.Response, error) {
+	if a.fits(request.Method, request.URL.RequestURI(), bodyOf(request)) {
+		a.before()
+		defer a.after()
 	}
-	return b.RoundTripper.RoundTrip(request)
+	return a.RoundTripper.RoundTrip(request)
 }
 
 // A DELETE that has read a claim without finalizer removes it, whatever was written since. If it
 // does before the host gets the claim's name, the bind is taken back by the pass that made it.
 func TestAttackClaimGoneBeforeItsHostIsBound(t *testing.T) {
-	var mu sync.Mutex
-	ends := []func(){}
+	end, bound := make(chan func(), 1), make(chan struct{})
+	answered := sync.OnceFunc(func() { close(bound) })
 	w := attacked(t, func(next http.RoundTripper) http.RoundTripper {
-		return before{next, bindRequests["the consumerRef"], func() {
-			mu.Lock()
-			defer mu.Unlock()
-			for _, end := range ends {
-				end()
-			}
-		}}
+		return around{next, bindRequests["the consumerRef"], sync.OnceFunc(func() { (<-end)() }), answered}
 	})
-	deletions := server.NewDeletions(t)
-	mu.Lock()
-	ends = append(ends, w.beginDeletion(deletions, "machine"))
-	mu.Unlock()
+	end <- w.beginDeletion(server.NewDeletions(t), "machine")
+	w.G.Eventually(bound).Should(gomega.BeClosed())
 	w.expectGone("machine")
 	w.G.Eventually(w.booked).Should(gomega.BeEmpty())
 	w.G.Consistently(w.booked).Should(gomega.BeEmpty())

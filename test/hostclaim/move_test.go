@@ -117,7 +117,9 @@ func TestHostThatWasNotMovedIsNotInherited(t *testing.T) {
 	for name, edit := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newMoved(t)
-			w.host("host-0", nil, boundBefore(w.tenant))
+			w.host("host-0", nil, boundBefore(w.tenant), func(h *bmov1alpha1.BareMetalHost) {
+				h.Status.Provisioning.State = bmov1alpha1.StateProvisioned // what was never put to work goes back to the pool
+			})
 			harness.Change(w.Story, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { edit(w, h) })
 			w.manager()
 			w.claim("machine")
