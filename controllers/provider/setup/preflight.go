@@ -17,7 +17,9 @@ limitations under the License.
 package setup
 
 import (
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -61,4 +63,21 @@ func movedCRDs() []string {
 		names = append(names, need.CRD)
 	}
 	return names
+}
+
+// tenantRights are those of the roles capm3-tenant-secrets and capm3-in-place-updates, which the hardened
+// install binds in single namespaces.
+func tenantRights() []rbacv1.PolicyRule {
+	rule := func(group, resource string, verbs ...string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
+	}
+	core, bootstrap := clusterv1.GroupVersion.Group, bootstrapv1.GroupVersion.Group
+	return []rbacv1.PolicyRule{
+		rule("", "secrets", "get", "list", "watch", "create", "patch", "delete"),
+		rule("metal3.io", "hostclaims", "create", "patch", "delete"),
+		rule(core, "machines/status", "patch"),
+		rule(core, "machines", "patch"),
+		rule(bootstrap, "kubeadmconfigs", "get", "patch"),
+		rule(bootstrap, "kubeadmconfigs/status", "patch"),
+	}
 }

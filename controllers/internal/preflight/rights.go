@@ -1,0 +1,73 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package preflight
+
+import (
+	"context"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// CountRights asks which of the rules the account of config has in all namespaces, though the
+// hardened install gives them in single ones, logs those, and sets the gauge to how many verbs they
+// are. It asks once: another form of the install starts the manager anew. What the API server does
+// not answer is logged, and leaves the gauge as it is.
+func CountRights(ctx context.Context, config *rest.Config, gauge prometheus.Gauge, rules ...rbacv1.PolicyRule) {
+	log := ctrl.LoggerFrom(ctx)
+	held, err := heldEverywhere(ctx, config, rules)
+	if err != nil {
+		log.Error(err, "Whether this account has rights in all namespaces is not known")
+		return
+	}
+	gauge.Set(float64(len(held)))
+	if len(held) > 0 {
+		log.Info("This account has rights in all namespaces, as the default install gives them and the hardened one does not",
+			"rights", held, "bindings", "kubectl get clusterrolebindings -o wide")
+	}
+}
+
+// heldEverywhere names verb and resource of each rule that the account has in all namespaces.
+func heldEverywhere(ctx context.Context, config *rest.Config, rules []rbacv1.PolicyRule) ([]string, error) {
+	c, err := client.New(config, client.Options{})
+	if err != nil {
+		return nil, err
+	}
+	var held []string
+	for _, rule := range rules {
+		resource, subresource, _ := strings.Cut(rule.Resources[0], "/")
+		for _, verb := range rule.Verbs {
+			review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+				ResourceAttributes: &authorizationv1.ResourceAttributes{
+					Verb: verb, Group: rule.APIGroups[0], Resource: resource, Subresource: subresource,
+				},
+			}}
+			if err := c.Create(ctx, review); err != nil {
+				return nil, err
+			}
+			if review.Status.Allowed {
+				held = append(held, verb+" "+rule.Resources[0])
+			}
+		}
+	}
+	return held, nil
+}
