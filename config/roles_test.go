@@ -21,6 +21,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
 )
@@ -213,5 +215,35 @@ func TestRoles(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The rule against references that hold up owners looks at what a tenant may write.
+func TestRuleOnOwnersCoversTheTenantsKinds(t *testing.T) {
+	var rule admissionv1.ValidatingAdmissionPolicy
+	text, err := os.ReadFile("hostclaim/admission/free_owners.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.UnmarshalStrict(text, &rule); err != nil {
+		t.Fatal(err)
+	}
+	var covered, written []string
+	for _, r := range rule.Spec.MatchConstraints.ResourceRules {
+		for _, resource := range r.Resources {
+			covered = append(covered, resource+"."+r.APIGroups[0])
+		}
+	}
+	for _, r := range readRole(t, "hostclaim/rbac/tenant_role.yaml").Rules {
+		for _, resource := range r.Resources {
+			if slices.Contains(r.Verbs, "create") {
+				written = append(written, resource+"."+r.APIGroups[0])
+			}
+		}
+	}
+	slices.Sort(covered)
+	slices.Sort(written)
+	if diff := cmp.Diff(written, covered); diff != "" {
+		t.Errorf("kinds that a tenant creates (-role +rule):\n%s", diff)
 	}
 }

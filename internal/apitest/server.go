@@ -43,6 +43,8 @@ type Server struct {
 	// CRDs are files and folders with the CRDs. Without them the server has those
 	// of this repository, and the kinds of other projects without a schema.
 	CRDs []string
+	// AdmissionPlugins are those that the server has beyond its defaults.
+	AdmissionPlugins []string
 	// Config has the rights of the administrator.
 	Config *rest.Config
 	// Scheme knows every kind that the managers use.
@@ -89,7 +91,8 @@ func (s *Server) start() error {
 		BinaryAssetsDirectory: assets(root), CRDInstallOptions: crds,
 		ControlPlaneStartTimeout: patience, ControlPlaneStopTimeout: patience,
 	}
-	s.environment.ControlPlane.GetAPIServer().Configure().Set("authorization-mode", "RBAC")
+	s.environment.ControlPlane.GetAPIServer().Configure().Set("authorization-mode", "RBAC").
+		Append("enable-admission-plugins", s.AdmissionPlugins...)
 	if s.Config, err = s.environment.Start(); err != nil {
 		return err
 	}

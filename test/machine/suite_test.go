@@ -49,6 +49,8 @@ var server, hosts harness.Server
 func TestMain(m *testing.M) {
 	gomega.SetDefaultEventuallyTimeout(patience)
 	gomega.SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
+	// As the book has it for sites whose tenants have further roles.
+	server.AdmissionPlugins = []string{"OwnerReferencesPermissionEnforcement"}
 	os.Exit(hosts.Run(beside{m}))
 }
 

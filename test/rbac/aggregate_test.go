@@ -20,11 +20,15 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -211,5 +215,27 @@ func TestRequestsByBuiltInRoles(t *testing.T) {
 				t.Errorf("answered with %v, want Forbidden", err)
 			}
 		})
+	}
+}
+
+// What the rule free-owners does for the kinds of tenant-role, the admission plugin
+// OwnerReferencesPermissionEnforcement does for all others.
+func TestAttackOwnerReferenceOfAnyKind(t *testing.T) {
+	grantBuiltIn(t)
+	editor, err := client.New(holder("edit", tenantB).config(), client.Options{Scheme: server.Scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	service := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: tenantB, Name: "holding", OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: "v1", Kind: "ConfigMap", Name: "mine", UID: "of-a-host", BlockOwnerDeletion: ptr.To(true),
+		}}},
+		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "example.com"},
+	}
+	gomega.NewWithT(t).Eventually(func() error { return editor.Create(t.Context(), service, client.DryRunAll) }, 10*time.Second, 20*time.Millisecond).
+		Should(gomega.MatchError(gomega.ContainSubstring("cannot set blockOwnerDeletion")))
+	service.OwnerReferences[0].BlockOwnerDeletion = nil
+	if err := editor.Create(t.Context(), service, client.DryRunAll); err != nil {
+		t.Error(err)
 	}
 }

@@ -86,6 +86,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	server.AdmissionPlugins = []string{"OwnerReferencesPermissionEnforcement"}
 	os.Exit(server.Run(installed{m}))
 }
 

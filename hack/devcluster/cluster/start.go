@@ -79,6 +79,7 @@ func (s *starter) startAPIServer(ctx context.Context) error {
 		"--authorization-mode", "RBAC",
 		// No pods run here that an account could be mounted into.
 		"--disable-admission-plugins", "ServiceAccount",
+		"--enable-admission-plugins", "OwnerReferencesPermissionEnforcement",
 		"--service-account-issuer", s.cluster.Server,
 		"--service-account-key-file", file("service-accounts.crt"),
 		"--service-account-signing-key-file", file("service-accounts.key"),
