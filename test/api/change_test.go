@@ -19,6 +19,12 @@ package api_test
 import (
 	"fmt"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
 
 // bonded is network data with a bond whose links are looked at so often.
@@ -143,6 +149,27 @@ func TestChanges(t *testing.T) {
 			before: "image: {url: 'http://i/1', checksum: a}", after: "image: {url: 'http://i/1'}",
 			refused: []string{"image.checksum is empty"},
 		},
+		"an endpoint that is set stays": {
+			kind: "Metal3Cluster", name: "b",
+			before: "controlPlaneEndpoint: {host: h, port: 6443}", after: "controlPlaneEndpoint: {host: h, port: 16555}",
+			refused: []string{
+				`spec.controlPlaneEndpoint: Invalid value: "h:16555": cannot be changed from h:6443`,
+				"to make a second cluster, give it another name", "the annotation cluster.x-k8s.io/paused",
+			},
+		},
+		"an endpoint that is set is not taken away": {
+			kind: "Metal3Cluster", name: "c", before: "controlPlaneEndpoint: {host: h}", after: "{}",
+			refused: []string{"spec.controlPlaneEndpoint: Invalid value", "cannot be changed from h:6443"},
+		},
+		"the default port of an endpoint may be written out": {
+			kind: "Metal3Cluster", name: "d", before: "controlPlaneEndpoint: {host: h}", after: "controlPlaneEndpoint: {host: h, port: 6443}",
+		},
+		"a data template of another namespace is not added": {
+			kind: "Metal3MachineTemplate", name: "a",
+			before:  "template: {spec: {customDeploy: {method: m}, dataTemplate: {name: d}}}",
+			after:   "failureDomainDataTemplates: [{failureDomain: a, dataTemplate: {name: x, namespace: elsewhere}}]\ntemplate: {spec: {customDeploy: {method: m}, dataTemplate: {name: d}}}",
+			refused: []string{`spec.failureDomainDataTemplates[0].dataTemplate.namespace: Invalid value: "elsewhere": only templates of the same namespace`},
+		},
 		"an endpoint may be set later": {
 			kind: "Metal3Cluster", name: "a", before: "{}", after: "controlPlaneEndpoint: {host: h, port: 6443}",
 		},
@@ -162,6 +189,41 @@ func TestChanges(t *testing.T) {
 				t.Fatalf("the first form is refused: %v", err)
 			}
 			checkAnswer(t, apply(t.Context(), after), test.refused)
+		})
+	}
+}
+
+// A paused Metal3Cluster may have its endpoint set right.
+func TestEndpointOfAPausedCluster(t *testing.T) {
+	cluster := &infrav1.Metal3Cluster{
+		ObjectMeta: metav1.ObjectMeta{Namespace: server.Namespace(t, "paused", nil), Name: "c"},
+		Spec:       infrav1.Metal3ClusterSpec{ControlPlaneEndpoint: infrav1.APIEndpoint{Host: "h", Port: 16555}},
+	}
+	if err := server.Client.Create(t.Context(), cluster); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		about   string
+		change  func()
+		refused []string
+	}{
+		{"pause and change at once", func() {
+			cluster.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+			cluster.Spec.ControlPlaneEndpoint.Port = 6443
+		}, []string{"cannot be changed"}},
+		{"pause", func() { cluster.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} }, nil},
+		{"change", func() { cluster.Spec.ControlPlaneEndpoint.Port = 6443 }, nil},
+		{"go on", func() { cluster.Annotations = nil }, nil},
+		{"change again", func() { cluster.Spec.ControlPlaneEndpoint.Port = 6444 }, []string{"cannot be changed from h:6443"}},
+	} {
+		t.Run(step.about, func(t *testing.T) {
+			before := cluster.DeepCopy()
+			step.change()
+			err := server.Client.Patch(t.Context(), cluster, client.MergeFrom(before))
+			checkAnswer(t, err, step.refused)
+			if err != nil {
+				before.DeepCopyInto(cluster)
+			}
 		})
 	}
 }

@@ -254,8 +254,8 @@ func values(count int) string {
 	return strings.Join(list, ", ")
 }
 
-// References into other namespaces are refused in a machine. A template is not
-// refused: that of a ClusterClass may serve another namespace than its own.
+// References into other namespaces are refused in a machine. In a template only those to data
+// templates are: a template of a ClusterClass may serve another namespace than its own.
 func TestForeignReferences(t *testing.T) {
 	const remedy = "remove the field, and name one that is there"
 	examples := map[string]example{}
@@ -266,7 +266,11 @@ func TestForeignReferences(t *testing.T) {
 				fmt.Sprintf(`spec.%s.namespace: Invalid value: "elsewhere": only %s of the same namespace`, field, what), remedy,
 			},
 		}
-		examples[field+" of another namespace is taken in a template"] = example{kind: "Metal3MachineTemplate", spec: template(spec)}
+		of := example{kind: "Metal3MachineTemplate", spec: template(spec)}
+		if what == "templates" {
+			of.refused = []string{`spec.template.spec.dataTemplate.namespace: Invalid value: "elsewhere": only templates of the same namespace`, remedy}
+		}
+		examples[field+" of another namespace in a template"] = of
 	}
 	checkExamples(t, examples)
 }

@@ -18,32 +18,53 @@ package webhooks
 
 import (
 	"context"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/cluster-api/util/annotations"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/endpoint"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/nodelabels"
 )
 
-// clusterValidator refuses a list of label prefixes that would not be heeded.
+// clusterValidator refuses a list of label prefixes that would not be heeded, and another endpoint
+// than the one that is set.
 func clusterValidator() validator[*infrav1.Metal3Cluster] {
 	return validator[*infrav1.Metal3Cluster]{
 		kind: "Metal3Cluster",
 		problems: func(c change[*infrav1.Metal3Cluster]) field.ErrorList {
+			var problems field.ErrorList
+			if !c.created {
+				problems = endpointProblems(c.before, c.after)
+			}
 			prefixes := c.after.Annotations[infrav1.LabelSyncPrefixesAnnotation]
 			if !c.created && c.before.Annotations[infrav1.LabelSyncPrefixesAnnotation] == prefixes {
-				return nil
+				return problems
 			}
-			return prefixProblems(prefixes, field.NewPath("metadata", "annotations"))
+			return append(problems, prefixProblems(prefixes, field.NewPath("metadata", "annotations"))...)
 		},
 	}
 }
 
-func prefixProblems(prefixes string, annotations *field.Path) field.ErrorList {
+// endpointProblems keeps an endpoint that is set: Cluster API has taken it over once, into the Cluster, its
+// kubeconfigs and its machines, and follows no change. Who knows what stands there may set it right while
+// the Metal3Cluster itself is paused.
+func endpointProblems(before, after *infrav1.Metal3Cluster) field.ErrorList {
+	was, is := before.Spec.ControlPlaneEndpoint, after.Spec.ControlPlaneEndpoint
+	if was == is || was.Host == "" || was.Port == 0 || annotations.HasPaused(before) && annotations.HasPaused(after) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("spec", "controlPlaneEndpoint"), fmt.Sprintf("%s:%d", is.Host, is.Port), fmt.Sprintf(
+		"cannot be changed from %s:%d, since the Cluster, its kubeconfigs and its machines have that one and would not follow: "+
+			"to make a second cluster, give it another name; to put back the endpoint that the Cluster has, pause the Metal3Cluster "+
+			"by the annotation cluster.x-k8s.io/paused meanwhile", was.Host, was.Port))}
+}
+
+func prefixProblems(prefixes string, path *field.Path) field.ErrorList {
 	if _, err := nodelabels.Prefixes(prefixes); err != nil {
-		return field.ErrorList{field.Invalid(annotations.Key(infrav1.LabelSyncPrefixesAnnotation), prefixes, err.Error())}
+		return field.ErrorList{field.Invalid(path.Key(infrav1.LabelSyncPrefixesAnnotation), prefixes, err.Error())}
 	}
 	return nil
 }

@@ -43,8 +43,9 @@ func machineTemplateValidator() validator[*infrav1.Metal3MachineTemplate] {
 func machineTemplateProblems(c change[*infrav1.Metal3MachineTemplate]) field.ErrorList {
 	template, path := c.after.Spec.Template, field.NewPath("spec", "template")
 	if c.created {
-		return append(metadataProblems(template.ObjectMeta, path.Child("metadata")),
-			selectorProblems(template.Spec.HostSelector, path.Child("spec", "hostSelector"))...)
+		return slices.Concat(metadataProblems(template.ObjectMeta, path.Child("metadata")),
+			selectorProblems(template.Spec.HostSelector, path.Child("spec", "hostSelector")),
+			foreign(c.after.Namespace, dataTemplatesOf(c.after)...))
 	}
 	before := c.before.Spec.Template
 	var problems field.ErrorList
@@ -54,10 +55,27 @@ func machineTemplateProblems(c change[*infrav1.Metal3MachineTemplate]) field.Err
 	if !reflect.DeepEqual(before.Spec.HostSelector, template.Spec.HostSelector) {
 		problems = append(problems, selectorProblems(template.Spec.HostSelector, path.Child("spec", "hostSelector"))...)
 	}
+	if named := dataTemplatesOf(c.after); !reflect.DeepEqual(dataTemplatesOf(c.before), named) {
+		problems = append(problems, foreign(c.after.Namespace, named...)...)
+	}
 	if c.rehearsed {
 		return problems
 	}
 	return append(problems, fixedProblems(before.Spec, template.Spec, path.Child("spec"))...)
+}
+
+// dataTemplatesOf lists the data templates that a template of machines names. None may be of another
+// namespace: one that is left out is that of the machine, wherever a ClusterClass has the
+// template copied to.
+func dataTemplatesOf(template *infrav1.Metal3MachineTemplate) []reference {
+	references := []reference{{
+		field.NewPath("spec", "template", "spec", "dataTemplate"), namespaceOf(template.Spec.Template.Spec.DataTemplate), "templates",
+	}}
+	for i, entry := range template.Spec.FailureDomainDataTemplates {
+		path := field.NewPath("spec", "failureDomainDataTemplates").Index(i)
+		references = append(references, reference{path.Child("dataTemplate"), entry.DataTemplate.Namespace, "templates"})
+	}
+	return references
 }
 
 // fixedProblems finds changes of what machines are made from. Those that exist
@@ -90,19 +108,14 @@ func fieldsOf(spec infrav1.Metal3MachineSpec) map[string]any {
 	return fields
 }
 
-// machineTemplateWarnings tells of what counts less than it seems, and of references that only
+// machineTemplateWarnings tells of what counts less than it seems, and of secrets that only
 // machines of one namespace can use. Templates of a ClusterClass may serve another
 // namespace than their own.
 func machineTemplateWarnings(c change[*infrav1.Metal3MachineTemplate]) []string {
 	path := field.NewPath("spec", "template", "spec")
 	warnings := cleaningWarnings(c.after.Spec.Template.Spec, path)
-	references := referencesOf(c.after.Spec.Template.Spec, path)
-	for i, entry := range c.after.Spec.FailureDomainDataTemplates {
-		entryPath := field.NewPath("spec", "failureDomainDataTemplates").Index(i)
-		references = append(references, reference{entryPath.Child("dataTemplate"), entry.DataTemplate.Namespace, "templates"})
-	}
-	for _, r := range references {
-		if r.namespace != "" && r.namespace != c.after.Namespace {
+	for _, r := range referencesOf(c.after.Spec.Template.Spec, path) {
+		if r.what == "secrets" && r.namespace != "" && r.namespace != c.after.Namespace {
 			warnings = append(warnings, fmt.Sprintf("%s is %q: machines of any other namespace, such as this one, are refused; leave it out",
 				r.path.Child("namespace"), r.namespace))
 		}

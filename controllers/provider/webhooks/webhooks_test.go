@@ -186,28 +186,22 @@ func TestOldFaultsHoldNothingUp(t *testing.T) {
 	}
 }
 
-// What counts less than it seems is worth a word, and so is a reference from a template into another
-// namespace, since machines of this namespace would be refused.
+// What counts less than it seems is worth a word, and so is a secret of another
+// namespace in a template, since machines of this namespace would be refused.
 func TestWarningsOfMachineTemplates(t *testing.T) {
 	template := &infrav1.Metal3MachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant"}}
 	template.Spec.Template.Spec = infrav1.Metal3MachineSpec{
-		UserData:     &corev1.SecretReference{Name: "x", Namespace: "tenant"},
-		DataTemplate: &infrav1.Metal3ObjectRef{Name: "x", Namespace: "elsewhere"},
+		UserData: &corev1.SecretReference{Name: "x", Namespace: "tenant"},
+		MetaData: &corev1.SecretReference{Name: "x", Namespace: "elsewhere"},
 
 		AutomatedCleaningMode: infrav1.CleaningModeDisabled,
-	}
-	template.Spec.FailureDomainDataTemplates = []infrav1.FailureDomainDataTemplate{
-		{FailureDomain: "a", DataTemplate: infrav1.Metal3ObjectRef{Name: "x", Namespace: "tenant"}},
-		{FailureDomain: "b", DataTemplate: infrav1.Metal3ObjectRef{Name: "x", Namespace: "elsewhere"}},
 	}
 	got, err := machineTemplateValidator().ValidateCreate(t.Context(), template)
 	const uncleaned = `is "disabled", which counts only while the host is kept for the next machine, by nodeReuse and where policy permits it: ` +
 		"a host that is given back is cleaned, since its next tenant may be another"
 	want := admission.Warnings{
 		"spec.template.spec.automatedCleaningMode " + uncleaned,
-		`spec.template.spec.dataTemplate.namespace is "elsewhere": ` +
-			"machines of any other namespace, such as this one, are refused; leave it out",
-		`spec.failureDomainDataTemplates[1].dataTemplate.namespace is "elsewhere": ` +
+		`spec.template.spec.metaData.namespace is "elsewhere": ` +
 			"machines of any other namespace, such as this one, are refused; leave it out",
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
