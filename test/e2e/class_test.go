@@ -40,9 +40,13 @@ import (
 )
 
 const (
-	teamLabel  = "example.com/team"
-	nextImage  = "http://images.example.com/node-v1.36.1-next.qcow2"
-	touchedKey = "example.com/touched"
+	teamLabel = "example.com/team"
+	nextImage = "http://images.example.com/node-v1.36.1-next.qcow2"
+	// firstImages and nextImages are what the variable says, with the version left open.
+	firstImages = "http://images.example.com/node-{version}.qcow2"
+	nextImages  = "http://images.example.com/node-{version}-next.qcow2"
+	nextVersion = "v1.36.2"
+	touchedKey  = "example.com/touched"
 )
 
 // classy is a tenant whose cluster is one of the ClusterClass of this repository.
@@ -67,6 +71,7 @@ func TestClustersOfAClass(t *testing.T) {
 	t.Run("a change that needs no new machines makes no new templates", c.templatesStay)
 	founds(t.Run("a new image is rolled out", c.imageIsRolledOut))
 	t.Run("the templates stay after that too", c.templatesStay)
+	founds(t.Run("a new version alone is rolled out", c.versionIsRolledOut))
 	t.Run("a deleted cluster leaves the class alone", c.goes)
 }
 
@@ -99,9 +104,22 @@ func withMetadata(object *unstructured.Unstructured) {
 }
 
 func (c *classy) comesUp(t *testing.T) {
-	must(t, c.cluster.CreateOfClass(t.Context(), lab.Repo, c.Tenant))
-	c.settles(t, "")
+	must(t, c.cluster.CreateOfClass(t.Context(), lab.Repo, c.Tenant, func(object *unstructured.Unstructured) {
+		if object.GetKind() == "Cluster" {
+			variables, _, _ := unstructured.NestedSlice(object.Object, "spec", "topology", "variables")
+			for _, v := range variables {
+				if v, _ := v.(map[string]any); v["name"] == "image" {
+					_ = unstructured.SetNestedField(v, firstImages, "value", "url")
+				}
+			}
+			_ = unstructured.SetNestedSlice(object.Object, variables, "spec", "topology", "variables")
+		}
+	}))
+	c.settles(t, of(firstImages, story.KubernetesVersion))
 }
+
+// of is an image of a version.
+func of(images, version string) string { return strings.ReplaceAll(images, "{version}", version) }
 
 // settles waits until every machine runs, with that image if one is named, and Cluster
 // API has nothing left to do for the cluster.
@@ -228,24 +246,42 @@ func (c *classy) templatesStay(t *testing.T) {
 	}
 }
 
-// imageIsRolledOut changes a variable, as a tenant would. Each template is replaced
-// once, and each machine too.
+// imageIsRolledOut changes a variable, as a tenant would.
 func (c *classy) imageIsRolledOut(t *testing.T) {
+	c.rollsOut(t, of(nextImages, story.KubernetesVersion), func(topology *clusterv1.Topology) {
+		for i, v := range topology.Variables {
+			if v.Name == "image" {
+				image := map[string]any{}
+				must(t, json.Unmarshal(v.Value.Raw, &image))
+				image["url"] = nextImages
+				raw, err := json.Marshal(image)
+				must(t, err)
+				topology.Variables[i].Value.Raw = raw
+			}
+		}
+	})
+}
+
+// versionIsRolledOut upgrades as the book of Cluster API says: by the version and nothing else.
+func (c *classy) versionIsRolledOut(t *testing.T) {
+	c.rollsOut(t, of(nextImages, nextVersion), func(topology *clusterv1.Topology) { topology.Version = nextVersion })
+	for _, m := range c.machines(t) {
+		if m.Machine.Spec.Version != nextVersion {
+			t.Errorf("%s has version %q", m.Name(), m.Machine.Spec.Version)
+		}
+	}
+}
+
+// rollsOut changes the topology, and waits until all servers have that image. Each template is replaced
+// once, and each machine too.
+func (c *classy) rollsOut(t *testing.T, image string, edit func(*clusterv1.Topology)) {
+	t.Helper()
 	before := c.revisions(t)
 	whole := c.whole(t)
 	was := whole.DeepCopy()
-	for i, v := range whole.Spec.Topology.Variables {
-		if v.Name == "image" {
-			image := map[string]any{}
-			must(t, json.Unmarshal(v.Value.Raw, &image))
-			image["url"] = nextImage
-			raw, err := json.Marshal(image)
-			must(t, err)
-			whole.Spec.Topology.Variables[i].Value.Raw = raw
-		}
-	}
+	edit(&whole.Spec.Topology)
 	must(t, c.Client.Patch(t.Context(), whole, client.MergeFrom(was)))
-	c.settles(t, nextImage)
+	c.settles(t, image)
 	eventually(t, "the former templates are gone", func(g gomega.Gomega) {
 		g.Expect(c.revisions(t)).To(gomega.HaveLen(len(before)))
 	})
@@ -253,8 +289,8 @@ func (c *classy) imageIsRolledOut(t *testing.T) {
 		t.Errorf("new objects (-want +got):\n%s", diff)
 	}
 	for _, m := range c.machines(t) {
-		if image := imageOn(m); image != nextImage {
-			t.Errorf("the server of %s has image %q", m.Name(), image)
+		if got := imageOn(m); got != image {
+			t.Errorf("the server of %s has image %q", m.Name(), got)
 		}
 	}
 }

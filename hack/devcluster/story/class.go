@@ -54,7 +54,9 @@ func BringClass(
 }
 
 // CreateOfClass makes the cluster from our cluster template for the class, with the
-// tenant's rights.
-func (c Cluster) CreateOfClass(ctx context.Context, repo components.Repo, tenant *Tenant) error {
-	return c.create(ctx, repo, tenant, "cluster-template-topology.yaml")
+// tenant's rights. Each change is made to every object of it before.
+func (c Cluster) CreateOfClass(
+	ctx context.Context, repo components.Repo, tenant *Tenant, changes ...func(*unstructured.Unstructured),
+) error {
+	return c.create(ctx, repo, tenant, "cluster-template-topology.yaml", changes...)
 }
