@@ -17,6 +17,7 @@ limitations under the License.
 package templates
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -24,6 +25,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	texttemplate "text/template"
 
 	"github.com/google/go-cmp/cmp"
 	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
@@ -253,6 +255,51 @@ func TestEachVariableOfTheClassHasAnEffect(t *testing.T) {
 	}
 	if diff := cmp.Diff(known, taken); diff != "" {
 		t.Errorf("variables of the class and those that patches take (-class +patches):\n%s", diff)
+	}
+}
+
+// The image of a group is that of the version which the group is to have now. What Cluster API
+// makes of the patches is in test/e2e; its functions replace and toJson are played here.
+func TestImageFollowsTheVersionOfTheGroup(t *testing.T) {
+	functions := texttemplate.FuncMap{
+		"toJson": func(value any) (string, error) {
+			text, err := json.Marshal(value)
+			return string(text), err
+		},
+		"replace": func(old, with, text string) string { return strings.ReplaceAll(text, old, with) },
+	}
+	values := map[string]any{
+		"image": map[string]any{"url": "http://i/node-{version}.raw", "checksum": "http://i/{version}.sum", "diskFormat": "raw"},
+	}
+	image := func(version string) infrav1.Image {
+		return infrav1.Image{URL: "http://i/node-" + version + ".raw", Checksum: ptr.To("http://i/" + version + ".sum"), DiskFormat: "raw"}
+	}
+	spec, _ := classWith(t)
+	at := slices.IndexFunc(spec.Patches, func(p clusterv1.ClusterClassPatch) bool { return p.Name == "image" })
+	got := map[string]infrav1.Image{}
+	for _, d := range spec.Patches[at].Definitions {
+		group, version := "workers", "v1.35.6"
+		values["builtin"] = map[string]any{"machineDeployment": map[string]any{"version": version}}
+		if ptr.Deref(d.Selector.MatchResources.ControlPlane, false) {
+			group, version = "control plane", "v1.36.1"
+			values["builtin"] = map[string]any{"controlPlane": map[string]any{"version": version}}
+		}
+		parsed, err := texttemplate.New("image").Funcs(functions).Parse(d.JSONPatches[0].ValueFrom.Template)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text strings.Builder
+		if err := parsed.Execute(&text, values); err != nil {
+			t.Fatal(err)
+		}
+		var rendered infrav1.Image
+		if err := yaml.UnmarshalStrict([]byte(text.String()), &rendered); err != nil {
+			t.Fatal(err)
+		}
+		got[group] = rendered
+	}
+	if diff := cmp.Diff(map[string]infrav1.Image{"control plane": image("v1.36.1"), "workers": image("v1.35.6")}, got); diff != "" {
+		t.Errorf("images (-want +got):\n%s", diff)
 	}
 }
 
