@@ -286,10 +286,16 @@ func TestOwnerReferencesToForeignObjectsReachNothing(t *testing.T) {
 	foreign := w.readHost(theirs)
 	claim := w.attack("machine", withImage(goodURL, "boot"), func(c *bmov1alpha1.HostClaim) {
 		c.OwnerReferences = []metav1.OwnerReference{
-			{APIVersion: "metal3.io/v1alpha1", Kind: "HostClaim", Name: victim.Name, UID: victim.UID, BlockOwnerDeletion: ptr.To(true)},
-			{APIVersion: "metal3.io/v1alpha1", Kind: "BareMetalHost", Name: foreign.Name, UID: foreign.UID, Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true)},
+			{APIVersion: "metal3.io/v1alpha1", Kind: "HostClaim", Name: victim.Name, UID: victim.UID},
+			{APIVersion: "metal3.io/v1alpha1", Kind: "BareMetalHost", Name: foreign.Name, UID: foreign.UID, Controller: ptr.To(true)},
 		}
 	})
+	// As those from before the rule may have it.
+	w.OK(change(w, server.Client, claim, func(c *bmov1alpha1.HostClaim) {
+		for i := range c.OwnerReferences {
+			c.OwnerReferences[i].BlockOwnerDeletion = ptr.To(true)
+		}
+	}))
 	own := w.readHost(w.ready(claim))
 	copied := &corev1.SecretList{}
 	w.OK(server.Client.List(w.Ctx, copied, client.InNamespace(w.infra), client.MatchingLabels{uidLabel: string(claim.UID)}))
