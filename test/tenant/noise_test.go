@@ -84,8 +84,8 @@ func TestHugeSelectorsAndLongTextsDoNotStallOthers(t *testing.T) {
 				bmov1alpha1.HostSelectorRequirement{Key: strings.Repeat("x", 60), Operator: "in", Values: values})
 		}
 	}
-	for _, n := range []int{64, 200} {
-		w.refused(mallory.Create(w.Ctx, builder.Claim(client.ObjectKey{Namespace: w.mallory, Name: "too-large"}, large(n))), "at most 64 are allowed")
+	for n, because := range map[int]string{64: "at most 64 are allowed", 200: "at most 524288 are allowed"} {
+		w.refused(mallory.Create(w.Ctx, builder.Claim(client.ObjectKey{Namespace: w.mallory, Name: "too-large"}, large(n))), because)
 	}
 	for i := range claims {
 		w.attack(fmt.Sprintf("large-%d", i), large(63), func(c *bmov1alpha1.HostClaim) { c.Spec.FailureDomain = strings.Repeat("d", 256) })

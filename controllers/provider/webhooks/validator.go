@@ -58,9 +58,11 @@ func (v validator[T]) ValidateCreate(_ context.Context, object T) (admission.War
 }
 
 // ValidateUpdate refuses problems that an update brings in. An object that is being
-// deleted may always be changed, or its finalizers could not be removed.
+// deleted may always be changed, or its finalizers could not be removed. Nothing is said of metadata
+// alone: the API server has counted the generation when it asks about a spec.
 func (v validator[T]) ValidateUpdate(ctx context.Context, before, after T) (admission.Warnings, error) {
-	if after.GetDeletionTimestamp() != nil {
+	sameSpec := before.GetGeneration() > 0 && before.GetGeneration() == after.GetGeneration()
+	if after.GetDeletionTimestamp() != nil || sameSpec {
 		return nil, nil
 	}
 	request, err := admission.RequestFromContext(ctx)
