@@ -66,13 +66,14 @@ func TestReasons(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := string(text)
+	var told strings.Builder
+	told.Write(text)
 	for _, page := range []string{"moving.md", "remote-hosts.md"} {
 		more, err := os.ReadFile("../docs/" + page)
 		if err != nil {
 			t.Fatal(err)
 		}
-		told += string(more)
+		told.Write(more)
 	}
 	reasons := explained(string(text))
 	if len(reasons) < 50 {
@@ -84,7 +85,7 @@ func TestReasons(t *testing.T) {
 		}
 	}
 	for name, reason := range constants {
-		if strings.HasPrefix(name, "infrav1.") && needsARow(name, reason) && used[reason] && !strings.Contains(told, "`"+reason+"`") {
+		if strings.HasPrefix(name, "infrav1.") && needsARow(name, reason) && used[reason] && !strings.Contains(told.String(), "`"+reason+"`") {
 			t.Errorf("no row says what %s means and what to do: add it to operations.md, or to the page of its kind", reason)
 		}
 	}
