@@ -105,7 +105,7 @@ func (w *World) observeClaim(e store.Event) {
 func (w *World) claimGone(claim *store.Version) {
 	l := w.lives[claim.UID]
 	l.wentUnpaused = !binding.OnHold(claimOf(claim))
-	if l.stripped || l.moved || l.raced {
+	if l.vanishes() {
 		return
 	}
 	if host, found := w.hostNaming(claim.UID); found {
@@ -346,7 +346,7 @@ func (w *World) bound(e store.Event, claim types.UID) {
 		w.fail(OneHost, "host %s names a claim that never was", e.Key)
 		return
 	}
-	if _, exists := w.liveClaim(claim); !exists && !l.stripped && !l.moved && !l.raced {
+	if _, exists := w.liveClaim(claim); !exists && !l.vanishes() {
 		w.fail(NothingLeft, "host %s was bound to claim %s/%s, which is gone", e.Key, l.namespace, l.name)
 	}
 	if l.hostless || w.machines[l.keeps] != nil {

@@ -136,6 +136,9 @@ type life struct {
 	trips             int
 }
 
+// vanishes says that its finalizer may not have held it.
+func (l *life) vanishes() bool { return l.stripped || l.moved || l.raced }
+
 // goneHost is a host as it was when it was deleted, and its server.
 type goneHost struct {
 	host   *store.Version

@@ -33,6 +33,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/ptr"
@@ -57,10 +58,12 @@ func TestAttackRightsOfTheFormerForm(t *testing.T) {
 	})
 	provided := map[string]func(t *testing.T, form string){
 		"of the provider manager, by clusterctl": func(t *testing.T, form string) {
+			t.Helper()
 			c.run(t, form, "delete", "--infrastructure", "metal3")
 			c.run(t, form, "init", "--infrastructure", "metal3")
 		},
 		"of the hostclaim manager, by kubectl": func(t *testing.T, form string) {
+			t.Helper()
 			folder := map[string]string{"hardened": "hostclaim-hardened", "default": "hostclaim/default"}[form]
 			objects, err := render(folder)
 			if err != nil {
@@ -166,7 +169,7 @@ func (c clusterctl) run(t *testing.T, form string, args ...string) {
 		args = append(args, "--bootstrap", "-", "--control-plane", "-")
 		endNamespace(t, "cert-manager-test")
 	}
-	cmd := exec.Command(c.program, append(args, "--config", c.config(form), "--kubeconfig", c.kubeconfig())...) //nolint:noctx // cleanup calls it too, when the context of the test has ended
+	cmd := exec.Command(c.program, append(args, "--config", c.config(form), "--kubeconfig", c.kubeconfig())...)
 	cmd.Env = []string{"HOME=" + c.dir, "XDG_CONFIG_HOME=" + c.dir, "CLUSTERCTL_DISABLE_VERSIONCHECK=true"}
 	if said, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("clusterctl %v: %v\n%s", args, err, said)
@@ -177,11 +180,14 @@ func (c clusterctl) run(t *testing.T, form string, args ...string) {
 // time to try cert-manager.
 func endNamespace(t *testing.T, name string) {
 	t.Helper()
+	clients, err := kubernetes.NewForConfig(server.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
 	namespace := &corev1.Namespace{}
-	err := server.Client.Get(t.Context(), client.ObjectKey{Name: name}, namespace)
-	if err == nil {
+	if err = server.Client.Get(t.Context(), client.ObjectKey{Name: name}, namespace); err == nil {
 		namespace.Spec.Finalizers = nil
-		err = server.Client.SubResource("finalize").Update(t.Context(), namespace)
+		_, err = clients.CoreV1().Namespaces().Finalize(t.Context(), namespace, metav1.UpdateOptions{})
 	}
 	if client.IgnoreNotFound(err) != nil {
 		t.Fatal(err)

@@ -217,7 +217,7 @@ func TestTheReleaseNamesTheImagesThatWereBuilt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &release{repo: repo, out: filepath.Join(t.TempDir(), "with a space")}
+	r := &release{out: filepath.Join(t.TempDir(), "with a space")}
 	// As a person would write it, below the folder where make runs.
 	relative, err := filepath.Rel(repo.Root, r.out)
 	if err != nil {

@@ -26,6 +26,8 @@ const (
 	claimBody  = `{"spec":{"poweredOn":true,"hostSelector":{"matchLabels":{"rack":"a"}}}}`
 	hostBody   = `{"metadata":{"finalizers":["baremetalhost.metal3.io"]},"spec":{"online":false,"bootMACAddress":"02:00:00:00:00:01"}}`
 	policyBody = `{"spec":{"hostClaimNamespaces":{"names":["a"]}}}`
+	// brief is the name of a claim that is deleted in the moment of its finalizer.
+	brief = "brief"
 	// condition is a condition as the API wants it.
 	condition = `{"type":"Associated","status":"True","reason":"Because","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}`
 )
@@ -104,28 +106,28 @@ func finalizers(p *player) {
 // deletions are judged by what was read before the object changed.
 func deletions(p *player) {
 	const ours = `{"metadata":{"finalizers":["hostclaim.metal3.io/finalizer"]}}`
-	p.create("make a claim to delete", store.Claims, "brief", claimBody)
-	p.removeAround("delete it while a finalizer is put on", store.Claims, "brief", func() {
-		p.patch("put a finalizer on while it is deleted", store.Claims, "brief", "", ours)
-		p.patch("write its status while it is deleted", store.Claims, "brief", "status", `{"status":{"poweredOn":true}}`)
+	p.create("make a claim to delete", store.Claims, brief, claimBody)
+	p.removeAround("delete it while a finalizer is put on", func() {
+		p.patch("put a finalizer on while it is deleted", store.Claims, brief, "", ours)
+		p.patch("write its status while it is deleted", store.Claims, brief, "status", `{"status":{"poweredOn":true}}`)
 	})
-	p.create("make it again", store.Claims, "brief", claimBody)
-	p.patch("put a finalizer on before", store.Claims, "brief", "", ours)
-	p.removeAround("delete it while the finalizer stays", store.Claims, "brief", func() {
-		p.patch("change it while it is deleted", store.Claims, "brief", "", `{"spec":{"poweredOn":false}}`)
+	p.create("make it again", store.Claims, brief, claimBody)
+	p.patch("put a finalizer on before", store.Claims, brief, "", ours)
+	p.removeAround("delete it while the finalizer stays", func() {
+		p.patch("change it while it is deleted", store.Claims, brief, "", `{"spec":{"poweredOn":false}}`)
 	})
-	p.patch("take the finalizer of what is deleted", store.Claims, "brief", "", `{"metadata":{"finalizers":null}}`)
-	p.create("make it once more", store.Claims, "brief", claimBody)
-	p.patch("put a finalizer on once more", store.Claims, "brief", "", ours)
-	p.removeAround("delete it while the finalizer goes", store.Claims, "brief", func() {
-		p.patch("take the finalizer while it is deleted", store.Claims, "brief", "", `{"metadata":{"finalizers":null}}`)
+	p.patch("take the finalizer of what is deleted", store.Claims, brief, "", `{"metadata":{"finalizers":null}}`)
+	p.create("make it once more", store.Claims, brief, claimBody)
+	p.patch("put a finalizer on once more", store.Claims, brief, "", ours)
+	p.removeAround("delete it while the finalizer goes", func() {
+		p.patch("take the finalizer while it is deleted", store.Claims, brief, "", `{"metadata":{"finalizers":null}}`)
 	})
-	p.create("make it for the last time", store.Claims, "brief", claimBody)
-	p.removeAround("delete what is replaced meanwhile", store.Claims, "brief", func() {
-		p.remove("delete it first", store.Claims, "brief", "", "")
-		p.create("make its namesake", store.Claims, "brief", claimBody)
+	p.create("make it for the last time", store.Claims, brief, claimBody)
+	p.removeAround("delete what is replaced meanwhile", func() {
+		p.remove("delete it first", store.Claims, brief, "", "")
+		p.create("make its namesake", store.Claims, brief, claimBody)
 	})
-	p.remove("delete the namesake", store.Claims, "brief", "", "")
+	p.remove("delete the namesake", store.Claims, brief, "", "")
 }
 
 func hosts(p *player) {

@@ -154,16 +154,16 @@ func (p *player) remove(what string, kind store.Kind, name, uid, version string)
 	p.note(asked{what, "delete", kind, "", key}, p.backend.Delete(p.ctx, kind, key, conditions))
 }
 
-// removeAround asks for the end of an object, and for what else is asked between what the
-// server reads for that and what it does.
-func (p *player) removeAround(what string, kind store.Kind, name string, between func()) {
-	key := p.key(kind, name)
-	end, err := p.backend.BeginDelete(p.ctx, kind, key)
+// removeAround asks for the end of the claim of chapter deletions, and for what else is asked between
+// what the server reads for that and what it does.
+func (p *player) removeAround(what string, between func()) {
+	key := p.key(store.Claims, brief)
+	end, err := p.backend.BeginDelete(p.ctx, store.Claims, key)
 	if err == nil {
 		between()
 		err = end()
 	}
-	p.note(asked{what, "delete", kind, "", key}, err)
+	p.note(asked{what, "delete", store.Claims, "", key}, err)
 }
 
 // get asks for an object.

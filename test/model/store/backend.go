@@ -29,6 +29,11 @@ type Backend interface {
 	List(ctx context.Context, kind Kind, query Query) (Page, error)
 	Create(ctx context.Context, kind Kind, object map[string]any, manager string) (*Version, error)
 	Patch(ctx context.Context, change Change) (*Version, error)
+	Deleter
+}
+
+// Deleter is what a Backend offers to remove objects.
+type Deleter interface {
 	Delete(ctx context.Context, kind Kind, key client.ObjectKey, conditions client.Preconditions) error
 	// BeginDelete carries out a deletion up to where the server has read the object; end
 	// does the rest.
