@@ -21,10 +21,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -40,6 +42,7 @@ import (
 type addressSteps struct {
 	claims addressClaims
 	live   client.Reader
+	clock  clock.PassiveClock
 	// byHostName says that claims are named after the host.
 	byHostName bool
 }
@@ -48,6 +51,8 @@ type addressSteps struct {
 type poolStep struct {
 	ask  ippool.Ask
 	step ippool.Step
+	// until is when a step that was held back is looked at again, if nothing wakes it before.
+	until time.Time
 }
 
 // observe finds out which addresses the template asks for, and decides what
@@ -84,21 +89,27 @@ func (a addressSteps) request(s *scope) ippool.Request {
 
 // ration holds back what there is no room for among the unanswered claims of the namespace.
 func (a addressSteps) ration(ctx context.Context, s *scope) error {
-	room := map[string]int{} // by API group of the pools
+	room, now := map[bool]int{}, a.clock.Now() // by the kind of claim
+	until := now.Add(ippool.AnswerTime)
 	for i, p := range s.steps {
 		if !p.step.Apply {
 			continue
 		}
-		group := p.ask.APIGroup
-		if _, counted := room[group]; !counted {
-			claims, err := unanswered(ctx, a.claims.client, s.data.Namespace, p.ask.Pool)
+		kind := p.ask.Pool.Metal3()
+		if _, counted := room[kind]; !counted {
+			claims, err := unanswered(ctx, a.claims.client, s.data.Namespace, p.ask.Pool, now)
 			if err != nil {
 				return err
 			}
-			room[group] = ippool.Room(len(claims))
+			room[kind] = ippool.Room(len(claims))
+			for _, claim := range claims {
+				if ends := claim.GetCreationTimestamp().Add(ippool.AnswerTime); ends.Before(until) {
+					until = ends
+				}
+			}
 		}
-		if room[group]--; room[group] < 0 {
-			s.steps[i].step = ippool.Later(p.ask)
+		if room[kind]--; room[kind] < 0 {
+			s.steps[i].step, s.steps[i].until = ippool.Later(p.ask), until
 		}
 	}
 	return nil
@@ -115,7 +126,7 @@ func (a addressSteps) ask(ctx context.Context, s *scope) progress.Outcome {
 	for _, p := range s.steps {
 		failed = errors.Join(failed, a.carryOut(ctx, s, p))
 		if p.step.Reason != "" {
-			byReason[p.step.Reason] = byReason[p.step.Reason].And(progress.Waiting(p.step.Reason, p.step.Message))
+			byReason[p.step.Reason] = byReason[p.step.Reason].And(progress.Until(p.until, p.step.Reason, p.step.Message))
 		}
 	}
 	return byReason[infrav1.PoolAPIMissingReason].

@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"time"
 
 	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -200,9 +201,10 @@ func withoutAnswer(object client.Object) []string {
 	return nil
 }
 
-// unanswered returns the claims of a namespace that the provider of a pool has not answered. They are
-// not to be changed.
-func unanswered(ctx context.Context, reader client.Reader, namespace string, of ippool.Pool) ([]client.Object, error) {
+// unanswered returns the claims of a namespace, of the kind by which a pool is asked, that wait for an
+// answer and are no older than ippool.AnswerTime; whatever API group of pools they name, which ip-address-manager
+// does not look at. They are not to be changed.
+func unanswered(ctx context.Context, reader client.Reader, namespace string, of ippool.Pool, now time.Time) ([]client.Object, error) {
 	var list client.ObjectList = &capipamv1.IPAddressClaimList{}
 	if of.Metal3() {
 		list = &ipamv1alpha1.IPClaimList{}
@@ -212,7 +214,7 @@ func unanswered(ctx context.Context, reader client.Reader, namespace string, of 
 	}
 	var claims []client.Object
 	err := meta.EachListItem(list, func(o runtime.Object) error {
-		if claim, ok := o.(client.Object); ok && ippool.PoolOf(claim).APIGroup == of.APIGroup {
+		if claim, ok := o.(client.Object); ok && now.Before(claim.GetCreationTimestamp().Add(ippool.AnswerTime)) {
 			claims = append(claims, claim)
 		}
 		return nil

@@ -121,7 +121,7 @@ func (r *Reconciler) sourceSteps() sourceSteps { return sourceSteps{client: r.Cl
 
 func (r *Reconciler) addressSteps() addressSteps {
 	claims := addressClaims{client: r.Client, live: r.Live, kinds: r.kinds}
-	return addressSteps{claims: claims, live: r.Live, byHostName: r.ClaimsByHostName}
+	return addressSteps{claims: claims, live: r.Live, clock: r.Clock, byHostName: r.ClaimsByHostName}
 }
 
 func (r *Reconciler) secretSteps() secretSteps {
@@ -147,7 +147,7 @@ func (r *Reconciler) endSteps() endSteps { return endSteps{client: r.Client, liv
 //	Secret                                 by the names of the rendered secrets
 //	Cluster                                by label, when it is paused or unpaused
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
-	log, wakes := ctrl.LoggerFrom(ctx), mapper{r.Client}
+	log, wakes := ctrl.LoggerFrom(ctx), mapper{r.Client, r.Clock}
 	c, err := ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
 		For(&infrav1.Metal3Data{}, builder.WithPredicates(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter))).

@@ -26,6 +26,7 @@ import (
 	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,7 +39,10 @@ import (
 )
 
 // mapper finds the Metal3Datas that an event wakes.
-type mapper struct{ client client.Client }
+type mapper struct {
+	client client.Client
+	clock  clock.PassiveClock
+}
 
 // wake wakes the Metal3Datas that the options select.
 func (m mapper) wake(ctx context.Context, options ...client.ListOption) []ctrl.Request {
@@ -146,7 +150,7 @@ func (m mapper) nextInTurn(ctx context.Context, answered client.Object) []ctrl.R
 		}
 		waiting = append(waiting, some.Items...)
 	}
-	claims, err := unanswered(ctx, m.client, answered.GetNamespace(), ippool.PoolOf(answered))
+	claims, err := unanswered(ctx, m.client, answered.GetNamespace(), ippool.PoolOf(answered), m.clock.Now())
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Claims cannot be listed, an answer to one is lost", "claim", klog.KObj(answered))
 	}

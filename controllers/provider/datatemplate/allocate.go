@@ -100,7 +100,7 @@ func (a allocateSteps) restore(ctx context.Context, s *scope) progress.Outcome {
 	var failed error
 	for i := range s.data {
 		if claim, found := claims[s.claimOf[s.data[i].UID]]; found {
-			err := apply.Restore(ctx, a.client, &s.data[i], owners(claim), infrav1.DataClaimFinalizer)
+			err := apply.Restore(ctx, a.client, &s.data[i], restored(claim), infrav1.DataClaimFinalizer)
 			failed = errors.Join(failed, staleOr(err))
 		}
 	}

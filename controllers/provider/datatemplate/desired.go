@@ -77,6 +77,19 @@ func nameSecrets(desired *infrav1.Metal3Data, spec infrav1.Metal3DataTemplateSpe
 	}
 }
 
+// restored are those of the owners that are put back where they were lost: the claim, and one Metal3Machine
+// by the version that is served. One that is gone is then taken off the claim, too, by the garbage
+// collector, which would take any other off the Metal3Data alone, each time that it is put back.
+func restored(claim *infrav1.Metal3DataClaim) []metav1.OwnerReference {
+	refs := owners(claim)[:1]
+	for _, owner := range claim.OwnerReferences {
+		if owner.Kind == machineKind && owner.APIVersion == infrav1.GroupVersion.String() {
+			return append(refs, metav1.OwnerReference{APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name, UID: owner.UID})
+		}
+	}
+	return refs
+}
+
 // owners are the claim, as controller, and the Metal3Machine behind it.
 func owners(claim *infrav1.Metal3DataClaim) []metav1.OwnerReference {
 	refs := []metav1.OwnerReference{{

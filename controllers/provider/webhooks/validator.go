@@ -58,12 +58,14 @@ func (v validator[T]) ValidateCreate(_ context.Context, object T) (admission.War
 }
 
 // ValidateUpdate refuses problems that an update brings in. An object that is being
-// deleted may always be changed, or its finalizers could not be removed. Nothing is said of metadata
-// alone: the API server has counted the generation when it asks about a spec.
+// deleted may always be changed, or its finalizers could not be removed. Nobody is warned of a spec when
+// metadata alone are written: the API server has counted the generation when it asks about a spec.
 func (v validator[T]) ValidateUpdate(ctx context.Context, before, after T) (admission.Warnings, error) {
-	sameSpec := before.GetGeneration() > 0 && before.GetGeneration() == after.GetGeneration()
-	if after.GetDeletionTimestamp() != nil || sameSpec {
+	if after.GetDeletionTimestamp() != nil {
 		return nil, nil
+	}
+	if before.GetGeneration() > 0 && before.GetGeneration() == after.GetGeneration() {
+		v.warnings = nil
 	}
 	request, err := admission.RequestFromContext(ctx)
 	return v.answer(change[T]{before: before, after: after, rehearsed: err == nil && topology.IsDryRunRequest(request, after)})

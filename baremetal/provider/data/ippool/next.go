@@ -18,6 +18,7 @@ package ippool
 
 import (
 	"fmt"
+	"time"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
@@ -79,6 +80,10 @@ type Step struct {
 // claims of all in one queue, and needs less than a tenth of a second for each.
 const MaxUnanswered = 20
 
+// AnswerTime is how long a claim counts as unanswered. What is older is in no queue: its pool is paused,
+// or nobody serves it, and the other pools of the namespace are asked without waiting for it.
+const AnswerTime = time.Minute
+
 // madeAtATime is how many claims one pass makes: the passes of other Metal3Datas that run beside it
 // may count the same room.
 const madeAtATime = 2
@@ -91,7 +96,7 @@ func Room(unanswered int) int {
 // Later is the step for an address whose claim there is no room for.
 func Later(ask Ask) Step {
 	return Step{Reason: infrav1.WaitingForAddressesReason, Message: fmt.Sprintf(
-		"Waiting to ask %s: %d claims of a namespace are unanswered at a time", ask, MaxUnanswered)}
+		"Waiting to ask %s: %d claims of a namespace wait for an answer at a time, each for a minute at most", ask, MaxUnanswered)}
 }
 
 // Next returns the next step for one address.
