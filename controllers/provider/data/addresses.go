@@ -95,7 +95,7 @@ func (a addressSteps) ration(ctx context.Context, s *scope) error {
 		if !p.step.Apply {
 			continue
 		}
-		kind := p.ask.Pool.Metal3()
+		kind := p.ask.Metal3()
 		if _, counted := room[kind]; !counted {
 			claims, err := unanswered(ctx, a.claims.client, s.data.Namespace, p.ask.Pool, now)
 			if err != nil {
