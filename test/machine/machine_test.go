@@ -207,6 +207,9 @@ func TestClaimUnderAnotherName(t *testing.T) {
 		}},
 	}
 	tn.Add(reserved)
+	tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) { // the manager has seen it
+		g.Expect(m.Status.HostClaim).To(gomega.Equal(&infrav1.Metal3ObjectRef{Namespace: tn.Namespace, Name: "reserved-7"}))
+	})
 	tn.makeBootstrap("value", "#cloud-config")
 	tn.Await(tn.Named("reserved-7", reserved), func(g gomega.Gomega) {
 		g.Expect(reserved.Spec.FailureDomain).To(gomega.Equal("row-1"))
