@@ -91,7 +91,7 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// needsARow says whether a constant is the reason of a condition that does not hold. Those that Cluster
+// needsARow reports whether a constant is the reason of a condition that does not hold. Those that Cluster
 // API has deprecated tell nothing that the others do not.
 func needsARow(name, reason string) bool {
 	fine := []string{

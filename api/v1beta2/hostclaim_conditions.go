@@ -99,8 +99,8 @@ const (
 	// of management, which no claim can.
 	DetachRefusedReason = "DetachRefused"
 
-	// ClaimTooLargeReason means that the claim is larger than admission lets it grow. One that
-	// fills a request to etcd can be deleted by nobody.
+	// ClaimTooLargeReason means that the claim is larger than admission lets it grow. The API
+	// server cannot delete one that fills a request to etcd.
 	ClaimTooLargeReason = "ClaimTooLarge"
 
 	// PolicyRevokedReason means that no policy admits the claim to its host's

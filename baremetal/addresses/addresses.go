@@ -87,7 +87,7 @@ func MayLeadTo(denied []netip.Prefix, host string) bool {
 // and to groups of neighbors.
 var localNames = regexp.MustCompile(`^(.+\.)?localhost[46]?(\.localdomain[46]?)?$|^(ip6-|ipv6-|_)[^.]*$`)
 
-// Denied says whether an address is denied, or an IPv4 address that a translator or tunnel
+// Denied reports whether an address is denied, or an IPv4 address that a translator or tunnel
 // reads in it. 0.0.0.0/8 within an IPv6 address is no destination.
 func Denied(denied []netip.Prefix, address netip.Addr) bool {
 	address = address.WithZone("").Unmap()

@@ -121,7 +121,7 @@ func (d *Deletions) Begin(ctx context.Context, claim client.Object) (end func() 
 	}, nil
 }
 
-// seen says that the server asks the webhook about a claim.
+// seen reports whether the server asks the webhook about a claim.
 func (d *Deletions) seen(key client.ObjectKey) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -21,11 +21,13 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/console"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manager"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manifests"
 )
@@ -38,6 +40,27 @@ type Webhooks struct {
 	CertDir string
 
 	endpoint manifests.Endpoint
+}
+
+// Clusterctl builds clusterctl of the version that fits, and returns the repository and the path of the
+// program.
+func Clusterctl(t *testing.T) (repo components.Repo, program string) {
+	t.Helper()
+	repo, err := components.FindRepo(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := repo.Build(t.Context(), console.New(t.Output()), components.Clusterctl); err != nil {
+		t.Fatal(err)
+	}
+	found, err := components.Lookup(components.Clusterctl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if program, err = repo.Binary(found[0]); err != nil {
+		t.Fatal(err)
+	}
+	return repo, program
 }
 
 // NewWebhooks makes a certificate and finds a port.

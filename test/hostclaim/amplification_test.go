@@ -105,14 +105,21 @@ func (w *world) crowd(count int, changes ...func(*bmov1alpha1.HostClaim)) (claim
 	return claims
 }
 
-// Claims that can never be served, as one of their Secrets is missing, cost nothing next to hosts.
-func TestAttackSecretsThatAreNeverComplete(t *testing.T) {
+// counted is a world with a manager whose copies are counted, and with the Secret of all claims.
+func counted(t *testing.T) (*world, *tally) {
+	t.Helper()
 	w := newWorld(t).withRights()
 	c := &tally{infra: w.infra}
 	w.transport = c.transport
 	w.policy(nil, w.tenant)
 	w.manager()
 	w.MakeSecret(w.tenant, "boot", "value", content(0))
+	return w, c
+}
+
+// Claims that can never be served, as one of their Secrets is missing, cost nothing next to hosts.
+func TestAttackSecretsThatAreNeverComplete(t *testing.T) {
+	w, c := counted(t)
 	claims := w.crowd(many, func(c *bmov1alpha1.HostClaim) { c.Spec.MetaData = &corev1.SecretReference{Name: "missing"} })
 	for _, name := range claims {
 		w.expect(name, synchronized, "False/MetaDataSecretSyncFailure")
@@ -134,12 +141,7 @@ func TestAttackSecretsThatAreNeverComplete(t *testing.T) {
 // A server that is off does not read its data: what changes meanwhile is copied when it is to be
 // switched on, and after it is written nothing is copied, and nothing is read for each claim.
 func TestAttackSecretRewrittenForServersThatDoNotReadIt(t *testing.T) {
-	w := newWorld(t).withRights()
-	c := &tally{infra: w.infra}
-	w.transport = c.transport
-	w.policy(nil, w.tenant)
-	w.manager()
-	w.MakeSecret(w.tenant, "boot", "value", content(0))
+	w, c := counted(t)
 	claims := w.crowd(many, func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = false })
 	for _, name := range claims {
 		w.expect(name, synchronized, "True/ConfigurationSynced")
@@ -162,14 +164,9 @@ func TestAttackSecretRewrittenForServersThatDoNotReadIt(t *testing.T) {
 }
 
 // Servers that fail read their data again, so changes are copied; as fast as the budget of the
-// namespace allows, and to the cost of nobody else.
+// namespace allows, and to the cost of no other tenant.
 func TestAttackSecretRewrittenForServersThatFail(t *testing.T) {
-	w := newWorld(t).withRights()
-	c := &tally{infra: w.infra}
-	w.transport = c.transport
-	w.policy(nil, w.tenant)
-	w.manager()
-	w.MakeSecret(w.tenant, "boot", "value", content(0))
+	w, c := counted(t)
 	for i := range many {
 		w.host(fmt.Sprintf("crowd-%d", i), nil, func(h *bmov1alpha1.BareMetalHost) { h.Annotations = map[string]string{heldBack: ""} })
 	}

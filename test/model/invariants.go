@@ -205,7 +205,7 @@ func (w *World) observeHost(e store.Event) {
 	}
 }
 
-// takenBack says that a bind to a claim that is gone was undone before anything else happened to the
+// takenBack reports whether a bind to a claim that is gone was undone before anything else happened to the
 // host.
 func (w *World) takenBack(e store.Event, claim types.UID) bool {
 	if e.Before == nil || e.After == nil {

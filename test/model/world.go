@@ -110,7 +110,7 @@ type life struct {
 	// wiped, stripped, unrecorded and moved say what players did to it, lost that its host
 	// was deleted.
 	wiped, stripped, unrecorded, moved, lost bool
-	// raced says that it was deleted by what was read before a finalizer was written.
+	// raced is set for one that was deleted by what was read before a finalizer was written.
 	raced bool
 	// hadHost says that its status has named a host as bound or as lost.
 	hadHost bool
@@ -136,7 +136,7 @@ type life struct {
 	trips             int
 }
 
-// vanishes says that its finalizer may not have held it.
+// vanishes reports whether its finalizer may not have held it.
 func (l *life) vanishes() bool { return l.stripped || l.moved || l.raced }
 
 // goneHost is a host as it was when it was deleted, and its server.

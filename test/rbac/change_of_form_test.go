@@ -40,9 +40,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
-	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/console"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manifests"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
 // A site that goes from one form of the install to the other has exactly the rights of the
@@ -120,21 +119,8 @@ type clusterctl struct {
 
 func newClusterctl(t *testing.T) clusterctl {
 	t.Helper()
-	repo, err := components.FindRepo(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := repo.Build(t.Context(), console.New(t.Output()), components.Clusterctl); err != nil {
-		t.Fatal(err)
-	}
-	found, err := components.Lookup(components.Clusterctl)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := clusterctl{dir: t.TempDir()}
-	if c.program, err = repo.Binary(found[0]); err != nil {
-		t.Fatal(err)
-	}
+	repo, program := harness.Clusterctl(t)
+	c := clusterctl{program: program, dir: t.TempDir()}
 	metadata, err := os.ReadFile(repo.Path("metadata.yaml"))
 	if err != nil {
 		t.Fatal(err)

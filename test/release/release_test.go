@@ -29,8 +29,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
-	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/console"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manifests"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
 // version is another one than the default, of the series that metadata.yaml names.
@@ -45,21 +45,8 @@ type release struct {
 
 func newRelease(t *testing.T) *release {
 	t.Helper()
-	repo, err := components.FindRepo(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := repo.Build(t.Context(), console.New(t.Output()), components.Clusterctl); err != nil {
-		t.Fatal(err)
-	}
-	found, err := components.Lookup(components.Clusterctl)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &release{repo: repo, out: t.TempDir()}
-	if r.clusterctl, err = repo.Binary(found[0]); err != nil {
-		t.Fatal(err)
-	}
+	repo, program := harness.Clusterctl(t)
+	r := &release{repo: repo, clusterctl: program, out: t.TempDir()}
 	if said, err := makeRelease(t, repo, "OUT="+r.out, "RELEASE="+version); err != nil {
 		t.Fatalf("make release-manifests: %v\n%s", err, said)
 	}

@@ -35,7 +35,7 @@ import (
 type metadata = map[string]any
 
 // The API server writes a deletion into an object with finalizers, so one that fills a
-// request to etcd (1.5 MiB) can be deleted by nobody, and its server is never given back.
+// request to etcd (1.5 MiB) cannot be deleted by the API server, and its server is never given back.
 // A tenant grows a claim in every way until the API server refuses one byte more.
 func TestAttackClaimGrownUntilNobodyCanDeleteIt(t *testing.T) {
 	w := newWorld(t)

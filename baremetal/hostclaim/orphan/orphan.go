@@ -214,7 +214,7 @@ func leftToItsClaim(o Observed) bool {
 	return o.Claim == Replaced && hasMoved(o.Host) && o.Host.Spec.ConsumerRef.Namespace == o.Host.Namespace
 }
 
-// unused says that nothing has ever run on the host for the claim that it names: what was asked
+// unused reports whether nothing has ever run on the host for the claim that it names: what was asked
 // for, if anything, was not written yet. A host that was moved, or restored, waits for its claim,
 // and a paused one for its administrator.
 func unused(host *bmov1alpha1.BareMetalHost) bool {

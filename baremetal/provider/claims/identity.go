@@ -80,7 +80,7 @@ func BelongsTo(claim *bmov1alpha1.HostClaim, owner Owner) bool {
 
 // Former is the claim of an earlier machine of the same name.
 type Former struct {
-	// Deleting says that the claim goes, and Paused that it does not before it is unpaused.
+	// Deleting is set for a claim that goes, and Paused for one that does not go before it is unpaused.
 	Deleting, Paused bool
 }
 

@@ -297,8 +297,8 @@ func claimMissing(o Observed, p *Plan) bool {
 	return true
 }
 
-// formerClaim says what becomes of the claim of an earlier machine of the same name, one that was
-// deleted without it. Names hand on no server: whoever may write the claim does, by the UID.
+// formerClaim explains what becomes of the claim of an earlier machine of the same name, one that was
+// deleted without it. Names hand on no server: a client that may write the claim does, by the UID.
 func formerClaim(o Observed, p *Plan) {
 	reason, message := infrav1.HostClaimNameTakenReason, "HostClaim %q belongs to an earlier machine of this name, and its server was "+
 		"not given back. To go on with that server, make this Metal3Machine, by its UID, the controller in metadata.ownerReferences "+

@@ -95,7 +95,7 @@ func (s *scope) permitting(namespaces []string, deniedImages []netip.Prefix) (pe
 	return permitting, refused
 }
 
-// imageRefused says why a claim is given no host to put its image on.
+// imageRefused is the outcome of a claim whose image no host may be given.
 func imageRefused(err error) progress.Outcome {
 	return progress.Waiting(infrav1.ImageRefusedReason, err.Error()+". No server is taken before that is mended")
 }
@@ -176,7 +176,7 @@ func waiterFor(claim *bmov1alpha1.HostClaim) pool.Waiter {
 
 // bind brings the claim to a host that answers it.
 //
-//	intent in the status ─▶ finalizer, annotation ─▶ policies ─▶ consumerRef ─▶ the claim is still there
+//	intent in the status ─▶ finalizer, annotation ─▶ policies ─▶ consumerRef ─▶ the claim, live
 //	   │  claim c0 ─▶ c1 ──────────▲ still c1                          ▲
 //	   └─ host h0 ─────────────────────────────────────────────────────┘ still h0
 //
@@ -205,14 +205,13 @@ func (r *binder) bind(ctx context.Context, claim *bmov1alpha1.HostClaim, at stan
 	case err != nil:
 		return at, err
 	}
-	if err := r.stillThere(ctx, claim); err != nil {
-		switch {
-		case !apierrors.IsNotFound(err):
-			return at, err
-		case seen == nil:
-			return at, fmt.Errorf("the claim has gone: %w", progress.ErrStale)
-		}
+	switch gone, err := r.gone(ctx, claim); {
+	case err != nil:
+		return at, err
+	case gone && seen != nil:
 		return at, r.takeBack(ctx, claim, seen, host)
+	case gone:
+		return at, errClaimGone
 	}
 	at.host, at.step = host, binding.Keep
 	r.pool.Bound(client.ObjectKeyFromObject(host))
@@ -224,19 +223,20 @@ func (r *binder) bind(ctx context.Context, claim *bmov1alpha1.HostClaim, at stan
 	return at, nil
 }
 
-// stillThere reads live whether a claim with a host is there, with its finalizer: NotFound if it
-// is gone, ErrStale if its finalizer is.
-func (r *binder) stillThere(ctx context.Context, claim *bmov1alpha1.HostClaim) error {
-	now := &bmov1alpha1.HostClaim{}
-	switch err := r.live.Get(ctx, keyOf(claim), now); {
-	case err == nil && now.UID != claim.UID:
-		return apierrors.NewNotFound(bmov1alpha1.GroupVersion.WithResource("hostclaims").GroupResource(), claim.Name)
-	case err == nil && !controllerutil.ContainsFinalizer(now, infrav1.HostClaimFinalizer):
-		return fmt.Errorf("the finalizer was taken off the claim: %w", progress.ErrStale)
-	case err != nil:
-		return fmt.Errorf("make sure that the claim is still there: %w", err)
+// gone reads the claim live and reports whether it has gone. A claim without its finalizer is
+// ErrStale: it may go at any moment, and the next pass puts the finalizer back.
+func (r *binder) gone(ctx context.Context, claim *bmov1alpha1.HostClaim) (bool, error) {
+	now := &bmov1alpha1.HostClaim{} // its UID is empty when the claim has gone
+	err := r.live.Get(ctx, keyOf(claim), now)
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return false, fmt.Errorf("make sure that the claim has not gone: %w", err)
+	case now.UID != claim.UID:
+		return true, nil
+	case !controllerutil.ContainsFinalizer(now, infrav1.HostClaimFinalizer):
+		return false, fmt.Errorf("the finalizer was taken off the claim: %w", progress.ErrStale)
 	}
-	return nil
+	return false, nil
 }
 
 // takeBack writes a bound host as it was seen before, unless it has changed since. One that this
@@ -248,7 +248,7 @@ func (r *binder) takeBack(ctx context.Context, claim *bmov1alpha1.HostClaim, see
 		return fmt.Errorf("take the host back from a claim that has gone: %w", err)
 	}
 	ctrl.LoggerFrom(ctx).Info("Took the host back, since the claim was deleted while it was bound", "BareMetalHost", klog.KObj(bound))
-	return fmt.Errorf("the claim has gone: %w", progress.ErrStale)
+	return errClaimGone
 }
 
 // nameClaim brings the claim's name on the candidate, and returns the host with it, and as it was

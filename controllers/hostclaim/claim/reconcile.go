@@ -199,11 +199,14 @@ func ensureFinalizer(ctx context.Context, writer client.Client, claim *bmov1alph
 	return nil
 }
 
+// errClaimGone ends a pass over a claim that has gone meanwhile.
+var errClaimGone = fmt.Errorf("the claim has gone: %w", progress.ErrStale)
+
 // patchClaim writes the metadata of a claim, locked on what it was before.
 func patchClaim(ctx context.Context, writer client.Client, before, claim *bmov1alpha1.HostClaim) error {
 	if err := writer.Patch(ctx, claim, apply.Locked(before)); err != nil {
 		if apierrors.IsNotFound(err) {
-			return fmt.Errorf("the claim has gone: %w", progress.ErrStale)
+			return errClaimGone
 		}
 		return err //nolint:wrapcheck // the caller says what for
 	}

@@ -155,7 +155,7 @@ func (r *synchronizer) whole(ctx context.Context, key client.ObjectKey) (*corev1
 	return secret, r.live.Get(ctx, key, secret)
 }
 
-// copied says that the copy of a secret is next to the host, with this content if the host is on.
+// copied reports whether the copy of a secret is next to the host, with this content if the host is on.
 func (r *synchronizer) copied(ctx context.Context, s *scope, kind binding.SecretKind, content binding.Content) bool {
 	r.secrets.Ensure(s.host.Namespace)
 	copied, err := r.outline(ctx, client.ObjectKey{Namespace: s.host.Namespace, Name: binding.CopyName(s.claim.UID, kind)})
@@ -205,7 +205,7 @@ func (r *synchronizer) bringCopies(ctx context.Context, s *scope, kinds []bindin
 	return progress.Outcome{}
 }
 
-// limited says that the claim waits for its turn to have secrets copied.
+// limited is the outcome of a claim that waits for its turn to have secrets copied.
 func limited(until time.Time) progress.Outcome {
 	return progress.Until(until, infrav1.SecretCopiesLimitedReason, fmt.Sprintf("Claims of this namespace had more than %d MiB of "+
 		"secrets copied next to hosts; this one gets its own in turn, %d KiB a second. Smaller user data, or data that changes less often, goes faster",
@@ -318,7 +318,7 @@ func (r *synchronizer) frozenNotes(ctx context.Context, s *scope) []string {
 	}
 }
 
-// rotated says that a secret differs from its copy, which stays as the server got it. One of the
+// rotated reports whether a secret differs from its copy, which stays as the server got it. One of the
 // two that is gone, cannot be read, or cannot be used any more, is no difference: the server does not need it.
 func (r *synchronizer) rotated(ctx context.Context, s *scope) bool {
 	r.secrets.Ensure(s.claim.Namespace)

@@ -263,7 +263,7 @@ func provisionedOf(s *scope, sync progress.Wait) metav1.Condition {
 	}
 }
 
-// unasked says why a claim asks for no image: its owner has not come to that, or nobody will.
+// unasked explains that a claim asks for no image: its owner has not come to that, or its author did not.
 func unasked(claim *bmov1alpha1.HostClaim) string {
 	if owner := metav1.GetControllerOf(claim); owner != nil {
 		return fmt.Sprintf("%s %s has not asked for an image yet, and says what it waits for", owner.Kind, owner.Name)

@@ -21,7 +21,6 @@ import (
 	"fmt"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	"github.com/prometheus/client_golang/prometheus"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -70,15 +69,11 @@ func NewManager(ctx context.Context, restConfig *rest.Config, o Options) (ctrl.M
 	if err := preflight.Await(ctx, restConfig, needs()...); err != nil {
 		return nil, err
 	}
-	everywhere := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "hostclaim_rights_in_all_namespaces", Help: "Verbs that the account has in all namespaces and the hardened install gives in single ones.",
-	})
-	if err := metrics.Registry.Register(everywhere); err != nil {
-		return nil, fmt.Errorf("register the metric of rights: %w", err)
-	}
-	preflight.CountRights(ctx, restConfig, everywhere, rbacv1.PolicyRule{
+	if err := preflight.CountRights(ctx, restConfig, metrics.Registry, "hostclaim_rights_in_all_namespaces", rbacv1.PolicyRule{
 		APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"},
-	})
+	}); err != nil {
+		return nil, err
+	}
 	managerOptions, err := managerOptions(o)
 	if err != nil {
 		return nil, err

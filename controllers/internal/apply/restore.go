@@ -22,6 +22,7 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -51,7 +52,15 @@ func Restore(ctx context.Context, writer client.Client, object client.Object, ow
 	return nil
 }
 
-// intact says that nothing is missing.
+// ControlledBy is metav1.NewControllerRef without what holds up the deletion of the owner in the
+// foreground.
+func ControlledBy(owner metav1.Object, gvk schema.GroupVersionKind) metav1.OwnerReference {
+	ref := metav1.NewControllerRef(owner, gvk)
+	ref.BlockOwnerDeletion = nil
+	return *ref
+}
+
+// intact reports whether nothing is missing.
 func intact(object client.Object, owners []metav1.OwnerReference, finalizers []string) bool {
 	for _, owner := range owners {
 		if !util.HasExactOwnerRef(object.GetOwnerReferences(), owner) {

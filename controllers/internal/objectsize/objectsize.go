@@ -15,8 +15,8 @@ limitations under the License.
 */
 
 // Package objectsize keeps objects that hold a server far below what a request to etcd may have
-// (1.5 MiB): the API server writes the deletion into an object with finalizers, so one that fills a
-// request can be deleted by nobody.
+// (1.5 MiB): the API server writes the deletion into an object with finalizers, so it cannot delete
+// one that fills a request.
 package objectsize
 
 import (

@@ -19,7 +19,7 @@ limitations under the License.
 //
 // It takes a cluster, or a REST mapper of it, and the kinds, and names every CRD
 // that is missing and what to do about it, so that a manager waits with one clear
-// line instead of a cache that never syncs. It also says what else of the install is not as it
+// line instead of a cache that never syncs. It also logs what else of the install is not as it
 // may be meant: CRDs that clusterctl move does not see, and rights in all namespaces. It never
 // installs anything.
 package preflight

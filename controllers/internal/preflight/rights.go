@@ -18,6 +18,7 @@ package preflight
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -29,21 +30,28 @@ import (
 )
 
 // CountRights asks which of the rules the account of config has in all namespaces, though the
-// hardened install gives them in single ones, logs those, and sets the gauge to how many verbs they
-// are. It asks once: another form of the install starts the manager anew. What the API server does
-// not answer is logged, and leaves the gauge as it is.
-func CountRights(ctx context.Context, config *rest.Config, gauge prometheus.Gauge, rules ...rbacv1.PolicyRule) {
+// hardened install gives them in single ones, logs those, and registers a gauge of that name with how
+// many verbs they are. It asks once: another form of the install starts the manager
+// anew. What the API server does not answer is logged, and leaves the gauge at 0.
+func CountRights(ctx context.Context, config *rest.Config, registry prometheus.Registerer, name string, rules ...rbacv1.PolicyRule) error {
+	gauge := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: name, Help: "Verbs that the account has in all namespaces and the hardened install gives in single ones.",
+	})
+	if err := registry.Register(gauge); err != nil {
+		return fmt.Errorf("register the metric of rights: %w", err)
+	}
 	log := ctrl.LoggerFrom(ctx)
 	held, err := heldEverywhere(ctx, config, rules)
 	if err != nil {
 		log.Error(err, "Whether this account has rights in all namespaces is not known")
-		return
+		return nil
 	}
 	gauge.Set(float64(len(held)))
 	if len(held) > 0 {
 		log.Info("This account has rights in all namespaces, as the default install gives them and the hardened one does not",
 			"rights", held, "bindings", "kubectl get clusterrolebindings -o wide")
 	}
+	return nil
 }
 
 // heldEverywhere names verb and resource of each rule that the account has in all namespaces.

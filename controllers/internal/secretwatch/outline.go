@@ -36,9 +36,10 @@ var keys = [...]string{
 
 // Outline returns a Secret without its content: name, UID, version, type, controller, the
 // labels that New was given, and those of the keys that servers read, each with the SHA-256 of its
-// value, or nothing where that is empty. However many ask at once, it reads the Secret live unless the watch of its namespace shows that it is as it was when
-// it was last read, or that there is none; a change that the watch does not show yet
-// wakes its subscribers soon. A Secret that does not exist is apierrors.IsNotFound.
+// value, or nothing where that is empty. It reads the Secret live, once for all callers that ask at
+// a time, unless the watch of its namespace shows that it is as it was when it was last read, or that
+// there is none; a change that the watch does not show yet wakes its subscribers soon. A Secret that
+// does not exist is apierrors.IsNotFound.
 func (w *Watch) Outline(ctx context.Context, live client.Reader, key client.ObjectKey) (*corev1.Secret, error) {
 	l := w.loopOf(key.Namespace)
 	if known, found := l.outlineOf(key.Name); found {

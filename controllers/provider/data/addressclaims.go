@@ -75,7 +75,7 @@ type addressClaim struct {
 	askedState string
 }
 
-// of says whether the claim belongs to the Metal3Data of that UID, of those of its name.
+// of reports whether the claim belongs to the Metal3Data of that UID, of those of its name.
 func (c addressClaim) of(data types.UID) bool {
 	return c.owner == data || c.owner == ""
 }

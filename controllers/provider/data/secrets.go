@@ -27,7 +27,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -46,7 +45,7 @@ import (
 // secret is one of the secrets that a template asks for.
 type secret struct {
 	name, key string
-	// detached says that the secret is ours, and that its owner reference was lost or is out of date.
+	// detached is set for a secret of ours whose owner reference was lost or is out of date.
 	detached bool
 	// namespace is what the reference of the Metal3Data says; empty means its own.
 	namespace string
@@ -101,7 +100,7 @@ func (s *scope) nameSecrets() {
 	}
 }
 
-// belongs says that a secret is that of a Metal3Data: its controller tells or, where that reference
+// belongs reports whether a secret is that of a Metal3Data: its controller tells or, where that reference
 // was lost, the type that rendered secrets have.
 func belongs(found *corev1.Secret, data *infrav1.Metal3Data) bool {
 	if owner := metav1.GetControllerOfNoCopy(found); owner != nil {
@@ -235,9 +234,7 @@ func (t secretSteps) attach(ctx context.Context, s *scope, name string) progress
 
 // ownedBy makes the Metal3Data the controller of what is made for it.
 func ownedBy(data *infrav1.Metal3Data) metav1.OwnerReference {
-	return metav1.OwnerReference{
-		APIVersion: infrav1.GroupVersion.String(), Kind: dataKind, Name: data.Name, UID: data.UID, Controller: ptr.To(true),
-	}
+	return apply.ControlledBy(data, infrav1.GroupVersion.WithKind(dataKind))
 }
 
 // write makes a secret, or fills ours that was emptied. One that the watch does not show

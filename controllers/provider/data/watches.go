@@ -142,13 +142,15 @@ func (m poolMapper) refused(ctx context.Context, pool client.Object) []ctrl.Requ
 // they came, for whom there is room once a claim is answered. Those with a claim out are woken by its
 // answer.
 func (m mapper) nextInTurn(ctx context.Context, answered client.Object) []ctrl.Request {
-	var waiting []infrav1.Metal3Data
+	var waiting []*infrav1.Metal3Data
 	for _, reason := range []string{"", infrav1.WaitingForAddressesReason} {
 		var some infrav1.Metal3DataList
 		if err := m.client.List(ctx, &some, append(by(answered.GetNamespace(), byReason, reason), client.UnsafeDisableDeepCopy)...); err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "Metal3Datas cannot be listed, an answer to a claim is lost", "claim", klog.KObj(answered))
 		}
-		waiting = append(waiting, some.Items...)
+		for i := range some.Items {
+			waiting = append(waiting, &some.Items[i])
+		}
 	}
 	claims, err := unanswered(ctx, m.client, answered.GetNamespace(), ippool.PoolOf(answered), m.clock.Now())
 	if err != nil {
@@ -160,13 +162,13 @@ func (m mapper) nextInTurn(ctx context.Context, answered client.Object) []ctrl.R
 			asking[name] = true
 		}
 	}
-	waiting = slices.DeleteFunc(waiting, func(data infrav1.Metal3Data) bool { return asking[data.Name] })
-	slices.SortFunc(waiting, func(a, b infrav1.Metal3Data) int {
+	waiting = slices.DeleteFunc(waiting, func(data *infrav1.Metal3Data) bool { return asking[data.Name] })
+	slices.SortFunc(waiting, func(a, b *infrav1.Metal3Data) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	})
 	var woken []ctrl.Request
 	for i := range min(len(waiting), max(0, ippool.MaxUnanswered-len(claims))) {
-		woken = append(woken, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&waiting[i])})
+		woken = append(woken, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(waiting[i])})
 	}
 	return woken
 }

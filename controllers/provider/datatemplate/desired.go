@@ -28,6 +28,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/indexes"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/secretkeys"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 )
 
 // Kinds that owner references name.
@@ -81,10 +82,10 @@ func nameSecrets(desired *infrav1.Metal3Data, spec infrav1.Metal3DataTemplateSpe
 // by the version that is served. One that is gone is then taken off the claim, too, by the garbage
 // collector, which would take any other off the Metal3Data alone, each time that it is put back.
 func restored(claim *infrav1.Metal3DataClaim) []metav1.OwnerReference {
-	refs := owners(claim)[:1]
+	refs := []metav1.OwnerReference{apply.ControlledBy(claim, infrav1.GroupVersion.WithKind(claimKind))}
 	for _, owner := range claim.OwnerReferences {
 		if owner.Kind == machineKind && owner.APIVersion == infrav1.GroupVersion.String() {
-			return append(refs, metav1.OwnerReference{APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name, UID: owner.UID})
+			return append(refs, machineOwner(owner))
 		}
 	}
 	return refs
@@ -92,19 +93,16 @@ func restored(claim *infrav1.Metal3DataClaim) []metav1.OwnerReference {
 
 // owners are the claim, as controller, and the Metal3Machine behind it.
 func owners(claim *infrav1.Metal3DataClaim) []metav1.OwnerReference {
-	refs := []metav1.OwnerReference{{
-		APIVersion: infrav1.GroupVersion.String(),
-		Kind:       claimKind,
-		Name:       claim.Name,
-		UID:        claim.UID,
-		Controller: ptr.To(true),
-	}}
+	refs := []metav1.OwnerReference{apply.ControlledBy(claim, infrav1.GroupVersion.WithKind(claimKind))}
 	for _, owner := range claim.OwnerReferences {
 		if owner.Kind == machineKind {
-			refs = append(refs, metav1.OwnerReference{
-				APIVersion: infrav1.GroupVersion.String(), Kind: owner.Kind, Name: owner.Name, UID: owner.UID,
-			})
+			refs = append(refs, machineOwner(owner))
 		}
 	}
 	return refs
+}
+
+// machineOwner is an owner that a claim names, for its Metal3Data.
+func machineOwner(owner metav1.OwnerReference) metav1.OwnerReference {
+	return metav1.OwnerReference{APIVersion: infrav1.GroupVersion.String(), Kind: owner.Kind, Name: owner.Name, UID: owner.UID}
 }

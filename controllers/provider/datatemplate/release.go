@@ -65,7 +65,7 @@ func (r releaseSteps) claims(ctx context.Context, s *scope) progress.Outcome {
 	return progress.Failed(failed)
 }
 
-// held says whether the machine of a claim, which has its name, holds it. A machine that
+// held reports whether the machine of a claim, which has its name, holds it. A machine that
 // vanished can take its finalizer off no more; only a live read tells that it has.
 func (r releaseSteps) held(ctx context.Context, claim *infrav1.Metal3DataClaim) (bool, error) {
 	if !slices.Contains(claim.Finalizers, infrav1.MachineFinalizer) {
@@ -162,7 +162,7 @@ func (r releaseSteps) orphans(ctx context.Context, s *scope) progress.Outcome {
 	return progress.Failed(failed)
 }
 
-// ClaimGone says that the claim which a Metal3Data was made for does not exist any more. The
+// ClaimGone reports whether the claim which a Metal3Data was made for does not exist any more. The
 // reader should be the API server: a cache cannot tell a claim that is gone from one that it has
 // not seen yet.
 func ClaimGone(ctx context.Context, reader client.Reader, data *infrav1.Metal3Data) (bool, error) {

@@ -134,7 +134,7 @@ func (s *scope) match() {
 	}
 }
 
-// MadeFor says whether a Metal3Data was made for a claim: its controller tells or, where that
+// MadeFor reports whether a Metal3Data was made for a claim: its controller tells or, where that
 // reference was lost, the names of claim and template in its spec. A claim that is younger than the
 // deletion of the Metal3Data is a later one of that name.
 func MadeFor(data *infrav1.Metal3Data, claim *infrav1.Metal3DataClaim) bool {
@@ -157,7 +157,7 @@ func nameOf(ref *infrav1.Metal3ObjectRef) string {
 	return ptr.Deref(ref, infrav1.Metal3ObjectRef{}).Name
 }
 
-// MadeBy says whether a claim is that of a Metal3Machine: its controller tells or, where that
+// MadeBy reports whether a claim is that of a Metal3Machine: its controller tells or, where that
 // reference was lost, its name and the finalizer of machines. A machine that is younger than the
 // deletion of the claim is a later one of that name.
 func MadeBy(claim *infrav1.Metal3DataClaim, machine *infrav1.Metal3Machine) bool {

@@ -235,9 +235,7 @@ func desiredDataClaim(machine *infrav1.Metal3Machine, cluster string, request ma
 
 // ownedBy makes the machine the controller of what is made for it.
 func ownedBy(machine *infrav1.Metal3Machine) metav1.OwnerReference {
-	return metav1.OwnerReference{
-		APIVersion: infrav1.GroupVersion.String(), Kind: claims.MachineKind, Name: machine.Name, UID: machine.UID, Controller: ptr.To(true),
-	}
+	return apply.ControlledBy(machine, infrav1.GroupVersion.WithKind(claims.MachineKind))
 }
 
 // release takes our finalizer off the Metal3DataClaim and deletes it. The

@@ -20,7 +20,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/cluster-api/util/apiwarnings"
@@ -67,13 +66,9 @@ func NewManager(ctx context.Context, restConfig *rest.Config, o Options) (ctrl.M
 		return nil, err
 	}
 	preflight.WarnUnmovable(ctx, restConfig, movedCRDs()...)
-	everywhere := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "capm3_rights_in_all_namespaces", Help: "Verbs that the account has in all namespaces and the hardened install gives in single ones.",
-	})
-	if err := metrics.Registry.Register(everywhere); err != nil {
-		return nil, fmt.Errorf("register the metric of rights: %w", err)
+	if err := preflight.CountRights(ctx, restConfig, metrics.Registry, "capm3_rights_in_all_namespaces", tenantRights()...); err != nil {
+		return nil, err
 	}
-	preflight.CountRights(ctx, restConfig, everywhere, tenantRights()...)
 	managerOptions, err := managerOptions(o)
 	if err != nil {
 		return nil, err

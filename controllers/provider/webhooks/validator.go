@@ -58,7 +58,7 @@ func (v validator[T]) ValidateCreate(_ context.Context, object T) (admission.War
 }
 
 // ValidateUpdate refuses problems that an update brings in. An object that is being
-// deleted may always be changed, or its finalizers could not be removed. Nobody is warned of a spec when
+// deleted may always be changed, or its finalizers could not be removed. There are no warnings of a spec when
 // metadata alone are written: the API server has counted the generation when it asks about a spec.
 func (v validator[T]) ValidateUpdate(ctx context.Context, before, after T) (admission.Warnings, error) {
 	if after.GetDeletionTimestamp() != nil {

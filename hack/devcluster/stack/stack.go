@@ -113,7 +113,7 @@ func start(ctx context.Context, o Options) (*Stack, error) {
 	return s, nil
 }
 
-// Runs says whether a process of a dev cluster runs in the state folder dir, or in that of the
+// Runs reports whether a process of a dev cluster runs in the state folder dir, or in that of the
 // cluster with the hosts that belongs to it.
 func Runs(dir string) (bool, error) {
 	for _, dir := range []string{dir, HostsDir(dir)} {

@@ -61,7 +61,7 @@ func FromIPAddressClaim(claim *capipamv1.IPAddressClaim) Answer {
 	return Answer{Problem: ready.Message}
 }
 
-// Unanswered says that a claim with our finalizer waits for its pool to say anything.
+// Unanswered reports whether a claim with our finalizer waits for the first answer of its pool.
 func Unanswered(claim metav1.Object) bool {
 	var answer Answer
 	switch claim := claim.(type) {

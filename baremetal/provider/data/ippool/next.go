@@ -75,13 +75,13 @@ type Step struct {
 	Reason, Message string
 }
 
-// MaxUnanswered is how many claims of a namespace wait for an answer of one address management API
+// MaxUnanswered is how many claims of a namespace, of IPClaims and of IPAddressClaims each, wait for an answer
 // at a time, and so how long another namespace waits for its turn: ip-address-manager answers the
 // claims of all in one queue, and needs less than a tenth of a second for each.
 const MaxUnanswered = 20
 
 // AnswerTime is how long a claim counts as unanswered. What is older is in no queue: its pool is paused,
-// or nobody serves it, and the other pools of the namespace are asked without waiting for it.
+// or no provider serves it, and the other pools of the namespace are asked without waiting for it.
 const AnswerTime = time.Minute
 
 // madeAtATime is how many claims one pass makes: the passes of other Metal3Datas that run beside it

@@ -88,9 +88,13 @@ func (a *answer) excessive() bool {
 
 // pause waits until more may be read of the answers of all connections of the namespace.
 func (a *answer) pause(weight int64) {
-	if pace := a.transport.limits.Pace; pace != nil {
+	pace := a.transport.limits.Pace
+	if pace == nil {
+		return
+	}
+	if delay := pace(weight); delay > 0 {
 		select {
-		case <-time.After(pace(weight)):
+		case <-time.After(delay):
 		case <-a.done:
 		}
 	}

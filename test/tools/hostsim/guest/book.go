@@ -33,7 +33,7 @@ type machine struct {
 	phase      phase
 	// unmanaged says that the host was last seen paused: the machine goes on without it.
 	unmanaged bool
-	// reboots says that the host was seen with an annotation that asks for a reboot.
+	// reboots is set for a host that was seen with an annotation that asks for a reboot.
 	reboots bool
 	// deadline is when the machine gives up joining; zero until it first tried.
 	deadline time.Time

@@ -59,7 +59,7 @@ type observed struct {
 	poweredOn  bool
 	// hangs says that the machine stops, and that no reboot helps as long as this is so.
 	hangs bool
-	// reboots says that the host has an annotation that asks for a reboot.
+	// reboots is set for a host that has an annotation that asks for a reboot.
 	reboots bool
 }
 
