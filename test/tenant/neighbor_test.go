@@ -17,6 +17,7 @@ limitations under the License.
 package tenant
 
 import (
+	"fmt"
 	"testing"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -24,6 +25,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -134,4 +136,34 @@ func TestAttackOwnerReferenceThatHoldsAHost(t *testing.T) {
 	// Controllers write such references, and the tenant goes on changing what has one.
 	w.OK(change(w, server.Client, plain, owned(ptr.To(true))))
 	w.OK(change(w, mallory, plain, func(c *corev1.ConfigMap) { c.Data = map[string]string{"a": "b"} }))
+
+	// However many there are, the tenant goes on changing the rest, and the rule has an answer of its own.
+	w.OK(change(w, server.Client, plain, func(c *corev1.ConfigMap) {
+		c.OwnerReferences = nil
+		for i := range 1000 {
+			c.OwnerReferences = append(c.OwnerReferences, metav1.OwnerReference{
+				APIVersion: "v1", Kind: "ConfigMap", Name: "many", UID: types.UID(fmt.Sprintf("of-another-host-with-a-long-uid-%d", i)), BlockOwnerDeletion: ptr.To(true),
+			})
+		}
+	}))
+	w.OK(change(w, mallory, plain, func(c *corev1.ConfigMap) { c.Data = map[string]string{"a": "c"} }))
+	w.refused(change(w, mallory, plain, func(c *corev1.ConfigMap) { c.OwnerReferences[999].UID = host.UID }), "leave blockOwnerDeletion out")
+	w.refused(change(w, mallory, plain, func(c *corev1.ConfigMap) { c.OwnerReferences = c.OwnerReferences[1:] }), "at most 32")
+}
+
+// An operator with rights in one namespace only sets such references when it is given the verb.
+func TestOperatorOfANamespaceMayBlockTheDeletionOfOwners(t *testing.T) {
+	w := newWorld(t)
+	operator := metav1.ObjectMeta{Namespace: w.mallory, Name: "operator"}
+	w.Make(
+		&rbacv1.Role{ObjectMeta: operator, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"manage"}}}},
+		&rbacv1.RoleBinding{
+			ObjectMeta: operator, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: operator.Name},
+			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: malloryName}},
+		})
+	owned := metav1.ObjectMeta{Namespace: w.mallory, Name: "owned", OwnerReferences: []metav1.OwnerReference{{
+		APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: "owner", BlockOwnerDeletion: ptr.To(true),
+	}}}
+	w.G.Eventually(func() error { return mallory.Create(w.Ctx, &corev1.ConfigMap{ObjectMeta: owned}, client.DryRunAll) }).Should(gomega.Succeed())
+	w.refused(mallory.Create(w.Ctx, &corev1.Secret{ObjectMeta: owned}, client.DryRunAll), "needs the verb")
 }

@@ -59,9 +59,9 @@ func (o Options) ManagerOptions(lease string) (ctrl.Options, error) {
 		RetryPeriod:                   &o.LeaderElection.RetryPeriod,
 	}
 	if o.WebhookPort != 0 {
-		options.WebhookServer = webhook.NewServer(webhook.Options{
+		options.WebhookServer = newBoundedServer(webhook.NewServer(webhook.Options{
 			Port: o.WebhookPort, CertDir: o.WebhookCertDir, TLSOpts: tlsOptions,
-		})
+		}))
 	}
 	return options, nil
 }

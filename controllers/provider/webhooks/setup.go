@@ -37,14 +37,14 @@ func SetupWithManager(mgr ctrl.Manager) error {
 	}
 	return errors.Join(err,
 		validate(mgr, &infrav1.Metal3ClusterTemplate{}, clusterTemplateValidator()),
-		validate(mgr, &infrav1.Metal3Machine{}, objectsize.Validator[*infrav1.Metal3Machine]{Rules: machineValidator()}),
+		validate(mgr, &infrav1.Metal3Machine{}, machineValidator()),
 		validate(mgr, &infrav1.Metal3MachineTemplate{}, machineTemplateValidator()),
 		validate(mgr, &infrav1.Metal3DataTemplate{}, dataTemplateValidator()),
 		validate(mgr, &infrav1.Metal3DataClaim{}, dataClaimValidator()))
 }
 
-func validate[T client.Object](mgr ctrl.Manager, object T, v admission.Validator[T]) error {
-	if err := ctrl.NewWebhookManagedBy(mgr, object).WithValidator(v).Complete(); err != nil {
+func validate[T client.Object](mgr ctrl.Manager, object T, rules admission.Validator[T]) error {
+	if err := ctrl.NewWebhookManagedBy(mgr, object).WithValidator(objectsize.Validator[T]{Rules: rules}).Complete(); err != nil {
 		return fmt.Errorf("webhook of %T: %w", object, err)
 	}
 	return nil
