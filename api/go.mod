@@ -7,7 +7,7 @@ require (
 	k8s.io/api v0.36.3
 	k8s.io/apiextensions-apiserver v0.36.3
 	k8s.io/apimachinery v0.36.3
-	sigs.k8s.io/cluster-api/api v1.14.0
+	sigs.k8s.io/cluster-api/api v1.14.2
 )
 
 require (

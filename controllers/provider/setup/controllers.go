@@ -180,7 +180,7 @@ func newNodes(ctx context.Context, mgr ctrl.Manager, o Options, seconds *cost.Me
 		return nodes.Nodes{}, err
 	}
 	workers := o.Concurrency.ClusterCache
-	connections, err := clustercache.SetupWithManager(ctx, quietManager{mgr}, clusterCacheOptions(o, kubeconfigs), controller.Options{
+	connections, err := clustercache.SetupWithManager(ctx, boundedManager{mgr}, clusterCacheOptions(o, kubeconfigs), controller.Options{
 		MaxConcurrentReconciles: workers,
 		// Clusters that answer slowly share the workers with those that do not.
 		NewQueue: fairqueue.New(fairqueue.Options{Workers: workers, Clock: clock.RealClock{}, Spent: seconds.AddSeconds}),
