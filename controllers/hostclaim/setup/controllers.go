@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"time"
 
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -37,6 +38,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/orphans"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/consistent"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/cost"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/fairqueue"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
@@ -64,13 +66,18 @@ func AddControllers(ctx context.Context, mgr ctrl.Manager, o Options, registry p
 	if err := mgr.Add(secrets); err != nil {
 		return fmt.Errorf("add the watch on secrets: %w", err)
 	}
-	if err := addOrphans(mgr, o, secrets, registry); err != nil {
+	writer, err := consistent.New(client.WithFieldOwner(mgr.GetClient(), infrav1.HostClaimManagerFieldOwner),
+		&bmov1alpha1.HostClaim{}, &bmov1alpha1.BareMetalHost{}, &bmov1alpha1.HardwareData{})
+	if err != nil {
+		return fmt.Errorf("client that reads its own writes: %w", err)
+	}
+	if err := addOrphans(mgr, writer, o, secrets, registry); err != nil {
 		return fmt.Errorf("controller of orphaned hosts: %w", err)
 	}
-	if err := addCopies(mgr, o, secrets); err != nil {
+	if err := addCopies(mgr, writer, o, secrets); err != nil {
 		return fmt.Errorf("controller of copied secrets: %w", err)
 	}
-	return addClaims(mgr, o, secrets, registry)
+	return addClaims(mgr, writer, o, secrets, registry)
 }
 
 // perNamespace is how many of so many workers take care of claims of one namespace: two fifths, rounded up.
@@ -79,9 +86,9 @@ func perNamespace(workers int) int {
 }
 
 // addCopies adds the controller of copies whose claim does not exist any more.
-func addCopies(mgr ctrl.Manager, o Options, secrets *secretwatch.Watch) error {
+func addCopies(mgr ctrl.Manager, writer client.Client, o Options, secrets *secretwatch.Watch) error {
 	reconciler := &copies.Reconciler{
-		Client:  client.WithFieldOwner(mgr.GetClient(), infrav1.HostClaimManagerFieldOwner),
+		Client:  writer,
 		Live:    mgr.GetAPIReader(),
 		Secrets: secrets,
 	}
@@ -91,13 +98,13 @@ func addCopies(mgr ctrl.Manager, o Options, secrets *secretwatch.Watch) error {
 }
 
 // addOrphans adds the controller of hosts whose claim does not exist any more.
-func addOrphans(mgr ctrl.Manager, o Options, secrets *secretwatch.Watch, registry prometheus.Registerer) error {
+func addOrphans(mgr ctrl.Manager, writer client.Client, o Options, secrets *secretwatch.Watch, registry prometheus.Registerer) error {
 	counts, err := orphans.NewMetrics(registry)
 	if err != nil {
 		return err
 	}
 	reconciler := &orphans.Reconciler{
-		Client:   client.WithFieldOwner(mgr.GetClient(), infrav1.HostClaimManagerFieldOwner),
+		Client:   writer,
 		Live:     mgr.GetAPIReader(),
 		Secrets:  secrets,
 		Recorder: mgr.GetEventRecorder(reporter),
@@ -115,7 +122,7 @@ func addOrphans(mgr ctrl.Manager, o Options, secrets *secretwatch.Watch, registr
 const holdReports = 5 * time.Second
 
 // addClaims adds the controller of claims with its pool.
-func addClaims(mgr ctrl.Manager, o Options, secrets *secretwatch.Watch, registry prometheus.Registerer) error {
+func addClaims(mgr ctrl.Manager, writer client.Client, o Options, secrets *secretwatch.Watch, registry prometheus.Registerer) error {
 	free := pool.New()
 	measures, err := claim.NewMetrics(registry)
 	if err != nil {
@@ -126,7 +133,7 @@ func addClaims(mgr ctrl.Manager, o Options, secrets *secretwatch.Watch, registry
 		return fmt.Errorf("read --image-denied-addresses: %w", err)
 	}
 	reconciler := &claim.Reconciler{
-		Client:       client.WithFieldOwner(mgr.GetClient(), infrav1.HostClaimManagerFieldOwner),
+		Client:       writer,
 		Live:         mgr.GetAPIReader(),
 		Pool:         free,
 		Secrets:      secrets,

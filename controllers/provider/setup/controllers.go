@@ -35,8 +35,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/consistent"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/cost"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/fairqueue"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/optionalcrd"
@@ -62,6 +64,7 @@ const reporter = "capm3"
 // shared is what several controllers use.
 type shared struct {
 	mgr     ctrl.Manager
+	client  client.Client // reads its own writes
 	options Options
 	claims  claimreader.Reader
 	local   *optionalcrd.Kinds
@@ -149,10 +152,18 @@ func newShared(ctx context.Context, mgr ctrl.Manager, o Options) (*shared, error
 		return nil, err
 	}
 	local := localKinds(mgr)
+	writer, err := consistent.New(mgr.GetClient(),
+		&infrav1.Metal3Cluster{}, &infrav1.Metal3Machine{}, &infrav1.Metal3MachineTemplate{}, &infrav1.Metal3Remediation{},
+		&infrav1.Metal3DataTemplate{}, &infrav1.Metal3DataClaim{}, &infrav1.Metal3Data{},
+		&bmov1alpha1.HostClaim{})
+	if err != nil {
+		return nil, fmt.Errorf("client that reads its own writes: %w", err)
+	}
 	return &shared{
 		mgr:     mgr,
+		client:  writer,
 		options: o,
-		claims:  claimreader.Reader{Client: mgr.GetClient(), Local: local, Remote: registry},
+		claims:  claimreader.Reader{Client: writer, Local: local, Remote: registry},
 		local:   local,
 		remote:  registry,
 		secrets: secrets,
@@ -244,7 +255,7 @@ func closing(connections clustercache.ClusterCache) manager.RunnableFunc {
 
 func addCluster(_ context.Context, s *shared, options controller.Options) error {
 	return (&cluster.Reconciler{
-		Client:      s.mgr.GetClient(),
+		Client:      s.client,
 		Recorder:    s.mgr.GetEventRecorder(reporter),
 		Remote:      s.remote,
 		Clock:       s.clock,
@@ -268,7 +279,7 @@ func addMachine(ctx context.Context, s *shared, options controller.Options) erro
 		},
 	})
 	return (&machine.Reconciler{
-		Client:      s.mgr.GetClient(),
+		Client:      s.client,
 		Live:        s.mgr.GetAPIReader(),
 		Claims:      s.claims,
 		Local:       s.local,
@@ -305,7 +316,7 @@ func onClusterGone(ctx context.Context, from cache.Cache, forget func(namespace,
 
 func addMachineTemplate(ctx context.Context, s *shared, options controller.Options) error {
 	return (&machinetemplate.Reconciler{
-		Client:      s.mgr.GetClient(),
+		Client:      s.client,
 		Hosts:       s.claims,
 		Local:       s.local,
 		Remote:      s.remote,
@@ -329,7 +340,7 @@ func addRemediation(ctx context.Context, s *shared, options controller.Options) 
 		return err
 	}
 	return (&remediation.Reconciler{
-		Client:      s.mgr.GetClient(),
+		Client:      s.client,
 		Live:        s.mgr.GetAPIReader(),
 		Claims:      s.claims,
 		Local:       claimEvents{s.local},
@@ -344,7 +355,7 @@ func addRemediation(ctx context.Context, s *shared, options controller.Options) 
 
 func addDataTemplate(ctx context.Context, s *shared, options controller.Options) error {
 	return (&datatemplate.Reconciler{
-		Client:      s.mgr.GetClient(),
+		Client:      s.client,
 		Live:        s.mgr.GetAPIReader(),
 		Clock:       s.clock,
 		AtOnce:      options.MaxConcurrentReconciles,
@@ -363,7 +374,7 @@ func addData(ctx context.Context, s *shared, options controller.Options) error {
 
 func newData(s *shared, measurements *data.Metrics) *data.Reconciler {
 	return &data.Reconciler{
-		Client:           s.mgr.GetClient(),
+		Client:           s.client,
 		Live:             s.mgr.GetAPIReader(),
 		Hosts:            s.claims,
 		Local:            s.local,
