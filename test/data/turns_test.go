@@ -80,7 +80,7 @@ func (tn *tenant) answer(claim *ipamv1alpha1.IPClaim) {
 // TestAttackManyPools has one template ask 500 pools for each of 10 machines. ip-address-manager answers the
 // claims of all tenants in one queue: the test plays it, and prints how long another tenant waits.
 func TestAttackManyPools(t *testing.T) {
-	const pools, machines, most = 500, 10, 40 // most: twenty, and two of each worker that counts at the same time
+	const pools, machines, most = 500, 10, 25 // most: five, and two of each worker that counts at the same time
 	flood, other := newTenant(t), newNamespace(t)
 	other.grantSecrets()
 	flood.asksEach("nodes", silent, pools)

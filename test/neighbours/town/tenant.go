@@ -23,6 +23,7 @@ import (
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -180,11 +181,12 @@ func (t *Town) watchMachines(ctx context.Context) error {
 	})
 }
 
-// Evict takes a tenant's machines, claims, Secrets and Clusters away, without waiting for what
+// Evict takes a tenant's machines, their data, claims, Secrets and Clusters away, without waiting for what
 // holds them: its API server may be gone.
 func (t *Town) Evict(ctx context.Context, tenant string) error {
 	for _, list := range []client.ObjectList{
-		&infrav1.Metal3MachineList{}, &bmov1alpha1.HostClaimList{}, &corev1.SecretList{}, &clusterv1.ClusterList{},
+		&infrav1.Metal3MachineList{}, &infrav1.Metal3DataClaimList{}, &infrav1.Metal3DataList{}, &ipamv1alpha1.IPClaimList{},
+		&bmov1alpha1.HostClaimList{}, &corev1.SecretList{}, &clusterv1.ClusterList{},
 	} {
 		if err := t.remove(ctx, list, tenant); err != nil {
 			return err

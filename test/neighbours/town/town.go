@@ -55,7 +55,7 @@ type Town struct {
 // caller closes the town.
 func Open(ctx context.Context, server *harness.Server, folder string, flags ...string) (*Town, error) {
 	opened, err := site.Open(server, site.Counting{Resources: []string{
-		"metal3machines", "metal3datas", "metal3dataclaims", "metal3datatemplates", "ipclaims",
+		"metal3machines", "metal3datas", "metal3dataclaims", "metal3datatemplates", "ippools", "ipclaims", "ipaddresses",
 		"hostclaims", "baremetalhosts", "hostdeploypolicies", "hardwaredata", "secrets", "namespaces", "events",
 	}})
 	if err != nil {

@@ -421,7 +421,7 @@ func TestDataOf(t *testing.T) {
 }
 
 func TestRoom(t *testing.T) {
-	for unanswered, want := range map[int]int{0: 2, 18: 2, 19: 1, 20: 0, 5000: 0} {
+	for unanswered, want := range map[int]int{0: 2, 3: 2, 4: 1, 5: 0, 5000: 0} {
 		if got := Room(unanswered); got != want {
 			t.Errorf("room beside %d: %d, want %d", unanswered, got, want)
 		}

@@ -77,8 +77,9 @@ type Step struct {
 
 // MaxUnanswered is how many claims of a namespace, of IPClaims and of IPAddressClaims each, wait for an answer
 // at a time, and so how long another namespace waits for its turn: ip-address-manager answers the
-// claims of all in one queue, and needs less than a tenth of a second for each.
-const MaxUnanswered = 20
+// claims of all in one queue. It sends 20 requests a second, at least three for each claim, so a claim waits
+// for three requests of each that is ahead of it. More claims at a time are answered no sooner.
+const MaxUnanswered = 5
 
 // AnswerTime is how long a claim counts as unanswered. What is older is in no queue: its pool is paused,
 // or no provider serves it, and the other pools of the namespace are asked without waiting for it.

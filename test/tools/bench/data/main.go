@@ -95,7 +95,7 @@ func measure(ctx context.Context, run *program.Run) (err error) {
 		return err
 	}
 	if b.manager, err = b.StartManager(ctx, b.site, harness.ProviderAccount()); err == nil {
-		b.ipam, err = b.StartPools(ctx, b.site)
+		b.ipam, err = b.StartPools(ctx, b.site, "--kube-api-qps=200", "--kube-api-burst=400")
 	}
 	if err := errors.Join(err, b.watch(ctx, b.site)); err != nil {
 		return errors.Join(err, b.stop())

@@ -27,9 +27,9 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/bench/site"
 )
 
-// StartPools runs ip-address-manager with the rights and the webhooks that its manifests
-// give it, built if it was not yet.
-func (r *Run) StartPools(ctx context.Context, s *site.Site) (*site.Manager, error) {
+// StartPools runs ip-address-manager with these flags, and the rights and the webhooks that its
+// manifests give it, built if it was not yet.
+func (r *Run) StartPools(ctx context.Context, s *site.Site, args ...string) (*site.Manager, error) {
 	repo, err := components.FindRepo(".")
 	if err != nil {
 		return nil, err
@@ -52,9 +52,6 @@ func (r *Run) StartPools(ctx context.Context, s *site.Site) (*site.Manager, erro
 	if p.User, err = r.Server.InstallManager(ctx, components.IPAddressManager, webhooks); err != nil {
 		return nil, err
 	}
-	p.Args = []string{
-		"--kube-api-qps=200", "--kube-api-burst=400",
-		fmt.Sprintf("--webhook-port=%d", webhooks.Port), "--webhook-cert-dir=" + webhooks.CertDir,
-	}
+	p.Args = append([]string{fmt.Sprintf("--webhook-port=%d", webhooks.Port), "--webhook-cert-dir=" + webhooks.CertDir}, args...)
 	return r.Start(ctx, s, p)
 }

@@ -95,7 +95,7 @@ func measure(ctx context.Context, run *program.Run) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	pools, err := run.StartPools(ctx, b.Site)
+	pools, err := run.StartPools(ctx, b.Site, "--kube-api-qps=200", "--kube-api-burst=400")
 	if err != nil {
 		return err
 	}
