@@ -49,6 +49,25 @@ func TestNoTwoCardsShareAnAddress(t *testing.T) {
 	}
 }
 
+// Applying config/samples on the dev cluster leaves the account of its tenant the rights that
+// clusterctl needs: the binding of the samples, which has another subject, is another one.
+func TestSamplesLeaveTheTenantItsRights(t *testing.T) {
+	repo, err := components.FindRepo(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	samples, err := manifests.Render(repo.Path("config", "samples"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	binding := clusterctlUser(account("tenant-a", tenantAccount))
+	for _, object := range samples {
+		if object.GetKind() == "ClusterRoleBinding" && object.GetName() == binding.Name {
+			t.Errorf("config/samples has a ClusterRoleBinding %s too", binding.Name)
+		}
+	}
+}
+
 // docs/claims-by-hand.md asks for a server of rack a1, and the demo leaves the ones
 // after the eighth.
 func TestAServerOfRackA1IsLeft(t *testing.T) {

@@ -82,7 +82,7 @@ func AddTenant(ctx context.Context, admin client.Client, c *cluster.Cluster, nam
 // and clusterctl get kubeconfig ask for. They belong to no namespace.
 func clusterctlUser(subject rbacv1.Subject) *rbacv1.ClusterRoleBinding {
 	return &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "hostclaim-tenant-clusterctl-" + subject.Namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: "devcluster-clusterctl-" + subject.Namespace},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "hostclaim-tenant-clusterctl-role"},
 		Subjects:   []rbacv1.Subject{subject},
 	}
