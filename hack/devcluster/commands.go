@@ -83,11 +83,16 @@ func upCommand(s *settings) *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("--managers: %w", err)
 			}
+			path, err := repo.Clients(cmd.Context(), s.out)
+			if err != nil {
+				return err
+			}
 			up, err := stack.Up(cmd.Context(), stack.Options{Repo: repo, Dir: s.dir, Managers: managers, Out: s.out, Audit: audit})
 			if err != nil {
 				return err
 			}
-			fmt.Printf("The dev cluster runs at %s\n  export KUBECONFIG=%s\n", up.Server, console.Word(cluster.AdminKubeconfig(up.Dir)))
+			fmt.Printf("The dev cluster runs at %s\n  export PATH=%s:$PATH\n  export KUBECONFIG=%s\n",
+				up.Server, console.Word(path), console.Word(cluster.AdminKubeconfig(up.Dir)))
 			if which == "all" && servers > 0 {
 				tenant, err := populate(cmd.Context(), up, servers)
 				if err != nil {

@@ -22,6 +22,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -31,6 +32,28 @@ import (
 // parallel is how many wrapper modules are built at a time. The compiler uses
 // every core by itself; more would only cost memory.
 const parallel = 2
+
+// Clients builds kubectl and clusterctl, of the versions that fit, and returns the folders that
+// they lie in, as PATH has them.
+func (r Repo) Clients(ctx context.Context, out *console.Printer) (string, error) {
+	names := []string{Kubectl, Clusterctl}
+	if err := r.Build(ctx, out, names...); err != nil {
+		return "", err
+	}
+	found, err := Lookup(names...)
+	if err != nil {
+		return "", err
+	}
+	var folders []string
+	for _, program := range found {
+		binary, err := r.Binary(program)
+		if err != nil {
+			return "", err
+		}
+		folders = append(folders, filepath.Dir(binary))
+	}
+	return strings.Join(folders, ":"), nil
+}
 
 // Build makes sure that the named programs are there. Programs of one module
 // are built one after the other, since they share most of their packages.

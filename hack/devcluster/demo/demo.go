@@ -20,8 +20,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/cluster"
@@ -46,7 +44,7 @@ type Options struct {
 // Run starts a dev cluster and tells the story on it. On success the cluster
 // stays, to look around in; on error it is ended.
 func Run(ctx context.Context, o Options) error {
-	path, err := programs(ctx, o)
+	path, err := o.Repo.Clients(ctx, o.Out)
 	if err != nil {
 		return err
 	}
@@ -59,28 +57,6 @@ func Run(ctx context.Context, o Options) error {
 		return errors.Join(err, s.Group.Stop())
 	}
 	return nil
-}
-
-// programs builds kubectl and clusterctl, of the versions that fit, and returns the folders that
-// they lie in, as PATH has them.
-func programs(ctx context.Context, o Options) (string, error) {
-	names := []string{components.Kubectl, components.Clusterctl}
-	if err := o.Repo.Build(ctx, o.Out, names...); err != nil {
-		return "", err
-	}
-	found, err := components.Lookup(names...)
-	if err != nil {
-		return "", err
-	}
-	var folders []string
-	for _, program := range found {
-		binary, err := o.Repo.Binary(program)
-		if err != nil {
-			return "", err
-		}
-		folders = append(folders, filepath.Dir(binary))
-	}
-	return strings.Join(folders, ":"), nil
 }
 
 // script is the story with everything that its scenes share.

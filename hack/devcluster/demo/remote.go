@@ -33,7 +33,7 @@ import (
 // RunRemote tells the story of a tenant whose servers are in another cluster. As
 // Run it leaves both clusters on success, and none on error.
 func RunRemote(ctx context.Context, o Options) error {
-	path, err := programs(ctx, o)
+	path, err := o.Repo.Clients(ctx, o.Out)
 	if err != nil {
 		return err
 	}
