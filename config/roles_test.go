@@ -147,8 +147,10 @@ func TestRoles(t *testing.T) {
 				on(core, []string{"create", "delete"}, "clusters", "machinedeployments"),
 				on("ipam.metal3.io", []string{"create"}, "ippools"),
 				on(core, read, "machinepools"),
+				on("", read, "resourcequotas"),
 			),
 			refused: slices.Concat(
+				on("", write, "resourcequotas"),
 				on(metal3, all, "baremetalhosts", "baremetalhosts/status", "hostdeploypolicies"),
 				on(metal3, write, "hostclaims/status", "hardwaredata"),
 				on(metal3, []string{"release"}, "hostclaims"),

@@ -55,6 +55,7 @@ func TestPeople(t *testing.T) {
 				{[]string{"get", "patch", "update"}, on(coreGroup, "machinedeployments/scale"), in(tenantA)},
 				{edited, on(ipamGroup, "ippools"), in(tenantA)},
 				{edited, on("", "secrets", "configmaps"), in(tenantA)},
+				{read, on("", "resourcequotas"), in(tenantA)},
 			},
 		},
 		"a tenant cannot write what only controllers write": {
