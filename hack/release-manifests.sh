@@ -34,7 +34,7 @@ build config/default infrastructure-components
 build config/hardened infrastructure-components-hardened
 build config/in-place-updates infrastructure-components-in-place-updates
 build config/hostclaim/default hostclaim-components
-build config/hostclaim-hardened hostclaim-components-hardened
+build config/hostclaim/hardened hostclaim-components-hardened
 cp metadata.yaml templates/*.yaml "$repository"
 
 cat >"$out/clusterctl.yaml" <<EOF

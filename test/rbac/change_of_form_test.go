@@ -63,8 +63,7 @@ func TestAttackRightsOfTheFormerForm(t *testing.T) {
 		},
 		"of the hostclaim manager, by kubectl": func(t *testing.T, form string) {
 			t.Helper()
-			folder := map[string]string{"hardened": "hostclaim-hardened", "default": "hostclaim/default"}[form]
-			objects, err := render(folder)
+			objects, err := render("hostclaim/" + form)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -41,7 +41,7 @@ func TestDefaultForm(t *testing.T) {
 		who                      subject
 	}{
 		"of the provider manager":  {hardened: "hardened", plain: "default", binding: "capm3-tenant-secrets", who: provider},
-		"of the hostclaim manager": {hardened: "hostclaim-hardened", plain: "hostclaim/default", binding: "hostclaim-host-secrets", who: hostOwner},
+		"of the hostclaim manager": {hardened: "hostclaim/hardened", plain: "hostclaim/default", binding: "hostclaim-host-secrets", who: hostOwner},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestNoWildcards(t *testing.T) {
 // Every binding of the managers names an account that the same manifests make,
 // and a role that they make.
 func TestBindingsHangTogether(t *testing.T) {
-	for _, dir := range []string{"hardened", "default", "hostclaim-hardened", "hostclaim/default"} {
+	for _, dir := range []string{"hardened", "default", "hostclaim/hardened", "hostclaim/default"} {
 		t.Run(dir, func(t *testing.T) {
 			known := byName(t, dir)
 			for name, object := range known {

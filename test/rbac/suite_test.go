@@ -104,7 +104,7 @@ func (i installed) Run() int {
 
 func install(ctx context.Context) error {
 	var all []*unstructured.Unstructured
-	for _, dir := range []string{"hardened", "hostclaim-hardened", "samples"} {
+	for _, dir := range []string{"hardened", "hostclaim/hardened", "samples"} {
 		objects, err := render(dir)
 		if err != nil {
 			return err

@@ -107,7 +107,7 @@ func start(ctx context.Context) (<-chan error, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := server.InstallConfig(ctx, "hostclaim-hardened", webhooks); err != nil {
+	if err := server.InstallConfig(ctx, "hostclaim/hardened", webhooks); err != nil {
 		return nil, err
 	}
 	if mallory, err = server.User(malloryName); err != nil {

@@ -94,7 +94,7 @@ func ThirdParty() []Manager {
 // except where a RoleBinding gives it.
 func Own() []Manager {
 	return []Manager{
-		{Component: components.HostClaimManager, Kustomization: "config/hostclaim-hardened", Args: ownArgs},
+		{Component: components.HostClaimManager, Kustomization: "config/hostclaim/hardened", Args: ownArgs},
 		{Component: components.ProviderManager, Kustomization: "config/hardened", Args: providerArgs},
 	}
 }
