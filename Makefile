@@ -159,18 +159,20 @@ test-e2e: ## Run the story of the demo with assertions, on a dev cluster of its 
 
 ## Generate
 
+# Where generate writes; verify-generate has a folder of its own.
+INTO ?= $(CURDIR)
 .PHONY: generate
 generate: bin/tools/controller-gen ## Generate deepcopy functions, CRDs and RBAC roles
 	cd api && $(CONTROLLER_GEN) object:headerFile=$(HEADER) crd:crdVersions=v1 paths=./v1beta2/ \
-		output:crd:dir=../config/crd/bases
+		output:object:dir=$(INTO)/api/v1beta2 output:crd:dir=$(INTO)/config/crd/bases
 	@all=$$(mktemp -d); trap 'rm -rf "$$all"' EXIT; \
 	$(CONTROLLER_GEN) crd:crdVersions=v1,allowDangerousTypes=true paths=$(HOSTCLAIM_API) output:crd:dir=$$all; \
-	mkdir -p config/hostclaim/crd/bases; \
-	cp $$all/metal3.io_host{claims,deploypolicies}.yaml config/hostclaim/crd/bases/
+	mkdir -p $(INTO)/config/hostclaim/crd/bases; \
+	cp $$all/metal3.io_host{claims,deploypolicies}.yaml $(INTO)/config/hostclaim/crd/bases/
 	$(CONTROLLER_GEN) rbac:roleName=manager-role paths=./controllers/provider/... \
-		output:rbac:dir=config/rbac
+		output:rbac:dir=$(INTO)/config/rbac
 	$(CONTROLLER_GEN) rbac:roleName=manager-role paths=./controllers/hostclaim/... \
-		output:rbac:dir=config/hostclaim/rbac
+		output:rbac:dir=$(INTO)/config/hostclaim/rbac
 
 ## Check
 
@@ -182,14 +184,13 @@ verify-boilerplate: ## Check that every Go file starts with the license header
 	hack/boilerplate/verify.sh
 
 .PHONY: verify-generate
-verify-generate: ## Check that the generated files are current; renews them if not
-	@before=$$(mktemp -d); trap 'rm -rf "$$before"' EXIT; \
-	cp -r --parents $(GENERATED) $$before; \
-	$(MAKE) generate; \
+verify-generate: ## Check that the generated files are current, and change none
+	@fresh=$$(mktemp -d); trap 'rm -rf "$$fresh"' EXIT; \
+	$(MAKE) generate INTO=$$fresh; \
 	for path in $(GENERATED); do \
-		diff -r $$before/$$path $$path || stale="$$stale $$path"; \
+		diff -r $$path $$fresh/$$path || stale="$$stale $$path"; \
 	done; \
-	if [[ -n $$stale ]]; then echo "stale, now renewed:$$stale: commit them" >&2; exit 1; fi
+	if [[ -n $$stale ]]; then echo "stale:$$stale: run make generate and commit them" >&2; exit 1; fi
 
 .PHONY: verify-modules
 verify-modules: ## Check that go.mod and go.sum of every module are tidy
