@@ -358,10 +358,6 @@ const (
 	// NodeUUIDLabel is on a workload Node: the UID of its BareMetalHost.
 	NodeUUIDLabel = "metal3.io/uuid"
 
-	// NodeBackupAnnotation is on a Metal3Remediation: the labels, annotations and
-	// taints of the Node that was deleted while its server is off, as JSON.
-	NodeBackupAnnotation = "hostclaim.metal3.io/node-backup"
-
 	// RemediationRebootPrefix begins the reboot annotation by which a
 	// Metal3Remediation holds a server off. It is on the HostClaim, and the name
 	// of the remediation follows.

@@ -60,28 +60,6 @@ func TestRebootHelps(t *testing.T) {
 	w.OK(w.Delete(w.Ctx, w.remediation))
 	w.ended()
 	w.G.Expect(w.reboots).To(gomega.Equal(1))
-	w.G.Expect(w.nodes).To(gomega.Equal(1))
-}
-
-// TestOlderKubernetes has its Node deleted, and made by the kubelet again.
-func TestOlderKubernetes(t *testing.T) {
-	w := newWorld(t)
-	w.transport = older("v1.27.3")
-	w.Edit(w.node, func() {
-		w.node.Labels["role"], w.node.Annotations = "db", map[string]string{"note": "x"}
-		w.node.Spec.Taints = []corev1.Taint{{Key: "dedicated", Value: "db", Effect: corev1.TaintEffectNoSchedule}}
-	})
-	w.manager(nil)
-	w.remedy()
-	w.says("True/Rebooted", w.play)
-	w.G.Expect(w.nodes).To(gomega.Equal(2))
-	w.Read(w.node)
-	w.G.Expect(w.node.Labels).To(gomega.And(gomega.HaveKeyWithValue("role", "db"), gomega.HaveKeyWithValue("kubelet", "yes")))
-	w.G.Expect(w.node.Annotations).To(gomega.HaveKeyWithValue("note", "x"))
-	w.G.Expect(w.node.Spec.Taints).To(gomega.ContainElement(corev1.Taint{Key: "dedicated", Value: "db", Effect: corev1.TaintEffectNoSchedule}))
-	w.G.Expect(w.remediation.Annotations).NotTo(gomega.HaveKey(infrav1.NodeBackupAnnotation))
-	w.OK(w.Delete(w.Ctx, w.remediation))
-	w.ended()
 }
 
 // TestLimit hands the Machine back after the last reboot, as Cluster API's owners of Machines
@@ -251,24 +229,14 @@ func life(w *world, c *harness.Crash) {
 // TestManagerMayDieBetweenAnyTwoWrites lets the manager die with each of its writes, before
 // the write arrives and after it, and wants one reboot and the same end.
 func TestManagerMayDieBetweenAnyTwoWrites(t *testing.T) {
-	for _, version := range []string{"v1.36.1", "v1.27.3"} {
-		t.Run(version, func(t *testing.T) {
-			begin := func(t *testing.T) *world {
-				t.Helper()
-				w := newWorld(t)
-				w.transport = older(version)
-				return w
-			}
-			healthy := &harness.Crash{}
-			life(begin(t), healthy)
-			for at := int32(1); at <= healthy.Writes.Load(); at++ {
-				for _, arrives := range []bool{true, false} {
-					t.Run(fmt.Sprintf("write %d arrives %t", at, arrives), func(t *testing.T) {
-						life(begin(t), &harness.Crash{At: at, Arrives: arrives})
-					})
-				}
-			}
-			t.Logf("a remediation takes %d writes", healthy.Writes.Load())
-		})
+	healthy := &harness.Crash{}
+	life(newWorld(t), healthy)
+	for at := int32(1); at <= healthy.Writes.Load(); at++ {
+		for _, arrives := range []bool{true, false} {
+			t.Run(fmt.Sprintf("write %d arrives %t", at, arrives), func(t *testing.T) {
+				life(newWorld(t), &harness.Crash{At: at, Arrives: arrives})
+			})
+		}
 	}
+	t.Logf("a remediation takes %d writes", healthy.Writes.Load())
 }

@@ -18,10 +18,6 @@ package remediation
 
 import (
 	"context"
-	"fmt"
-	"io"
-	"net/http"
-	"strings"
 	"sync/atomic"
 
 	"k8s.io/client-go/rest"
@@ -71,22 +67,3 @@ func (w *workload) GetClusterSource(
 ) source.Source {
 	return source.Func(func(context.Context, queue) error { return nil })
 }
-
-// older answers as an API server of an older version.
-func older(version string) func(http.RoundTripper) http.RoundTripper {
-	return func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(r *http.Request) (*http.Response, error) {
-			if r.URL.Path != "/version" {
-				return next.RoundTrip(r)
-			}
-			return &http.Response{
-				StatusCode: http.StatusOK, Request: r, Header: http.Header{"Content-Type": {"application/json"}},
-				Body: io.NopCloser(strings.NewReader(fmt.Sprintf(`{"gitVersion": %q}`, version))),
-			}, nil
-		})
-	}
-}
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

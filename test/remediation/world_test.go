@@ -18,7 +18,6 @@ package remediation
 
 import (
 	"context"
-	"net/http"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -69,13 +68,11 @@ type world struct {
 	node        *corev1.Node
 	clock       ahead
 
-	// transport changes the way to the workload cluster, nil for not at all; away says that
-	// there is none.
-	transport func(http.RoundTripper) http.RoundTripper
-	away      atomic.Bool
+	// away says that there is no connection to the workload cluster.
+	away atomic.Bool
 
-	// reboots counts how often the server was switched off, and nodes the Nodes that it had.
-	reboots, nodes int
+	// reboots counts how often the server was switched off.
+	reboots int
 }
 
 // ahead is a clock that goes by itself, ahead of the real one by some nanoseconds. Under one that
@@ -112,19 +109,13 @@ func newWorld(t *testing.T) *world {
 		}
 		w.claim.Status.PoweredOn = true
 	})
-	w.boot()
+	w.node = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.nodeName()}}
+	w.Make(w.node)
 	w.run()
 	return w
 }
 
 func (w *world) nodeName() string { return "node-" + w.Namespace }
-
-// boot registers the Node of the machine, as a kubelet does.
-func (w *world) boot() {
-	w.nodes++
-	w.node = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.nodeName(), Labels: map[string]string{"kubelet": "yes"}}}
-	w.Make(w.node)
-}
 
 // run starts a Pod with a volume on the Node.
 func (w *world) run() {
@@ -168,18 +159,11 @@ func (w *world) obey(g gomega.Gomega) {
 	}
 }
 
-// play is obey, and plays Kubernetes besides: what is on a Node that is out of service or gone
-// leaves, and a server that is on registers its Node.
+// play is obey, and plays Kubernetes besides: what is on a Node that is out of service leaves.
 func (w *world) play(g gomega.Gomega) {
 	w.obey(g)
-	err := w.Get(w.Ctx, client.ObjectKey{Name: w.nodeName()}, w.node)
-	gone := apierrors.IsNotFound(err)
-	switch {
-	case gone && w.claim.Status.PoweredOn:
-		w.boot()
-	case gone:
-		w.leave()
-	case w.tainted():
+	w.OK(w.Get(w.Ctx, client.ObjectKey{Name: w.nodeName()}, w.node))
+	if w.tainted() {
 		g.Expect(w.claim.Status.PoweredOn && w.claim.Annotations[holdOff] != "").To(gomega.BeFalse(), "tainted while the server runs")
 		w.leave()
 	}
@@ -257,11 +241,7 @@ func (w *world) manager(write func(do func() error) error) (stop func()) {
 }
 
 func (w *world) setup(ctx context.Context, mgr ctrl.Manager, write func(do func() error) error) error {
-	config := rest.CopyConfig(server.Config)
-	if w.transport != nil {
-		config.Wrap(w.transport)
-	}
-	direct, err := client.NewWithWatch(config, client.Options{Scheme: server.Scheme})
+	direct, err := client.NewWithWatch(server.Config, client.Options{Scheme: server.Scheme})
 	if err != nil {
 		return err
 	}
@@ -284,7 +264,7 @@ func (w *world) setup(ctx context.Context, mgr ctrl.Manager, write func(do func(
 		Claims:   claimreader.Reader{Client: mgr.GetClient()},
 		Local:    localClaims{mgr.GetCache()},
 		Remote:   noRemote{},
-		Nodes:    nodes.Nodes{Cache: &workload{config: config, client: direct, cache: mgr.GetCache(), away: &w.away, watch: map[string]bool{}}},
+		Nodes:    nodes.Nodes{Cache: &workload{config: server.Config, client: direct, cache: mgr.GetCache(), away: &w.away, watch: map[string]bool{}}},
 		Recorder: mgr.GetEventRecorder("test"),
 		Metrics:  metrics,
 		Clock:    &w.clock,
@@ -315,9 +295,6 @@ func dying(c client.WithWatch, write func(do func() error) error) client.WithWat
 			ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, options ...client.SubResourcePatchOption,
 		) error {
 			return write(func() error { return c.SubResource(sub).Patch(ctx, o, p, options...) })
-		},
-		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.DeleteOption) error {
-			return write(func() error { return c.Delete(ctx, o, options...) })
 		},
 	})
 }

@@ -35,12 +35,8 @@ func (o Observed) undo() Step {
 		return NoStep
 	case w.Tainted:
 		return UntaintNode
-	case o.Backup == nil || w.NodeUID == "":
-		return NoStep
-	case w.NodeUID == o.Backup.UID:
-		return DropBackup
 	default:
-		return RestoreNode
+		return NoStep
 	}
 }
 
@@ -95,12 +91,7 @@ func end(o Observed) Plan {
 // left is what cannot be taken back from the Node now; empty if nothing needs to be.
 func (o Observed) left() string {
 	switch o.Workload.Access {
-	case Unasked:
-		return ""
-	case Connected:
-		if o.Backup != nil {
-			return "the Node has not registered again, and would lose the labels, annotations and taints that it had"
-		}
+	case Unasked, Connected:
 		return ""
 	default:
 		return "the workload cluster does not answer or does not permit it, and the Node may keep the taint node.kubernetes.io/out-of-service"

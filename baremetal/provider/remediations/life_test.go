@@ -42,16 +42,11 @@ func lives() map[string][]event {
 	made := event{"the MachineHealthCheck makes the remediation", func(*world) {}}
 	obeys := event{"the server follows its claim", (*world).obey}
 	leaves := event{"Kubernetes takes the Pods away", (*world).leave}
-	boots := event{"the server boots", (*world).boot}
 	over := event{"10 minutes go by", func(w *world) { w.Now = w.Now.Add(timeout) }}
 	wakes := event{"the write wakes the controller", func(*world) {}}
 	healthy := event{"the machine is healthy, and the remediation deleted", func(w *world) { w.DeletedAt = w.Now }}
 	return map[string][]event{
-		"healthy": {made, wakes, obeys, wakes, leaves, wakes, obeys, wakes, boots, healthy},
-		"older": {
-			{"an older Kubernetes", func(w *world) { w.old = true }},
-			wakes, wakes, obeys, wakes, wakes, wakes, obeys, boots, wakes, healthy,
-		},
+		"healthy": {made, wakes, obeys, wakes, leaves, wakes, obeys, wakes, healthy},
 		"in-vain": {
 			made, wakes, obeys, wakes, leaves, wakes, obeys, wakes, over, wakes, obeys, wakes, wakes, wakes, obeys, wakes, over,
 			{"the owner deletes the Machine", func(w *world) { w.Machine.Deleting = true }},
@@ -104,7 +99,7 @@ func TestProperty(t *testing.T) {
 	most := 0
 	for seed := range uint64(remediations) {
 		w, dice := newWorld(), rand.New(rand.NewPCG(seed, 1))
-		w.Limit, w.old = 1+dice.Int32N(3), dice.IntN(2) == 0
+		w.Limit = 1 + dice.Int32N(3)
 		for range passes {
 			happen(w, dice)
 			w.pass(dice.IntN(10) > 0, dice.IntN(10) > 0)
@@ -114,8 +109,8 @@ func TestProperty(t *testing.T) {
 		}
 		most = max(most, w.cycles)
 		settle(w)
-		if !w.finished || w.claim.Held || w.claim.Marked || w.tainted || w.Backup != nil {
-			w.faults = append(w.faults, fmt.Sprintf("left behind: finished %t, held %t, tainted %t, backup %v", w.finished, w.claim.Held, w.tainted, w.Backup))
+		if !w.finished || w.claim.Held || w.claim.Marked || w.tainted {
+			w.faults = append(w.faults, fmt.Sprintf("left behind: finished %t, held %t, tainted %t", w.finished, w.claim.Held, w.tainted))
 		}
 		if len(w.faults) > 0 {
 			t.Fatalf("seed %d: %v", seed, w.faults)
@@ -129,12 +124,11 @@ func TestProperty(t *testing.T) {
 // happen lets one thing happen that is none of the remediation's doing.
 func happen(w *world, dice *rand.Rand) {
 	events := []func(){
-		w.obey, w.obey, w.leave, w.boot,
+		w.obey, w.obey, w.leave,
 		func() { w.Now = w.Now.Add(time.Duration(dice.IntN(8)) * time.Minute) },
 		func() { w.access = []Access{Connected, Connected, Disconnected, Denied, Failing}[dice.IntN(5)] },
 		func() { w.dead = dice.IntN(4) == 0 },
 		func() { w.Machine.Skipped = dice.IntN(8) == 0 },
-		func() { w.old = dice.IntN(2) == 0 },
 		func() { w.claim.Rival = !w.claim.Held && dice.IntN(8) == 0 },
 	}
 	events[dice.IntN(len(events))]()
@@ -145,7 +139,6 @@ func settle(w *world) {
 	w.access, w.dead, w.DeletedAt = Connected, false, w.Now
 	for range 10 {
 		w.obey()
-		w.boot()
 		w.pass(true, true)
 	}
 }

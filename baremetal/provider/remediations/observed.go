@@ -34,8 +34,6 @@ type Observed struct {
 	// Limit is how often the reboot is repeated, and Timeout how long one may take.
 	Limit   int32
 	Timeout time.Duration
-	// Backup is the Node that was deleted, nil if none was.
-	Backup *Backup
 	// OutOfTurn says that another remediation of the Machine acts, and this one waits.
 	OutOfTurn bool
 	// Machine, Claim and Workload are what the remediation treats.
@@ -115,16 +113,12 @@ const (
 type Workload struct {
 	// Access says whether the rest is known.
 	Access Access
-	// OutOfService says that the workload cluster has the taint node.kubernetes.io/out-of-service.
-	OutOfService bool
-	// NodeUID is the UID of the Node; empty if there is none.
-	NodeUID string
-	// Tainted says that the Node has that taint.
+	// Found says that there is a Node of that name.
+	Found bool
+	// Tainted says that the Node has the taint node.kubernetes.io/out-of-service.
 	Tainted bool
 	// Pods and Volumes are what is still on the Node and must go.
 	Pods, Volumes int
-	// TooLarge says that the labels and annotations of the Node are too large to be kept.
-	TooLarge bool
 }
 
 // AsksForNode says that Next needs to know the Node.

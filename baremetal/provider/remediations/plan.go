@@ -38,14 +38,6 @@ const (
 	TaintNode Step = "TaintNode"
 	// UntaintNode takes the taint away.
 	UntaintNode Step = "UntaintNode"
-	// BackUpNode keeps what the Node carries on the remediation.
-	BackUpNode Step = "BackUpNode"
-	// DeleteNode deletes the Node.
-	DeleteNode Step = "DeleteNode"
-	// RestoreNode gives the new Node what the old one carried.
-	RestoreNode Step = "RestoreNode"
-	// DropBackup forgets what the Node carried.
-	DropBackup Step = "DropBackup"
 	// HandBack has the owner of the Machine replace it, and marks the claim, so that its host is
 	// kept out of the pool where policy permits that.
 	HandBack Step = "HandBack"
@@ -176,12 +168,10 @@ func evacuate(o Observed) Plan {
 		return o.switchOn("the kubeconfig of the Cluster does not permit it")
 	case w.Access != Connected:
 		return o.saysUntilDeadline(infrav1.WorkloadClusterUnreachableReason, "The server is off, and requests to the workload cluster fail")
-	case w.NodeUID == "":
+	case !w.Found:
 		return o.switchOn("")
-	case o.Backup == nil && (w.OutOfService || w.Tainted):
-		return o.drain()
 	default:
-		return o.replaceNode()
+		return o.drain()
 	}
 }
 
@@ -195,21 +185,6 @@ func (o Observed) drain() Plan {
 		return o.saysUntilDeadline(infrav1.EvacuatingReason, "The server is off: waiting for the Pods to leave its Node")
 	case w.Volumes > 0:
 		return o.saysUntilDeadline(infrav1.EvacuatingReason, "The server is off: waiting for the volumes to be detached from its Node")
-	default:
-		return o.switchOn("")
-	}
-}
-
-// replaceNode deletes the Node, so that a Kubernetes without the taint moves the workload.
-func (o Observed) replaceNode() Plan {
-	const message = "The server is off, and its Node is deleted until the server runs again"
-	switch {
-	case o.Backup == nil && o.Workload.TooLarge:
-		return o.switchOn("the labels and annotations of the Node are too large to be kept while it is deleted")
-	case o.Backup == nil:
-		return o.does(BackUpNode, infrav1.EvacuatingReason, message)
-	case o.Backup.UID == o.Workload.NodeUID:
-		return o.does(DeleteNode, infrav1.EvacuatingReason, message)
 	default:
 		return o.switchOn("")
 	}
@@ -248,8 +223,6 @@ func wait(o Observed) Plan {
 	case o.Workload.Access == Disconnected || o.Workload.Access == Failing:
 		return o.saysUntilDeadline(infrav1.WorkloadClusterUnreachableReason,
 			"The server is on: waiting for the workload cluster to answer, to take back what was changed on the Node")
-	case o.Backup != nil:
-		return o.saysUntilDeadline(infrav1.WaitingForNodeReason, "The server is on: waiting for its Node to register, to give it back what it had")
 	}
 	p := o.saysUntilDeadline(infrav1.RebootedReason, "")
 	p.Ready = true

@@ -41,8 +41,7 @@ var start = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 
 type change func(*Observed)
 
-// observe is a remediation that has just been made for a machine with a Node, in a workload
-// cluster that has the taint.
+// observe is a remediation that has just been made for a machine with a Node.
 func observe(changes ...change) Observed {
 	o := Observed{
 		Now: start, Limit: 1, Timeout: timeout,
@@ -64,12 +63,11 @@ func held(o *Observed)      { o.Claim.Held = true }
 func off(o *Observed)       { o.Claim.Held, o.Claim.Power.On = true, false }
 func deleted(o *Observed)   { o.DeletedAt = start.Add(-time.Minute) }
 func outOfTurn(o *Observed) { o.OutOfTurn = true }
-func kept(o *Observed)      { o.Backup = &Backup{UID: "node-1"} }
 
 // node is a Node in a workload cluster that answers.
 func node(changes ...func(*Workload)) change {
 	return func(o *Observed) {
-		o.Workload = Workload{Access: Connected, OutOfService: true, NodeUID: "node-1"}
+		o.Workload = Workload{Access: Connected, Found: true}
 		for _, f := range changes {
 			f(&o.Workload)
 		}
@@ -77,9 +75,6 @@ func node(changes ...func(*Workload)) change {
 }
 
 func tainted(w *Workload) { w.Tainted = true }
-func old(w *Workload)     { w.OutOfService = false }
-func gone(w *Workload)    { w.NodeUID = "" }
-func anew(w *Workload)    { w.NodeUID = "node-2" }
 
 func access(a Access) change { return func(o *Observed) { o.Workload = Workload{Access: a} } }
 
@@ -187,35 +182,15 @@ func TestNext(t *testing.T) {
 			Plan{Progress: Progress{waiting, 1, start}, Reason: "PoweringOn", Deadline: ends(0), Skipped: "What ran on the Node stays there while the server is rebooted: it did not leave in time"},
 			"",
 		},
+		"switches on where there is no Node any more": {
+			observe(in(running, 0, 0), off, node(func(w *Workload) { w.Found = false })),
+			Plan{Progress: Progress{waiting, 0, start}, Reason: "PoweringOn", Deadline: ends(0)},
+			"",
+		},
 		"switches on once all is gone": {
 			observe(in(running, 0, 0), off, node(tainted)),
 			Plan{Progress: Progress{waiting, 0, start}, Reason: "PoweringOn", Deadline: ends(0)},
 			"",
-		},
-		"keeps the Node of an older Kubernetes": {
-			observe(in(running, 0, 0), off, node(old)),
-			Plan{Step: BackUpNode, Progress: Progress{running, 0, start}, Reason: "Evacuating"},
-			"",
-		},
-		"deletes the Node that it has kept, whatever the version is meanwhile": {
-			observe(in(running, 0, 0), off, node(), kept),
-			Plan{Step: DeleteNode, Progress: Progress{running, 0, start}, Reason: "Evacuating"},
-			"",
-		},
-		"switches on once the Node is deleted": {
-			observe(in(running, 0, 0), off, node(old, gone), kept),
-			Plan{Progress: Progress{waiting, 0, start}, Reason: "PoweringOn", Deadline: ends(0)},
-			"",
-		},
-		"leaves a Node that is not the one that it has kept": {
-			observe(in(running, 0, 0), off, node(old, anew), kept),
-			Plan{Progress: Progress{waiting, 0, start}, Reason: "PoweringOn", Deadline: ends(0)},
-			"",
-		},
-		"leaves a Node that is too large to be kept": {
-			observe(in(running, 0, 0), off, node(old, func(w *Workload) { w.TooLarge = true })),
-			Plan{Progress: Progress{waiting, 0, start}, Reason: "PoweringOn", Deadline: ends(0), Skipped: "What ran on the Node stays there while the server is rebooted: the labels and annotations of the Node are too large to be kept while it is deleted"},
-			"stays there",
 		},
 		"goes on with the power alone where the workload cluster is away": {
 			observe(in(running, 0, 0), off, access(Disconnected)),
@@ -260,21 +235,6 @@ func TestNext(t *testing.T) {
 		"takes the taint away": {
 			observe(in(waiting, 0, 0), node(tainted)),
 			Plan{Step: UntaintNode, Progress: Progress{waiting, 0, start}, Reason: "PoweringOn"},
-			"",
-		},
-		"waits for the Node to register": {
-			observe(in(waiting, 0, 0), node(old, gone), kept),
-			Plan{Progress: Progress{waiting, 0, start}, Reason: "WaitingForNode", Deadline: ends(0)},
-			"",
-		},
-		"restores the Node": {
-			observe(in(waiting, 0, 0), node(old, anew), kept),
-			Plan{Step: RestoreNode, Progress: Progress{waiting, 0, start}, Reason: "PoweringOn"},
-			"",
-		},
-		"forgets a backup of a Node that was not deleted": {
-			observe(in(waiting, 0, 0), node(old), kept),
-			Plan{Step: DropBackup, Progress: Progress{waiting, 0, start}, Reason: "PoweringOn"},
 			"",
 		},
 		"waits for the workload cluster, which may have a taint": {
@@ -372,11 +332,6 @@ func TestNext(t *testing.T) {
 			observe(in(waiting, 0, 0), deleted, func(o *Observed) { o.Claim = Claim{Unknown: "dead"} }),
 			Plan{Progress: Progress{waiting, 0, start}, Reason: "HostClaimUnreachable"},
 			"dead",
-		},
-		"does not end before the Node is restored": {
-			observe(in(waiting, 0, 0), node(old, gone), kept, deleted),
-			Plan{Progress: Progress{waiting, 0, start}, Reason: "WaitingForNode", Deadline: ends(time.Minute)},
-			"2026-01-31T12:09:00Z",
 		},
 		"does not end before the taint can be taken away": {
 			observe(in(waiting, 0, 0), access(Disconnected), deleted),

@@ -29,11 +29,9 @@ type world struct {
 
 	// out is written what happens; nil for nothing.
 	out *strings.Builder
-	// nodeUID, tainted and pods are the Node as it is, whether it can be seen or not.
-	nodeUID string
+	// tainted and pods are the Node as it is, whether it can be seen or not.
 	tainted bool
 	pods    int
-	old     bool // the workload cluster has no such taint
 	access  Access
 	claim   Claim
 	dead    bool // the cluster of the hosts does not answer
@@ -45,7 +43,7 @@ type world struct {
 }
 
 func newWorld() *world {
-	w := &world{Observed: observe(), nodeUID: "node-1", pods: 1, access: Connected}
+	w := &world{Observed: observe(), pods: 1, access: Connected}
 	w.claim = w.Claim
 	return w
 }
@@ -61,7 +59,7 @@ func (w *world) pass(steps, status bool) Plan {
 	if w.AsksForNode() {
 		w.Workload.Access = w.access
 		if w.access == Connected {
-			w.Workload = Workload{Access: Connected, OutOfService: !w.old, NodeUID: w.nodeUID, Tainted: w.tainted, Pods: w.pods}
+			w.Workload = Workload{Access: Connected, Found: true, Tainted: w.tainted, Pods: w.pods}
 		}
 	}
 	p := Next(w.Observed)
@@ -97,13 +95,6 @@ func (w *world) do(step Step) {
 		w.tainted = true
 	case UntaintNode:
 		w.tainted = false
-	case BackUpNode:
-		w.Backup = &Backup{UID: w.nodeUID}
-	case DeleteNode:
-		w.offOnly("deletion of the Node")
-		w.nodeUID, w.pods = "", 0
-	case RestoreNode, DropBackup:
-		w.Backup = nil
 	case HandBack:
 		w.Machine.HandedBack, w.claim.Marked = true, true
 	case UnmarkClaim:
@@ -126,13 +117,6 @@ func (w *world) obey() {
 	w.claim.Power.On = on
 	if on {
 		w.unconfirmed = false
-	}
-}
-
-// boot lets a server that is on register its Node.
-func (w *world) boot() {
-	if w.nodeUID == "" && w.claim.Power.On {
-		w.nodeUID = fmt.Sprintf("node-%d", w.cycles+1)
 	}
 }
 

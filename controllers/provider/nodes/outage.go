@@ -25,7 +25,6 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
@@ -65,36 +64,6 @@ func (n Nodes) Write(ctx context.Context, cluster client.ObjectKey, before, afte
 		return fmt.Errorf("patch Node %s of Cluster %s: %w", before.Name, cluster, sanitize(err))
 	}
 	return nil
-}
-
-// Delete deletes a Node, unless another one has its name by now.
-func (n Nodes) Delete(ctx context.Context, cluster client.ObjectKey, node *corev1.Node) error {
-	writer, err := n.Cache.GetUncachedClient(ctx, cluster)
-	if err != nil {
-		return connectionError(err)
-	}
-	err = writer.Delete(ctx, node, client.Preconditions{UID: &node.UID})
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("delete Node %s of Cluster %s: %w", node.Name, cluster, sanitize(err))
-	}
-	return nil
-}
-
-// Version is that of the API server of a workload cluster, such as v1.36.1.
-func (n Nodes) Version(ctx context.Context, cluster client.ObjectKey) (string, error) {
-	config, err := n.Cache.GetRESTConfig(ctx, cluster)
-	if err != nil {
-		return "", connectionError(err)
-	}
-	api, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		return "", fmt.Errorf("discover Cluster %s: %w", cluster, err)
-	}
-	found, err := api.ServerVersion()
-	if err != nil {
-		return "", fmt.Errorf("read the version of Cluster %s: %w", cluster, sanitize(err))
-	}
-	return found.GitVersion, nil
 }
 
 // Pods counts the Pods of a Node that the condition holds for. Of a Node with more Pods than

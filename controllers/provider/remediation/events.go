@@ -90,9 +90,7 @@ func noteOf(step remediations.Step) note {
 		return note{corev1.EventTypeNormal, infrav1.PoweringOnReason, "PowerOn", "The server is switched on"}
 	case remediations.TaintNode:
 		return note{corev1.EventTypeNormal, "NodeOutOfService", "Evacuate", "The Node is declared out of service"}
-	case remediations.DeleteNode:
-		return note{corev1.EventTypeNormal, "NodeDeleted", "Evacuate", "The Node is deleted until the server runs again"}
-	case remediations.UntaintNode, remediations.RestoreNode:
+	case remediations.UntaintNode:
 		return note{corev1.EventTypeNormal, "NodeRestored", "Restore", "The Node has back what it had"}
 	case remediations.HandBack:
 		return note{corev1.EventTypeWarning, infrav1.HandedBackReason, "HandBack", "Rebooting did not help: the owner of the Machine is to replace it"}

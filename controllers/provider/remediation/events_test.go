@@ -54,10 +54,6 @@ func TestAnnounce(t *testing.T) {
 			done: []remediations.Step{remediations.TaintNode, remediations.PowerOn}, plan: &remediations.Plan{},
 			told: []string{"Normal NodeOutOfService The Node is declared out of service", "Normal PoweringOn The server is switched on"},
 		},
-		"a Node of an older cluster is deleted": {
-			done: []remediations.Step{remediations.BackUpNode, remediations.DeleteNode}, plan: &remediations.Plan{},
-			told: []string{"Normal NodeDeleted The Node is deleted until the server runs again"},
-		},
 		"a reboot ends": {
 			done: []remediations.Step{remediations.UntaintNode}, plan: &rebooted,
 			told: []string{"Normal NodeRestored The Node has back what it had", "Normal Rebooted The server was rebooted"}, counted: [3]int{0, 0, 1},

@@ -19,15 +19,12 @@ package remediation
 import (
 	"context"
 	"errors"
-	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/remediations"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/nodes"
@@ -79,26 +76,11 @@ func (n nodeSteps) read(ctx context.Context, s *scope) (remediations.Workload, e
 		return w, err
 	}
 	s.node = node
-	w.NodeUID, w.Tainted = string(node.UID), remediations.Tainted(node)
-	if !s.observed.Evacuating() || s.observed.Backup != nil {
+	w.Found, w.Tainted = true, remediations.Tainted(node)
+	if !s.observed.Evacuating() || !w.Tainted {
 		return w, nil
 	}
-	if !w.Tainted {
-		return n.readVersion(ctx, s, w)
-	}
 	return n.readRest(ctx, s, w)
-}
-
-// readVersion finds out how the workload can be moved away.
-func (n nodeSteps) readVersion(ctx context.Context, s *scope, w remediations.Workload) (remediations.Workload, error) {
-	version, err := n.nodes.Version(ctx, s.clusterKey())
-	if err != nil {
-		return w, err
-	}
-	w.OutOfService = remediations.HasOutOfService(version)
-	_, fits, err := remediations.BackupOf(s.node)
-	w.TooLarge = !fits
-	return w, err
 }
 
 // readRest counts what is still on the Node, after the watch on it has been asked for.
@@ -117,43 +99,14 @@ func (n nodeSteps) readRest(ctx context.Context, s *scope, w remediations.Worklo
 	return w, err
 }
 
-// evacuate has Kubernetes move away what is on the Node.
-func (n nodeSteps) evacuate(ctx context.Context, s *scope, step remediations.Step) error {
-	log := ctrl.LoggerFrom(ctx).WithValues("Node", klog.KObj(s.node))
-	if step == remediations.TaintNode {
-		log.Info("Declaring the Node out of service")
-		return n.nodes.Write(ctx, s.clusterKey(), s.node, remediations.Taint(s.node))
-	}
-	log.Info("Deleting the Node")
-	return n.nodes.Delete(ctx, s.clusterKey(), s.node)
+// taint has Kubernetes move away what is on the Node.
+func (n nodeSteps) taint(ctx context.Context, s *scope) error {
+	ctrl.LoggerFrom(ctx).Info("Declaring the Node out of service", "Node", klog.KObj(s.node))
+	return n.nodes.Write(ctx, s.clusterKey(), s.node, remediations.Taint(s.node))
 }
 
-// restore gives the Node back what it had.
-func (n nodeSteps) restore(ctx context.Context, s *scope, step remediations.Step) error {
-	after := remediations.Untaint(s.node)
-	if step == remediations.RestoreNode {
-		after = s.observed.Backup.Restore(s.node)
-	}
+// untaint puts the Node into service again.
+func (n nodeSteps) untaint(ctx context.Context, s *scope) error {
 	ctrl.LoggerFrom(ctx).Info("Restoring the Node", "Node", klog.KObj(s.node))
-	if err := n.nodes.Write(ctx, s.clusterKey(), s.node, after); err != nil {
-		return err
-	}
-	if step == remediations.RestoreNode {
-		dropBackup(s)
-	}
-	return nil
-}
-
-// backUp keeps what the Node carries on the remediation.
-func backUp(s *scope) error {
-	text, _, err := remediations.BackupOf(s.node)
-	if err != nil {
-		return fmt.Errorf("keep what the Node carries: %w", err)
-	}
-	metav1.SetMetaDataAnnotation(&s.remediation.ObjectMeta, infrav1.NodeBackupAnnotation, text)
-	return nil
-}
-
-func dropBackup(s *scope) {
-	delete(s.remediation.Annotations, infrav1.NodeBackupAnnotation)
+	return n.nodes.Write(ctx, s.clusterKey(), s.node, remediations.Untaint(s.node))
 }

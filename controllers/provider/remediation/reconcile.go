@@ -36,7 +36,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 )
 
-// maxSteps bounds the steps of one pass: a Node is tainted or deleted, and looked at again.
+// maxSteps bounds the steps of one pass: a Node is tainted, and looked at again.
 const maxSteps = 3
 
 // Reconcile brings one Metal3Remediation a step closer to its end. It decides nothing itself:
@@ -108,7 +108,7 @@ func (r *Reconciler) pass(ctx context.Context, s *scope) (*remediations.Plan, pr
 
 // again says that a step is on the Node alone, so that the next one can follow at once.
 func again(step remediations.Step) bool {
-	return step == remediations.TaintNode || step == remediations.UntaintNode || step == remediations.DeleteNode
+	return step == remediations.TaintNode || step == remediations.UntaintNode
 }
 
 // do takes a step.
@@ -121,15 +121,10 @@ func (r *Reconciler) do(ctx context.Context, s *scope, step remediations.Step) e
 		return claim.powerOff(ctx, s)
 	case remediations.PowerOn:
 		return claim.powerOn(ctx, s)
-	case remediations.TaintNode, remediations.DeleteNode:
-		return r.evacuate(ctx, s, step)
-	case remediations.UntaintNode, remediations.RestoreNode:
-		return node.restore(ctx, s, step)
-	case remediations.BackUpNode:
-		return backUp(s)
-	case remediations.DropBackup:
-		dropBackup(s)
-		return nil
+	case remediations.TaintNode:
+		return r.taint(ctx, s)
+	case remediations.UntaintNode:
+		return node.untaint(ctx, s)
 	case remediations.HandBack:
 		return r.handBack(ctx, s)
 	case remediations.UnmarkClaim:
@@ -139,13 +134,12 @@ func (r *Reconciler) do(ctx context.Context, s *scope, step remediations.Step) e
 	}
 }
 
-// evacuate moves work away from the Node of a server that a live read of the claim shows to
-// be off.
-func (r *Reconciler) evacuate(ctx context.Context, s *scope, step remediations.Step) error {
+// taint moves work away from the Node of a server that a live read of the claim shows to be off.
+func (r *Reconciler) taint(ctx context.Context, s *scope) error {
 	if err := r.claimSteps().confirm(ctx, s); err != nil {
 		return err
 	}
-	return r.nodeSteps().evacuate(ctx, s, step)
+	return r.nodeSteps().taint(ctx, s)
 }
 
 // handBack marks the server and leaves the Machine to Cluster API.

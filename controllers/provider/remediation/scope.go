@@ -73,11 +73,9 @@ func (s *scope) clusterKey() client.ObjectKey {
 }
 
 // Strip is a cache transform that drops the annotations of a remediation that the controller
-// does not read, and a backup that it has not written. Only those that stay may be written.
+// does not read.
 func Strip(r *infrav1.Metal3Remediation) {
-	maps.DeleteFunc(r.Annotations, func(key, value string) bool {
-		return key != clusterv1.PausedAnnotation && (key != infrav1.NodeBackupAnnotation || len(value) > remediations.MaxBackup)
-	})
+	maps.DeleteFunc(r.Annotations, func(key, _ string) bool { return key != clusterv1.PausedAnnotation })
 }
 
 // own are the facts that the remediation itself gives.
@@ -90,7 +88,6 @@ func own(r *infrav1.Metal3Remediation) remediations.Observed {
 		Limit:    cmp.Or(strategy.RetryLimit, defaultLimit),
 		Timeout:  time.Duration(cmp.Or(strategy.TimeoutSeconds, defaultTimeout)) * time.Second,
 		Progress: remediations.Progress{Phase: r.Status.Phase, Retries: r.Status.RetryCount},
-		Backup:   remediations.ParseBackup(r.Annotations[infrav1.NodeBackupAnnotation]),
 	}
 	if r.Status.LastRemediated != nil {
 		o.Since = r.Status.LastRemediated.Time

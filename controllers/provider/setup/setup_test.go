@@ -158,16 +158,12 @@ func TestStrip(t *testing.T) {
 	foreign.ManagedFields, foreign.Labels, foreign.Spec = nil, nil, bmov1alpha1.HardwareDataSpec{}
 	small := metav1.ObjectMeta{
 		Name: "x", Labels: map[string]string{clusterv1.ClusterNameLabel: "c"},
-		Annotations:     map[string]string{clusterv1.PausedAnnotation: "", infrav1.NodeBackupAnnotation: "{}"},
+		Annotations:     map[string]string{clusterv1.PausedAnnotation: ""},
 		OwnerReferences: []metav1.OwnerReference{{Kind: "Machine", Name: "m"}},
 	}
 	large := *small.DeepCopy()
 	large.Annotations["note"] = strings.Repeat("x", 1<<10)
-	forged, none := *small.DeepCopy(), *small.DeepCopy()
-	forged.Annotations[infrav1.NodeBackupAnnotation] = strings.Repeat("x", 200<<10)
-	delete(none.Annotations, infrav1.NodeBackupAnnotation)
 	for _, tc := range []struct{ given, want any }{
-		{&infrav1.Metal3Remediation{ObjectMeta: forged}, &infrav1.Metal3Remediation{ObjectMeta: none}},
 		{data("HostClaim"), published},
 		{data("BareMetalHost"), foreign},
 		{"tombstone", "tombstone"},

@@ -29,48 +29,6 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 )
 
-func TestRestoredNodeCarriesWhatTheOldOneDid(t *testing.T) {
-	mine := corev1.Taint{Key: "dedicated", Value: "db", Effect: corev1.TaintEffectNoSchedule}
-	unreachable := corev1.Taint{Key: "node.kubernetes.io/unreachable", Effect: corev1.TaintEffectNoExecute}
-	before := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "1", Labels: map[string]string{"role": "db", "kubelet": "old"}, Annotations: map[string]string{"note": "x"}},
-		Spec:       corev1.NodeSpec{Unschedulable: true, Taints: []corev1.Taint{mine, unreachable}},
-	}
-	text, fits, err := BackupOf(before)
-	if err != nil || !fits {
-		t.Fatal(fits, err)
-	}
-	after := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "2", Labels: map[string]string{"kubelet": "new"}}}
-	want := after.DeepCopy()
-	want.Labels = map[string]string{"role": "db", "kubelet": "new"}
-	want.Annotations = map[string]string{"note": "x"}
-	want.Spec = corev1.NodeSpec{Unschedulable: true, Taints: []corev1.Taint{mine}}
-	backup := ParseBackup(text)
-	got := backup.Restore(after)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("restored (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(got, backup.Restore(got)); diff != "" {
-		t.Errorf("restored again (-want +got):\n%s", diff)
-	}
-}
-
-func TestBackupsThatAreNone(t *testing.T) {
-	for _, text := range []string{"", "x", "{}", `{"uid":""}`, `{"uid":1}`} {
-		if got := ParseBackup(text); got != nil {
-			t.Errorf("%q is %v", text, got)
-		}
-	}
-	large := &corev1.Node{ObjectMeta: metav1.ObjectMeta{UID: "1", Annotations: map[string]string{"note": strings.Repeat("x", MaxBackup)}}}
-	text, fits, err := BackupOf(large)
-	if fits || err != nil {
-		t.Errorf("a Node of that size fits: %t, %v", fits, err)
-	}
-	if ParseBackup(text) != nil {
-		t.Error("a backup of that size is read")
-	}
-}
-
 func TestTaintComesAndGoes(t *testing.T) {
 	other := corev1.Taint{Key: "node.kubernetes.io/unreachable", Effect: corev1.TaintEffectNoExecute}
 	before := &corev1.Node{Spec: corev1.NodeSpec{Taints: []corev1.Taint{other}}}
@@ -109,16 +67,6 @@ func TestMustLeave(t *testing.T) {
 				t.Errorf("must leave: %t", got)
 			}
 		})
-	}
-}
-
-func TestHasOutOfService(t *testing.T) {
-	for version, want := range map[string]bool{
-		"v1.28.0": true, "v1.36.1+k3s1": true, "v1.28+": true, "v1.27.16": false, "v2.0.0": true, "": false, "x": false,
-	} {
-		if got := HasOutOfService(version); got != want {
-			t.Errorf("%s has it: %t", version, got)
-		}
 	}
 }
 
