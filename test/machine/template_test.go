@@ -80,7 +80,6 @@ func TestTemplatesPromiseWhatTheirMachinesHad(t *testing.T) {
 	tn := newTenant(t)
 	cluster := tn.cluster()
 	tn.machineTemplate(templateName, cluster)
-	tn.machineTemplate("waiting", cluster)
 	tn.promises(templateName, infrav1.CapacityUnknownReason, "", "", nil)
 
 	tn.makeBootstrap("value", "user data")
@@ -99,7 +98,6 @@ func TestTemplatesPromiseWhatTheirMachinesHad(t *testing.T) {
 	size(32, 65536)
 	amd64 := &infrav1.NodeInfo{Architecture: infrav1.ArchitectureAMD64}
 	tn.promises(templateName, infrav1.CapacityObservedReason, "32", "64Gi", amd64)
-	tn.promises("waiting", infrav1.CapacityObservedReason, "32", "64Gi", amd64)
 
 	owner := &clusterv1.Machine{}
 	tn.EditStatus(tn.Named(machineName, owner), func() {
@@ -141,9 +139,10 @@ func TestTemplatesPromiseWhatTheirMachinesHad(t *testing.T) {
 	})
 	tn.promises(templateName, infrav1.CapacityObservedReason, "8", "32Gi", linux)
 
-	// The group is at zero now, and a rollout gives it a new template.
+	// The group is at zero now. A rollout gives it a new template, which knows nothing before
+	// its first server.
 	tn.machineTemplate("next", cluster)
-	tn.promises("next", infrav1.CapacityObservedReason, "8", "32Gi", linux)
+	tn.promises("next", infrav1.CapacityUnknownReason, "", "", nil)
 }
 
 // keepsPromise expects nothing at all to be written to the template during the step and

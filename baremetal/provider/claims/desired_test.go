@@ -321,3 +321,30 @@ func TestWithPullSecret(t *testing.T) {
 		t.Errorf("no image becomes %v", got)
 	}
 }
+
+func TestTemplateOf(t *testing.T) {
+	const name, kind = "cluster.x-k8s.io/cloned-from-name", "cluster.x-k8s.io/cloned-from-groupkind"
+	tests := map[string]struct {
+		annotations map[string]string
+		want        string
+	}{
+		"a machine made from a template": {
+			map[string]string{name: "workers", kind: "Metal3MachineTemplate.infrastructure.cluster.x-k8s.io"}, "workers",
+		},
+		"a machine made by hand":                    {nil, ""},
+		"a machine made from a template of others":  {map[string]string{name: "workers", kind: "OtherTemplate.example.com"}, ""},
+		"a machine that does not say of which kind": {map[string]string{name: "workers"}, ""},
+		"a machine that does not say of which name": {map[string]string{kind: TemplateKind}, ""},
+	}
+	for label, tc := range tests {
+		t.Run(label, func(t *testing.T) {
+			got, ok := TemplateOf(tc.annotations)
+			if !ok {
+				got = ""
+			}
+			if got != tc.want {
+				t.Errorf("template is %q, want %q", got, tc.want)
+			}
+		})
+	}
+}

@@ -25,6 +25,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -59,6 +60,17 @@ func Name(machine string) string {
 	}
 	sum := sha256.Sum256([]byte(machine))
 	return machine[:maxNameLength-hashLength-1] + "-" + hex.EncodeToString(sum[:])[:hashLength]
+}
+
+// TemplateKind is how Cluster API writes the kind of our templates into what it makes
+// of them.
+const TemplateKind = "Metal3MachineTemplate." + infrav1.GroupName
+
+// TemplateOf is the name of the template that a Metal3Machine was made from, and
+// whether it was made from one.
+func TemplateOf(annotations map[string]string) (name string, ok bool) {
+	name = annotations[clusterv1.TemplateClonedFromNameAnnotation]
+	return name, len(validation.IsDNS1123Subdomain(name)) == 0 && annotations[clusterv1.TemplateClonedFromGroupKindAnnotation] == TemplateKind
 }
 
 // BelongsTo says whether the claim is that of the machine. The UID in the

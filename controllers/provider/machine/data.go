@@ -34,7 +34,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/capacity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
@@ -92,7 +91,7 @@ func (d dataSteps) behind(s *scope, found bool) (until time.Time, behind bool) {
 // observeDomains reads which templates are for certain failure domains, for a machine that is about to
 // ask for data. The cache may not know yet the Metal3MachineTemplate that the machine was made from.
 func (d dataSteps) observeDomains(ctx context.Context, s *scope) progress.Outcome {
-	name, made := capacity.TemplateOf(s.machine.Annotations)
+	name, made := claims.TemplateOf(s.machine.Annotations)
 	soon := s.observed.Facts || s.observed.Claim.Binding
 	if s.dataClaim != nil || !soon || s.machine.Spec.DataTemplate == nil || !made {
 		return progress.Outcome{}

@@ -33,7 +33,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/capacity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
 )
@@ -64,7 +63,7 @@ func TestTemplatesOfFailureDomains(t *testing.T) {
 			w := newWorld(t, interceptor.Funcs{}, newCast(func(c *cast) {
 				c.machine.Spec.DataTemplate = &infrav1.Metal3ObjectRef{Name: "template"}
 				c.machine.Annotations = map[string]string{
-					clusterv1.TemplateClonedFromNameAnnotation: "x", clusterv1.TemplateClonedFromGroupKindAnnotation: capacity.TemplateKind,
+					clusterv1.TemplateClonedFromNameAnnotation: "x", clusterv1.TemplateClonedFromGroupKindAnnotation: claims.TemplateKind,
 				}
 			}))
 			if test.exists {

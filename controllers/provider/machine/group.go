@@ -30,7 +30,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/capacity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/reuse"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/clusterindex"
@@ -60,7 +59,7 @@ func (g groupReader) of(ctx context.Context, s *scope) (reuse.Group, error) {
 
 // asksForReuse says that the template of the machine has nodeReuse now.
 func (g groupReader) asksForReuse(ctx context.Context, machine *infrav1.Metal3Machine) (bool, error) {
-	name, found := capacity.TemplateOf(machine.Annotations)
+	name, found := claims.TemplateOf(machine.Annotations)
 	if !found {
 		return false, nil
 	}

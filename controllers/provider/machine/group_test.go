@@ -36,7 +36,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/capacity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/reservation"
 )
@@ -167,7 +166,7 @@ func (g *group) add(name string, change ...func(*cast)) {
 	c.machine.OwnerReferences[0].Name, c.machine.OwnerReferences[0].UID = name, c.owner.UID
 	c.machine.Annotations = map[string]string{
 		clusterv1.TemplateClonedFromNameAnnotation:      "template",
-		clusterv1.TemplateClonedFromGroupKindAnnotation: capacity.TemplateKind,
+		clusterv1.TemplateClonedFromGroupKindAnnotation: claims.TemplateKind,
 	}
 	if g.site != g.namespace {
 		withRemoteHost(c)

@@ -32,7 +32,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/capacity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/reservation"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
@@ -243,7 +242,7 @@ func (m mapper) memberToMachines(ctx context.Context, o client.Object) []ctrl.Re
 // ask for data by what the template says.
 func (m mapper) templateToMachines(ctx context.Context, o client.Object) []ctrl.Request {
 	return m.machinesWhere(ctx, func(machine *infrav1.Metal3Machine) bool {
-		name, found := capacity.TemplateOf(machine.Annotations)
+		name, found := claims.TemplateOf(machine.Annotations)
 		return found && name == o.GetName() && (machine.Status.HostClaim == nil ||
 			conditions.GetReason(machine, infrav1.AssociateMetal3MachineMetaDataCondition) == infrav1.InvalidConfigurationReason)
 	}, client.InNamespace(o.GetNamespace()))

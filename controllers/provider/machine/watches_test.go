@@ -35,7 +35,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/capacity"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/requests"
 )
@@ -85,7 +85,7 @@ func TestWatches(t *testing.T) {
 	cloned := newCast().machine
 	cloned.Name, cloned.Labels = "m-4", map[string]string{clusterv1.ClusterNameLabel: "b"}
 	cloned.Annotations = map[string]string{
-		clusterv1.TemplateClonedFromNameAnnotation: "x", clusterv1.TemplateClonedFromGroupKindAnnotation: capacity.TemplateKind,
+		clusterv1.TemplateClonedFromNameAnnotation: "x", clusterv1.TemplateClonedFromGroupKindAnnotation: claims.TemplateKind,
 	}
 	asking := cloned.DeepCopy()
 	asking.Name, asking.Status.HostClaim = "m-5", &infrav1.Metal3ObjectRef{Name: "m-5"}

@@ -14,17 +14,28 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
+// Package machinetemplate tells the cluster autoscaler what a machine would have before there
+// is one: it fills status.capacity and status.nodeInfo of Metal3MachineTemplates from the
+// annotations of the template and from what the servers of its machines have shown.
+//
+// It also gives the machines of the template the cleaning mode that the template says, as
+// CAPM3 does: the mode is about the end of a machine, so a change concerns those that exist.
+//
+// Nothing else is done for a template. Cluster API itself makes Metal3Machines of it,
+// its labels and annotations included.
 package machinetemplate
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"reflect"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/utils/clock"
+	"k8s.io/klog/v2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,13 +43,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/capacity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/optionalcrd"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machinetemplates,verbs=get;list;watch
@@ -67,6 +75,9 @@ type Remote interface {
 	Source(kind string, mapUser func(ctx context.Context, user types.NamespacedName) []ctrl.Request) source.Source
 }
 
+// maxWrites is how many machines get the mode of their template in one pass.
+const maxWrites = 10
+
 // Reconciler reconciles Metal3MachineTemplates. All fields but WatchFilter are needed.
 type Reconciler struct {
 	// Client reads from the cache and writes.
@@ -79,102 +90,138 @@ type Reconciler struct {
 	Remote Remote
 	// Recorder emits events.
 	Recorder events.EventRecorder
-	// Clock tells the time.
-	Clock clock.PassiveClock
 	// WatchFilter restricts the controller to templates with this value of the label
 	// cluster.x-k8s.io/watch-filter; empty means all.
 	WatchFilter string
-
-	stale   retry.Stale
-	reports retry.Reports
 }
 
-// scope holds what one pass knows about one template.
+// scope is what one pass has read.
 type scope struct {
-	// template is set by load and changed by report.
-	template *infrav1.Metal3MachineTemplate
-	// clusters are set by load: those that use the template.
+	// template is changed by updateStatus; before is the copy that it is compared with.
+	template, before *infrav1.Metal3MachineTemplate
+	// clusters are those that use the template, set by readClusters.
 	clusters []*clusterv1.Cluster
-	// machines are set by observe, and nil while paused: those made from the template.
-	machines []capacity.Machine
-	// drifted are set by observe: the machines with another cleaning mode than the template gives. They share
-	// memory with the cache.
-	drifted []*infrav1.Metal3Machine
-	// siblings are set by observe while the template promises nothing: what others
-	// promise that ask for the same servers.
-	siblings []capacity.Promise
+	// machines are those made from the template. They share memory with the cache.
+	machines []infrav1.Metal3Machine
+	// servers are those of the machines that are not being deleted, set by readServers.
+	servers []server
 }
 
 // Reconcile brings the status of one template in line with its annotations and machines, and the cleaning
 // mode of the machines in line with the template.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	s, found, err := r.load(ctx, req.NamespacedName)
-	if err != nil || !found {
-		r.stale.Forget(req.NamespacedName)
-		r.reports.Forget(req.NamespacedName)
+	template := &infrav1.Metal3MachineTemplate{}
+	if err := r.Client.Get(ctx, req.NamespacedName, template); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !template.DeletionTimestamp.IsZero() || !r.watched(template) {
+		return ctrl.Result{}, nil
+	}
+	s := &scope{template: template, before: template.DeepCopy()}
+	if err := r.readClusters(ctx, s); err != nil {
 		return ctrl.Result{}, err
 	}
-	err = r.observe(ctx, s)
-	out := cleaningSteps{r.Client}.apply(ctx, s)
-	if err != nil {
-		return r.stale.Result(ctx, req.NamespacedName, out.And(progress.Failed(err)), r.Clock.Now())
+	if pausing.Paused(s.template, s.clusters...) {
+		return ctrl.Result{}, r.patchStatus(ctx, s)
 	}
-	before := s.template.DeepCopy()
-	report(s)
-	change := retry.Changed
-	if same(before.Status, s.template.Status) {
-		change = retry.Nothing
+	if err := r.listMachines(ctx, s); err != nil {
+		return ctrl.Result{}, err
 	}
-	if until, held := r.reports.Hold(req.NamespacedName, change, r.Clock.Now(), 0); held {
-		return r.stale.Result(ctx, req.NamespacedName, out.And(progress.Until(until, "", "")), r.Clock.Now())
+	cleaned := r.setCleaningMode(ctx, s)
+	if err := r.readServers(ctx, s); err != nil {
+		return ctrl.Result{}, errors.Join(cleaned, err)
 	}
-	out = out.And(progress.Failed(r.write(ctx, before, s.template)))
-	return r.stale.Result(ctx, req.NamespacedName, out, r.Clock.Now())
+	return ctrl.Result{}, errors.Join(cleaned, r.patchStatus(ctx, s))
 }
 
-// load reads the template and the Clusters that use it. It finds nothing when the template
-// is gone, going, or not ours to watch.
-func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*scope, bool, error) {
-	s := &scope{template: &infrav1.Metal3MachineTemplate{}}
-	if err := r.Client.Get(ctx, key, s.template); err != nil {
-		return nil, false, client.IgnoreNotFound(err)
-	}
-	if !s.template.DeletionTimestamp.IsZero() || (r.WatchFilter != "" && !labels.HasWatchLabel(s.template, r.WatchFilter)) {
-		return nil, false, nil
-	}
+// readClusters reads the Clusters that use the template. One that is gone pauses nothing.
+func (r *Reconciler) readClusters(ctx context.Context, s *scope) error {
 	for _, name := range clustersOf(s.template) {
 		cluster := &clusterv1.Cluster{}
-		err := r.Client.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: name}, cluster)
+		err := r.Client.Get(ctx, client.ObjectKey{Namespace: s.template.Namespace, Name: name}, cluster)
 		if client.IgnoreNotFound(err) != nil {
-			return nil, false, fmt.Errorf("read Cluster %s: %w", name, err)
+			return fmt.Errorf("read Cluster %s: %w", name, err)
 		}
 		s.clusters = append(s.clusters, cluster)
-	}
-	return s, true, nil
-}
-
-// paused says whether the template, or a Cluster that uses it, is paused.
-func (s *scope) paused() bool {
-	return pausing.Paused(s.template, s.clusters...)
-}
-
-// write patches the status if it has changed, locked on the version that was read: the
-// promise is decided from the one before.
-func (r *Reconciler) write(ctx context.Context, before, after *infrav1.Metal3MachineTemplate) error {
-	if same(before.Status, after.Status) {
-		return nil
-	}
-	err := r.Client.Status().Patch(ctx, after, apply.Locked(before))
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("write status of Metal3MachineTemplate: %w", err)
-	}
-	if err == nil {
-		r.announce(ctx, before, after)
 	}
 	return nil
 }
 
-// same compares by value: equal quantities may be written differently.
-func same(a, b infrav1.Metal3MachineTemplateStatus) bool {
-	return sameCapacity(a.Capacity, b.Capacity) && reflect.DeepEqual(a.NodeInfo, b.NodeInfo) && reflect.DeepEqual(a.Conditions, b.Conditions)
+func (r *Reconciler) listMachines(ctx context.Context, s *scope) error {
+	var list infrav1.Metal3MachineList
+	err := r.Client.List(ctx, &list, client.InNamespace(s.template.Namespace),
+		client.MatchingFields{byTemplate: s.template.Name}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return fmt.Errorf("list Metal3Machines of the template: %w", err)
+	}
+	s.machines = list.Items
+	return nil
+}
+
+// setCleaningMode writes the mode of the template to some of the machines that have another one; their events
+// wake the template for the next ones, so that templates of others have their turn in between. The lock keeps a
+// mode that the cache does not show yet: its event wakes the template again. A template without a mode leaves it
+// to its machines.
+func (r *Reconciler) setCleaningMode(ctx context.Context, s *scope) error {
+	mode, writes := s.template.Spec.Template.Spec.AutomatedCleaningMode, 0
+	var failed error
+	for i := range s.machines {
+		machine := &s.machines[i]
+		if mode == "" || machine.Spec.AutomatedCleaningMode == mode || !r.watched(machine) || annotations.HasPaused(machine) {
+			continue
+		}
+		if writes++; writes > maxWrites {
+			break
+		}
+		after := machine.DeepCopy()
+		after.Spec.AutomatedCleaningMode = mode
+		ctrl.LoggerFrom(ctx).V(4).Info("Giving a machine the cleaning mode of its template",
+			"Metal3Machine", klog.KObj(after), "automatedCleaningMode", mode)
+		if err := r.Client.Patch(ctx, after, apply.Locked(machine)); client.IgnoreNotFound(err) != nil {
+			failed = errors.Join(failed, fmt.Errorf("write the cleaning mode of Metal3Machine %s: %w", machine.Name, err))
+		}
+	}
+	return failed
+}
+
+// watched reports whether this provider is the one that watches a template or a machine.
+func (r *Reconciler) watched(o client.Object) bool {
+	return r.WatchFilter == "" || labels.HasWatchLabel(o, r.WatchFilter)
+}
+
+// readServers reads what the machines have shown: of a server what is published, and what its Node tells
+// Cluster API. A machine that cannot be read fails the pass, since it might be the least.
+func (r *Reconciler) readServers(ctx context.Context, s *scope) error {
+	var failed error
+	for i := range s.machines {
+		machine := &s.machines[i]
+		if !machine.DeletionTimestamp.IsZero() {
+			continue
+		}
+		host, _, err := r.Hosts.Host(ctx, machine)
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("facts of Metal3Machine %s: %w", machine.Name, err))
+		}
+		owner, err := util.GetOwnerMachine(ctx, r.Client, machine.ObjectMeta)
+		if client.IgnoreNotFound(err) != nil {
+			failed = errors.Join(failed, fmt.Errorf("read the owner of Metal3Machine %s: %w", machine.Name, err))
+		}
+		shown := server{host: host}
+		if owner != nil && owner.Status.NodeInfo != nil {
+			shown.node = *owner.Status.NodeInfo
+		}
+		s.servers = append(s.servers, shown)
+	}
+	return failed
+}
+
+// patchStatus writes the status if it has changed, locked on the version that was read: what
+// was published before counts where no machine has a server.
+func (r *Reconciler) patchStatus(ctx context.Context, s *scope) error {
+	updateStatus(s)
+	if _, err := apply.Changes(ctx, r.Client, s.before, s.template); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("write status of Metal3MachineTemplate: %w", err))
+	}
+	r.announce(ctx, s.before, s.template)
+	return nil
 }

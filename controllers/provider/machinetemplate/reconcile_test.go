@@ -34,7 +34,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
-	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -42,7 +41,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/capacity"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
 )
@@ -50,9 +49,9 @@ import (
 // How a template is woken is shown by the stories of the module test; here is what one
 // pass does, and what becomes of requests that fail.
 
-var server apitest.Server
+var api apitest.Server
 
-func TestMain(m *testing.M) { os.Exit(server.Run(m)) }
+func TestMain(m *testing.M) { os.Exit(api.Run(m)) }
 
 // errBroken is what a broken API server says.
 var errBroken = errors.New("broken")
@@ -76,7 +75,6 @@ type cast struct {
 	clusters []*clusterv1.Cluster
 	machines []*infrav1.Metal3Machine
 	owners   []*clusterv1.Machine
-	siblings []*infrav1.Metal3MachineTemplate
 	hosts    hosts
 }
 
@@ -110,19 +108,6 @@ func templateIn(cluster, template string) *infrav1.Metal3MachineTemplate {
 	}
 }
 
-// promising makes it one whose machines had such servers.
-func promising(template *infrav1.Metal3MachineTemplate) *infrav1.Metal3MachineTemplate {
-	template.Status = infrav1.Metal3MachineTemplateStatus{
-		Conditions: []metav1.Condition{{
-			Type: infrav1.ReadyCondition, Status: metav1.ConditionTrue, Reason: infrav1.CapacityObservedReason,
-			LastTransitionTime: metav1.Now(),
-		}},
-		Capacity: of("32", "128Gi"),
-		NodeInfo: &infrav1.NodeInfo{Architecture: infrav1.ArchitectureAMD64, OperatingSystem: "linux"},
-	}
-	return template
-}
-
 func of(cpus, memory string) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpus), corev1.ResourceMemory: resource.MustParse(memory)}
 }
@@ -135,7 +120,7 @@ func madeFrom(template, machine string) *infrav1.Metal3Machine {
 			Name: machine,
 			Annotations: map[string]string{
 				clusterv1.TemplateClonedFromNameAnnotation:      template,
-				clusterv1.TemplateClonedFromGroupKindAnnotation: capacity.TemplateKind,
+				clusterv1.TemplateClonedFromGroupKindAnnotation: claims.TemplateKind,
 			},
 			OwnerReferences: []metav1.OwnerReference{
 				{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: machine, UID: "uid", Controller: ptr.To(true)},
@@ -158,18 +143,17 @@ type world struct {
 // of the controller.
 func newWorld(t *testing.T, calls interceptor.Funcs, c *cast) *world {
 	t.Helper()
-	reader, err := server.NewClient(t.Context(), calls, SetupIndexes)
+	reader, err := api.NewClient(t.Context(), calls, SetupIndexes)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, key: client.ObjectKey{Namespace: server.Namespace(t), Name: name}, recorder: events.NewFakeRecorder(100)}
+	w := &world{t: t, key: client.ObjectKey{Namespace: api.Namespace(t), Name: name}, recorder: events.NewFakeRecorder(100)}
 	w.Reconciler = &Reconciler{
-		Client: reader, Hosts: c.hosts, Recorder: w.recorder, Clock: clocktesting.NewFakePassiveClock(time.Now()),
+		Client: reader, Hosts: c.hosts, Recorder: w.recorder,
 	}
 	create(w, c.clusters)
 	create(w, c.owners)
 	create(w, c.machines)
-	create(w, c.siblings)
 	create(w, []*infrav1.Metal3MachineTemplate{c.template})
 	return w
 }
@@ -178,24 +162,27 @@ func create[T client.Object](w *world, objects []T) {
 	w.t.Helper()
 	for _, o := range objects {
 		o.SetNamespace(w.key.Namespace)
-		server.Create(w.t, o)
+		api.Create(w.t, o)
 	}
 }
 
 // pass reconciles once and returns the status that this leaves.
-func (w *world) pass() (infrav1.Metal3MachineTemplateStatus, ctrl.Result, error) {
+func (w *world) pass() (infrav1.Metal3MachineTemplateStatus, error) {
 	w.t.Helper()
 	result, err := w.Reconcile(w.t.Context(), ctrl.Request{NamespacedName: w.key})
 	template := &infrav1.Metal3MachineTemplate{}
-	if get := server.Client.Get(w.t.Context(), w.key, template); client.IgnoreNotFound(get) != nil {
+	if get := api.Client.Get(w.t.Context(), w.key, template); client.IgnoreNotFound(get) != nil {
 		w.t.Fatal(get)
 	}
-	return template.Status, result, err
+	if !result.IsZero() {
+		w.t.Errorf("comes back: %v", result)
+	}
+	return template.Status, err
 }
 
 func TestReconcile(t *testing.T) {
 	paused := func(c *cast) { c.clusters[0].Spec.Paused = ptr.To(true) }
-	annotated := func(key, value string) func(*cast) {
+	given := func(key, value string) func(*cast) {
 		return func(c *cast) { c.template.Annotations = map[string]string{key: value} }
 	}
 	active := metav1.Condition{Type: infrav1.PausedCondition, Status: metav1.ConditionFalse, Reason: infrav1.NotPausedReason}
@@ -215,26 +202,9 @@ func TestReconcile(t *testing.T) {
 		given *cast
 		want  infrav1.Metal3MachineTemplateStatus
 	}{
-		"a template promises what the server and the Node of its machine show": {newCast(), observed},
+		"a template has what the server and the Node of its machine show": {newCast(), observed},
 		"a template without machines says so": {
 			newCast(func(c *cast) { c.machines = nil }), unknown,
-		},
-		"a new template begins with what its sibling promises": {
-			newCast(func(c *cast) {
-				c.machines, c.siblings = nil, []*infrav1.Metal3MachineTemplate{promising(templateIn("a", "former"))}
-			}), observed,
-		},
-		"a template of another Cluster is no sibling": {
-			newCast(func(c *cast) {
-				c.machines, c.siblings = nil, []*infrav1.Metal3MachineTemplate{promising(templateIn("b", "former"))}
-			}), unknown,
-		},
-		"a template for other servers is no sibling": {
-			newCast(func(c *cast) {
-				former := promising(templateIn("a", "former"))
-				former.Spec.Template.Spec.FailureDomain = "row-1"
-				c.machines, c.siblings = nil, []*infrav1.Metal3MachineTemplate{former}
-			}), unknown,
 		},
 		"machines of other templates do not count": {
 			newCast(func(c *cast) { c.machines[0].Annotations[clusterv1.TemplateClonedFromNameAnnotation] = "others" }), unknown,
@@ -253,12 +223,12 @@ func TestReconcile(t *testing.T) {
 			},
 		},
 		"what is given wins": {
-			newCast(annotated(infrav1.CapacityAnnotation, "cpu=4,memory=8Gi")),
+			newCast(given(infrav1.CapacityAnnotation, "cpu=4,memory=8Gi")),
 			infrav1.Metal3MachineTemplateStatus{
 				Conditions: []metav1.Condition{ready(infrav1.CapacityGivenReason), active}, Capacity: of("4", "8Gi"), NodeInfo: linux,
 			},
 		},
-		"nothing is done for a template that is paused":                {newCast(annotated(clusterv1.PausedAnnotation, "")), resting},
+		"nothing is done for a template that is paused":                {newCast(given(clusterv1.PausedAnnotation, "")), resting},
 		"nothing is done for a template whose Cluster is paused":       {newCast(paused), resting},
 		"a Cluster that is gone pauses nothing":                        {newCast(func(c *cast) { c.clusters = nil }), observed},
 		"a template of a ClusterClass has no Cluster that could pause": {newCast(paused, func(c *cast) { c.template.OwnerReferences = nil }), observed},
@@ -276,7 +246,7 @@ func TestReconcile(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, interceptor.Funcs{}, tc.given)
-			got, _, err := w.pass()
+			got, err := w.pass()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -300,7 +270,7 @@ func TestNothingIsWrittenTwice(t *testing.T) {
 			var writes []string
 			w := newWorld(t, apitest.Writes(&writes), newCast(change))
 			for range 3 {
-				if _, _, err := w.pass(); err != nil {
+				if _, err := w.pass(); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -314,7 +284,7 @@ func TestNothingIsWrittenTwice(t *testing.T) {
 func TestFilteredTemplatesAreLeftAlone(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{}, newCast())
 	w.WatchFilter = "mine"
-	if got, _, err := w.pass(); err != nil || len(got.Conditions) > 0 {
+	if got, err := w.pass(); err != nil || len(got.Conditions) > 0 {
 		t.Errorf("error %v, status %v", err, got)
 	}
 }
@@ -326,7 +296,7 @@ func TestAWrongAnnotationIsReportedOnce(t *testing.T) {
 	var status infrav1.Metal3MachineTemplateStatus
 	for range 2 {
 		var err error
-		if status, _, err = w.pass(); err != nil {
+		if status, err = w.pass(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -366,7 +336,6 @@ func TestRequestsThatFail(t *testing.T) {
 		calls  interceptor.Funcs
 		change func(*cast)
 		want   error
-		again  bool
 	}{
 		"a template that cannot be read": {calls: get(&infrav1.Metal3MachineTemplate{}), want: errBroken},
 		"a Cluster that cannot be read":  {calls: get(&clusterv1.Cluster{}), want: errBroken},
@@ -378,7 +347,7 @@ func TestRequestsThatFail(t *testing.T) {
 			return errBroken
 		}}, want: errBroken},
 		"a status that cannot be written":       {calls: patch(errBroken), want: errBroken},
-		"a template that was written meanwhile": {calls: patch(conflict), again: true},
+		"a template that was written meanwhile": {calls: patch(conflict), want: conflict},
 		"a template that was deleted meanwhile": {
 			calls: patch(apierrors.NewNotFound(schema.GroupResource{Resource: "metal3machinetemplates"}, name)),
 		},
@@ -389,12 +358,9 @@ func TestRequestsThatFail(t *testing.T) {
 			if tc.change != nil {
 				tc.change(c)
 			}
-			status, result, err := newWorld(t, tc.calls, c).pass()
+			status, err := newWorld(t, tc.calls, c).pass()
 			if !errors.Is(err, tc.want) {
 				t.Errorf("error is %v, want %v", err, tc.want)
-			}
-			if (result.RequeueAfter > 0) != tc.again {
-				t.Errorf("comes back after %s", result.RequeueAfter)
 			}
 			if len(status.Conditions) > 0 {
 				t.Errorf("status was written all the same: %v", status)
@@ -404,7 +370,7 @@ func TestRequestsThatFail(t *testing.T) {
 	t.Run("a template that is gone", func(t *testing.T) {
 		w := newWorld(t, interceptor.Funcs{}, newCast())
 		w.key.Name = "gone"
-		if _, _, err := w.pass(); err != nil {
+		if _, err := w.pass(); err != nil {
 			t.Error(err)
 		}
 	})

@@ -18,68 +18,57 @@ package machinetemplate
 
 import (
 	"context"
-	"maps"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/capacity"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
 )
 
 // maxMessage bounds the message of a condition, as the API does.
 const maxMessage = 32768
 
-// report brings the status in line with the facts. It is pure: the same scope gives the
-// same status. While the template is paused, it says that and nothing else.
-func report(s *scope) {
-	status := &s.template.Status
-	conditions.Set(s.template, pausing.Condition(s.template, s.clusters...))
-	if s.paused() {
+// unknown is what the author of a template reads as long as nothing is known.
+const unknown = "No machine of this template has had a server yet, so that its size is not known: " +
+	"let it make one, or set the annotation " + infrav1.CapacityAnnotation + " to scale up from zero"
+
+// updateStatus brings the status in line with what was read. While the template is paused, it says that
+// and nothing else. Annotations that cannot be understood leave what was published.
+func updateStatus(s *scope) {
+	paused := pausing.Condition(s.template, s.clusters...)
+	conditions.Set(s.template, paused)
+	if paused.Status == metav1.ConditionTrue {
 		return
 	}
-	promise := capacity.Next(capacity.Observed{
-		Annotations: s.template.Annotations,
-		Promised:    promiseOf(s.template),
-		Machines:    s.machines,
-		Siblings:    s.siblings,
-	})
-	status.Capacity, status.NodeInfo = promise.Capacity, promise.NodeInfo
-	ready := metav1.Condition{
-		Type: infrav1.ReadyCondition, Status: metav1.ConditionTrue,
-		Reason: promise.Reason, Message: promise.Message[:min(len(promise.Message), maxMessage)],
+	ready := metav1.Condition{Type: infrav1.ReadyCondition, Status: metav1.ConditionTrue}
+	status := &s.template.Status
+	capacity, info, err := parseAnnotations(s.template.Annotations)
+	if err == nil {
+		status.Capacity = capacityOf(capacity, status.Capacity, s.servers)
+		status.NodeInfo = nodeInfoOf(info, status.NodeInfo, s.servers)
 	}
-	if promise.Reason == infrav1.InvalidCapacityAnnotationReason {
-		ready.Status = metav1.ConditionFalse
+	switch {
+	case err != nil:
+		ready.Status, ready.Reason = metav1.ConditionFalse, infrav1.InvalidCapacityAnnotationReason
+		ready.Message = err.Error()[:min(len(err.Error()), maxMessage)]
+	case len(capacity) > 0:
+		ready.Reason = infrav1.CapacityGivenReason
+	case len(status.Capacity) > 0:
+		ready.Reason = infrav1.CapacityObservedReason
+	default:
+		ready.Reason, ready.Message = infrav1.CapacityUnknownReason, unknown
 	}
 	conditions.Set(s.template, ready)
-}
-
-// promiseOf reads what a template promises.
-func promiseOf(template *infrav1.Metal3MachineTemplate) capacity.Promise {
-	return capacity.Promise{
-		Capacity: template.Status.Capacity,
-		NodeInfo: template.Status.NodeInfo,
-		Reason:   conditions.GetReason(template, infrav1.ReadyCondition),
-	}
-}
-
-func promisesNothing(template *infrav1.Metal3MachineTemplate) bool {
-	return len(template.Status.Capacity) == 0 && template.Status.NodeInfo == nil
-}
-
-func sameCapacity(a, b corev1.ResourceList) bool {
-	return maps.EqualFunc(a, b, func(x, y resource.Quantity) bool { return x.Cmp(y) == 0 })
 }
 
 // announce logs a new capacity, and emits an event when an annotation has to be
 // corrected.
 func (r *Reconciler) announce(ctx context.Context, before, after *infrav1.Metal3MachineTemplate) {
-	if !sameCapacity(before.Status.Capacity, after.Status.Capacity) {
+	if !apiequality.Semantic.DeepEqual(before.Status.Capacity, after.Status.Capacity) {
 		ctrl.LoggerFrom(ctx).Info("Published the capacity of the machines",
 			"cpu", after.Status.Capacity.Cpu().String(), "memory", after.Status.Capacity.Memory().String())
 	}

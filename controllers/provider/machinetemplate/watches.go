@@ -44,12 +44,47 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/requests"
 )
 
-// controllerName names the controller in logs, metrics and events.
-const controllerName = "metal3machinetemplate"
+const (
+	// controllerName names the controller in logs, metrics and events.
+	controllerName = "metal3machinetemplate"
+	// byTemplate is the field index on Metal3Machines by the name of the template that they were made from.
+	byTemplate = "hostclaim.clonedFrom"
+	// byCluster is the field index on Metal3MachineTemplates by the names of the Clusters that own them.
+	byCluster = "hostclaim.owningCluster"
+)
+
+// SetupIndexes adds the field indexes that this controller reads by.
+func SetupIndexes(ctx context.Context, indexer client.FieldIndexer) error {
+	if err := indexer.IndexField(ctx, &infrav1.Metal3Machine{}, byTemplate, templateOf); err != nil {
+		return fmt.Errorf("index Metal3Machines by template: %w", err)
+	}
+	if err := indexer.IndexField(ctx, &infrav1.Metal3MachineTemplate{}, byCluster, clustersOf); err != nil {
+		return fmt.Errorf("index Metal3MachineTemplates by Cluster: %w", err)
+	}
+	return nil
+}
+
+func templateOf(machine client.Object) []string {
+	if name, ok := claims.TemplateOf(machine.GetAnnotations()); ok {
+		return []string{name}
+	}
+	return nil
+}
+
+// clustersOf names the Clusters whose control plane or workers are made from the
+// template; Cluster API makes each of them an owner.
+func clustersOf(template client.Object) []string {
+	var names []string
+	for _, owner := range template.GetOwnerReferences() {
+		if owner.Kind == "Cluster" && isClusterAPI(owner.APIVersion) {
+			names = append(names, owner.Name)
+		}
+	}
+	return names
+}
 
 // SetupWithManager starts the controller with everything that can wake it:
 //
-//	its siblings    when they begin to promise something
 //	Metal3Machine   by the template that it was made from, when it comes or goes, is unpaused, or has another cleaning mode
 //	HostClaim       by its consumer, when it points at other facts, once the kind exists
 //	HardwareData    by the consumer of the claim that owns it, when the hardware differs, once the kind exists
@@ -63,7 +98,6 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Named(controllerName).
 		For(&infrav1.Metal3MachineTemplate{}, builder.WithPredicates(
 			predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter))).
-		Watches(&infrav1.Metal3MachineTemplate{}, mapped(r.toSiblings), builder.WithPredicates(requests.Whenever(differentReason))).
 		Watches(&infrav1.Metal3Machine{}, mapped(toTemplate), builder.WithPredicates(requests.Whenever(differentMachine))).
 		Watches(&clusterv1.Machine{}, mapped(r.machineToTemplate), builder.WithPredicates(requests.Whenever(differentNode))).
 		Watches(&clusterv1.Cluster{}, mapped(r.clusterToTemplates),
@@ -80,26 +114,6 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		return fmt.Errorf("set up controller %s: %w", controllerName, err)
 	}
 	return nil
-}
-
-// toSiblings maps a template to those of its siblings that wait for it.
-func (r *Reconciler) toSiblings(ctx context.Context, o client.Object) []ctrl.Request {
-	template, ok := o.(*infrav1.Metal3MachineTemplate)
-	if !ok || promisesNothing(template) {
-		return nil
-	}
-	siblings, err := r.siblings(ctx, template)
-	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Templates for the same servers stay without capacity until they are woken")
-		return nil
-	}
-	var woken []ctrl.Request
-	for _, sibling := range siblings {
-		if promisesNothing(sibling) {
-			woken = append(woken, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(sibling)})
-		}
-	}
-	return woken
 }
 
 // toTemplate maps a Metal3Machine to the template that it was made from.
@@ -160,11 +174,7 @@ func (r *Reconciler) machineToTemplate(ctx context.Context, o client.Object) []c
 
 func (r *Reconciler) clusterToTemplates(ctx context.Context, cluster client.Object) []ctrl.Request {
 	return requests.For(ctx, r.Client, &infrav1.Metal3MachineTemplateList{},
-		client.InNamespace(cluster.GetNamespace()), client.MatchingFields{ByCluster: cluster.GetName()})
-}
-
-func differentReason(before, after *infrav1.Metal3MachineTemplate) bool {
-	return promiseOf(before).Reason != promiseOf(after).Reason
+		client.InNamespace(cluster.GetNamespace()), client.MatchingFields{byCluster: cluster.GetName()})
 }
 
 func differentMachine(before, after *infrav1.Metal3Machine) bool {
@@ -185,7 +195,7 @@ func differentHardware(before, after *bmov1alpha1.HardwareData) bool {
 	return !reflect.DeepEqual(before.OwnerReferences, after.OwnerReferences) || sizeOf(before) != sizeOf(after)
 }
 
-// size is what a template promises of a server.
+// size is what a template publishes of a server.
 type size struct {
 	cpus, memory int
 	architecture string

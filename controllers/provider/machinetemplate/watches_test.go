@@ -61,9 +61,8 @@ func machineFor(kind, infra string) *clusterv1.Machine {
 }
 
 func TestWakes(t *testing.T) {
-	w := newWorld(t, interceptor.Funcs{}, newCast(func(c *cast) {
-		c.siblings = []*infrav1.Metal3MachineTemplate{promising(templateIn("a", "former"))}
-	}))
+	w := newWorld(t, interceptor.Funcs{}, newCast())
+	create(w, []*infrav1.Metal3MachineTemplate{templateIn("a", "former")})
 	claim := claimOf("m-1")
 	create(w, []*bmov1alpha1.HostClaim{claim})
 	unclaimed := claimOf("m-1")
@@ -76,24 +75,21 @@ func TestWakes(t *testing.T) {
 		by    func(o client.Object) []string
 		event client.Object
 	}{
-		"a template with a promise wakes its sibling without one": {[]string{name}, w.names(w.toSiblings), promising(templateIn("a", "former"))},
-		"a template without a promise wakes nothing":              {nil, w.names(w.toSiblings), templateIn("a", "other")},
-		"a Machine is no template":                                {nil, w.names(w.toSiblings), machineFor("Metal3Machine", "m-1")},
-		"a Metal3Machine wakes its template":                      {[]string{name}, w.names(toTemplate), madeFrom(name, "m-1")},
-		"one made by hand wakes nothing":                          {nil, w.names(toTemplate), &infrav1.Metal3Machine{}},
-		"a claim wakes the template of its consumer":              {[]string{name}, w.names(w.claimToTemplate), claim},
-		"a claim of a machine that is gone wakes nothing":         {nil, w.names(w.claimToTemplate), claimOf("gone")},
-		"a claim without consumer wakes nothing":                  {nil, w.names(w.claimToTemplate), unclaimed},
-		"a claim of another consumer wakes nothing":               {nil, w.names(w.claimToTemplate), others},
-		"something else is no claim":                              {nil, w.names(w.claimToTemplate), madeFrom(name, "m-1")},
-		"facts wake the template by the claim that owns them":     {[]string{name}, w.names(w.hardwareToTemplate), factsOf(claim, "HostClaim")},
-		"facts of a claim that is gone wake nothing":              {nil, w.names(w.hardwareToTemplate), factsOf(claimOf("gone"), "HostClaim")},
-		"facts that a host owns wake nothing":                     {nil, w.names(w.hardwareToTemplate), factsOf(claim, "BareMetalHost")},
-		"a Machine wakes the template of its infrastructure":      {[]string{name}, w.names(w.machineToTemplate), machineFor("Metal3Machine", "m-1")},
-		"a Machine of another infrastructure wakes nothing":       {nil, w.names(w.machineToTemplate), machineFor("OtherMachine", "m-1")},
-		"something else is no Machine":                            {nil, w.names(w.machineToTemplate), claim},
-		"a Cluster wakes the templates that it owns":              {[]string{"former", name}, w.names(w.clusterToTemplates), &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "a"}}},
-		"a Cluster wakes no templates of others":                  {nil, w.names(w.clusterToTemplates), &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "b"}}},
+		"a Metal3Machine wakes its template":                  {[]string{name}, w.names(toTemplate), madeFrom(name, "m-1")},
+		"one made by hand wakes nothing":                      {nil, w.names(toTemplate), &infrav1.Metal3Machine{}},
+		"a claim wakes the template of its consumer":          {[]string{name}, w.names(w.claimToTemplate), claim},
+		"a claim of a machine that is gone wakes nothing":     {nil, w.names(w.claimToTemplate), claimOf("gone")},
+		"a claim without consumer wakes nothing":              {nil, w.names(w.claimToTemplate), unclaimed},
+		"a claim of another consumer wakes nothing":           {nil, w.names(w.claimToTemplate), others},
+		"something else is no claim":                          {nil, w.names(w.claimToTemplate), madeFrom(name, "m-1")},
+		"facts wake the template by the claim that owns them": {[]string{name}, w.names(w.hardwareToTemplate), factsOf(claim, "HostClaim")},
+		"facts of a claim that is gone wake nothing":          {nil, w.names(w.hardwareToTemplate), factsOf(claimOf("gone"), "HostClaim")},
+		"facts that a host owns wake nothing":                 {nil, w.names(w.hardwareToTemplate), factsOf(claim, "BareMetalHost")},
+		"a Machine wakes the template of its infrastructure":  {[]string{name}, w.names(w.machineToTemplate), machineFor("Metal3Machine", "m-1")},
+		"a Machine of another infrastructure wakes nothing":   {nil, w.names(w.machineToTemplate), machineFor("OtherMachine", "m-1")},
+		"something else is no Machine":                        {nil, w.names(w.machineToTemplate), claim},
+		"a Cluster wakes the templates that it owns":          {[]string{"former", name}, w.names(w.clusterToTemplates), &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "a"}}},
+		"a Cluster wakes no templates of others":              {nil, w.names(w.clusterToTemplates), &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "b"}}},
 	}
 	for label, tc := range tests {
 		t.Run(label, func(t *testing.T) {
@@ -132,9 +128,6 @@ func TestWhatMakesADifference(t *testing.T) {
 		before, after client.Object
 		want          bool
 	}{
-		"a template begins to promise something": {
-			requests.Whenever(differentReason).UpdateFunc, templateIn("a", "former"), promising(templateIn("a", "former")), true,
-		},
 		"a machine begins to be deleted": {
 			requests.Whenever(differentMachine).UpdateFunc, madeFrom(name, "m-1"),
 			machine(func(m *infrav1.Metal3Machine) { m.DeletionTimestamp = &metav1.Time{Time: time.Now()} }), true,

@@ -321,7 +321,6 @@ func addMachineTemplate(ctx context.Context, s *shared, options controller.Optio
 		Local:       s.local,
 		Remote:      s.remote,
 		Recorder:    s.mgr.GetEventRecorder(reporter),
-		Clock:       s.clock,
 		WatchFilter: s.options.WatchFilter,
 	}).SetupWithManager(ctx, s.mgr, options)
 }
