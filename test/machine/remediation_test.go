@@ -21,12 +21,12 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/remediations"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
@@ -140,16 +140,21 @@ func (tn *tenant) rebooted(holder *tenant) {
 		g.Expect(claim.Annotations).To(gomega.HaveKeyWithValue(holdOff, `{"mode":"hard"}`))
 	})
 	tn.Read(node)
-	tn.G.Expect(remediations.Tainted(node)).To(gomega.BeFalse())
+	tn.G.Expect(node.Spec.Taints).NotTo(outOfService())
 	holder.claimStatus(func(c *bmov1alpha1.HostClaim) { c.Status.PoweredOn = false })
 	holder.Await(claim, func(g gomega.Gomega) { g.Expect(claim.Annotations).NotTo(gomega.HaveKey(holdOff)) })
 	tn.remedies(r, "False/PoweringOn")
 	tn.Read(node)
-	tn.G.Expect(remediations.Tainted(node)).To(gomega.BeTrue())
+	tn.G.Expect(node.Spec.Taints).To(outOfService())
 	holder.SetStatus(claim, map[string]any{"poweredOn": true})
 	tn.remedies(r, "True/Rebooted")
 	tn.Read(node)
-	tn.G.Expect(remediations.Tainted(node)).To(gomega.BeFalse())
+	tn.G.Expect(node.Spec.Taints).NotTo(outOfService())
 	tn.OK(tn.Delete(tn.Ctx, r))
 	tn.AwaitGone(r)
+}
+
+// outOfService matches the taints of a Node whose workload is moved away.
+func outOfService() types.GomegaMatcher {
+	return gomega.ContainElement(gomega.HaveField("Key", corev1.TaintNodeOutOfService))
 }

@@ -119,7 +119,7 @@ func (n Nodes) Volumes(ctx context.Context, cluster client.ObjectKey, node strin
 	return 0, fmt.Errorf("list VolumeAttachments of Cluster %s: %w", cluster, errEndlessList)
 }
 
-// Denied says that the kubeconfig of the Cluster does not give the rights for a request.
+// Denied reports whether the kubeconfig of the Cluster does not give the rights for a request.
 func Denied(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)
 }

@@ -18,55 +18,48 @@ package remediation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/remediations"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 )
 
-// claimSteps read the claim of the machine and switch its server by it.
-type claimSteps struct {
-	client client.Client
-	// live reads past the cache.
-	live   client.Reader
-	claims Claims
-}
-
-// observe reads the claim. One that cannot be read now, or does not exist, is a fact.
-func (c claimSteps) observe(ctx context.Context, s *scope) progress.Outcome {
-	s.claim, s.observed.Claim = nil, remediations.Claim{}
+// readClaim reads the claim of the machine. One that cannot be read now, or does not exist, is no
+// error: its event, or its connection, wakes the controller.
+func (r *Reconciler) readClaim(ctx context.Context, s *scope) error {
 	if s.metal3Machine == nil {
-		return progress.Outcome{}
+		return nil
 	}
-	site, readable, err := c.claims.SiteOf(ctx, s.metal3Machine)
+	site, readable, err := r.Claims.SiteOf(ctx, s.metal3Machine)
 	if err != nil {
-		return progress.Failed(fmt.Errorf("find the HostClaim of Metal3Machine %s: %w", s.metal3Machine.Name, err))
+		return fmt.Errorf("find the HostClaim of Metal3Machine %s: %w", s.metal3Machine.Name, err)
 	}
 	if !readable {
-		s.observed.Claim.Unknown = unreadable(s.metal3Machine)
-		return progress.Outcome{}
+		s.unreadable = unreadable(s.metal3Machine)
+		return nil
 	}
 	claim, _, err := site.ClaimOf(ctx, s.metal3Machine)
 	if err != nil {
-		return progress.Failed(fmt.Errorf("read the HostClaim of Metal3Machine %s: %w", s.metal3Machine.Name, sanitized(site, err)))
+		return fmt.Errorf("read the HostClaim of Metal3Machine %s: %w", s.metal3Machine.Name, sanitized(site, err))
 	}
-	s.claim, s.site = claim, site
-	s.observed.Claim = remediations.ReadClaim(claim, s.remediation.Name)
-	return progress.Outcome{}
+	s.claim, s.site, s.host = claim, site, readHostState(claim, s.remediation.Name)
+	return nil
 }
 
-// unreadable says why the claim of a machine cannot be read, as the machine itself says it.
+// unreadable is why the claim of a machine cannot be read, as the machine itself says it.
 func unreadable(machine *infrav1.Metal3Machine) string {
 	for _, kind := range []string{infrav1.IdentityReadyCondition, infrav1.AssociateBareMetalHostCondition} {
 		if c := conditions.Get(machine, kind); c != nil && c.Status == metav1.ConditionFalse && c.Message != "" {
@@ -76,35 +69,38 @@ func unreadable(machine *infrav1.Metal3Machine) string {
 	return "The HostClaim of the machine cannot be read now: see the conditions of its Metal3Machine"
 }
 
-// powerOff holds the server off. The remediation is read past the cache first: one that is
+// holdOff holds the server off. The remediation is read past the cache first: one that is
 // further than the cache shows has switched the server on again.
-func (c claimSteps) powerOff(ctx context.Context, s *scope) error {
-	seen := &infrav1.Metal3Remediation{}
-	if err := c.live.Get(ctx, client.ObjectKeyFromObject(s.remediation), seen); err != nil {
+func (r *Reconciler) holdOff(ctx context.Context, s *scope) error {
+	if err := confirm(ctx, r.Live, s.remediation, &infrav1.Metal3Remediation{}); err != nil {
 		return fmt.Errorf("read the remediation again: %w", err)
 	}
-	if seen.ResourceVersion != s.remediation.ResourceVersion {
-		return fmt.Errorf("switch the server off: %w", progress.ErrStale)
+	err := r.annotate(ctx, s, func(claim *bmov1alpha1.HostClaim) {
+		metav1.SetMetaDataAnnotation(&claim.ObjectMeta, holdOffKey(s.remediation.Name), hardOff)
+	})
+	if err == nil {
+		r.Metrics.reboots.Inc()
+		r.event(s, corev1.EventTypeNormal, infrav1.PoweringOffReason, "PowerOff", "The server is switched off")
 	}
-	return c.annotate(ctx, s, func(claim *bmov1alpha1.HostClaim) {
-		metav1.SetMetaDataAnnotation(&claim.ObjectMeta, remediations.Key(s.remediation.Name), remediations.HoldOff)
-	})
+	return err
 }
 
-// powerOn lets the server go.
-func (c claimSteps) powerOn(ctx context.Context, s *scope) error {
-	return c.annotate(ctx, s, func(claim *bmov1alpha1.HostClaim) {
-		delete(claim.Annotations, remediations.Key(s.remediation.Name))
-	})
+// letGo holds the server off no longer.
+func (r *Reconciler) letGo(ctx context.Context, s *scope) error {
+	err := r.annotate(ctx, s, func(claim *bmov1alpha1.HostClaim) { delete(claim.Annotations, holdOffKey(s.remediation.Name)) })
+	if err == nil {
+		r.event(s, corev1.EventTypeNormal, infrav1.PoweringOnReason, "PowerOn", "The server is switched on")
+	}
+	return err
 }
 
-// mark asks for the host to be kept out of the pool when it is released, or takes that back. A
-// claim that is gone asks for nothing.
-func (c claimSteps) mark(ctx context.Context, s *scope, unhealthy bool) error {
-	if s.claim == nil || s.observed.Claim.Marked == unhealthy {
+// markUnhealthy asks for the host to be kept out of the pool when it is released, or takes that
+// back. A claim that is gone asks for nothing.
+func (r *Reconciler) markUnhealthy(ctx context.Context, s *scope, unhealthy bool) error {
+	if s.claim == nil || s.host.unhealthy == unhealthy {
 		return nil
 	}
-	return c.annotate(ctx, s, func(claim *bmov1alpha1.HostClaim) {
+	return r.annotate(ctx, s, func(claim *bmov1alpha1.HostClaim) {
 		delete(claim.Annotations, infrav1.UnhealthyClaimAnnotation)
 		if unhealthy {
 			metav1.SetMetaDataAnnotation(&claim.ObjectMeta, infrav1.UnhealthyClaimAnnotation, "true")
@@ -113,8 +109,8 @@ func (c claimSteps) mark(ctx context.Context, s *scope, unhealthy bool) error {
 }
 
 // annotate changes annotations of the claim, unless it has changed since it was read.
-func (c claimSteps) annotate(ctx context.Context, s *scope, change func(*bmov1alpha1.HostClaim)) error {
-	var writer client.Writer = c.client
+func (r *Reconciler) annotate(ctx context.Context, s *scope, change func(*bmov1alpha1.HostClaim)) error {
+	var writer client.Writer = r.Client
 	if s.site.Writer != nil {
 		writer = s.site.Writer
 	}
@@ -127,19 +123,28 @@ func (c claimSteps) annotate(ctx context.Context, s *scope, change func(*bmov1al
 	return nil
 }
 
-// confirm makes sure that the claim is as the decision saw it: a Node whose server runs must
-// not be declared out of service, nor deleted.
-func (c claimSteps) confirm(ctx context.Context, s *scope) error {
-	reader := c.live
+// confirmClaim makes sure that the claim is as the pass has read it: a Node whose server runs
+// must not be declared out of service.
+func (r *Reconciler) confirmClaim(ctx context.Context, s *scope) error {
+	reader := r.Live
 	if s.site.Live != nil {
 		reader = s.site.Live
 	}
-	seen := &bmov1alpha1.HostClaim{}
-	if err := reader.Get(ctx, client.ObjectKeyFromObject(s.claim), seen); err != nil {
+	if err := confirm(ctx, reader, s.claim, &bmov1alpha1.HostClaim{}); err != nil {
 		return fmt.Errorf("read the HostClaim again: %w", sanitized(s.site, err))
 	}
-	if seen.ResourceVersion != s.claim.ResourceVersion {
-		return fmt.Errorf("confirm that the server is off: %w", progress.ErrStale)
+	return nil
+}
+
+// confirm reads an object into live, past the cache. That it is another version than the pass
+// has read is a conflict.
+func confirm(ctx context.Context, reader client.Reader, seen, live client.Object) error {
+	if err := reader.Get(ctx, client.ObjectKeyFromObject(seen), live); err != nil {
+		return err
+	}
+	if live.GetResourceVersion() != seen.GetResourceVersion() {
+		return apierrors.NewConflict(schema.GroupResource{Resource: fmt.Sprintf("%T", seen)}, seen.GetName(),
+			errors.New("it has changed since the cache showed it"))
 	}
 	return nil
 }

@@ -98,7 +98,7 @@ func (d *departures) begin(request ctrl.Request, watch func(ctx context.Context,
 	})
 }
 
-// crowded says that the namespace of a remediation has as many watches as it may.
+// crowded reports whether the namespace of a remediation has as many watches as it may.
 func (d *departures) crowded(request ctrl.Request) bool {
 	watches := 0
 	for other := range d.ends {

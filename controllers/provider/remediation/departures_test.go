@@ -118,3 +118,36 @@ func TestManyDepartures(t *testing.T) {
 		t.Errorf("%d watches and %d woken, want %d and none", len(d.ends), len(queue.added), maxDepartures)
 	}
 }
+
+// TestWatchEndsWithEvacuation shows that only a pass that moves the workload away keeps the watch on it.
+func TestWatchEndsWithEvacuation(t *testing.T) {
+	for name, tc := range map[string]struct {
+		given *objects
+		kept  bool
+	}{
+		"while Pods are to leave":                    {newObjects(in(running, 0, 0), off, outOfServiceNode, pod), true},
+		"while the workload cluster does not answer": {newObjects(in(running, 0, 0), off, failing), true},
+		"once the server is switched on":             {newObjects(in(waiting, 0, 0), off), false},
+		"once the remediation is deleted":            {newObjects(in(running, 0, 0), off, outOfServiceNode, pod, deleted), false},
+		"once it is gone":                            {newObjects(func(o *objects) { o.remediation.Name = "another" }), false},
+		"once it is out of turn":                     {newObjects(in(running, 0, 0), off, outOfServiceNode, pod, outOfTurn), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, tc.given)
+			if err := w.departures.source().Start(t.Context(), listener{added: make(chan time.Duration, 10)}); err != nil {
+				t.Fatal(err)
+			}
+			request := ctrl.Request{NamespacedName: types.NamespacedName{Namespace: "tenant", Name: "m-1"}}
+			w.departures.begin(request, func(ctx context.Context, _ func()) error {
+				<-ctx.Done()
+				return nil
+			})
+			if _, err := w.pass(); err != nil && !errors.Is(err, errBroken) {
+				t.Fatal(err)
+			}
+			if kept := w.departures.ends[request] != nil; kept != tc.kept {
+				t.Errorf("the watch is kept: %t", kept)
+			}
+		})
+	}
+}

@@ -14,181 +14,324 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
+// Package remediation reboots the servers of unhealthy machines, as Metal3Remediations ask:
+//
+//	hold the server off ─▶ off ─▶ move the workload away ─▶ switch on ─▶ on ─▶ restore the Node ─▶ wait
+//	└──────────────── phase Running ───────────────────┘   └───────────── phase Waiting ───────────┘
+//
+// A pass takes everything from the objects as they are now, so that a manager that was killed
+// between any two writes goes on where it was. All writes of a server's power are one
+// annotation on its HostClaim, in this cluster or in another one: as long as it is there, the
+// server is held off, so that no two reboots of a remediation run at once. A second one begins
+// only after the server was seen on. The package knows neither hosts nor their BMCs.
+//
+// MachineHealthChecks make Metal3Remediations and delete them once the machine is healthy.
 package remediation
 
 import (
 	"context"
 	"fmt"
-	"reflect"
+	"maps"
+	"time"
 
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/finalizers"
 	"sigs.k8s.io/cluster-api/util/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/remediations"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/nodes"
 )
 
-// maxSteps bounds the steps of one pass: a Node is tainted, and looked at again.
-const maxSteps = 3
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3remediations,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3remediations/status,verbs=patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machines,verbs=get;list;watch
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;machines,verbs=get;list;watch
+// +kubebuilder:rbac:groups=metal3.io,resources=hostclaims,verbs=get;list;watch
+// +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch
 
-// Reconcile brings one Metal3Remediation a step closer to its end. It decides nothing itself:
-// see baremetal/provider/remediations for the rules.
-func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if wait := r.stale.TooEarly(req.NamespacedName, r.Clock.Now()); wait > 0 {
-		return ctrl.Result{RequeueAfter: wait}, nil
+// controllerName names the controller in logs, metrics and events.
+const controllerName = "metal3remediation"
+
+// Claims finds the claims of machines.
+type Claims interface {
+	// SiteOf is where the claim of a machine is, and whether it can be read now.
+	SiteOf(ctx context.Context, machine *infrav1.Metal3Machine) (claimreader.Site, bool, error)
+}
+
+// LocalClaims are the HostClaims of this cluster, if it serves them.
+type LocalClaims interface {
+	// Watch hands their events to a controller, once the kind exists.
+	Watch(ctx context.Context, c controller.Controller, events handler.EventHandler) error
+}
+
+// Remote are the connections to other clusters, of which Claims makes use.
+type Remote interface {
+	// Source wakes a controller for users of a kind.
+	Source(kind string, mapUser func(ctx context.Context, user types.NamespacedName) []ctrl.Request) source.Source
+}
+
+// Reconciler reconciles Metal3Remediations. All fields but WatchFilter are needed.
+type Reconciler struct {
+	// Client reads from the cache and writes.
+	Client client.Client
+	// Live reads what must not come from a cache: remediation and claim, before the server is
+	// switched off or its Node touched.
+	Live client.Reader
+	// Claims finds the claims of machines.
+	Claims Claims
+	// Local are the claims that Claims reads in this cluster.
+	Local LocalClaims
+	// Remote wakes the controller for claims of other clusters.
+	Remote Remote
+	// Nodes are the Nodes of workload clusters.
+	Nodes nodes.Nodes
+	// Recorder emits events.
+	Recorder events.EventRecorder
+	// Metrics are told of reboots.
+	Metrics *Metrics
+	// Clock tells the time.
+	Clock clock.PassiveClock
+	// WatchFilter restricts the controller to remediations with this value of the label
+	// cluster.x-k8s.io/watch-filter; empty means all.
+	WatchFilter string
+
+	// controller is set by SetupWithManager, for watches that start later.
+	controller clustercache.SourceWatcher[ctrl.Request]
+	// departures are the watches on what leaves Nodes.
+	departures departures
+}
+
+// scope is what one pass has read, and what it reports.
+type scope struct {
+	// remediation is as it was read, with the progress of this pass in its status.
+	remediation *infrav1.Metal3Remediation
+	// now is the time of all decisions of the pass.
+	now time.Time
+
+	// owner names the Machine that owns the remediation; empty if none does. The rest is set by
+	// readOwner; nil means that the object does not exist.
+	owner         metav1.OwnerReference
+	machine       *clusterv1.Machine
+	metal3Machine *infrav1.Metal3Machine
+	cluster       *clusterv1.Cluster
+	// outOfTurn means that another remediation of the Machine acts, and this one waits.
+	outOfTurn bool
+
+	// unreadable is why the claim cannot be read now; empty if it can. Set by readClaim, as the rest.
+	unreadable string
+	claim      *bmov1alpha1.HostClaim // nil if there is none
+	site       claimreader.Site
+	host       hostState
+
+	// unreachable is why the Node cannot be read now, set where the Node is needed.
+	unreachable error
+	// evacuating keeps the watch on what leaves the Node.
+	evacuating bool
+
+	// reason, message and ready are the condition Ready; without a reason it stays as it was.
+	reason, message string
+	ready           bool
+	// wakeAt is when to look again if nothing has happened; zero means never.
+	wakeAt time.Time
+	// skipped is why the workload was left on the Node although the server was off, and left what
+	// stays behind although the remediation ends; empty if nothing.
+	skipped, left string
+}
+
+// Strip is a cache transform that drops the annotations of a remediation that the controller
+// does not read.
+func Strip(r *infrav1.Metal3Remediation) {
+	maps.DeleteFunc(r.Annotations, func(key, _ string) bool { return key != clusterv1.PausedAnnotation })
+}
+
+// Reconcile brings one Metal3Remediation a step closer to its end.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ctrl.Result, reterr error) {
+	s := &scope{remediation: &infrav1.Metal3Remediation{}, now: r.Clock.Now()}
+	defer func() {
+		if !s.evacuating {
+			r.departures.end(req)
+		}
+	}()
+	if err := r.Client.Get(ctx, req.NamespacedName, s.remediation); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	s, found, err := r.load(ctx, req.NamespacedName)
-	if err != nil || !found {
-		r.departures.end(req)
-		r.stale.Forget(req.NamespacedName)
-		r.reports.Forget(req.NamespacedName)
-		return ctrl.Result{}, err
-	}
-	if s.deleted() && !controllerutil.ContainsFinalizer(s.remediation, infrav1.RemediationFinalizer) {
-		r.departures.end(req)
+	if ended(s.remediation) || (r.WatchFilter != "" && !labels.HasWatchLabel(s.remediation, r.WatchFilter)) {
 		return ctrl.Result{}, nil
 	}
-	ctx = withOwners(ctx, s)
-	if s.paused() {
-		r.departures.end(req)
-		return r.finish(ctx, s, nil, progress.Outcome{})
+	if err := r.readOwner(ctx, s); err != nil {
+		return ctrl.Result{}, err
 	}
-	if !s.observed.OutOfTurn { // one that does nothing has nothing to take back
+	ctx = withOwners(ctx, s)
+	if !s.paused() && !s.outOfTurn { // one that does nothing has nothing to take back
 		if added, err := finalizers.EnsureFinalizer(ctx, r.Client, s.remediation, infrav1.RemediationFinalizer); err != nil || added {
 			return ctrl.Result{}, err
 		}
 	}
-	plan, out := r.pass(ctx, s)
-	return r.finish(ctx, s, plan, out)
+	before := s.remediation.DeepCopy()
+	defer func() { result, reterr = r.finish(ctx, s, before, reterr) }()
+	return ctrl.Result{}, r.reconcile(ctx, s)
 }
 
-// load reads the remediation and what is above it.
-func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*scope, bool, error) {
-	s := &scope{remediation: &infrav1.Metal3Remediation{}}
-	if err := r.Client.Get(ctx, key, s.remediation); err != nil {
-		return nil, false, client.IgnoreNotFound(err)
-	}
-	if r.WatchFilter != "" && !labels.HasWatchLabel(s.remediation, r.WatchFilter) {
-		return nil, false, nil
-	}
-	s.before = s.remediation.DeepCopy()
-	return s, true, r.owner().observe(ctx, s)
-}
-
-// pass observes and decides, and takes a step. Behind a step on the Node it observes and
-// decides anew, since no event follows; behind any other one an event begins the next pass.
-// The plan is nil if the pass failed before it was carried out.
-func (r *Reconciler) pass(ctx context.Context, s *scope) (*remediations.Plan, progress.Outcome) {
-	s.observed.Now = r.Clock.Now()
-	for range maxSteps {
-		out := progress.Run(ctx, s, progress.UntilError, r.claimSteps().observe, r.nodeSteps().observe)
-		if out.Err() != nil {
-			return nil, out
-		}
-		plan := remediations.Next(s.observed)
-		if err := r.do(ctx, s, plan.Step); err != nil {
-			return nil, progress.Failed(err)
-		}
-		s.done = append(s.done, plan.Step)
-		if !again(plan.Step) {
-			return &plan, progress.Failed(s.nodeErr)
-		}
-	}
-	// The steps have not shown, perhaps since something holds the Node: no event may follow.
-	return nil, progress.Failed(progress.ErrStale)
-}
-
-// again says that a step is on the Node alone, so that the next one can follow at once.
-func again(step remediations.Step) bool {
-	return step == remediations.TaintNode || step == remediations.UntaintNode
-}
-
-// do takes a step.
-func (r *Reconciler) do(ctx context.Context, s *scope, step remediations.Step) error {
-	claim, node := r.claimSteps(), r.nodeSteps()
-	switch step {
-	case remediations.NoStep:
+// reconcile does nothing for a remediation that is paused: a server that is off stays off.
+func (r *Reconciler) reconcile(ctx context.Context, s *scope) error {
+	if s.paused() {
 		return nil
-	case remediations.PowerOff:
-		return claim.powerOff(ctx, s)
-	case remediations.PowerOn:
-		return claim.powerOn(ctx, s)
-	case remediations.TaintNode:
-		return r.taint(ctx, s)
-	case remediations.UntaintNode:
-		return node.untaint(ctx, s)
-	case remediations.HandBack:
-		return r.handBack(ctx, s)
-	case remediations.UnmarkClaim:
-		return claim.mark(ctx, s, false)
-	default:
-		return fmt.Errorf("unknown step %s", step)
 	}
-}
-
-// taint moves work away from the Node of a server that a live read of the claim shows to be off.
-func (r *Reconciler) taint(ctx context.Context, s *scope) error {
-	if err := r.claimSteps().confirm(ctx, s); err != nil {
+	if err := r.readClaim(ctx, s); err != nil {
 		return err
 	}
-	return r.nodeSteps().taint(ctx, s)
+	if s.deleted() {
+		return r.reconcileDelete(ctx, s)
+	}
+	return r.reconcileNormal(ctx, s)
 }
 
-// handBack marks the server and leaves the Machine to Cluster API.
-func (r *Reconciler) handBack(ctx context.Context, s *scope) error {
-	if err := r.claimSteps().mark(ctx, s, true); err != nil {
-		return err
-	}
-	return r.owner().handBack(ctx, s)
-}
-
-// finish writes what the pass has found out, and announces what has happened.
-func (r *Reconciler) finish(ctx context.Context, s *scope, plan *remediations.Plan, out progress.Outcome) (ctrl.Result, error) {
-	report(s, plan)
-	if plan != nil && plan.Finished {
-		controllerutil.RemoveFinalizer(s.remediation, infrav1.RemediationFinalizer)
-		r.departures.end(ctrl.Request{NamespacedName: client.ObjectKeyFromObject(s.remediation)})
-	}
-	key := client.ObjectKeyFromObject(s.remediation)
-	if until, held := r.reports.Hold(key, reportOf(s), r.Clock.Now(), 0); held {
-		r.announce(ctx, s, plan, false)
-		out = out.And(progress.Until(until, "", ""))
-	} else {
-		_, err := apply.Changes(ctx, r.Client, s.before, s.remediation)
-		if err != nil {
-			err = fmt.Errorf("write Metal3Remediation: %w", err)
-		}
-		r.announce(ctx, s, plan, err == nil)
-		out = out.And(progress.Failed(err))
-	}
-	if plan != nil && !plan.Deadline.IsZero() {
-		out = out.And(progress.Until(plan.Deadline, plan.Reason, plan.Message))
-	}
-	return r.stale.Result(ctx, key, out, r.Clock.Now())
-}
-
-// reportOf is what there is to report: whatever the next pass goes by is awaited, and the words of
-// the claim are not.
-func reportOf(s *scope) retry.Report {
-	before, after := s.before, s.remediation
-	was, is := before.Status.DeepCopy(), after.Status.DeepCopy()
-	was.Conditions, is.Conditions = nil, nil
+// reconcileNormal reboots the server, unless something keeps the remediation from it.
+func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) error {
 	switch {
-	case reflect.DeepEqual(before, after):
-		return retry.Nothing
-	case !reflect.DeepEqual(before.ObjectMeta, after.ObjectMeta), !reflect.DeepEqual(was, is):
-		return retry.Urgent
+	case s.owner.Name == "":
+		s.says(infrav1.OwnerNotFoundReason,
+			"No Machine is among the owners of this Metal3Remediation: leave it to a MachineHealthCheck to make one")
+		return nil
+	case s.outOfTurn:
+		return r.stop(ctx, s, infrav1.OtherRemediationReason, fmt.Sprintf(
+			"Another Metal3Remediation of Machine %q acts: delete one of them", s.owner.Name))
+	case s.machineDeleted():
+		return r.stop(ctx, s, infrav1.MachineDeletingReason, fmt.Sprintf(
+			"Machine %q is being deleted, so that its server is not rebooted", s.owner.Name))
+	case s.metal3Machine == nil:
+		s.says(infrav1.OwnerNotFoundReason, fmt.Sprintf("Machine %q or its Metal3Machine does not exist", s.owner.Name))
+		return nil
+	case annotations.HasSkipRemediation(s.machine):
+		return r.stop(ctx, s, infrav1.RemediationSkippedReason, fmt.Sprintf(
+			"Machine %q has the annotation cluster.x-k8s.io/skip-remediation: remove it to have the server rebooted", s.owner.Name))
+	case s.remediation.Status.Phase == infrav1.RemediationPhaseDeletingMachine:
+		return r.stop(ctx, s, infrav1.HandedBackReason, handedBack)
+	case s.unreadable != "":
+		s.says(infrav1.HostClaimUnreachableReason, s.unreadable)
+		return nil
 	default:
-		return retry.Changed
+		return r.reboot(ctx, s)
 	}
+}
+
+// reboot begins the reboot of the server or carries it on.
+func (r *Reconciler) reboot(ctx context.Context, s *scope) error {
+	status := &s.remediation.Status
+	switch {
+	case s.host.Phase == claims.Lost:
+		return r.giveUp(ctx, s, "The host of the machine does not exist any more")
+	case !rebooting(s.remediation) && (s.host.Phase == claims.Absent || s.host.Phase == claims.Unbound || s.host.Deleting):
+		s.says(infrav1.WaitingForHostClaimReason,
+			"The machine has no host that could be rebooted: it is waited for without a limit, since a new Machine would wait too")
+		return nil
+	case s.host.HasHost() && !s.host.power.Wanted:
+		s.says(infrav1.PoweredOffReason,
+			"The server is switched off by spec.poweredOn of its HostClaim: set it to true to have the server rebooted")
+		ends, err := r.undo(ctx, s)
+		if !ends {
+			status.Phase = infrav1.RemediationPhaseFailed
+		}
+		return err
+	case !rebooting(s.remediation):
+		status.Phase, status.RetryCount, status.LastRemediated = infrav1.RemediationPhaseRunning, 0, ptr.To(metav1.NewTime(s.now))
+		s.waits(infrav1.PoweringOffReason, "The server is about to be switched off")
+		return nil
+	case status.Phase == infrav1.RemediationPhaseRunning:
+		return r.switchOff(ctx, s)
+	default:
+		return r.switchOn(ctx, s)
+	}
+}
+
+// stop takes back what was changed, and says why nothing else is done.
+func (r *Reconciler) stop(ctx context.Context, s *scope, reason, message string) error {
+	s.says(reason, message)
+	_, err := r.undo(ctx, s)
+	return err
+}
+
+// undo takes back what the remediation has changed, as far as that is possible now. It reports
+// whether the pass ends with that, since an event follows or the write has failed.
+func (r *Reconciler) undo(ctx context.Context, s *scope) (ends bool, err error) {
+	// The machine stays although the remediation goes, so that its server is not unhealthy any more.
+	recovered := s.deleted() && !s.outOfTurn && s.metal3Machine != nil && !s.machineDeleted()
+	switch {
+	case s.host.canLetGo():
+		return true, r.letGo(ctx, s)
+	case recovered && s.host.unhealthy:
+		return true, r.markUnhealthy(ctx, s, false)
+	default:
+		return r.untaint(ctx, s)
+	}
+}
+
+// reconcileDelete takes back what was changed before the remediation goes. What another cluster
+// keeps it from taking back holds it, with the reason, but the Node only for as long as a reboot
+// may take.
+func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) error {
+	s.says(infrav1.DeletingReason, "Taking back what was changed on the server and its Node")
+	ends, err := r.undo(ctx, s)
+	deadline := s.remediation.DeletionTimestamp.Add(timeoutOf(s.remediation))
+	switch {
+	case ends:
+		return err
+	case s.unreadable != "" && s.remediation.Status.Phase != "":
+		s.says(infrav1.HostClaimUnreachableReason, s.unreadable)
+		return err
+	case s.unreachable != nil && s.now.Before(deadline):
+		s.says(infrav1.WaitingForNodeReason, "Waiting until "+deadline.UTC().Format(time.RFC3339)+" at the latest: "+taintStays)
+		s.wakeAt = deadline
+		return err
+	case s.unreachable != nil:
+		s.left = taintStays
+	}
+	controllerutil.RemoveFinalizer(s.remediation, infrav1.RemediationFinalizer)
+	return nil
+}
+
+const taintStays = "the workload cluster does not answer or does not permit it, " +
+	"and the Node may keep the taint node.kubernetes.io/out-of-service"
+
+// ended reports whether a remediation is on its way out and has nothing to take back.
+func ended(r *infrav1.Metal3Remediation) bool {
+	return !r.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(r, infrav1.RemediationFinalizer)
+}
+
+func (s *scope) paused() bool { return pausing.Paused(s.remediation, s.cluster) }
+
+func (s *scope) deleted() bool { return !s.remediation.DeletionTimestamp.IsZero() }
+
+// machineDeleted reports whether the Machine or its Metal3Machine, which both exist, is being deleted.
+func (s *scope) machineDeleted() bool {
+	return s.metal3Machine != nil && (!s.machine.DeletionTimestamp.IsZero() || !s.metal3Machine.DeletionTimestamp.IsZero())
+}
+
+// says is what the condition Ready tells until something happens.
+func (s *scope) says(reason, message string) { s.reason, s.message = reason, message }
+
+// waits is says, until the time of the reboot is over.
+func (s *scope) waits(reason, message string) {
+	s.says(reason, message)
+	s.wakeAt = deadlineOf(s.remediation)
 }
 
 // withOwners puts the objects above the remediation into the logger.

@@ -17,36 +17,122 @@ limitations under the License.
 package remediation
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/remediations"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
 )
 
 // maxMessage bounds the message of the condition, which may repeat that of a claim.
 const maxMessage = 4096
 
-// report writes the plan into the status. Without one, because the remediation is paused or
-// the pass failed, what was last said stands.
-func report(s *scope, plan *remediations.Plan) {
+// finish writes what the pass has come to, and tells of it once it is written. What was last
+// said stands if the pass has failed for another reason than its workload cluster. Nothing is
+// written after a conflict, since the pass decided on an old version.
+func (r *Reconciler) finish(ctx context.Context, s *scope, before *infrav1.Metal3Remediation, failed error) (ctrl.Result, error) {
+	if apierrors.IsConflict(failed) {
+		return ctrl.Result{}, failed
+	}
+	if failed != nil && s.unreachable == nil {
+		s.reason = ""
+	}
+	updateStatus(s)
+	if _, err := apply.Changes(ctx, r.Client, before, s.remediation); err != nil {
+		return ctrl.Result{}, errors.Join(failed, fmt.Errorf("write Metal3Remediation: %w", err))
+	}
+	r.announce(ctx, s, before)
+	if failed != nil || s.wakeAt.IsZero() {
+		return ctrl.Result{}, failed
+	}
+	return ctrl.Result{RequeueAfter: max(s.wakeAt.Sub(s.now), time.Nanosecond)}, nil
+}
+
+// updateStatus computes the conditions. Phase, retries and time are set where they change.
+func updateStatus(s *scope) {
 	conditions.Set(s.remediation, pausing.Condition(s.remediation, s.cluster))
-	if plan == nil {
+	if s.reason == "" {
 		return
 	}
-	status := &s.remediation.Status
-	status.Phase, status.RetryCount = plan.Progress.Phase, plan.Progress.Retries
-	if since := plan.Progress.Since; !since.IsZero() {
-		status.LastRemediated = ptr.To(metav1.NewTime(since))
-	}
 	ready := metav1.Condition{
-		Type: infrav1.ReadyCondition, Status: metav1.ConditionFalse, Reason: plan.Reason, Message: truncate.Cut(plan.Message, maxMessage),
+		Type: infrav1.ReadyCondition, Status: metav1.ConditionFalse, Reason: s.reason, Message: truncate.Cut(s.message, maxMessage),
 	}
-	if plan.Ready {
+	if s.ready {
 		ready.Status = metav1.ConditionTrue
 	}
 	conditions.Set(s.remediation, ready)
+}
+
+// announce tells of what the pass has come to.
+func (r *Reconciler) announce(ctx context.Context, s *scope, before *infrav1.Metal3Remediation) {
+	log, status := ctrl.LoggerFrom(ctx), s.remediation.Status
+	if status.Phase != before.Status.Phase {
+		log.Info("Phase has changed", "phase", status.Phase, "retries", status.RetryCount)
+	}
+	if s.ready && !conditions.IsTrue(before, infrav1.ReadyCondition) {
+		r.event(s, corev1.EventTypeNormal, s.reason, "Reboot", "The server was rebooted")
+		r.Metrics.duration.Observe(s.now.Sub(status.LastRemediated.Time).Seconds())
+	}
+	if s.skipped != "" {
+		log.Info("The workload stays on the Node", "reason", s.skipped)
+		r.event(s, corev1.EventTypeWarning, "EvacuationSkipped", "Evacuate", s.skipped)
+	}
+	if s.left != "" {
+		log.Info("Something is left behind on the Node", "reason", s.left)
+		r.event(s, corev1.EventTypeWarning, "NodeNotRestored", "Restore", "The remediation ends, although "+s.left)
+	}
+}
+
+// event tells of the remediation and of its Machine, if there is one.
+func (r *Reconciler) event(s *scope, kind, reason, action, message string) {
+	var related runtime.Object
+	if s.machine != nil {
+		related = s.machine
+	}
+	r.Recorder.Eventf(s.remediation, related, kind, reason, action, "%s", message)
+}
+
+// Metrics are the measurements of the remediation controller.
+type Metrics struct {
+	reboots    prometheus.Counter
+	handedBack prometheus.Counter
+	duration   prometheus.Histogram
+}
+
+// NewMetrics makes the metrics and registers them.
+func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{
+		reboots: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "capm3_remediation_reboots_total",
+			Help: "Reboots that Metal3Remediations began.",
+		}),
+		handedBack: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "capm3_remediation_handed_back_total",
+			Help: "Machines that rebooting did not help, handed back to their owner to be replaced.",
+		}),
+		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "capm3_remediation_reboot_seconds",
+			Help: "Time from the beginning of a reboot until the server is on and its Node as it was.",
+			// From a simulated server to one whose firmware tests its memory.
+			Buckets: []float64{1, 5, 15, 30, 60, 120, 300, 600, 1200, 1800},
+		}),
+	}
+	for _, c := range []prometheus.Collector{m.reboots, m.handedBack, m.duration} {
+		if err := registry.Register(c); err != nil {
+			return nil, fmt.Errorf("register metrics of Metal3Remediation: %w", err)
+		}
+	}
+	return m, nil
 }

@@ -102,15 +102,13 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 
 // leaves lets pass that a remediation goes, gets another owner, or cannot have its turn any more.
 func leaves() predicate.Predicate {
-	return predicate.Funcs{
-		CreateFunc: func(event.CreateEvent) bool { return false },
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, had := ownerOf(e.ObjectOld)
-			after, has := ownerOf(e.ObjectNew)
-			return had != has || before.UID != after.UID || mayAct(e.ObjectOld) != mayAct(e.ObjectNew)
-		},
-		GenericFunc: func(event.GenericEvent) bool { return false },
-	}
+	changes := requests.Whenever(func(older, newer *infrav1.Metal3Remediation) bool {
+		before, had := ownerOf(older)
+		after, has := ownerOf(newer)
+		return had != has || before.UID != after.UID || mayAct(older) != mayAct(newer)
+	})
+	changes.CreateFunc = func(event.CreateEvent) bool { return false }
+	return changes
 }
 
 // mapper finds the remediations that an event wakes.
