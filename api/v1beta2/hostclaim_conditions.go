@@ -65,6 +65,10 @@ const (
 	// not, or not yet. The claim gets no other one.
 	HostNotMovedReason = "HostNotMoved"
 
+	// HostReleasedReason means that the claim is being deleted, has given its host back, and
+	// is held by finalizers of others.
+	HostReleasedReason = "HostReleased"
+
 	// BindRefusedReason means that the API server refuses what a claim must carry
 	// before a host is bound to it.
 	BindRefusedReason = "BindRefused"

@@ -214,7 +214,7 @@ func TestColumnsOfClaims(t *testing.T) {
 			[4]any{"Provisioned", "True", "Provisioned", ""}, [4]any{"Ready", "True", "Provisioned", ""},
 		), []any{"Provisioned", "host-1", true, "True", "Provisioned"}},
 		"e-goes": {host + "poweredOn: false\n" + conditions(
-			[4]any{"Provisioned", "False", "Deprovisioning", "The state of the host is deprovisioning"},
+			[4]any{"Provisioned", "False", "Deprovisioning", "The host is given back"},
 			[4]any{"Ready", "False", "HostDeprovisioning", "waits"},
 		), []any{"Deprovisioning", "host-1", false, "False", "HostDeprovisioning"}},
 	}

@@ -273,37 +273,6 @@ func TestManyClaimsShareFewHostsOneEach(t *testing.T) {
 	}).Should(gomega.Equal([2]int{4, 4}), "four claims have a host of their own, four wait")
 }
 
-// Of the claims of a namespace, those with a host have their passes first: one gets its image while
-// others, which came before it was asked for, are still to be bound.
-func TestClaimsWithAHostGoFirst(t *testing.T) {
-	w := newWorld(t).withRights()
-	w.options.Concurrency = 1
-	w.policy(nil, w.tenant)
-	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
-	w.host("host", nil)
-	w.manager()
-	first := w.claim("first")
-	w.expectBound("first")
-	const others = 12
-	for i := range others {
-		w.host(fmt.Sprintf("host-%d", i), nil)
-	}
-	for i := range others {
-		w.claim(fmt.Sprintf("claim-%d", i))
-	}
-	w.Edit(first, func() { withImage("boot")(first) })
-	w.nextDrive()
-	bound := 0
-	for i := range others {
-		if w.readClaim(fmt.Sprintf("claim-%d", i)).Status.BareMetalHost != nil {
-			bound++
-		}
-	}
-	if bound == others {
-		t.Error("the claim with a host waited until all others had one")
-	}
-}
-
 func TestLostHostIsReportedAndNotReplaced(t *testing.T) {
 	w := newWorld(t).withRights()
 	w.policy(nil, w.tenant)

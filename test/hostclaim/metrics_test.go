@@ -34,7 +34,7 @@ func (w *world) measured() map[string]int {
 	out := map[string]int{}
 	for _, family := range families {
 		name := strings.TrimPrefix(family.GetName(), "hostclaim_")
-		if name == "stale_decisions_total" || strings.HasPrefix(name, "namespace_") {
+		if strings.HasPrefix(name, "namespace_") {
 			continue
 		}
 		for _, metric := range family.GetMetric() {

@@ -22,9 +22,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/klog/v2"
@@ -175,6 +178,9 @@ func (o *operator) step(ctx context.Context, host *bmov1alpha1.BareMetalHost) er
 	if on := host.Spec.Online && !heldOff(host); on != host.Status.PoweredOn {
 		host.Status.PoweredOn = on
 		o.switched.Add(1)
+	}
+	if !equality.Semantic.DeepEqual(host.Status, before.Status) {
+		host.Status.LastUpdated = &metav1.Time{Time: time.Now()}
 	}
 	return o.client.Status().Patch(ctx, host, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }

@@ -37,6 +37,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/copies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/orphans"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/watching"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/model/store"
@@ -126,15 +127,17 @@ func held(v *store.Version) bool {
 // into the list in start.
 func (m *manager) claimController() *controller {
 	w := m.world
+	cached, live := store.NewClient(w.backend, m.cache, gate), store.NewClient(w.backend, nil, gate)
 	m.claims = &claim.Reconciler{
-		Client:       client.WithFieldOwner(store.NewClient(w.backend, m.cache, gate), infrav1.HostClaimManagerFieldOwner),
-		Live:         store.NewClient(w.backend, nil, gate),
-		Pool:         pool.New(),
-		Secrets:      secretWatch{m},
-		Recorder:     recorder{w},
-		Clock:        w.clock,
-		OwnNamespace: policy.Own(false),
-		Kinds:        labeled{},
+		Client:   client.WithFieldOwner(cached, infrav1.HostClaimManagerFieldOwner),
+		Live:     live,
+		Pool:     pool.New(),
+		Policies: &policies.Evaluator{Cached: cached, Live: live, Own: policy.Own(false)},
+		Secrets:  secretWatch{m},
+		Budget:   &copies.Budget{},
+		Recorder: recorder{w},
+		Clock:    w.clock,
+		Kinds:    labeled{},
 	}
 	own := watching.Watch{Object: &bmov1alpha1.HostClaim{}, Handler: &handler.EnqueueRequestForObject{}}
 	return &controller{

@@ -53,26 +53,26 @@ type notice struct {
 
 // announce emits events and measures for what a status that was just written
 // says anew. An answer that gets lost may cost an event; none is emitted twice.
-func (r *announcer) announce(ctx context.Context, before bmov1alpha1.HostClaimStatus, s *scope) {
+func (r *Reconciler) announce(ctx context.Context, before bmov1alpha1.HostClaimStatus, s *scope) {
 	for _, n := range transitions(before, s) {
 		var about runtime.Object = s.claim
 		if n.to == administrator {
 			about = s.host
 		}
-		r.recorder.Eventf(about, nil, n.kind, n.reason, n.action, "%s", n.note)
+		r.Recorder.Eventf(about, nil, n.kind, n.reason, n.action, "%s", n.note)
 		if n.reason == bmov1alpha1.ProvisionedReason {
 			ctrl.LoggerFrom(ctx).Info("The host is provisioned", "BareMetalHost", klog.KObj(s.host))
 		}
 	}
-	r.metrics.provisioned(before, s.claim.Status)
+	r.Metrics.provisioned(before, s.claim.Status)
 }
 
 // eventReleased tells the administrator of a release. The claim goes with it.
-func (r *announcer) eventReleased(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) {
-	r.recorder.Eventf(host, nil, corev1.EventTypeNormal, "Freed", "Release",
+func (r *Reconciler) eventReleased(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) {
+	r.Recorder.Eventf(host, nil, corev1.EventTypeNormal, "Freed", "Release",
 		"HostClaim %s of namespace %s has given the host back", claim.Name, claim.Namespace)
 	if _, unhealthy := host.Annotations[infrav1.UnhealthyAnnotation]; unhealthy {
-		r.recorder.Eventf(host, nil, corev1.EventTypeWarning, "MarkedUnhealthy", "Release",
+		r.Recorder.Eventf(host, nil, corev1.EventTypeWarning, "MarkedUnhealthy", "Release",
 			"Its tenant found the server unhealthy: it answers no claim until the annotation %s is removed", infrav1.UnhealthyAnnotation)
 	}
 }
@@ -274,37 +274,16 @@ func releasing(c change) []notice {
 }
 
 // eventEmptied tells both sides that a host is wiped without being given back.
-func (r *announcer) eventEmptied(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) {
+func (r *Reconciler) eventEmptied(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) {
 	if binding.Asked(claim) {
-		r.recorder.Eventf(claim, nil, corev1.EventTypeNormal, "Rebuilding", "Rebuild",
+		r.Recorder.Eventf(claim, nil, corev1.EventTypeNormal, "Rebuilding", "Rebuild",
 			"The host is deprovisioned and then written anew")
-		r.recorder.Eventf(host, nil, corev1.EventTypeNormal, "Rebuilding", "Rebuild",
+		r.Recorder.Eventf(host, nil, corev1.EventTypeNormal, "Rebuilding", "Rebuild",
 			"HostClaim %s of namespace %s has the host written anew", claim.Name, claim.Namespace)
 		return
 	}
-	r.recorder.Eventf(claim, nil, corev1.EventTypeNormal, "Emptied", "Rebuild",
+	r.Recorder.Eventf(claim, nil, corev1.EventTypeNormal, "Emptied", "Rebuild",
 		"The host is deprovisioned and stays bound")
-	r.recorder.Eventf(host, nil, corev1.EventTypeNormal, "Emptied", "Rebuild",
+	r.Recorder.Eventf(host, nil, corev1.EventTypeNormal, "Emptied", "Rebuild",
 		"HostClaim %s of namespace %s has the host deprovisioned and keeps it", claim.Name, claim.Namespace)
-}
-
-// eventReboot tells both sides that a one-shot reboot was passed on.
-func (r *announcer) eventReboot(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) {
-	r.recorder.Eventf(claim, nil, corev1.EventTypeNormal, "Reboot", "Reboot", "The reboot was passed on to the host")
-	r.recorder.Eventf(host, nil, corev1.EventTypeNormal, "Reboot", "Reboot",
-		"HostClaim %s of namespace %s asks for a reboot", claim.Name, claim.Namespace)
-}
-
-// eventLimited warns the tenant that its reservation has no end that can be
-// understood.
-func (r *announcer) eventLimited(claim *bmov1alpha1.HostClaim) {
-	r.recorder.Eventf(claim, nil, corev1.EventTypeWarning, "ReservationLimited", "Reserve",
-		"Annotation %s was missing or no time, so it was set; write a time such as 2026-01-31T12:00:00Z to change it",
-		infrav1.ReservedUntilAnnotation)
-}
-
-// eventExpired tells the tenant why its claim goes.
-func (r *announcer) eventExpired(claim *bmov1alpha1.HostClaim) {
-	r.recorder.Eventf(claim, nil, corev1.EventTypeNormal, "ReservationExpired", "Reserve",
-		"Nobody has adopted this claim in time; it is deleted and its host goes back")
 }

@@ -18,6 +18,7 @@ package claim
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -77,20 +78,15 @@ func TestReservedClaimWithoutAHostLooksForNone(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := &binder{live: &live{}, pool: pool.New()}
+			r := &Reconciler{Live: &live{}, Pool: pool.New(), Clock: fixedClock{}}
 			for _, host := range tt.hosts {
-				r.pool.Observe(host)
+				r.Pool.Observe(host)
 			}
 			claim := newClaim(waiting, func(c *bmov1alpha1.HostClaim) { c.Labels = map[string]string{infrav1.NodeReuseLabel: "group"} }, tt.edit)
 			s := &scope{claim: claim}
 			s.decision = policy.Evaluate(nil, policy.Namespace{Name: "tenant"}, policy.OwnWithoutPolicy)
-			at, err := r.settle(t.Context(), s, binding.Unread)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, out := r.choose(t.Context(), s, at)
-			if reason := first(out).Reason; out.Err() != nil || reason != tt.reason {
-				t.Errorf("%q, %v; want %q", reason, out.Err(), tt.reason)
+			if err := r.bind(t.Context(), s); err != nil || s.waits.bind.Reason != tt.reason {
+				t.Errorf("%q, %v; want %q", s.waits.bind.Reason, err, tt.reason)
 			}
 		})
 	}
@@ -117,17 +113,16 @@ func TestHostsAreListedBeforeABindUnlessTheClaimIsNew(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			l, s := &live{}, tt.scope
-			r := &binder{live: l, pool: pool.New()}
-			at, err := r.settle(t.Context(), &s, binding.Unread)
-			if err != nil {
+			r := &Reconciler{Live: l, Pool: pool.New()}
+			if err := r.resolve(t.Context(), &s, binding.Unread); err != nil {
 				t.Fatal(err)
 			}
-			at.known.Candidate = tt.candidate
-			if at, err = r.walk(t.Context(), s.claim, at); err != nil {
+			s.known.Candidate = tt.candidate
+			if err := r.walk(t.Context(), &s); err != nil {
 				t.Fatal(err)
 			}
-			if at.step != tt.want || l.count != tt.lists {
-				t.Errorf("%s after %d lists, want %s after %d", at.step, l.count, tt.want, tt.lists)
+			if s.step != tt.want || l.count != tt.lists {
+				t.Errorf("%s after %d lists, want %s after %d", s.step, l.count, tt.want, tt.lists)
 			}
 		})
 	}
@@ -136,11 +131,30 @@ func TestHostsAreListedBeforeABindUnlessTheClaimIsNew(t *testing.T) {
 // held puts our finalizer on a claim.
 func held(c *bmov1alpha1.HostClaim) { c.Finalizers = []string{infrav1.HostClaimFinalizer} }
 
-// noFacts answers that an object does not exist.
-type noFacts struct{ client.Client }
+// noFacts answers that an object does not exist, and notes the status that is written.
+type noFacts struct {
+	client.Client
+	told *bmov1alpha1.HostClaim
+}
 
-func (noFacts) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+func (*noFacts) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
 	return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
+}
+
+func (n *noFacts) Status() client.SubResourceWriter { return statusNoter{facts: n} }
+
+type statusNoter struct {
+	client.SubResourceWriter
+	facts *noFacts
+}
+
+func (w statusNoter) Patch(_ context.Context, object client.Object, _ client.Patch, _ ...client.SubResourcePatchOption) error {
+	claim, ok := object.(*bmov1alpha1.HostClaim)
+	if !ok {
+		return errors.New("not expected")
+	}
+	w.facts.told = claim.DeepCopy()
+	return nil
 }
 
 // A tenant whose own finalizer holds a claim may write to it as often as it likes.
@@ -149,9 +163,8 @@ func TestClaimThatWasLetGoCostsNoMoreLists(t *testing.T) {
 		c.Finalizers = []string{"tenant.example.com/mine"}
 		c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: infrav1.HardwareDataPublishedCondition})
 	})
-	r := &releaser{
-		client: noFacts{}, live: onlyClaim{claim: claim}, publisher: &publisher{client: noFacts{}}, letGo: &letGo{},
-	}
+	l, written := &live{}, &noFacts{}
+	r := &Reconciler{Client: written, Live: l, Pool: pool.New(), Clock: fixedClock{}}
 	held := func(want bool) {
 		t.Helper()
 		got, err := r.heldByOthers(t.Context(), &scope{claim: claim})
@@ -159,13 +172,13 @@ func TestClaimThatWasLetGoCostsNoMoreLists(t *testing.T) {
 			t.Errorf("held by others: %t (%v), want %t", got, err, want)
 		}
 	}
-	held(false) // a manager that has just started looks for what is left of the claim
-	if gone, out := r.finish(t.Context(), claim, ""); !gone || out.Err() != nil {
-		t.Fatalf("gone: %t, %v", gone, out.Err())
-	}
-	held(true)
-	r.letGo.forget(keyOf(claim))
 	held(false)
+	s := &scope{claim: claim}
+	if err := r.reconcileDelete(t.Context(), s); err != nil || !s.finished || l.count != 1 {
+		t.Fatalf("finished: %t after %d lists (%v)", s.finished, l.count, err)
+	}
+	claim = written.told // which only the manager can write
+	held(true)
 }
 
 // The write that frees a host fences what a claim says of it: the host is not read again, and
@@ -180,11 +193,11 @@ func TestFreedHostIsNotReadAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := &live{}
-			r := &binder{live: l, pool: pool.New()}
-			claim := newClaim(going, recorded(metav1.ConditionTrue, "x", ""))
-			at, err := r.settle(t.Context(), &scope{claim: claim}, tt.recorded)
-			if err != nil || at.step != binding.Finish || l.count != tt.reads {
-				t.Errorf("%s after %d reads, %v; want %s after %d", at.step, l.count, err, binding.Finish, tt.reads)
+			r := &Reconciler{Live: l, Pool: pool.New()}
+			s := &scope{claim: newClaim(going, recorded(metav1.ConditionTrue, "x", ""))}
+			err := r.resolve(t.Context(), s, tt.recorded)
+			if err != nil || s.step != binding.Finish || l.count != tt.reads {
+				t.Errorf("%s after %d reads, %v; want %s after %d", s.step, l.count, err, binding.Finish, tt.reads)
 			}
 		})
 	}

@@ -17,8 +17,8 @@ limitations under the License.
 package claim
 
 import (
+	"context"
 	"errors"
-	"sync"
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -26,11 +26,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
 // Metrics measures what claims and hosts do. Its labels are namespaces, and words
@@ -40,8 +40,6 @@ type Metrics struct {
 	bindSeconds, provisionSeconds, releaseSeconds prometheus.Histogram
 
 	secrets *prometheus.CounterVec
-	stale   prometheus.Counter
-	waiting *tally
 	hosts   *pool.HostMetrics
 }
 
@@ -52,12 +50,10 @@ const (
 	secretFailed  = "failed"
 )
 
-// NewMetrics registers the metrics of claims and hosts.
-func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
-	waiting := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "hostclaim_waiting_claims",
-		Help: "HostClaims that are not ready, by the reason of their condition Ready.",
-	}, []string{"reason"})
+// NewMetrics registers the metrics of claims, which are read from a cache, and of hosts.
+func NewMetrics(registry prometheus.Registerer, claims client.Reader) (*Metrics, error) {
+	waiting := waitingClaims{claims, prometheus.NewDesc("hostclaim_waiting_claims",
+		"HostClaims that are not ready, by the reason of their condition Ready.", []string{"reason"}, nil)}
 	m := &Metrics{
 		bindSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "hostclaim_bind_duration_seconds",
@@ -78,14 +74,9 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 			Name: "hostclaim_secrets_synchronized_total",
 			Help: "Secrets of HostClaims that were brought next to a host, or could not be, by kind and result.",
 		}, []string{"kind", "result"}),
-		stale: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "hostclaim_stale_decisions_total",
-			Help: "Passes over HostClaims that ended before a write, since what was decided on had changed meanwhile.",
-		}),
-		waiting: &tally{gauge: waiting, under: map[types.NamespacedName]string{}, counts: map[string]int{}},
-		hosts:   pool.NewHostMetrics(),
+		hosts: pool.NewHostMetrics(),
 	}
-	for _, c := range []prometheus.Collector{m.bindSeconds, m.provisionSeconds, m.releaseSeconds, m.secrets, m.stale, waiting, m.hosts} {
+	for _, c := range []prometheus.Collector{m.bindSeconds, m.provisionSeconds, m.releaseSeconds, m.secrets, waiting, m.hosts} {
 		if err := registry.Register(c); err != nil {
 			return nil, err
 		}
@@ -122,13 +113,6 @@ func (m *Metrics) provisioned(before, after bmov1alpha1.HostClaimStatus) {
 	m.provisionSeconds.Observe(is.LastTransitionTime.Sub(since).Seconds())
 }
 
-// decided counts a pass that decided on stale facts.
-func (m *Metrics) decided(out progress.Outcome) {
-	if m != nil && out.Stale() && !out.Behind() {
-		m.stale.Inc()
-	}
-}
-
 // secretDone counts a secret that was written next to a host.
 func (m *Metrics) secretDone(kind binding.SecretKind) {
 	if m != nil {
@@ -149,27 +133,6 @@ func (m *Metrics) secretUndone(kind binding.SecretKind, err error) {
 	m.secrets.WithLabelValues(string(kind), result).Inc()
 }
 
-// waits counts a claim under the reason for which it is not ready. One that
-// another controller works on is not counted.
-func (m *Metrics) waits(s *scope, status bmov1alpha1.HostClaimStatus) {
-	if m == nil {
-		return
-	}
-	ready := meta.FindStatusCondition(status.Conditions, bmov1alpha1.ReadyCondition)
-	if s.otherController != "" || ready == nil || ready.Status == metav1.ConditionTrue {
-		m.forget(keyOf(s.claim))
-		return
-	}
-	m.waiting.put(keyOf(s.claim), ready.Reason)
-}
-
-// forget ceases to count a claim as waiting: it is gone, or left alone.
-func (m *Metrics) forget(claim types.NamespacedName) {
-	if m != nil {
-		m.waiting.drop(claim)
-	}
-}
-
 // hostSeen and hostGone keep the counts of hosts.
 func (m *Metrics) hostSeen(host *bmov1alpha1.BareMetalHost) {
 	if m != nil {
@@ -183,44 +146,32 @@ func (m *Metrics) hostGone(host types.NamespacedName) {
 	}
 }
 
-// tally counts things, each under one word at a time. A word that nothing is
-// under any more is not shown.
-type tally struct {
-	gauge *prometheus.GaugeVec
-
-	mu     sync.Mutex
-	under  map[types.NamespacedName]string
-	counts map[string]int
+// waitingClaims counts the claims that the cache shows by the reason for which they are not ready.
+type waitingClaims struct {
+	claims client.Reader
+	desc   *prometheus.Desc
 }
 
-func (t *tally) put(key types.NamespacedName, word string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.under[key] == word {
-		return
-	}
-	t.dropLocked(key)
-	t.under[key] = word
-	t.counts[word]++
-	t.gauge.WithLabelValues(word).Set(float64(t.counts[word]))
-}
+// Describe names the gauge.
+func (w waitingClaims) Describe(all chan<- *prometheus.Desc) { all <- w.desc }
 
-func (t *tally) drop(key types.NamespacedName) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.dropLocked(key)
-}
-
-func (t *tally) dropLocked(key types.NamespacedName) {
-	word, found := t.under[key]
-	if !found {
+// Collect counts. A claim that another controller works on, or that is paused, is not counted.
+func (w waitingClaims) Collect(metrics chan<- prometheus.Metric) {
+	claims := &bmov1alpha1.HostClaimList{}
+	if err := w.claims.List(context.Background(), claims, client.UnsafeDisableDeepCopy); err != nil {
+		metrics <- prometheus.NewInvalidMetric(w.desc, err)
 		return
 	}
-	delete(t.under, key)
-	if t.counts[word]--; t.counts[word] > 0 {
-		t.gauge.WithLabelValues(word).Set(float64(t.counts[word]))
-		return
+	counts := map[string]int{}
+	for i := range claims.Items {
+		all := claims.Items[i].Status.Conditions
+		ready := meta.FindStatusCondition(all, bmov1alpha1.ReadyCondition)
+		if ready != nil && ready.Status != metav1.ConditionTrue && !binding.OnHold(&claims.Items[i]) &&
+			!meta.IsStatusConditionTrue(all, infrav1.StoodDownCondition) {
+			counts[ready.Reason]++
+		}
 	}
-	delete(t.counts, word)
-	t.gauge.DeleteLabelValues(word)
+	for reason, n := range counts {
+		metrics <- prometheus.MustNewConstMetric(w.desc, prometheus.GaugeValue, float64(n), reason)
+	}
 }

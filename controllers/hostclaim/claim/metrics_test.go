@@ -17,6 +17,7 @@ limitations under the License.
 package claim
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -32,12 +33,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/orphans"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
 // book notes the collectors that are registered with it.
@@ -58,7 +60,7 @@ func kindOf(c prometheus.Collector) string {
 		return "histogram"
 	case *prometheus.CounterVec, prometheus.Counter:
 		return "counter"
-	case *prometheus.GaugeVec, *pool.HostMetrics:
+	case *prometheus.GaugeVec, *pool.HostMetrics, waitingClaims:
 		return "gauge"
 	default:
 		return fmt.Sprintf("%T", c)
@@ -69,7 +71,7 @@ func kindOf(c prometheus.Collector) string {
 func rows(t *testing.T) []string {
 	t.Helper()
 	b := &book{Registerer: prometheus.NewRegistry()}
-	if _, err := NewMetrics(b); err != nil {
+	if _, err := NewMetrics(b, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := policies.New(nil, nil, b); err != nil {
@@ -127,11 +129,11 @@ func TestMetricsAreThoseOfTheDocs(t *testing.T) {
 func newMetrics(t *testing.T) (*Metrics, *prometheus.Registry) {
 	t.Helper()
 	registry := prometheus.NewRegistry()
-	m, err := NewMetrics(registry)
+	m, err := NewMetrics(registry, nothing{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := NewMetrics(registry); err == nil {
+	if _, err := NewMetrics(registry, nothing{}); err == nil {
 		t.Error("a second set of the same metrics is accepted")
 	}
 	return m, registry
@@ -164,42 +166,42 @@ func values(t *testing.T, registry *prometheus.Registry, name string) map[string
 	return out
 }
 
+// claimsOf is a cache with some claims.
+type claimsOf []bmov1alpha1.HostClaim
+
+func (c claimsOf) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return errors.New("not expected")
+}
+
+func (c claimsOf) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	if claims, ok := list.(*bmov1alpha1.HostClaimList); ok {
+		claims.Items = c
+	}
+	return nil
+}
+
 func TestWaitingClaimsAreCountedByReason(t *testing.T) {
-	m, registry := newMetrics(t)
-	claims := map[string]*scope{}
-	for _, name := range []string{"a", "b", "c"} {
-		claims[name] = &scope{claim: newClaim(func(c *bmov1alpha1.HostClaim) { c.Name = name })}
+	with := func(conditions map[string]string, edits ...func(*bmov1alpha1.HostClaim)) bmov1alpha1.HostClaim {
+		claim := newClaim(edits...)
+		claim.Status.Conditions = conditionsOf(conditions)
+		return *claim
 	}
-	ready := func(value string) bmov1alpha1.HostClaimStatus {
-		return bmov1alpha1.HostClaimStatus{Conditions: conditionsOf(map[string]string{isReady: value})}
+	paused := func(c *bmov1alpha1.HostClaim) { c.Annotations = map[string]string{"cluster.x-k8s.io/paused": ""} }
+	registry := prometheus.NewRegistry()
+	_, err := NewMetrics(registry, claimsOf{
+		with(nil),
+		with(map[string]string{isReady: "False/NoBareMetalHost"}), with(map[string]string{isReady: "False/NoBareMetalHost"}),
+		with(map[string]string{isReady: "False/Provisioning"}),
+		with(map[string]string{isReady: "True/Provisioned"}),
+		with(map[string]string{isReady: "False/HostPaused"}, paused),
+		with(map[string]string{isReady: "False/WhateverThatOneSays", infrav1.StoodDownCondition: "True/OtherController"}),
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, step := range []struct {
-		what string
-		do   func()
-		want map[string]float64
-	}{
-		{"no claim waits", func() {}, map[string]float64{}},
-		{"two wait", func() {
-			m.waits(claims["a"], ready("False/NoBareMetalHost"))
-			m.waits(claims["b"], ready("False/NoBareMetalHost"))
-		}, map[string]float64{"NoBareMetalHost": 2}},
-		{"one is looked at again", func() { m.waits(claims["a"], ready("False/NoBareMetalHost")) }, map[string]float64{"NoBareMetalHost": 2}},
-		{"one gets on", func() { m.waits(claims["a"], ready("False/Provisioning")) }, map[string]float64{"NoBareMetalHost": 1, "Provisioning": 1}},
-		{"and is ready", func() { m.waits(claims["a"], ready("True/Provisioned")) }, map[string]float64{"NoBareMetalHost": 1}},
-		{"one is left to another controller", func() {
-			claims["b"].otherController = "other"
-			m.waits(claims["b"], ready("False/WhateverThatOneSays"))
-		}, map[string]float64{}},
-		{"one comes and is gone", func() {
-			m.waits(claims["c"], ready("False/HostPaused"))
-			m.forget(keyOf(claims["c"].claim))
-			m.forget(keyOf(claims["c"].claim))
-		}, map[string]float64{}},
-	} {
-		step.do()
-		if diff := cmp.Diff(step.want, values(t, registry, "hostclaim_waiting_claims")); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", step.what, diff)
-		}
+	want := map[string]float64{"NoBareMetalHost": 2, "Provisioning": 1}
+	if diff := cmp.Diff(want, values(t, registry, "hostclaim_waiting_claims")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -211,17 +213,6 @@ func TestSecretsAreCountedByKindAndResult(t *testing.T) {
 	m.secretUndone(binding.OCIAuth, errors.New("no answer"))
 	want := map[string]float64{"userdata,written": 2, "metadata,refused": 1, "ociauth,failed": 1}
 	if diff := cmp.Diff(want, values(t, registry, "hostclaim_secrets_synchronized_total")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-func TestStaleDecisionsAreCounted(t *testing.T) {
-	m, registry := newMetrics(t)
-	m.decided(progress.Outcome{})
-	m.decided(progress.Failed(errors.New("no answer")))
-	m.decided(progress.Failed(fmt.Errorf("write the host: %w", progress.ErrStale)))
-	want := map[string]float64{"": 1}
-	if diff := cmp.Diff(want, values(t, registry, "hostclaim_stale_decisions_total")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -275,9 +266,6 @@ func TestMetricsThatAreNotThereMeasureNothing(_ *testing.T) {
 	m.provisioned(bmov1alpha1.HostClaimStatus{}, bmov1alpha1.HostClaimStatus{})
 	m.secretDone(binding.UserData)
 	m.secretUndone(binding.UserData, nil)
-	m.waits(&scope{}, bmov1alpha1.HostClaimStatus{})
-	m.forget(types.NamespacedName{})
 	m.hostSeen(nil)
 	m.hostGone(types.NamespacedName{})
-	m.decided(progress.Failed(progress.ErrStale))
 }

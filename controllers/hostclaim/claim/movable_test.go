@@ -25,7 +25,6 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/moving"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
 func TestMovable(t *testing.T) {
@@ -53,7 +52,7 @@ func TestMovableIsGoneWhenTheClaimIsNotPausedAnyMore(t *testing.T) {
 	claim := newClaim()
 	setMovable(&claim.Status, moving.Plan{Step: moving.Wait, Reason: "HandOverNotConfirmed"}, 1, now)
 	given := given{claim: claim, step: binding.Keep, host: newHost("tenant")}
-	if found := meta.FindStatusCondition(given.status(progress.Outcome{}, now).Conditions, infrav1.MovableCondition); found != nil {
+	if found := meta.FindStatusCondition(given.status(true, now).Conditions, infrav1.MovableCondition); found != nil {
 		t.Errorf("Movable is %v, want none", found)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -35,7 +36,6 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/moving"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
 // MoveKinds tells which objects clusterctl would leave behind.
@@ -45,32 +45,28 @@ type MoveKinds interface {
 	Unlabeled(ctx context.Context) ([]string, error)
 }
 
-// hold does what is to be done about a claim that is paused: nothing, but to let
+// reconcilePaused does what is to be done about a claim that is paused: nothing, but to let
 // clusterctl move it as soon as its host is ready. A claim that goes, or was moved, is
 // left alone.
-func (r *Reconciler) hold(ctx context.Context, claim *bmov1alpha1.HostClaim) progress.Outcome {
+func (r *Reconciler) reconcilePaused(ctx context.Context, claim *bmov1alpha1.HostClaim) error {
 	if deleting(claim) || binding.MovedAway(claim) || claim.Labels[infrav1.OriginKey] != "" {
-		return progress.Outcome{}
+		return nil
 	}
-	parts, s := r.parts(), &scope{claim: claim}
-	if err := parts.observer.observeHosts(ctx, s); err != nil {
-		return progress.Failed(err)
+	s := &scope{claim: claim}
+	if err := r.observeHosts(ctx, s); err != nil {
+		return err
 	}
 	if otherController(claim, s.host != nil) != "" {
-		return progress.Outcome{}
+		return nil
 	}
-	plan, err := parts.mover.prepare(ctx, s)
-	out := progress.Failed(err)
-	switch {
-	case plan.Step == moving.Wait:
-		out = progress.Waiting(plan.Reason, plan.Message).And(out)
-	case err != nil:
-		return out
+	plan, err := r.prepareMove(ctx, s)
+	if err != nil && plan.Step != moving.Wait {
+		return err
 	}
-	return out.And(progress.Failed(parts.reporter.reportMovable(ctx, claim, plan)))
+	return errors.Join(err, r.reportMovable(ctx, claim, plan))
 }
 
-// prepare makes claim and host ready to be moved:
+// prepareMove makes claim and host ready to be moved:
 //
 //	read the host ─▶ pause, status and record on the host ─▶ block-move off the claim
 //
@@ -78,22 +74,22 @@ func (r *Reconciler) hold(ctx context.Context, claim *bmov1alpha1.HostClaim) pro
 // pass that died between the two is continued by the next one. Whatever keeps the claim
 // from being moved puts block-move back on a claim that lost it, a refused write as well: it
 // comes with a plan and an error.
-func (r *mover) prepare(ctx context.Context, s *scope) (moving.Plan, error) {
-	observed, err := r.observe(ctx, s)
+func (r *Reconciler) prepareMove(ctx context.Context, s *scope) (moving.Plan, error) {
+	observed, err := r.observeMove(ctx, s)
 	if err != nil {
 		return moving.Plan{}, err
 	}
 	switch plan := moving.Next(observed); plan.Step {
 	case moving.Unblock:
-		return plan, guardClaim(ctx, r.client, s.claim, false, false)
+		return plan, r.guardClaim(ctx, s.claim, false, false)
 	case moving.Wait:
-		return plan, guardClaim(ctx, r.client, s.claim, true, true)
+		return plan, r.guardClaim(ctx, s.claim, true, true)
 	case moving.Prepare:
-		if err := r.pause(ctx, s.claim, observed.Host); err != nil {
-			return planRefused("the host made ready for a move", err), errors.Join(err, guardClaim(ctx, r.client, s.claim, true, true))
+		if err := r.pauseHost(ctx, s.claim, observed.Host); err != nil {
+			return planRefused("the host made ready for a move", err), errors.Join(err, r.guardClaim(ctx, s.claim, true, true))
 		}
 		plan.Step = moving.Ready
-		if err := guardClaim(ctx, r.client, s.claim, true, false); err != nil {
+		if err := r.guardClaim(ctx, s.claim, true, false); err != nil {
 			return planRefused("annotation "+infrav1.BlockMoveAnnotation+" taken off the claim", err), err
 		}
 		return plan, nil
@@ -110,42 +106,42 @@ func planRefused(what string, err error) moving.Plan {
 	return moving.Plan{}
 }
 
-// observe gathers what is decided on. The host is read live, since its status is copied,
+// observeMove gathers what is decided on. The host is read live, since its status is copied,
 // and since a cache that is late would show a host at rest, or one that is not ready any
 // more.
-func (r *mover) observe(ctx context.Context, s *scope) (moving.Observed, error) {
+func (r *Reconciler) observeMove(ctx context.Context, s *scope) (moving.Observed, error) {
 	o := moving.Observed{Claim: s.claim}
 	if s.host == nil {
 		return o, nil
 	}
 	o.Host = &bmov1alpha1.BareMetalHost{}
-	if err := r.live.Get(ctx, client.ObjectKeyFromObject(s.host), o.Host); err != nil {
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.host), o.Host); err != nil {
 		return o, fmt.Errorf("read the host before it is moved: %w", err)
 	}
 	if !binding.Owned(o.Host, s.claim) {
-		return o, fmt.Errorf("the host is not the claim's any more: %w", progress.ErrStale)
+		return o, apply.Conflict("the host is not the claim's any more")
 	}
 	var err error
-	if o.Unlabeled, err = r.kinds.Unlabeled(ctx); err != nil {
+	if o.Unlabeled, err = r.Kinds.Unlabeled(ctx); err != nil {
 		return o, fmt.Errorf("read the labels of CustomResourceDefinitions: %w", err)
 	}
 	o.HandOver, err = r.mayMove(ctx, o.Host.Namespace)
 	return o, err
 }
 
-// mayMove says that the infrastructure team lets the hosts of a namespace move.
-func (r *mover) mayMove(ctx context.Context, name string) (bool, error) {
+// mayMove reports whether the infrastructure team lets the hosts of a namespace move.
+func (r *Reconciler) mayMove(ctx context.Context, name string) (bool, error) {
 	namespace := &metav1.PartialObjectMetadata{}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	if err := r.client.Get(ctx, client.ObjectKey{Name: name}, namespace); client.IgnoreNotFound(err) != nil {
+	if err := r.Client.Get(ctx, client.ObjectKey{Name: name}, namespace); client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("read namespace %s: %w", name, err)
 	}
 	return namespace.Annotations[infrav1.HostsMayMoveAnnotation] == "true", nil
 }
 
-// pause makes the host ready, unless it is ready and recorded for this very version of
+// pauseHost makes the host ready, unless it is ready and recorded for this very version of
 // the claim.
-func (r *mover) pause(ctx context.Context, claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) error {
+func (r *Reconciler) pauseHost(ctx context.Context, claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) error {
 	if binding.IsReadyToMove(host, claim) && binding.IsRecorded(host, claim) {
 		return nil
 	}
@@ -153,7 +149,7 @@ func (r *mover) pause(ctx context.Context, claim *bmov1alpha1.HostClaim, host *b
 	if err != nil {
 		return fmt.Errorf("keep the status of the host: %w", err)
 	}
-	if err := r.client.Patch(ctx, desired, apply.Locked(host)); err != nil {
+	if err := r.Client.Patch(ctx, desired, apply.Locked(host)); err != nil {
 		return fmt.Errorf("make the host ready to be moved: %w", err)
 	}
 	ctrl.LoggerFrom(ctx).Info("Paused the host and kept its status, so that it can be moved", "BareMetalHost", klog.KObj(desired))
@@ -161,13 +157,13 @@ func (r *mover) pause(ctx context.Context, claim *bmov1alpha1.HostClaim, host *b
 }
 
 // reportMovable writes the condition Movable of a paused claim, and nothing else.
-func (r *reporter) reportMovable(ctx context.Context, claim *bmov1alpha1.HostClaim, plan moving.Plan) error {
+func (r *Reconciler) reportMovable(ctx context.Context, claim *bmov1alpha1.HostClaim, plan moving.Plan) error {
 	before := claim.DeepCopy()
-	setMovable(&claim.Status, plan, claim.Generation, r.clock.Now())
+	setMovable(&claim.Status, plan, claim.Generation, r.Clock.Now())
 	if equality.Semantic.DeepEqual(claim.Status, before.Status) {
 		return nil
 	}
-	if err := r.client.Status().Patch(ctx, claim, apply.Locked(before)); err != nil {
+	if err := r.Client.Status().Patch(ctx, claim, apply.Locked(before)); err != nil {
 		return fmt.Errorf("write condition Movable: %w", err)
 	}
 	return nil
@@ -186,4 +182,83 @@ func setMovable(status *bmov1alpha1.HostClaimStatus, plan moving.Plan, generatio
 	}
 	c.ObservedGeneration, c.LastTransitionTime = generation, metav1.NewTime(now)
 	meta.SetStatusCondition(&status.Conditions, c)
+}
+
+// guard keeps clusterctl from moving a claim without its host, or the host without its
+// claim, while the claim is not paused. A host that was made ready for a move, and was not
+// moved, or was moved here, comes out of it:
+//
+//	block-move on the claim ─▶ read the claim ─▶ pause, record and status off the host
+//
+// The host was read before the claim. So a claim that was paused since then either shows
+// that, or its host is written before block-move goes, and this write conflicts.
+//
+// A lost host still counts: in a move the claim would forget that it ever had one.
+func (r *Reconciler) guard(ctx context.Context, s *scope) (ready bool, err error) {
+	if s.step != binding.Keep && !s.hostless() {
+		return false, nil
+	}
+	if err := r.guardClaim(ctx, s.claim, s.host != nil, s.host != nil); err != nil || s.host == nil {
+		if s.host != nil {
+			err = s.unsynchronized(err)
+		}
+		return false, err
+	}
+	if !s.grant().Admitted && !binding.Held(s.host) {
+		return true, nil // nothing new is written to the host
+	}
+	if err := r.resumeHost(ctx, s); err != nil {
+		return false, s.unsynchronized(err)
+	}
+	if binding.WithoutStatus(s.host) { // nothing is concluded from it
+		s.waitsForSync(binding.Wait{Reason: infrav1.WaitingForHostStatusReason, Message: statusMissing(s.host)})
+		return false, nil
+	}
+	return true, nil
+}
+
+// hostless reports whether the claim has no host, and has lost none.
+func (s *scope) hostless() bool {
+	return (s.step == binding.Choose || s.step == binding.Rest) &&
+		(s.known.Record == binding.Unrecorded || s.known.Record == binding.Blank)
+}
+
+// resumeHost puts on the host what guards it, and takes off what a move has put there. A
+// host whose status is lost stays paused.
+func (r *Reconciler) resumeHost(ctx context.Context, s *scope) error {
+	before, desired := s.host, binding.Guarded(s.host, s.claim)
+	if binding.Held(before) && !binding.StatusLost(before) {
+		if err := r.confirm(ctx, s.claim); err != nil {
+			return err
+		}
+		desired = binding.Resumed(desired)
+	}
+	if equality.Semantic.DeepEqual(desired, before) {
+		return nil
+	}
+	if err := r.patchHost(ctx, s, desired, "guard the host against a move"); err != nil {
+		return err
+	}
+	if binding.PausedForMove(before) && !binding.PausedForMove(desired) {
+		ctrl.LoggerFrom(ctx).Info("Unpaused the host, since its HostClaim is not moved or has been moved", "BareMetalHost", klog.KObj(desired))
+	}
+	return nil
+}
+
+// statusMissing is what brings the status of a host back.
+func statusMissing(host *bmov1alpha1.BareMetalHost) string {
+	if !binding.StatusLost(host) {
+		return "The host was moved or restored; waiting for baremetal-operator to restore its status"
+	}
+	return "The host was restored without its status, so baremetal-operator would take the server for a new one; " +
+		"the infrastructure team must restore annotation " + bmov1alpha1.StatusAnnotation + " of the host"
+}
+
+// guardClaim writes what a claim must carry about moves, see binding.GuardedClaim.
+func (r *Reconciler) guardClaim(ctx context.Context, claim *bmov1alpha1.HostClaim, bound, block bool) error {
+	desired := binding.GuardedClaim(claim, bound, block)
+	if maps.Equal(desired.Annotations, claim.Annotations) {
+		return nil
+	}
+	return r.patchClaim(ctx, claim, desired, "say whether the claim can be moved")
 }

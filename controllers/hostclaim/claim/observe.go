@@ -18,34 +18,23 @@ package claim
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
+	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
 )
 
-// pageSize bounds the answers of a live list.
-const pageSize = 500
-
 // observe reads from the caches what policies say of the claim and which host
 // names it.
-func (r *observer) observe(ctx context.Context, s *scope) error {
-	namespace, err := readNamespace(ctx, r.client, s.claim.Namespace)
-	if err != nil {
-		return err
-	}
-	if s.decision, err = r.policies.decide(ctx, namespace); err != nil {
-		return err
+func (r *Reconciler) observe(ctx context.Context, s *scope) (err error) {
+	if s.decision, err = r.Policies.Decide(ctx, s.claim.Namespace); err != nil {
+		return err //nolint:wrapcheck // it says what could not be read
 	}
 	if err := r.observeHosts(ctx, s); err != nil {
 		return err
@@ -55,7 +44,7 @@ func (r *observer) observe(ctx context.Context, s *scope) error {
 }
 
 // observeHosts finds the hosts that have to do with the claim.
-func (r *observer) observeHosts(ctx context.Context, s *scope) error {
+func (r *Reconciler) observeHosts(ctx context.Context, s *scope) error {
 	own, err := r.hostsBy(ctx, index.HostsByConsumer, binding.ClaimKey(s.claim))
 	if err != nil {
 		return err
@@ -68,9 +57,9 @@ func (r *observer) observeHosts(ctx context.Context, s *scope) error {
 	return err
 }
 
-func (r *observer) hostsBy(ctx context.Context, index, value string) ([]bmov1alpha1.BareMetalHost, error) {
+func (r *Reconciler) hostsBy(ctx context.Context, index, value string) ([]bmov1alpha1.BareMetalHost, error) {
 	hosts := &bmov1alpha1.BareMetalHostList{}
-	if err := r.client.List(ctx, hosts, client.MatchingFields{index: value}); err != nil {
+	if err := r.Client.List(ctx, hosts, client.MatchingFields{index: value}); err != nil {
 		return nil, fmt.Errorf("list hosts of the claim by %s: %w", index, err)
 	}
 	return hosts.Items, nil
@@ -93,101 +82,62 @@ func ownHost(claim *bmov1alpha1.HostClaim, hosts []bmov1alpha1.BareMetalHost) *b
 	return own
 }
 
-// decide evaluates the policies that the cache shows.
-func (r *policyReader) decide(ctx context.Context, ns policy.Namespace) (policy.Decision, error) {
-	policies := &bmov1alpha1.HostDeployPolicyList{}
-	if err := r.client.List(ctx, policies, client.UnsafeDisableDeepCopy); err != nil {
-		return policy.Decision{}, fmt.Errorf("list HostDeployPolicies: %w", err)
-	}
-	return policy.Evaluate(r.compiled.CompileAll(policy.Counted(policies.Items)), ns, r.own), nil
-}
+// nameless stands for a controller whose name cannot be seen.
+const nameless = "unknown"
 
-// grantNow asks the API server itself what the policies permit on the hosts of
-// one namespace. Each policy that admits the claim as far as the cache knows is
-// read again; one that the cache does not show yet permits nothing yet. A live
-// list would wait until the API server's own cache has caught up. The namespace of the
-// claim is read again after them, if one of them is about its labels.
-func (r *policyReader) grantNow(ctx context.Context, claimNamespace, hostNamespace string) (policy.Grant, error) {
-	ns, err := readNamespace(ctx, r.client, claimNamespace)
-	if err != nil {
-		return policy.Grant{}, err
+// otherController returns the name of another controller that works on a claim
+// which we have not bound; empty when there is none.
+//
+// What the status says decides, since no tenant can write it: a host or a
+// condition Associated without our mark is another one's work. Field managers
+// only add to that, for a controller that has written neither yet; a tenant that
+// may write the claim may also forge or erase them, which makes us stand down from
+// that claim or miss a controller that has only begun, and nothing else.
+//
+// A claim whose host names it by UID was bound by us, and one that goes away is
+// only let go of, so neither makes us stand down. Once we stood down we stay so,
+// since our own condition takes the list of conditions over from the other one.
+func otherController(claim *bmov1alpha1.HostClaim, ownHost bool) string {
+	if ownHost || deleting(claim) {
+		return ""
 	}
-	known := &bmov1alpha1.HostDeployPolicyList{}
-	if err := r.client.List(ctx, known, client.InNamespace(hostNamespace), client.UnsafeDisableDeepCopy); err != nil {
-		return policy.Grant{}, fmt.Errorf("list HostDeployPolicies of %s: %w", hostNamespace, err)
-	}
-	var live []*policy.Compiled
-	for _, p := range policy.Counted(known.Items) {
-		if !r.compiled.Compile(&p).Admits(ns) {
-			continue
+	name := foreignManager(claim)
+	stood := meta.IsStatusConditionTrue(claim.Status.Conditions, infrav1.StoodDownCondition)
+	switch ours := marked(claim); {
+	case stood, !ours && worked(claim):
+		if name == "" {
+			return nameless
 		}
-		key, current := client.ObjectKeyFromObject(&p), bmov1alpha1.HostDeployPolicy{}
-		switch err := r.live.Get(ctx, key, &current); {
-		case err == nil:
-			live = append(live, r.compiled.Compile(&current))
-		case !apierrors.IsNotFound(err):
-			return policy.Grant{}, fmt.Errorf("read HostDeployPolicy %s: %w", key, err)
-		}
-	}
-	if slices.ContainsFunc(live, (*policy.Compiled).LooksAtLabels) {
-		if ns, err = readNamespace(ctx, r.live, claimNamespace); err != nil {
-			return policy.Grant{}, err
-		}
-	}
-	return policy.Evaluate(live, ns, r.own).Grants[hostNamespace], nil
-}
-
-// readNamespace reads name and labels of a namespace. One that is gone has no
-// labels.
-func readNamespace(ctx context.Context, reader client.Reader, name string) (policy.Namespace, error) {
-	namespace := &metav1.PartialObjectMetadata{}
-	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	if err := reader.Get(ctx, client.ObjectKey{Name: name}, namespace); client.IgnoreNotFound(err) != nil {
-		return policy.Namespace{}, fmt.Errorf("read namespace %s: %w", name, err)
-	}
-	return policy.Namespace{Name: name, Labels: namespace.Labels}, nil
-}
-
-// readRecorded reads the host that the claim's status names; it is empty if the host is gone.
-func (r *binder) readRecorded(ctx context.Context, claim *bmov1alpha1.HostClaim, at *standing) (*bmov1alpha1.BareMetalHost, error) {
-	ref, host := claim.Status.BareMetalHost, &bmov1alpha1.BareMetalHost{}
-	err := r.live.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, host)
-	switch {
-	case apierrors.IsNotFound(err):
-		at.known.Recorded = binding.Gone
-	case err != nil:
-		return nil, fmt.Errorf("read the recorded host: %w", err)
-	case binding.Has(claim, host):
-		at.known.Own, at.host = true, host
-	case host.Spec.ConsumerRef != nil && !binding.Moved(host, claim):
-		at.known.Recorded = binding.Taken
+		return name
+	case ours && claim.Status.BareMetalHost != nil:
+		return ""
 	default:
-		at.known.Recorded = binding.Idle
+		return name
 	}
-	return host, nil
 }
 
-// listOwn looks for the claim's host by a paged live list, narrowed by the label that a bind
-// gives it.
-func (r *binder) listOwn(ctx context.Context, claim *bmov1alpha1.HostClaim, at *standing) error {
-	hosts := &bmov1alpha1.BareMetalHostList{}
-	options := []client.ListOption{
-		client.MatchingLabels{infrav1.ClaimUIDLabel: string(claim.UID)}, client.Limit(pageSize),
-	}
-	for more := true; more; more = hosts.Continue != "" {
-		if err := r.live.List(ctx, hosts, append(options, client.Continue(hosts.Continue))...); err != nil {
-			return fmt.Errorf("list hosts that name the claim: %w", err)
-		}
-		for i := range hosts.Items {
-			if host := &hosts.Items[i]; binding.Has(claim, host) {
-				at.known.Own, at.host = true, host.DeepCopy()
-			}
-		}
-	}
-	at.known.NoHostNamesIt = !at.known.Own
-	return nil
+// worked reports whether some controller has looked for a host for the claim.
+func worked(claim *bmov1alpha1.HostClaim) bool {
+	return claim.Status.BareMetalHost != nil ||
+		meta.FindStatusCondition(claim.Status.Conditions, bmov1alpha1.AssociatedCondition) != nil
 }
 
-// errTooManySteps guards against a binding that never settles; binding.Next adds
-// a fact with each step, so it cannot happen.
-var errTooManySteps = errors.New("the binding of the claim does not settle")
+// marked reports whether the status shows our own hand: a condition or reason that no
+// other controller writes. The intent of a first bind comes before the condition.
+func marked(claim *bmov1alpha1.HostClaim) bool {
+	associated := meta.FindStatusCondition(claim.Status.Conditions, bmov1alpha1.AssociatedCondition)
+	return meta.FindStatusCondition(claim.Status.Conditions, infrav1.HardwareDataPublishedCondition) != nil ||
+		(associated != nil && associated.Reason == infrav1.BindingReason)
+}
+
+// foreignManager returns one field manager of the status that is not ours.
+// A status that was edited with kubectl shows no controller.
+func foreignManager(claim *bmov1alpha1.HostClaim) string {
+	for _, entry := range claim.ManagedFields {
+		if entry.Subresource == "status" && entry.Manager != infrav1.HostClaimManagerFieldOwner &&
+			!strings.HasPrefix(entry.Manager, "kubectl") {
+			return entry.Manager
+		}
+	}
+	return ""
+}

@@ -28,43 +28,49 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
 // publish shows the tenant the facts of its host, as far as policy lets them
-// out, in a HardwareData of the claim's namespace. It returns a reference to that;
-// nil while there is none.
-func (r *publisher) publish(ctx context.Context, s *scope) (*bmov1alpha1.ObjectReference, progress.Outcome) {
+// out, in a HardwareData of the claim's namespace.
+func (r *Reconciler) publish(ctx context.Context, s *scope) error {
+	if s.step != binding.Keep {
+		return nil
+	}
 	current, found, err := r.published(ctx, s.claim)
 	if err != nil {
-		return s.claim.Status.HardwareData, progress.Failed(err)
+		s.hardware = s.claim.Status.HardwareData
+		return err
 	}
-	var ref *bmov1alpha1.ObjectReference
 	if found {
-		ref = refTo(current)
+		s.hardware = refTo(current)
 	}
 	hash, reported := binding.HardwareHash(s.host)
 	switch {
-	case !s.grant().Admitted:
-		// Revoked: what is published stays as it is, nothing new goes out.
-		return ref, progress.Waiting(infrav1.PolicyRevokedReason,
-			"No HostDeployPolicy admits this namespace to the host any more; its facts are no longer updated")
+	case !s.grant().Admitted: // what is published stays as it is, nothing new goes out
+		s.waits.publish = binding.Wait{
+			Reason:  infrav1.PolicyRevokedReason,
+			Message: "No HostDeployPolicy admits this namespace to the host any more; its facts are no longer updated",
+		}
+		return nil
 	case !reported:
-		return ref, progress.Waiting(infrav1.HardwareDataMissingReason,
-			"The host has not reported its hardware; it is published as soon as it does")
-	}
-	if found && sameFacts(current, facts(s, s.host)) && binding.FactsHash(current) == hash {
-		return ref, progress.Outcome{}
+		s.waits.publish = binding.Wait{
+			Reason:  infrav1.HardwareDataMissingReason,
+			Message: "The host has not reported its hardware; it is published as soon as it does",
+		}
+		return nil
+	case found && sameFacts(current, facts(s, s.host)) && binding.FactsHash(current) == hash:
+		return nil
 	}
 	host, err := r.withHardware(ctx, s)
-	switch {
-	case err != nil:
-		return ref, progress.Failed(err)
-	case found:
-		return r.updateHardwareData(ctx, s.claim, ref, facts(s, host))
-	default:
-		return r.createHardwareData(ctx, s.claim, facts(s, host))
+	if err != nil {
+		return err
 	}
+	if desired := facts(s, host); found {
+		err = r.updateHardwareData(ctx, s, desired)
+	} else {
+		err = r.createHardwareData(ctx, s, desired)
+	}
+	return err
 }
 
 // refTo refers to published facts.
@@ -89,16 +95,16 @@ func sameFacts(a, b *bmov1alpha1.HardwareData) bool {
 }
 
 // withHardware returns the host with its hardware, which hosts from the cache lack.
-func (r *publisher) withHardware(ctx context.Context, s *scope) (*bmov1alpha1.BareMetalHost, error) {
+func (r *Reconciler) withHardware(ctx context.Context, s *scope) (*bmov1alpha1.BareMetalHost, error) {
 	if s.host.Status.HardwareDetails != nil {
 		return s.host, nil
 	}
 	host := &bmov1alpha1.BareMetalHost{}
-	if err := r.live.Get(ctx, client.ObjectKeyFromObject(s.host), host); err != nil {
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.host), host); err != nil {
 		return nil, fmt.Errorf("read the hardware of the host: %w", err)
 	}
 	if !binding.Owned(host, s.claim) || host.Status.HardwareDetails == nil {
-		return nil, fmt.Errorf("publish the hardware: %w", progress.ErrStale)
+		return nil, apply.Conflict("the host has no hardware any more")
 	}
 	return host, nil
 }
@@ -106,10 +112,10 @@ func (r *publisher) withHardware(ctx context.Context, s *scope) (*bmov1alpha1.Ba
 // published reads the HardwareData of the claim from the cache, which holds only
 // those that carry our label, without the hardware: to compare and to delete, never
 // to patch.
-func (r *publisher) published(ctx context.Context, claim *bmov1alpha1.HostClaim) (*bmov1alpha1.HardwareData, bool, error) {
+func (r *Reconciler) published(ctx context.Context, claim *bmov1alpha1.HostClaim) (*bmov1alpha1.HardwareData, bool, error) {
 	data := &bmov1alpha1.HardwareData{}
 	key := client.ObjectKey{Namespace: claim.Namespace, Name: binding.HardwareDataName(claim.Name)}
-	if err := r.client.Get(ctx, key, data); err != nil {
+	if err := r.Client.Get(ctx, key, data); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil, false, nil
 		}
@@ -120,58 +126,65 @@ func (r *publisher) published(ctx context.Context, claim *bmov1alpha1.HostClaim)
 
 // createHardwareData publishes for the first time. baremetal-operator keeps
 // HardwareData under the names of hosts, so that such a name is left alone.
-func (r *publisher) createHardwareData(ctx context.Context, claim *bmov1alpha1.HostClaim, desired *bmov1alpha1.HardwareData) (*bmov1alpha1.ObjectReference, progress.Outcome) {
+func (r *Reconciler) createHardwareData(ctx context.Context, s *scope, desired *bmov1alpha1.HardwareData) error {
 	key := client.ObjectKeyFromObject(desired)
-	switch err := r.client.Get(ctx, key, &bmov1alpha1.BareMetalHost{}); {
+	switch err := r.Client.Get(ctx, key, &bmov1alpha1.BareMetalHost{}); {
 	case err == nil:
-		return nil, progress.Waiting(infrav1.HardwareDataNameTakenReason, fmt.Sprintf(
-			"BareMetalHost %s has the name under which the facts would be published; rename the claim", key.Name))
+		s.waits.publish = binding.Wait{Reason: infrav1.HardwareDataNameTakenReason, Message: fmt.Sprintf(
+			"BareMetalHost %s has the name under which the facts would be published; rename the claim", key.Name)}
+		return nil
 	case !apierrors.IsNotFound(err):
-		return nil, progress.Failed(fmt.Errorf("look for a BareMetalHost %s: %w", key, err))
+		return fmt.Errorf("look for a BareMetalHost %s: %w", key, err)
 	}
-	err := r.client.Create(ctx, desired)
+	err := r.Client.Create(ctx, desired)
 	if apierrors.IsAlreadyExists(err) {
-		return r.updateHardwareData(ctx, claim, nil, desired)
+		return r.updateHardwareData(ctx, s, desired)
 	}
 	if err != nil {
-		return nil, progress.Failed(fmt.Errorf("publish HardwareData: %w", err))
+		return fmt.Errorf("publish HardwareData: %w", err)
 	}
-	return refTo(desired), progress.Outcome{}
+	s.hardware = refTo(desired)
+	return nil
 }
 
 // updateHardwareData brings our own object up to date, as the API server has it. A
-// foreign one of that name is left alone. The cache shows the object that known
-// refers to.
-func (r *publisher) updateHardwareData(ctx context.Context, claim *bmov1alpha1.HostClaim, known *bmov1alpha1.ObjectReference, desired *bmov1alpha1.HardwareData) (*bmov1alpha1.ObjectReference, progress.Outcome) {
+// foreign one of that name is left alone.
+func (r *Reconciler) updateHardwareData(ctx context.Context, s *scope, desired *bmov1alpha1.HardwareData) error {
 	current := &bmov1alpha1.HardwareData{}
-	switch err := r.live.Get(ctx, client.ObjectKeyFromObject(desired), current); {
+	switch err := r.Live.Get(ctx, client.ObjectKeyFromObject(desired), current); {
 	case apierrors.IsNotFound(err):
-		return known, progress.Failed(fmt.Errorf("HardwareData has gone meanwhile: %w", progress.ErrStale))
+		return apply.Conflict("HardwareData %s has gone meanwhile", desired.Name)
 	case err != nil:
-		return known, progress.Failed(fmt.Errorf("read HardwareData: %w", err))
+		return fmt.Errorf("read HardwareData: %w", err)
 	}
-	if !binding.IsPublished(current, claim) {
-		return nil, progress.Waiting(infrav1.HardwareDataNameTakenReason, fmt.Sprintf(
-			"HardwareData %s exists and was not made for this claim; remove it", current.Name))
+	if !binding.IsPublished(current, s.claim) {
+		s.hardware = nil
+		s.waits.publish = binding.Wait{Reason: infrav1.HardwareDataNameTakenReason, Message: fmt.Sprintf(
+			"HardwareData %s exists and was not made for this claim; remove it", current.Name)}
+		return nil
 	}
+	s.hardware = refTo(current)
 	updated := current.DeepCopy()
 	updated.Labels, updated.Annotations = desired.Labels, desired.Annotations
 	updated.OwnerReferences, updated.Spec = desired.OwnerReferences, desired.Spec
 	if equality.Semantic.DeepEqual(updated, current) {
-		return refTo(current), progress.Outcome{}
+		return nil
 	}
-	if err := r.client.Patch(ctx, updated, apply.Locked(current)); err != nil {
-		return refTo(current), progress.Failed(fmt.Errorf("update HardwareData: %w", err))
+	if err := r.Client.Patch(ctx, updated, apply.Locked(current)); err != nil {
+		return fmt.Errorf("update HardwareData: %w", err)
 	}
-	return refTo(current), progress.Outcome{}
+	return nil
 }
 
 // withdraw deletes the published facts of a claim that goes.
-func (r *publisher) withdraw(ctx context.Context, claim *bmov1alpha1.HostClaim) error {
+func (r *Reconciler) withdraw(ctx context.Context, claim *bmov1alpha1.HostClaim) error {
 	data, found, err := r.published(ctx, claim)
 	if err != nil || !found {
 		return err
 	}
 	uid := data.UID
-	return client.IgnoreNotFound(r.client.Delete(ctx, data, client.Preconditions{UID: &uid}))
+	if err := r.Client.Delete(ctx, data, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("withdraw HardwareData: %w", err)
+	}
+	return nil
 }

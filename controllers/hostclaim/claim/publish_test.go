@@ -27,7 +27,6 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
 // foreignData shows an empty HardwareData under every name.
@@ -42,19 +41,19 @@ func (foreignData) Get(_ context.Context, key client.ObjectKey, object client.Ob
 func TestForeignHardwareDataIsWaitedForAndNoError(t *testing.T) {
 	claim := newClaim()
 	desired := binding.HardwareData(claim, newHost("infra"), binding.Published{})
-	ref, out := (&publisher{live: foreignData{}}).updateHardwareData(t.Context(), claim, refTo(desired), desired)
-	if out.Err() != nil {
-		t.Errorf("error %v, want to wait for the watch", out.Err())
+	s := &scope{claim: claim, hardware: refTo(desired)}
+	if err := (&Reconciler{Live: foreignData{}}).updateHardwareData(t.Context(), s, desired); err != nil {
+		t.Errorf("error %v, want to wait for the watch", err)
 	}
-	want := []progress.Wait{{
+	want := binding.Wait{
 		Reason:  infrav1.HardwareDataNameTakenReason,
 		Message: "HardwareData machine-hostclaim exists and was not made for this claim; remove it",
-	}}
-	if diff := cmp.Diff(want, out.Waits()); diff != "" {
+	}
+	if diff := cmp.Diff(want, s.waits.publish); diff != "" {
 		t.Errorf("waits (-want +got):\n%s", diff)
 	}
-	if ref != nil {
-		t.Errorf("points at the foreign object %v", ref)
+	if s.hardware != nil {
+		t.Errorf("points at the foreign object %v", s.hardware)
 	}
 }
 
@@ -90,17 +89,17 @@ func TestHardwareIsReadOnlyWhenTheFactsAreNotCurrent(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := &scope{claim: claim, decision: admitted, host: newHost("infra", withHardware)}
+			s := &scope{claim: claim, decision: admitted, host: newHost("infra", withHardware), step: binding.Keep}
 			data := facts(s, s.host)
 			binding.StripFacts(data)
 			tt.edit(s.host)
 			binding.StripHardware(s.host)
 			l := &live{}
-			ref, out := (&publisher{client: cachedFacts{data: data}, live: l}).publish(t.Context(), s)
-			if reads := l.count > 0; reads != tt.reads || (out.Err() == nil) == reads {
-				t.Errorf("read %d times, %v, want a read: %t", l.count, out.Err(), tt.reads)
+			err := (&Reconciler{Client: cachedFacts{data: data}, Live: l}).publish(t.Context(), s)
+			if reads := l.count > 0; reads != tt.reads || (err == nil) == reads {
+				t.Errorf("read %d times, %v, want a read: %t", l.count, err, tt.reads)
 			}
-			if ref == nil {
+			if s.hardware == nil {
 				t.Error("the claim points at no facts")
 			}
 		})

@@ -39,8 +39,6 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 )
 
 // +kubebuilder:rbac:groups=metal3.io,resources=hostclaims,verbs=get;list;watch;patch;delete
@@ -53,7 +51,7 @@ import (
 // +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Reconciler binds, synchronizes and releases HostClaims.
+// Reconciler reconciles HostClaims. It keeps nothing between two passes.
 type Reconciler struct {
 	// Client reads from caches and writes as HostClaimManagerFieldOwner.
 	Client client.Client
@@ -62,34 +60,22 @@ type Reconciler struct {
 	Live client.Reader
 	// Pool proposes free hosts and wakes waiting claims.
 	Pool *pool.Pool
+	// Policies evaluates HostDeployPolicies.
+	Policies *policies.Evaluator
 	// Secrets wakes claims when Secrets of these namespaces change.
 	Secrets SecretWatch
+	// Budget bounds what is copied next to hosts.
+	Budget *copies.Budget
 	// Recorder tells tenants and administrators of transitions.
 	Recorder events.EventRecorder
 	// Metrics counts durations; nil counts nothing.
 	Metrics *Metrics
 	// Clock is the time of conditions and durations.
 	Clock clock.PassiveClock
-	// HoldReports is how long a host is on its way to its image, or back to the pool, before a
-	// claim says so, and how long one that is freed may take to be switched off; 0 waits for
-	// neither.
-	HoldReports time.Duration
-	// OwnNamespace says whether hosts of the claim's namespace need a policy.
-	OwnNamespace policy.Own
 	// Kinds tells which objects clusterctl would leave behind.
 	Kinds MoveKinds
 	// DeniedImages are addresses that no image of a claim from another namespace comes from.
 	DeniedImages []netip.Prefix
-
-	// budget bounds what is copied next to hosts.
-	budget   copies.Budget
-	letGo    letGo
-	compiled policies.Cache
-	stale    retry.Stale
-	// written are the claims written last, and writtenHosts, by claim, its host.
-	written, writtenHosts retry.Written
-	reports               retry.Reports
-	settling              retry.Deadlines
 }
 
 // SecretWatch is the part of secretwatch.Watch that the reconciler uses.
@@ -101,141 +87,152 @@ type SecretWatch interface {
 	Release(namespace string, needed func() (bool, error)) error
 }
 
-// Reconcile brings one HostClaim a step closer to its spec. Its steps are in
-// phases; what they mean is decided in baremetal/hostclaim/binding.
+// scope is what one pass has read and written, and what each of its phases waits for.
+type scope struct {
+	claim           *bmov1alpha1.HostClaim // as last read or written
+	otherController string                 // another controller that answers the claim; empty if none does
+	decision        policy.Decision        // what HostDeployPolicies permit, from the cache
+
+	// host names the claim, as last read or written; nil while none does.
+	host *bmov1alpha1.BareMetalHost
+	// moved are the hosts that seem to have been moved with a claim without a host.
+	moved []bmov1alpha1.BareMetalHost
+	// step is what binding.Next has decided on known; empty if a request failed before.
+	step  binding.Step
+	known binding.Binding
+
+	hardware *bmov1alpha1.ObjectReference // the published HardwareData; nil while there is none
+	notes    []string                     // what the owner should know of a host that is in step
+	waits    struct{ bind, sync, publish, release binding.Wait }
+	wake     time.Time // when to look again; zero for not before an event
+	finished bool      // the claim goes, and nothing is left to report
+}
+
+// Reconcile brings one HostClaim a step closer to its spec.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	defer r.Pool.Begin(req.NamespacedName)()
-	if wait := r.stale.TooEarly(req.NamespacedName, r.Clock.Now()); wait > 0 {
-		return ctrl.Result{RequeueAfter: wait}, nil
-	}
 	claim := &bmov1alpha1.HostClaim{}
 	if err := r.Client.Get(ctx, req.NamespacedName, claim); err != nil {
-		if apierrors.IsNotFound(err) {
-			r.Pool.Leave(req.NamespacedName)
-			r.Metrics.forget(req.NamespacedName)
-			r.budget.Forget(req.NamespacedName)
-			r.letGo.forget(req.NamespacedName)
-			r.stale.Forget(req.NamespacedName)
-			r.written.Forget(req.NamespacedName)
-			r.writtenHosts.Forget(req.NamespacedName)
-			r.reports.Forget(req.NamespacedName)
-			r.settling.Forget(req.NamespacedName)
-			return ctrl.Result{}, r.releaseWatches(ctx, req.Namespace)
+		if !apierrors.IsNotFound(err) {
+			return ctrl.Result{}, err
 		}
-		return ctrl.Result{}, err
-	}
-	read := claim.ResourceVersion
-	if until, behind := r.written.Behind(req.NamespacedName, read, r.Clock.Now()); behind {
-		return r.stale.Result(ctx, req.NamespacedName, progress.Behind(until, "HostClaim"), r.Clock.Now())
+		r.Pool.Leave(req.NamespacedName)
+		r.Budget.Forget(req.NamespacedName)
+		return ctrl.Result{}, r.releaseWatches(ctx, req.Namespace)
 	}
 	if binding.OnHold(claim) {
 		r.Pool.Leave(req.NamespacedName)
-		r.Metrics.forget(req.NamespacedName)
-		return r.ended(ctx, req, r.hold(ctx, claim))
+		return ctrl.Result{}, r.reconcilePaused(ctx, claim)
 	}
-	held := controllerutil.ContainsFinalizer(claim, infrav1.HostClaimFinalizer)
-	out := r.pass(ctx, claim)
+	s := &scope{claim: claim}
+	if err := r.observe(ctx, s); err != nil {
+		return ctrl.Result{}, err
+	}
+	if held, err := r.heldByOthers(ctx, s); err != nil || held {
+		r.Pool.Leave(req.NamespacedName)
+		return ctrl.Result{}, err
+	}
+	err := r.reconcile(ctx, s)
+	if !s.finished && !apply.IsConflict(err) { // what was decided on an old version may not hold
+		err = errors.Join(err, r.patchStatus(ctx, s, err == nil))
+	}
+	if s.wake.IsZero() || err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: max(s.wake.Sub(r.Clock.Now()), time.Millisecond)}, nil
+}
+
+// reconcile is the part of a pass for which the claim is.
+func (r *Reconciler) reconcile(ctx context.Context, s *scope) error {
 	switch {
-	case claim.ResourceVersion != read:
-		r.written.Wrote(req.NamespacedName, claim.ResourceVersion, r.Clock.Now())
-	case held && out.Err() == nil && r.letGo.has(claim):
-		r.written.Left(req.NamespacedName, read, r.Clock.Now())
+	case s.otherController != "": // the condition StoodDown says so
+		r.Pool.Leave(keyOf(s.claim))
+		return nil
+	case deleting(s.claim):
+		return r.reconcileDelete(ctx, s)
+	default:
+		return r.reconcileNormal(ctx, s)
 	}
-	return r.ended(ctx, req, out)
 }
 
-// ended notes what a pass came to.
-func (r *Reconciler) ended(ctx context.Context, req ctrl.Request, out progress.Outcome) (ctrl.Result, error) {
-	r.Metrics.decided(out)
-	for _, wait := range out.Waits() {
-		ctrl.LoggerFrom(ctx).V(4).Info("Waiting", "reason", wait.Reason, "message", wait.Message)
+// reconcileNormal binds a host to the claim, then keeps the host in step with it.
+func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) error {
+	if err := r.ensureFinalizer(ctx, s.claim); err != nil {
+		return err
 	}
-	return r.stale.Result(ctx, req.NamespacedName, out, r.Clock.Now())
+	if err := r.bind(ctx, s); err != nil {
+		return err
+	}
+	ready, err := r.guard(ctx, s)
+	if ready && err == nil {
+		err = errors.Join(r.synchronize(ctx, s), r.reboot(ctx, s))
+		r.refuse(s)
+	}
+	return errors.Join(err, r.publish(ctx, s), r.expireReservation(ctx, s))
 }
 
-// pass is one pass over a claim that we may touch.
-func (r *Reconciler) pass(ctx context.Context, claim *bmov1alpha1.HostClaim) progress.Outcome {
-	p := &pass{parts: r.parts(), scope: scope{claim: claim}}
-	if err := p.observer.observe(ctx, &p.scope); err != nil {
-		return progress.Failed(err)
-	}
-	if until, behind := r.hostBehind(&p.scope); behind {
-		return progress.Behind(until, "BareMetalHost")
-	}
-	defer r.noteHost(&p.scope, versionOf(p.host))
-	if p.otherController != "" {
-		r.Pool.Leave(keyOf(claim))
-		return p.reporter.report(ctx, p, progress.Outcome{})
-	}
-	if foreign, err := p.releaser.heldByOthers(ctx, &p.scope); err != nil || foreign {
-		r.Pool.Leave(keyOf(claim))
-		return progress.Failed(err)
-	}
-	if err := ensureFinalizer(ctx, r.Client, claim); err != nil {
-		return progress.Failed(err)
-	}
-	out := progress.Run(ctx, p, progress.ToTheEnd, p.steps()...)
-	if _, refused := errors.AsType[*refusedError](out.Err()); p.finished || (out.Stale() && !refused) {
-		return out // there is nothing to report, or nothing that still holds
-	}
-	return out.And(p.reporter.report(ctx, p, out))
-}
-
-// ensureFinalizer puts our finalizer on a live claim in a write of its own. It comes before
-// the consumerRef, so that no host is ever bound to a claim that could vanish, and after the
-// status first says something of hosts, so that a claim with finalizer and without such a
-// status has lost it, see binding.New. The pass that writes the first status leaves it to
-// the next one unless it binds a host: the locked write then proves that the API server has
-// that status.
-func ensureFinalizer(ctx context.Context, writer client.Client, claim *bmov1alpha1.HostClaim) error {
-	if deleting(claim) || binding.New(claim) || controllerutil.ContainsFinalizer(claim, infrav1.HostClaimFinalizer) {
+// ensureFinalizer puts our finalizer on a live claim in a write of its own:
+//
+//   - before the consumerRef, so that no host is bound to a claim that could vanish,
+//   - after the status has first said something of hosts, so that a claim with the finalizer and
+//     without such a status has lost it, see binding.New. The pass that writes the first status
+//     leaves it to the next one, unless it binds a host: the locked write then proves that the
+//     API server has that status.
+func (r *Reconciler) ensureFinalizer(ctx context.Context, claim *bmov1alpha1.HostClaim) error {
+	if binding.New(claim) || controllerutil.ContainsFinalizer(claim, infrav1.HostClaimFinalizer) {
 		return nil
 	}
-	before := claim.DeepCopy()
-	controllerutil.AddFinalizer(claim, infrav1.HostClaimFinalizer)
-	if err := patchClaim(ctx, writer, before, claim); err != nil {
-		return fmt.Errorf("add the finalizer: %w", err)
+	desired := claim.DeepCopy()
+	controllerutil.AddFinalizer(desired, infrav1.HostClaimFinalizer)
+	return r.patchClaim(ctx, claim, desired, "add the finalizer")
+}
+
+// patchClaim writes the metadata of a claim, locked on the version that was read, and makes the
+// claim what was written. One that has gone is a conflict.
+func (r *Reconciler) patchClaim(ctx context.Context, claim, desired *bmov1alpha1.HostClaim, what string) error {
+	switch err := r.Client.Patch(ctx, desired, apply.Locked(claim)); {
+	case apierrors.IsNotFound(err):
+		return apply.Conflict("%s: the claim has gone", what)
+	case err != nil:
+		return fmt.Errorf("%s: %w", what, err)
 	}
+	*claim = *desired
 	return nil
 }
 
-// errClaimGone ends a pass over a claim that has gone meanwhile.
-var errClaimGone = fmt.Errorf("the claim has gone: %w", progress.ErrStale)
-
-// patchClaim writes the metadata of a claim, locked on what it was before.
-func patchClaim(ctx context.Context, writer client.Client, before, claim *bmov1alpha1.HostClaim) error {
-	if err := writer.Patch(ctx, claim, apply.Locked(before)); err != nil {
-		if apierrors.IsNotFound(err) {
-			return errClaimGone
-		}
-		return err //nolint:wrapcheck // the caller says what for
+// patchHost writes the host of the claim, locked on the version that was read.
+func (r *Reconciler) patchHost(ctx context.Context, s *scope, desired *bmov1alpha1.BareMetalHost, what string) error {
+	if err := r.Client.Patch(ctx, desired, apply.Locked(s.host)); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
 	}
+	s.host = desired
 	return nil
 }
 
-// hostBehind says that the cache shows the host as it was before it was written, or read live.
-func (r *Reconciler) hostBehind(s *scope) (until time.Time, behind bool) {
+// wakeAt has the claim looked at again at a time, unless that is to happen earlier.
+func (s *scope) wakeAt(at time.Time) {
+	if s.wake.IsZero() || at.Before(s.wake) {
+		s.wake = at
+	}
+}
+
+// grant is what policies permit the claim on the hosts of its host's namespace.
+func (s *scope) grant() policy.Grant {
 	if s.host == nil {
-		return time.Time{}, false
+		return policy.Grant{}
 	}
-	return r.writtenHosts.Behind(keyOf(s.claim), s.host.ResourceVersion, r.Clock.Now())
+	return s.decision.Grants[s.host.Namespace]
 }
 
-// noteHost remembers the host as a pass leaves it, unless that is what the cache has shown.
-func (r *Reconciler) noteHost(s *scope, shown string) {
-	if version := versionOf(s.host); version != "" && version != shown {
-		r.writtenHosts.Wrote(keyOf(s.claim), version, r.Clock.Now())
-	}
-}
-
-// versionOf is the version of a host; empty for none.
-func versionOf(host *bmov1alpha1.BareMetalHost) string {
-	if host == nil {
-		return ""
-	}
-	return host.ResourceVersion
+// crossing reports whether claim and host are in different namespaces.
+func (s *scope) crossing() bool {
+	return s.host != nil && s.host.Namespace != s.claim.Namespace
 }
 
 func deleting(claim *bmov1alpha1.HostClaim) bool {
 	return !claim.DeletionTimestamp.IsZero()
+}
+
+func keyOf(claim *bmov1alpha1.HostClaim) client.ObjectKey {
+	return client.ObjectKeyFromObject(claim)
 }

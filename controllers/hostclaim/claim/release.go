@@ -19,13 +19,14 @@ package claim
 import (
 	"context"
 	"fmt"
-	"sync"
+	"slices"
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,173 +34,168 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/reservation"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
-// release brings the host of a claim that goes back to the pool:
+// reconcileDelete brings the host of a claim that goes back to the pool, and lets the claim go:
 //
-//	clear (one patch) ─▶ wait for the host ─▶ delete copies, facts ─▶ remove consumerRef
+//	clear the host ─▶ wait until it is at rest ─▶ delete copies, facts ─▶ consumerRef ─▶ finalizer
 //
-// The last write carries the version of the live read that showed the host at
+// The consumerRef goes at the version of the live read that showed the host at
 // rest, so nothing can have happened to the host since.
-func (r *releaser) release(ctx context.Context, s *scope, at standing) (standing, progress.Outcome) {
-	if at.step != binding.Release {
-		return at, progress.Outcome{}
+func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) error {
+	if err := r.resolve(ctx, s, binding.Unread); err != nil {
+		return err
 	}
+	swept := "" // the namespace of hosts where the copies are deleted
+	if s.step == binding.Release {
+		swept = s.host.Namespace
+		if freed, err := r.release(ctx, s); err != nil || !freed {
+			return err
+		}
+	}
+	if s.step != binding.Finish {
+		return nil
+	}
+	if ref := s.claim.Status.BareMetalHost; ref != nil && ref.Namespace != swept {
+		var err error
+		if s.waits.release, err = r.deleteCopies(ctx, s.claim, ref.Namespace, nil); err != nil || s.waits.release.Reason != "" {
+			return err
+		}
+	}
+	if err := r.withdraw(ctx, s.claim); err != nil {
+		return err
+	}
+	return r.finish(ctx, s)
+}
+
+// release clears the host of the claim, and frees it once it is at rest.
+func (r *Reconciler) release(ctx context.Context, s *scope) (freed bool, err error) {
 	clearing := binding.Cleared
-	if binding.SaysUnhealthy(s.claim) && s.decision.Grants[at.host.Namespace].PermitsUnhealthyMark() {
+	if binding.SaysUnhealthy(s.claim) && s.decision.Grants[s.host.Namespace].PermitsUnhealthyMark() {
 		clearing = binding.ClearedUnhealthy
 	}
-	if cleared := clearing(at.host); !equality.Semantic.DeepEqual(cleared, at.host) {
-		if err := r.client.Patch(ctx, cleared, apply.Locked(at.host)); err != nil {
-			return at, progress.Failed(fmt.Errorf("clear the host: %w", err))
+	if cleared := clearing(s.host); !equality.Semantic.DeepEqual(cleared, s.host) {
+		if err := r.patchHost(ctx, s, cleared, "clear the host"); err != nil {
+			return false, err
 		}
 		ctrl.LoggerFrom(ctx).Info("Took back what the host was given, waiting for it to be wiped", "BareMetalHost", klog.KObj(cleared))
-		at.host = cleared
 	}
-	if wait, ok := binding.Releasable(at.host); !ok {
-		return at, progress.Waiting(wait.Reason, wait.Message)
+	var ok bool
+	if s.waits.release, ok = binding.Releasable(s.host); !ok {
+		return false, nil
 	}
-	if until, held := r.switchedOff(s.claim, at.host); held {
-		return at, progress.Until(until, binding.HostPoweringOffReason, "Waiting for the host to be switched off")
+	if until := switchedOffBy(s.host); r.Clock.Now().Before(until) {
+		s.waits.release = binding.Wait{Reason: binding.HostPoweringOffReason, Message: "Waiting for the host to be switched off"}
+		s.wakeAt(until)
+		return false, nil
 	}
-	if out := r.free(ctx, s, at.host); !out.Done() {
-		return at, out
+	host, err := r.readReleasable(ctx, s)
+	if err != nil || s.waits.release.Reason != "" {
+		return false, err
 	}
-	recorded := binding.Unread
-	if binding.StatusNames(s.claim, client.ObjectKeyFromObject(at.host)) {
-		recorded = binding.Fenced // by the write that has freed it
-	}
-	at.host = nil
-	freed := *s
-	freed.host = nil
-	after, err := r.binder.settle(ctx, &freed, recorded)
-	after.swept = s.host.Namespace
-	if err != nil {
-		return at, progress.Failed(err)
-	}
-	return after, progress.Outcome{}
-}
-
-// switchedOff says until when a host that is still being switched off is not freed. As a rule
-// baremetal-operator does that at once, and the write that frees the host would conflict with
-// what it reports; nothing depends on it.
-func (r *releaser) switchedOff(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) (until time.Time, held bool) {
-	if !binding.SwitchingOff(host) {
-		return time.Time{}, false
-	}
-	return r.settling.Of(keyOf(claim), r.clock.Now(), r.holdFor)
-}
-
-// free lets go of a host that seems to be at rest.
-func (r *releaser) free(ctx context.Context, s *scope, known *bmov1alpha1.BareMetalHost) progress.Outcome {
-	claim, host := s.claim, &bmov1alpha1.BareMetalHost{}
-	if err := r.live.Get(ctx, client.ObjectKeyFromObject(known), host); err != nil {
-		return progress.Failed(fmt.Errorf("read the host before it is freed: %w", err))
-	}
-	wait, releasable := binding.Releasable(host)
-	switch {
-	case !binding.Owned(host, claim), !equality.Semantic.DeepEqual(binding.Cleared(host), host),
-		host.ResourceVersion != known.ResourceVersion: // it is being written, and its event is on the way
-		return progress.Failed(fmt.Errorf("free the host: %w", progress.ErrStale))
-	case !releasable:
-		return progress.Waiting(wait.Reason, wait.Message)
-	}
-	if out := r.deleteCopies(ctx, claim, host.Namespace, host); !out.Done() {
-		return out
+	if s.waits.release, err = r.deleteCopies(ctx, s.claim, host.Namespace, host); err != nil || s.waits.release.Reason != "" {
+		return false, err
 	}
 	// A claim whose finalizer was stripped may be gone as soon as its host is free.
-	if err := r.publisher.withdraw(ctx, claim); err != nil {
-		return progress.Failed(fmt.Errorf("withdraw HardwareData: %w", err))
+	if err := r.withdraw(ctx, s.claim); err != nil {
+		return false, err
 	}
-	freed := binding.Freed(host)
-	if err := r.client.Patch(ctx, freed, apply.Locked(host)); err != nil {
-		return progress.Failed(fmt.Errorf("free the host: %w", err))
+	s.host = host
+	if err := r.patchHost(ctx, s, binding.Freed(host), "free the host"); err != nil {
+		return false, err
 	}
-	ctrl.LoggerFrom(ctx).Info("Released the host", "BareMetalHost", klog.KObj(freed))
-	r.announcer.eventReleased(claim, freed)
-	r.metrics.released(r.clock.Since(claim.DeletionTimestamp.Time))
-	return progress.Outcome{}
+	ctrl.LoggerFrom(ctx).Info("Released the host", "BareMetalHost", klog.KObj(s.host))
+	r.eventReleased(s.claim, s.host)
+	r.Metrics.released(r.Clock.Since(s.claim.DeletionTimestamp.Time))
+	recorded := binding.Unread
+	if binding.StatusNames(s.claim, client.ObjectKeyFromObject(s.host)) {
+		recorded = binding.Fenced // by the write that has freed it
+	}
+	s.host = nil
+	return true, r.resolve(ctx, s, recorded)
 }
 
-// heldByOthers says that a claim that goes is held by the finalizer of another controller
-// only, and that we have nothing to do with it. Where the status shows our hand,
-// or our facts are there, the claim is reconciled like any other, so that a
-// tenant that stripped our finalizer, or a manager that died between freeing the
+// switchingOff is how long after its last report a host may take to be switched off.
+const switchingOff = 5 * time.Second
+
+// switchedOffBy returns until when a host that is being switched off is not freed: the write would mostly
+// conflict with what baremetal-operator reports of it. Nothing depends on it.
+func switchedOffBy(host *bmov1alpha1.BareMetalHost) time.Time {
+	if !binding.SwitchingOff(host) || host.Status.LastUpdated == nil {
+		return time.Time{}
+	}
+	return host.Status.LastUpdated.Add(switchingOff)
+}
+
+// readReleasable reads the host live: the write that frees it is locked on this version. What the host
+// waits for is in waits.release.
+func (r *Reconciler) readReleasable(ctx context.Context, s *scope) (*bmov1alpha1.BareMetalHost, error) {
+	host := &bmov1alpha1.BareMetalHost{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.host), host); err != nil {
+		return nil, fmt.Errorf("read the host before it is freed: %w", err)
+	}
+	if !binding.Owned(host, s.claim) || !equality.Semantic.DeepEqual(binding.Cleared(host), host) || host.ResourceVersion != s.host.ResourceVersion {
+		return nil, apply.Conflict("the host is being written, and its event is on the way")
+	}
+	s.waits.release, _ = binding.Releasable(host)
+	return host, nil
+}
+
+// finish takes our finalizer off the claim as it was judged: an intent that was written meanwhile
+// would be lost with it, and fails the locked write. If others hold the claim, its status says first
+// that we are done with it, see heldByOthers.
+func (r *Reconciler) finish(ctx context.Context, s *scope) error {
+	s.finished = true
+	others := slices.ContainsFunc(s.claim.Finalizers, func(f string) bool { return f != infrav1.HostClaimFinalizer })
+	if others && !releasedBefore(s.claim) {
+		told := s.claim.DeepCopy()
+		told.Status.BareMetalHost = nil
+		meta.SetStatusCondition(&told.Status.Conditions, released(s.claim.Generation, r.Clock.Now()))
+		if err := r.writeStatus(ctx, s.claim, told); err != nil {
+			return client.IgnoreNotFound(fmt.Errorf("tell that the claim has no host any more: %w", err))
+		}
+	}
+	desired := s.claim.DeepCopy()
+	if !controllerutil.RemoveFinalizer(desired, infrav1.HostClaimFinalizer) {
+		return nil
+	}
+	if err := r.Client.Patch(ctx, desired, apply.Locked(s.claim)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("remove the finalizer: %w", err)
+	}
+	return nil
+}
+
+// released is the condition Associated of a claim that we have let go of.
+func released(generation int64, now time.Time) metav1.Condition {
+	c := isFalse(bmov1alpha1.AssociatedCondition, infrav1.HostReleasedReason, "The claim has no host any more, and goes when its other finalizers do")
+	c.ObservedGeneration, c.LastTransitionTime = generation, metav1.NewTime(now)
+	return c
+}
+
+func releasedBefore(claim *bmov1alpha1.HostClaim) bool {
+	c := meta.FindStatusCondition(claim.Status.Conditions, bmov1alpha1.AssociatedCondition)
+	return c != nil && c.Reason == infrav1.HostReleasedReason
+}
+
+// heldByOthers reports whether a claim that goes is held by the finalizer of another controller
+// only, and that we have nothing to do with it: its status says that we have let go of it, or never had
+// to do with it. Where the status shows our hand, or our facts are there, the claim is reconciled like
+// any other, so that a tenant that stripped our finalizer, or a manager that died between freeing the
 // host and tidying up, leaves nothing behind.
-func (r *releaser) heldByOthers(ctx context.Context, s *scope) (bool, error) {
+func (r *Reconciler) heldByOthers(ctx context.Context, s *scope) (bool, error) {
 	switch {
 	case s.host != nil, !deleting(s.claim), controllerutil.ContainsFinalizer(s.claim, infrav1.HostClaimFinalizer):
 		return false, nil
-	case r.letGo.has(s.claim):
+	case releasedBefore(s.claim):
 		return true, nil
 	case marked(s.claim):
 		return false, nil
 	}
-	_, published, err := r.publisher.published(ctx, s.claim)
+	_, published, err := r.published(ctx, s.claim)
 	return !published, err
-}
-
-// finish lets the claim go once no host names it, and says that it did. Copies of
-// its secrets and its HardwareData go first; swept is the namespace of hosts where this pass has
-// deleted the copies already.
-func (r *releaser) finish(ctx context.Context, claim *bmov1alpha1.HostClaim, swept string) (gone bool, out progress.Outcome) {
-	if ref := claim.Status.BareMetalHost; ref != nil && ref.Namespace != swept {
-		if out := r.deleteCopies(ctx, claim, ref.Namespace, nil); !out.Done() {
-			return false, out
-		}
-	}
-	if err := r.publisher.withdraw(ctx, claim); err != nil {
-		return false, progress.Failed(fmt.Errorf("withdraw HardwareData: %w", err))
-	}
-	gone, err := r.dropFinalizer(ctx, claim)
-	if gone {
-		r.letGo.add(claim)
-	}
-	return gone, progress.Failed(err)
-}
-
-// letGo remembers the claims that this manager has let go of. If the finalizer of
-// another client holds one, nothing is left to do about it, whatever its tenant writes
-// into it. A manager that restarts makes sure of that once.
-type letGo struct {
-	mu   sync.Mutex
-	uids map[types.NamespacedName]types.UID
-}
-
-func (l *letGo) has(claim *bmov1alpha1.HostClaim) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return claim.UID != "" && l.uids[keyOf(claim)] == claim.UID
-}
-
-func (l *letGo) add(claim *bmov1alpha1.HostClaim) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.uids == nil {
-		l.uids = map[types.NamespacedName]types.UID{}
-	}
-	l.uids[keyOf(claim)] = claim.UID
-}
-
-// forget drops a claim that is gone.
-func (l *letGo) forget(claim types.NamespacedName) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.uids, claim)
-}
-
-// dropFinalizer removes our finalizer from the claim as it was judged: an intent that was
-// written meanwhile would be lost with it, and fails the locked write.
-func (r *releaser) dropFinalizer(ctx context.Context, claim *bmov1alpha1.HostClaim) (gone bool, err error) {
-	before := claim.DeepCopy()
-	if !controllerutil.RemoveFinalizer(claim, infrav1.HostClaimFinalizer) {
-		return true, nil
-	}
-	err = client.IgnoreNotFound(r.client.Patch(ctx, claim, apply.Locked(before)))
-	return err == nil, err
 }
 
 // releaseWatches stops watching the Secrets of a namespace without claims, hosts
@@ -223,4 +219,38 @@ func (r *Reconciler) releaseWatches(ctx context.Context, namespace string) error
 		}
 		return false, nil
 	})
+}
+
+// defaultReservation is how long a claim is reserved that does not say how long.
+const defaultReservation = time.Hour
+
+// expireReservation ends a reservation in time: the claim is deleted as it is known, so that
+// one that was adopted meanwhile stays, and its host goes back like any other.
+func (r *Reconciler) expireReservation(ctx context.Context, s *scope) error {
+	if !reservation.Holds(s.claim) {
+		return nil
+	}
+	until, known := binding.ReservedUntil(s.claim)
+	if !known {
+		until = r.Clock.Now().Add(defaultReservation)
+		if err := r.patchClaim(ctx, s.claim, binding.LimitReservation(s.claim, until), "limit the reservation"); err != nil {
+			return err
+		}
+		r.Recorder.Eventf(s.claim, nil, corev1.EventTypeWarning, "ReservationLimited", "Reserve",
+			"Annotation %s was missing or no time, so it was set; write a time such as 2026-01-31T12:00:00Z to change it", infrav1.ReservedUntilAnnotation)
+	}
+	if r.Clock.Now().Before(until) {
+		s.notes = append(s.notes, "The host is kept for the next machine until the time in annotation "+infrav1.ReservedUntilAnnotation)
+		s.wakeAt(until)
+		return nil
+	}
+	uid, version := s.claim.UID, s.claim.ResourceVersion
+	err := r.Client.Delete(ctx, s.claim, client.Preconditions{UID: &uid, ResourceVersion: &version})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("end the reservation: %w", err)
+	}
+	s.finished = true
+	r.Recorder.Eventf(s.claim, nil, corev1.EventTypeNormal, "ReservationExpired", "Reserve",
+		"Nobody has adopted this claim in time; it is deleted and its host goes back")
+	return nil
 }

@@ -20,7 +20,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -33,10 +32,8 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/copies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
 // The ClusterRoles that a RoleBinding in a namespace must refer to.
@@ -93,12 +90,12 @@ func (n secretNames) payload(claim *bmov1alpha1.HostClaim, namespace string) *bi
 // none, and whether it is there as the host is to get it. No content is read for that. A host that stays
 // off does not read its secrets: what changes meanwhile is copied when it is to be switched on. What a
 // host is first told, or is switched on for, is never taken to be there.
-func (r *synchronizer) look(ctx context.Context, s *scope, kind binding.SecretKind, grant policy.Grant) (name string, there bool, err error) {
+func (r *Reconciler) look(ctx context.Context, s *scope, kind binding.SecretKind) (name string, there bool, err error) {
 	name, content := binding.SecretName(s.claim, kind), binding.EmptyNetworkData()
 	switch {
 	case name != "":
 		content, err = r.readSource(ctx, s, kind, r.outline)
-	case !s.hidesNetworkData(kind, grant):
+	case !s.hidesNetworkData(kind):
 		return "", true, nil
 	}
 	if err != nil || !s.crossing() {
@@ -108,22 +105,22 @@ func (r *synchronizer) look(ctx context.Context, s *scope, kind binding.SecretKi
 	return name, s.goesOnAsTold() && r.copied(ctx, s, kind, content), nil
 }
 
-// hidesNetworkData says that the claim gets empty network data, since otherwise
+// hidesNetworkData reports whether the claim gets empty network data, since otherwise
 // the infrastructure's own would reach its config drive.
-func (s *scope) hidesNetworkData(kind binding.SecretKind, grant policy.Grant) bool {
+func (s *scope) hidesNetworkData(kind binding.SecretKind) bool {
 	return kind == binding.NetworkData && s.crossing() &&
-		s.host.Spec.PreprovisioningNetworkDataName != "" && !grant.SharesPreprovisioningNetworkData()
+		s.host.Spec.PreprovisioningNetworkDataName != "" && !s.grant().SharesPreprovisioningNetworkData()
 }
 
 // readSource reads the part that is needed of a secret in the claim's namespace. The watch
 // starts before the read, so that no change is missed.
-func (r *synchronizer) readSource(ctx context.Context, s *scope, kind binding.SecretKind, read readSecret) (binding.Content, error) {
+func (r *Reconciler) readSource(ctx context.Context, s *scope, kind binding.SecretKind, read readSecret) (binding.Content, error) {
 	key := client.ObjectKey{Namespace: s.claim.Namespace, Name: binding.SecretName(s.claim, kind)}
 	if problems := validation.IsDNS1123Subdomain(key.Name); len(problems) > 0 {
 		return binding.Content{}, &secretError{kind, fmt.Sprintf("%s: no secret can be named %q; correct the reference",
 			binding.SecretField(kind), key.Name)}
 	}
-	r.secrets.Ensure(key.Namespace)
+	r.Secrets.Ensure(key.Namespace)
 	where := binding.SecretField(kind) + ": secret " + key.String()
 	secret, err := read(ctx, key)
 	switch {
@@ -145,19 +142,19 @@ func (r *synchronizer) readSource(ctx context.Context, s *scope, kind binding.Se
 type readSecret func(context.Context, client.ObjectKey) (*corev1.Secret, error)
 
 // outline reads what a secret is, once for each version of it.
-func (r *synchronizer) outline(ctx context.Context, key client.ObjectKey) (*corev1.Secret, error) {
-	return r.secrets.Outline(ctx, r.live, key) //nolint:wrapcheck // the caller tells the errors apart
+func (r *Reconciler) outline(ctx context.Context, key client.ObjectKey) (*corev1.Secret, error) {
+	return r.Secrets.Outline(ctx, r.Live, key) //nolint:wrapcheck // the caller tells the errors apart
 }
 
 // whole reads a secret live.
-func (r *synchronizer) whole(ctx context.Context, key client.ObjectKey) (*corev1.Secret, error) {
+func (r *Reconciler) whole(ctx context.Context, key client.ObjectKey) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
-	return secret, r.live.Get(ctx, key, secret)
+	return secret, r.Live.Get(ctx, key, secret)
 }
 
 // copied reports whether the copy of a secret is next to the host, with this content if the host is on.
-func (r *synchronizer) copied(ctx context.Context, s *scope, kind binding.SecretKind, content binding.Content) bool {
-	r.secrets.Ensure(s.host.Namespace)
+func (r *Reconciler) copied(ctx context.Context, s *scope, kind binding.SecretKind, content binding.Content) bool {
+	r.Secrets.Ensure(s.host.Namespace)
 	copied, err := r.outline(ctx, client.ObjectKey{Namespace: s.host.Namespace, Name: binding.CopyName(s.claim.UID, kind)})
 	if err != nil || !binding.IsCopy(copied, s.claim, kind) || copied.Labels[infrav1.SecretHostUIDLabel] != string(s.host.UID) {
 		return false // what is wrong is told when the copy is written
@@ -172,55 +169,70 @@ type copying struct {
 	current, desired *corev1.Secret
 }
 
-// bringCopies writes the copies of these kinds, once all that they are made of was read, and no
-// more than may be copied for a namespace at a time.
-func (r *synchronizer) bringCopies(ctx context.Context, s *scope, kinds []binding.SecretKind) progress.Outcome {
-	if len(kinds) == 0 {
-		return progress.Outcome{}
-	}
-	now := r.clock.Now()
-	if wait := r.budget.Wait(keyOf(s.claim), now); wait > 0 {
-		return limited(now.Add(wait))
-	}
-	var due []copying
-	bytes := 0
-	for _, kind := range kinds {
-		c, err := r.compare(ctx, s, kind)
-		switch {
-		case err != nil:
-			return r.undone(kind, err)
-		case c.desired != c.current:
-			due = append(due, c)
-			bytes += copies.Size(c.desired)
+// provided brings the secrets of the claim to the host, and returns what the host is then told; nil
+// while the claim waits for its turn. None is copied before all are there and can be used.
+func (r *Reconciler) provided(ctx context.Context, s *scope) (*binding.Payload, error) {
+	names, due := secretNames{}, []binding.SecretKind(nil)
+	for _, kind := range binding.SecretKinds {
+		name, there, err := r.look(ctx, s, kind)
+		if err != nil {
+			r.Metrics.secretUndone(kind, err)
+			return nil, s.secretProblem(err)
+		}
+		names[kind] = name
+		if !there {
+			due = append(due, kind)
 		}
 	}
-	if wait := r.budget.Take(keyOf(s.claim), bytes, now); wait > 0 {
-		return limited(now.Add(wait))
+	if copied, err := r.bringCopies(ctx, s, due); err != nil || !copied {
+		return nil, err
+	}
+	return names.payload(s.claim, s.host.Namespace), nil
+}
+
+// bringCopies writes the copies of these kinds, once all that they are made of was read, and no
+// more than may be copied for a namespace at a time.
+func (r *Reconciler) bringCopies(ctx context.Context, s *scope, kinds []binding.SecretKind) (copied bool, err error) {
+	if len(kinds) == 0 {
+		return true, nil
+	}
+	now := r.Clock.Now()
+	wait := r.Budget.Wait(keyOf(s.claim), now)
+	var due []copying
+	if wait == 0 {
+		bytes := 0
+		for _, kind := range kinds {
+			c, err := r.compare(ctx, s, kind)
+			if err != nil {
+				r.Metrics.secretUndone(kind, err)
+				return false, s.secretProblem(err)
+			}
+			if c.desired != c.current {
+				due = append(due, c)
+				bytes += copies.Size(c.desired)
+			}
+		}
+		wait = r.Budget.Take(keyOf(s.claim), bytes, now)
+	}
+	if wait > 0 {
+		s.wakeAt(now.Add(wait))
+		s.waitsForSync(binding.Wait{Reason: infrav1.SecretCopiesLimitedReason, Message: fmt.Sprintf("Claims of this namespace had more than %d MiB of "+
+			"secrets copied next to hosts; this one gets its own in turn, %d KiB a second. Smaller user data, or data that changes less often, goes faster",
+			copies.Burst>>20, copies.PerSecond>>10)})
+		return false, nil
 	}
 	for _, c := range due {
 		if err := r.writeCopy(ctx, c); err != nil {
-			return r.undone(c.kind, err)
+			r.Metrics.secretUndone(c.kind, err)
+			return false, s.secretProblem(err)
 		}
 	}
-	return progress.Outcome{}
-}
-
-// limited is the outcome of a claim that waits for its turn to have secrets copied.
-func limited(until time.Time) progress.Outcome {
-	return progress.Until(until, infrav1.SecretCopiesLimitedReason, fmt.Sprintf("Claims of this namespace had more than %d MiB of "+
-		"secrets copied next to hosts; this one gets its own in turn, %d KiB a second. Smaller user data, or data that changes less often, goes faster",
-		copies.Burst>>20, copies.PerSecond>>10))
-}
-
-// undone counts a secret that did not come next to the host.
-func (r *synchronizer) undone(kind binding.SecretKind, err error) progress.Outcome {
-	r.metrics.secretUndone(kind, err)
-	return secretProblem(err)
+	return true, nil
 }
 
 // compare reads a secret and its copy; the two of the result are the same if nothing is to be
 // written. A secret of that name that is not our copy is not touched.
-func (r *synchronizer) compare(ctx context.Context, s *scope, kind binding.SecretKind) (copying, error) {
+func (r *Reconciler) compare(ctx context.Context, s *scope, kind binding.SecretKind) (copying, error) {
 	content := binding.EmptyNetworkData()
 	if binding.SecretName(s.claim, kind) != "" {
 		var err error
@@ -228,10 +240,10 @@ func (r *synchronizer) compare(ctx context.Context, s *scope, kind binding.Secre
 			return copying{}, err
 		}
 	}
-	r.secrets.Ensure(s.host.Namespace)
+	r.Secrets.Ensure(s.host.Namespace)
 	c := copying{kind: kind, desired: binding.Copy(s.claim, s.host, kind, content)}
 	key := client.ObjectKeyFromObject(c.desired)
-	if version, known := r.secrets.Version(key); known && version == "" {
+	if version, known := r.Secrets.Version(key); known && version == "" {
 		return c, nil
 	}
 	current, err := r.whole(ctx, key)
@@ -255,14 +267,14 @@ func (r *synchronizer) compare(ctx context.Context, s *scope, kind binding.Secre
 	updated.OwnerReferences, updated.Data = c.desired.OwnerReferences, c.desired.Data
 	if c.desired = updated; equality.Semantic.DeepEqual(updated, current) {
 		c.desired = current
-		r.secrets.Read(current)
+		r.Secrets.Read(current)
 	}
 	return c, nil
 }
 
 // writeCopy creates a copy, or writes what differs. The type of a secret cannot be changed, so
 // that a copy of another type makes way for a new one.
-func (r *synchronizer) writeCopy(ctx context.Context, c copying) error {
+func (r *Reconciler) writeCopy(ctx context.Context, c copying) error {
 	verb, err := "patch", error(nil)
 	if c.current != nil && c.current.Type != c.desired.Type {
 		verb, err = "delete", r.deleteSecret(ctx, c.current)
@@ -271,28 +283,28 @@ func (r *synchronizer) writeCopy(ctx context.Context, c copying) error {
 	switch {
 	case err != nil:
 	case c.current == nil:
-		verb, err = "create", r.client.Create(ctx, c.desired)
+		verb, err = "create", r.Client.Create(ctx, c.desired)
 	default:
-		err = r.client.Patch(ctx, c.desired, apply.Locked(c.current))
+		err = r.Client.Patch(ctx, c.desired, apply.Locked(c.current))
 	}
 	switch {
 	case apierrors.IsForbidden(err):
 		return forbidden(c.kind, verb, c.desired.Namespace, hostSecretsRole)
 	case apierrors.IsAlreadyExists(err):
-		return fmt.Errorf("the watch did not show the copied secret yet: %w", progress.ErrStale)
+		return apply.Conflict("the watch did not show the copied secret yet")
 	case err != nil:
 		return fmt.Errorf("%s the copied secret: %w", verb, err)
 	}
-	r.secrets.Read(c.desired)
-	r.metrics.secretDone(c.kind)
+	r.Secrets.Read(c.desired)
+	r.Metrics.secretDone(c.kind)
 	ctrl.LoggerFrom(ctx).Info("Copied a secret next to the host", "Secret", klog.KObj(c.desired), "kind", string(c.kind))
 	return nil
 }
 
 // deleteSecret deletes exactly the secret that was read.
-func (r *synchronizer) deleteSecret(ctx context.Context, secret *corev1.Secret) error {
+func (r *Reconciler) deleteSecret(ctx context.Context, secret *corev1.Secret) error {
 	uid := secret.UID
-	return client.IgnoreNotFound(r.client.Delete(ctx, secret, client.Preconditions{UID: &uid}))
+	return client.IgnoreNotFound(r.Client.Delete(ctx, secret, client.Preconditions{UID: &uid}))
 }
 
 // forbidden names the right that is missing and who gives it.
@@ -307,7 +319,7 @@ func missingRight(verb, namespace, role string) string {
 
 // frozenNotes tell the owner of a claim what no longer reaches its server: new
 // secrets after the policy was revoked, and secrets that were changed too late.
-func (r *synchronizer) frozenNotes(ctx context.Context, s *scope) []string {
+func (r *Reconciler) frozenNotes(ctx context.Context, s *scope) []string {
 	switch {
 	case !s.grant().Admitted:
 		return []string{"No HostDeployPolicy admits this namespace to the host any more; the server keeps running"}
@@ -320,9 +332,9 @@ func (r *synchronizer) frozenNotes(ctx context.Context, s *scope) []string {
 
 // rotated reports whether a secret differs from its copy, which stays as the server got it. One of the
 // two that is gone, cannot be read, or cannot be used any more, is no difference: the server does not need it.
-func (r *synchronizer) rotated(ctx context.Context, s *scope) bool {
-	r.secrets.Ensure(s.claim.Namespace)
-	r.secrets.Ensure(s.host.Namespace)
+func (r *Reconciler) rotated(ctx context.Context, s *scope) bool {
+	r.Secrets.Ensure(s.claim.Namespace)
+	r.Secrets.Ensure(s.host.Namespace)
 	return slices.ContainsFunc(binding.SecretKinds[:], func(kind binding.SecretKind) bool {
 		if binding.SecretName(s.claim, kind) == "" {
 			return false
@@ -339,12 +351,13 @@ func (r *synchronizer) rotated(ctx context.Context, s *scope) bool {
 
 // deleteCopies removes every secret that was copied for the claim to a namespace
 // of hosts. With a host, which must still name the claim, it also removes the copies that the host
-// owns, for whatever claim.
-func (r *releaser) deleteCopies(ctx context.Context, claim *bmov1alpha1.HostClaim, namespace string, host *bmov1alpha1.BareMetalHost) progress.Outcome {
-	sweeper, own := copies.Sweeper{Live: r.live, Writer: r.client}, namespace == claim.Namespace
-	var err error
+// owns, for whatever claim. The wait says which right is missing.
+func (r *Reconciler) deleteCopies(
+	ctx context.Context, claim *bmov1alpha1.HostClaim, namespace string, host *bmov1alpha1.BareMetalHost,
+) (wait binding.Wait, err error) {
+	sweeper, own := copies.Sweeper{Live: r.Live, Writer: r.Client}, namespace == claim.Namespace
 	if !own {
-		r.secrets.Ensure(namespace) // what comes after the list is seen by the watch
+		r.Secrets.Ensure(namespace) // what comes after the list is seen by the watch
 		err = sweeper.OfClaim(ctx, claim.UID, namespace)
 	}
 	if err == nil && host != nil {
@@ -354,9 +367,9 @@ func (r *releaser) deleteCopies(ctx context.Context, claim *bmov1alpha1.HostClai
 	case apierrors.IsForbidden(err) && own:
 		// Nothing was copied for this claim, so the manager needs no rights on
 		// secrets in its namespace.
-		return progress.Outcome{}
+		return binding.Wait{}, nil
 	case apierrors.IsForbidden(err):
-		return progress.Waiting(infrav1.SecretsForbiddenReason, missingRight("delete", namespace, hostSecretsRole))
+		return binding.Wait{Reason: infrav1.SecretsForbiddenReason, Message: missingRight("delete", namespace, hostSecretsRole)}, nil
 	}
-	return progress.Failed(err)
+	return binding.Wait{}, err //nolint:wrapcheck // it says what could not be deleted
 }

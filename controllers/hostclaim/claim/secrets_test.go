@@ -75,7 +75,7 @@ func (w *watched) Outline(ctx context.Context, live client.Reader, key client.Ob
 func TestSecretsOfARunningClaimAreReadWhenOneHasChanged(t *testing.T) {
 	l := &live{secrets: map[string]string{}}
 	w := &watched{versions: map[string]string{}, outlines: map[string]*corev1.Secret{}}
-	shown, r := w.versions, &synchronizer{live: l, secrets: w}
+	shown, r := w.versions, &Reconciler{Live: l, Secrets: w}
 	claim := newClaim(withImage, func(c *bmov1alpha1.HostClaim) { c.Spec.UserData = &corev1.SecretReference{Name: "boot"} })
 	source, copied := "tenant/boot", "infra/"+binding.CopyName(claim.UID, binding.UserData)
 	is := func(key, version string) { l.secrets[key], shown[key] = version, version }
@@ -166,8 +166,8 @@ func stocked() (*scope, *shelf) {
 	return s, f
 }
 
-func (f *shelf) synchronizer() *synchronizer {
-	return &synchronizer{client: f, live: f, secrets: f, budget: &copies.Budget{}, clock: fixedClock{}}
+func (f *shelf) reconciler() *Reconciler {
+	return &Reconciler{Client: f, Live: f, Secrets: f, Budget: &copies.Budget{}, Clock: fixedClock{}}
 }
 
 // What a host is first told, or is switched on for, is read live, since a claim may be seen before
@@ -213,10 +213,10 @@ func TestSecretsThatAreReadAndCopied(t *testing.T) {
 		if tt.change != nil {
 			tt.change(s, f)
 		}
-		payload, out := f.synchronizer().provided(t.Context(), s, policy.Grant{})
-		if f.reads != tt.reads || f.written != tt.written || first(out).Reason != tt.reason || (payload != nil) != (tt.reason == "") {
+		payload, err := f.reconciler().provided(t.Context(), s)
+		if f.reads != tt.reads || f.written != tt.written || s.waits.sync.Reason != tt.reason || (payload != nil) != (tt.reason == "") {
 			t.Errorf("%s: %d reads and %d writes, %q (%v); want %d, %d, %q",
-				name, f.reads, f.written, first(out).Reason, out.Err(), tt.reads, tt.written, tt.reason)
+				name, f.reads, f.written, s.waits.sync.Reason, err, tt.reads, tt.written, tt.reason)
 		}
 	}
 }
@@ -226,13 +226,12 @@ func TestSecretsThatAreReadAndCopied(t *testing.T) {
 func TestClaimThatWaitsForItsTurnToCopy(t *testing.T) {
 	s, f := stocked()
 	f.secrets["tenant/boot"].Data = map[string][]byte{"userData": make([]byte, copies.PerSecond-1<<10)}
-	r := f.synchronizer()
-	r.budget.Take(client.ObjectKey{Namespace: "tenant", Name: "other"}, copies.Burst, now)
+	r := f.reconciler()
+	r.Budget.Take(client.ObjectKey{Namespace: "tenant", Name: "other"}, copies.Burst, now)
 	for _, reads := range []int{4, 4} {
-		_, out := r.provided(t.Context(), s, policy.Grant{})
-		result, err := out.Result(now)
-		if err != nil || result.RequeueAfter.Seconds() != 1 || first(out).Reason != infrav1.SecretCopiesLimitedReason || f.reads != reads || f.written != 0 {
-			t.Errorf("comes back after %s because of %q with %d reads and %d writes (%v)", result.RequeueAfter, first(out).Reason, f.reads, f.written, err)
+		payload, err := r.provided(t.Context(), s)
+		if err != nil || payload != nil || s.wake.Sub(now).Seconds() != 1 || s.waits.sync.Reason != infrav1.SecretCopiesLimitedReason || f.reads != reads || f.written != 0 {
+			t.Errorf("comes back at %s because of %q with %d reads and %d writes (%v)", s.wake, s.waits.sync.Reason, f.reads, f.written, err)
 		}
 	}
 }
@@ -252,9 +251,10 @@ func TestHostStaysOffWhileItsSecretsAreNotNextToIt(t *testing.T) {
 		"all are there":  {func() { f.secrets["tenant/meta"] = &corev1.Secret{Data: map[string][]byte{"metaData": nil}} }, true},
 	} {
 		tt.change()
-		host, out := f.synchronizer().desired(t.Context(), s, binding.Applied)
-		if out.Err() != nil || host.Spec.Online != tt.online || out.Done() != tt.online {
-			t.Errorf("%s: on %t, %v", name, host.Spec.Online, out.Waits())
+		s.waits.sync = binding.Wait{}
+		host, err := f.reconciler().desiredAs(t.Context(), s, s.claim, binding.Applied)
+		if err != nil || host.Spec.Online != tt.online || (s.waits.sync.Reason == "") != tt.online {
+			t.Errorf("%s: on %t, %v", name, host.Spec.Online, s.waits.sync)
 		}
 	}
 }

@@ -37,29 +37,23 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/reservation"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
-// report writes the status that follows from the facts of the pass, unless it
-// stands there already, or is held back.
-func (r *reporter) report(ctx context.Context, p *pass, out progress.Outcome) progress.Outcome {
-	status := statusOf(&p.scope, &p.results, out, r.clock.Now())
-	r.metrics.waits(&p.scope, status)
-	if equality.Semantic.DeepEqual(status, p.claim.Status) {
-		r.reports.Forget(keyOf(p.claim)) // it changes at the cost of its tenant
-		return progress.Outcome{}
+// patchStatus writes the status that follows from the facts of the pass, unless it
+// stands there already.
+func (r *Reconciler) patchStatus(ctx context.Context, s *scope, succeeded bool) error {
+	status := statusOf(s, succeeded, r.Clock.Now())
+	if equality.Semantic.DeepEqual(status, s.claim.Status) {
+		return nil
 	}
-	if until, held := r.holdBack(p, status, out); held {
-		return progress.Until(until, "", "")
+	before := s.claim.DeepCopy()
+	status.LastUpdated = &metav1.Time{Time: r.Clock.Now()}
+	s.claim.Status = status
+	if err := r.Client.Status().Patch(ctx, s.claim, powerPatch{apply.Locked(before)}); err != nil {
+		return fmt.Errorf("write the status: %w", err)
 	}
-	before := p.claim.DeepCopy()
-	status.LastUpdated = &metav1.Time{Time: r.clock.Now()}
-	p.claim.Status = status
-	if err := r.client.Status().Patch(ctx, p.claim, powerPatch{apply.Locked(before)}); err != nil {
-		return progress.Failed(fmt.Errorf("write the status: %w", err))
-	}
-	r.announcer.announce(ctx, before.Status, &p.scope)
-	return progress.Outcome{}
+	r.announce(ctx, before.Status, s)
+	return nil
 }
 
 // powerPatch is a patch of the status of a claim that writes poweredOn also when it
@@ -85,9 +79,9 @@ func (p powerPatch) Data(object client.Object) ([]byte, error) {
 
 // statusOf computes the status from what a pass observed and came to. It is pure.
 // The time counts only for conditions that change.
-func statusOf(s *scope, r *results, out progress.Outcome, now time.Time) bmov1alpha1.HostClaimStatus {
+func statusOf(s *scope, succeeded bool, now time.Time) bmov1alpha1.HostClaimStatus {
 	status := *s.claim.Status.DeepCopy()
-	if s.otherController == "" && r.at.step == "" {
+	if s.otherController == "" && s.step == "" {
 		// The pass failed before anything was known: what was reported holds.
 		return status
 	}
@@ -104,34 +98,34 @@ func statusOf(s *scope, r *results, out progress.Outcome, now time.Time) bmov1al
 	}
 
 	meta.RemoveStatusCondition(&status.Conditions, infrav1.StoodDownCondition)
-	if associated, known := associatedOf(s, r); known {
+	if associated, known := associatedOf(s); known {
 		set(associated)
 	}
-	showHost(&status, s, r.at, out)
+	showHost(&status, s, succeeded)
 	if s.host == nil {
 		meta.RemoveStatusCondition(&status.Conditions, infrav1.AdmittedCondition)
 	}
 	meta.RemoveStatusCondition(&status.Conditions, infrav1.MovableCondition)
 	if !deleting(s.claim) {
-		status.HardwareData = r.hardware
+		status.HardwareData = s.hardware
 	}
-	for _, c := range partsOf(s, r) {
+	for _, c := range partsOf(s) {
 		set(c)
 	}
-	set(readyOf(s, r, status.Conditions))
+	set(readyOf(s, status.Conditions))
 	return status
 }
 
 // showHost says in a status which host the claim has. An intent stays there when the
 // pass failed, since it must be fenced before it is dropped.
-func showHost(status *bmov1alpha1.HostClaimStatus, s *scope, at standing, out progress.Outcome) {
+func showHost(status *bmov1alpha1.HostClaimStatus, s *scope, succeeded bool) {
 	switch {
 	case s.host != nil:
 		status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: s.host.Namespace, Name: s.host.Name}
 		status.PoweredOn = s.host.Status.PoweredOn
-	case at.step == binding.ReportLost:
+	case s.step == binding.ReportLost:
 		status.PoweredOn = false
-	case at.hostless() && out.Err() == nil:
+	case s.hostless() && succeeded:
 		status.BareMetalHost = nil
 		status.PoweredOn = false
 	}
@@ -139,16 +133,16 @@ func showHost(status *bmov1alpha1.HostClaimStatus, s *scope, at standing, out pr
 
 // partsOf are the conditions between Associated and the summary. Those that follow
 // the host are there until it is given back.
-func partsOf(s *scope, r *results) []metav1.Condition {
+func partsOf(s *scope) []metav1.Condition {
 	var parts []metav1.Condition
 	if s.host != nil {
 		parts = append(parts, admittedOf(s))
 	}
 	if s.host != nil || !deleting(s.claim) {
-		parts = append(parts, synchronizedOf(s, r), availableOf(s.host), provisionedOf(s, r.syncWait))
+		parts = append(parts, synchronizedOf(s), availableOf(s), provisionedOf(s))
 	}
 	if !deleting(s.claim) {
-		parts = append(parts, hardwareOf(r))
+		parts = append(parts, hardwareOf(s))
 	}
 	return parts
 }
@@ -164,15 +158,15 @@ func isFalse(kind, reason, message string) metav1.Condition {
 
 // associatedOf is the condition Associated; unknown while a bind has failed on
 // the way, since the intent in the status must then stay as it is.
-func associatedOf(s *scope, r *results) (metav1.Condition, bool) {
+func associatedOf(s *scope) (metav1.Condition, bool) {
 	const kind = bmov1alpha1.AssociatedCondition
 	switch {
 	case s.host != nil:
 		return isTrue(kind, bmov1alpha1.BareMetalHostAssociatedReason, "BareMetalHost "+s.host.Namespace+"/"+s.host.Name), true
-	case r.at.step == binding.ReportLost:
+	case s.step == binding.ReportLost:
 		return isFalse(kind, bmov1alpha1.MissingBareMetalHostReason, binding.LostMessage), true
 	default:
-		return isFalse(kind, r.bindWait.Reason, r.bindWait.Message), r.bindWait.Reason != ""
+		return isFalse(kind, s.waits.bind.Reason, s.waits.bind.Message), s.waits.bind.Reason != ""
 	}
 }
 
@@ -208,36 +202,41 @@ func admittedOf(s *scope) metav1.Condition {
 
 // synchronizedOf is the condition Synchronized. Nothing is written any more for a
 // claim that goes.
-func synchronizedOf(s *scope, r *results) metav1.Condition {
+func synchronizedOf(s *scope) metav1.Condition {
 	const kind = bmov1alpha1.SynchronizedCondition
 	switch {
 	case s.host == nil:
 		return isFalse(kind, infrav1.NotAssociatedReason, "There is no host to synchronize with")
 	case deleting(s.claim):
-		return isFalse(kind, bmov1alpha1.HostClaimDeletingReason, goingMessage(r))
-	case r.syncWait.Reason != "":
-		return isFalse(kind, r.syncWait.Reason, r.syncWait.Message)
+		return isFalse(kind, bmov1alpha1.HostClaimDeletingReason, goingMessage(s))
+	case s.waits.sync.Reason != "":
+		return isFalse(kind, s.waits.sync.Reason, s.waits.sync.Message)
 	default:
-		return isTrue(kind, bmov1alpha1.ConfigurationSyncedReason, strings.Join(r.notes, ". "))
+		return isTrue(kind, bmov1alpha1.ConfigurationSyncedReason, strings.Join(s.notes, ". "))
 	}
 }
 
-// availableOf is the condition AvailableForProvisioning of the bound host.
-func availableOf(host *bmov1alpha1.BareMetalHost) metav1.Condition {
+// availableOf is the condition AvailableForProvisioning of the bound host. It does not name the states that a
+// host passes on its way: each would be a write.
+func availableOf(s *scope) metav1.Condition {
 	const kind = bmov1alpha1.AvailableForProvisioningCondition
 	switch {
-	case host == nil:
+	case s.host == nil:
 		return isFalse(kind, infrav1.NotAssociatedReason, "There is no host")
-	case host.Status.Provisioning.State == bmov1alpha1.StateAvailable, host.Status.Provisioning.State == bmov1alpha1.StateReady:
+	case deleting(s.claim):
+		return isFalse(kind, bmov1alpha1.NotAvailableReason, "The host is given back")
+	case s.host.Status.Provisioning.State == bmov1alpha1.StateAvailable, s.host.Status.Provisioning.State == bmov1alpha1.StateReady:
 		return isTrue(kind, bmov1alpha1.AvailableReason, "")
+	case binding.HasPayload(s.host):
+		return isFalse(kind, bmov1alpha1.NotAvailableReason, "The host was told what to write")
 	default:
-		return isFalse(kind, bmov1alpha1.NotAvailableReason, stateMessage(host))
+		return isFalse(kind, bmov1alpha1.NotAvailableReason, stateMessage(s.host))
 	}
 }
 
 // provisionedOf is the condition Provisioned: the host runs what the claim asks
 // for.
-func provisionedOf(s *scope, sync progress.Wait) metav1.Condition {
+func provisionedOf(s *scope) metav1.Condition {
 	const kind = bmov1alpha1.ProvisionedCondition
 	if s.host == nil {
 		return isFalse(kind, infrav1.NotAssociatedReason, "There is no host")
@@ -248,8 +247,10 @@ func provisionedOf(s *scope, sync progress.Wait) metav1.Condition {
 		return isTrue(kind, bmov1alpha1.ProvisionedReason, message)
 	case failed:
 		return isFalse(kind, bmov1alpha1.ErrorReason, message)
-	case sync.Reason == infrav1.RebuildingReason, sync.Reason == infrav1.WaitingForHostStatusReason:
-		return isFalse(kind, sync.Reason, sync.Message)
+	case deleting(s.claim):
+		return isFalse(kind, bmov1alpha1.DeprovisioningReason, "The host is given back"+standstill(s.host))
+	case s.waits.sync.Reason == infrav1.RebuildingReason, s.waits.sync.Reason == infrav1.WaitingForHostStatusReason:
+		return isFalse(kind, s.waits.sync.Reason, s.waits.sync.Message)
 	case reservation.Holds(s.claim):
 		return isFalse(kind, infrav1.ReservedReason, "The claim is kept for the next machine")
 	case state == bmov1alpha1.StateProvisioning:
@@ -272,12 +273,12 @@ func unasked(claim *bmov1alpha1.HostClaim) string {
 }
 
 // hardwareOf is the condition HardwareDataPublished.
-func hardwareOf(r *results) metav1.Condition {
+func hardwareOf(s *scope) metav1.Condition {
 	const kind = infrav1.HardwareDataPublishedCondition
 	switch {
-	case r.hardwareWait.Reason != "":
-		return isFalse(kind, r.hardwareWait.Reason, r.hardwareWait.Message)
-	case r.hardware == nil:
+	case s.waits.publish.Reason != "":
+		return isFalse(kind, s.waits.publish.Reason, s.waits.publish.Message)
+	case s.hardware == nil:
 		return isFalse(kind, infrav1.NotAssociatedReason, "There are no facts to publish")
 	default:
 		return isTrue(kind, infrav1.PublishedReason, "")
@@ -286,10 +287,10 @@ func hardwareOf(r *results) metav1.Condition {
 
 // readyOf sums up: the way out of a claim that goes, an error of the host, the
 // first condition that does not hold, or that the host is out of management.
-func readyOf(s *scope, r *results, all []metav1.Condition) metav1.Condition {
+func readyOf(s *scope, all []metav1.Condition) metav1.Condition {
 	const ready = bmov1alpha1.ReadyCondition
 	if deleting(s.claim) {
-		return isFalse(ready, cmp.Or(r.releaseWait.Reason, bmov1alpha1.HostClaimDeletingReason), goingMessage(r))
+		return isFalse(ready, cmp.Or(s.waits.release.Reason, bmov1alpha1.HostClaimDeletingReason), goingMessage(s))
 	}
 	if message, failed := hostError(s.host, s.crossing()); failed {
 		return isFalse(ready, bmov1alpha1.ErrorReason, message)
@@ -318,8 +319,8 @@ func readyOf(s *scope, r *results, all []metav1.Condition) metav1.Condition {
 }
 
 // goingMessage says what a claim that is being deleted waits for.
-func goingMessage(r *results) string {
-	return cmp.Or(r.releaseWait.Message, "The claim is being deleted")
+func goingMessage(s *scope) string {
+	return cmp.Or(s.waits.release.Message, "The claim is being deleted")
 }
 
 // stoodDown is the condition of a claim that another controller works on. The
@@ -352,11 +353,22 @@ func hostError(host *bmov1alpha1.BareMetalHost, crossing bool) (string, bool) {
 	return message, true
 }
 
-// stateMessage says what the host does, and why it may do nothing for a while.
+// stateMessage is what the host does, and why it may do nothing for a while. States that a host
+// passes before it is written are not told apart.
 func stateMessage(host *bmov1alpha1.BareMetalHost) string {
-	message := "The state of the host is " + binding.StateName(host)
-	if why := binding.Standstill(host); why != "" {
-		message += "; " + why
+	switch host.Status.Provisioning.State {
+	case bmov1alpha1.StateAvailable, bmov1alpha1.StateReady, bmov1alpha1.StatePreparing:
+		if binding.HasPayload(host) {
+			return "The host was told what to write" + standstill(host)
+		}
 	}
-	return message
+	return "The state of the host is " + binding.StateName(host) + standstill(host)
+}
+
+// standstill is why a host may do nothing for a while.
+func standstill(host *bmov1alpha1.BareMetalHost) string {
+	if why := binding.Standstill(host); why != "" {
+		return "; " + why
+	}
+	return ""
 }

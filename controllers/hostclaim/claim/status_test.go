@@ -17,7 +17,6 @@ limitations under the License.
 package claim
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -34,7 +33,6 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
 var now = time.Date(2026, time.January, 1, 12, 0, 0, 0, time.UTC)
@@ -107,7 +105,7 @@ type given struct {
 	step            binding.Step
 	record          binding.Record
 
-	bindWait, syncWait, hardwareWait, releaseWait progress.Wait
+	bindWait, syncWait, hardwareWait, releaseWait binding.Wait
 
 	hardware *bmov1alpha1.ObjectReference
 }
@@ -116,11 +114,11 @@ func (g *given) scope() *scope {
 	return &scope{claim: g.claim, otherController: g.otherController, decision: g.decision, host: g.host}
 }
 
-func (g *given) status(out progress.Outcome, now time.Time) bmov1alpha1.HostClaimStatus {
-	return statusOf(g.scope(), &results{
-		at: standing{step: g.step, known: binding.Binding{Record: g.record}}, bindWait: g.bindWait, syncWait: g.syncWait,
-		hardware: g.hardware, hardwareWait: g.hardwareWait, releaseWait: g.releaseWait,
-	}, out, now)
+func (g *given) status(succeeded bool, now time.Time) bmov1alpha1.HostClaimStatus {
+	s := g.scope()
+	s.step, s.known.Record, s.hardware = g.step, g.record, g.hardware
+	s.waits.bind, s.waits.sync, s.waits.publish, s.waits.release = g.bindWait, g.syncWait, g.hardwareWait, g.releaseWait
+	return statusOf(s, succeeded, now)
 }
 
 // short returns the conditions as "Status/Reason" by type.
@@ -164,7 +162,7 @@ func TestStatusOf(t *testing.T) {
 	}
 	tests := map[string]struct {
 		given given
-		out   progress.Outcome
+		fails bool
 		want  map[string]string
 		host  *bmov1alpha1.ObjectReference
 		on    bool
@@ -206,7 +204,7 @@ func TestStatusOf(t *testing.T) {
 		"waits for a secret": {
 			given: given{
 				claim: newClaim(withImage), step: binding.Keep, host: newHost("infra"), hardware: facts,
-				syncWait: progress.Wait{Reason: "UserDataSecretSyncFailure", Message: "no secret"},
+				syncWait: binding.Wait{Reason: "UserDataSecretSyncFailure", Message: "no secret"},
 			},
 			want: boundConditions(map[string]string{
 				"Synchronized": "False/UserDataSecretSyncFailure", "AvailableForProvisioning": "True/Available",
@@ -216,7 +214,7 @@ func TestStatusOf(t *testing.T) {
 		"is in error and waits for a secret": {
 			given: given{
 				claim: newClaim(withImage), step: binding.Keep, host: newHost("infra", failed), hardware: facts,
-				syncWait: progress.Wait{Reason: "UserDataSecretSyncFailure", Message: "no secret"},
+				syncWait: binding.Wait{Reason: "UserDataSecretSyncFailure", Message: "no secret"},
 			},
 			want: boundConditions(map[string]string{
 				"Synchronized": "False/UserDataSecretSyncFailure", "AvailableForProvisioning": "True/Available",
@@ -237,28 +235,28 @@ func TestStatusOf(t *testing.T) {
 		"has no facts of its host": {
 			given: given{
 				claim: newClaim(withImage), step: binding.Keep, host: newHost("infra", running),
-				hardwareWait: progress.Wait{Reason: "HardwareDataMissing", Message: "not yet"},
+				hardwareWait: binding.Wait{Reason: "HardwareDataMissing", Message: "not yet"},
 			},
 			want: boundConditions(map[string]string{infrav1.HardwareDataPublishedCondition: "False/HardwareDataMissing"}), host: host, on: true,
 		},
 		"waits for a host": {
-			given: given{claim: newClaim(), step: binding.Choose, bindWait: progress.Wait{Reason: "NoBareMetalHost", Message: "1 host seen"}},
+			given: given{claim: newClaim(), step: binding.Choose, bindWait: binding.Wait{Reason: "NoBareMetalHost", Message: "1 host seen"}},
 			want:  unbound("NoBareMetalHost"),
 		},
 		"is kept for the next machine and has no host": {
-			given: given{claim: newClaim(), step: binding.Rest, bindWait: progress.Wait{Reason: "Reserved", Message: "no host"}},
+			given: given{claim: newClaim(), step: binding.Rest, bindWait: binding.Wait{Reason: "Reserved", Message: "no host"}},
 			want:  unbound("Reserved"),
 		},
 		"still names its lost host while something keeps it from having that again": {
 			given: given{
 				claim: newClaim(recorded(metav1.ConditionFalse, "MissingBareMetalHost", "")),
-				step:  binding.Choose, record: binding.Lost, bindWait: progress.Wait{Reason: "BindRefused", Message: "no room"},
+				step:  binding.Choose, record: binding.Lost, bindWait: binding.Wait{Reason: "BindRefused", Message: "no room"},
 			},
 			want: unbound("BindRefused"), host: host,
 		},
 		"keeps its intent when a bind failed on the way": {
 			given: given{claim: newClaim(recorded(metav1.ConditionUnknown, "Binding", "")), step: binding.Choose},
-			out:   progress.Failed(errors.New("conflict")),
+			fails: true,
 			want: map[string]string{
 				"Associated": "Unknown/Binding", "Synchronized": "False/NotAssociated", "AvailableForProvisioning": "False/NotAssociated",
 				"Provisioned": "False/NotAssociated", "Ready": "False/Binding", infrav1.HardwareDataPublishedCondition: "False/NotAssociated",
@@ -266,12 +264,12 @@ func TestStatusOf(t *testing.T) {
 		},
 		"says nothing new when nothing is known": {
 			given: given{claim: newClaim(recorded(metav1.ConditionTrue, "BareMetalHostAssociated", ""))},
-			out:   progress.Failed(errors.New("no answer")),
+			fails: true,
 			want:  map[string]string{"Associated": "True/BareMetalHostAssociated"}, host: host,
 		},
 		"has failed before it had any condition": {
 			given: given{claim: newClaim(), step: binding.Choose},
-			out:   progress.Failed(errors.New("no answer")),
+			fails: true,
 			want: map[string]string{
 				"Synchronized": "False/NotAssociated", "AvailableForProvisioning": "False/NotAssociated", "Provisioned": "False/NotAssociated",
 				"Ready": "False/NotAssociated", infrav1.HardwareDataPublishedCondition: "False/NotAssociated",
@@ -284,11 +282,11 @@ func TestStatusOf(t *testing.T) {
 		"goes and waits for its host": {
 			given: given{
 				claim: newClaim(going, recorded(metav1.ConditionTrue, "BareMetalHostAssociated", "")), step: binding.Release,
-				host: newHost("infra"), releaseWait: progress.Wait{Reason: "HostDeprovisioning", Message: "waits"},
+				host: newHost("infra"), releaseWait: binding.Wait{Reason: "HostDeprovisioning", Message: "waits"},
 			},
 			want: map[string]string{
 				"Associated": "True/BareMetalHostAssociated", "Ready": "False/HostDeprovisioning", infrav1.AdmittedCondition: "True/PolicyAdmits",
-				"Synchronized": "False/HostClaimDeleting", "AvailableForProvisioning": "True/Available", "Provisioned": "False/NotProvisioned",
+				"Synchronized": "False/HostClaimDeleting", "AvailableForProvisioning": "False/NotAvailable", "Provisioned": "False/Deprovisioning",
 			}, host: host,
 		},
 		"goes while its host is deprovisioned": {
@@ -296,7 +294,7 @@ func TestStatusOf(t *testing.T) {
 				claim: newClaim(going, withImage, recorded(metav1.ConditionTrue, "BareMetalHostAssociated", ""),
 					withConditions("Synchronized", "Provisioned", "AvailableForProvisioning", infrav1.HardwareDataPublishedCondition)),
 				step: binding.Release, host: newHost("infra", running, func(h *bmov1alpha1.BareMetalHost) { h.Spec.Image = nil }, inState(bmov1alpha1.StateDeprovisioning)),
-				releaseWait: progress.Wait{Reason: "HostDeprovisioning", Message: "waits"},
+				releaseWait: binding.Wait{Reason: "HostDeprovisioning", Message: "waits"},
 			},
 			want: map[string]string{
 				"Associated": "True/BareMetalHostAssociated", "Ready": "False/HostDeprovisioning", infrav1.AdmittedCondition: "True/PolicyAdmits",
@@ -326,7 +324,7 @@ func TestStatusOf(t *testing.T) {
 			if tt.given.decision.Grants == nil {
 				tt.given.decision = policy.Decision{Grants: map[string]policy.Grant{"infra": {Admitted: true}}}
 			}
-			got := tt.given.status(tt.out, now)
+			got := tt.given.status(!tt.fails, now)
 			if diff := cmp.Diff(tt.want, short(got)); diff != "" {
 				t.Errorf("conditions (-want +got):\n%s", diff)
 			}
@@ -339,7 +337,7 @@ func TestStatusOf(t *testing.T) {
 			again := tt.given
 			again.claim = again.claim.DeepCopy()
 			again.claim.Status = got
-			if diff := cmp.Diff(got, again.status(tt.out, now.Add(time.Hour))); diff != "" {
+			if diff := cmp.Diff(got, again.status(!tt.fails, now.Add(time.Hour))); diff != "" {
 				t.Errorf("an hour later it differs (-first +second):\n%s", diff)
 			}
 		})
@@ -349,10 +347,10 @@ func TestStatusOf(t *testing.T) {
 // Who reads a condition must know which spec it is about, and since when it holds.
 func TestConditionsSayOfWhichGenerationAndSinceWhen(t *testing.T) {
 	given := given{claim: newClaim(withImage), step: binding.Keep, host: newHost("infra", inState(bmov1alpha1.StateProvisioning))}
-	first := given.status(progress.Outcome{}, now)
+	first := given.status(true, now)
 	later := now.Add(time.Hour)
 	given.claim.Status, given.claim.Generation, given.host = first, 4, newHost("infra", running)
-	second := given.status(progress.Outcome{}, later)
+	second := given.status(true, later)
 	for _, c := range second.Conditions {
 		if c.ObservedGeneration != 4 {
 			t.Errorf("%s is about generation %d, want 4", c.Type, c.ObservedGeneration)
@@ -397,14 +395,14 @@ func TestNothingFreeOfAHostReachesAnotherNamespace(t *testing.T) {
 		"going": {claim: newClaim(going), step: binding.Release, host: host},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status := given.status(progress.Outcome{}, now)
+			status := given.status(true, now)
 			given.claim.Status = status
 			told := fmt.Sprint(status, transitions(bmov1alpha1.HostClaimStatus{}, given.scope()))
 			if strings.Contains(told, "192.0.2.7") {
 				t.Errorf("told: %s", told)
 			}
-			if !strings.Contains(told, "The state of the host is unknown") && name == "going" {
-				t.Errorf("the state is not told: %s", told)
+			if !strings.Contains(told, "The host is in error") {
+				t.Errorf("the error is not told: %s", told)
 			}
 		})
 	}
@@ -422,8 +420,8 @@ func TestExplanationIsNotWrittenForCountsAlone(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := &given{claim: was, step: binding.Choose, bindWait: progress.Wait{Reason: "NoBareMetalHost", Message: tt.now}}
-			got := meta.FindStatusCondition(s.status(progress.Outcome{}, now).Conditions, bmov1alpha1.AssociatedCondition)
+			s := &given{claim: was, step: binding.Choose, bindWait: binding.Wait{Reason: "NoBareMetalHost", Message: tt.now}}
+			got := meta.FindStatusCondition(s.status(true, now).Conditions, bmov1alpha1.AssociatedCondition)
 			if got.Message != tt.want {
 				t.Errorf("message %q, want %q", got.Message, tt.want)
 			}
@@ -437,25 +435,25 @@ func TestEveryMessageIsCut(t *testing.T) {
 	text := strings.Repeat("ä€", 20_000)
 	tests := map[string]given{
 		"that says why there is no host": {
-			claim: newClaim(), step: binding.Choose, bindWait: progress.Wait{Reason: "NoBareMetalHost", Message: text},
+			claim: newClaim(), step: binding.Choose, bindWait: binding.Wait{Reason: "NoBareMetalHost", Message: text},
 		},
 		"that says why the host is not synchronized, or its facts not published": {
 			claim: newClaim(withImage), step: binding.Keep, host: newHost("tenant"),
-			syncWait: progress.Wait{Reason: "ImageRefused", Message: text}, hardwareWait: progress.Wait{Reason: "PolicyRevoked", Message: text},
+			syncWait: binding.Wait{Reason: "ImageRefused", Message: text}, hardwareWait: binding.Wait{Reason: "PolicyRevoked", Message: text},
 		},
 		"that repeats an error of the host": {
 			claim: newClaim(withImage), step: binding.Keep,
 			host: newHost("tenant", func(h *bmov1alpha1.BareMetalHost) { h.Status.ErrorMessage = text }),
 		},
 		"of a claim that goes": {
-			claim: newClaim(going), step: binding.Release, host: newHost("infra"), releaseWait: progress.Wait{Reason: "HostInError", Message: text},
+			claim: newClaim(going), step: binding.Release, host: newHost("infra"), releaseWait: binding.Wait{Reason: "HostInError", Message: text},
 		},
 		"that names another controller": {claim: newClaim(), otherController: text},
 	}
 	for name, given := range tests {
 		t.Run(name, func(t *testing.T) {
 			cut := 0
-			for _, c := range given.status(progress.Outcome{}, now).Conditions {
+			for _, c := range given.status(true, now).Conditions {
 				if len(c.Message) > 1024 || !utf8.ValidString(c.Message) {
 					t.Errorf("%s has %d bytes, valid %t", c.Type, len(c.Message), utf8.ValidString(c.Message))
 				}

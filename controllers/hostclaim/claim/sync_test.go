@@ -19,7 +19,6 @@ package claim
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -36,7 +35,8 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 )
 
 // onlyClaim is what the API server says of one claim; nil when it is gone.
@@ -59,7 +59,7 @@ func (o onlyClaim) Get(_ context.Context, key client.ObjectKey, object client.Ob
 }
 
 func TestHostIsToldOnlyWhatTheClaimSaysNow(t *testing.T) {
-	broken := errors.New("no answer")
+	broken, conflict := errors.New("no answer"), apply.Conflict("any")
 	tests := map[string]struct {
 		live onlyClaim
 		want error
@@ -69,40 +69,38 @@ func TestHostIsToldOnlyWhatTheClaimSaysNow(t *testing.T) {
 		"kubectl has applied it": {onlyClaim{claim: newClaim(withImage, func(c *bmov1alpha1.HostClaim) {
 			c.Annotations = map[string]string{corev1.LastAppliedConfigAnnotation: "{}"}
 		})}, nil},
-		"it asks for something else":         {onlyClaim{claim: newClaim()}, progress.ErrStale},
-		"it is being deleted":                {onlyClaim{claim: newClaim(withImage, going)}, progress.ErrStale},
-		"it is another one of the same name": {onlyClaim{claim: newClaim(withImage, func(c *bmov1alpha1.HostClaim) { c.UID = "other" })}, progress.ErrStale},
-		"it was paused":                      {onlyClaim{claim: newClaim(withImage, func(c *bmov1alpha1.HostClaim) { c.Annotations = map[string]string{"cluster.x-k8s.io/paused": ""} })}, progress.ErrStale},
-		"it is gone":                         {onlyClaim{}, progress.ErrStale},
+		"it asks for something else":         {onlyClaim{claim: newClaim()}, conflict},
+		"it is being deleted":                {onlyClaim{claim: newClaim(withImage, going)}, conflict},
+		"it is another one of the same name": {onlyClaim{claim: newClaim(withImage, func(c *bmov1alpha1.HostClaim) { c.UID = "other" })}, conflict},
+		"it was paused":                      {onlyClaim{claim: newClaim(withImage, func(c *bmov1alpha1.HostClaim) { c.Annotations = map[string]string{"cluster.x-k8s.io/paused": ""} })}, conflict},
+		"it is gone":                         {onlyClaim{}, conflict},
 		"it cannot be read":                  {onlyClaim{err: broken}, broken},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if err := confirm(t.Context(), tt.live, newClaim(withImage)); !errors.Is(err, tt.want) {
+			if err := (&Reconciler{Live: tt.live}).confirm(t.Context(), newClaim(withImage)); !errors.Is(err, tt.want) && (!apply.IsConflict(err) || !apply.IsConflict(tt.want)) {
 				t.Errorf("confirm() = %v, want %v", err, tt.want)
 			}
 		})
 	}
 }
 
-// A decision that was stale is the fault of no request.
 func TestMessageOfAHostThatWasNotWritten(t *testing.T) {
 	tests := map[string]struct {
 		given error
 		want  string
 	}{
-		"a request failed":  {errors.New("no answer"), "A request to the API server did not succeed; it is tried again"},
-		"the facts changed": {fmt.Errorf("confirm: %w", progress.ErrStale), "The claim or its host changed before the host was written; what is to be written is decided again"},
+		"a request failed": {errors.New("no answer"), "A request to the API server did not succeed; it is tried again"},
 		"an admission policy denies it": {
 			apierrors.NewInvalid(schema.GroupKind{}, "x", nil), "The API server refuses a request: an admission policy denies it, or the annotations of the " +
 				"object would be longer than 256 KiB; the administrator of the cluster must permit it, or shorten them. It is tried again",
 		},
-		"the host was newer": {apierrors.NewConflict(schema.GroupResource{}, "x", nil), "The claim or its host changed before the host was written; what is to be written is decided again"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if out := unsynchronized(tt.given); !errors.Is(out.Err(), tt.given) || first(out).Message != tt.want {
-				t.Errorf("says %q (%v), want %q", first(out).Message, out.Err(), tt.want)
+			s := &scope{}
+			if err := s.unsynchronized(tt.given); !errors.Is(err, tt.given) || s.waits.sync.Message != tt.want {
+				t.Errorf("says %q (%v), want %q", s.waits.sync.Message, err, tt.want)
 			}
 		})
 	}
@@ -125,7 +123,7 @@ func TestClaimWithoutAnImageSaysSo(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			status := (&given{claim: tt.claim, host: tt.host, step: binding.Keep}).status(progress.Outcome{}, now)
+			status := (&given{claim: tt.claim, host: tt.host, step: binding.Keep}).status(true, now)
 			for _, kind := range []string{bmov1alpha1.ProvisionedCondition, bmov1alpha1.ReadyCondition} {
 				c := meta.FindStatusCondition(status.Conditions, kind)
 				if !strings.HasPrefix(c.Message, tt.want) || c.Reason != bmov1alpha1.NotProvisionedReason {
@@ -140,7 +138,7 @@ func TestClaimWithoutAnImageSaysSo(t *testing.T) {
 func TestClaimThatIsSwitchedOffSaysSo(t *testing.T) {
 	for _, on := range []bool{true, false} {
 		host := newHost("infra", running, func(h *bmov1alpha1.BareMetalHost) { h.Status.PoweredOn = on })
-		status := (&given{claim: newClaim(withImage), host: host, step: binding.Keep}).status(progress.Outcome{}, now)
+		status := (&given{claim: newClaim(withImage), host: host, step: binding.Keep}).status(true, now)
 		want := map[bool]string{true: bmov1alpha1.ProvisionedReason, false: infrav1.PoweredOffReason}[on]
 		if c := meta.FindStatusCondition(status.Conditions, bmov1alpha1.ReadyCondition); c.Status != metav1.ConditionTrue || c.Reason != want {
 			t.Errorf("power %t: Ready is %s, %s; want True, %s", on, c.Status, c.Reason, want)
@@ -151,8 +149,9 @@ func TestClaimThatIsSwitchedOffSaysSo(t *testing.T) {
 // An image that is refused costs the pool a server, so the claim says so.
 func TestClaimWithARefusedImageSaysWhatItCosts(t *testing.T) {
 	claim := newClaim(func(c *bmov1alpha1.HostClaim) { c.Spec.Image = &bmov1alpha1.Image{URL: "no URL"} })
-	wait := first(mayHave(claim, policy.Grant{Admitted: true}, nil))
-	if wait.Reason != infrav1.ImageRefusedReason || !strings.Contains(wait.Message, "holds its server") {
+	s := &scope{claim: claim}
+	had := (&Reconciler{}).mayHave(s, policy.Grant{Admitted: true})
+	if wait := s.waits.sync; had || wait.Reason != infrav1.ImageRefusedReason || !strings.Contains(wait.Message, "holds its server") {
 		t.Errorf("says %s: %q", wait.Reason, wait.Message)
 	}
 }
@@ -169,9 +168,9 @@ func TestHostIsParkedOnlyIfTheClaimIsStillReserved(t *testing.T) {
 		claim: reserved, host: host,
 		decision: policy.Evaluate(nil, policy.Namespace{Name: reserved.Namespace}, policy.OwnWithoutPolicy),
 	}
-	r := &synchronizer{live: onlyClaim{claim: newClaim(withImage)}, client: readOnly{}, clock: fixedClock{}}
-	if done, out := r.synchronize(t.Context(), s); !errors.Is(out.Err(), progress.ErrStale) || done.host != host {
-		t.Errorf("synchronize() = %v, want it to be refused since the claim was adopted", out.Err())
+	r := &Reconciler{Live: onlyClaim{claim: newClaim(withImage)}, Client: readOnly{}, Clock: fixedClock{}}
+	if err := r.synchronize(t.Context(), s); !apply.IsConflict(err) || s.host != host {
+		t.Errorf("synchronize() = %v, want it to be refused since the claim was adopted", err)
 	}
 }
 
@@ -187,7 +186,7 @@ func TestProvisionedWhileAHostServesAnotherTurn(t *testing.T) {
 	parked := func(h *bmov1alpha1.BareMetalHost) {
 		h.Annotations = map[string]string{infrav1.ParkedAnnotation: "claim-uid"}
 	}
-	rebuilding := progress.Wait{Reason: infrav1.RebuildingReason, Message: "x"}
+	rebuilding := binding.Wait{Reason: infrav1.RebuildingReason, Message: "x"}
 	tests := map[string]struct {
 		given given
 		want  string
@@ -202,7 +201,7 @@ func TestProvisionedWhileAHostServesAnotherTurn(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			tt.given.step = binding.Keep
-			status := tt.given.status(progress.Outcome{}, now)
+			status := tt.given.status(true, now)
 			if got := short(status)[bmov1alpha1.ProvisionedCondition]; got != tt.want {
 				t.Errorf("Provisioned %s, want %s", got, tt.want)
 			}
@@ -216,8 +215,8 @@ func TestTokenThatIsTooLongIsNamedBesideAnImageThatIsIgnored(t *testing.T) {
 		c.Annotations = map[string]string{infrav1.RebuildAnnotation: strings.Repeat("x", 64)}
 	})
 	s := &scope{claim: claim, host: newHost("infra", running)}
-	if _, out := (&synchronizer{}).desired(t.Context(), s, binding.Compare(claim, s.host, false)); out.Err() != nil || first(out).Reason != infrav1.InvalidRebuildAnnotationReason {
-		t.Errorf("Synchronized has reason %s (%v)", first(out).Reason, out.Err())
+	if _, err := (&Reconciler{Clock: fixedClock{}}).desired(t.Context(), s); err != nil || s.waits.sync.Reason != infrav1.InvalidRebuildAnnotationReason {
+		t.Errorf("Synchronized has reason %s (%v)", s.waits.sync.Reason, err)
 	}
 }
 
@@ -235,7 +234,7 @@ func TestServerThatIsOffSaysWhyNoImageIsWritten(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			status := (&given{claim: newClaim(withImage), host: tt.host, step: binding.Keep}).status(progress.Outcome{}, now)
+			status := (&given{claim: newClaim(withImage), host: tt.host, step: binding.Keep}).status(true, now)
 			c := meta.FindStatusCondition(status.Conditions, bmov1alpha1.ProvisionedCondition)
 			if got := strings.Contains(c.Message, "poweredOn"); got != tt.want {
 				t.Errorf("Provisioned says %q", c.Message)
@@ -249,23 +248,20 @@ func TestWhatIsRefusedComesAfterWhatKeepsTheRest(t *testing.T) {
 		c.Annotations = map[string]string{bmov1alpha1.DetachedAnnotation: "", bmov1alpha1.RebootAnnotationPrefix: "x"}
 	})
 	tests := map[string]struct {
-		before progress.Wait
+		before binding.Wait
 		want   string
 	}{
-		"first of several":               {progress.Wait{}, infrav1.InvalidRebootAnnotationReason},
-		"after a secret that is missing": {progress.Wait{Reason: "UserDataSecretSyncFailure"}, "UserDataSecretSyncFailure"},
+		"first of several":               {binding.Wait{}, infrav1.InvalidRebootAnnotationReason},
+		"after a secret that is missing": {binding.Wait{Reason: "UserDataSecretSyncFailure"}, "UserDataSecretSyncFailure"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			p := &pass{scope: scope{claim: claim, host: newHost("infra")}}
-			p.at.step, p.syncWait = binding.Keep, tt.before
-			out := refuse(t.Context(), p)
-			status := statusOf(&p.scope, &p.results, out, now)
+			s := &scope{claim: claim, host: newHost("infra"), step: binding.Keep}
+			s.waits.sync = tt.before
+			(&Reconciler{}).refuse(s)
+			status := statusOf(s, true, now)
 			if c := meta.FindStatusCondition(status.Conditions, bmov1alpha1.SynchronizedCondition); c.Reason != tt.want {
 				t.Errorf("Synchronized has reason %s, want %s", c.Reason, tt.want)
-			}
-			if len(out.Waits()) != 2 {
-				t.Errorf("waits %v, want both refusals", out.Waits())
 			}
 		})
 	}
@@ -276,15 +272,13 @@ func TestReservationWakesTheClaimAtItsEnd(t *testing.T) {
 	claim := binding.LimitReservation(newClaim(func(c *bmov1alpha1.HostClaim) {
 		c.Labels = map[string]string{infrav1.NodeReuseLabel: "workers"}
 	}), until)
-	r := &releaser{clock: fixedClock{}}
-	_, out := r.expire(t.Context(), claim)
-	result, err := out.Result(now)
-	if err != nil || result.RequeueAfter != 7*time.Minute {
-		t.Errorf("woken after %s (%v), want 7m", result.RequeueAfter, err)
+	r, s := &Reconciler{Clock: fixedClock{}}, &scope{claim: claim}
+	if err := r.expireReservation(t.Context(), s); err != nil || !s.wake.Equal(until) {
+		t.Errorf("woken at %s (%v), want %s", s.wake, err, until)
 	}
-	claim.Spec.ConsumerRef = &corev1.ObjectReference{Name: "next"}
-	if _, out := r.expire(t.Context(), claim); !out.Done() {
-		t.Errorf("an adopted claim waits: %v", out.Waits())
+	claim.Spec.ConsumerRef, s.wake = &corev1.ObjectReference{Name: "next"}, time.Time{}
+	if err := r.expireReservation(t.Context(), s); err != nil || !s.wake.IsZero() {
+		t.Errorf("an adopted claim is woken at %s (%v)", s.wake, err)
 	}
 }
 
@@ -301,23 +295,18 @@ func TestRevokedClaimNeitherSwitchesNorRebootsItsServer(t *testing.T) {
 		"let out of a hold": newClaim(withImage),
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &pass{parts: &parts{
-				synchronizer: synchronizer{client: readOnly{}, clock: fixedClock{}},
-				rebooter:     rebooter{client: readOnly{}, clock: fixedClock{}},
-			}, scope: scope{claim: claim, host: binding.Bind(newHost("infra", running), claim)}}
-			p.host.Spec.AutomatedCleaningMode = bmov1alpha1.CleaningModeMetadata
-			p.host.Annotations[infrav1.RebuildAnnotation] = ""
+			r, s := &Reconciler{Client: readOnly{}, Clock: fixedClock{}}, &scope{claim: claim, host: binding.Bind(newHost("infra", running), claim)}
+			s.host.Spec.AutomatedCleaningMode = bmov1alpha1.CleaningModeMetadata
+			s.host.Annotations[infrav1.RebuildAnnotation] = ""
 			if name == "let out of a hold" {
-				p.host.Annotations[infrav1.HeldRebootPrefix+"mine"] = ""
+				s.host.Annotations[infrav1.HeldRebootPrefix+"mine"] = ""
 			}
-			p.at.step = binding.Keep
-			for _, step := range []step{synchronize, reboot} {
-				if out := step(t.Context(), p); out.Err() != nil {
-					t.Errorf("written: %v", out.Err())
-				}
+			s.step = binding.Keep
+			if err := errors.Join(r.synchronize(t.Context(), s), r.reboot(t.Context(), s)); err != nil {
+				t.Errorf("written: %v", err)
 			}
-			if p.syncWait.Reason != infrav1.PolicyRevokedReason {
-				t.Errorf("waits for %q", p.syncWait)
+			if s.waits.sync.Reason != infrav1.PolicyRevokedReason {
+				t.Errorf("waits for %q", s.waits.sync)
 			}
 		})
 	}
@@ -331,24 +320,21 @@ func TestPowerChangesAreLimited(t *testing.T) {
 		decision: policy.Evaluate(nil, policy.Namespace{Name: "tenant"}, policy.OwnWithoutPolicy),
 	}
 	for i := range binding.MaxPowerChanges {
-		if out := waitForPower(s, now); !out.Done() {
-			t.Fatalf("waits before change %d: %v", i, out.Waits())
+		if wait, _ := powerWait(s, now); wait.Reason != "" {
+			t.Fatalf("waits before change %d: %v", i, wait)
 		}
 		s.host = binding.PowerChanged(s.host, now.Add(time.Duration(i-20)*time.Second))
 	}
-	result, err := waitForPower(s, now).Result(now)
-	if err != nil || result.RequeueAfter != binding.PowerWindow-20*time.Second {
-		t.Errorf("tried again after %s (%v)", result.RequeueAfter, err)
+	s.claim.Spec.PoweredOn, s.claim.Spec.Image.Checksum = true, "abc"
+	restarted := &Reconciler{Clock: fixedClock{}}
+	host, err := restarted.desired(t.Context(), s)
+	if err != nil || host.Spec.Online || s.waits.sync.Reason != infrav1.PowerChangesLimitedReason || s.wake.Sub(now) != binding.PowerWindow-20*time.Second {
+		t.Errorf("switched on: %t, %v, tried again at %s (%v)", host.Spec.Online, s.waits.sync, s.wake, err)
 	}
-	s.claim.Spec.PoweredOn = true
-	restarted := &synchronizer{clock: fixedClock{}}
-	host, out := restarted.desiredWithPower(t.Context(), s, binding.Frozen)
-	if host.Spec.Online || first(out).Reason != infrav1.PowerChangesLimitedReason {
-		t.Errorf("switched on: %t, %v", host.Spec.Online, out.Waits())
-	}
+	s.waits.sync = binding.Wait{}
 	delete(s.host.Annotations, infrav1.PowerChangesAnnotation)
-	if host, out := restarted.desiredWithPower(t.Context(), s, binding.Frozen); !host.Spec.Online || !out.Done() {
-		t.Errorf("switched on: %t, %v", host.Spec.Online, out.Waits())
+	if host, err := restarted.desired(t.Context(), s); err != nil || !host.Spec.Online || s.waits.sync.Reason != "" {
+		t.Errorf("switched on: %t, %v (%v)", host.Spec.Online, s.waits.sync, err)
 	}
 }
 
@@ -360,17 +346,15 @@ func TestPowerChangesAreNotedWithTheWrite(t *testing.T) {
 	}
 	s.claim.Spec.PoweredOn = true
 	writes, noted := &lastWrite{}, now.UTC().Format(time.RFC3339)
-	r := &synchronizer{client: writes, clock: fixedClock{}}
-	done, out := r.synchronize(t.Context(), s)
-	if err := out.Err(); err != nil || !writes.host.Spec.Online || writes.host.Annotations[infrav1.PowerChangesAnnotation] != noted {
+	r := &Reconciler{Client: writes, Clock: fixedClock{}}
+	if err := r.synchronize(t.Context(), s); err != nil || !writes.host.Spec.Online || writes.host.Annotations[infrav1.PowerChangesAnnotation] != noted {
 		t.Errorf("switched on by %v (%v)", writes.host, err)
 	}
-	s.host, writes.host = done.host, bmov1alpha1.BareMetalHost{}
+	writes.host = bmov1alpha1.BareMetalHost{}
 	s.host.Status.Provisioning.State = bmov1alpha1.StateExternallyProvisioned
 	s.claim.Annotations = map[string]string{bmov1alpha1.RebootAnnotationPrefix + "/held": ""}
-	rebooter := &rebooter{client: writes, clock: fixedClock{}}
-	if _, out := rebooter.reboot(t.Context(), s); out.Err() != nil || writes.host.Annotations[infrav1.PowerChangesAnnotation] != noted+","+noted {
-		t.Errorf("rebooted by %v (%v)", writes.host, out.Err())
+	if err := r.reboot(t.Context(), s); err != nil || writes.host.Annotations[infrav1.PowerChangesAnnotation] != noted+","+noted {
+		t.Errorf("rebooted by %v (%v)", writes.host, err)
 	}
 }
 
@@ -433,10 +417,18 @@ func TestHostThatIsReadAgain(t *testing.T) {
 			current.ResourceVersion = "2"
 			tt.change(current)
 			s := &scope{claim: claim, host: newHost("infra", owned)}
-			err := (&synchronizer{live: newer{host: current}}).refresh(t.Context(), s)
-			if errors.Is(err, progress.ErrStale) != tt.stale || (s.host.ResourceVersion == "2") == tt.stale {
-				t.Errorf("refresh() = %v, and goes on with version %q", err, s.host.ResourceVersion)
+			_, err := (&Reconciler{Live: newer{host: current}, Client: nothing{}, Policies: &policies.Evaluator{Cached: nothing{}}}).newest(t.Context(), s)
+			if apply.IsConflict(err) != tt.stale || (s.host.ResourceVersion == "2") == tt.stale {
+				t.Errorf("newest() = %v, and goes on with version %q", err, s.host.ResourceVersion)
 			}
 		})
 	}
 }
+
+// nothing is a cache without objects.
+type nothing struct{ client.Client }
+
+func (nothing) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return nil
+}
+func (nothing) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }

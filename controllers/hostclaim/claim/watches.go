@@ -84,15 +84,6 @@ func (r *Reconciler) Watches() []watching.Watch {
 	}
 }
 
-// Begun says that a claim has a host, or has chosen one: it goes before those of its namespace that
-// have none, or many that come at once would all be bound before the first of them gets its image.
-// The cache answers at once: the indexes of claims have it started before any controller.
-func (r *Reconciler) Begun(req reconcile.Request) bool {
-	claim := &bmov1alpha1.HostClaim{}
-	err := r.Client.Get(context.Background(), req.NamespacedName, claim, client.UnsafeDisableDeepCopy)
-	return err == nil && claim.Status.BareMetalHost != nil
-}
-
 // requests is the work queue as handlers see it.
 type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
 

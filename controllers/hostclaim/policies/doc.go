@@ -15,7 +15,7 @@ limitations under the License.
 */
 
 // Package policies warns the author of a HostDeployPolicy of what it may not mean, and
-// keeps policies compiled for the controller of claims (Cache).
+// evaluates policies for the controller of claims (Evaluator).
 //
 // The controller emits warning events on the policy itself if the policy is invalid and therefore
 // skipped, is one too many in its namespace, admits every namespace, has options that do not exist, or would admit other

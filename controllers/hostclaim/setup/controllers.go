@@ -19,7 +19,6 @@ package setup
 import (
 	"context"
 	"fmt"
-	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/prometheus/client_golang/prometheus"
@@ -117,14 +116,10 @@ func addOrphans(mgr ctrl.Manager, writer client.Client, o Options, secrets *secr
 		secrets.Source(reconciler.SecretToHosts))
 }
 
-// holdReports is how long a claim waits for its host to get on before it says where the
-// host stands.
-const holdReports = 5 * time.Second
-
 // addClaims adds the controller of claims with its pool.
 func addClaims(mgr ctrl.Manager, writer client.Client, o Options, secrets *secretwatch.Watch, registry prometheus.Registerer) error {
 	free := pool.New()
-	measures, err := claim.NewMetrics(registry)
+	measures, err := claim.NewMetrics(registry, mgr.GetClient())
 	if err != nil {
 		return fmt.Errorf("metrics of claims: %w", err)
 	}
@@ -136,12 +131,12 @@ func addClaims(mgr ctrl.Manager, writer client.Client, o Options, secrets *secre
 		Client:       writer,
 		Live:         mgr.GetAPIReader(),
 		Pool:         free,
+		Policies:     &policies.Evaluator{Cached: writer, Live: mgr.GetAPIReader(), Own: policy.Own(o.RequirePolicyInOwnNamespace)},
+		Budget:       &copies.Budget{},
 		Secrets:      secrets,
 		Recorder:     mgr.GetEventRecorder(reporter),
 		Metrics:      measures,
 		Clock:        clock.RealClock{},
-		HoldReports:  holdReports,
-		OwnNamespace: policy.Own(o.RequirePolicyInOwnNamespace),
 		DeniedImages: denied,
 	}
 	others, err := foreignFacts(mgr, o)
@@ -161,7 +156,7 @@ func addClaims(mgr ctrl.Manager, writer client.Client, o Options, secrets *secre
 		return err
 	}
 	options.NewQueue = fairqueue.New(fairqueue.Options{
-		Workers: o.Concurrency, PerNamespace: perNamespace(o.Concurrency), Begun: reconciler.Begun,
+		Workers: o.Concurrency, PerNamespace: perNamespace(o.Concurrency),
 		Clock: clock.RealClock{}, Spent: seconds.AddSeconds,
 	})
 	more := append(kinds.sources(reconciler.KindToClaims), secrets.Source(reconciler.SecretToClaims),

@@ -16,10 +16,38 @@ limitations under the License.
 
 package apply
 
-import "sigs.k8s.io/controller-runtime/pkg/client"
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
 
 // Locked is a merge patch that fails if the object has changed since it was read.
 // It carries only what differs, so fields that we do not know survive.
 func Locked(before client.Object) client.Patch {
 	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+}
+
+// Conflict is the error of a pass which finds that what it decided on has changed. It counts as a
+// conflict of the API server: the next pass decides anew.
+func Conflict(format string, args ...any) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusConflict, Reason: metav1.StatusReasonConflict, Message: fmt.Sprintf(format, args...),
+	}}
+}
+
+// IsConflict reports whether an error, or one that is joined in it, is a conflict.
+func IsConflict(err error) bool {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return slices.ContainsFunc(joined.Unwrap(), IsConflict)
+	}
+	if wrapped := errors.Unwrap(err); wrapped != nil {
+		return IsConflict(wrapped)
+	}
+	return apierrors.IsConflict(err)
 }

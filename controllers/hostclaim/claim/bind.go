@@ -1,0 +1,416 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package claim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/selection"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selector"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+)
+
+// bind finds the host of the claim, or binds one to it. What a claim without a host waits for is in
+// waits.bind.
+func (r *Reconciler) bind(ctx context.Context, s *scope) error {
+	if err := r.resolve(ctx, s, binding.Unread); err != nil {
+		return err
+	}
+	switch s.step {
+	case binding.Choose:
+	case binding.Rest:
+		s.waits.bind = binding.Wait{
+			Reason:  infrav1.ReservedReason,
+			Message: "The claim is kept for the next machine, and has no host; it looks for one when a machine uses it",
+		}
+		return nil
+	default:
+		return nil
+	}
+	var c candidate
+	if c, s.waits.bind = r.choose(s); c.host == nil {
+		return nil
+	}
+	s.known.Candidate = true
+	if err := r.walk(ctx, s); err != nil || s.step != binding.Take {
+		return err
+	}
+	err := r.take(ctx, s, c)
+	var refused *refusedError
+	if !errors.As(err, &refused) || apply.IsConflict(err) {
+		return err
+	}
+	ctrl.LoggerFrom(ctx).Error(err, "The claim cannot be bound")
+	r.Pool.Leave(keyOf(s.claim)) // another claim may have the host
+	s.waits.bind = binding.Wait{
+		Reason:  infrav1.BindRefusedReason,
+		Message: "The API server refuses the annotations and the finalizer that a claim with a host carries: " + refused.why + ". It is tried again",
+	}
+	s.wakeAt(r.Clock.Now().Add(refusedPause))
+	return nil
+}
+
+// refusedPause is the time between two binds that the API server refuses. Each drops its intent, which
+// wakes the claim at once.
+const refusedPause = 15 * time.Second
+
+// refusedUntil returns until when a claim is not bound whose last bind was refused.
+func refusedUntil(claim *bmov1alpha1.HostClaim) (until time.Time, wait binding.Wait) {
+	c := meta.FindStatusCondition(claim.Status.Conditions, bmov1alpha1.AssociatedCondition)
+	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != infrav1.BindRefusedReason {
+		return time.Time{}, binding.Wait{}
+	}
+	return c.LastTransitionTime.Add(refusedPause), binding.Wait{Reason: c.Reason, Message: c.Message}
+}
+
+// candidate is a host that the claim could have, as it was seen last, and what it must be
+// for that where it has changed since.
+type candidate struct {
+	host *bmov1alpha1.BareMetalHost
+	fits func(now *bmov1alpha1.BareMetalHost) bool
+}
+
+// choose returns the host that the claim is to have, or why there is none.
+func (r *Reconciler) choose(s *scope) (candidate, binding.Wait) {
+	if until, wait := refusedUntil(s.claim); r.Clock.Now().Before(until) {
+		r.Pool.Leave(keyOf(s.claim))
+		s.wakeAt(until)
+		return candidate{}, wait
+	}
+	if moved := s.adoptable(); len(moved) > 0 {
+		r.Pool.Leave(keyOf(s.claim))
+		return adopt(s.claim, moved)
+	}
+	criteria, wait := wanted(s.claim)
+	if wait.Reason != "" {
+		r.Pool.Leave(keyOf(s.claim))
+		return candidate{}, wait
+	}
+	admitting := criteria.Namespaces(s.decision.Namespaces())
+	namespaces, refused := r.permitting(s, admitting)
+	w := waiterFor(s.claim)
+	w.Criteria, w.Namespaces = criteria, namespaces
+	r.Pool.Enter(w)
+	if len(admitting) == 0 {
+		return candidate{}, binding.Wait{
+			Reason: infrav1.NoNamespaceAdmitsReason, Message: noNamespace(s.claim.Namespace, criteria, s.decision),
+		}
+	}
+	host, found := r.Pool.Pick(keyOf(s.claim))
+	if !found {
+		return candidate{}, r.explain(s, criteria, namespaces, refused)
+	}
+	return candidate{host, func(now *bmov1alpha1.BareMetalHost) bool { return selection.Fits(criteria, now) == "" }}, binding.Wait{}
+}
+
+// wanted returns what a claim asks of a host, or why none can be looked for.
+func wanted(claim *bmov1alpha1.HostClaim) (selector.Criteria, binding.Wait) {
+	if binding.BoundBefore(claim) {
+		return selector.Criteria{}, binding.Wait{Reason: infrav1.HostNotMovedReason, Message: notMoved}
+	}
+	criteria, err := selector.Parse(claim)
+	if err != nil {
+		return criteria, binding.Wait{Reason: infrav1.InvalidHostSelectorReason, Message: strings.ReplaceAll(err.Error(), "\n", "; ")}
+	}
+	if err := binding.CheckPayload(claim); err != nil {
+		return criteria, imageRefused(err)
+	}
+	return criteria, binding.Wait{}
+}
+
+// permitting narrows namespaces to those whose policies permit what the claim asks to be put on a host, and
+// returns what one of the others refuses; nil if there are none.
+func (r *Reconciler) permitting(s *scope, namespaces []string) (permitting []string, refused error) {
+	for _, namespace := range namespaces {
+		if err := s.decision.Grants[namespace].Permit(s.claim.Spec.Image, s.claim.Spec.CustomDeploy, r.DeniedImages); err != nil {
+			refused = err
+			continue
+		}
+		permitting = append(permitting, namespace)
+	}
+	return permitting, refused
+}
+
+// imageRefused is what a claim waits for whose image no host may be given.
+func imageRefused(err error) binding.Wait {
+	return binding.Wait{Reason: infrav1.ImageRefusedReason, Message: err.Error() + ". No server is taken before that is mended"}
+}
+
+// notMoved is what to do about a claim whose host did not come with it.
+const notMoved = "The claim was moved or restored, and the host that it had was not, or not yet; it gets no other one. " +
+	"The infrastructure team must restore that host. To have another server, delete the Machine or the claim, or remove annotation " +
+	infrav1.BoundClaimUIDAnnotation + " from a claim that may have any"
+
+// adoptable are the moved hosts that the claim may have, by what its status is now.
+func (s *scope) adoptable() []bmov1alpha1.BareMetalHost {
+	return slices.DeleteFunc(slices.Clone(s.moved), func(host bmov1alpha1.BareMetalHost) bool {
+		return !binding.Adoptable(&host, s.claim)
+	})
+}
+
+// adopt gives a claim back the host that was moved with it, before any other is
+// looked for. Which of several it is cannot be known.
+func adopt(claim *bmov1alpha1.HostClaim, moved []bmov1alpha1.BareMetalHost) (candidate, binding.Wait) {
+	if len(moved) == 1 {
+		return candidate{&moved[0], func(now *bmov1alpha1.BareMetalHost) bool { return binding.Moved(now, claim) }}, binding.Wait{}
+	}
+	names := make([]string, len(moved))
+	for i := range moved {
+		names[i] = moved[i].Name
+	}
+	slices.Sort(names)
+	return candidate{}, binding.Wait{
+		Reason: infrav1.AmbiguousHostReason,
+		Message: "Several hosts were moved or restored with this claim: " + strings.Join(names, ", ") +
+			"; remove spec.consumerRef from all but the one that is its own",
+	}
+}
+
+// explain counts the hosts that the claim could have had, by reason. It copies no
+// host: a claim that a host has become free for waits behind those that are explained. Hosts
+// whose policies refuse its image are not counted.
+func (r *Reconciler) explain(s *scope, criteria selector.Criteria, namespaces []string, refused error) binding.Wait {
+	seen := r.Pool.Hosts(namespaces)
+	if refused != nil && len(seen) == 0 {
+		return imageRefused(refused)
+	}
+	reason, message := bmov1alpha1.NoBareMetalHostReason, selection.Explain(criteria, seen)
+	others := slices.ContainsFunc(namespaces, func(namespace string) bool { return namespace != s.claim.Namespace })
+	switch {
+	case refused != nil:
+		message += "; other hosts are passed over, since " + refused.Error()
+	case !others && criteria.InNamespace == "":
+		message += "; " + noNamespace(s.claim.Namespace, criteria, s.decision)
+		if len(seen) == 0 {
+			reason = infrav1.NoNamespaceAdmitsReason
+		}
+	}
+	if r.Pool.Behind(keyOf(s.claim)) {
+		message += fmt.Sprintf(behind, pool.MaxLooks)
+	}
+	return binding.Wait{Reason: reason, Message: message}
+}
+
+// behind is added where claims of the same namespace come first. The count is that of the
+// pool, which never changes, so the message is not written anew for each of them.
+const behind = "; %d other claims of this namespace wait before this one and are offered each host that becomes free; " +
+	"delete those that are not needed"
+
+// noNamespace is what is missing before any host can be looked at.
+func noNamespace(own string, criteria selector.Criteria, decision policy.Decision) string {
+	where := "no other namespace admits namespace " + own
+	if criteria.InNamespace != "" {
+		where = "namespace " + criteria.InNamespace + " does not admit namespace " + own
+	}
+	message := where + "; the infrastructure team must name it in a HostDeployPolicy next to the hosts"
+	if len(decision.Invalid) > 0 {
+		message += " (some policies are invalid and were skipped, see their events)"
+	}
+	return message
+}
+
+// waiterFor is a claim of which nothing is known but its age.
+func waiterFor(claim *bmov1alpha1.HostClaim) pool.Waiter {
+	return pool.Waiter{Claim: keyOf(claim), Created: claim.CreationTimestamp.Time, UID: claim.UID}
+}
+
+// take brings the claim to a host that answers it.
+//
+//	intent in the status ─▶ finalizer, annotation ─▶ policies ─▶ consumerRef ─▶ the claim, live
+//	   │  claim c0 ─▶ c1 ──────────▲ still c1                          ▲
+//	   └─ host h0 ─────────────────────────────────────────────────────┘ still h0
+//
+// The host is seen in the cache; the lock on the consumerRef proves that it is still so. Both
+// records of the intent stand before, so a pass that gives it up, in whatever place the status
+// gets lost, writes to the host first, and with that defeats this pass. One that has lost
+// to another write may try again: it writes the version that it has read since into the record,
+// so that the write which concludes anything from the former one loses. Confirming is left to
+// the status at the end of the pass.
+//
+// A DELETE of the claim that kube-apiserver has begun before the finalizer was written ends it
+// nevertheless, so that is looked at last, and a bind to a claim that is gone is taken back.
+func (r *Reconciler) take(ctx context.Context, s *scope, c candidate) error {
+	if err := r.recordIntent(ctx, s.claim, c.host); err != nil {
+		return err
+	}
+	host, seen, err := r.nameClaim(ctx, s.claim, c)
+	if refused := (*refusedError)(nil); apply.IsConflict(err) || errors.As(err, &refused) {
+		// No write to the host is under way: each was answered, and none was done, see BoundAs. An intent that stays
+		// would make the word of its administrator count, who may have named the claim on the host.
+		if failed := client.IgnoreNotFound(r.dropIntent(ctx, s.claim)); failed != nil {
+			return fmt.Errorf("%s; then %w", err.Error(), failed)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	switch gone, err := r.gone(ctx, s.claim); {
+	case err != nil:
+		return err
+	case gone && seen != nil:
+		return r.takeBack(ctx, s.claim, seen, host)
+	case gone:
+		return apply.Conflict("the claim has gone")
+	}
+	s.host, s.step = host, binding.Keep
+	r.Pool.Bound(client.ObjectKeyFromObject(host))
+	r.Pool.Leave(keyOf(s.claim))
+	ctrl.LoggerFrom(ctx).Info("Bound the host", "BareMetalHost", klog.KObj(host))
+	if !binding.Moved(c.host, s.claim) {
+		r.Metrics.bound(r.Clock.Since(s.claim.CreationTimestamp.Time))
+	}
+	return nil
+}
+
+// gone reads the claim live and reports whether it has gone. A claim without its finalizer is
+// a conflict: it may go at any moment, and the next pass puts the finalizer back.
+func (r *Reconciler) gone(ctx context.Context, claim *bmov1alpha1.HostClaim) (bool, error) {
+	now := &bmov1alpha1.HostClaim{} // its UID is empty when the claim has gone
+	err := r.Live.Get(ctx, keyOf(claim), now)
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return false, fmt.Errorf("make sure that the claim has not gone: %w", err)
+	case now.UID != claim.UID:
+		return true, nil
+	case !controllerutil.ContainsFinalizer(now, infrav1.HostClaimFinalizer):
+		return false, apply.Conflict("the finalizer was taken off the claim")
+	}
+	return false, nil
+}
+
+// takeBack writes a bound host as it was seen before, unless it has changed since. One that this
+// does not reach is released as an orphan.
+func (r *Reconciler) takeBack(ctx context.Context, claim *bmov1alpha1.HostClaim, seen, bound *bmov1alpha1.BareMetalHost) error {
+	before, former := binding.BindAtOnce(seen, claim, r.Clock.Now()), seen.DeepCopy()
+	before.ResourceVersion, former.ResourceVersion = bound.ResourceVersion, bound.ResourceVersion
+	if err := r.Client.Patch(ctx, former, apply.Locked(before)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("take the host back from a claim that has gone: %w", err)
+	}
+	ctrl.LoggerFrom(ctx).Info("Took the host back, since the claim was deleted while it was bound", "BareMetalHost", klog.KObj(bound))
+	return apply.Conflict("the claim has gone")
+}
+
+// nameClaim brings the claim's name on the candidate, and returns the host with it, and as it was
+// before: nil if another pass may have done it. If the candidate is not as it was seen, it is read
+// live, and gets the name if it fits even so. The pool learns of one that does not: it may suit
+// another claim.
+func (r *Reconciler) nameClaim(ctx context.Context, claim *bmov1alpha1.HostClaim, c candidate) (bound, seen *bmov1alpha1.BareMetalHost, err error) {
+	seen = c.host
+	key := client.ObjectKeyFromObject(seen)
+	for again := true; ; again = false {
+		tried, err := r.writeConsumer(ctx, claim, seen)
+		if !errors.Is(err, errHostChanged) {
+			return tried, seen, err
+		}
+		now, err := r.readAgain(ctx, c)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case binding.BoundAs(now, seen, tried):
+			return now, nil, nil
+		case !again || !c.fits(now):
+			r.Pool.Correct(key, now)
+			return nil, nil, apply.Conflict("host %s is not as the cache shows it", key)
+		}
+		seen = now
+	}
+}
+
+// errHostChanged is the error of a host that is not the version any more at which it was to be bound.
+var errHostChanged = errors.New("the host has changed")
+
+// writeConsumer writes the claim's name on a host that is still as it was seen, once the claim is
+// still as the intent left it, and policy admits it. It returns what it has tried to write.
+func (r *Reconciler) writeConsumer(ctx context.Context, claim *bmov1alpha1.HostClaim, seen *bmov1alpha1.BareMetalHost) (*bmov1alpha1.BareMetalHost, error) {
+	intending := binding.Intending(claim, seen)
+	if err := r.patchClaim(ctx, claim, intending, "record the intent"); err != nil {
+		if why := refusal(err); why != "" {
+			return nil, &refusedError{why, err}
+		}
+		return nil, err
+	}
+	if err := r.permitted(ctx, claim, seen); err != nil {
+		return nil, err
+	}
+	host := binding.BindAtOnce(seen, claim, r.Clock.Now())
+	switch err := r.Client.Patch(ctx, host, apply.Locked(seen)); {
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		return host, fmt.Errorf("bind host: %w", errHostChanged)
+	case err != nil:
+		return nil, fmt.Errorf("bind host: %w", err)
+	}
+	return host, nil
+}
+
+// readAgain reads a candidate live.
+func (r *Reconciler) readAgain(ctx context.Context, c candidate) (*bmov1alpha1.BareMetalHost, error) {
+	now, key := &bmov1alpha1.BareMetalHost{}, client.ObjectKeyFromObject(c.host)
+	switch err := r.Live.Get(ctx, key, now); {
+	case apierrors.IsNotFound(err):
+		r.Pool.Correct(key, nil)
+		return nil, apply.Conflict("host %s has gone", key)
+	case err != nil:
+		return nil, fmt.Errorf("read host %s: %w", key, err)
+	}
+	return now, nil
+}
+
+// refusedError is the refusal of what a claim must carry before a host is bound to it.
+type refusedError struct {
+	why string // in words of ours
+	err error
+}
+
+func (e *refusedError) Error() string { return e.err.Error() }
+func (e *refusedError) Unwrap() error { return e.err }
+
+// permitted asks the API server whether policy admits the claim right now. A
+// claim needs no policy in its own namespace unless the manager was told so, nor
+// for a host that it had before both were moved.
+func (r *Reconciler) permitted(ctx context.Context, claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) error {
+	if binding.Moved(host, claim) ||
+		(host.Namespace == claim.Namespace && r.Policies.Own == policy.OwnWithoutPolicy) {
+		return nil
+	}
+	grant, err := r.Policies.GrantLive(ctx, claim.Namespace, host.Namespace)
+	if err != nil {
+		return err
+	}
+	if !grant.Admitted || grant.Permit(claim.Spec.Image, claim.Spec.CustomDeploy, r.DeniedImages) != nil {
+		// The cache, by which the host was chosen, does not know yet.
+		return apply.Conflict("policy no longer admits the claim or its image")
+	}
+	return nil
+}
