@@ -17,13 +17,13 @@ limitations under the License.
 package copies
 
 import (
-	"maps"
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/limits"
 )
 
 const (
@@ -46,9 +46,9 @@ func Size(secret *corev1.Secret) int {
 
 // Budget bounds what is copied for the claims of one namespace. The zero value is ready for use.
 type Budget struct {
-	mu      sync.Mutex
-	tenants map[string]*rate.Limiter
-	turns   map[types.NamespacedName]turn
+	mu         sync.Mutex
+	namespaces *limits.Buckets[string]
+	turns      map[types.NamespacedName]turn
 }
 
 // turn is when a claim may have bytes copied that the budget was charged for already.
@@ -69,17 +69,17 @@ func (b *Budget) Wait(claim types.NamespacedName, now time.Time) time.Duration {
 func (b *Budget) Take(claim types.NamespacedName, bytes int, now time.Time) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.namespaces == nil {
+		b.namespaces, b.turns = limits.New[string](PerSecond, Burst), map[types.NamespacedName]turn{}
+	}
 	t := b.turns[claim]
 	if more := min(bytes, Burst) - t.bytes; more > 0 {
-		t = turn{at: now.Add(b.tenant(claim.Namespace, now).ReserveN(now, more).DelayFrom(now)), bytes: t.bytes + more}
+		t = turn{at: now.Add(b.namespaces.Charge(claim.Namespace, more, now)), bytes: t.bytes + more}
 	}
 	wait := t.at.Sub(now)
 	if wait <= 0 {
 		delete(b.turns, claim)
 		return 0
-	}
-	if b.turns == nil {
-		b.turns = map[types.NamespacedName]turn{}
 	}
 	b.turns[claim] = t
 	return wait
@@ -90,18 +90,4 @@ func (b *Budget) Forget(claim types.NamespacedName) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.turns, claim)
-}
-
-// tenant is the budget of a namespace. Those that are full are forgotten, since a new one is as full.
-func (b *Budget) tenant(namespace string, now time.Time) *rate.Limiter {
-	limiter, found := b.tenants[namespace]
-	if !found {
-		maps.DeleteFunc(b.tenants, func(_ string, l *rate.Limiter) bool { return l.TokensAt(now) >= Burst })
-		limiter = rate.NewLimiter(PerSecond, Burst)
-		if b.tenants == nil {
-			b.tenants = map[string]*rate.Limiter{}
-		}
-		b.tenants[namespace] = limiter
-	}
-	return limiter
 }

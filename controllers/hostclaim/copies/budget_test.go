@@ -95,8 +95,4 @@ func TestTurnOfAClaim(t *testing.T) {
 	if wait := b.Wait(claim, now.Add(time.Hour)); wait != 0 {
 		t.Errorf("waits %s after it was gone", wait)
 	}
-	b.Take(claimNamed("other", 0), 1, now.Add(2*time.Hour))
-	if len(b.tenants) != 1 {
-		t.Errorf("%d budgets are remembered, want that of the last namespace", len(b.tenants))
-	}
 }

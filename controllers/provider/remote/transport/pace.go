@@ -18,6 +18,7 @@ package transport
 
 import (
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -25,6 +26,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 	"k8s.io/utils/clock"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/limits"
 )
 
 // burst is for how many seconds of its rate a namespace may read at once: a list of some
@@ -34,28 +37,21 @@ const burst = 32
 // Paces bound how fast the answers of API servers are read, by the weight of all that the
 // objects of one namespace lead to. Events that are valid cost a processor, too.
 type Paces struct {
-	perSecond int64
-	clock     clock.PassiveClock
-	log       logr.Logger
-	slowed    *prometheus.Desc
+	weights *limits.Buckets[string] // by namespace
+	clock   clock.PassiveClock
+	log     logr.Logger
+	metric  *prometheus.Desc
 
-	mu         sync.Mutex
-	namespaces map[string]*pace
-}
-
-// pace is that of one namespace. One that is full is as good as none.
-type pace struct {
-	*rate.Limiter
-
-	slowed bool // since it was full last
+	mu     sync.Mutex
+	slowed map[string]bool // namespaces whose bucket has not been full since it was empty
 }
 
 // NewPaces returns paces of so many bytes of weight a second for each namespace, which log
 // and measure who is slowed.
 func NewPaces(perSecond int64, from clock.PassiveClock, log logr.Logger, into prometheus.Registerer) (*Paces, error) {
 	p := &Paces{
-		perSecond: perSecond, clock: from, log: log, namespaces: map[string]*pace{},
-		slowed: prometheus.NewDesc("capm3_namespace_slowed",
+		weights: limits.New[string](rate.Limit(perSecond), int(burst*perSecond)), clock: from, log: log, slowed: map[string]bool{},
+		metric: prometheus.NewDesc("capm3_namespace_slowed",
 			"1 for a namespace whose remote and workload clusters send more than is read of them in a second.", []string{"namespace"}, nil),
 	}
 	if err := into.Register(p); err != nil {
@@ -77,43 +73,29 @@ func (p *Paces) delay(namespace string, weight int64) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.clock.Now()
-	of, found := p.namespaces[namespace]
-	if !found {
-		p.forgetLocked(now)
-		of = &pace{Limiter: rate.NewLimiter(rate.Limit(p.perSecond), int(burst*p.perSecond))}
-		p.namespaces[namespace] = of
-	}
-	of.slowed = of.slowed && !of.full(now)
-	delay := of.ReserveN(now, int(min(weight, burst*p.perSecond))).DelayFrom(now)
-	if delay > 0 && !of.slowed {
-		of.slowed = true
+	p.forgetLocked(now)
+	delay := p.weights.Charge(namespace, int(weight), now)
+	if delay > 0 && !p.slowed[namespace] {
+		p.slowed[namespace] = true
 		p.log.Info("Reading the remote and workload clusters of a namespace more slowly: they send too much", "namespace", namespace)
 	}
 	return delay
 }
 
-func (p *pace) full(now time.Time) bool { return p.TokensAt(now) >= float64(p.Burst()) }
-
-// forgetLocked drops the namespaces that read nothing now.
+// forgetLocked drops the namespaces that are not slowed any more.
 func (p *Paces) forgetLocked(now time.Time) {
-	for namespace, of := range p.namespaces {
-		if of.full(now) {
-			delete(p.namespaces, namespace)
-		}
-	}
+	maps.DeleteFunc(p.slowed, func(namespace string, _ bool) bool { return p.weights.Full(namespace, now) })
 }
 
 // Describe tells Prometheus of the gauge.
-func (p *Paces) Describe(out chan<- *prometheus.Desc) { out <- p.slowed }
+func (p *Paces) Describe(out chan<- *prometheus.Desc) { out <- p.metric }
 
 // Collect names the namespaces that are slowed.
 func (p *Paces) Collect(out chan<- prometheus.Metric) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.forgetLocked(p.clock.Now())
-	for namespace, of := range p.namespaces {
-		if of.slowed {
-			out <- prometheus.MustNewConstMetric(p.slowed, prometheus.GaugeValue, 1, namespace)
-		}
+	for namespace := range p.slowed {
+		out <- prometheus.MustNewConstMetric(p.metric, prometheus.GaugeValue, 1, namespace)
 	}
 }

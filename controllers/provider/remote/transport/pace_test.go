@@ -68,9 +68,8 @@ func TestAttackAnswersOfANamespaceArePaced(t *testing.T) {
 		t.Errorf("logged %q", said)
 	}
 	clock.SetTime(clock.Now().Add(time.Hour))
-	p.Of("third")(1)
-	if len(p.namespaces) != 1 {
-		t.Errorf("%d namespaces are kept that read nothing", len(p.namespaces)-1)
+	if got := testutil.CollectAndCount(p, "capm3_namespace_slowed"); got != 0 || len(p.slowed) != 0 {
+		t.Errorf("%d namespaces are slowed that read nothing", got)
 	}
 }
 
