@@ -86,12 +86,12 @@ func TestParseRefuses(t *testing.T) {
 		"a key that is no label":      {[]claimEdit{wantsLabel("a b", "c")}, []string{"matchLabels"}},
 		"and names every fault there": {[]claimEdit{wants("a", "x"), wants("b", "y")}, []string{"[0]", "[1]"}},
 		"labels and expressions of more than the limit together": {
-			[]claimEdit{wantsLabels(32), wantsExpressions(33)},
-			[]string{"spec.hostSelector is invalid", "65 requirements", "at most 64"},
+			[]claimEdit{wantsLabels(16), wantsExpressions(17)},
+			[]string{"spec.hostSelector is invalid", "33 requirements", "at most 32", "have in common"},
 		},
-		"more values than the limit": {
-			[]claimEdit{wants("rack", "in", make([]string, 65)...)},
-			[]string{"spec.hostSelector.matchExpressions[0].values", "65 values", "at most 64"},
+		"labels and expressions of more values than the limit together": {
+			[]claimEdit{wantsLabels(1), wants("rack", "in", make([]string, 64)...), wants("row", "notin", make([]string, 64)...)},
+			[]string{"spec.hostSelector is invalid", "129 values in all", "at most 128", "have in common"},
 		},
 		"a key that is too long": {
 			[]claimEdit{wants(strings.Repeat("k", 318), "exists")},
@@ -148,12 +148,12 @@ func TestParseRefuses(t *testing.T) {
 func TestParseAcceptsWhatIsJustWithinTheLimits(t *testing.T) {
 	prefix := strings.TrimSuffix(strings.Repeat(strings.Repeat("p", 49)+".", 5)+"pppp", ".")
 	longest := prefix[:253] + "/" + strings.Repeat("k", 63)
-	values := make([]string, 64)
+	values := make([]string, 128)
 	for i := range values {
 		values[i] = fmt.Sprintf("%063d", i)
 	}
 	tests := map[string][]claimEdit{
-		"requirements":     {wantsLabels(32), wantsExpressions(32)},
+		"requirements":     {wantsLabels(16), wantsExpressions(16)},
 		"values":           {wants(longest, "in", values...)},
 		"a namespace":      {wantsNamespace(strings.Repeat("n", 63))},
 		"a failure domain": {wantsDomain(strings.Repeat("d", 256))},

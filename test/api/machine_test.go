@@ -148,13 +148,13 @@ func TestMachineSpec(t *testing.T) {
 				"correct it, or leave it out to take any host",
 			},
 		},
-		"a requirement has at most 64 values": {
-			spec:    image + "hostSelector: {matchExpressions: [{key: a, operator: in, values: [" + values(65) + "]}]}",
-			refused: []string{"hostSelector.matchExpressions[0].values: Invalid value", "at most 64 are allowed", "correct it, or leave it out to take any host"},
+		"a selector has at most 128 values": {
+			spec:    image + "hostSelector: {matchExpressions: [{key: a, operator: in, values: [" + values(129) + "]}]}",
+			refused: []string{"hostSelector: Invalid value", "it has 129 values in all", "at most 128 are allowed", "correct it, or leave it out to take any host"},
 		},
-		"a selector has at most 64 requirements": {
-			spec:    image + "hostSelector:\n  matchLabels:" + labels(65),
-			refused: []string{"hostSelector: Invalid value", "it has 65 requirements", "at most 64 are allowed"},
+		"a selector has at most 32 requirements": {
+			spec:    image + "hostSelector:\n  matchLabels:" + labels(33),
+			refused: []string{"hostSelector: Invalid value", "it has 33 requirements", "at most 32 are allowed"},
 		},
 		"two requirements on one label are refused": {
 			spec:    image + "hostSelector: {matchExpressions: [{key: a, operator: exists}, {key: a, operator: '!=', values: [x]}]}",

@@ -103,12 +103,12 @@ func TestRulesForNewClaims(t *testing.T) {
 		},
 		"a selector with too many requirements": {
 			claim: func(c *bmov1alpha1.HostClaim) {
-				for range 65 {
+				for range 33 {
 					c.Spec.HostSelector.MatchExpressions = append(c.Spec.HostSelector.MatchExpressions,
 						bmov1alpha1.HostSelectorRequirement{Key: "rack", Operator: "exists", Values: []string{}})
 				}
 			},
-			says: []string{"spec.hostSelector is invalid: it has 65 requirements", "at most 64"},
+			says: []string{"spec.hostSelector is invalid: it has 33 requirements", "at most 32"},
 		},
 		"a reboot": {claim: annotation("reboot.metal3.io/me", `{"mode":"hard"}`)},
 		"a reboot that cannot be understood": {

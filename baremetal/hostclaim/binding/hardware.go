@@ -30,12 +30,23 @@ import (
 // or of a machine looks like it.
 const hashPrefix = "sha256:"
 
-// StripHardware replaces the hardware of a host, most of its size, by a hash that
-// HardwareHash finds. The hash stands in the status, which is not ours to write:
+// StripHost drops what nothing is decided by, as the cache does with every host: credentials,
+// history, what was configured on the server, and the hardware, most of its size. Of that a hash
+// stays that HardwareHash finds. The hash stands in the status, which is not ours to write:
 // the API server ignores it in every patch of a host, so it stays in memory.
-func StripHardware(host *bmov1alpha1.BareMetalHost) {
+//
+// Tests that choose among hosts strip theirs too, or they would pass with an order by memory, which
+// the manager does not see.
+func StripHost(host *bmov1alpha1.BareMetalHost) {
+	// JSON of hardware; never published.
+	delete(host.Annotations, bmov1alpha1.HardwareDetailsAnnotation)
+	spec, status := &host.Spec, &host.Status
+	spec.Taints, spec.RAID, spec.RootDeviceHints, spec.Description = nil, nil, nil, ""
 	hash, _ := HardwareHash(host)
-	host.Status.HardwareDetails, host.Status.HardwareProfile = nil, hash
+	status.HardwareDetails, status.HardwareProfile = nil, hash
+	status.GoodCredentials, status.TriedCredentials = bmov1alpha1.CredentialsStatus{}, bmov1alpha1.CredentialsStatus{}
+	status.OperationHistory = bmov1alpha1.OperationHistory{}
+	status.Provisioning.RAID, status.Provisioning.RootDeviceHints, status.Provisioning.Firmware = nil, nil, nil
 }
 
 // HardwareHash identifies the hardware that a host has reported, whether or not it
@@ -50,7 +61,7 @@ func HardwareHash(host *bmov1alpha1.BareMetalHost) (string, bool) {
 	return "", false
 }
 
-// StripFacts does to published facts what StripHardware does to a host. Stripped
+// StripFacts does to published facts what StripHost does to a host. Stripped
 // facts can be compared and must not be written.
 func StripFacts(data *bmov1alpha1.HardwareData) {
 	data.Spec.HardwareDetails = &bmov1alpha1.HardwareDetails{Hostname: FactsHash(data)}

@@ -45,7 +45,7 @@ func TestHashStandsForTheHardware(t *testing.T) {
 		t.Fatal("no hash of reported hardware")
 	}
 	for range 2 { // the transforms of a cache may be applied twice
-		StripHardware(host)
+		StripHost(host)
 		if got, found := HardwareHash(host); got != want || !found || host.Status.HardwareDetails != nil {
 			t.Errorf("stripped: hash %q, %t, want %q", got, found, want)
 		}
@@ -94,7 +94,7 @@ func TestWhatIsNoHash(t *testing.T) {
 		if hash, found := HardwareHash(host); found {
 			t.Errorf("%s has the hash %q", name, hash)
 		}
-		StripHardware(host)
+		StripHost(host)
 		if hash, found := HardwareHash(host); found {
 			t.Errorf("%s has the hash %q once it is stripped", name, hash)
 		}

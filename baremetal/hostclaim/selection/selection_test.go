@@ -27,9 +27,11 @@ import (
 	operators "k8s.io/apimachinery/pkg/selection"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selector"
 )
 
+// edit changes a host before it is stripped.
 type edit func(*bmov1alpha1.BareMetalHost)
 
 // newHost returns a free host of namespace infra.
@@ -41,6 +43,7 @@ func newHost(name string, edits ...edit) *bmov1alpha1.BareMetalHost {
 	for _, e := range edits {
 		e(h)
 	}
+	binding.StripHost(h)
 	return h
 }
 

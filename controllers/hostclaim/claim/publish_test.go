@@ -93,7 +93,7 @@ func TestHardwareIsReadOnlyWhenTheFactsAreNotCurrent(t *testing.T) {
 			data := facts(s, s.host)
 			binding.StripFacts(data)
 			tt.edit(s.host)
-			binding.StripHardware(s.host)
+			binding.StripHost(s.host)
 			l := &live{}
 			err := (&Reconciler{Client: cachedFacts{data: data}, Live: l}).publish(t.Context(), s)
 			if reads := l.count > 0; reads != tt.reads || (err == nil) == reads {

@@ -109,25 +109,14 @@ func ClientOptions() client.Options {
 	}}
 }
 
-// stripHost drops what nothing is decided by: the hardware, most of a host, of
-// which a hash stays to tell when it changes; credentials, history and what was
-// configured on the server. Hosts are written by merge patch between two copies of
+// stripHost drops what nothing is decided by. Hosts are written by merge patch between two copies of
 // which both lack it, so what is missing here survives there.
 func stripHost(object any) (any, error) {
-	host, ok := object.(*bmov1alpha1.BareMetalHost)
-	if !ok {
-		return object, nil
+	if host, ok := object.(*bmov1alpha1.BareMetalHost); ok {
+		stripMetadata(host)
+		binding.StripHost(host)
 	}
-	stripMetadata(host)
-	// JSON of hardware; never published.
-	delete(host.Annotations, bmov1alpha1.HardwareDetailsAnnotation)
-	spec, status := &host.Spec, &host.Status
-	spec.Taints, spec.RAID, spec.RootDeviceHints, spec.Description = nil, nil, nil, ""
-	binding.StripHardware(host)
-	status.GoodCredentials, status.TriedCredentials = bmov1alpha1.CredentialsStatus{}, bmov1alpha1.CredentialsStatus{}
-	status.OperationHistory = bmov1alpha1.OperationHistory{}
-	status.Provisioning.RAID, status.Provisioning.RootDeviceHints, status.Provisioning.Firmware = nil, nil, nil
-	return host, nil
+	return object, nil
 }
 
 // stripFacts replaces the hardware in facts that we published by its hash.
