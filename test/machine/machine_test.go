@@ -448,15 +448,3 @@ func TestEditedAfterTheBind(t *testing.T) {
 	tn.G.Expect(tn.Find(machineName, claim)).To(gomega.Succeed())
 	tn.G.Expect(claim.Spec.Image.URL).To(gomega.Equal(image.URL))
 }
-
-// What a tenant costs the manager is on a metric.
-func TestCostOfATenantIsOnAMetric(t *testing.T) {
-	tn := newTenant(t)
-	tn.makeBootstrap("value", "#cloud-config")
-	tn.cluster()
-	tn.machine(func(*infrav1.Metal3Machine) {})
-	tn.claimed()
-	// The finalizer of the machine and its claim are written at least.
-	tn.G.Expect(tn.Cost("capm3_namespace_requests_total", tn.Namespace)).To(gomega.BeNumerically(">=", 2))
-	tn.G.Eventually(func() float64 { return tn.Cost("capm3_namespace_worker_seconds_total", tn.Namespace) }).Should(gomega.BeNumerically(">", 0))
-}

@@ -182,20 +182,6 @@ func TestBacklogOfOneTenantGetsEverySecondHost(t *testing.T) {
 	w.G.Expect(got[w.alice]).To(gomega.BeNumerically("~", freed/2, 1), "of %d hosts: %v", freed, got)
 }
 
-// What a tenant costs the manager is on a metric, and counts for the tenant although the
-// hosts are in another namespace.
-func TestCostOfATenantIsOnAMetric(t *testing.T) {
-	w := newWorld(t)
-	w.policy(nil)
-	w.host("host-0")
-	w.bound(w.defend("machine"))
-	// ADR 0002 lists the five requests of such a bind, those for hosts and policies included; then comes
-	// what is published of the host, and an event.
-	w.G.Expect(w.Cost("hostclaim_namespace_requests_total", w.alice)).To(gomega.BeNumerically(">=", 7))
-	w.G.Eventually(func() float64 { return w.Cost("hostclaim_namespace_worker_seconds_total", w.alice) }).Should(gomega.BeNumerically(">", 0))
-	w.G.Expect(w.Cost("hostclaim_namespace_requests_total", w.mallory)).To(gomega.BeZero(), "of a tenant without objects")
-}
-
 // What a tenant can do over and over again must not fill the namespace of the
 // infrastructure with events.
 func TestEventsFloodIsBounded(t *testing.T) {

@@ -33,6 +33,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/watching"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
 )
 
 // claimOf is the UID of a claim, or of the one that a host names; empty for none.
@@ -61,7 +62,7 @@ func claimOf(object client.Object) types.UID {
 // the later of the two events finds that the two do not belong together.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options, more ...source.Source) error {
 	build := ctrl.NewControllerManagedBy(mgr).Named("copiedsecret").WithOptions(options)
-	return watching.Complete(build, r.Watches(), more, r)
+	return watching.Complete(build, r.Watches(), more, queue.Conflicts(r))
 }
 
 // Watches is the table of SetupWithManager; the model test delivers its events itself.

@@ -35,6 +35,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/orphan"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/watching"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
 )
 
 // SetupWithManager registers the watches that wake hosts; see the package for what
@@ -46,7 +47,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Optio
 		Named("orphanedhost").
 		For(own.Object, builder.WithPredicates(own.Predicates...)).
 		WithOptions(options)
-	return watching.Complete(build, others, more, r)
+	return watching.Complete(build, others, more, queue.Conflicts(r))
 }
 
 // Watches is the table of SetupWithManager, the hosts themselves first. Tests

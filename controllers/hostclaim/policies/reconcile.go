@@ -40,7 +40,6 @@ import (
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/cost"
 )
 
 // Reasons of the warning events.
@@ -96,7 +95,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&bmov1alpha1.HostDeployPolicy{}, handler.EnqueueRequestsFromMapFunc(r.atTheBound),
 			builder.WithPredicates(predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
-		Complete(cost.Attribute(r))
+		Complete(r)
 }
 
 // Reconcile gives the warnings that were not given yet.

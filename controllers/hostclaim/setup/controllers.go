@@ -38,8 +38,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/consistent"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/cost"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/fairqueue"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 )
@@ -77,11 +76,6 @@ func AddControllers(ctx context.Context, mgr ctrl.Manager, o Options, registry p
 		return fmt.Errorf("controller of copied secrets: %w", err)
 	}
 	return addClaims(mgr, writer, o, secrets, registry)
-}
-
-// perNamespace is how many of so many workers take care of claims of one namespace: two fifths, rounded up.
-func perNamespace(workers int) int {
-	return (2*workers + 4) / 5
 }
 
 // addCopies adds the controller of copies whose claim does not exist any more.
@@ -148,17 +142,10 @@ func addClaims(mgr ctrl.Manager, writer client.Client, o Options, secrets *secre
 		return err
 	}
 	reconciler.Kinds = kinds
-	options := controller.Options{MaxConcurrentReconciles: o.Concurrency, RateLimiter: retry.Limiter()}
-	// A backlog of one tenant does not hold up the claims of another.
-	seconds, err := cost.New(registry, clock.RealClock{}, "hostclaim_namespace_worker_seconds_total",
-		"Seconds that workers spent on HostClaims of a namespace.")
-	if err != nil {
-		return err
+	options := controller.Options{
+		MaxConcurrentReconciles: o.Concurrency, RateLimiter: retry.Limiter(),
+		NewQueue: queue.New(o.Concurrency, nil), // a backlog of one tenant does not hold up the claims of another
 	}
-	options.NewQueue = fairqueue.New(fairqueue.Options{
-		Workers: o.Concurrency, PerNamespace: perNamespace(o.Concurrency),
-		Clock: clock.RealClock{}, Spent: seconds.AddSeconds,
-	})
 	more := append(kinds.sources(reconciler.KindToClaims), secrets.Source(reconciler.SecretToClaims),
 		source.Kind[client.Object](others, factsMetadata(), handler.EnqueueRequestsFromMapFunc(reconciler.FactsToClaims)))
 	return reconciler.SetupWithManager(mgr, options, more...)

@@ -25,12 +25,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/admission"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/cost"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/preflight"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/process"
 )
@@ -78,12 +76,6 @@ func NewManager(ctx context.Context, restConfig *rest.Config, o Options) (ctrl.M
 	if err != nil {
 		return nil, err
 	}
-	requests, err := cost.New(metrics.Registry, clock.RealClock{}, "hostclaim_namespace_requests_total",
-		"Requests to the API server for objects of a namespace.")
-	if err != nil {
-		return nil, err
-	}
-	restConfig.Wrap(requests.Transport)
 	mgr, err := ctrl.NewManager(restConfig, managerOptions)
 	if err != nil {
 		return nil, fmt.Errorf("make the manager: %w", err)

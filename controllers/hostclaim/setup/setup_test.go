@@ -40,17 +40,6 @@ func parse(t *testing.T, args ...string) Options {
 	return o
 }
 
-// One namespace has two fifths of the workers, and one at least.
-func TestWorkersOfANamespace(t *testing.T) {
-	got := map[int]int{}
-	for _, workers := range []int{1, 2, 3, 4, 5, 10, 20} {
-		got[workers] = perNamespace(workers)
-	}
-	if diff := cmp.Diff(map[int]int{1: 1, 2: 1, 3: 2, 4: 2, 5: 2, 10: 4, 20: 8}, got); diff != "" {
-		t.Errorf("of so many workers (-want +got):\n%s", diff)
-	}
-}
-
 func TestValidate(t *testing.T) {
 	tests := map[string]struct {
 		args []string

@@ -23,8 +23,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
-
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/cost"
 )
 
 // Watch is a kind in the cache of the manager, and whom its events wake.
@@ -45,5 +43,5 @@ func Complete(build *builder.Builder, watches []Watch, sources []source.Source, 
 	for _, s := range sources {
 		build = build.WatchesRawSource(s)
 	}
-	return build.Complete(cost.Attribute(r))
+	return build.Complete(r)
 }

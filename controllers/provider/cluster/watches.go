@@ -32,7 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/cost"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/requests"
 )
 
@@ -57,7 +57,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Optio
 		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(r.machineToInfra), gone).
 		WatchesRawSource(r.Remote.Source(kind, self)).
 		WithOptions(options).
-		Complete(cost.Attribute(r))
+		Complete(queue.Spaced(r, r.Clock))
 	if err != nil {
 		return fmt.Errorf("controller %s: %w", controllerName, err)
 	}

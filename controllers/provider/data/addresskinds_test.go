@@ -48,10 +48,10 @@ func claim(owners ...metav1.OwnerReference) *ipamv1alpha1.IPClaim {
 	return &ipamv1alpha1.IPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "server-pool", OwnerReferences: owners}}
 }
 
-type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+type requestQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // woken are the requests that an event puts into a queue.
-func woken(t *testing.T, happens func(context.Context, handler.EventHandler, queue), h handler.EventHandler) []reconcile.Request {
+func woken(t *testing.T, happens func(context.Context, handler.EventHandler, requestQueue), h handler.EventHandler) []reconcile.Request {
 	t.Helper()
 	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer q.ShutDown()
@@ -73,13 +73,13 @@ func only(name string) handler.MapFunc {
 func TestOnClaim(t *testing.T) {
 	owned := claim(metav1.OwnerReference{Kind: "Metal3Data", Name: "nodes-0", Controller: ptr.To(true)})
 	owned.Finalizers = []string{infrav1.DataFinalizer}
-	created := func(o client.Object) func(context.Context, handler.EventHandler, queue) {
-		return func(ctx context.Context, h handler.EventHandler, q queue) {
+	created := func(o client.Object) func(context.Context, handler.EventHandler, requestQueue) {
+		return func(ctx context.Context, h handler.EventHandler, q requestQueue) {
 			h.Create(ctx, event.CreateEvent{Object: o}, q)
 		}
 	}
-	updated := func(o *ipamv1alpha1.IPClaim, change func(*ipamv1alpha1.IPClaim)) func(context.Context, handler.EventHandler, queue) {
-		return func(ctx context.Context, h handler.EventHandler, q queue) {
+	updated := func(o *ipamv1alpha1.IPClaim, change func(*ipamv1alpha1.IPClaim)) func(context.Context, handler.EventHandler, requestQueue) {
+		return func(ctx context.Context, h handler.EventHandler, q requestQueue) {
 			after := o.DeepCopy()
 			after.ResourceVersion += "0"
 			change(after)
@@ -89,13 +89,13 @@ func TestOnClaim(t *testing.T) {
 	answer := func(c *ipamv1alpha1.IPClaim) { c.Status.Address = &corev1.ObjectReference{Name: "pool-10-0-0-1"} }
 	hold := func(c *ipamv1alpha1.IPClaim) { c.Finalizers = append(c.Finalizers, "provider") }
 	dying := func(c *ipamv1alpha1.IPClaim) { c.DeletionTimestamp = ptr.To(metav1.Now()) }
-	deleted := func(o client.Object) func(context.Context, handler.EventHandler, queue) {
-		return func(ctx context.Context, h handler.EventHandler, q queue) {
+	deleted := func(o client.Object) func(context.Context, handler.EventHandler, requestQueue) {
+		return func(ctx context.Context, h handler.EventHandler, q requestQueue) {
 			h.Delete(ctx, event.DeleteEvent{Object: o}, q)
 		}
 	}
 	tests := map[string]struct {
-		happens func(context.Context, handler.EventHandler, queue)
+		happens func(context.Context, handler.EventHandler, requestQueue)
 		want    []reconcile.Request
 	}{
 		"a claim that comes wakes its owner":                          {created(owned), []reconcile.Request{request("nodes-0")}},
@@ -123,8 +123,8 @@ func TestOnPool(t *testing.T) {
 			Status:     ipamv1alpha1.IPPoolStatus{Allocations: allocations{"nodes-0": "10.0.0.1"}},
 		}
 	}
-	updated := func(change func(*ipamv1alpha1.IPPool)) func(context.Context, handler.EventHandler, queue) {
-		return func(ctx context.Context, h handler.EventHandler, q queue) {
+	updated := func(change func(*ipamv1alpha1.IPPool)) func(context.Context, handler.EventHandler, requestQueue) {
+		return func(ctx context.Context, h handler.EventHandler, q requestQueue) {
 			after := given()
 			after.ResourceVersion = "8"
 			change(after)
@@ -134,17 +134,17 @@ func TestOnPool(t *testing.T) {
 		}
 	}
 	tests := map[string]struct {
-		happens func(context.Context, handler.EventHandler, queue)
+		happens func(context.Context, handler.EventHandler, requestQueue)
 		want    []string
 	}{
 		"a pool that comes": {
-			func(ctx context.Context, h handler.EventHandler, q queue) {
+			func(ctx context.Context, h handler.EventHandler, q requestQueue) {
 				h.Create(ctx, event.CreateEvent{Object: given()}, q)
 			},
 			[]string{"unfit", "waiting"},
 		},
 		"a pool that goes": {
-			func(ctx context.Context, h handler.EventHandler, q queue) {
+			func(ctx context.Context, h handler.EventHandler, q requestQueue) {
 				h.Delete(ctx, event.DeleteEvent{Object: given()}, q)
 			},
 			[]string{"waiting"},

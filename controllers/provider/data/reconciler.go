@@ -35,8 +35,8 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/cost"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/optionalcrd"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/requests"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
@@ -161,7 +161,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		WatchesRawSource(r.Secrets.Source(wakes.secretToData)).
 		WatchesRawSource(r.Remote.Source(machineKind, wakes.userToData)).
 		WithOptions(options).
-		Build(cost.Attribute(r))
+		Build(queue.Spaced(r, r.Clock))
 	if err != nil {
 		return fmt.Errorf("set up controller %s: %w", controllerName, err)
 	}

@@ -31,7 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/cost"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/requests"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 )
@@ -110,7 +110,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(wakes.clusterToTemplates),
 			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
 		WithOptions(options).
-		Complete(cost.Attribute(r))
+		Complete(queue.Conflicts(r))
 	if err != nil {
 		return fmt.Errorf("set up controller %s: %w", controllerName, err)
 	}

@@ -42,8 +42,8 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/providerid"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/cost"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/optionalcrd"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/requests"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/clusterindex"
@@ -88,7 +88,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, kin
 		WatchesRawSource(r.Remote.Source(claims.MachineKind, self)).
 		WatchesRawSource(r.Nodes.Connections(controllerName, m.clusterToMachines)).
 		WithOptions(options).
-		Build(cost.Attribute(r))
+		Build(queue.Spaced(r, r.Clock))
 	if err != nil {
 		return fmt.Errorf("controller %s: %w", controllerName, err)
 	}

@@ -39,8 +39,8 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/cost"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/optionalcrd"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/requests"
 )
 
@@ -104,7 +104,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
 		WatchesRawSource(r.fromRemote()).
 		WithOptions(options).
-		Build(cost.Attribute(r))
+		Build(queue.Spaced(r, r.Clock))
 	if err == nil {
 		err = r.Local.Watch(ctx, c,
 			optionalcrd.Events{Handler: mapped(r.claimToTemplate), Predicates: []predicate.Predicate{requests.Whenever(differentClaim)}},

@@ -38,7 +38,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/cost"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/requests"
 )
 
@@ -89,7 +89,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		WatchesRawSource(r.Nodes.Connections(controllerName, wakes.clusterToRemediations)).
 		WatchesRawSource(r.departures.source()).
 		WithOptions(options).
-		Build(cost.Attribute(r))
+		Build(queue.Spaced(r, r.Clock))
 	if err != nil {
 		return fmt.Errorf("set up controller %s: %w", controllerName, err)
 	}

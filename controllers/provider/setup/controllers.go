@@ -39,9 +39,8 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/consistent"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/cost"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/fairqueue"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/optionalcrd"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
@@ -72,7 +71,6 @@ type shared struct {
 	secrets *secretwatch.Watch
 	nodes   nodes.Nodes
 	clock   clock.PassiveClock
-	seconds *cost.Meter
 }
 
 // holdReports is how long machines and their data wait for the next step of a controller
@@ -101,7 +99,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		{o.Concurrency.Remediation, addRemediation},
 	} {
 		options := controller.Options{MaxConcurrentReconciles: c.workers, RateLimiter: retry.Limiter()}
-		options.NewQueue = fairqueue.New(fairqueue.Options{Workers: c.workers, Clock: s.clock, Spent: s.seconds.AddSeconds})
+		options.NewQueue = queue.New(c.workers, nil)
 		if err := c.add(ctx, s, options); err != nil {
 			return err
 		}
@@ -134,16 +132,11 @@ func newShared(ctx context.Context, mgr ctrl.Manager, o Options) (*shared, error
 	if err := mgr.Add(secrets); err != nil {
 		return nil, fmt.Errorf("add the watch on secrets: %w", err)
 	}
-	seconds, err := cost.New(metrics.Registry, clock.RealClock{}, "capm3_namespace_worker_seconds_total",
-		"Seconds that workers spent on objects of a namespace.")
-	if err != nil {
-		return nil, err
-	}
 	paces, err := transport.NewPaces(o.ReadRate<<20, clock.RealClock{}, mgr.GetLogger(), metrics.Registry)
 	if err != nil {
 		return nil, err
 	}
-	workload, err := newNodes(ctx, mgr, o, seconds, paces)
+	workload, err := newNodes(ctx, mgr, o, paces)
 	if err != nil {
 		return nil, err
 	}
@@ -169,12 +162,11 @@ func newShared(ctx context.Context, mgr ctrl.Manager, o Options) (*shared, error
 		secrets: secrets,
 		nodes:   workload,
 		clock:   clock.RealClock{},
-		seconds: seconds,
 	}, nil
 }
 
 // newNodes makes the connections to workload clusters.
-func newNodes(ctx context.Context, mgr ctrl.Manager, o Options, seconds *cost.Meter, paces *transport.Paces) (nodes.Nodes, error) {
+func newNodes(ctx context.Context, mgr ctrl.Manager, o Options, paces *transport.Paces) (nodes.Nodes, error) {
 	denied, err := newDenied(ctx, "workload-denied-addresses", o.WorkloadDenied, mgr.GetAPIReader(), clock.RealClock{})
 	if err != nil {
 		return nodes.Nodes{}, err
@@ -194,7 +186,7 @@ func newNodes(ctx context.Context, mgr ctrl.Manager, o Options, seconds *cost.Me
 	connections, err := clustercache.SetupWithManager(ctx, boundedManager{mgr}, clusterCacheOptions(o, kubeconfigs), controller.Options{
 		MaxConcurrentReconciles: workers,
 		// Clusters that answer slowly share the workers with those that do not.
-		NewQueue: fairqueue.New(fairqueue.Options{Workers: workers, Clock: clock.RealClock{}, Spent: seconds.AddSeconds}),
+		NewQueue: queue.New(workers, nil),
 	})
 	if err != nil {
 		return nodes.Nodes{}, fmt.Errorf("set up connections to workload clusters: %w", err)
@@ -271,12 +263,9 @@ func addMachine(ctx context.Context, s *shared, options controller.Options) erro
 	if err := onClusterGone(ctx, s.mgr.GetCache(), measurements.Forget); err != nil {
 		return err
 	}
-	options.NewQueue = fairqueue.New(fairqueue.Options{
-		Workers: options.MaxConcurrentReconciles, Clock: s.clock, Spent: s.seconds.AddSeconds,
-		// A pass that would wait for its connection does not begin.
-		ConnectionOf: func(r ctrl.Request) string {
-			return s.remote.ConnectionOf(remote.User{Kind: claims.MachineKind, NamespacedName: r.NamespacedName})
-		},
+	// A pass that would wait for its connection does not begin.
+	options.NewQueue = queue.New(options.MaxConcurrentReconciles, func(r ctrl.Request) string {
+		return s.remote.ConnectionOf(remote.User{Kind: claims.MachineKind, NamespacedName: r.NamespacedName})
 	})
 	return (&machine.Reconciler{
 		Client:      s.client,

@@ -21,13 +21,11 @@ import (
 	"fmt"
 
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/cluster-api/util/apiwarnings"
 	"sigs.k8s.io/cluster-api/util/flags"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/cost"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/preflight"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/process"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/inplace"
@@ -73,12 +71,6 @@ func NewManager(ctx context.Context, restConfig *rest.Config, o Options) (ctrl.M
 	if err != nil {
 		return nil, err
 	}
-	requests, err := cost.New(metrics.Registry, clock.RealClock{}, "capm3_namespace_requests_total",
-		"Requests to the API server of the management cluster for objects of a namespace.")
-	if err != nil {
-		return nil, err
-	}
-	restConfig.Wrap(requests.Transport)
 	mgr, err := ctrl.NewManager(restConfig, managerOptions)
 	if err != nil {
 		return nil, fmt.Errorf("make the manager: %w", err)

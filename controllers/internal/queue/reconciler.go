@@ -1,0 +1,77 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package queue
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"golang.org/x/time/rate"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/limits"
+)
+
+const (
+	// afterConflict is when a pass that met a newer object is made again. By then the cache
+	// mostly shows that object, and its event has asked for the pass anyway.
+	afterConflict = 50 * time.Millisecond
+	// passBurst is how many passes of an object may follow each other at once, and passEvery
+	// how long each one after these takes to come back. An object needs fewer in its life; one
+	// that has more is turned back and forth, by another cluster perhaps, or loses to another
+	// writer each time.
+	passBurst = 30
+	passEvery = 2 * time.Second
+)
+
+// Conflicts returns a reconciler that runs r. Where r fails for nothing but conflicts, it asks for
+// another pass soon: the write was refused as it had to be, and the next pass decides anew.
+func Conflicts(r reconcile.Reconciler) reconcile.Reconciler {
+	return reconcile.Func(func(ctx context.Context, object request) (ctrl.Result, error) {
+		result, err := r.Reconcile(ctx, object)
+		if err == nil || !onlyConflicts(err) {
+			return result, err
+		}
+		ctrl.LoggerFrom(ctx).V(4).Info("Another write came first, trying again", "reason", err.Error())
+		return ctrl.Result{RequeueAfter: afterConflict}, nil
+	})
+}
+
+// Spaced is Conflicts, and spaces out the passes of an object that has very many.
+func Spaced(r reconcile.Reconciler, clock clock.PassiveClock) reconcile.Reconciler {
+	passes, r := limits.New[request](rate.Every(passEvery), passBurst), Conflicts(r)
+	return reconcile.Func(func(ctx context.Context, object request) (ctrl.Result, error) {
+		if wait := passes.Take(object, clock.Now()); wait > 0 {
+			return ctrl.Result{RequeueAfter: wait}, nil
+		}
+		return r.Reconcile(ctx, object)
+	})
+}
+
+// onlyConflicts reports whether all errors that are joined in err are conflicts.
+func onlyConflicts(err error) bool {
+	var joined interface{ Unwrap() []error }
+	if errors.As(err, &joined) {
+		return !slices.ContainsFunc(joined.Unwrap(), func(err error) bool { return !onlyConflicts(err) })
+	}
+	return apierrors.IsConflict(err)
+}
