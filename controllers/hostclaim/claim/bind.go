@@ -120,9 +120,9 @@ func (r *Reconciler) choose(s *scope) (candidate, binding.Wait) {
 	}
 	admitting := criteria.Namespaces(s.decision.Namespaces())
 	namespaces, refused := r.permitting(s, admitting)
-	w := waiterFor(s.claim)
-	w.Criteria, w.Namespaces = criteria, namespaces
-	r.Pool.Enter(w)
+	r.Pool.Enter(pool.Waiter{
+		Claim: keyOf(s.claim), Created: s.claim.CreationTimestamp.Time, UID: s.claim.UID, Criteria: criteria, Namespaces: namespaces,
+	})
 	if len(admitting) == 0 {
 		return candidate{}, binding.Wait{
 			Reason: infrav1.NoNamespaceAdmitsReason, Message: noNamespace(s.claim.Namespace, criteria, s.decision),
@@ -217,16 +217,8 @@ func (r *Reconciler) explain(s *scope, criteria selector.Criteria, namespaces []
 			reason = infrav1.NoNamespaceAdmitsReason
 		}
 	}
-	if r.Pool.Behind(keyOf(s.claim)) {
-		message += fmt.Sprintf(behind, pool.MaxLooks)
-	}
 	return binding.Wait{Reason: reason, Message: message}
 }
-
-// behind is added where claims of the same namespace come first. The count is that of the
-// pool, which never changes, so the message is not written anew for each of them.
-const behind = "; %d other claims of this namespace wait before this one and are offered each host that becomes free; " +
-	"delete those that are not needed"
 
 // noNamespace is what is missing before any host can be looked at.
 func noNamespace(own string, criteria selector.Criteria, decision policy.Decision) string {
@@ -239,11 +231,6 @@ func noNamespace(own string, criteria selector.Criteria, decision policy.Decisio
 		message += " (some policies are invalid and were skipped, see their events)"
 	}
 	return message
-}
-
-// waiterFor is a claim of which nothing is known but its age.
-func waiterFor(claim *bmov1alpha1.HostClaim) pool.Waiter {
-	return pool.Waiter{Claim: keyOf(claim), Created: claim.CreationTimestamp.Time, UID: claim.UID}
 }
 
 // take brings the claim to a host that answers it.

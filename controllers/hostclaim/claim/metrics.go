@@ -25,22 +25,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
 )
 
-// Metrics measures what claims and hosts do. Its labels are namespaces, and words
+// Metrics measures what claims do. Its labels are namespaces, and words
 // of fixed lists: nothing that a tenant could make up. A nil Metrics measures
 // nothing.
 type Metrics struct {
 	bindSeconds, provisionSeconds, releaseSeconds prometheus.Histogram
 
 	secrets *prometheus.CounterVec
-	hosts   *pool.HostMetrics
 }
 
 // Results of bringing a secret next to a host.
@@ -50,7 +47,7 @@ const (
 	secretFailed  = "failed"
 )
 
-// NewMetrics registers the metrics of claims, which are read from a cache, and of hosts.
+// NewMetrics registers the metrics of claims, which are read from a cache.
 func NewMetrics(registry prometheus.Registerer, claims client.Reader) (*Metrics, error) {
 	waiting := waitingClaims{claims, prometheus.NewDesc("hostclaim_waiting_claims",
 		"HostClaims that are not ready, by the reason of their condition Ready.", []string{"reason"}, nil)}
@@ -74,9 +71,8 @@ func NewMetrics(registry prometheus.Registerer, claims client.Reader) (*Metrics,
 			Name: "hostclaim_secrets_synchronized_total",
 			Help: "Secrets of HostClaims that were brought next to a host, or could not be, by kind and result.",
 		}, []string{"kind", "result"}),
-		hosts: pool.NewHostMetrics(),
 	}
-	for _, c := range []prometheus.Collector{m.bindSeconds, m.provisionSeconds, m.releaseSeconds, m.secrets, waiting, m.hosts} {
+	for _, c := range []prometheus.Collector{m.bindSeconds, m.provisionSeconds, m.releaseSeconds, m.secrets, waiting} {
 		if err := registry.Register(c); err != nil {
 			return nil, err
 		}
@@ -131,19 +127,6 @@ func (m *Metrics) secretUndone(kind binding.SecretKind, err error) {
 		result = secretRefused
 	}
 	m.secrets.WithLabelValues(string(kind), result).Inc()
-}
-
-// hostSeen and hostGone keep the counts of hosts.
-func (m *Metrics) hostSeen(host *bmov1alpha1.BareMetalHost) {
-	if m != nil {
-		m.hosts.Observe(host)
-	}
-}
-
-func (m *Metrics) hostGone(host types.NamespacedName) {
-	if m != nil {
-		m.hosts.Drop(host)
-	}
 }
 
 // waitingClaims counts the claims that the cache shows by the reason for which they are not ready.

@@ -60,7 +60,7 @@ func kindOf(c prometheus.Collector) string {
 		return "histogram"
 	case *prometheus.CounterVec, prometheus.Counter:
 		return "counter"
-	case *prometheus.GaugeVec, *pool.HostMetrics, waitingClaims:
+	case *prometheus.GaugeVec, *pool.Pool, waitingClaims:
 		return "gauge"
 	default:
 		return fmt.Sprintf("%T", c)
@@ -72,6 +72,9 @@ func rows(t *testing.T) []string {
 	t.Helper()
 	b := &book{Registerer: prometheus.NewRegistry()}
 	if _, err := NewMetrics(b, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Register(pool.New()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := policies.New(nil, nil, b); err != nil {
@@ -266,6 +269,4 @@ func TestMetricsThatAreNotThereMeasureNothing(_ *testing.T) {
 	m.provisioned(bmov1alpha1.HostClaimStatus{}, bmov1alpha1.HostClaimStatus{})
 	m.secretDone(binding.UserData)
 	m.secretUndone(binding.UserData, nil)
-	m.hostSeen(nil)
-	m.hostGone(types.NamespacedName{})
 }

@@ -37,6 +37,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/watching"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
 )
 
 // SetupWithManager registers the watches that wake claims. There is no other
@@ -44,7 +45,6 @@ import (
 //
 //	what changes                       which claims
 //	the claim, status included         itself
-//	100 claims wait before it or not   the claim that this has changed for, see package pool
 //	a host                             the claim that it names, or named
 //	a host becomes free                the first waiting claim that it suits, then
 //	                                   the next, see package pool
@@ -63,7 +63,7 @@ import (
 // FactsToClaims and KindToClaims.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options, more ...source.Source) error {
 	build := ctrl.NewControllerManagedBy(mgr).Named("hostclaim").For(&bmov1alpha1.HostClaim{}).WithOptions(options)
-	return watching.Complete(build, r.Watches(), append([]source.Source{r.Pool.Source()}, more...), r)
+	return watching.Complete(build, r.Watches(), append([]source.Source{r.Pool.Source()}, more...), r.Pool.Around(queue.Spaced(r, r.Clock)))
 }
 
 // Watches is the table of SetupWithManager but for how a claim wakes itself. Tests
@@ -72,7 +72,6 @@ func (r *Reconciler) Watches() []watching.Watch {
 	namespaces := &metav1.PartialObjectMetadata{}
 	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	return []watching.Watch{
-		{Object: &bmov1alpha1.HostClaim{}, Handler: handler.Funcs{CreateFunc: r.expect}},
 		{Object: &bmov1alpha1.BareMetalHost{}, Handler: r.hostHandler()},
 		{Object: &bmov1alpha1.HostDeployPolicy{}, Handler: handler.EnqueueRequestsFromMapFunc(r.policyToClaims)},
 		{
@@ -87,22 +86,12 @@ func (r *Reconciler) Watches() []watching.Watch {
 // requests is the work queue as handlers see it.
 type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// expect tells the pool of a claim that may come to wait, before its first pass. All
-// claims that exist when the manager starts are seen before any pass begins.
-func (r *Reconciler) expect(_ context.Context, e event.CreateEvent, _ requests) {
-	claim, ok := e.Object.(*bmov1alpha1.HostClaim)
-	if ok && claim.Status.BareMetalHost == nil && !deleting(claim) && !binding.OnHold(claim) {
-		r.Pool.Expect(waiterFor(claim))
-	}
-}
-
 // hostHandler keeps the pool of free hosts and wakes the claim that a host names
 // or has just ceased to name.
 func (r *Reconciler) hostHandler() handler.EventHandler {
 	seen := func(object client.Object, queue requests) {
 		if host, ok := object.(*bmov1alpha1.BareMetalHost); ok {
 			r.Pool.Observe(host)
-			r.Metrics.hostSeen(host)
 			enqueueConsumer(host, queue)
 		}
 	}
@@ -116,7 +105,6 @@ func (r *Reconciler) hostHandler() handler.EventHandler {
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue requests) {
 			r.Pool.Forget(client.ObjectKeyFromObject(e.Object))
-			r.Metrics.hostGone(client.ObjectKeyFromObject(e.Object))
 			if host, ok := e.Object.(*bmov1alpha1.BareMetalHost); ok {
 				enqueueConsumer(host, queue)
 			}

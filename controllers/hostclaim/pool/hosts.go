@@ -22,91 +22,94 @@ import (
 	"slices"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 )
 
-// hosts are all hosts by namespace.
+// hosts are all hosts by namespace, as the watch shows them.
 type hosts map[string]*namespaceHosts
+
+// namespaceHosts are the hosts of one namespace, all by name, and the free ones sorted by it.
+type namespaceHosts struct {
+	all  map[string]*bmov1alpha1.BareMetalHost
+	free []*bmov1alpha1.BareMetalHost
+}
 
 // of returns the hosts of a namespace.
 func (h hosts) of(namespace string) *namespaceHosts {
 	if h[namespace] == nil {
-		h[namespace] = &namespaceHosts{free: map[string]*entry{}, unfree: map[string]*bmov1alpha1.BareMetalHost{}}
+		h[namespace] = &namespaceHosts{all: map[string]*bmov1alpha1.BareMetalHost{}}
 	}
 	return h[namespace]
 }
 
-// find returns a free host.
-func (h hosts) find(key types.NamespacedName) (*entry, bool) {
-	s, found := h[key.Namespace]
+// free returns a free host.
+func (h hosts) free(key types.NamespacedName) (host *bmov1alpha1.BareMetalHost, found bool) {
+	n := h.of(key.Namespace)
+	at, found := n.find(key.Name)
 	if !found {
 		return nil, false
 	}
-	e, found := s.free[key.Name]
-	return e, found
+	return n.free[at], true
 }
 
-// declinedBy notes that a claim had its turn with a host.
-func (h hosts) declinedBy(w *waiter, host types.NamespacedName) {
-	if e, found := h.find(host); found && w != nil {
-		w.declined[e], e.declined[w] = true, true
+// find returns the place of a host among the free ones.
+func (n *namespaceHosts) find(name string) (at int, found bool) {
+	return slices.BinarySearchFunc(n.free, name, func(h *bmov1alpha1.BareMetalHost, name string) int { return cmp.Compare(h.Name, name) })
+}
+
+// put takes in a host, which may be another version of one that is known.
+func (n *namespaceHosts) put(host *bmov1alpha1.BareMetalHost, free bool) {
+	n.remove(host.Name)
+	n.all[host.Name] = host
+	if free {
+		at, _ := n.find(host.Name)
+		n.free = slices.Insert(n.free, at, host)
 	}
-}
-
-// namespaceHosts holds the hosts of one namespace, as the watch shows them.
-type namespaceHosts struct {
-	sorted []*entry // the free ones, by name
-	free   map[string]*entry
-	unfree map[string]*bmov1alpha1.BareMetalHost
-}
-
-// entry is a free host, as long as claims see no difference between its versions.
-type entry struct {
-	host *bmov1alpha1.BareMetalHost
-	// declined are the waiting claims that had their turn with the host, the reverse of
-	// waiter.declined: whichever of the two goes first leaves nothing with the other.
-	declined map[*waiter]bool
-}
-
-// put takes in a free host that no claim has declined.
-func (n *namespaceHosts) put(host *bmov1alpha1.BareMetalHost) {
-	n.remove(host.Name)
-	at, _ := n.find(host.Name)
-	e := &entry{host: host, declined: map[*waiter]bool{}}
-	n.sorted = slices.Insert(n.sorted, at, e)
-	n.free[host.Name] = e
-}
-
-// set notes a host that is not free.
-func (n *namespaceHosts) set(host *bmov1alpha1.BareMetalHost) {
-	n.remove(host.Name)
-	n.unfree[host.Name] = host
 }
 
 func (n *namespaceHosts) remove(name string) {
-	delete(n.unfree, name)
+	delete(n.all, name)
 	if at, found := n.find(name); found {
-		for w := range n.sorted[at].declined {
-			delete(w.declined, n.sorted[at])
+		n.free = slices.Delete(n.free, at, at+1)
+	}
+}
+
+// describe returns the descriptions of the metrics of hosts.
+func describe() (states, free *prometheus.Desc) {
+	return prometheus.NewDesc("hostclaim_hosts", "BareMetalHosts by namespace and provisioning state.", []string{"namespace", "state"}, nil),
+		prometheus.NewDesc("hostclaim_free_hosts", "BareMetalHosts by namespace that could be bound to a claim.", []string{"namespace"}, nil)
+}
+
+// Describe names the metrics of hosts.
+func (p *Pool) Describe(out chan<- *prometheus.Desc) {
+	states, free := describe()
+	out <- states
+	out <- free
+}
+
+// Collect counts the hosts. A namespace with hosts always has a count of free ones, be it zero.
+func (p *Pool) Collect(out chan<- prometheus.Metric) {
+	states, free := describe()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for namespace, n := range p.hosts {
+		counts := map[string]int{}
+		for _, host := range n.all {
+			counts[binding.StateName(host)]++
 		}
-		n.sorted = slices.Delete(n.sorted, at, at+1)
-		delete(n.free, name)
+		for state, count := range counts {
+			out <- prometheus.MustNewConstMetric(states, prometheus.GaugeValue, float64(count), namespace, state)
+		}
+		if len(counts) > 0 {
+			out <- prometheus.MustNewConstMetric(free, prometheus.GaugeValue, float64(len(n.free)), namespace)
+		}
 	}
 }
 
-func (n *namespaceHosts) has(name string) bool {
-	return n.free[name] != nil || n.unfree[name] != nil
-}
-
-func (n *namespaceHosts) find(name string) (at int, found bool) {
-	return slices.BinarySearchFunc(n.sorted, name, func(e *entry, name string) int { return cmp.Compare(e.host.Name, name) })
-}
-
-// all adds the hosts to others.
-func (n *namespaceHosts) all(to []*bmov1alpha1.BareMetalHost) []*bmov1alpha1.BareMetalHost {
-	to = slices.AppendSeq(slices.Grow(to, len(n.unfree)+len(n.sorted)), maps.Values(n.unfree))
-	for _, e := range n.sorted {
-		to = append(to, e.host)
-	}
-	return to
+// appendTo adds all hosts to others.
+func (n *namespaceHosts) appendTo(to []*bmov1alpha1.BareMetalHost) []*bmov1alpha1.BareMetalHost {
+	return slices.AppendSeq(slices.Grow(to, len(n.all)), maps.Values(n.all))
 }

@@ -29,6 +29,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/selection"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selector"
 )
@@ -78,11 +79,20 @@ func waiterFor(t *testing.T, name string, age int, labels ...string) Waiter {
 	}
 }
 
+// cached is a pool that sees hosts as the cache of the manager shows them.
+type cached struct{ *Pool }
+
+// Observe strips a host and has the pool observe it.
+func (p cached) Observe(host *bmov1alpha1.BareMetalHost) {
+	binding.StripHost(host)
+	p.Pool.Observe(host)
+}
+
 // newPool returns a pool and a function that says which claims were woken since
 // it was last asked.
-func newPool(t *testing.T) (*Pool, func() []string) {
+func newPool(t *testing.T) (cached, func() []string) {
 	t.Helper()
-	p := New()
+	p := cached{New()}
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	t.Cleanup(queue.ShutDown)
 	if err := p.Source().Start(t.Context(), queue); err != nil {
@@ -101,7 +111,7 @@ func newPool(t *testing.T) (*Pool, func() []string) {
 
 // pick begins a pass of a claim that looks for a host, and returns the name of
 // the host that it gets; empty for none.
-func pick(p *Pool, w Waiter) (name string, end func()) {
+func pick(p cached, w Waiter) (name string, end func()) {
 	end = p.Begin(w.Claim)
 	p.Enter(w)
 	h, found := p.Pick(w.Claim)
@@ -112,14 +122,14 @@ func pick(p *Pool, w Waiter) (name string, end func()) {
 }
 
 // pass is a pass of a claim that binds nothing; it returns what was picked.
-func pass(p *Pool, w Waiter) string {
+func pass(p cached, w Waiter) string {
 	name, end := pick(p, w)
 	end()
 	return name
 }
 
 // bound is a pass of a claim that binds what it picks.
-func bound(p *Pool, w Waiter) string {
+func bound(p cached, w Waiter) string {
 	name, end := pick(p, w)
 	if name != "" {
 		p.Bound(hostKey(name))
@@ -249,23 +259,23 @@ func TestNewClaimLeavesAHostToAnOlderOneThatWasWokenForIt(t *testing.T) {
 	tests := map[string]struct {
 		// then is what happens to the older claim, named old, after the young one
 		// has left the host to it.
-		then func(p *Pool, old Waiter)
+		then func(p cached, old Waiter)
 		want []string // woken
 	}{
 		"and gets it when the older one goes": {
-			func(p *Pool, old Waiter) { p.Leave(old.Claim) }, []string{"young"},
+			func(p cached, old Waiter) { p.Leave(old.Claim) }, []string{"young"},
 		},
 		"and gets it when the older one fails before it looks": {
-			func(p *Pool, old Waiter) { p.Begin(old.Claim)() }, []string{"young"},
+			func(p cached, old Waiter) { p.Begin(old.Claim)() }, []string{"young"},
 		},
 		"and gets it when the older one fails to bind": {
-			func(p *Pool, old Waiter) { pass(p, old) }, []string{"young"},
+			func(p cached, old Waiter) { pass(p, old) }, []string{"young"},
 		},
 		"and gets it when the older one wants something else by now": {
-			func(p *Pool, old Waiter) { old.Namespaces = nil; pass(p, old) }, []string{"young"},
+			func(p cached, old Waiter) { old.Namespaces = nil; pass(p, old) }, []string{"young"},
 		},
 		"and waits on when the older one binds it": {
-			func(p *Pool, old Waiter) { bound(p, old) }, nil,
+			func(p cached, old Waiter) { bound(p, old) }, nil,
 		},
 	}
 	for name, tt := range tests {
@@ -339,7 +349,7 @@ func TestNamespacesAreServedInTurn(t *testing.T) {
 	p.Enter(of("picky", waiterFor(t, "gpu", 2, "gpu")))
 	p.Enter(waiterFor(t, "first", 9)) // a pass does not cost it its place
 	expect(t, "waiting", p.Waiting(), []types.NamespacedName{
-		claimKey("first"), {Namespace: "other", Name: "late"}, {Namespace: "picky", Name: "gpu"}, claimKey("second"), claimKey("third"),
+		claimKey("first"), claimKey("second"), claimKey("third"), {Namespace: "other", Name: "late"}, {Namespace: "picky", Name: "gpu"},
 	})
 	for i, want := range []string{"first", "late", "second", "third"} {
 		p.Observe(host(fmt.Sprint("host-", i)))
@@ -358,100 +368,22 @@ func TestNamespacesAreServedInTurn(t *testing.T) {
 	end()
 }
 
-// Only so many claims of a namespace are looked at for a host in one go. The first one
-// behind them is woken, keeps the host from no claim, and with the end of its pass as many
-// others are looked at, until the host has been through all of them once.
-func TestClaimsBehindManyAreLookedAtInTurns(t *testing.T) {
-	const claims = 3*MaxLooks + 50
+// However many claims of a tenant wait before one, a host that suits this one wakes it and no other.
+func TestHostIsOfferedPastAnyNumberOfClaimsThatItDoesNotSuit(t *testing.T) {
 	p, woken := newPool(t)
-	picky := func(n int) Waiter { return waiterFor(t, fmt.Sprint("picky-", n), 1000-n, "gpu") }
+	const claims = 5000
 	for n := range claims {
-		p.Enter(picky(n))
+		p.Enter(waiterFor(t, fmt.Sprint("picky-", n), claims-n, "gpu"))
 	}
-	last := waiterFor(t, "last", 1)
-	p.Enter(last)
 	p.Observe(host("a"))
-	expect(t, "woken", woken(), []string{"picky-200"})
-	p.Observe(host("a"))
-	expect(t, "woken by an event that changes nothing", woken(), []string(nil))
-	expect(t, "picked by it", pass(p, picky(2*MaxLooks)), "")
-	expect(t, "woken then", woken(), []string{"picky-300"})
-	expect(t, "picked by another tenant", bound(p, of("other", waiterFor(t, "honest", 0))), "a")
-	expect(t, "picked when it is taken", pass(p, picky(3*MaxLooks)), "")
-	expect(t, "woken when it is taken", woken(), []string(nil))
-
+	expect(t, "woken by a host that suits none", woken(), []string(nil))
+	last := waiterFor(t, "last", 0)
+	expect(t, "picked by a younger one that fails to bind", pass(p, last), "a")
+	expect(t, "woken by that", woken(), []string(nil))
 	p.Observe(host("b"))
-	for _, n := range []int{2 * MaxLooks, 3 * MaxLooks} {
-		expect(t, "woken for the next", woken(), []string{picky(n).Claim.Name})
-		pass(p, picky(n))
-	}
-	expect(t, "woken as it suits", woken(), []string{"last"})
-	expect(t, "picked by a younger claim of the same tenant", pass(p, waiterFor(t, "too-late", 0)), "")
+	expect(t, "woken by the next host", woken(), []string{"last"})
+	expect(t, "picked by another tenant meanwhile", bound(p, of("other", waiterFor(t, "honest", 0))), "a")
 	expect(t, "picked in the end", bound(p, last), "b")
-	expect(t, "woken in the end", woken(), []string(nil))
-
-	for n := range claims {
-		p.Leave(picky(n).Claim)
-	}
-	p.Leave(claimKey("too-late"))
-	expect(t, "namespaces with claims", len(p.waiting.turns), 0)
-}
-
-// A host that suits no claim wakes a few of those behind many, once, and not each one.
-func TestHostThatSuitsNoneHasBeenThroughAllOnce(t *testing.T) {
-	p, woken := newPool(t)
-	const claims = 1000
-	picky := func(n int) Waiter { return waiterFor(t, fmt.Sprint("picky-", n), claims-n, "gpu") }
-	all := map[string]Waiter{}
-	for n := range claims {
-		w := picky(n)
-		all[w.Claim.Name] = w
-		p.Enter(w)
-	}
-	p.Observe(host("a"))
-	passes := 0
-	for names := woken(); len(names) > 0; names = woken() {
-		for _, name := range names {
-			passes++
-			expect(t, "picked", pass(p, all[name]), "")
-		}
-	}
-	expect(t, "passes", passes, claims/MaxLooks-2)
-	p.Observe(host("a"))
-	expect(t, "woken again", woken(), []string(nil))
-	p.Observe(host("a", "rack"))
-	expect(t, "woken by a label", woken(), []string{"picky-200"})
-	p.Forget(hostKey("a"))
-	expect(t, "hosts that are remembered", len(p.waiting.turns[0].looked), 0)
-}
-
-// A claim behind many says so in its condition, so it is woken when that changes.
-func TestClaimThatComesBehindManyOrMovesUpIsWoken(t *testing.T) {
-	p, woken := newPool(t)
-	claim := func(n int) Waiter { return waiterFor(t, fmt.Sprint("claim-", n), 1000-n) }
-	behind := func(n int) bool { return p.Behind(claim(n).Claim) }
-	for n := 1; n <= MaxLooks+1; n++ {
-		p.Expect(claim(n))
-		p.Enter(claim(n))
-	}
-	expect(t, "woken by those that come later", woken(), []string(nil))
-	expect(t, "the last in front is behind", behind(MaxLooks), false)
-	expect(t, "the first behind is behind", behind(MaxLooks+1), true)
-	expect(t, "one that does not wait is behind", behind(MaxLooks+2), false)
-
-	p.Expect(claim(0))
-	expect(t, "woken by an older one", woken(), []string{"claim-100"})
-	expect(t, "it is behind then", behind(MaxLooks), true)
-	p.Expect(claim(0))
-	p.Enter(claim(0))
-	expect(t, "woken when the older one is entered", woken(), []string(nil))
-	p.Leave(claim(MaxLooks + 1).Claim)
-	expect(t, "woken when one behind it goes", woken(), []string(nil))
-	p.Leave(claim(50).Claim)
-	expect(t, "woken when one before it goes", woken(), []string{"claim-100"})
-	expect(t, "it is behind in the end", behind(MaxLooks), false)
-	p.Leave(claim(51).Claim)
-	expect(t, "woken when no claim is left behind", woken(), []string(nil))
 }
 
 // Claims that come and go leave nothing behind.
@@ -468,7 +400,7 @@ func TestNothingIsKeptOfAClaimThatIsGone(t *testing.T) {
 	fresh, _ := newPool(t)
 	fresh.Observe(host("a"))
 	fresh.Observe(host("b", "gpu"))
-	unexported := cmp.AllowUnexported(namespaceHosts{}, entry{}, waitingList{}, line{})
+	unexported := cmp.AllowUnexported(namespaceHosts{})
 	for what, pair := range map[string][2]any{
 		"hosts": {fresh.hosts, p.hosts}, "taken": {fresh.taken, p.taken}, "passes": {fresh.passes, p.passes},
 	} {
@@ -484,11 +416,11 @@ func TestNothingIsKeptOfAClaimThatIsGone(t *testing.T) {
 // A claim that waits on for years keeps nothing of the hosts that it did not take and
 // that are gone.
 func TestNothingIsKeptOfAHostThatIsGone(t *testing.T) {
-	tests := map[string]func(p *Pool){
-		"deleted": func(p *Pool) { p.Forget(hostKey("a")) },
-		"bound":   func(p *Pool) { p.Bound(hostKey("a")) },
-		"in use":  func(p *Pool) { p.Observe(inUse("a")) },
-		"changed": func(p *Pool) { p.Observe(host("a", "gpu")) },
+	tests := map[string]func(p cached){
+		"deleted": func(p cached) { p.Forget(hostKey("a")) },
+		"bound":   func(p cached) { p.Bound(hostKey("a")) },
+		"in use":  func(p cached) { p.Observe(inUse("a")) },
+		"changed": func(p cached) { p.Observe(host("a", "gpu")) },
 	}
 	for name, goes := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -509,22 +441,22 @@ func TestNothingIsMissedDuringAPass(t *testing.T) {
 	tests := map[string]struct {
 		// during happens between pick and end of a pass of old, which was woken for
 		// host a and found it taken by the even older claim first.
-		during func(p *Pool, endFirst func())
+		during func(p cached, endFirst func())
 		want   []string // woken by it and by the end of the pass
 	}{
 		"a host that becomes free wakes the claim again": {
-			func(p *Pool, _ func()) { p.Observe(host("b")) }, []string{"old"},
+			func(p cached, _ func()) { p.Observe(host("b")) }, []string{"old"},
 		},
 		"a host that becomes free while the other one is bound": {
-			func(p *Pool, _ func()) {
+			func(p cached, _ func()) {
 				p.Observe(host("b"))
 				p.Bound(hostKey("a"))
 			}, []string{"old"},
 		},
-		"the host that comes back":         {func(_ *Pool, endFirst func()) { endFirst() }, []string{"old"}},
-		"nothing when the host was bound":  {func(p *Pool, _ func()) { p.Bound(hostKey("a")) }, nil},
-		"nothing while the host is taken":  {func(*Pool, func()) {}, nil},
-		"nothing for a claim that is gone": {func(p *Pool, _ func()) { p.Leave(claimKey("old")); p.Observe(host("b")) }, nil},
+		"the host that comes back":         {func(_ cached, endFirst func()) { endFirst() }, []string{"old"}},
+		"nothing when the host was bound":  {func(p cached, _ func()) { p.Bound(hostKey("a")) }, nil},
+		"nothing while the host is taken":  {func(cached, func()) {}, nil},
+		"nothing for a claim that is gone": {func(p cached, _ func()) { p.Leave(claimKey("old")); p.Observe(host("b")) }, nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -549,7 +481,7 @@ func TestNothingIsMissedDuringAPass(t *testing.T) {
 // may yet have seen the host go.
 func TestWhatAClaimReadsOfAHostCorrectsThePool(t *testing.T) {
 	tests := map[string]struct {
-		before func(p *Pool)
+		before func(p cached)
 		read   *bmov1alpha1.BareMetalHost
 		want   []string // woken
 		seen   string
@@ -558,7 +490,7 @@ func TestWhatAClaimReadsOfAHostCorrectsThePool(t *testing.T) {
 		"one that is in use is not offered":                {nil, inUse("a"), nil, "1 host seen: 1 in use"},
 		"one that does not exist is forgotten":             {nil, nil, nil, "no hosts seen"},
 		"one that the watch has seen go stays gone": {
-			func(p *Pool) { p.Forget(hostKey("a")) }, host("a", "gpu"), nil, "no hosts seen",
+			func(p cached) { p.Forget(hostKey("a")) }, host("a", "gpu"), nil, "no hosts seen",
 		},
 	}
 	for name, tt := range tests {
@@ -647,7 +579,7 @@ func TestClaimWhosePassIsUnderWayCountsAsWaiting(t *testing.T) {
 }
 
 func TestNoClaimIsWokenBeforeTheQueueExists(t *testing.T) {
-	p := New()
+	p := cached{New()}
 	p.Enter(waiterFor(t, "claim", 0))
 	p.Observe(host("a"))
 	expect(t, "picked all the same", pass(p, waiterFor(t, "claim", 0)), "a")

