@@ -25,6 +25,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/predicates"
@@ -104,7 +105,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
 		WatchesRawSource(r.fromRemote()).
 		WithOptions(options).
-		Build(queue.Spaced(r, r.Clock))
+		Build(queue.Spaced(r, clock.RealClock{}))
 	if err == nil {
 		err = r.Local.Watch(ctx, c,
 			optionalcrd.Events{Handler: mapped(r.claimToTemplate), Predicates: []predicate.Predicate{requests.Whenever(differentClaim)}},
