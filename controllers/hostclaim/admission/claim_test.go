@@ -106,7 +106,7 @@ func TestNewClaim(t *testing.T) {
 
 func TestRefusalOfAHugeClaimIsBrief(t *testing.T) {
 	claim := nearClaim(func(c *bmov1alpha1.HostClaim) {
-		for range 63 {
+		for range 31 {
 			c.Spec.HostSelector.MatchExpressions = append(c.Spec.HostSelector.MatchExpressions,
 				bmov1alpha1.HostSelectorRequirement{Key: strings.Repeat("é", 150), Operator: "!"})
 		}
