@@ -96,6 +96,11 @@ func (r *Reconciler) release(ctx context.Context, s *scope) (freed bool, err err
 	if err != nil || s.waits.release.Reason != "" {
 		return false, err
 	}
+	return r.free(ctx, s, host)
+}
+
+// free deletes what was copied next to a host at rest, and what is published of it, then the name of the claim.
+func (r *Reconciler) free(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) (freed bool, err error) {
 	if s.waits.release, err = r.deleteCopies(ctx, s.claim, host.Namespace, host); err != nil || s.waits.release.Reason != "" {
 		return false, err
 	}

@@ -237,7 +237,7 @@ func (s *story) obeys() {
 	}
 }
 
-// ends ends the remediation in a world that has calmed down.
+// ends lets go of the remediation in a world that has calmed down.
 func (s *story) ends() {
 	o := s.objects
 	o.workload, o.unreadable = nil, ""
