@@ -57,7 +57,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Optio
 		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(r.machineToInfra), gone).
 		WatchesRawSource(r.Remote.Source(kind, self)).
 		WithOptions(options).
-		Complete(queue.Spaced(r, r.Clock))
+		Complete(queue.Conflicts(r))
 	if err != nil {
 		return fmt.Errorf("controller %s: %w", controllerName, err)
 	}
