@@ -42,7 +42,27 @@ func (r *Reconciler) resolve(ctx context.Context, s *scope, recorded binding.Rec
 	last, found := binding.LastIntent(s.claim)
 	s.known.Unresolved = found && !binding.StatusNames(s.claim, last.Host) && (s.host == nil || !last.IsFor(s.host))
 	s.known.NoHostNamesIt = !deleting(s.claim) && binding.New(s.claim) // the locked intent proves it
-	return r.walk(ctx, s)
+	if err := r.walk(ctx, s); err != nil || s.host == nil || s.known.Record != binding.Intended {
+		return err
+	}
+	if err := r.current(ctx, s.claim); err != nil {
+		s.step = "" // not known
+		return err
+	}
+	return nil
+}
+
+// current makes sure that the claim is the newest version. A host that names the claim is believed for an
+// intent. The cache may show one that was dropped, and an administrator may have named the claim since.
+func (r *Reconciler) current(ctx context.Context, claim *bmov1alpha1.HostClaim) error {
+	now := &bmov1alpha1.HostClaim{}
+	if err := r.Live.Get(ctx, keyOf(claim), now); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("make sure that the intent was not dropped: %w", err)
+	}
+	if now.ResourceVersion != claim.ResourceVersion {
+		return apply.Conflict("the claim is not as the cache shows it")
+	}
+	return nil
 }
 
 // errTooManySteps guards against a binding that never settles; binding.Next adds
