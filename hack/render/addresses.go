@@ -23,15 +23,15 @@ import (
 
 	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/facts"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/ippool"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/ippool"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/metadata"
 )
 
 // answered is an address with where it is from.
 type answered struct {
 	ask     ippool.Ask
 	claim   string
-	address facts.Address
+	address metadata.Address
 	// from says how the address was chosen.
 	from string
 }
@@ -122,11 +122,11 @@ func (a *answered) give(pool *ipamv1alpha1.IPPool, part ipamv1alpha1.Pool, addre
 // placeholder is an address of the ranges that are reserved for documentation.
 // Pools of which the template does not say the family give IPv4, and other kinds
 // than IPPool know no name servers.
-func placeholder(ask ippool.Ask, i int) facts.Address {
-	address := facts.Address{Address: fmt.Sprintf("192.0.2.%d", 10+i%240), Prefix: 24, Gateway: "192.0.2.1"}
+func placeholder(ask ippool.Ask, i int) metadata.Address {
+	address := metadata.Address{Address: fmt.Sprintf("192.0.2.%d", 10+i%240), Prefix: 24, Gateway: "192.0.2.1"}
 	server := "192.0.2.2"
 	if ask.Family == ippool.IPv6 {
-		address = facts.Address{Address: fmt.Sprintf("2001:db8::%x", 0x10+i), Prefix: 64, Gateway: "2001:db8::1"}
+		address = metadata.Address{Address: fmt.Sprintf("2001:db8::%x", 0x10+i), Prefix: 64, Gateway: "2001:db8::1"}
 		server = "2001:db8::2"
 	}
 	if ask.Metal3() {
@@ -135,8 +135,8 @@ func placeholder(ask ippool.Ask, i int) facts.Address {
 	return address
 }
 
-func addresses(answers []answered) map[facts.AddressRef]facts.Address {
-	all := map[facts.AddressRef]facts.Address{}
+func addresses(answers []answered) map[metadata.AddressRef]metadata.Address {
+	all := map[metadata.AddressRef]metadata.Address{}
 	for _, a := range answers {
 		all[a.ask.Ref()] = a.address
 	}

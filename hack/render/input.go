@@ -39,11 +39,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/check"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/facts"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/indexes"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/ippool"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/ippool"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/metadata"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/templatecheck"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/crdschema"
 )
 
@@ -123,7 +122,7 @@ func checkTemplate(from file, template *infrav1.Metal3DataTemplate, isRead bool)
 		}
 		problems := hinted(schema.Check(context.Background(), object))
 		if isRead && len(problems) == 0 {
-			problems = check.Problems(template.Spec, field.NewPath("spec"))
+			problems = templatecheck.Problems(template.Spec, field.NewPath("spec"))
 		}
 		if err := problems.ToAggregate(); err != nil {
 			return fmt.Errorf("%s: the API server would not take Metal3DataTemplate %q: %w", from.path, template.Name, err)
@@ -192,13 +191,13 @@ func (in *input) readPools(path string) error {
 // data is the Metal3Data that the machine would get.
 func (in *input) data() *infrav1.Metal3Data {
 	return &infrav1.Metal3Data{
-		ObjectMeta: metav1.ObjectMeta{Namespace: in.metal3Machine.Namespace, Name: indexes.Name(in.template.Name, in.index)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: in.metal3Machine.Namespace, Name: fmt.Sprintf("%s-%d", in.template.Name, in.index)},
 		Spec:       infrav1.Metal3DataSpec{Index: &in.index},
 	}
 }
 
-func (in *input) facts() facts.Facts {
-	return facts.New(facts.Sources{Data: in.data(), Machine: in.machine, Metal3Machine: in.metal3Machine, Host: in.host})
+func (in *input) facts() metadata.Facts {
+	return metadata.NewFacts(in.data(), in.machine, in.metal3Machine, in.host)
 }
 
 // request says on whose behalf pools would be asked.

@@ -26,9 +26,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/check"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/ippool"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/ippool"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/metadata"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/networkdata"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/templatecheck"
 )
 
 func main() {
@@ -98,15 +99,15 @@ func preview(in *input, out io.Writer) error {
 	f.Addresses = addresses(answers)
 	var problems error
 	contents := map[string][]byte{}
-	wanted := data.Wanted(spec, in.metal3Machine.Name)
+	wanted := metadata.Wanted(spec, in.metal3Machine.Name)
 	for _, doc := range wanted {
-		content, err := data.Render(doc.Key, spec, f)
+		content, err := networkdata.Document(doc.Key, spec, f)
 		contents[doc.Key], problems = content, errors.Join(problems, err)
 	}
 	if problems != nil {
 		return cannotRender(in.template, problems)
 	}
-	for _, warning := range check.Warnings(spec, field.NewPath("spec")) {
+	for _, warning := range templatecheck.Warnings(spec, field.NewPath("spec")) {
 		fmt.Fprintf(out, "# Warning: %s\n", warning)
 	}
 	printAnswers(out, answers)

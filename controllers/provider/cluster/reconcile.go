@@ -14,6 +14,10 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
+// Package cluster tells Cluster API when the machines of a Cluster may come: once the control plane endpoint
+// is known, be it given by the Metal3Cluster or by another controller or a user. It copies failure domains to
+// where Cluster API looks for them, and holds a Metal3Cluster until its machines are gone. There is nothing
+// to build: the servers are those of the machines.
 package cluster
 
 import (
@@ -37,10 +41,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/clusterindex"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 )
@@ -51,9 +54,13 @@ import (
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;machines,verbs=get;list;watch
 // +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch
 
-// ownerDeadline is how long after its creation an object without an owner says so.
-// Cluster API makes a Cluster its owner within seconds.
-const ownerDeadline = 10 * time.Minute
+const (
+	// kind is the kind of the objects of this controller.
+	kind = "Metal3Cluster"
+	// ownerDeadline is how long after its creation an object without an owner says so.
+	// Cluster API makes a Cluster its owner within seconds.
+	ownerDeadline = 10 * time.Minute
+)
 
 // Reconciler reconciles Metal3Clusters. All fields but WatchFilter are needed.
 type Reconciler struct {
@@ -68,16 +75,13 @@ type Reconciler struct {
 	// WatchFilter restricts the controller to objects with this value of the
 	// label cluster.x-k8s.io/watch-filter; empty means all.
 	WatchFilter string
-
-	stale retry.Stale
 }
 
 // scope holds what one pass knows about one Metal3Cluster.
 type scope struct {
-	// infra is set by load and changed by report and the end of a deletion.
-	infra *infrav1.Metal3Cluster
-	// before is infra as it was when the pass began.
-	before *infrav1.Metal3Cluster
+	// infra is set by load and changed by report and the end of a deletion, and before is
+	// infra as it was when the pass began.
+	infra, before *infrav1.Metal3Cluster
 	// owner is set by load; nil means that Cluster API has not made a Cluster
 	// the owner yet, or that it is gone.
 	owner *clusterv1.Cluster
@@ -91,91 +95,35 @@ type scope struct {
 
 // Reconcile brings one Metal3Cluster in line with its Cluster.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if wait := r.stale.TooEarly(req.NamespacedName, r.Clock.Now()); wait > 0 {
-		return ctrl.Result{RequeueAfter: wait}, nil
-	}
 	s, found, err := r.load(ctx, req.NamespacedName)
 	if err != nil || !found {
-		r.stale.Forget(req.NamespacedName)
 		return ctrl.Result{}, err
 	}
 	if s.owner != nil {
 		ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("Cluster", klog.KObj(s.owner)))
 	}
-	if !controllerutil.ContainsFinalizer(s.infra, infrav1.ClusterFinalizer) {
-		switch {
-		case !s.infra.DeletionTimestamp.IsZero():
-			return ctrl.Result{}, nil // nothing was ever done for it, or all is undone
-		case s.owner == nil:
-			return r.awaitOwner(ctx, s)
+	switch held := controllerutil.ContainsFinalizer(s.infra, infrav1.ClusterFinalizer); {
+	case !held && !s.infra.DeletionTimestamp.IsZero():
+		return ctrl.Result{}, nil // nothing was ever done for it, or all is undone
+	case !held && s.owner == nil:
+		if wait, silent := s.awaitOwner(r.Clock.Now()); silent {
+			return ctrl.Result{RequeueAfter: wait}, nil
+		}
+	case !s.paused():
+		if err := r.observe(ctx, s); err != nil {
+			return ctrl.Result{}, err
 		}
 	}
-	if err := r.observe(ctx, s); err != nil {
-		return ctrl.Result{}, err
-	}
-	return r.finish(ctx, s)
-}
-
-// finish writes what the pass has found out, and announces what has happened.
-func (r *Reconciler) finish(ctx context.Context, s *scope) (ctrl.Result, error) {
 	report(s, metav1.NewTime(r.Clock.Now()))
-	dropFinalizer(ctx, s)
+	s.release(ctx)
 	if _, err := apply.Changes(ctx, r.Client, s.before, s.infra); err != nil {
-		out := progress.Failed(fmt.Errorf("write Metal3Cluster: %w", err))
-		return r.stale.Result(ctx, client.ObjectKeyFromObject(s.infra), out, r.Clock.Now())
+		return ctrl.Result{}, fmt.Errorf("write Metal3Cluster: %w", err)
 	}
-	r.stale.Forget(client.ObjectKeyFromObject(s.infra))
 	r.announce(ctx, s)
 	return ctrl.Result{}, nil
 }
 
-// awaitOwner is for an object that Cluster API may still be making. Nothing is
-// written before the deadline, since a write of ours could make one of Cluster API
-// meet a conflict; past it, the object says that it lacks an owner.
-func (r *Reconciler) awaitOwner(ctx context.Context, s *scope) (ctrl.Result, error) {
-	if annotations.HasPaused(s.infra) {
-		return ctrl.Result{}, nil
-	}
-	if deadline := s.infra.CreationTimestamp.Add(ownerDeadline); r.Clock.Now().Before(deadline) {
-		return progress.Until(deadline, infrav1.WaitingForClusterOwnerReason, "").Result(r.Clock.Now())
-	}
-	if !conditions.Has(s.infra, infrav1.BaremetalInfrastructureReadyCondition) {
-		ctrl.LoggerFrom(ctx).Info("No Cluster owns the Metal3Cluster", "since", s.infra.CreationTimestamp)
-	}
-	s.before = s.infra.DeepCopy()
-	return r.finish(ctx, s)
-}
-
-// observe reads what the status depends on, once the finalizer is there. While the
-// object is paused nothing is read or written for it.
-func (r *Reconciler) observe(ctx context.Context, s *scope) error {
-	if s.paused() {
-		s.before = s.infra.DeepCopy()
-		return nil
-	}
-	if _, err := finalizers.EnsureFinalizer(ctx, r.Client, s.infra, infrav1.ClusterFinalizer); err != nil {
-		return fmt.Errorf("add finalizer: %w", err)
-	}
-	s.before = s.infra.DeepCopy()
-	return errors.Join(r.observeMachines(ctx, s), r.connect(ctx, s))
-}
-
-// paused says that nothing is done for the object but to report the pause.
-func (s *scope) paused() bool {
-	return pausing.Paused(s.infra, s.owner)
-}
-
-// dropFinalizer lets the object go with its last machine; the patch at the end
-// of the pass writes it.
-func dropFinalizer(ctx context.Context, s *scope) {
-	if !s.infra.DeletionTimestamp.IsZero() && !s.machines && !s.paused() {
-		ctrl.LoggerFrom(ctx).Info("Metal3Cluster released")
-		controllerutil.RemoveFinalizer(s.infra, infrav1.ClusterFinalizer)
-	}
-}
-
-// load reads the object and its owner. An externally managed one is none of our
-// business: nothing at all is written to it.
+// load reads the object and its owner. To an externally managed one nothing at all is written.
 func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*scope, bool, error) {
 	s := &scope{infra: &infrav1.Metal3Cluster{}}
 	if err := r.Client.Get(ctx, key, s.infra); err != nil {
@@ -188,6 +136,7 @@ func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*scope, bo
 		(r.WatchFilter != "" && !labels.HasWatchLabel(s.infra, r.WatchFilter)) {
 		return nil, false, nil
 	}
+	s.before = s.infra.DeepCopy()
 	owner, err := util.GetOwnerCluster(ctx, r.Client, s.infra.ObjectMeta)
 	if client.IgnoreNotFound(err) != nil {
 		return nil, false, fmt.Errorf("read the owner of Metal3Cluster: %w", err)
@@ -198,14 +147,39 @@ func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*scope, bo
 	return s, true, nil
 }
 
+// awaitOwner returns how long nothing is written to an object that Cluster API may still be
+// making, since a write of ours could make one of Cluster API meet a conflict. After that, the
+// object says that it lacks an owner, unless it is paused.
+func (s *scope) awaitOwner(now time.Time) (wait time.Duration, silent bool) {
+	if annotations.HasPaused(s.infra) {
+		return 0, true
+	}
+	wait = s.infra.CreationTimestamp.Add(ownerDeadline).Sub(now)
+	return wait, wait > 0
+}
+
+// paused reports whether nothing is done for the object but to report the pause.
+func (s *scope) paused() bool {
+	return pausing.Paused(s.infra, s.owner)
+}
+
+// observe reads what the status depends on, once the finalizer is there.
+func (r *Reconciler) observe(ctx context.Context, s *scope) error {
+	if _, err := finalizers.EnsureFinalizer(ctx, r.Client, s.infra, infrav1.ClusterFinalizer); err != nil {
+		return fmt.Errorf("add finalizer: %w", err)
+	}
+	s.before = s.infra.DeepCopy()
+	return errors.Join(r.observeMachines(ctx, s), r.connect(ctx, s))
+}
+
 // observeMachines looks whether machines are left, ours or, in a Cluster of
 // mixed infrastructure, those of another provider.
 func (r *Reconciler) observeMachines(ctx context.Context, s *scope) error {
-	if s.infra.DeletionTimestamp.IsZero() {
-		return nil
+	name := s.infra.Labels[clusterv1.ClusterNameLabel] // the Cluster may be gone itself
+	if s.owner != nil {
+		name = s.owner.Name
 	}
-	name := clusterName(s)
-	if name == "" {
+	if s.infra.DeletionTimestamp.IsZero() || name == "" {
 		return nil
 	}
 	in, of := client.InNamespace(s.infra.Namespace), client.MatchingFields{clusterindex.Field: name}
@@ -221,10 +195,38 @@ func (r *Reconciler) observeMachines(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// clusterName is the name of the Cluster, which may be gone itself.
-func clusterName(s *scope) string {
-	if s.owner != nil {
-		return s.owner.Name
+// connect finds out whether the credentials of identityRef lead to hosts. Machines
+// have connections of their own: this one tells the author of the reference, before
+// the first machine needs it. While it is being made after a start of the manager,
+// what was known before stands.
+func (r *Reconciler) connect(ctx context.Context, s *scope) error {
+	user := remote.User{Kind: kind, NamespacedName: client.ObjectKeyFromObject(s.infra)}
+	ref := s.infra.Spec.IdentityRef
+	if ref == nil {
+		r.Remote.Release(user)
+		return nil
 	}
-	return s.infra.Labels[clusterv1.ClusterNameLabel]
+	_, err := r.Remote.Site(ctx, user, identity.Of(s.infra.Namespace, ref))
+	known := conditions.Get(s.infra, infrav1.IdentityReadyCondition)
+	var problem *identity.Problem
+	switch {
+	case errors.As(err, &problem) && problem.Reason == infrav1.IdentityConnectingReason && known != nil:
+		s.identity = known.DeepCopy()
+	case errors.As(err, &problem):
+		s.identity = &metav1.Condition{Status: metav1.ConditionFalse, Reason: problem.Reason, Message: problem.Message}
+	case err != nil:
+		return fmt.Errorf("connect by Secret %s: %w", ref.Name, err)
+	default:
+		s.identity = &metav1.Condition{Status: metav1.ConditionTrue, Reason: infrav1.IdentityConnectedReason}
+	}
+	return nil
+}
+
+// release lets the object go with its last machine; the patch at the end
+// of the pass writes it.
+func (s *scope) release(ctx context.Context) {
+	if !s.infra.DeletionTimestamp.IsZero() && !s.machines && !s.paused() {
+		ctrl.LoggerFrom(ctx).Info("Metal3Cluster released")
+		controllerutil.RemoveFinalizer(s.infra, infrav1.ClusterFinalizer)
+	}
 }

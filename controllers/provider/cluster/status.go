@@ -18,6 +18,7 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 	"slices"
 
@@ -29,8 +30,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/endpoint"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/v1beta1conditions"
 )
 
 // report brings the status in line with the facts. It is pure: the same scope
@@ -41,40 +42,49 @@ func report(s *scope, now metav1.Time) {
 	if s.paused() {
 		return
 	}
-	ready, reason, message := infrastructure(s)
-	condition := metav1.Condition{
-		Type:    infrav1.BaremetalInfrastructureReadyCondition,
-		Status:  status(ready),
-		Reason:  reason,
-		Message: message,
-	}
+	condition := infrastructure(s)
 	conditions.Set(s.infra, condition)
 	s.infra.Status.FailureDomains = slices.Clone(s.infra.Spec.FailureDomains)
-	if ready {
+	if condition.Status == metav1.ConditionTrue {
 		s.infra.Status.Initialization.Provisioned = ptr.To(true)
 	}
 	reportIdentity(s)
 	conditions.Set(s.infra, summary(s, condition))
-	reportFormer(s.infra)
+	s.infra.SetV1Beta1Conditions(v1beta1conditions.Derive(s.infra.Status.Conditions, []v1beta1conditions.Rule{
+		{Type: clusterv1.ReadyV1Beta1Condition, From: []string{infrav1.ReadyCondition}},
+		{Type: infrav1.BaremetalInfrastructureReadyCondition, From: []string{infrav1.BaremetalInfrastructureReadyCondition}},
+	}))
 	if !sameStatus(s.before, s.infra) {
 		s.infra.Status.LastUpdated = &now
 	}
 }
 
-// infrastructure says whether machines may come, and why not.
-func infrastructure(s *scope) (ready bool, reason, message string) {
-	if s.owner == nil {
-		return false, infrav1.WaitingForClusterOwnerReason,
-			"Waiting for Cluster API to make a Cluster the owner of this Metal3Cluster"
+// infrastructure tells Cluster API whether machines may come, and if not what is missing: an endpoint that
+// the Metal3Cluster gives, or that a control plane provider has set in the Cluster.
+func infrastructure(s *scope) metav1.Condition {
+	c := metav1.Condition{
+		Type: infrav1.BaremetalInfrastructureReadyCondition, Status: metav1.ConditionFalse, Reason: infrav1.WaitingForControlPlaneEndpointReason,
 	}
-	plan := endpoint.Next(endpoint.Observed{
-		Infrastructure: s.infra.Spec.ControlPlaneEndpoint,
-		Cluster:        s.owner.Spec.ControlPlaneEndpoint,
-	})
-	if !plan.Known {
-		return false, infrav1.WaitingForControlPlaneEndpointReason, plan.Message
+	given := s.infra.Spec.ControlPlaneEndpoint
+	switch {
+	case s.owner == nil:
+		c.Reason, c.Message = infrav1.WaitingForClusterOwnerReason, "Waiting for Cluster API to make a Cluster the owner of this Metal3Cluster"
+	case given.IsValid():
+		c.Message = "The control plane endpoint is given by the Metal3Cluster"
+		c.Status, c.Reason = metav1.ConditionTrue, infrav1.BaremetalInfrastructureReadyReason
+	case s.owner.Spec.ControlPlaneEndpoint.IsValid():
+		c.Message = "The control plane endpoint is given by the Cluster"
+		c.Status, c.Reason = metav1.ConditionTrue, infrav1.BaremetalInfrastructureReadyReason
+	case given.Host != "":
+		c.Message = "spec.controlPlaneEndpoint.port is missing: set it"
+	case given.Port != 0:
+		c.Message = fmt.Sprintf("spec.controlPlaneEndpoint.host is missing, only port %d is given: set it, "+
+			"or let the control plane provider set the endpoint of the Cluster", given.Port)
+	default:
+		c.Message = "No control plane endpoint yet: set spec.controlPlaneEndpoint, " +
+			"or let the control plane provider set the endpoint of the Cluster"
 	}
-	return true, infrav1.BaremetalInfrastructureReadyReason, plan.Message
+	return c
 }
 
 // reportIdentity tells about the cluster that holds the hosts. It does not hold up
@@ -105,13 +115,6 @@ func summary(s *scope, infrastructure metav1.Condition) metav1.Condition {
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, infrav1.NotReadyReason, s.identity.Message
 	}
 	return ready
-}
-
-func status(ready bool) metav1.ConditionStatus {
-	if ready {
-		return metav1.ConditionTrue
-	}
-	return metav1.ConditionFalse
 }
 
 // sameStatus compares without the time of the last change.

@@ -46,6 +46,14 @@ func given(change func(*scope)) *scope {
 	return s
 }
 
+// waiting is the status of a Metal3Cluster without an endpoint.
+func waiting(message string) infrav1.Metal3ClusterStatus {
+	return infrav1.Metal3ClusterStatus{LastUpdated: &noon, Conditions: both(
+		metav1.Condition{Status: "False", Reason: "WaitingForControlPlaneEndpoint", Message: message},
+		metav1.Condition{Status: "False", Reason: "NotReady", Message: message},
+	)}
+}
+
 const noEndpoint = "No control plane endpoint yet: set spec.controlPlaneEndpoint, or let the control plane provider set the endpoint of the Cluster"
 
 func TestReport(t *testing.T) {
@@ -64,9 +72,28 @@ func TestReport(t *testing.T) {
 		},
 		"waits for an endpoint": {
 			given: given(func(*scope) {}),
-			want: infrav1.Metal3ClusterStatus{LastUpdated: &noon, Conditions: both(
-				metav1.Condition{Status: "False", Reason: "WaitingForControlPlaneEndpoint", Message: noEndpoint},
-				metav1.Condition{Status: "False", Reason: "NotReady", Message: noEndpoint})},
+			want:  waiting(noEndpoint),
+		},
+		"is provisioned when a control plane provider has set the endpoint of the Cluster": {
+			given: given(func(s *scope) {
+				s.owner.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: "192.0.2.2", Port: 443}
+			}),
+			want: infrav1.Metal3ClusterStatus{
+				LastUpdated:    &noon,
+				Initialization: infrav1.Metal3ClusterInitializationStatus{Provisioned: ptr.To(true)},
+				Conditions: both(metav1.Condition{Status: "True", Reason: "Ready", Message: "The control plane endpoint is given by the Cluster"},
+					metav1.Condition{Status: "True", Reason: "Ready"}),
+			},
+			wantEvents: 1,
+		},
+		"names the port that is missing": {
+			given: given(func(s *scope) { s.infra.Spec.ControlPlaneEndpoint.Host = endpoint.Host }),
+			want:  waiting("spec.controlPlaneEndpoint.port is missing: set it"),
+		},
+		"names the host that is missing": {
+			given: given(func(s *scope) { s.infra.Spec.ControlPlaneEndpoint.Port = endpoint.Port }),
+			want: waiting("spec.controlPlaneEndpoint.host is missing, only port 6443 is given: set it, " +
+				"or let the control plane provider set the endpoint of the Cluster"),
 		},
 		"is provisioned once the endpoint is known, and copies failure domains": {
 			given: given(func(s *scope) {
@@ -149,7 +176,7 @@ func TestReport(t *testing.T) {
 			report(tc.given, noon)
 			byType := cmpopts.SortSlices(func(a, b metav1.Condition) bool { return a.Type < b.Type })
 			noTimes := cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")
-			former := cmpopts.IgnoreFields(infrav1.Metal3ClusterStatus{}, "Deprecated") // see TestReportFormer
+			former := cmpopts.IgnoreFields(infrav1.Metal3ClusterStatus{}, "Deprecated") // see TestV1Beta1Conditions
 			if diff := cmp.Diff(tc.want, tc.given.infra.Status, byType, noTimes, former); diff != "" {
 				t.Errorf("status (-want +got):\n%s", diff)
 			}
@@ -216,8 +243,8 @@ func TestClusterToInfra(t *testing.T) {
 	}
 }
 
-// TestReportFormer shows what clients of v1beta1 see.
-func TestReportFormer(t *testing.T) {
+// TestV1Beta1Conditions shows what clients of v1beta1 see.
+func TestV1Beta1Conditions(t *testing.T) {
 	s := given(func(*scope) {})
 	report(s, noon)
 	want := clusterv1.Conditions{

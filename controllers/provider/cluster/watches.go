@@ -30,14 +30,27 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/requests"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 )
 
 // controllerName names the controller in logs, metrics and events.
 const controllerName = "metal3cluster"
+
+// Remote are the connections to the clusters that hold the hosts.
+type Remote interface {
+	// Site is the connection of a user, or an *identity.Problem. It never waits.
+	Site(ctx context.Context, user remote.User, ref identity.Ref) (remote.Site, error)
+	// Release gives the connection of a user up.
+	Release(user remote.User)
+	// Source wakes a controller for users of a kind.
+	Source(kind string, mapUser func(ctx context.Context, user types.NamespacedName) []ctrl.Request) source.Source
+}
 
 // SetupWithManager starts the controller. Its Cluster wakes it, for the owner
 // reference, the pause and the endpoint, and so do machines that go away and the
@@ -76,7 +89,7 @@ func clusterToInfra(_ context.Context, o client.Object) []ctrl.Request {
 		return nil
 	}
 	ref := cluster.Spec.InfrastructureRef
-	if ref.APIGroup != infrav1.GroupName || ref.Kind != "Metal3Cluster" {
+	if ref.APIGroup != infrav1.GroupName || ref.Kind != kind {
 		return nil
 	}
 	return []ctrl.Request{{NamespacedName: client.ObjectKey{Namespace: cluster.Namespace, Name: ref.Name}}}

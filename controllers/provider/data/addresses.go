@@ -17,79 +17,95 @@ limitations under the License.
 package data
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
+	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
-	"sigs.k8s.io/cluster-api/util/conditions"
+	"k8s.io/utils/ptr"
+	capipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/facts"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/ippool"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/ippool"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/metadata"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
 )
-
-// addressSteps see to the addresses that the template asks pools for.
-type addressSteps struct {
-	claims addressClaims
-	live   client.Reader
-	clock  clock.PassiveClock
-	// byHostName says that claims are named after the host.
-	byHostName bool
-}
 
 // poolStep is the next step for one address.
 type poolStep struct {
 	ask  ippool.Ask
 	step ippool.Step
-	// until is when a step that was held back is looked at again, if nothing wakes it before.
-	until time.Time
 }
 
-// observe finds out which addresses the template asks for, and decides what
-// is next for each.
-func (a addressSteps) observe(ctx context.Context, s *scope) progress.Outcome {
-	if s.complete() {
-		return progress.Outcome{}
+// readClaims reads the claims of the Metal3Data, and gives back what an earlier one of the same
+// name left.
+func (r *Reconciler) readClaims(ctx context.Context, s *scope) (err error) {
+	key := client.ObjectKeyFromObject(s.data)
+	if s.claims, err = r.addressClaims().held(ctx, key); err != nil {
+		return err
 	}
+	return r.releaseForeign(ctx, key, s.data.UID, s.claims)
+}
+
+// restoreClaims puts back what claims have lost of their owner, and the finalizer that holds them. One
+// that is adopted so is seen with its owner by the next pass.
+func (r *Reconciler) restoreClaims(ctx context.Context, s *scope) error {
+	var failed error
+	for _, claim := range s.claims {
+		if !claim.of(s.data.UID) {
+			continue
+		}
+		err := apply.Restore(ctx, r.Client, claim.Object, []metav1.OwnerReference{ownedBy(s.data)}, infrav1.DataFinalizer)
+		if err == nil && claim.owner() == "" && claim.GetDeletionTimestamp().IsZero() {
+			err = apply.Conflict("claim %s has been adopted", claim.GetName())
+		}
+		failed = errors.Join(failed, err)
+	}
+	return failed
+}
+
+// planAddresses finds out which addresses the template asks for, and decides what
+// is next for each.
+func (r *Reconciler) planAddresses(ctx context.Context, s *scope) (conditions.Wait, error) {
 	asks, err := ippool.Asks(s.template.Spec, s.facts())
 	if err != nil {
-		return cannotRender(err)
-	}
-	if len(asks) == 0 {
-		return progress.Outcome{}
+		return cannotRender(err), nil
 	}
 	for _, ask := range asks {
-		state, err := a.claims.observe(ctx, a.request(s), ask, s.held)
+		state, err := r.addressClaims().observe(ctx, r.request(s), ask, s.claims)
 		if err != nil {
-			return progress.Failed(err)
+			return conditions.Wait{}, err
 		}
 		s.steps = append(s.steps, poolStep{ask: ask, step: ippool.Next(state)})
 	}
-	return progress.Outcome{}
+	return conditions.Wait{}, nil
 }
 
 // request says on whose behalf pools are asked.
-func (a addressSteps) request(s *scope) ippool.Request {
+func (r *Reconciler) request(s *scope) ippool.Request {
 	holder := s.data.Name
-	if a.byHostName {
+	if r.ClaimsByHostName {
 		holder = s.host.Name
 	}
 	return ippool.Request{Data: s.data, Holder: holder}
 }
 
-// ration holds back what there is no room for among the unanswered claims of the namespace.
-func (a addressSteps) ration(ctx context.Context, s *scope) error {
-	room, now := map[bool]int{}, a.clock.Now() // by the kind of claim
+// ration holds back what there is no room for among the unanswered claims of the namespace. An answer
+// wakes the Metal3Data, or the age from which one of these claims counts no more.
+func (r *Reconciler) ration(ctx context.Context, s *scope) error {
+	room, now := map[bool]int{}, r.Clock.Now() // by the kind of claim
 	until := now.Add(ippool.AnswerTime)
 	for i, p := range s.steps {
 		if !p.step.Apply {
@@ -97,7 +113,7 @@ func (a addressSteps) ration(ctx context.Context, s *scope) error {
 		}
 		kind := p.ask.Metal3()
 		if _, counted := room[kind]; !counted {
-			claims, err := unanswered(ctx, a.claims.client, s.data.Namespace, p.ask.Pool, now)
+			claims, err := unanswered(ctx, r.Client, s.data.Namespace, p.ask.Pool, now)
 			if err != nil {
 				return err
 			}
@@ -109,160 +125,339 @@ func (a addressSteps) ration(ctx context.Context, s *scope) error {
 			}
 		}
 		if room[kind]--; room[kind] < 0 {
-			s.steps[i].step, s.steps[i].until = ippool.Later(p.ask), until
+			s.steps[i].step, s.again = ippool.Later(p.ask), until
 		}
 	}
 	return nil
 }
 
-// ask carries out the steps, and waits unless every pool has answered. What
+// askPools carries out the steps, and waits unless every pool has answered. What
 // a user has to mend is named before what comes by itself.
-func (a addressSteps) ask(ctx context.Context, s *scope) progress.Outcome {
-	byReason := map[string]progress.Outcome{}
-	failed := a.ration(ctx, s)
-	if failed != nil {
-		return progress.Failed(failed)
+func (r *Reconciler) askPools(ctx context.Context, s *scope) (conditions.Wait, error) {
+	if err := r.ration(ctx, s); err != nil {
+		return conditions.Wait{}, err
 	}
+	var failed error
+	var waits []conditions.Wait
 	for _, p := range s.steps {
-		failed = errors.Join(failed, a.carryOut(ctx, s, p))
+		if p.step.Apply {
+			ctrl.LoggerFrom(ctx).Info("Asking pool for an address", "pool", klog.KRef(s.data.Namespace, p.ask.Name))
+			failed = errors.Join(failed, r.addressClaims().create(ctx, r.request(s), p.ask))
+		}
+		if claim, held := find(s.claims, s.data.UID, p.ask); held && p.step.Release {
+			failed = errors.Join(failed, r.addressClaims().retract(ctx, claim))
+		}
 		if p.step.Reason != "" {
-			byReason[p.step.Reason] = byReason[p.step.Reason].And(progress.Until(p.until, p.step.Reason, p.step.Message))
+			waits = append(waits, conditions.Wait{Reason: p.step.Reason, Message: p.step.Message})
 		}
 	}
-	return byReason[infrav1.PoolAPIMissingReason].
-		And(byReason[infrav1.PoolNotFoundReason]).
-		And(byReason[infrav1.AddressUnavailableReason]).
-		And(byReason[infrav1.WaitingForAddressesReason]).
-		And(progress.Failed(failed))
-}
-
-func (a addressSteps) carryOut(ctx context.Context, s *scope, p poolStep) error {
-	switch {
-	case p.step.Apply:
-		ctrl.LoggerFrom(ctx).Info("Asking pool for an address", "pool", klog.KRef(s.data.Namespace, p.ask.Name))
-		return a.claims.create(ctx, a.request(s), p.ask)
-	case p.step.Release:
-		for _, claim := range s.held {
-			if claim.asksFor(s.data.UID, p.ask) {
-				return a.claims.retract(ctx, claim)
-			}
-		}
+	order := []string{
+		infrav1.PoolAPIMissingReason, infrav1.PoolNotFoundReason, infrav1.AddressUnavailableReason, infrav1.WaitingForAddressesReason,
 	}
-	return nil
+	slices.SortStableFunc(waits, func(a, b conditions.Wait) int {
+		return cmp.Compare(slices.Index(order, a.Reason), slices.Index(order, b.Reason))
+	})
+	return join(waits), failed
 }
 
-// read reads what the pools gave.
-func (a addressSteps) read(ctx context.Context, s *scope) progress.Outcome {
-	s.addresses = map[facts.AddressRef]facts.Address{}
+// readAddresses reads what the pools gave.
+func (r *Reconciler) readAddresses(ctx context.Context, s *scope) (conditions.Wait, error) {
+	s.addresses = map[metadata.AddressRef]metadata.Address{}
 	for _, p := range s.steps {
-		address, err := a.claims.address(ctx, p.ask.Pool, s.data.Namespace, p.step.Read)
+		address, err := r.addressClaims().address(ctx, p.ask.Pool, s.data.Namespace, p.step.Read)
 		if err != nil {
-			return progress.FailedBecause(infrav1.WaitingForAddressesReason, fmt.Sprintf(
-				"The address that %s gave cannot be read", p.ask), err)
+			return waiting(infrav1.WaitingForAddressesReason, "The address that %s gave cannot be read", p.ask), err
 		}
 		s.addresses[p.ask.Ref()] = address
 	}
-	switch conditions.GetReason(s.before, infrav1.ReadyCondition) {
-	case infrav1.WaitingForAddressesReason, infrav1.AddressUnavailableReason:
-		ctrl.LoggerFrom(ctx).Info("Received the addresses from the pools", "addresses", len(s.addresses))
-	}
-	return progress.Outcome{}
+	return conditions.Wait{}, nil
 }
 
 // renew gives an address back that the template cannot use, and that no secret tells a server
 // yet, once its pool may give a better one.
-func (a addressSteps) renew(ctx context.Context, s *scope, unfit facts.AddressRef, problem error) progress.Outcome {
+func (r *Reconciler) renew(ctx context.Context, s *scope, unfit metadata.AddressRef, problem error) (conditions.Wait, error) {
 	at := slices.IndexFunc(s.steps, func(p poolStep) bool { return p.ask.Ref() == unfit })
 	if at < 0 {
-		return cannotRender(problem)
+		return cannotRender(problem), nil
 	}
-	ask := s.steps[at].ask
-	state, err := a.claims.observe(ctx, a.request(s), ask, s.held)
+	ask, claims := s.steps[at].ask, r.addressClaims()
+	claim, held := find(s.claims, s.data.UID, ask)
+	state, err := claims.observe(ctx, r.request(s), ask, s.claims)
 	if err == nil && ask.Metal3() {
-		state.PoolState, err = a.claims.poolState(ctx, s.data.Namespace, ask.Pool)
+		var pool *ipamv1alpha1.IPPool
+		pool, err = claims.pool(ctx, s.data.Namespace, ask.Pool)
+		state.PoolState = ippool.State(pool)
 	}
 	if err != nil {
-		return progress.Failed(err)
+		return conditions.Wait{}, err
 	}
 	step := ippool.Unfit(state, problem.Error())
-	if step.Release {
-		for _, claim := range s.held {
-			if claim.asksFor(s.data.UID, ask) {
-				ctrl.LoggerFrom(ctx).Info("Giving back an address that cannot be used", "claim", klog.KObj(claim.object))
-				err = errors.Join(err, a.claims.release(ctx, claim))
-			}
-		}
+	if held && step.Release {
+		ctrl.LoggerFrom(ctx).Info("Giving back an address that cannot be used", "claim", klog.KObj(claim))
+		err = claims.release(ctx, claim)
 	}
-	return progress.Waiting(step.Reason, step.Message).And(progress.Failed(err))
-}
-
-// observeHeld reads the claims of the Metal3Data, and gives back what an earlier one of the same
-// name left.
-func (a addressSteps) observeHeld(ctx context.Context, s *scope) progress.Outcome {
-	key := client.ObjectKeyFromObject(s.data)
-	var err error
-	if s.held, err = a.claims.held(ctx, key); err != nil {
-		return progress.Failed(err)
-	}
-	return progress.Failed(a.releaseForeign(ctx, key, s.data.UID, s.held))
-}
-
-// restore puts back what claims have lost of their owner, and the finalizer that holds them. One
-// that is adopted so is seen with its owner by the next pass.
-func (a addressSteps) restore(ctx context.Context, s *scope) progress.Outcome {
-	var failed error
-	for _, claim := range s.held {
-		if !claim.of(s.data.UID) {
-			continue
-		}
-		err := apply.Restore(ctx, a.claims.client, claim.object, []metav1.OwnerReference{ownedBy(s.data)}, infrav1.DataFinalizer)
-		if err == nil && claim.owner == "" && claim.object.GetDeletionTimestamp().IsZero() {
-			err = progress.ErrStale
-		}
-		failed = errors.Join(failed, err)
-	}
-	return progress.Failed(failed)
+	return conditions.Wait{Reason: step.Reason, Message: step.Message}, err
 }
 
 // releaseVanished gives back what a Metal3Data that is gone left.
-func (a addressSteps) releaseVanished(ctx context.Context, key types.NamespacedName) error {
-	held, err := a.claims.held(ctx, key)
-	return errors.Join(err, a.releaseForeign(ctx, key, "", held))
+func (r *Reconciler) releaseVanished(ctx context.Context, key types.NamespacedName) error {
+	held, err := r.addressClaims().held(ctx, key)
+	return errors.Join(err, r.releaseForeign(ctx, key, "", held))
 }
 
 // releaseForeign gives back those claims that belong to a Metal3Data of that name,
 // but not of that UID. Should the API server know a newer one than the cache,
 // its claims are left alone, and so are those that have lost their owner: in a restore from a
 // backup they may come before it.
-func (a addressSteps) releaseForeign(ctx context.Context, key types.NamespacedName, uid types.UID, held []addressClaim) error {
+func (r *Reconciler) releaseForeign(ctx context.Context, key types.NamespacedName, uid types.UID, held []addressClaim) error {
 	var failed error
 	for _, claim := range held {
 		if claim.of(uid) || claim.released() {
 			continue
 		}
 		var live infrav1.Metal3Data
-		if err := a.live.Get(ctx, key, &live); client.IgnoreNotFound(err) != nil {
+		if err := r.Live.Get(ctx, key, &live); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("read Metal3Data %s: %w", key.Name, err)
 		}
-		if claim.owner == live.UID {
+		if claim.owner() == live.UID {
 			continue
 		}
-		ctrl.LoggerFrom(ctx).Info("Giving back an address that was left behind", "claim", klog.KObj(claim.object))
-		failed = errors.Join(failed, a.claims.release(ctx, claim))
+		ctrl.LoggerFrom(ctx).Info("Giving back an address that was left behind", "claim", klog.KObj(claim))
+		failed = errors.Join(failed, r.addressClaims().release(ctx, claim))
 	}
 	return failed
 }
 
-// releaseAll gives back all addresses.
-func (a addressSteps) releaseAll(ctx context.Context, s *scope) progress.Outcome {
+// releaseClaims gives back all addresses.
+func (r *Reconciler) releaseClaims(ctx context.Context, s *scope) error {
 	var failed error
-	for _, claim := range s.held {
+	for _, claim := range s.claims {
 		if claim.of(s.data.UID) {
-			failed = errors.Join(failed, a.claims.release(ctx, claim))
+			failed = errors.Join(failed, r.addressClaims().release(ctx, claim))
 		}
 	}
-	if failed != nil {
-		return progress.FailedBecause(infrav1.DeletionFailedReason, "The addresses cannot be given back", failed)
+	return failed
+}
+
+// availability tells whether a kind may be read from the cache.
+type availability interface {
+	Available(ctx context.Context, object client.Object) (bool, error)
+}
+
+// addressClaims reads and writes the claims of a Metal3Data in both address
+// management APIs, ip-address-manager's and Cluster API's. It finds claims by their owner,
+// never by their name alone, so that those of an earlier Metal3Data of the same name
+// are told apart.
+type addressClaims struct {
+	// client reads from the cache and writes.
+	client client.Client
+	// live reads addresses: they are read once, so a cache would be a waste, and
+	// it could be behind the claim that names them.
+	live client.Reader
+	// kinds tells which of the two APIs is installed.
+	kinds availability
+}
+
+func (r *Reconciler) addressClaims() addressClaims {
+	return addressClaims{client: r.Client, live: r.Live, kinds: r.kinds}
+}
+
+// addressClaim is an IPClaim or an IPAddressClaim that a Metal3Data holds.
+type addressClaim struct{ client.Object }
+
+// owner is the UID of the Metal3Data; empty for a claim that has lost that reference.
+func (c addressClaim) owner() types.UID {
+	if owner := metav1.GetControllerOfNoCopy(c); owner != nil {
+		return owner.UID
 	}
-	return progress.Outcome{}
+	return ""
+}
+
+// of reports whether the claim belongs to the Metal3Data of that UID, of those of its name.
+func (c addressClaim) of(data types.UID) bool {
+	return c.owner() == data || c.owner() == ""
+}
+
+// released reports whether nothing is left to be done about a claim: it goes when its pool lets it.
+func (c addressClaim) released() bool {
+	return !c.GetDeletionTimestamp().IsZero() && !controllerutil.ContainsFinalizer(c, infrav1.DataFinalizer)
+}
+
+// find returns the claim by which a Metal3Data asks for an address.
+func find(claims []addressClaim, data types.UID, ask ippool.Ask) (addressClaim, bool) {
+	at := slices.IndexFunc(claims, func(c addressClaim) bool {
+		return c.owner() == data && ippool.PoolOf(c.Object) == ask.Pool && c.GetAnnotations()[infrav1.ClaimNetworkAnnotation] == ask.Network
+	})
+	if at < 0 {
+		return addressClaim{}, false
+	}
+	return claims[at], true
+}
+
+// held returns all claims that belong to a Metal3Data of that name, of whatever
+// UID.
+func (a addressClaims) held(ctx context.Context, data types.NamespacedName) ([]addressClaim, error) {
+	var claims []addressClaim
+	for _, metal3 := range []bool{true, false} {
+		kind, list := claimKind(metal3)
+		available, err := a.kinds.Available(ctx, kind)
+		if err != nil {
+			return nil, err
+		}
+		if !available {
+			continue
+		}
+		all, err := items(ctx, a.client, list, by(data.Namespace, byOwner, data.Name)...)
+		if err != nil {
+			return nil, err
+		}
+		for _, claim := range all {
+			claims = append(claims, addressClaim{claim})
+		}
+	}
+	return claims, nil
+}
+
+// items lists objects.
+func items(ctx context.Context, reader client.Reader, list client.ObjectList, options ...client.ListOption) ([]client.Object, error) {
+	if err := reader.List(ctx, list, options...); err != nil {
+		return nil, fmt.Errorf("list %T: %w", list, err)
+	}
+	all := make([]client.Object, 0, meta.LenList(list))
+	err := meta.EachListItem(list, func(o runtime.Object) error {
+		if object, ok := o.(client.Object); ok {
+			all = append(all, object)
+		}
+		return nil
+	})
+	return all, err
+}
+
+// observe gathers what is known of one address, given the claims that are held.
+func (a addressClaims) observe(ctx context.Context, request ippool.Request, ask ippool.Ask, held []addressClaim) (ippool.Observed, error) {
+	observed := ippool.Observed{Ask: ask, Namespace: request.Data.Namespace, ClaimName: request.ClaimName(ask)}
+	kind, _ := claimKind(ask.Metal3())
+	available, err := a.kinds.Available(ctx, kind)
+	if err != nil || !available {
+		observed.APIMissing = err == nil
+		return observed, err
+	}
+	if claim, found := find(held, request.Data.UID, ask); found {
+		observed.Hold(claim.Object)
+	} else if foreign, err := read(ctx, a.client, kind, request.Data.Namespace, observed.ClaimName); err != nil {
+		return observed, err
+	} else if foreign {
+		observed.Claim = ippool.ClaimForeign
+	}
+	if ask.Metal3() && observed.Answer.AddressName == "" {
+		pool, err := a.pool(ctx, request.Data.Namespace, ask.Pool)
+		observed.PoolMissing = pool.UID == ""
+		if observed.Answer.Problem != "" {
+			observed.PoolState = ippool.State(pool)
+		}
+		return observed, err
+	}
+	return observed, nil
+}
+
+// pool reads a pool of ip-address-manager, which is not to be changed: it is as large as the
+// number of its addresses. Without a UID there is none.
+func (a addressClaims) pool(ctx context.Context, namespace string, of ippool.Pool) (*ipamv1alpha1.IPPool, error) {
+	pool := &ipamv1alpha1.IPPool{}
+	available, err := a.kinds.Available(ctx, pool)
+	if err == nil && available {
+		_, err = read(ctx, a.client, pool, namespace, of.Name, client.UnsafeDisableDeepCopy)
+	}
+	return pool, err
+}
+
+// read reads an object, and reports whether it exists.
+func read(
+	ctx context.Context, reader client.Reader, into client.Object, namespace, name string, options ...client.GetOption,
+) (found bool, err error) {
+	err = reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, into, options...)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("read %T %s: %w", into, name, err)
+	}
+	return err == nil, nil
+}
+
+// create makes the claim for an address. A claim is never written again, so that it
+// keeps the state of the pool at that time; one that exists already is on
+// its way to the cache.
+func (a addressClaims) create(ctx context.Context, request ippool.Request, ask ippool.Ask) error {
+	var desired client.Object = request.IPAddressClaim(ask)
+	if ask.Metal3() {
+		pool, err := a.pool(ctx, request.Data.Namespace, ask.Pool)
+		if err != nil {
+			return err
+		}
+		desired = request.IPClaim(ask, ippool.State(pool))
+	}
+	err := a.client.Create(ctx, desired, client.FieldOwner(infrav1.DataFieldOwner))
+	if apierrors.IsAlreadyExists(err) {
+		return apply.Conflict("claim %s exists already", desired.GetName())
+	}
+	if err != nil {
+		return fmt.Errorf("create claim %s: %w", desired.GetName(), err)
+	}
+	return nil
+}
+
+// address reads the address that a claim on the pool was answered with.
+func (a addressClaims) address(ctx context.Context, pool ippool.Pool, namespace, name string) (metadata.Address, error) {
+	var metal3 ipamv1alpha1.IPAddress
+	var other capipamv1.IPAddress
+	var err error
+	if key := (types.NamespacedName{Namespace: namespace, Name: name}); pool.Metal3() {
+		err = a.live.Get(ctx, key, &metal3)
+	} else {
+		err = a.live.Get(ctx, key, &other)
+	}
+	switch {
+	case err != nil:
+		return metadata.Address{}, fmt.Errorf("read IPAddress %s: %w", name, err)
+	case pool.Metal3():
+		return ippool.FromMetal3Address(&metal3), nil
+	}
+	return ippool.FromCAPIAddress(&other), nil
+}
+
+// release stops holding an address and deletes its claim, in this order: the deletion makes
+// the claim at hand an old one. The pool's provider writes the same list of finalizers: hence the lock.
+func (a addressClaims) release(ctx context.Context, claim addressClaim) error {
+	after, ok := claim.DeepCopyObject().(client.Object)
+	if ok && controllerutil.RemoveFinalizer(after, infrav1.DataFinalizer) {
+		if err := a.client.Patch(ctx, after, apply.Locked(claim.Object)); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("release claim %s: %w", claim.GetName(), err)
+		}
+	}
+	return a.delete(ctx, claim, client.Preconditions{UID: ptr.To(claim.GetUID())})
+}
+
+// retract is release for a claim that got no address, in the other order. Should it have got one
+// after all, the API server refuses each of the two writes, and the next pass sees that.
+func (a addressClaims) retract(ctx context.Context, claim addressClaim) error {
+	if !claim.GetDeletionTimestamp().IsZero() {
+		return a.release(ctx, claim)
+	}
+	return a.delete(ctx, claim, client.Preconditions{UID: ptr.To(claim.GetUID()), ResourceVersion: ptr.To(claim.GetResourceVersion())})
+}
+
+func (a addressClaims) delete(ctx context.Context, claim addressClaim, as client.Preconditions) error {
+	if !claim.GetDeletionTimestamp().IsZero() {
+		return nil
+	}
+	if err := a.client.Delete(ctx, claim.Object, as); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete claim %s: %w", claim.GetName(), err)
+	}
+	return nil
+}
+
+// claimKind returns an empty claim of one of the two APIs, and an empty list of them.
+func claimKind(metal3 bool) (client.Object, client.ObjectList) {
+	if metal3 {
+		return &ipamv1alpha1.IPClaim{}, &ipamv1alpha1.IPClaimList{}
+	}
+	return &capipamv1.IPAddressClaim{}, &capipamv1.IPAddressClaimList{}
 }

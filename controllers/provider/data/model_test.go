@@ -131,12 +131,7 @@ networkData:
 
 // controller adds a controller.
 func (w *model) controller(servers hosts, byHostName bool) {
-	indexes := []func(context.Context, client.FieldIndexer) error{SetupIndexes}
-	for _, kind := range addressKinds(poolMapper{}) {
-		if kind.Index != nil {
-			indexes = append(indexes, kind.Index)
-		}
-	}
+	indexes := []func(context.Context, client.FieldIndexer) error{SetupIndexes, indexClaims(&ipamv1alpha1.IPClaim{}), indexClaims(&capipamv1.IPAddressClaim{})}
 	metrics, err := NewMetrics(prometheus.NewRegistry())
 	w.must(err)
 	view, live := w.View(), w.Live(w.troubles)

@@ -14,160 +14,94 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
+// Package data turns a Metal3Data into the secrets with the metadata and the
+// network data of one machine:
+//
+//	observe  claims on pools, template, machine, secrets ─▶ host
+//	decide   baremetal/provider/ippool: next step for each address; baremetal/provider/metadata and
+//	         baremetal/provider/networkdata: what the secrets hold
+//	act      claims on pools, then secrets
+//	report   conditions, ready, errorMessage
+//
+// A secret that exists is never rewritten, since the server has read it or is
+// about to. Addresses are given back when the Metal3DataClaim is gone, and not
+// before. Secrets are read live and never logged. The package knows nothing of
+// HostClaims: what it needs of the server comes as a hostview.Host.
 package data
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
-	"slices"
+	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/finalizers"
 	"sigs.k8s.io/cluster-api/util/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/facts"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/metadata"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/datatemplate"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/tenantsecrets"
 )
 
-// phase is one step of a pass. It may add facts to the scope; it never sets a
-// condition.
-type phase = progress.Step[*scope]
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3datas,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3datas/status,verbs=patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3datatemplates;metal3dataclaims;metal3machines,verbs=get;list;watch
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;machines,verbs=get;list;watch
+// +kubebuilder:rbac:groups=metal3.io,resources=hostclaims;hardwaredata,verbs=get;list;watch
+// +kubebuilder:rbac:groups=ipam.metal3.io,resources=ipclaims,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=ipam.metal3.io,resources=ippools,verbs=get;list;watch
+// +kubebuilder:rbac:groups=ipam.metal3.io,resources=ipaddresses,verbs=get
+// +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddressclaims,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddresses,verbs=get
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
+// +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch
 
-// Reconcile brings one Metal3Data a step closer to its secrets, or to its end.
-func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if wait := r.stale.TooEarly(req.NamespacedName, r.Clock.Now()); wait > 0 {
-		return ctrl.Result{RequeueAfter: wait}, nil
-	}
-	s, found, err := r.load(ctx, req.NamespacedName)
-	if err != nil || !found {
-		r.stale.Forget(req.NamespacedName)
-		r.written.Forget(req.NamespacedName)
-		r.reports.Forget(req.NamespacedName)
-		return ctrl.Result{}, err
-	}
-	if until, behind := r.written.Behind(req.NamespacedName, s.data.ResourceVersion, r.Clock.Now()); behind {
-		return r.stale.Result(ctx, req.NamespacedName, progress.Behind(until, "Metal3Data"), r.Clock.Now())
-	}
-	ctx = withOwners(ctx, s)
-	if s.paused() {
-		return r.finish(ctx, s, progress.Outcome{})
-	}
-	if _, err := finalizers.EnsureFinalizer(ctx, r.Client, s.data, infrav1.DataFinalizer); err != nil {
-		return ctrl.Result{}, fmt.Errorf("add finalizer: %w", err)
-	}
-	s.before = s.data.DeepCopy()
-	out := progress.Run(ctx, s, progress.UntilWait, r.phases(s)...)
-	if out.Done() && !s.data.DeletionTimestamp.IsZero() {
-		return r.end(ctx, s)
-	}
-	return r.finish(ctx, s, out)
-}
+// Reconciler reconciles Metal3Datas. Client to Clock are needed.
+type Reconciler struct {
+	// Client reads from the cache, with what it has written itself, and writes.
+	Client client.Client
+	// Live reads what must not come from a cache: secrets, addresses, and
+	// whether the claim of a deleted Metal3Data is gone.
+	Live client.Reader
+	// Hosts finds the facts of servers.
+	Hosts HostReader
+	// Local are the kinds that Hosts reads in this cluster.
+	Local LocalKinds
+	// Remote wakes the controller for hosts of other clusters.
+	Remote Remote
+	// Secrets wakes the controller when a secret changes.
+	Secrets *secretwatch.Watch
+	// Recorder emits events.
+	Recorder events.EventRecorder
+	// Metrics are told of Metal3Datas that became ready.
+	Metrics *Metrics
+	// Clock tells the time.
+	Clock clock.PassiveClock
+	// WatchFilter restricts the controller to Metal3Datas with this value of the
+	// label cluster.x-k8s.io/watch-filter; empty means all.
+	WatchFilter string
+	// ClaimsByHostName names claims on pools after the host, so that pools can
+	// hold addresses for it in advance.
+	ClaimsByHostName bool
 
-// end lets a Metal3Data go of which nothing is left.
-func (r *Reconciler) end(ctx context.Context, s *scope) (ctrl.Result, error) {
-	key, read := client.ObjectKeyFromObject(s.data), s.data.ResourceVersion
-	err := r.endSteps().dropFinalizer(ctx, s.data)
-	if err == nil && s.data.ResourceVersion == read {
-		r.written.Left(key, read, r.Clock.Now())
-	}
-	return r.stale.Result(ctx, key, progress.Failed(err), r.Clock.Now())
-}
-
-// phases lists the steps of this pass in order. Each needs what those before it
-// found: the first that waits or fails ends the pass.
-func (r *Reconciler) phases(s *scope) []phase {
-	sources, addresses, secrets, end := r.sourceSteps(), r.addressSteps(), r.secretSteps(), r.endSteps()
-	if !s.data.DeletionTimestamp.IsZero() {
-		return []phase{end.waitForClaim, addresses.observeHeld, addresses.releaseAll, secrets.release}
-	}
-	return []phase{
-		addresses.observeHeld, addresses.restore, sources.observeTemplate, sources.observeMachine, secrets.observe, sources.observeHost,
-		addresses.observe, addresses.ask, addresses.read, addresses.render, secrets.apply,
-	}
-}
-
-// load reads the Metal3Data and its Cluster. One that is gone may have left
-// claims on pools behind, and may have been the last of its namespace.
-func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*scope, bool, error) {
-	s := &scope{data: &infrav1.Metal3Data{}}
-	if err := r.Client.Get(ctx, key, s.data); err != nil {
-		if client.IgnoreNotFound(err) != nil {
-			return nil, false, fmt.Errorf("read Metal3Data: %w", err)
-		}
-		return nil, false, errors.Join(r.addressSteps().releaseVanished(ctx, key), tenantsecrets.Release(ctx, r.Secrets, r.Client, key.Namespace))
-	}
-	if r.WatchFilter != "" && !labels.HasWatchLabel(s.data, r.WatchFilter) {
-		return nil, false, nil
-	}
-	s.before = s.data.DeepCopy()
-	if name := s.data.Labels[clusterv1.ClusterNameLabel]; name != "" {
-		s.cluster = &clusterv1.Cluster{}
-		err := r.Client.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: name}, s.cluster)
-		if client.IgnoreNotFound(err) != nil {
-			return nil, false, fmt.Errorf("read Cluster %s: %w", name, err)
-		}
-	}
-	return s, true, nil
-}
-
-// finish reports the pass and writes what has changed: the names of the secrets,
-// then the status. Both carry the lock, since a Metal3Data of that name may have
-// come anew, for another machine.
-func (r *Reconciler) finish(ctx context.Context, s *scope, out progress.Outcome) (ctrl.Result, error) {
-	report(s, out)
-	key := client.ObjectKeyFromObject(s.data)
-	if until, held := r.reports.Hold(key, reportOf(s, out), r.Clock.Now(), r.HoldReports); held {
-		return r.stale.Result(ctx, key, out.And(progress.Until(until, "", "")), r.Clock.Now())
-	}
-	version, err := apply.Changes(ctx, r.Client, s.before, s.data)
-	if version != s.before.ResourceVersion {
-		r.written.Wrote(key, version, r.Clock.Now())
-	}
-	if err != nil {
-		err = fmt.Errorf("write Metal3Data: %w", err)
-	} else {
-		r.announce(ctx, s)
-	}
-	return r.stale.Result(ctx, key, out.And(progress.Failed(err)), r.Clock.Now())
-}
-
-// reportOf is what there is to report: the names of the secrets are urgent, and all that is
-// waited for may as a rule come at once, as does the end of one that is being deleted, or whose
-// machine has gone.
-func reportOf(s *scope, out progress.Outcome) retry.Report {
-	lasting := func(w progress.Wait) bool {
-		switch w.Reason {
-		case infrav1.WaitingForAddressesReason, infrav1.AddressUnavailableReason,
-			infrav1.WaitingForHostClaimReason, infrav1.DeletingReason, infrav1.OwnerNotFoundReason:
-			return false
-		default:
-			return true
-		}
-	}
-	switch {
-	case reflect.DeepEqual(s.before, s.data):
-		return retry.Nothing
-	case !reflect.DeepEqual(s.before.ObjectMeta, s.data.ObjectMeta), !reflect.DeepEqual(s.before.Spec, s.data.Spec), out.Done():
-		return retry.Urgent
-	case !s.paused() && out.Err() == nil && !slices.ContainsFunc(out.Waits(), lasting):
-		return retry.Transient
-	default:
-		return retry.Changed
-	}
+	// kinds is set by SetupWithManager.
+	kinds availability
 }
 
 // scope holds what one pass knows about one Metal3Data. It holds facts only. A
@@ -178,49 +112,205 @@ type scope struct {
 	// cluster is set by load; nil means that the Metal3Data names none, an empty
 	// one that it does not exist.
 	cluster *clusterv1.Cluster
-	// template is set by observeTemplate, metal3Machine and machine by observeMachine.
+	// template is set by readTemplate, metal3Machine and machine by readMachine.
 	template      *infrav1.Metal3DataTemplate
 	metal3Machine *infrav1.Metal3Machine
 	machine       *clusterv1.Machine
-	// secrets are the secrets that the template asks for, set by secretSteps.
+	// secrets are the secrets that the template asks for, set by readSecrets.
 	secrets []*secret
-	// host is set by observeHost.
+	// host is set by readHost.
 	host hostview.Host
-	// held are the claims of the Metal3Data on pools, steps what is to be done about
-	// each address, and addresses what the pools gave. They are set by addressSteps.
-	held      []addressClaim
+	// claims are those of the Metal3Data on pools, set by readClaims; steps is what is to be done about
+	// each address, set by planAddresses, and addresses are what the pools gave, set by readAddresses.
+	claims    []addressClaim
 	steps     []poolStep
-	addresses map[facts.AddressRef]facts.Address
+	addresses map[metadata.AddressRef]metadata.Address
+	// again is when a claim that was held back may be made, if nothing wakes the Metal3Data before.
+	again time.Time
 }
 
-// paused says whether nothing may be done now.
+// Reconcile brings one Metal3Data a step closer to its secrets, or to its end.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	s, found, err := r.load(ctx, req.NamespacedName)
+	if err != nil || !found {
+		return ctrl.Result{}, err
+	}
+	owner, _ := machineOwner(s.data)
+	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues(
+		"Cluster", klog.KRef(req.Namespace, s.data.Labels[clusterv1.ClusterNameLabel]), machineKind, klog.KRef(req.Namespace, owner.Name)))
+	if s.paused() {
+		return r.finish(ctx, s, conditions.Wait{}, nil)
+	}
+	if _, err := finalizers.EnsureFinalizer(ctx, r.Client, s.data, infrav1.DataFinalizer); err != nil {
+		return ctrl.Result{}, fmt.Errorf("add finalizer: %w", err)
+	}
+	s.before = s.data.DeepCopy()
+	if !s.data.DeletionTimestamp.IsZero() {
+		wait, err := r.reconcileDelete(ctx, s)
+		return r.finish(ctx, s, wait, err)
+	}
+	wait, err := r.reconcileNormal(ctx, s)
+	return r.finish(ctx, s, wait, err)
+}
+
+// reconcileNormal reads what the secrets depend on, asks pools for addresses, and writes the secrets that are
+// missing. The first phase that waits or fails ends it.
+func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (conditions.Wait, error) {
+	if err := errors.Join(r.readClaims(ctx, s), r.restoreClaims(ctx, s)); err != nil {
+		return conditions.Wait{}, err
+	}
+	if wait, err := r.readTemplate(ctx, s); err != nil || wait.Reason != "" {
+		return wait, err
+	}
+	if wait, err := r.readMachine(ctx, s); err != nil || wait.Reason != "" {
+		return wait, err
+	}
+	if wait, err := r.readSecrets(ctx, s); err != nil || wait.Reason != "" {
+		return wait, err
+	}
+	if !s.complete() {
+		if wait, err := r.render(ctx, s); err != nil || wait.Reason != "" {
+			return wait, err
+		}
+	}
+	return r.writeSecrets(ctx, s)
+}
+
+// reconcileDelete gives everything back once the claim is gone. While it exists its machine holds it, as
+// long as the server may use the addresses. That it is gone is read live, since
+// nothing that is given back can be taken back.
+func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (conditions.Wait, error) {
+	gone, err := datatemplate.ClaimGone(ctx, r.Client, s.data)
+	if err == nil && gone {
+		gone, err = datatemplate.ClaimGone(ctx, r.Live, s.data)
+	}
+	if err != nil {
+		return conditions.Wait{}, err
+	}
+	if !gone {
+		return waiting(infrav1.DeletingReason,
+			"Waiting for Metal3DataClaim %q to be deleted; it stays while its machine exists", datatemplate.ClaimName(s.data)), nil
+	}
+	if err := r.readClaims(ctx, s); err != nil {
+		return conditions.Wait{}, err
+	}
+	if err := r.releaseClaims(ctx, s); err != nil {
+		return waiting(infrav1.DeletionFailedReason, "The addresses cannot be given back"), err
+	}
+	if wait, err := r.deleteSecrets(ctx, s); err != nil {
+		return wait, err
+	}
+	controllerutil.RemoveFinalizer(s.data, infrav1.DataFinalizer) // finish writes it
+	return conditions.Wait{}, nil
+}
+
+// finish reports the pass and writes what has changed: the names of the secrets,
+// then the status. Both carry the lock, since a Metal3Data of that name may have
+// come anew, for another machine. A pass that decided on an old version reports nothing.
+func (r *Reconciler) finish(ctx context.Context, s *scope, wait conditions.Wait, err error) (ctrl.Result, error) {
+	if apply.IsConflict(err) {
+		return ctrl.Result{}, err
+	}
+	if s.paused() || !s.released() {
+		report(s, wait, err)
+	}
+	if _, failed := apply.Changes(ctx, r.Client, s.before, s.data); failed != nil {
+		return ctrl.Result{}, errors.Join(err, fmt.Errorf("write Metal3Data: %w", failed))
+	}
+	r.announce(ctx, s)
+	if err != nil || s.again.IsZero() {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: max(s.again.Sub(r.Clock.Now()), time.Millisecond)}, nil
+}
+
+// load reads the Metal3Data and its Cluster. One that is gone may have left
+// claims on pools behind, and may have been the last of its namespace.
+func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*scope, bool, error) {
+	s := &scope{data: &infrav1.Metal3Data{}}
+	if found, err := read(ctx, r.Client, s.data, key.Namespace, key.Name); err != nil {
+		return nil, false, err
+	} else if !found {
+		return nil, false, errors.Join(r.releaseVanished(ctx, key), tenantsecrets.Release(ctx, r.Secrets, r.Client, key.Namespace))
+	}
+	if r.WatchFilter != "" && !labels.HasWatchLabel(s.data, r.WatchFilter) {
+		return nil, false, nil
+	}
+	s.before = s.data.DeepCopy()
+	if name := s.data.Labels[clusterv1.ClusterNameLabel]; name != "" {
+		s.cluster = &clusterv1.Cluster{}
+		if _, err := read(ctx, r.Client, s.cluster, key.Namespace, name); err != nil {
+			return nil, false, err
+		}
+	}
+	return s, true, nil
+}
+
+// readTemplate reads the template.
+func (r *Reconciler) readTemplate(ctx context.Context, s *scope) (conditions.Wait, error) {
+	ref := ptr.Deref(s.data.Spec.Template, infrav1.Metal3ObjectRef{})
+	if ref.Namespace != "" && ref.Namespace != s.data.Namespace {
+		return waiting(infrav1.InvalidConfigurationReason,
+			"spec.template names Metal3DataTemplate %q of namespace %q: templates serve their own namespace only, use one of namespace %q",
+			ref.Name, ref.Namespace, s.data.Namespace), nil
+	}
+	s.template = &infrav1.Metal3DataTemplate{}
+	if found, err := read(ctx, r.Client, s.template, s.data.Namespace, ref.Name); err != nil || found {
+		return conditions.Wait{}, err
+	}
+	return waiting(infrav1.TemplateNotFoundReason, "Metal3DataTemplate %q does not exist in namespace %q: create it", ref.Name, s.data.Namespace), nil
+}
+
+// readMachine reads the Metal3Machine and the Machine that the data is for.
+func (r *Reconciler) readMachine(ctx context.Context, s *scope) (conditions.Wait, error) {
+	owner, found := machineOwner(s.data)
+	if !found {
+		return waiting(infrav1.OwnerNotFoundReason, "No Metal3Machine is among the owners of this Metal3Data"), nil
+	}
+	s.metal3Machine = &infrav1.Metal3Machine{}
+	found, err := read(ctx, r.Client, s.metal3Machine, s.data.Namespace, owner.Name)
+	if err != nil {
+		return conditions.Wait{}, err
+	}
+	if !found || s.metal3Machine.UID != owner.UID {
+		return waiting(infrav1.OwnerNotFoundReason, "Metal3Machine %q of this Metal3Data does not exist any more", owner.Name), nil
+	}
+	s.machine, err = util.GetOwnerMachine(ctx, r.Client, s.metal3Machine.ObjectMeta)
+	if client.IgnoreNotFound(err) != nil {
+		return conditions.Wait{}, fmt.Errorf("read the Machine of Metal3Machine %s: %w", owner.Name, err)
+	}
+	if err != nil || s.machine == nil {
+		return waiting(infrav1.OwnerNotFoundReason, "Metal3Machine %q has no Machine", owner.Name), nil
+	}
+	return conditions.Wait{}, nil
+}
+
+// readHost reads the facts of the server.
+func (r *Reconciler) readHost(ctx context.Context, s *scope) (conditions.Wait, error) {
+	host, found, err := r.Hosts.Host(ctx, s.metal3Machine)
+	if err != nil {
+		return conditions.Wait{}, fmt.Errorf("read the host of Metal3Machine %s: %w", s.metal3Machine.Name, err)
+	}
+	if !found || host.Name == "" {
+		return waiting(infrav1.WaitingForHostClaimReason, "Waiting for a host for Metal3Machine %q and for the facts about it", s.metal3Machine.Name), nil
+	}
+	s.host = host
+	return conditions.Wait{}, nil
+}
+
+// facts are what the template may refer to.
+func (s *scope) facts() metadata.Facts {
+	f := metadata.NewFacts(s.data, s.machine, s.metal3Machine, s.host)
+	f.Addresses = s.addresses
+	return f
+}
+
+// paused reports whether nothing may be done now.
 func (s *scope) paused() bool {
 	return pausing.Paused(s.data, s.cluster)
 }
 
-// owner returns the reference to the owner of a kind.
-func (s *scope) owner(kind string) (metav1.OwnerReference, bool) {
-	for _, owner := range s.data.OwnerReferences {
-		if owner.Kind == kind {
-			return owner, true
-		}
-	}
-	return metav1.OwnerReference{}, false
-}
-
-// withOwners puts the Cluster and the machine of the Metal3Data into the logger.
-func withOwners(ctx context.Context, s *scope) context.Context {
-	log := ctrl.LoggerFrom(ctx)
-	if s.cluster != nil {
-		log = log.WithValues("Cluster", klog.KObj(s.cluster))
-	}
-	if machine, found := s.owner(machineKind); found {
-		log = log.WithValues(machineKind, klog.KRef(s.data.Namespace, machine.Name))
-	}
-	return ctrl.LoggerInto(ctx, log)
-}
-
-// secretRef names a secret of the Metal3Data's namespace.
-func (s *scope) secretRef(name string) *corev1.SecretReference {
-	return &corev1.SecretReference{Namespace: s.data.Namespace, Name: name}
+// released reports whether nothing is left to be done for a deleted Metal3Data.
+func (s *scope) released() bool {
+	return !s.data.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(s.data, infrav1.DataFinalizer)
 }

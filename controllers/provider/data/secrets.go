@@ -33,13 +33,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/facts"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/metadata"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/networkdata"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/metadata"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/networkdata"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/secretkeys"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
 )
 
 // secret is one of the secrets that a template asks for.
@@ -49,52 +47,40 @@ type secret struct {
 	detached bool
 	// namespace is what the reference of the Metal3Data says; empty means its own.
 	namespace string
-	// exists says that the secret is there and complete, and emptied that it is ours and
+	// exists means that the secret is there and complete, and emptied that it is ours and
 	// has lost its content.
 	exists, emptied bool
 	// content is set by render.
 	content []byte
 }
 
-// complete says whether all secrets exist: then nothing is rendered any more.
+// complete reports whether all secrets exist: then nothing is rendered any more.
 func (s *scope) complete() bool {
+	return !slices.ContainsFunc(s.secrets, func(wanted *secret) bool { return !wanted.exists })
+}
+
+// readSecrets names the secrets and finds out which of them exist. They are read live, and again only when
+// they have changed. The watch is started first, so that no change is missed.
+func (r *Reconciler) readSecrets(ctx context.Context, s *scope) (conditions.Wait, error) {
+	s.nameSecrets()
+	r.Secrets.Ensure(s.data.Namespace)
 	for _, wanted := range s.secrets {
-		if !wanted.exists {
-			return false
+		if wait, err := r.readSecret(ctx, s, wanted); err != nil || wait.Reason != "" {
+			return wait, err
 		}
 	}
-	return true
-}
-
-// secretSteps see to the secrets with the rendered documents. Secrets are read live, and
-// again only when they have changed.
-type secretSteps struct {
-	client client.Client
-	live   client.Reader
-	watch  *secretwatch.Watch
-}
-
-// observe names the secrets and finds out which of them exist. The
-// watch is started first, so that no change is missed.
-func (t secretSteps) observe(ctx context.Context, s *scope) progress.Outcome {
-	s.nameSecrets()
-	t.watch.Ensure(s.data.Namespace)
-	var out progress.Outcome
-	for _, wanted := range s.secrets {
-		out = out.And(t.observeOne(ctx, s, wanted))
-	}
-	return out
+	return conditions.Wait{}, nil
 }
 
 // nameSecrets fills in the names of the secrets that the template asks for.
 func (s *scope) nameSecrets() {
 	refs := map[string]**corev1.SecretReference{
-		metadata.SecretKey: &s.data.Spec.MetaData, networkdata.SecretKey: &s.data.Spec.NetworkData,
+		secretkeys.MetaData: &s.data.Spec.MetaData, secretkeys.NetworkData: &s.data.Spec.NetworkData,
 	}
-	for _, wanted := range data.Wanted(s.template.Spec, s.metal3Machine.Name) {
+	for _, wanted := range metadata.Wanted(s.template.Spec, s.metal3Machine.Name) {
 		ref := refs[wanted.Key]
 		if *ref == nil || (*ref).Name == "" {
-			*ref = s.secretRef(wanted.Secret)
+			*ref = &corev1.SecretReference{Namespace: s.data.Namespace, Name: wanted.Secret}
 		}
 		s.secrets = append(s.secrets, &secret{name: (*ref).Name, namespace: (*ref).Namespace, key: wanted.Key})
 	}
@@ -109,72 +95,76 @@ func belongs(found *corev1.Secret, data *infrav1.Metal3Data) bool {
 	return found.Type == infrav1.RenderedSecretType
 }
 
-// observeOne looks at one secret. One of another type without a controller was put there by a
+// readSecret looks at one secret. One of another type without a controller was put there by a
 // user: it is taken as it is if it has the key, and never written. One of another
 // controller is waited for to go.
-func (t secretSteps) observeOne(ctx context.Context, s *scope, wanted *secret) progress.Outcome {
+func (r *Reconciler) readSecret(ctx context.Context, s *scope, wanted *secret) (conditions.Wait, error) {
 	if wanted.namespace != "" && wanted.namespace != s.data.Namespace {
-		return progress.Waiting(infrav1.InvalidConfigurationReason, fmt.Sprintf(
+		return waiting(infrav1.InvalidConfigurationReason,
 			"spec.%s names secret %q of namespace %q: secrets are read and written in namespace %q only, leave the namespace out",
-			wanted.key, wanted.name, wanted.namespace, s.data.Namespace))
+			wanted.key, wanted.name, wanted.namespace, s.data.Namespace), nil
 	}
-	found, err := t.watch.Outline(ctx, t.live, types.NamespacedName{Namespace: s.data.Namespace, Name: wanted.name})
+	found, err := r.Secrets.Outline(ctx, r.Live, types.NamespacedName{Namespace: s.data.Namespace, Name: wanted.name})
 	switch {
 	case apierrors.IsNotFound(err):
-		return progress.Outcome{}
+		return conditions.Wait{}, nil
 	case apierrors.IsForbidden(err):
-		return forbidden("get", s.data.Namespace)
+		return forbidden("get", s.data.Namespace), nil
 	case err != nil:
-		return progress.Failed(fmt.Errorf("read secret %s: %w", wanted.name, err))
+		return conditions.Wait{}, fmt.Errorf("read secret %s: %w", wanted.name, err)
 	}
-	owner := metav1.GetControllerOfNoCopy(found)
-	ours := belongs(found, s.data)
+	owner, ours := metav1.GetControllerOfNoCopy(found), belongs(found, s.data)
 	if owner != nil && !ours {
-		return progress.Waiting(infrav1.SecretNameTakenReason, fmt.Sprintf(
-			"Secret %q belongs to %s %q: it must be deleted first", wanted.name, owner.Kind, owner.Name))
+		return waiting(infrav1.SecretNameTakenReason,
+			"Secret %q belongs to %s %q: it must be deleted first", wanted.name, owner.Kind, owner.Name), nil
 	}
 	wanted.exists = len(found.Data[wanted.key]) > 0
 	wanted.detached = ours && !util.HasExactOwnerRef(found.OwnerReferences, ownedBy(s.data))
 	if !ours && !wanted.exists {
-		return progress.Waiting(infrav1.SecretNameTakenReason, fmt.Sprintf(
-			"Secret %q was not rendered and has no key %q: put one in, or delete the secret to have it rendered", wanted.name, wanted.key))
+		return waiting(infrav1.SecretNameTakenReason,
+			"Secret %q was not rendered and has no key %q: put one in, or delete the secret to have it rendered", wanted.name, wanted.key), nil
 	}
 	wanted.emptied = !wanted.exists
-	return progress.Outcome{}
+	return conditions.Wait{}, nil
 }
 
 // forbidden waits for rights on secrets; the watch of the namespace tells when
 // they come.
-func forbidden(verb, namespace string) progress.Outcome {
-	return progress.Waiting(infrav1.SecretsForbiddenReason, fmt.Sprintf(
-		"No right to %s secrets in namespace %q: bind ClusterRole capm3-tenant-secrets there to the provider's service account",
-		verb, namespace))
+func forbidden(verb, namespace string) conditions.Wait {
+	return waiting(infrav1.SecretsForbiddenReason,
+		"No right to %s secrets in namespace %q: bind ClusterRole capm3-tenant-secrets there to the provider's service account", verb, namespace)
 }
 
-// render fills in the secrets that are missing.
-func (a addressSteps) render(ctx context.Context, s *scope) progress.Outcome {
-	if s.complete() {
-		return progress.Outcome{}
+// render fills in the content of the secrets, for a host that is known, once pools have given the addresses.
+func (r *Reconciler) render(ctx context.Context, s *scope) (conditions.Wait, error) {
+	if wait, err := r.readHost(ctx, s); err != nil || wait.Reason != "" {
+		return wait, err
 	}
-	var problems []error
+	if wait, err := r.planAddresses(ctx, s); err != nil || wait.Reason != "" {
+		return wait, err
+	}
+	if wait, err := r.askPools(ctx, s); err != nil || wait.Reason != "" {
+		return wait, err
+	}
+	if wait, err := r.readAddresses(ctx, s); err != nil {
+		return wait, err
+	}
+	var problem error
 	for _, wanted := range s.secrets {
-		var err error
-		wanted.content, err = data.Render(wanted.key, s.template.Spec, s.facts())
-		problems = append(problems, err)
+		content, err := networkdata.Document(wanted.key, s.template.Spec, s.facts())
+		wanted.content, problem = content, errors.Join(problem, err)
 	}
-	err := errors.Join(problems...)
 	var unfit networkdata.PoolError
 	switch {
-	case err == nil:
-		return progress.Outcome{}
-	case errors.As(err, &unfit) && !s.handedOut():
-		return a.renew(ctx, s, unfit.Address, err)
-	default:
-		return cannotRender(err)
+	case problem == nil:
+		return conditions.Wait{}, nil
+	case errors.As(problem, &unfit) && !s.handedOut():
+		return r.renew(ctx, s, unfit.Address, problem)
 	}
+	return cannotRender(problem), nil
 }
 
-// handedOut says that a server may know the addresses: a secret tells them, or did so once.
+// handedOut reports whether a server may know the addresses: a secret tells them, or did so once.
 func (s *scope) handedOut() bool {
 	status := s.metal3Machine.Status
 	return s.metal3Machine.Spec.ProviderID != "" || slices.ContainsFunc(s.secrets, func(wanted *secret) bool {
@@ -185,69 +175,62 @@ func (s *scope) handedOut() bool {
 
 // cannotRender waits for what is wrong with template, machine, host or pool to
 // be mended; each of them is watched.
-func cannotRender(err error) progress.Outcome {
-	if facts.IsInterfaceNotFound(err) {
-		return progress.Waiting(infrav1.InterfaceNotFoundReason, err.Error())
+func cannotRender(err error) conditions.Wait {
+	if metadata.IsInterfaceNotFound(err) {
+		return conditions.Wait{Reason: infrav1.InterfaceNotFoundReason, Message: err.Error()}
 	}
-	return progress.Waiting(infrav1.RenderingFailedReason, err.Error())
+	return conditions.Wait{Reason: infrav1.RenderingFailedReason, Message: err.Error()}
 }
 
-// apply writes the secrets that are missing.
-func (t secretSteps) apply(ctx context.Context, s *scope) progress.Outcome {
+// writeSecrets writes the secrets that are missing.
+func (r *Reconciler) writeSecrets(ctx context.Context, s *scope) (conditions.Wait, error) {
 	for _, wanted := range s.secrets {
+		verb, err := "patch", error(nil)
 		if wanted.detached {
-			if out := t.attach(ctx, s, wanted.name); !out.Done() {
-				return out
-			}
+			err = r.attachSecret(ctx, s, wanted.name)
 		}
-		if wanted.exists {
-			continue
+		if err == nil && !wanted.exists {
+			verb, err = "create and patch", r.writeSecret(ctx, desiredSecret(s, wanted), wanted.emptied)
 		}
-		desired := desiredSecret(s, wanted)
-		ctrl.LoggerFrom(ctx).Info("Writing rendered secret", "Secret", klog.KObj(desired))
-		err := t.write(ctx, desired, wanted.emptied)
 		switch {
-		case apierrors.IsAlreadyExists(err):
-			return progress.Failed(progress.ErrStale)
 		case apierrors.IsForbidden(err):
-			return forbidden("create and patch", s.data.Namespace)
+			return forbidden(verb, s.data.Namespace), nil
+		case apierrors.IsAlreadyExists(err):
+			return conditions.Wait{}, apply.Conflict("secret %s exists already", wanted.name)
 		case err != nil:
-			return progress.Failed(fmt.Errorf("apply secret %s: %w", wanted.name, err))
+			return conditions.Wait{}, fmt.Errorf("write secret %s: %w", wanted.name, err)
 		}
-		wanted.exists = true
 	}
-	return progress.Outcome{}
+	return conditions.Wait{}, nil
 }
 
-// attach puts the owner reference of a secret back.
-func (t secretSteps) attach(ctx context.Context, s *scope, name string) progress.Outcome {
+// attachSecret puts the owner reference of a secret back.
+func (r *Reconciler) attachSecret(ctx context.Context, s *scope, name string) error {
 	found := &corev1.Secret{}
-	err := t.live.Get(ctx, types.NamespacedName{Namespace: s.data.Namespace, Name: name}, found)
+	err := r.Live.Get(ctx, types.NamespacedName{Namespace: s.data.Namespace, Name: name}, found)
 	if err == nil && belongs(found, s.data) {
-		err = apply.Restore(ctx, t.client, found, []metav1.OwnerReference{ownedBy(s.data)})
+		err = apply.Restore(ctx, r.Client, found, []metav1.OwnerReference{ownedBy(s.data)})
 	}
-	if apierrors.IsForbidden(err) {
-		return forbidden("patch", s.data.Namespace)
+	return client.IgnoreNotFound(err)
+}
+
+// writeSecret makes a secret, or fills ours that was emptied. One that the watch does not show
+// yet is not overwritten: a user may have put it there.
+func (r *Reconciler) writeSecret(ctx context.Context, desired *corev1.Secret, emptied bool) error {
+	ctrl.LoggerFrom(ctx).Info("Writing rendered secret", "Secret", klog.KObj(desired))
+	if emptied {
+		return apply.Object(ctx, r.Client, desired, infrav1.DataFieldOwner)
 	}
-	return progress.Failed(client.IgnoreNotFound(err))
+	err := r.Client.Create(ctx, desired, client.FieldOwner(infrav1.DataFieldOwner))
+	if err == nil {
+		r.Secrets.Read(desired)
+	}
+	return err
 }
 
 // ownedBy makes the Metal3Data the controller of what is made for it.
 func ownedBy(data *infrav1.Metal3Data) metav1.OwnerReference {
 	return apply.ControlledBy(data, infrav1.GroupVersion.WithKind(dataKind))
-}
-
-// write makes a secret, or fills ours that was emptied. One that the watch does not show
-// yet is not overwritten: a user may have put it there.
-func (t secretSteps) write(ctx context.Context, desired *corev1.Secret, emptied bool) error {
-	if emptied {
-		return apply.Object(ctx, t.client, desired, infrav1.DataFieldOwner)
-	}
-	err := t.client.Create(ctx, desired, client.FieldOwner(infrav1.DataFieldOwner))
-	if err == nil {
-		t.watch.Read(desired)
-	}
-	return err
 }
 
 // desiredSecret is a rendered secret, whole.
@@ -265,18 +248,18 @@ func desiredSecret(s *scope, wanted *secret) *corev1.Secret {
 	}
 }
 
-// release deletes our secrets, so that they are not in the way of the
+// deleteSecrets deletes our secrets, so that they are not in the way of the
 // next Metal3Data of that machine name. Where the rights have gone first, as in
 // a namespace that is being deleted, the garbage collector does it.
-func (t secretSteps) release(ctx context.Context, s *scope) progress.Outcome {
+func (r *Reconciler) deleteSecrets(ctx context.Context, s *scope) (conditions.Wait, error) {
 	for _, name := range secretsOf(s.data) {
-		found, err := t.watch.Outline(ctx, t.live, types.NamespacedName{Namespace: s.data.Namespace, Name: name})
+		found, err := r.Secrets.Outline(ctx, r.Live, types.NamespacedName{Namespace: s.data.Namespace, Name: name})
 		if err == nil && belongs(found, s.data) {
-			err = t.client.Delete(ctx, found, client.Preconditions{UID: &found.UID})
+			err = r.Client.Delete(ctx, found, client.Preconditions{UID: &found.UID})
 		}
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
-			return progress.FailedBecause(infrav1.DeletionFailedReason, fmt.Sprintf("Secret %q cannot be deleted", name), err)
+			return waiting(infrav1.DeletionFailedReason, "Secret %q cannot be deleted", name), err
 		}
 	}
-	return progress.Outcome{}
+	return conditions.Wait{}, nil
 }

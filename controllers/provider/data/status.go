@@ -17,16 +17,21 @@ limitations under the License.
 package data
 
 import (
+	"context"
+	"fmt"
 	"strings"
 
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/cluster-api/util/conditions"
+	capiconditions "sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
 const (
@@ -37,15 +42,32 @@ const (
 	maxConditionMessage = 4096
 )
 
-// report computes the status from what the pass found. It is pure: the same
-// scope and outcome give the same status, but for the time at which a change is noted.
-func report(s *scope, out progress.Outcome) {
-	conditions.Set(s.data, pausing.Condition(s.data, s.cluster))
+// waiting is what a Metal3Data waits for.
+func waiting(reason, format string, args ...any) conditions.Wait {
+	return conditions.Wait{Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+// join makes one wait of several, most important first.
+func join(waits []conditions.Wait) conditions.Wait {
+	if len(waits) == 0 {
+		return conditions.Wait{}
+	}
+	messages := make([]string, 0, len(waits))
+	for _, wait := range waits {
+		messages = append(messages, wait.Message)
+	}
+	return conditions.Wait{Reason: waits[0].Reason, Message: strings.Join(messages, "; ")}
+}
+
+// report computes the status from what the pass waits for and the error that it met. It is pure: the same
+// scope, wait and error give the same status, but for the time at which a change is noted.
+func report(s *scope, wait conditions.Wait, err error) {
+	capiconditions.Set(s.data, pausing.Condition(s.data, s.cluster))
 	if s.paused() {
 		return
 	}
-	ready := readiness(s, out)
-	conditions.Set(s.data, ready)
+	ready := readiness(s, wait, err)
+	capiconditions.Set(s.data, ready)
 	s.data.Status.Ready = ptr.To(ready.Status == metav1.ConditionTrue)
 	s.data.Status.ErrorMessage = ""
 	if mendable(ready.Reason) {
@@ -53,23 +75,17 @@ func report(s *scope, out progress.Outcome) {
 	}
 }
 
-// readiness sums up the outcome in one condition. An error that has no words
+// readiness sums up the pass in one condition. An error that has no words
 // for the user leaves what was last said.
-func readiness(s *scope, out progress.Outcome) metav1.Condition {
+func readiness(s *scope, wait conditions.Wait, err error) metav1.Condition {
 	ready := metav1.Condition{Type: infrav1.ReadyCondition, Status: metav1.ConditionFalse}
-	waits := out.Waits()
-	last := conditions.Get(s.data, infrav1.ReadyCondition)
+	last := capiconditions.Get(s.data, infrav1.ReadyCondition)
 	switch {
-	case len(waits) > 0:
-		ready.Reason = waits[0].Reason
-		messages := make([]string, 0, len(waits))
-		for _, wait := range waits {
-			messages = append(messages, wait.Message)
-		}
-		ready.Message = truncate.Cut(strings.Join(messages, "; "), maxConditionMessage)
-	case out.Err() != nil && last != nil:
+	case wait.Reason != "":
+		ready.Reason, ready.Message = wait.Reason, truncate.Cut(wait.Message, maxConditionMessage)
+	case err != nil && last != nil:
 		return *last
-	case out.Err() != nil:
+	case err != nil:
 		ready.Reason, ready.Message = infrav1.NotReadyReason, "An error occurred, see the log of the provider"
 	case !s.data.DeletionTimestamp.IsZero():
 		ready.Reason, ready.Message = infrav1.DeletingReason, "The Metal3Data is being deleted"
@@ -79,7 +95,7 @@ func readiness(s *scope, out progress.Outcome) metav1.Condition {
 	return ready
 }
 
-// mendable says whether a user has to change something.
+// mendable reports whether a user has to change something.
 func mendable(reason string) bool {
 	switch reason {
 	case infrav1.PoolNotFoundReason, infrav1.PoolAPIMissingReason, infrav1.AddressUnavailableReason, infrav1.InterfaceNotFoundReason,
@@ -88,5 +104,44 @@ func mendable(reason string) bool {
 		return true
 	default:
 		return false
+	}
+}
+
+// Metrics are the measurements of the Metal3Data controller.
+type Metrics struct {
+	timeToReady prometheus.Histogram
+}
+
+// NewMetrics makes the metrics and registers them.
+func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{timeToReady: prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "capm3_data_time_to_ready_seconds",
+		Help: "Time from the creation of a Metal3Data until its secrets exist.",
+		// From an idle address manager to a pool that has to be extended first.
+		Buckets: []float64{0.5, 1, 2, 5, 10, 30, 60, 300, 1800},
+	})}
+	if err := registry.Register(m.timeToReady); err != nil {
+		return nil, fmt.Errorf("register metrics of Metal3Data: %w", err)
+	}
+	return m, nil
+}
+
+// announce tells of a change of readiness after it has been written; by an event if a user must do something.
+func (r *Reconciler) announce(ctx context.Context, s *scope) {
+	log := ctrl.LoggerFrom(ctx)
+	was, is := capiconditions.Get(s.before, infrav1.ReadyCondition), capiconditions.Get(s.data, infrav1.ReadyCondition)
+	if is == nil || was != nil && was.Status == is.Status && was.Reason == is.Reason {
+		return
+	}
+	if is.Status == metav1.ConditionTrue {
+		log.Info("Secrets are ready")
+	} else {
+		log.V(4).Info("Not ready", "reason", is.Reason)
+	}
+	switch {
+	case is.Status == metav1.ConditionTrue:
+		r.Metrics.timeToReady.Observe(r.Clock.Since(s.data.CreationTimestamp.Time).Seconds())
+	case mendable(is.Reason):
+		r.Recorder.Eventf(s.data, nil, corev1.EventTypeWarning, is.Reason, "Render", "%s", is.Message)
 	}
 }

@@ -23,13 +23,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
 )
 
 func condition(conditionType string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
@@ -49,7 +50,8 @@ func TestReport(t *testing.T) {
 		status  infrav1.Metal3DataStatus
 		deleted bool
 		cluster *clusterv1.Cluster
-		outcome progress.Outcome
+		wait    conditions.Wait
+		err     error
 		want    infrav1.Metal3DataStatus
 	}{
 		"all secrets are there": {
@@ -57,7 +59,7 @@ func TestReport(t *testing.T) {
 			want:   rendered,
 		},
 		"what comes by itself is no error": {
-			outcome: progress.Waiting(infrav1.WaitingForHostClaimReason, "waiting"),
+			wait: conditions.Wait{Reason: infrav1.WaitingForHostClaimReason, Message: "waiting"},
 			want: infrav1.Metal3DataStatus{
 				Ready: ptr.To(false),
 				Conditions: []metav1.Condition{
@@ -66,7 +68,7 @@ func TestReport(t *testing.T) {
 			},
 		},
 		"what a user has to mend is an error, and all of it is told": {
-			outcome: progress.Waiting(infrav1.PoolNotFoundReason, "no pool a").And(progress.Waiting(infrav1.PoolNotFoundReason, "no pool b")),
+			wait: join([]conditions.Wait{{Reason: infrav1.PoolNotFoundReason, Message: "no pool a"}, {Reason: infrav1.PoolNotFoundReason, Message: "no pool b"}}),
 			want: infrav1.Metal3DataStatus{
 				Ready: ptr.To(false), ErrorMessage: "no pool a; no pool b",
 				Conditions: []metav1.Condition{
@@ -75,12 +77,12 @@ func TestReport(t *testing.T) {
 			},
 		},
 		"an error without words changes nothing that was said": {
-			status:  rendered,
-			outcome: progress.Failed(broken),
-			want:    rendered,
+			status: rendered,
+			err:    broken,
+			want:   rendered,
 		},
 		"an error without words at the beginning points to the log": {
-			outcome: progress.Failed(broken),
+			err: broken,
 			want: infrav1.Metal3DataStatus{
 				Ready: ptr.To(false),
 				Conditions: []metav1.Condition{
@@ -116,7 +118,7 @@ func TestReport(t *testing.T) {
 				now := metav1.Now()
 				s.data.DeletionTimestamp = &now
 			}
-			report(s, tc.outcome)
+			report(s, tc.wait, tc.err)
 			anyTime := cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")
 			anyOrder := cmpopts.SortSlices(func(a, b metav1.Condition) bool { return a.Type < b.Type })
 			if diff := cmp.Diff(tc.want, s.data.Status, anyTime, anyOrder); diff != "" {
@@ -144,9 +146,9 @@ func TestIndexes(t *testing.T) {
 			condition(infrav1.ReadyCondition, metav1.ConditionFalse, infrav1.PoolNotFoundReason, ""),
 		}},
 	}
-	s := &scope{data: data}
 	data.Spec = infrav1.Metal3DataSpec{
-		Claim: &infrav1.Metal3ObjectRef{Name: "claim"}, MetaData: s.secretRef("a"), NetworkData: s.secretRef("b"),
+		Claim:    &infrav1.Metal3ObjectRef{Name: "claim"},
+		MetaData: &corev1.SecretReference{Name: "a"}, NetworkData: &corev1.SecretReference{Name: "b"},
 	}
 	got := [][]string{claimOf(data), machineOf(data), secretsOf(data), reasonOf(data)}
 	want := [][]string{{"claim"}, {"machine"}, {"a", "b"}, {infrav1.PoolNotFoundReason}}

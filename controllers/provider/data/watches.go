@@ -19,29 +19,203 @@ package data
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"maps"
+	"reflect"
 	"slices"
+	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	capipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/ippool"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/ippool"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/optionalcrd"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/requests"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/clusterindex"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/datatemplate"
 )
 
+// controllerName names the controller in logs, metrics and events.
+const controllerName = "metal3data"
+
+// HostReader finds what is known of the server behind a machine.
+type HostReader interface {
+	// Host returns the facts, and whether there are any.
+	Host(ctx context.Context, machine *infrav1.Metal3Machine) (hostview.Host, bool, error)
+}
+
+// LocalKinds are HostClaim and HardwareData of this cluster, if it has them.
+type LocalKinds interface {
+	// Watch wakes a controller for their events, once they exist.
+	Watch(ctx context.Context, c controller.Controller, events ...optionalcrd.Events) error
+}
+
+// Remote are the connections to other clusters, of which HostReader makes use.
+type Remote interface {
+	// Source wakes a controller for users of a kind.
+	Source(kind string, mapUser func(ctx context.Context, user types.NamespacedName) []ctrl.Request) source.Source
+}
+
+// SetupWithManager starts the controller with everything that can wake it:
+//
+//	Metal3DataTemplate                     by reference, when its spec changes
+//	Metal3DataClaim                        by reference, when it comes or goes
+//	Metal3Machine, Machine                 by owner, when labels or annotations change
+//	HostClaim, HardwareData                by the machine that they serve, once these kinds exist
+//	connections to other clusters          by the machine that uses them, or whose claim or facts changed
+//	IPClaim, IPAddressClaim                by owner, once these kinds exist
+//	IPPool                                 those that wait for an address or cannot use theirs, when it comes,
+//	                                       goes or has another spec; those that it refused, when it gives
+//	                                       an address or gets one back
+//	deleted claims                         those that wait for an address
+//	answered claims                        those whose turn it is to ask
+//	CRDs of the IPAM kinds                 those that wait for them
+//	Secret                                 by the names of the rendered secrets
+//	Cluster                                by label, when it is paused or unpaused
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+	kinds := servedKinds{}
+	r.kinds = kinds
+	log, wakes := ctrl.LoggerFrom(ctx), mapper{r.Client, r.Clock, kinds}
+	c, err := ctrl.NewControllerManagedBy(mgr).
+		Named(controllerName).
+		For(&infrav1.Metal3Data{}, builder.WithPredicates(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter))).
+		Watches(&infrav1.Metal3DataTemplate{}, wakes.named(datatemplate.ByTemplate), builder.WithPredicates(requests.Whenever(anotherSpec))).
+		Watches(&infrav1.Metal3DataClaim{}, wakes.named(byClaim), builder.WithPredicates(requests.Whenever(nothingElse))).
+		Watches(&infrav1.Metal3Machine{}, wakes.named(byMachine), builder.WithPredicates(requests.Whenever(otherNames))).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(wakes.machineToData), builder.WithPredicates(requests.Whenever(otherNames))).
+		Watches(&clusterv1.Cluster{}, wakes.named(clusterindex.Field), builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
+		Watches(optionalcrd.CRD(), optionalcrd.OnCRD(wakes.waitingForAPI), builder.WithPredicates(optionalcrd.OneOf(ipClaimCRD, ipPoolCRD, ipAddressClaimCRD))).
+		WatchesRawSource(r.Secrets.Source(wakes.secretToData)).
+		WatchesRawSource(r.Remote.Source(machineKind, wakes.userToData)).
+		WithOptions(options).
+		Build(queue.Spaced(r, r.Clock))
+	if err == nil {
+		err = r.Local.Watch(ctx, c,
+			optionalcrd.Events{Handler: handler.EnqueueRequestsFromMapFunc(wakes.hostClaimToData)},
+			optionalcrd.Events{Handler: handler.EnqueueRequestsFromMapFunc(wakes.hardwareToData)})
+	}
+	if err == nil {
+		err = kinds.watch(ctx, mgr, c, wakes)
+	}
+	if err != nil {
+		return fmt.Errorf("set up controller %s: %w", controllerName, err)
+	}
+	return nil
+}
+
+// Names of the field indexes on Metal3Datas. The one by template belongs to the
+// controller of templates.
+const (
+	byClaim   = "spec.claim.name"
+	byMachine = "hostclaim.metal3machine" // name of the Metal3Machine among the owners
+	bySecret  = "hostclaim.secret"        // names of the rendered secrets
+	byReason  = "hostclaim.reason"        // reason why it is not ready; empty before it says anything
+)
+
+// dataKind is the kind that owns what this package makes.
+const dataKind = "Metal3Data"
+
+// machineKind is the kind of the owner that stands for the machine.
+const machineKind = "Metal3Machine"
+
+// SetupIndexes adds the field indexes that the watches need, besides those of
+// package datatemplate.
+func SetupIndexes(ctx context.Context, indexer client.FieldIndexer) error {
+	for _, index := range []struct {
+		name string
+		keys func(*infrav1.Metal3Data) []string
+	}{
+		{byClaim, claimOf}, {byMachine, machineOf}, {bySecret, secretsOf}, {byReason, reasonOf},
+	} {
+		keys := func(o client.Object) []string {
+			data, ok := o.(*infrav1.Metal3Data)
+			if !ok {
+				return nil
+			}
+			return index.keys(data)
+		}
+		if err := indexer.IndexField(ctx, &infrav1.Metal3Data{}, index.name, keys); err != nil {
+			return fmt.Errorf("index Metal3Datas by %s: %w", index.name, err)
+		}
+	}
+	return nil
+}
+
+func claimOf(data *infrav1.Metal3Data) []string {
+	if data.Spec.Claim == nil || data.Spec.Claim.Name == "" {
+		return nil
+	}
+	return []string{data.Spec.Claim.Name}
+}
+
+func machineOf(data *infrav1.Metal3Data) []string {
+	if owner, found := machineOwner(data); found {
+		return []string{owner.Name}
+	}
+	return nil
+}
+
+// machineOwner is the reference to the Metal3Machine.
+func machineOwner(data *infrav1.Metal3Data) (owner metav1.OwnerReference, found bool) {
+	at := slices.IndexFunc(data.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == machineKind })
+	if at < 0 {
+		return owner, false
+	}
+	return data.OwnerReferences[at], true
+}
+
+func secretsOf(data *infrav1.Metal3Data) []string {
+	var names []string
+	if data.Spec.MetaData != nil {
+		names = append(names, data.Spec.MetaData.Name)
+	}
+	if data.Spec.NetworkData != nil {
+		names = append(names, data.Spec.NetworkData.Name)
+	}
+	return names
+}
+
+func reasonOf(data *infrav1.Metal3Data) []string {
+	ready := conditions.Get(data, infrav1.ReadyCondition)
+	switch {
+	case ready == nil:
+		return []string{""}
+	case ready.Status == metav1.ConditionTrue:
+		return nil
+	default:
+		return []string{ready.Reason}
+	}
+}
+
 // mapper finds the Metal3Datas that an event wakes.
 type mapper struct {
 	client client.Client
 	clock  clock.PassiveClock
+	kinds  availability
 }
 
 // wake wakes the Metal3Datas that the options select.
@@ -54,16 +228,11 @@ func by(namespace, index, value string) []client.ListOption {
 	return []client.ListOption{client.InNamespace(namespace), client.MatchingFields{index: value}}
 }
 
-func (m mapper) templateToData(ctx context.Context, o client.Object) []ctrl.Request {
-	return m.wake(ctx, by(o.GetNamespace(), datatemplate.ByTemplate, o.GetName())...)
-}
-
-func (m mapper) claimToData(ctx context.Context, o client.Object) []ctrl.Request {
-	return m.wake(ctx, by(o.GetNamespace(), byClaim, o.GetName())...)
-}
-
-func (m mapper) metal3MachineToData(ctx context.Context, o client.Object) []ctrl.Request {
-	return m.wake(ctx, by(o.GetNamespace(), byMachine, o.GetName())...)
+// named maps an object to the Metal3Datas that an index finds by its name.
+func (m mapper) named(index string) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []ctrl.Request {
+		return m.wake(ctx, by(o.GetNamespace(), index, o.GetName())...)
+	})
 }
 
 func (m mapper) machineToData(ctx context.Context, o client.Object) []ctrl.Request {
@@ -117,15 +286,9 @@ func (m mapper) waitingForAddress(ctx context.Context, o client.Object) []ctrl.R
 	return woken
 }
 
-// poolMapper finds those that an event of a pool wakes.
-type poolMapper struct {
-	mapper
-	kinds availability
-}
-
 // refused are those that a pool has refused an address: it looks at no claim twice, and may have
 // refused it for something else than a want of addresses, so any change of it is worth another try.
-func (m poolMapper) refused(ctx context.Context, pool client.Object) []ctrl.Request {
+func (m mapper) refused(ctx context.Context, pool client.Object) []ctrl.Request {
 	served, err := m.kinds.Available(ctx, &ipamv1alpha1.IPClaim{})
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Claims cannot be listed, an event of their pool is lost", "pool", klog.KObj(pool))
@@ -193,10 +356,6 @@ func (m mapper) secretToData(ctx context.Context, namespace, name string) []ctrl
 	return m.wake(ctx, by(namespace, bySecret, name)...)
 }
 
-func (m mapper) clusterToData(ctx context.Context, o client.Object) []ctrl.Request {
-	return m.wake(ctx, by(o.GetNamespace(), clusterindex.Field, o.GetName())...)
-}
-
 // nothingElse lets through no change of a claim that stays: a Metal3Data waits for nothing else of it.
 func nothingElse(_, _ *infrav1.Metal3DataClaim) bool { return false }
 
@@ -210,4 +369,175 @@ func anotherSpec(before, after client.Object) bool {
 func otherNames(before, after client.Object) bool {
 	return !maps.Equal(before.GetLabels(), after.GetLabels()) || !maps.Equal(before.GetAnnotations(), after.GetAnnotations()) ||
 		len(before.GetOwnerReferences()) != len(after.GetOwnerReferences())
+}
+
+// Names of the CRDs of the kinds that may be installed late.
+const (
+	ipClaimCRD        = "ipclaims.ipam.metal3.io"
+	ipPoolCRD         = "ippools.ipam.metal3.io"
+	ipAddressClaimCRD = "ipaddressclaims.ipam.cluster.x-k8s.io"
+)
+
+// Names of the field indexes on claims: by the name of the Metal3Data that controls them, those without
+// an answer, and of IPClaims that were refused by the name of their pool, which looks at none of them again.
+const (
+	byOwner      = "hostclaim.data"
+	byUnanswered = "hostclaim.unanswered"
+	byRefusal    = "hostclaim.refusal"
+)
+
+// servedKinds are the kinds that are watched when they are served, each for itself.
+type servedKinds map[reflect.Type]*optionalcrd.Kinds
+
+// watch wakes the controller for events of each kind that is served, now or later. A claim wakes the Metal3Data
+// that owns it, also one that does not exist any more: its claims are to be released. A claim that goes wakes the
+// Metal3Datas that wait for an address, one that is answered those whose turn it is then, and a pool
+// those that may get another answer.
+func (s servedKinds) watch(ctx context.Context, mgr manager.Manager, c controller.Controller, wakes mapper) error {
+	claims := optionalcrd.Events{Handler: onClaim(wakes.waitingForAddress, wakes.nextInTurn)}
+	pools := optionalcrd.Events{
+		Handler:    onPool(wakes.waitingForAddress, wakes.refused, wakes.withUnfitAddress),
+		Predicates: []predicate.Predicate{requests.Whenever(anotherState)},
+	}
+	ipClaim, ipAddressClaim := &ipamv1alpha1.IPClaim{}, &capipamv1.IPAddressClaim{}
+	for _, kind := range []struct {
+		optionalcrd.Kind
+		optionalcrd.Events
+	}{
+		{optionalcrd.Kind{Object: ipClaim, CRD: ipClaimCRD, Index: indexClaims(ipClaim)}, claims},
+		{optionalcrd.Kind{Object: ipAddressClaim, CRD: ipAddressClaimCRD, Index: indexClaims(ipAddressClaim)}, claims},
+		{optionalcrd.Kind{Object: &ipamv1alpha1.IPPool{}, CRD: ipPoolCRD}, pools},
+	} {
+		kinds := optionalcrd.New(mgr, kind.Kind)
+		if err := kinds.Watch(ctx, c, kind.Events); err != nil {
+			return err
+		}
+		s[reflect.TypeOf(kind.Object)] = kinds
+	}
+	return nil
+}
+
+// Available reports whether the kind of the object is served, and may be read.
+func (s servedKinds) Available(ctx context.Context, object client.Object) (bool, error) {
+	kinds, found := s[reflect.TypeOf(object)]
+	if !found {
+		return false, fmt.Errorf("%T is no kind of address management", object)
+	}
+	return kinds.Available(ctx)
+}
+
+// onClaim wakes the owner of a claim that says anything new. A claim that goes may
+// have been in the way of another one of its name, so all that wait for an address
+// look again.
+func onClaim(waiting, next handler.MapFunc) handler.EventHandler {
+	owner, others, turn := handler.EnqueueRequestsFromMapFunc(toOwner), handler.EnqueueRequestsFromMapFunc(waiting), handler.EnqueueRequestsFromMapFunc(next)
+	return handler.Funcs{
+		CreateFunc: owner.Create,
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			if saysMore(e.ObjectOld, e.ObjectNew) {
+				owner.Update(ctx, e, queue)
+			}
+			if ippool.Unanswered(e.ObjectOld) && !ippool.Unanswered(e.ObjectNew) {
+				turn.Update(ctx, e, queue)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			owner.Delete(ctx, e, queue)
+			others.Delete(ctx, e, queue)
+		},
+	}
+}
+
+// onPool wakes those that wait for an address, and those that cannot use theirs, for another pool
+// or another spec. Who else has its addresses matters to those only that it has refused: it
+// answers the others in their turn.
+func onPool(waiting, refused, unfit handler.MapFunc) handler.EventHandler {
+	all, again, mended := handler.EnqueueRequestsFromMapFunc(waiting), handler.EnqueueRequestsFromMapFunc(refused), handler.EnqueueRequestsFromMapFunc(unfit)
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			all.Create(ctx, e, queue)
+			mended.Create(ctx, e, queue)
+		},
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			again.Update(ctx, e, queue)
+			if requests.Whenever(anotherSpec).Update(e) {
+				all.Update(ctx, e, queue)
+				mended.Update(ctx, e, queue)
+			}
+		},
+		DeleteFunc: all.Delete,
+	}
+}
+
+// saysMore reports whether more has changed than the finalizers of the claim: its provider adds
+// one first, in a write of its own.
+func saysMore(before, after client.Object) bool {
+	return ippool.AnswerOf(before) != ippool.AnswerOf(after) || !before.GetDeletionTimestamp().Equal(after.GetDeletionTimestamp()) ||
+		!maps.Equal(before.GetAnnotations(), after.GetAnnotations()) || !reflect.DeepEqual(before.GetOwnerReferences(), after.GetOwnerReferences())
+}
+
+// anotherState lets through pools that may answer otherwise than before.
+func anotherState(before, after *ipamv1alpha1.IPPool) bool {
+	return ippool.State(before) != ippool.State(after)
+}
+
+// refusedBy is the pool that has refused a claim.
+func refusedBy(object client.Object) []string {
+	if claim, ok := object.(*ipamv1alpha1.IPClaim); ok && ippool.AnswerOf(claim).Problem != "" {
+		return []string{claim.Spec.Pool.Name}
+	}
+	return nil
+}
+
+func indexClaims(object client.Object) func(context.Context, client.FieldIndexer) error {
+	return func(ctx context.Context, indexer client.FieldIndexer) error {
+		return errors.Join(
+			indexer.IndexField(ctx, object, byOwner, ownerNames),
+			indexer.IndexField(ctx, object, byUnanswered, withoutAnswer),
+			indexer.IndexField(ctx, object, byRefusal, refusedBy))
+	}
+}
+
+// withoutAnswer is one key for all claims without an answer.
+func withoutAnswer(object client.Object) []string {
+	if ippool.Unanswered(object) {
+		return []string{""}
+	}
+	return nil
+}
+
+// unanswered returns the claims of a namespace, of the kind by which a pool is asked, that wait for an
+// answer and are no older than ippool.AnswerTime; whatever API group of pools they name, which ip-address-manager
+// does not look at. They are not to be changed.
+func unanswered(ctx context.Context, reader client.Reader, namespace string, of ippool.Pool, now time.Time) ([]client.Object, error) {
+	_, list := claimKind(of.Metal3())
+	claims, err := items(ctx, reader, list, append(by(namespace, byUnanswered, ""), client.UnsafeDisableDeepCopy)...)
+	return slices.DeleteFunc(claims, func(claim client.Object) bool {
+		return !now.Before(claim.GetCreationTimestamp().Add(ippool.AnswerTime))
+	}), err
+}
+
+// ownerNames is the Metal3Data that controls a claim or, where that reference was lost, the one that a
+// claim with our finalizer was made for.
+func ownerNames(object client.Object) []string {
+	owner := metav1.GetControllerOfNoCopy(object)
+	switch {
+	case owner != nil && owner.Kind == dataKind:
+		return []string{owner.Name}
+	case owner == nil && controllerutil.ContainsFinalizer(object, infrav1.DataFinalizer):
+		if name, known := ippool.DataOf(object); known {
+			return []string{name}
+		}
+	}
+	return nil
+}
+
+func toOwner(_ context.Context, object client.Object) []reconcile.Request {
+	var woken []reconcile.Request
+	for _, name := range ownerNames(object) {
+		woken = append(woken, reconcile.Request{
+			NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: name},
+		})
+	}
+	return woken
 }

@@ -17,8 +17,6 @@ limitations under the License.
 package datatemplate
 
 import (
-	"context"
-	"errors"
 	"os"
 	"testing"
 	"time"
@@ -28,10 +26,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
 )
 
@@ -79,7 +75,7 @@ func TestHeld(t *testing.T) {
 			if tc.change != nil {
 				tc.change(claim)
 			}
-			held, err := releaseSteps{client: server.Client, live: server.Client}.held(t.Context(), claim)
+			held, err := (&Reconciler{Client: server.Client, Live: server.Client}).held(t.Context(), claim)
 			if err != nil || held != tc.want {
 				t.Errorf("held: %v, %v", held, err)
 			}
@@ -90,21 +86,21 @@ func TestHeld(t *testing.T) {
 // TestReleaseClaimStepByStep goes the way of a claim and its data, each step with
 // what a fresh cache shows.
 func TestReleaseClaimStepByStep(t *testing.T) {
-	r := releaseSteps{client: server.Client, live: server.Client, writtenClaims: &retry.Written{}, writtenData: &retry.Written{}, now: time.Now}
+	r := &Reconciler{Client: server.Client, Live: server.Client}
 	claim := newClaim(func(c *infrav1.Metal3DataClaim) {
 		c.Namespace, c.Finalizers = server.Namespace(t), []string{infrav1.DataClaimFinalizer, "test/holds"}
 	})
 	server.Create(t, claim)
 	data := desiredData(types.NamespacedName{Namespace: claim.Namespace, Name: "nodes"}, infrav1.Metal3DataTemplateSpec{}, claim, 0)
 	server.Create(t, data)
-	if err := r.client.Delete(t.Context(), claim); err != nil {
+	if err := r.Client.Delete(t.Context(), claim); err != nil {
 		t.Fatal(err)
 	}
 	look := func() (*infrav1.Metal3DataClaim, *infrav1.Metal3Data) {
 		t.Helper()
 		c, d := &infrav1.Metal3DataClaim{}, &infrav1.Metal3Data{}
 		for object, key := range map[client.Object]client.ObjectKey{c: client.ObjectKeyFromObject(claim), d: client.ObjectKeyFromObject(data)} {
-			if err := r.client.Get(t.Context(), key, object); err != nil {
+			if err := r.Client.Get(t.Context(), key, object); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -127,8 +123,7 @@ func TestReleaseClaimStepByStep(t *testing.T) {
 	}
 	expect([]string{infrav1.DataClaimFinalizer, "test/holds"}, []string{infrav1.DataClaimFinalizer, infrav1.DataFinalizer})
 
-	// A cache that knows of the deletion, but not of a later write, in a manager that has just started.
-	r.writtenData = &retry.Written{}
+	// A cache that knows of the deletion, but not of a later write.
 	_, stale := look()
 	stale.ResourceVersion = alive.ResourceVersion
 	if err := pass(before, stale); !apierrors.IsConflict(err) {
@@ -141,57 +136,4 @@ func TestReleaseClaimStepByStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect([]string{"test/holds"}, []string{infrav1.DataFinalizer})
-}
-
-// TestReleaseIsDoneOnce has the cache show claim and data late: each is written once for each
-// thing that happens to it.
-func TestReleaseIsDoneOnce(t *testing.T) {
-	deletions, patches := 0, 0
-	counting, err := server.NewClient(t.Context(), interceptor.Funcs{
-		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.DeleteOption) error {
-			deletions++
-			return c.Delete(ctx, o, options...)
-		},
-		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, options ...client.PatchOption) error {
-			patches++
-			return c.Patch(ctx, o, patch, options...)
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	now := time.Unix(0, 0)
-	r := releaseSteps{client: counting, live: server.Client, writtenClaims: &retry.Written{}, writtenData: &retry.Written{}, now: func() time.Time { return now }}
-	claim := newClaim(func(c *infrav1.Metal3DataClaim) {
-		c.Namespace, c.Finalizers = server.Namespace(t), []string{infrav1.DataClaimFinalizer, "test/holds"}
-	})
-	server.Create(t, claim)
-	data := desiredData(types.NamespacedName{Namespace: claim.Namespace, Name: "nodes"}, infrav1.Metal3DataTemplateSpec{}, claim, 0)
-	server.Create(t, data)
-	if err := server.Client.Delete(t.Context(), claim); err != nil {
-		t.Fatal(err)
-	}
-	for step, want := range [][2]int{{1, 0}, {1, 2}, {1, 2}} {
-		c, d := &infrav1.Metal3DataClaim{}, &infrav1.Metal3Data{}
-		if step < 2 { // the cache is late in the last one
-			if err := errors.Join(server.Client.Get(t.Context(), client.ObjectKeyFromObject(claim), c), server.Client.Get(t.Context(), client.ObjectKeyFromObject(data), d)); err != nil {
-				t.Fatal(err)
-			}
-			claim, data = c, d
-		}
-		for range 2 {
-			s := &scope{claims: []infrav1.Metal3DataClaim{*claim}, data: []infrav1.Metal3Data{*data}}
-			if out := r.claims(t.Context(), s); out.Err() != nil {
-				t.Fatal(out.Err())
-			}
-		}
-		if got := [2]int{deletions, patches}; got != want {
-			t.Errorf("after step %d: deletions and patches are %v, want %v", step, got, want)
-		}
-	}
-	now = now.Add(retry.CatchUp)
-	s := &scope{claims: []infrav1.Metal3DataClaim{*claim}, data: []infrav1.Metal3Data{*data}}
-	if out := r.claims(t.Context(), s); out.Err() == nil && patches == 2 {
-		t.Error("what the cache shows does not count after its time")
-	}
 }

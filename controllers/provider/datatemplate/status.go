@@ -23,22 +23,18 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/ippool"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/ippool"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 )
 
 const (
@@ -49,109 +45,99 @@ const (
 	maxMessage = 512
 )
 
-// reportSteps write what a pass found into the status of claims and template.
-type reportSteps struct {
-	client  client.Client
-	clock   clock.PassiveClock
-	reports *retry.Reports
-	// holdFor is how long the list of indexes waits for more of them.
-	holdFor time.Duration
-}
-
-// changes says whether an answer changes the status of a claim, which stays as it is.
-func changes(claim *infrav1.Metal3DataClaim, change answer) bool {
-	changed := *claim
-	changed.Status.Conditions = slices.Clone(claim.Status.Conditions)
-	change(&changed)
-	return !reflect.DeepEqual(claim.Status, changed.Status)
-}
-
-// writeClaim writes the status of a claim if it changes, and returns the claim as it is
-// afterwards. The one that is given stays as it is, and may be that of the cache.
-func writeClaim(
-	ctx context.Context, writer client.Client, claim *infrav1.Metal3DataClaim, change answer,
-) (*infrav1.Metal3DataClaim, error) {
-	if !changes(claim, change) {
-		return claim, nil
+// describeClaim returns the status of a claim as it should be, given its index if the claim is served,
+// and its Metal3Data if there is one. The claim stays as it is.
+func (s *scope) describeClaim(claim *infrav1.Metal3DataClaim, to assignment, data *infrav1.Metal3Data) infrav1.Metal3DataClaimStatus {
+	c := &infrav1.Metal3DataClaim{ObjectMeta: claim.ObjectMeta, Spec: claim.Spec, Status: *claim.Status.DeepCopy()}
+	switch {
+	case s.suspended(claim):
+		conditions.Set(c, pausing.Condition(c, s.clusterOf(c)))
+		return c.Status
+	case !claim.DeletionTimestamp.IsZero():
+		return c.Status
+	case forbidden(claim):
+		refuse(c, infrav1.TemplateForbiddenReason, fmt.Sprintf(
+			"Metal3DataTemplate %q is in namespace %q: make a claim on a template of namespace %q",
+			claim.Spec.Template.Name, claim.Spec.Template.Namespace, claim.Namespace))
+	case s.template == nil && claim.Status.RenderedData == nil:
+		refuse(c, infrav1.TemplateNotFoundReason, fmt.Sprintf(
+			"Metal3DataTemplate %q does not exist in namespace %q: create it", s.key.Name, s.key.Namespace))
+	case s.paused() && claim.Status.RenderedData == nil:
+		refuse(c, infrav1.TemplatePausedReason, fmt.Sprintf(
+			"Metal3DataTemplate %q is paused: remove its annotation %s", s.key.Name, clusterv1.PausedAnnotation))
+	case s.serves(claim):
+		reserve(c, infrav1.Metal3ObjectRef{Namespace: s.key.Namespace, Name: dataName(s.key.Name, to.Index)}, to.Exists)
 	}
-	changed := claim.DeepCopy()
-	change(changed)
-	return changed, patchClaim(ctx, writer, claim, changed)
+	if data != nil && !s.paused() {
+		repeat(c, data)
+	}
+	return c.Status
 }
 
-// patchClaim writes the status of a claim. The resourceVersion makes a writer with
-// an old copy fail; the copy is brought up to date.
-func patchClaim(ctx context.Context, writer client.Client, before, claim *infrav1.Metal3DataClaim) error {
-	err := writer.Status().Patch(ctx, claim, apply.Locked(before))
-	if err := staleOr(err); err != nil {
-		return fmt.Errorf("write status of Metal3DataClaim %s: %w", claim.Name, err)
-	}
-	return nil
+// forbidden reports whether the claim names a template of another namespace.
+func forbidden(claim *infrav1.Metal3DataClaim) bool {
+	ref := claim.Spec.Template
+	return ref != nil && ref.Namespace != "" && ref.Namespace != claim.Namespace
 }
 
-// refuse tells the claims that get nothing why that is so.
-func (r reportSteps) refuse(ctx context.Context, s *scope) progress.Outcome {
-	var problems error
-	for i := range s.claims {
-		claim := &s.claims[i]
-		if change := refusal(s, claim); change != nil {
-			_, err := writeClaim(ctx, r.client, claim, change)
-			problems = errors.Join(problems, err)
-		}
-	}
-	return progress.Failed(problems)
+// refuse tells the claim why it gets nothing, and what its author can do.
+func refuse(claim *infrav1.Metal3DataClaim, reason, message string) {
+	claim.Status.ErrorMessage = cut(message)
+	setReady(claim, metav1.ConditionFalse, reason, message)
+	conditions.Set(claim, pausing.Condition(claim))
 }
 
-// repeat tells the claims that have their Metal3Data what it says of itself.
-func (r reportSteps) repeat(ctx context.Context, s *scope) progress.Outcome {
-	answers := map[types.UID]*infrav1.Metal3Data{}
-	for i := range s.data {
-		answers[s.claimOf[s.data[i].UID]] = &s.data[i]
+// reserve gives the claim an index. It waits for its Metal3Data from then on,
+// until that says something of itself. A complaint about an earlier attempt to
+// make the Metal3Data is lifted only when it exists, or each attempt would change
+// the status twice and cause the next.
+func reserve(claim *infrav1.Metal3DataClaim, ref infrav1.Metal3ObjectRef, exists bool) {
+	fresh := ptr.Deref(claim.Status.RenderedData, infrav1.Metal3ObjectRef{}) != ref
+	complained := conditions.GetReason(claim, infrav1.ReadyCondition) == infrav1.NotReadyReason
+	claim.Status.RenderedData = &ref
+	conditions.Set(claim, pausing.Condition(claim))
+	if fresh || exists == complained {
+		claim.Status.ErrorMessage = ""
+		waitFor(claim, ref.Name)
 	}
-	var problems error
-	for i := range s.claims {
-		claim := &s.claims[i]
-		data, found := answers[claim.UID]
-		if !found || !claim.DeletionTimestamp.IsZero() || s.suspended(claim) {
-			continue
-		}
-		if change := repeated(claim, data); change != nil {
-			_, err := writeClaim(ctx, r.client, claim, change)
-			problems = errors.Join(problems, err)
-		}
-	}
-	return progress.Failed(problems)
 }
 
-// template writes the status of the template if it changes. The list of indexes, which
-// changes with each machine, is written once for those that come within holdFor.
-func (r reportSteps) template(ctx context.Context, s *scope) progress.Outcome {
+// waitFor reports the Metal3Data of the claim as being rendered.
+func waitFor(claim *infrav1.Metal3DataClaim, data string) {
+	setReady(claim, metav1.ConditionFalse, infrav1.WaitingForMetal3DataReason, fmt.Sprintf("Waiting for Metal3Data %q to be rendered", data))
+}
+
+// repeat says of a claim what its Metal3Data says of itself, so that the claim shows
+// what is wrong with template, pools or host. That an address has not come yet
+// is nothing wrong.
+func repeat(claim *infrav1.Metal3DataClaim, data *infrav1.Metal3Data) {
+	ready := conditions.Get(data, infrav1.ReadyCondition)
+	if ready == nil || nameOf(claim.Status.RenderedData) != data.Name {
+		return
+	}
+	claim.Status.ErrorMessage = data.Status.ErrorMessage
+	if ready.Reason == infrav1.WaitingForAddressesReason {
+		waitFor(claim, data.Name)
+		return
+	}
+	setReady(claim, ready.Status, ready.Reason, ready.Message)
+}
+
+// finish writes what the pass has found out about the template, and lets a deleted one go once no claim or
+// data uses it any more.
+func (r *Reconciler) finish(ctx context.Context, s *scope) error {
 	before := s.template.DeepCopy()
 	describe(s)
-	if reflect.DeepEqual(before.Status, s.template.Status) {
-		r.reports.Forget(s.key)
-		return progress.Outcome{}
+	if !reflect.DeepEqual(before.Status, s.template.Status) {
+		s.template.Status.LastUpdated = ptr.To(metav1.NewTime(r.Clock.Now()))
 	}
-	report := retry.Urgent
-	if onlyIndexes(before.Status, s.template.Status) {
-		report = retry.Transient
+	if !s.template.DeletionTimestamp.IsZero() && !s.paused() && len(s.claims) == 0 && len(s.data) == 0 {
+		controllerutil.RemoveFinalizer(s.template, infrav1.DataTemplateFinalizer)
 	}
-	if until, held := r.reports.Hold(s.key, report, r.clock.Now(), r.holdFor); held {
-		s.template.Status = before.Status
-		return progress.Until(until, "", "")
+	if _, err := apply.Changes(ctx, r.Client, before, s.template); err != nil {
+		return fmt.Errorf("write Metal3DataTemplate: %w", err)
 	}
-	s.template.Status.LastUpdated = ptr.To(metav1.NewTime(r.clock.Now()))
-	err := r.client.Status().Patch(ctx, s.template, apply.Locked(before))
-	if err := staleOr(err); err != nil {
-		return progress.Failed(fmt.Errorf("write status of Metal3DataTemplate: %w", err))
-	}
-	return progress.Outcome{}
-}
-
-// onlyIndexes says that two statuses differ in nothing but the list of indexes.
-func onlyIndexes(before, after infrav1.Metal3DataTemplateStatus) bool {
-	before.Indexes = after.Indexes
-	return reflect.DeepEqual(before, after)
+	return nil
 }
 
 // describe computes conditions and indexes of the template from the facts.
@@ -177,8 +163,8 @@ func describe(s *scope) {
 func indexMap(data []infrav1.Metal3Data) []infrav1.DataIndex {
 	var held []infrav1.DataIndex
 	for i := range data {
-		if claim := data[i].Spec.Claim; claim != nil && claim.Name != "" {
-			held = append(held, infrav1.DataIndex{Index: ptr.To(ptr.Deref(data[i].Spec.Index, 0)), Name: claim.Name})
+		if claim := nameOf(data[i].Spec.Claim); claim != "" {
+			held = append(held, infrav1.DataIndex{Index: ptr.To(ptr.Deref(data[i].Spec.Index, 0)), Name: claim})
 		}
 	}
 	slices.SortFunc(held, func(a, b infrav1.DataIndex) int { return cmp.Compare(*a.Index, *b.Index) })

@@ -17,31 +17,22 @@ limitations under the License.
 package datatemplate
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/indexes"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/requests"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 )
 
 var anyTime = cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")
@@ -86,7 +77,7 @@ func TestDesiredData(t *testing.T) {
 	}
 }
 
-func TestRefusal(t *testing.T) {
+func TestDescribeClaim(t *testing.T) {
 	ready := func(reason, message string) metav1.Condition {
 		return metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, Reason: reason, Message: message}
 	}
@@ -102,9 +93,13 @@ func TestRefusal(t *testing.T) {
 		claim    *infrav1.Metal3DataClaim
 		want     infrav1.Metal3DataClaimStatus
 	}{
-		"a claim on a template that is there is not refused": {
+		"a claim on a template that is there gets an index": {
 			template: &infrav1.Metal3DataTemplate{},
 			claim:    newClaim(func(*infrav1.Metal3DataClaim) {}),
+			want: infrav1.Metal3DataClaimStatus{
+				RenderedData: &infrav1.Metal3ObjectRef{Namespace: "tenant", Name: "nodes-0"},
+				Conditions:   []metav1.Condition{running, ready(infrav1.WaitingForMetal3DataReason, `Waiting for Metal3Data "nodes-0" to be rendered`)},
+			},
 		},
 		"a claim on a template that is missing": {
 			claim: newClaim(func(*infrav1.Metal3DataClaim) {}),
@@ -152,11 +147,9 @@ func TestRefusal(t *testing.T) {
 					"a": {ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: clusterv1.ClusterSpec{Paused: ptr.To(tc.paused)}},
 				},
 			}
-			if change := refusal(s, tc.claim); change != nil {
-				change(tc.claim)
-			}
+			got := s.describeClaim(tc.claim, assignment{}, nil)
 			anyOrder := cmpopts.SortSlices(func(a, b metav1.Condition) bool { return a.Type < b.Type })
-			if diff := cmp.Diff(tc.want, tc.claim.Status, anyTime, anyOrder); diff != "" {
+			if diff := cmp.Diff(tc.want, got, anyTime, anyOrder); diff != "" {
 				t.Errorf("status (-want +got):\n%s", diff)
 			}
 		})
@@ -166,29 +159,31 @@ func TestRefusal(t *testing.T) {
 // A claim whose Metal3Data cannot be created is written when that begins and
 // when it ends, not at each attempt: each write would cause the next attempt.
 func TestAComplaintStaysUntilTheDataExists(t *testing.T) {
-	template := types.NamespacedName{Namespace: "tenant", Name: "nodes"}
 	claim := newClaim(func(*infrav1.Metal3DataClaim) {})
-	reserved(template, indexes.Assignment{Index: 1})(claim)
+	reserve(claim, nodes1, false)
 	if claim.Status.RenderedData.Name != "nodes-1" || conditions.GetReason(claim, infrav1.ReadyCondition) != infrav1.WaitingForMetal3DataReason {
 		t.Errorf("a new claim does not wait for its data: %+v", claim.Status)
 	}
-	failed("no quota")(claim)
+	complain := func() { setReady(claim, metav1.ConditionFalse, infrav1.NotReadyReason, "no quota") }
+	complain()
 	complained := claim.DeepCopy()
-	reserved(template, indexes.Assignment{Index: 1})(claim)
-	failed("no quota")(claim)
+	reserve(claim, nodes1, false)
+	complain()
 	if diff := cmp.Diff(complained.Status, claim.Status); diff != "" {
 		t.Errorf("another attempt changes the status:\n%s", diff)
 	}
-	reserved(template, indexes.Assignment{Index: 1, Exists: true})(claim)
+	reserve(claim, nodes1, true)
 	if diff := cmp.Diff(complained.Status, claim.Status); diff == "" {
 		t.Error("success does not lift the complaint")
 	}
 }
 
+// nodes1 is the Metal3Data of index 1.
+var nodes1 = infrav1.Metal3ObjectRef{Namespace: "tenant", Name: "nodes-1"}
+
 // What a Metal3Data says of itself is what its claim says, and another look at
 // the index changes nothing of that.
 func TestAClaimRepeatsItsData(t *testing.T) {
-	template := types.NamespacedName{Namespace: "tenant", Name: "nodes"}
 	data := func(errorMessage string, ready ...metav1.Condition) *infrav1.Metal3Data {
 		return &infrav1.Metal3Data{
 			ObjectMeta: metav1.ObjectMeta{Name: "nodes-1"},
@@ -234,15 +229,13 @@ func TestAClaimRepeatsItsData(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			claim := newClaim(func(*infrav1.Metal3DataClaim) {})
-			reserved(template, indexes.Assignment{Index: 1})(claim)
-			for round := range 2 {
-				if change := repeated(claim, tc.data); change != nil {
-					change(claim)
-					if round > 0 {
-						t.Error("what has been said is said again")
-					}
-				}
-				reserved(template, indexes.Assignment{Index: 1, Exists: true})(claim)
+			reserve(claim, nodes1, false)
+			repeat(claim, tc.data)
+			said := claim.DeepCopy()
+			reserve(claim, nodes1, true)
+			repeat(claim, tc.data)
+			if diff := cmp.Diff(said, claim); diff != "" {
+				t.Errorf("what has been said is said again:\n%s", diff)
 			}
 			got := conditions.Get(claim, infrav1.ReadyCondition)
 			if diff := cmp.Diff(&tc.want, got, anyTime); diff != "" || claim.Status.ErrorMessage != tc.wantError {
@@ -252,26 +245,20 @@ func TestAClaimRepeatsItsData(t *testing.T) {
 	}
 }
 
-// TestAnswersLeaveTheCacheAlone asks of a claim, which is that of the cache, what each answer changes.
-func TestAnswersLeaveTheCacheAlone(t *testing.T) {
+// TestDescribeClaimLeavesTheCacheAlone changes nothing of a claim, which is that of the cache.
+func TestDescribeClaimLeavesTheCacheAlone(t *testing.T) {
 	claim := newClaim(func(c *infrav1.Metal3DataClaim) { c.Status.RenderedData = &infrav1.Metal3ObjectRef{Name: "nodes-1"} })
 	setReady(claim, metav1.ConditionFalse, infrav1.NotReadyReason, "before")
-	data := &infrav1.Metal3Data{ObjectMeta: metav1.ObjectMeta{Name: "nodes-1"}}
+	data := &infrav1.Metal3Data{ObjectMeta: metav1.ObjectMeta{Name: "nodes-2"}}
 	setReady(data, metav1.ConditionTrue, infrav1.SecretsReadyReason, "")
 	before := claim.DeepCopy()
-	for name, change := range map[string]answer{
-		"reserved":  reserved(types.NamespacedName{Namespace: "tenant", Name: "nodes"}, indexes.Assignment{Index: 2}),
-		"repeated":  repeated(claim, data),
-		"refused":   refused(infrav1.TemplateNotFoundReason, "create it"),
-		"failed":    failed("no quota"),
-		"suspended": suspended(&scope{}),
-	} {
-		if !changes(claim, change) {
-			t.Errorf("%s changes nothing", name)
-		}
-		if diff := cmp.Diff(before, claim); diff != "" {
-			t.Errorf("%s changes the claim itself (-before +after):\n%s", name, diff)
-		}
+	s := &scope{key: types.NamespacedName{Namespace: "tenant", Name: "nodes"}, template: &infrav1.Metal3DataTemplate{}}
+	status := s.describeClaim(claim, assignment{Index: 2, Exists: true}, data)
+	if diff := cmp.Diff(before, claim); diff != "" {
+		t.Errorf("the claim itself changes (-before +after):\n%s", diff)
+	}
+	if status.RenderedData.Name != "nodes-2" || len(status.Conditions) != 2 || status.Conditions[0].Reason != infrav1.SecretsReadyReason {
+		t.Errorf("status is %+v", status)
 	}
 }
 
@@ -346,60 +333,8 @@ func TestIndexesAreSortedAndBounded(t *testing.T) {
 	}
 }
 
-func TestStaleWritesAreTriedAgainWithoutAnError(t *testing.T) {
-	resource := schema.GroupResource{Resource: "metal3dataclaims"}
-	for _, err := range []error{apierrors.NewConflict(resource, "m", nil), apierrors.NewNotFound(resource, "m")} {
-		result, complaint := progress.Failed(fmt.Errorf("write: %w", staleOr(err))).Result(time.Now())
-		if complaint != nil || result.RequeueAfter == 0 {
-			t.Errorf("%v ends in %+v, %v", err, result, complaint)
-		}
-	}
-	broken := errors.New("broken")
-	if !errors.Is(staleOr(broken), broken) || staleOr(nil) != nil {
-		t.Error("other errors are lost")
-	}
-}
-
 func TestLongMessagesAreCut(t *testing.T) {
 	if got := cut("a" + strings.Repeat("ä", 300)); len(got) != 511 {
 		t.Errorf("%d bytes", len(got))
-	}
-}
-
-// TestIndexesThatComeTogetherAreWrittenOnce shows that the list of indexes waits for more,
-// and conditions do not.
-func TestIndexesThatComeTogetherAreWrittenOnce(t *testing.T) {
-	template := &infrav1.Metal3DataTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: server.Namespace(t), Name: "nodes"}}
-	server.Create(t, template)
-	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	clock := clocktesting.NewFakePassiveClock(now)
-	r := reportSteps{client: server.Client, clock: clock, reports: &retry.Reports{}, holdFor: 3 * time.Second}
-	key := client.ObjectKeyFromObject(template)
-	var data []infrav1.Metal3Data
-	for _, step := range []struct {
-		second  int
-		machine string
-		listed  int
-	}{{0, "", 0}, {1, "m-0", 0}, {2, "m-1", 0}, {4, "", 2}, {5, "m-2", 2}} {
-		if step.machine != "" {
-			one := infrav1.Metal3Data{Spec: infrav1.Metal3DataSpec{Claim: &infrav1.Metal3ObjectRef{Name: step.machine}}}
-			one.Spec.Index = ptr.To(int32(len(data)))
-			data = append(data, one)
-		}
-		clock.SetTime(now.Add(time.Duration(step.second) * time.Second))
-		seen := &infrav1.Metal3DataTemplate{}
-		if err := server.Client.Get(t.Context(), key, seen); err != nil {
-			t.Fatal(err)
-		}
-		if err := r.template(t.Context(), &scope{key: key, template: seen, data: data}).Err(); err != nil {
-			t.Fatal(err)
-		}
-		if err := server.Client.Get(t.Context(), key, seen); err != nil {
-			t.Fatal(err)
-		}
-		if len(seen.Status.Indexes) != step.listed || conditions.Get(seen, "Ready") == nil {
-			t.Errorf("after %d s: %d indexes are listed, want %d; conditions %v",
-				step.second, len(seen.Status.Indexes), step.listed, seen.Status.Conditions)
-		}
 	}
 }

@@ -18,21 +18,75 @@ package datatemplate
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/requests"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/clusterindex"
 )
+
+// controllerName names the controller in logs, metrics and events.
+const controllerName = "metal3datatemplate"
+
+// ByTemplate is the name of the field indexes on Metal3DataClaims and
+// Metal3Datas by the name of their template.
+const ByTemplate = "spec.template.name"
+
+// SetupIndexes adds the field indexes that this controller and that of
+// Metal3Data read by.
+func SetupIndexes(ctx context.Context, indexer client.FieldIndexer) error {
+	if err := indexer.IndexField(ctx, &infrav1.Metal3DataClaim{}, ByTemplate, templateOf); err != nil {
+		return fmt.Errorf("index Metal3DataClaims by template: %w", err)
+	}
+	if err := indexer.IndexField(ctx, &infrav1.Metal3Data{}, ByTemplate, templateOf); err != nil {
+		return fmt.Errorf("index Metal3Datas by template: %w", err)
+	}
+	return nil
+}
+
+// SetupWithManager starts the controller with everything that can wake it:
+//
+//	Metal3DataClaim   by the template that it names
+//	Metal3Data        by the template that it was made from, when it comes, goes or
+//	                  says something else of itself
+//	Metal3Machine     by the claim of its name, when it is gone
+//	Cluster           by the claims of its machines, when it is paused or unpaused
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+	log, wakes := ctrl.LoggerFrom(ctx), mapper{r.Client}
+	err := ctrl.NewControllerManagedBy(mgr).
+		Named(controllerName).
+		For(&infrav1.Metal3DataTemplate{}, builder.WithPredicates(
+			predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter))).
+		Watches(&infrav1.Metal3DataClaim{}, handler.EnqueueRequestsFromMapFunc(toTemplate)).
+		Watches(&infrav1.Metal3Data{}, handler.EnqueueRequestsFromMapFunc(toTemplate),
+			builder.WithPredicates(requests.Whenever(answersChange))).
+		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(wakes.machineToTemplates),
+			builder.WithPredicates(goes())).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(wakes.clusterToTemplates),
+			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
+		WithOptions(options).
+		Complete(queue.Conflicts(r))
+	if err != nil {
+		return fmt.Errorf("set up controller %s: %w", controllerName, err)
+	}
+	return nil
+}
 
 // templateOf is the index function of ByTemplate. A Metal3Data that was made before
 // the API required its name to follow from its template counts for the template of
@@ -94,7 +148,7 @@ func answersChange(was, is *infrav1.Metal3Data) bool {
 		return true
 	}
 	a, b := conditions.Get(was, infrav1.ReadyCondition), conditions.Get(is, infrav1.ReadyCondition)
-	return was.Status.ErrorMessage != is.Status.ErrorMessage || (a == nil) != (b == nil) || a != nil && !sameWords(*a, *b)
+	return was.Status.ErrorMessage != is.Status.ErrorMessage || (a == nil) != (b == nil) || a != nil && !conditions.HasSameStateExceptObservedGeneration(a, b)
 }
 
 // goes lets through objects that are gone.

@@ -30,10 +30,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/facts"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/metadata"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/metadata"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/secretkeys"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
@@ -41,7 +40,7 @@ import (
 // one is needed. As with rendered secrets, one that a user has put there is taken
 // as it is, and one of another owner is waited for to go.
 func (d dataSteps) observeName(ctx context.Context, s *scope) progress.Outcome {
-	name := machines.NameFacts{Secret: data.MetaDataSecret(s.machine.Name)}
+	name := machines.NameFacts{Secret: metadata.SecretName(s.machine.Name)}
 	s.observed.Name = name
 	s.observed.ForeignHost = s.observed.Facts && s.nameFacts().ForeignHost()
 	if !machines.NeedsName(s.observed) {
@@ -70,9 +69,9 @@ func (s *scope) taken(secret *corev1.Secret) (reason, message string) {
 	case owner != nil && owner.UID != s.machine.UID:
 		return infrav1.SecretNameTakenReason, fmt.Sprintf(
 			"Secret %q belongs to %s %q: it must be deleted first", secret.Name, owner.Kind, owner.Name)
-	case len(secret.Data[metadata.SecretKey]) == 0:
+	case len(secret.Data[secretkeys.MetaData]) == 0:
 		return infrav1.SecretNameTakenReason, fmt.Sprintf(
-			"Secret %q has no key %q: put one in, or delete the secret to have it written", secret.Name, metadata.SecretKey)
+			"Secret %q has no key %q: put one in, or delete the secret to have it written", secret.Name, secretkeys.MetaData)
 	default:
 		return "", ""
 	}
@@ -104,13 +103,9 @@ func (d dataSteps) applyName(ctx context.Context, p *planned) progress.Outcome {
 }
 
 // nameFacts are what metadata without a template is made of.
-func (s *scope) nameFacts() facts.Facts {
-	return facts.New(facts.Sources{
-		Data:          &infrav1.Metal3Data{ObjectMeta: metav1.ObjectMeta{Namespace: s.machine.Namespace}},
-		Machine:       s.owner,
-		Metal3Machine: s.machine,
-		Host:          s.host,
-	})
+func (s *scope) nameFacts() metadata.Facts {
+	data := &infrav1.Metal3Data{ObjectMeta: metav1.ObjectMeta{Namespace: s.machine.Namespace}}
+	return metadata.NewFacts(data, s.owner, s.machine, s.host)
 }
 
 // nameSecret is the secret, whole.
@@ -123,13 +118,13 @@ func (p *planned) nameSecret(content []byte) *corev1.Secret {
 			OwnerReferences: []metav1.OwnerReference{ownedBy(p.machine)},
 		},
 		Type: infrav1.RenderedSecretType,
-		Data: map[string][]byte{metadata.SecretKey: content},
+		Data: map[string][]byte{secretkeys.MetaData: content},
 	}
 }
 
 // nameSecretToMachines maps a secret to the machine whose server it may name.
 func nameSecretToMachines(namespace, name string) []ctrl.Request {
-	if machine, found := strings.CutSuffix(name, data.MetaDataSecret("")); found && machine != "" {
+	if machine, found := strings.CutSuffix(name, metadata.SecretName("")); found && machine != "" {
 		return []ctrl.Request{request(namespace, machine)}
 	}
 	return nil

@@ -23,9 +23,11 @@ import (
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	capipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -148,7 +150,7 @@ func newShared(ctx context.Context, mgr ctrl.Manager, o Options) (*shared, error
 	writer, err := consistent.New(mgr.GetClient(),
 		&infrav1.Metal3Cluster{}, &infrav1.Metal3Machine{}, &infrav1.Metal3MachineTemplate{}, &infrav1.Metal3Remediation{},
 		&infrav1.Metal3DataTemplate{}, &infrav1.Metal3DataClaim{}, &infrav1.Metal3Data{},
-		&bmov1alpha1.HostClaim{})
+		&bmov1alpha1.HostClaim{}, &ipamv1alpha1.IPClaim{}, &capipamv1.IPAddressClaim{})
 	if err != nil {
 		return nil, fmt.Errorf("client that reads its own writes: %w", err)
 	}
@@ -347,7 +349,6 @@ func addDataTemplate(ctx context.Context, s *shared, options controller.Options)
 		Live:        s.mgr.GetAPIReader(),
 		Clock:       s.clock,
 		AtOnce:      options.MaxConcurrentReconciles,
-		HoldReports: holdReports,
 		WatchFilter: s.options.WatchFilter,
 	}).SetupWithManager(ctx, s.mgr, options)
 }
@@ -371,7 +372,6 @@ func newData(s *shared, measurements *data.Metrics) *data.Reconciler {
 		Recorder:         s.mgr.GetEventRecorder(reporter),
 		Metrics:          measurements,
 		Clock:            s.clock,
-		HoldReports:      holdReports,
 		WatchFilter:      s.options.WatchFilter,
 		ClaimsByHostName: s.options.ClaimsByHostName,
 	}

@@ -25,9 +25,11 @@ import (
 	"sigs.k8s.io/cluster-api/util/annotations"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/endpoint"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/nodelabels"
 )
+
+// defaultPort is the port of an endpoint that gives only a host.
+const defaultPort = 6443
 
 // clusterValidator refuses a list of label prefixes that would not be heeded, and another endpoint
 // than the one that is set.
@@ -81,7 +83,7 @@ func (Cluster) Default(_ context.Context, cluster *infrav1.Metal3Cluster) error 
 
 func defaultCluster(spec *infrav1.Metal3ClusterSpec) {
 	if e := &spec.ControlPlaneEndpoint; e.Host != "" && e.Port == 0 {
-		e.Port = endpoint.DefaultPort
+		e.Port = defaultPort
 	}
 	if spec.CloudProviderEnabled == nil {
 		spec.CloudProviderEnabled = ptr.To(false)

@@ -22,7 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/check"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/templatecheck"
 )
 
 // dataTemplateValidator refuses templates that could be rendered for no machine.
@@ -33,13 +33,13 @@ func dataTemplateValidator() validator[*infrav1.Metal3DataTemplate] {
 			if !c.created && reflect.DeepEqual(c.before.Spec, c.after.Spec) {
 				return nil
 			}
-			return check.Problems(c.after.Spec, field.NewPath("spec"))
+			return templatecheck.Problems(c.after.Spec, field.NewPath("spec"))
 		},
 		warnings: func(c change[*infrav1.Metal3DataTemplate]) []string {
 			if !c.created && reflect.DeepEqual(c.before.Spec, c.after.Spec) {
 				return nil
 			}
-			return check.Warnings(c.after.Spec, field.NewPath("spec"))
+			return templatecheck.Warnings(c.after.Spec, field.NewPath("spec"))
 		},
 	}
 }

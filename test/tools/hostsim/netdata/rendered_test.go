@@ -29,10 +29,10 @@ import (
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/facts"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/ippool"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/data/networkdata"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/ippool"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/metadata"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/networkdata"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/netdata"
 )
 
@@ -45,7 +45,7 @@ func TestGoldenDocumentsAreAccepted(t *testing.T) {
 	nics := []netdata.NIC{
 		{MAC: "52:54:00:00:00:01"}, {MAC: "52:54:00:00:00:02"}, {MAC: "12:34:56:00:11:22"}, {MAC: "52:54:00:00:00:0a"},
 	}
-	goldens, err := filepath.Glob("../../../../baremetal/provider/data/networkdata/testdata/*.golden")
+	goldens, err := filepath.Glob("../../../../baremetal/provider/networkdata/testdata/*.golden")
 	if err != nil || len(goldens) < 3 {
 		t.Fatalf("%d documents: %v", len(goldens), err)
 	}
@@ -74,7 +74,7 @@ func TestWhateverIsRenderedIsAccepted(t *testing.T) {
 		if err != nil {
 			var pool networkdata.PoolError
 			var template networkdata.TemplateError
-			if !errors.As(err, &pool) && !errors.As(err, &template) && !facts.IsInterfaceNotFound(err) {
+			if !errors.As(err, &pool) && !errors.As(err, &template) && !metadata.IsInterfaceNotFound(err) {
 				t.Fatalf("seed %d: an error without a remedy: %v", seed, err)
 			}
 			continue
@@ -99,12 +99,12 @@ type generator struct {
 	nics  []netdata.NIC
 	ids   []string
 	spec  infrav1.NetworkData
-	given facts.Facts
+	given metadata.Facts
 }
 
-func (g *generator) template() (*infrav1.NetworkData, facts.Facts) {
-	g.given = facts.Facts{
-		Machine: facts.Object{Name: "machine", Annotations: map[string]string{"pool": "four-1", "mac": "52-54-00-00-01-01"}},
+func (g *generator) template() (*infrav1.NetworkData, metadata.Facts) {
+	g.given = metadata.Facts{
+		Machine: metadata.Object{Name: "machine", Annotations: map[string]string{"pool": "four-1", "mac": "52-54-00-00-01-01"}},
 		Host:    hostview.Host{Name: "server"},
 	}
 	for i := range 1 + g.IntN(4) {
@@ -243,11 +243,11 @@ func (g *generator) routesV6() []infrav1.NetworkDataRoutev6 {
 // answer gives every address that the template asks for.
 func (g *generator) answer() {
 	asks, _ := ippool.Asks(infrav1.Metal3DataTemplateSpec{NetworkData: &g.spec}, g.given)
-	g.given.Addresses = map[facts.AddressRef]facts.Address{}
+	g.given.Addresses = map[metadata.AddressRef]metadata.Address{}
 	for i, ask := range asks {
-		address := facts.Address{Address: fmt.Sprintf("192.0.2.%d", 10+i), Prefix: 24, Gateway: "192.0.2.1", DNSServers: []string{"192.0.2.53"}}
+		address := metadata.Address{Address: fmt.Sprintf("192.0.2.%d", 10+i), Prefix: 24, Gateway: "192.0.2.1", DNSServers: []string{"192.0.2.53"}}
 		if strings.HasPrefix(ask.Name, "six") {
-			address = facts.Address{Address: fmt.Sprintf("2001:db8::%d", 10+i), Prefix: 64, Gateway: "2001:db8::1"}
+			address = metadata.Address{Address: fmt.Sprintf("2001:db8::%d", 10+i), Prefix: 64, Gateway: "2001:db8::1"}
 		}
 		if g.slip() {
 			address.Prefix = int32(g.IntN(200))

@@ -1,0 +1,213 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package metadata
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
+)
+
+// Facts is everything that a template may refer to.
+type Facts struct {
+	// Namespace is that of the Metal3Data, and so of the machine.
+	Namespace string
+	// Index is the index of the machine among those of the template.
+	Index int32
+	// Machine and Metal3Machine are the objects that the data is for.
+	Machine       Object
+	Metal3Machine Object
+	// Host is the server behind the machine.
+	Host hostview.Host
+	// RemoteHost means that the server is registered in another cluster, where
+	// namespaces mean something else. The record of where the claim was made says
+	// so, not what an identityRef asks for now.
+	RemoteHost bool
+	// Addresses are the answers of the pools.
+	Addresses map[AddressRef]Address
+}
+
+// NewFacts gathers the facts of one machine. Addresses are not among them yet: which
+// are asked for follows from the rest.
+func NewFacts(
+	data *infrav1.Metal3Data, machine *clusterv1.Machine, metal3Machine *infrav1.Metal3Machine, host hostview.Host,
+) Facts {
+	return Facts{
+		Namespace:     data.Namespace,
+		Index:         ptr.Deref(data.Spec.Index, 0),
+		Machine:       object(machine),
+		Metal3Machine: object(metal3Machine),
+		Host:          host,
+		RemoteHost:    remote(metal3Machine),
+	}
+}
+
+// remote takes a record that cannot be read for one: names of servers are then
+// not trusted to be unique.
+func remote(machine *infrav1.Metal3Machine) bool {
+	owner := claims.Owner{Namespace: machine.Namespace, Name: machine.Name, UID: machine.UID}
+	_, found, problem := identity.Read(owner, machine.Annotations)
+	return found || problem != nil
+}
+
+func object(o metav1.Object) Object {
+	return Object{Name: o.GetName(), Labels: o.GetLabels(), Annotations: o.GetAnnotations()}
+}
+
+// AddressRef names one of the addresses that a machine has from pools. The first
+// from a pool has no Network; it is also the one that metadata speaks of.
+type AddressRef struct {
+	// Pool is the name of the pool.
+	Pool string
+	// Network is the id of the network of the template that has the address for
+	// itself, because another network has the first one.
+	Network string
+}
+
+// Object is what a template sees of an API object.
+type Object struct {
+	Name        string
+	Labels      map[string]string
+	Annotations map[string]string
+}
+
+// Address is what a pool gave to the machine.
+type Address struct {
+	// Address is an IPv4 or IPv6 address without a prefix length.
+	Address string
+	// Prefix is the prefix length of its network; 0 when the pool does not say.
+	Prefix int32
+	// Gateway is the router of that network; empty when the pool does not say.
+	Gateway string
+	// DNSServers are the name servers that the pool recommends.
+	DNSServers []string
+}
+
+// Object returns the object that a template names; false for a word that no
+// template may use.
+func (f Facts) Object(object infrav1.DataObject) (Object, bool) {
+	switch object {
+	case infrav1.DataObjectMachine:
+		return f.Machine, true
+	case infrav1.DataObjectMetal3Machine:
+		return f.Metal3Machine, true
+	case infrav1.DataObjectBareMetalHost:
+		return Object{Name: f.Host.Name, Labels: f.Host.Labels, Annotations: f.Host.Annotations}, true
+	default:
+		return Object{}, false
+	}
+}
+
+// Annotation returns an annotation that must exist and not be empty.
+func (f Facts) Annotation(object infrav1.DataObject, key string) (string, error) {
+	source, _ := f.Object(object)
+	if value := source.Annotations[key]; value != "" {
+		return value, nil
+	}
+	remedy := "set it"
+	if object == infrav1.DataObjectBareMetalHost {
+		remedy = "let the owner of the host set it and publish it by the HostDeployPolicy"
+	}
+	return "", fmt.Errorf("%s %q has no annotation %q: %s", object, source.Name, key, remedy)
+}
+
+// InterfaceMAC returns the MAC address of a network interface of the server.
+func (f Facts) InterfaceMAC(name string) (string, error) {
+	if mac, ok := f.Host.MAC(name); ok {
+		return mac, nil
+	}
+	known := f.Host.Interfaces()
+	return "", InterfaceNotFoundError{Interface: name, Known: known, NoMAC: slices.Contains(known, name)}
+}
+
+// BootMAC returns the MAC address that the server boots from.
+func (f Facts) BootMAC() (string, error) {
+	if f.Host.BootMACAddress == "" {
+		return "", fmt.Errorf("host %q has no boot MAC address: set spec.bootMACAddress of the BareMetalHost", f.Host.Name)
+	}
+	return f.Host.BootMACAddress, nil
+}
+
+// Address returns what a pool gave to the machine.
+func (f Facts) Address(ref AddressRef) (Address, error) {
+	address, ok := f.Addresses[ref]
+	if !ok {
+		return Address{}, AddressNotFoundError(ref)
+	}
+	return address, nil
+}
+
+// ForeignHost reports whether the server is registered in another namespace or in
+// another cluster than the machine, so that names of servers need not be
+// unique among the machines of a cluster.
+func (f Facts) ForeignHost() bool {
+	return f.RemoteHost || f.Host.Namespace != f.Namespace
+}
+
+// InterfaceNotFoundError is that of a template which names a network interface that
+// the server does not have, or not with a MAC address.
+type InterfaceNotFoundError struct {
+	// Interface is the name that the template asks for.
+	Interface string
+	// Known are the names that it could have asked for.
+	Known []string
+	// NoMAC means that the server has the interface, and nothing tells its MAC address.
+	NoMAC bool
+}
+
+func (e InterfaceNotFoundError) Error() string {
+	known := "none, the host has not been inspected"
+	if len(e.Known) > 0 {
+		known = strings.Join(e.Known, ", ")
+	}
+	if e.NoMAC {
+		return fmt.Sprintf("network interface %q of the host has no MAC address in the HardwareData (it has: %s): "+
+			"let the owner of the host inspect it again, or name another interface in a new Metal3DataTemplate", e.Interface, known)
+	}
+	return fmt.Sprintf("the host has no network interface %q (it has: %s): name one of those in a new Metal3DataTemplate, "+
+		"or select hosts that have it", e.Interface, known)
+}
+
+// IsInterfaceNotFound finds an InterfaceNotFoundError in the chain of err.
+func IsInterfaceNotFound(err error) bool {
+	return errors.As(err, &InterfaceNotFoundError{})
+}
+
+// AddressNotFoundError is that of an address which is not known.
+type AddressNotFoundError AddressRef
+
+func (e AddressNotFoundError) Error() string {
+	if e.Network != "" {
+		return fmt.Sprintf("pool %q has not given an address for network %q yet", e.Pool, e.Network)
+	}
+	return fmt.Sprintf("pool %q has not given an address yet", e.Pool)
+}
+
+// IsAddressNotFound finds an AddressNotFoundError in the chain of err.
+func IsAddressNotFound(err error) bool {
+	return errors.As(err, &AddressNotFoundError{})
+}

@@ -1,0 +1,248 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package metadata
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func known() Facts {
+	return Facts{
+		Namespace: "tenant",
+		Index:     2,
+		Machine:   Object{Name: "machine"},
+		Metal3Machine: Object{
+			Name: "m3m", Annotations: map[string]string{"asset": "0x2a"},
+		},
+		Host: hostview.Host{
+			Name: "server", Namespace: "infra", BootMACAddress: "12:34:56:00:11:22",
+			Labels: map[string]string{"rack": "a1"},
+			NICs:   []hostview.NIC{{Name: "eth1", MAC: "52:54:00:00:00:01"}},
+		},
+		Addresses: map[AddressRef]Address{
+			{Pool: "pool"}:  {Address: "192.0.2.10", Prefix: 24, Gateway: "192.0.2.1", DNSServers: []string{"192.0.2.53", "192.0.2.54"}},
+			{Pool: "blunt"}: {Address: "192.0.2.11"},
+			{Pool: "six"}:   {Address: "2001:db8::10", Prefix: 64},
+		},
+	}
+}
+
+// TestGolden renders each testdata/*.yaml and compares it with the golden file
+// beside it; run with -update to accept what changed.
+func TestGolden(t *testing.T) {
+	inputs, err := filepath.Glob("testdata/*.yaml")
+	if err != nil || len(inputs) == 0 {
+		t.Fatalf("no input: %v", err)
+	}
+	for _, input := range inputs {
+		t.Run(filepath.Base(input), func(t *testing.T) {
+			text, err := os.ReadFile(input)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var spec infrav1.MetaData
+			if err := yaml.UnmarshalStrict(text, &spec); err != nil {
+				t.Fatal(err)
+			}
+			got, err := Render(&spec, known())
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden := strings.TrimSuffix(input, ".yaml") + ".golden"
+			if *update {
+				if err := os.WriteFile(golden, got, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Errorf("rendered (-want +got):\n%s", diff)
+			}
+			var strict map[string]string
+			if err := yaml.UnmarshalStrict(got, &strict); err != nil {
+				t.Errorf("not all values are strings: %v", err)
+			}
+		})
+	}
+}
+
+func TestValues(t *testing.T) {
+	tests := map[string]struct {
+		spec   *infrav1.MetaData
+		change func(*Facts)
+		want   map[string]string
+	}{
+		"a host of the machine's own namespace keeps its name": {
+			change: func(f *Facts) { f.Host.Namespace = "tenant" },
+			want:   map[string]string{"providerid": "tenant/server/m3m"},
+		},
+		"a host of another cluster takes the name of its machine": {
+			change: func(f *Facts) { f.Host.Namespace, f.RemoteHost = "tenant", true },
+			want: map[string]string{
+				"name": "m3m", "local-hostname": "m3m", "local_hostname": "m3m", "metal3-namespace": "tenant",
+				"providerid": "tenant/server/m3m",
+			},
+		},
+		"indexes do not overflow": {
+			spec: &infrav1.MetaData{Indexes: []infrav1.MetaDataIndex{{Key: "i", Offset: ptr.To[int32](2147483647), Step: 2147483647}}},
+			change: func(f *Facts) {
+				f.Host.Namespace, f.Index = "tenant", 2147483647
+			},
+			want: map[string]string{"i": "4611686016279904256", "providerid": "tenant/server/m3m"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			given := known()
+			tc.change(&given)
+			got, err := Values(tc.spec, given)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("values (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRenderRefuses(t *testing.T) {
+	tests := map[string]struct {
+		spec   infrav1.MetaData
+		change func(*Facts)
+		want   string
+	}{
+		"an interface that the host does not have": {
+			spec: infrav1.MetaData{FromHostInterfaces: []infrav1.MetaDataHostInterface{{Key: "mac", Interface: "eth7"}}},
+			want: `metaData.fromHostInterfaces[mac]: the host has no network interface "eth7" (it has: eth1): name one of those in a new Metal3DataTemplate, or select hosts that have it`,
+		},
+		"the boot MAC address of a host without": {
+			spec:   infrav1.MetaData{FromHostInterfaces: []infrav1.MetaDataHostInterface{{Key: "mac", FromBootMAC: ptr.To(true)}}},
+			change: func(f *Facts) { f.Host.BootMACAddress = "" },
+			want:   `metaData.fromHostInterfaces[mac]: host "server" has no boot MAC address: set spec.bootMACAddress of the BareMetalHost`,
+		},
+		"a pool that has not answered": {
+			spec: infrav1.MetaData{PrefixesFromPool: []infrav1.FromPool{{Key: "p", Name: "slow"}}},
+			want: `metaData.prefixesFromPool[p]: pool "slow" has not given an address yet`,
+		},
+		"an entry that names no pool": {
+			spec: infrav1.MetaData{GatewaysFromPool: []infrav1.FromPool{{Key: "g"}}},
+			want: `metaData.gatewaysFromPool[g]: the entry names no pool: set name`,
+		},
+		"unknown objects, all of them": {
+			spec: infrav1.MetaData{
+				ObjectNames:     []infrav1.MetaDataObjectName{{Key: "a", Object: "cluster"}},
+				FromLabels:      []infrav1.MetaDataFromLabel{{Key: "b", Object: "cluster", Label: "l"}},
+				FromAnnotations: []infrav1.MetaDataFromAnnotation{{Key: "c", Object: "cluster", Annotation: "l"}},
+			},
+			want: `metaData.objectNames[a]: unknown object "cluster": use machine, metal3machine or baremetalhost
+metaData.fromLabels[b]: unknown object "cluster": use machine, metal3machine or baremetalhost
+metaData.fromAnnotations[c]: unknown object "cluster": use machine, metal3machine or baremetalhost`,
+		},
+		"a host that is not known": {
+			change: func(f *Facts) { f.Host = hostview.Host{} },
+			want:   `provider ID "tenant//m3m" is incomplete: the host is not known yet`,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			given := known()
+			if tc.change != nil {
+				tc.change(&given)
+			}
+			got, err := Render(&tc.spec, given)
+			if err == nil {
+				t.Fatalf("rendered:\n%s", got)
+			}
+			if diff := cmp.Diff(tc.want, err.Error()); diff != "" {
+				t.Errorf("error (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// FuzzRender reads templates from YAML: whatever they say, rendering does not
+// panic, and what it renders are keys and string values.
+func FuzzRender(f *testing.F) {
+	inputs, err := filepath.Glob("testdata/*.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, input := range inputs {
+		text, err := os.ReadFile(input)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text, "server", "label")
+	}
+	f.Fuzz(func(t *testing.T, text []byte, host, label string) {
+		var spec infrav1.MetaData
+		if err := yaml.Unmarshal(text, &spec); err != nil {
+			return
+		}
+		given := known()
+		given.Host.Name, given.Host.Labels["rack"] = host, label
+		rendered, err := Render(&spec, given)
+		if err != nil {
+			return
+		}
+		var values map[string]string
+		if err := yaml.UnmarshalStrict(rendered, &values); err != nil {
+			t.Errorf("%v:\n%s", err, rendered)
+		}
+	})
+}
+
+func TestWanted(t *testing.T) {
+	tests := map[string]struct {
+		spec infrav1.Metal3DataTemplateSpec
+		want []Document
+	}{
+		"nothing": {},
+		"an empty list is asked for, too": {
+			spec: infrav1.Metal3DataTemplateSpec{MetaData: &infrav1.MetaData{}, NetworkData: &infrav1.NetworkData{}},
+			want: []Document{{Key: "metaData", Secret: "m-metadata"}, {Key: "networkData", Secret: "m-networkdata"}},
+		},
+		"only what the template speaks of": {
+			spec: infrav1.Metal3DataTemplateSpec{NetworkData: &infrav1.NetworkData{}},
+			want: []Document{{Key: "networkData", Secret: "m-networkdata"}},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, Wanted(tc.spec, "m")); diff != "" {
+				t.Errorf("documents (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,221 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package networkdata
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+// defaultMTU is the MTU of a link whose template does not say.
+const defaultMTU = 1500
+
+// MaxVLAN is the highest tag that an operating system takes. The schema allows
+// more, as that of CAPM3 does.
+const MaxVLAN = 4094
+
+var macPattern = regexp.MustCompile(`^([0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}$`)
+
+// links renders bonds first, then ethernets, then VLANs.
+func (r *renderer) links(spec *infrav1.NetworkDataLink) []link {
+	rendered := []link{}
+	if spec == nil {
+		return rendered
+	}
+	r.register(spec)
+	r.topology(spec)
+	macs := r.macs(spec)
+	for _, bond := range spec.Bonds {
+		rendered = append(rendered, r.bond(bond, macs))
+	}
+	for _, ethernet := range spec.Ethernets {
+		l := newLink(string(ethernet.Type), ethernet.ID, ethernet.Name, ethernet.MTU)
+		l.set("ethernet_mac_address", macs[ethernet.ID])
+		rendered = append(rendered, l)
+	}
+	for _, vlan := range spec.Vlans {
+		rendered = append(rendered, r.vlan(vlan, spec, macs))
+	}
+	return rendered
+}
+
+// macs resolves the MAC addresses that the template gives to links.
+func (r *renderer) macs(spec *infrav1.NetworkDataLink) map[string]string {
+	macs := map[string]string{}
+	for _, bond := range spec.Bonds {
+		macs[bond.ID] = r.mac("bonds", bond.ID, bond.MACAddress)
+	}
+	for _, ethernet := range spec.Ethernets {
+		macs[ethernet.ID] = r.mac("ethernets", ethernet.ID, ethernet.MACAddress)
+		if ethernet.MACAddress == nil {
+			r.fail(item("links.ethernets", ethernet.ID), TemplateError{
+				Problem: "the link has no macAddress", Remedy: "set it, an interface is recognized by nothing else",
+			})
+		}
+	}
+	r.distinct("macAddress", func(tell func(id, value string)) {
+		for _, ethernet := range spec.Ethernets {
+			tell(ethernet.ID, strings.ToLower(macs[ethernet.ID]))
+		}
+	})
+	for _, vlan := range spec.Vlans {
+		macs[vlan.ID] = r.mac("vlans", vlan.ID, vlan.MACAddress)
+	}
+	return macs
+}
+
+func (r *renderer) mac(list, id string, source *infrav1.NetworkLinkMAC) string {
+	if source == nil {
+		return ""
+	}
+	mac, err := source.String, error(nil)
+	switch {
+	case mac != "":
+	case source.FromHostInterface != "":
+		mac, err = r.facts.InterfaceMAC(source.FromHostInterface)
+	case source.FromAnnotation != nil:
+		mac, err = r.facts.Annotation(source.FromAnnotation.Object, source.FromAnnotation.Annotation)
+	default:
+		err = TemplateError{
+			Problem: "macAddress names no source", Remedy: "set string, fromHostInterface or fromAnnotation",
+		}
+	}
+	if err == nil && !macPattern.MatchString(mac) {
+		err = TemplateError{
+			Problem: fmt.Sprintf("%q is not a MAC address", mac), Remedy: "write six pairs of hex digits, such as 52:54:00:12:34:56",
+		}
+	}
+	if err != nil {
+		r.fail(item("links."+list, id), err)
+	}
+	return strings.ReplaceAll(mac, "-", ":") // cloud-init compares with what the kernel shows
+}
+
+// BondFields are the options of a bond that have a field of their own: the fields in JSON, by the
+// names that the options have as parameters and, after "bond_", in what is rendered.
+func BondFields() map[string]string {
+	return map[string]string{"mode": "bondMode", "links": "bondLinks", "xmit_hash_policy": "bondXmitHashPolicy"}
+}
+
+func (r *renderer) bond(spec infrav1.NetworkDataLinkBond, macs map[string]string) link {
+	l := newLink("bond", spec.ID, spec.Name, spec.MTU)
+	l["bond_mode"] = string(spec.BondMode)
+	l["bond_links"] = append([]string{}, spec.BondLinks...)
+	l.set("bond_xmit_hash_policy", string(spec.BondXmitHashPolicy))
+	l.set("ethernet_mac_address", macs[spec.ID])
+	name, fields := item("links.bonds", spec.ID), BondFields()
+	for _, member := range spec.BondLinks {
+		r.mustExist(name+".bondLinks", member)
+	}
+	for _, parameter := range spec.Parameters {
+		value, err := scalar(parameter)
+		if fields[parameter.Name] != "" {
+			err = TemplateError{
+				Problem: fmt.Sprintf("parameter %q is a field of the bond", parameter.Name), Remedy: "use that field instead",
+			}
+		}
+		if err != nil {
+			r.fail(name, err)
+			continue
+		}
+		l["bond_"+parameter.Name] = value
+	}
+	return l
+}
+
+// scalar returns the value of a bond parameter as it is, numbers unrounded.
+func scalar(parameter infrav1.BondParameter) (json.RawMessage, error) {
+	var raw []byte
+	if parameter.Value != nil {
+		raw = parameter.Value.Raw
+	}
+	var value any
+	err := json.Unmarshal(raw, &value)
+	switch value.(type) {
+	case string, bool, float64:
+		return raw, err
+	}
+	return nil, TemplateError{
+		Problem: fmt.Sprintf("parameter %q is not a single value", parameter.Name),
+		Remedy:  "give it a number, a string or a boolean",
+	}
+}
+
+// vlan renders a VLAN. cloud-init insists on a MAC address; one that the
+// template leaves out is that of the link below, as the kernel chooses it.
+func (r *renderer) vlan(spec infrav1.NetworkDataLinkVlan, all *infrav1.NetworkDataLink, macs map[string]string) link {
+	l := newLink("vlan", spec.ID, spec.Name, spec.MTU)
+	name := item("links.vlans", spec.ID)
+	if spec.VlanID == nil {
+		r.fail(name, TemplateError{Problem: "the VLAN has no vlanID", Remedy: "set it"})
+	} else {
+		l["vlan_id"] = *spec.VlanID
+		if *spec.VlanID < 0 || *spec.VlanID > MaxVLAN {
+			r.fail(name, TemplateError{
+				Problem: fmt.Sprintf("vlanID %d is not a VLAN", *spec.VlanID), Remedy: fmt.Sprintf("use a tag between 0 and %d", MaxVLAN),
+			})
+		}
+	}
+	l["vlan_link"] = spec.VlanLink
+	r.mustExist(name+".vlanLink", spec.VlanLink)
+	mac := macs[spec.ID]
+	for id, steps := spec.VlanLink, len(r.types); mac == "" && id != "" && steps > 0; steps-- {
+		mac, id = macs[id], below(all, id)
+	}
+	l.set("vlan_mac_address", mac)
+	return l
+}
+
+// below returns the link that a bond or a VLAN takes its MAC address from.
+func below(all *infrav1.NetworkDataLink, id string) string {
+	for _, bond := range all.Bonds {
+		if bond.ID == id && len(bond.BondLinks) > 0 {
+			return bond.BondLinks[0]
+		}
+	}
+	for _, vlan := range all.Vlans {
+		if vlan.ID == id {
+			return vlan.VlanLink
+		}
+	}
+	return ""
+}
+
+func newLink(kind, id, name string, mtu int32) link {
+	if mtu == 0 {
+		mtu = defaultMTU
+	}
+	l := link{"type": kind, "id": id, "mtu": mtu}
+	l.set("name", name)
+	return l
+}
+
+// set adds a key unless its value is empty.
+func (l link) set(key, value string) {
+	if value != "" {
+		l[key] = value
+	}
+}
+
+// item names an entry of the template in messages.
+func item(list, id string) string {
+	return fmt.Sprintf("networkData.%s[%s]", list, id)
+}

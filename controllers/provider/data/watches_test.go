@@ -1,0 +1,268 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package data
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
+	capipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/requests"
+)
+
+func request(name string) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "tenant", Name: name}}
+}
+
+func claim(owners ...metav1.OwnerReference) *ipamv1alpha1.IPClaim {
+	return &ipamv1alpha1.IPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "server-pool", OwnerReferences: owners}}
+}
+
+type requestQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// woken are the requests that an event puts into a queue.
+func woken(t *testing.T, happens func(context.Context, handler.EventHandler, requestQueue), h handler.EventHandler) []reconcile.Request {
+	t.Helper()
+	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	defer q.ShutDown()
+	happens(t.Context(), h, q)
+	var got []reconcile.Request
+	for q.Len() > 0 {
+		r, _ := q.Get()
+		q.Done(r)
+		got = append(got, r)
+	}
+	return got
+}
+
+// only is a map function that finds one request.
+func only(name string) handler.MapFunc {
+	return func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{request(name)} }
+}
+
+func TestOnClaim(t *testing.T) {
+	owned := claim(metav1.OwnerReference{Kind: "Metal3Data", Name: "nodes-0", Controller: ptr.To(true)})
+	owned.Finalizers = []string{infrav1.DataFinalizer}
+	created := func(o client.Object) func(context.Context, handler.EventHandler, requestQueue) {
+		return func(ctx context.Context, h handler.EventHandler, q requestQueue) {
+			h.Create(ctx, event.CreateEvent{Object: o}, q)
+		}
+	}
+	updated := func(o *ipamv1alpha1.IPClaim, change func(*ipamv1alpha1.IPClaim)) func(context.Context, handler.EventHandler, requestQueue) {
+		return func(ctx context.Context, h handler.EventHandler, q requestQueue) {
+			after := o.DeepCopy()
+			after.ResourceVersion += "0"
+			change(after)
+			h.Update(ctx, event.UpdateEvent{ObjectOld: o, ObjectNew: after}, q)
+		}
+	}
+	answer := func(c *ipamv1alpha1.IPClaim) { c.Status.Address = &corev1.ObjectReference{Name: "pool-10-0-0-1"} }
+	hold := func(c *ipamv1alpha1.IPClaim) { c.Finalizers = append(c.Finalizers, "provider") }
+	dying := func(c *ipamv1alpha1.IPClaim) { c.DeletionTimestamp = ptr.To(metav1.Now()) }
+	deleted := func(o client.Object) func(context.Context, handler.EventHandler, requestQueue) {
+		return func(ctx context.Context, h handler.EventHandler, q requestQueue) {
+			h.Delete(ctx, event.DeleteEvent{Object: o}, q)
+		}
+	}
+	tests := map[string]struct {
+		happens func(context.Context, handler.EventHandler, requestQueue)
+		want    []reconcile.Request
+	}{
+		"a claim that comes wakes its owner":                          {created(owned), []reconcile.Request{request("nodes-0")}},
+		"a claim that is answered wakes its owner and the next":       {updated(owned, answer), []reconcile.Request{request("nodes-0"), request("next")}},
+		"a claim that is deleted wakes its owner and the next":        {updated(owned, dying), []reconcile.Request{request("nodes-0"), request("next")}},
+		"a claim to which its provider adds a finalizer wakes none":   {updated(owned, hold), nil},
+		"a claim that goes wakes its owner and those that wait":       {deleted(owned), []reconcile.Request{request("nodes-0"), request("waiting")}},
+		"the claim of a user wakes none while it stays":               {updated(claim(), answer), nil},
+		"the claim of a user wakes those that wait when it goes away": {deleted(claim()), []reconcile.Request{request("waiting")}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, woken(t, tc.happens, onClaim(only("waiting"), only("next")))); diff != "" {
+				t.Errorf("woken (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestOnPool(t *testing.T) {
+	type allocations = map[string]ipamv1alpha1.IPAddressStr
+	given := func() *ipamv1alpha1.IPPool {
+		return &ipamv1alpha1.IPPool{
+			ObjectMeta: metav1.ObjectMeta{UID: "1", Generation: 1, ResourceVersion: "7"},
+			Status:     ipamv1alpha1.IPPoolStatus{Allocations: allocations{"nodes-0": "10.0.0.1"}},
+		}
+	}
+	updated := func(change func(*ipamv1alpha1.IPPool)) func(context.Context, handler.EventHandler, requestQueue) {
+		return func(ctx context.Context, h handler.EventHandler, q requestQueue) {
+			after := given()
+			after.ResourceVersion = "8"
+			change(after)
+			if e := (event.UpdateEvent{ObjectOld: given(), ObjectNew: after}); requests.Whenever(anotherState).Update(e) {
+				h.Update(ctx, e, q)
+			}
+		}
+	}
+	tests := map[string]struct {
+		happens func(context.Context, handler.EventHandler, requestQueue)
+		want    []string
+	}{
+		"a pool that comes": {
+			func(ctx context.Context, h handler.EventHandler, q requestQueue) {
+				h.Create(ctx, event.CreateEvent{Object: given()}, q)
+			},
+			[]string{"unfit", "waiting"},
+		},
+		"a pool that goes": {
+			func(ctx context.Context, h handler.EventHandler, q requestQueue) {
+				h.Delete(ctx, event.DeleteEvent{Object: given()}, q)
+			},
+			[]string{"waiting"},
+		},
+		"another pool of its name": {
+			updated(func(p *ipamv1alpha1.IPPool) { p.UID = "2" }), []string{"refused", "unfit", "waiting"},
+		},
+		"a pool that grows": {
+			updated(func(p *ipamv1alpha1.IPPool) { p.Generation++ }), []string{"refused", "unfit", "waiting"},
+		},
+		"a pool that gives an address": {
+			updated(func(p *ipamv1alpha1.IPPool) { p.Status.Allocations["nodes-1"] = "10.0.0.2" }), []string{"refused"},
+		},
+		"a pool that gets one back": {
+			updated(func(p *ipamv1alpha1.IPPool) { p.Status.Allocations = nil }), []string{"refused"},
+		},
+		"a pool that only notes the time": {
+			updated(func(p *ipamv1alpha1.IPPool) { p.Status.LastUpdated = ptr.To(metav1.Now()) }), nil,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, r := range woken(t, tc.happens, onPool(only("waiting"), only("refused"), only("unfit"))) {
+				got = append(got, r.Name)
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("woken (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRefusedBy(t *testing.T) {
+	asked := func(status ipamv1alpha1.IPClaimStatus) *ipamv1alpha1.IPClaim {
+		return &ipamv1alpha1.IPClaim{Spec: ipamv1alpha1.IPClaimSpec{Pool: corev1.ObjectReference{Name: "pool"}}, Status: status}
+	}
+	tests := map[string]struct {
+		claim *ipamv1alpha1.IPClaim
+		want  []string
+	}{
+		"a claim that is not answered":           {asked(ipamv1alpha1.IPClaimStatus{}), nil},
+		"one that has an address and an error":   {asked(ipamv1alpha1.IPClaimStatus{Address: &corev1.ObjectReference{Name: "a"}, ErrorMessage: ptr.To("x")}), nil},
+		"one that was refused belongs to a pool": {asked(ipamv1alpha1.IPClaimStatus{ErrorMessage: ptr.To("Exhausted")}), []string{"pool"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, refusedBy(tc.claim)); diff != "" {
+				t.Errorf("pools (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestWhatOfAnObjectMatters has predicates judge changes of which some matter to no Metal3Data.
+func TestWhatOfAnObjectMatters(t *testing.T) {
+	claim := func(uid types.UID, generation int64, version string) *infrav1.Metal3DataClaim {
+		return &infrav1.Metal3DataClaim{ObjectMeta: metav1.ObjectMeta{UID: uid, Generation: generation, ResourceVersion: version}}
+	}
+	tests := map[string]struct {
+		after               *infrav1.Metal3DataClaim
+		ofTemplate, ofClaim bool
+	}{
+		"another object of its name": {claim("2", 1, "8"), true, true},
+		"another spec":               {claim("1", 2, "8"), true, false},
+		"more in its status":         {claim("1", 1, "8"), false, false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			e := event.UpdateEvent{ObjectOld: claim("1", 1, "7"), ObjectNew: tc.after}
+			if got := requests.Whenever(anotherSpec).Update(e); got != tc.ofTemplate {
+				t.Errorf("of a template: %v", got)
+			}
+			if got := requests.Whenever(nothingElse).Update(e); got != tc.ofClaim {
+				t.Errorf("of a claim: %v", got)
+			}
+		})
+	}
+}
+
+// TestAClaimOfAnotherKindThanItsPool gives back a claim on a pool of ip-address-manager that is made
+// by Cluster API's contract, which anybody may do in the name of a Metal3Data.
+func TestAClaimOfAnotherKindThanItsPool(t *testing.T) {
+	claim := &capipamv1.IPAddressClaim{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: server.Namespace(t), Name: "nodes-0-pool", Finalizers: []string{infrav1.DataFinalizer},
+		},
+		Spec: capipamv1.IPAddressClaimSpec{PoolRef: capipamv1.IPPoolReference{Name: "pool", Kind: "IPPool", APIGroup: "ipam.metal3.io"}},
+	}
+	if err := server.Client.Create(t.Context(), claim); err != nil {
+		t.Fatal(err)
+	}
+	claims := addressClaims{client: server.Client, live: server.Client}
+	if err := claims.release(t.Context(), addressClaim{claim}); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Client.Get(t.Context(), client.ObjectKeyFromObject(claim), claim); !apierrors.IsNotFound(err) {
+		t.Errorf("the claim stays: %v", err)
+	}
+}
+
+// A claim on a pool that was given back is nothing to ask the API server about.
+func TestReleased(t *testing.T) {
+	now := metav1.Now()
+	tests := map[string]struct {
+		meta metav1.ObjectMeta
+		want bool
+	}{
+		"a claim that is held":              {metav1.ObjectMeta{Finalizers: []string{infrav1.DataFinalizer}}, false},
+		"one that is not held, and is left": {metav1.ObjectMeta{}, false},
+		"one that is deleted and held":      {metav1.ObjectMeta{DeletionTimestamp: &now, Finalizers: []string{infrav1.DataFinalizer}}, false},
+		"one that its pool has to let go":   {metav1.ObjectMeta{DeletionTimestamp: &now, Finalizers: []string{"ipclaim.ipam.metal3.io"}}, true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := (addressClaim{&ipamv1alpha1.IPClaim{ObjectMeta: tc.meta}}).released(); got != tc.want {
+				t.Errorf("released() = %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
