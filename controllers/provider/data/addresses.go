@@ -344,7 +344,7 @@ func (a addressClaims) observe(ctx context.Context, request ippool.Request, ask 
 	}
 	if claim, found := find(held, request.Data.UID, ask); found {
 		observed.Hold(claim.Object)
-	} else if foreign, err := read(ctx, a.client, kind, request.Data.Namespace, observed.ClaimName); err != nil {
+	} else if foreign, err := read(ctx, a.client, kind, client.ObjectKey{Namespace: request.Data.Namespace, Name: observed.ClaimName}); err != nil {
 		return observed, err
 	} else if foreign {
 		observed.Claim = ippool.ClaimForeign
@@ -366,18 +366,16 @@ func (a addressClaims) pool(ctx context.Context, namespace string, of ippool.Poo
 	pool := &ipamv1alpha1.IPPool{}
 	available, err := a.kinds.Available(ctx, pool)
 	if err == nil && available {
-		_, err = read(ctx, a.client, pool, namespace, of.Name, client.UnsafeDisableDeepCopy)
+		_, err = read(ctx, a.client, pool, client.ObjectKey{Namespace: namespace, Name: of.Name}, client.UnsafeDisableDeepCopy)
 	}
 	return pool, err
 }
 
 // read reads an object, and reports whether it exists.
-func read(
-	ctx context.Context, reader client.Reader, into client.Object, namespace, name string, options ...client.GetOption,
-) (found bool, err error) {
-	err = reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, into, options...)
+func read(ctx context.Context, reader client.Reader, into client.Object, key client.ObjectKey, options ...client.GetOption) (found bool, err error) {
+	err = reader.Get(ctx, key, into, options...)
 	if client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("read %T %s: %w", into, name, err)
+		return false, fmt.Errorf("read %T %s: %w", into, key.Name, err)
 	}
 	return err == nil, nil
 }

@@ -35,6 +35,7 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
@@ -228,7 +229,7 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, wait conditions.Wait,
 // claims on pools behind, and may have been the last of its namespace.
 func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*scope, bool, error) {
 	s := &scope{data: &infrav1.Metal3Data{}}
-	if found, err := read(ctx, r.Client, s.data, key.Namespace, key.Name); err != nil {
+	if found, err := read(ctx, r.Client, s.data, key); err != nil {
 		return nil, false, err
 	} else if !found {
 		return nil, false, errors.Join(r.releaseVanished(ctx, key), tenantsecrets.Release(ctx, r.Secrets, r.Client, key.Namespace))
@@ -239,7 +240,7 @@ func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*scope
 	s.before = s.data.DeepCopy()
 	if name := s.data.Labels[clusterv1.ClusterNameLabel]; name != "" {
 		s.cluster = &clusterv1.Cluster{}
-		if _, err := read(ctx, r.Client, s.cluster, key.Namespace, name); err != nil {
+		if _, err := read(ctx, r.Client, s.cluster, client.ObjectKey{Namespace: key.Namespace, Name: name}); err != nil {
 			return nil, false, err
 		}
 	}
@@ -255,7 +256,7 @@ func (r *Reconciler) readTemplate(ctx context.Context, s *scope) (conditions.Wai
 			ref.Name, ref.Namespace, s.data.Namespace), nil
 	}
 	s.template = &infrav1.Metal3DataTemplate{}
-	if found, err := read(ctx, r.Client, s.template, s.data.Namespace, ref.Name); err != nil || found {
+	if found, err := read(ctx, r.Client, s.template, client.ObjectKey{Namespace: s.data.Namespace, Name: ref.Name}); err != nil || found {
 		return conditions.Wait{}, err
 	}
 	return waiting(infrav1.TemplateNotFoundReason, "Metal3DataTemplate %q does not exist in namespace %q: create it", ref.Name, s.data.Namespace), nil
@@ -268,7 +269,7 @@ func (r *Reconciler) readMachine(ctx context.Context, s *scope) (conditions.Wait
 		return waiting(infrav1.OwnerNotFoundReason, "No Metal3Machine is among the owners of this Metal3Data"), nil
 	}
 	s.metal3Machine = &infrav1.Metal3Machine{}
-	found, err := read(ctx, r.Client, s.metal3Machine, s.data.Namespace, owner.Name)
+	found, err := read(ctx, r.Client, s.metal3Machine, client.ObjectKey{Namespace: s.data.Namespace, Name: owner.Name})
 	if err != nil {
 		return conditions.Wait{}, err
 	}
@@ -276,10 +277,10 @@ func (r *Reconciler) readMachine(ctx context.Context, s *scope) (conditions.Wait
 		return waiting(infrav1.OwnerNotFoundReason, "Metal3Machine %q of this Metal3Data does not exist any more", owner.Name), nil
 	}
 	s.machine, err = util.GetOwnerMachine(ctx, r.Client, s.metal3Machine.ObjectMeta)
-	if client.IgnoreNotFound(err) != nil {
+	switch {
+	case client.IgnoreNotFound(err) != nil:
 		return conditions.Wait{}, fmt.Errorf("read the Machine of Metal3Machine %s: %w", owner.Name, err)
-	}
-	if err != nil || s.machine == nil {
+	case apierrors.IsNotFound(err), s.machine == nil:
 		return waiting(infrav1.OwnerNotFoundReason, "Metal3Machine %q has no Machine", owner.Name), nil
 	}
 	return conditions.Wait{}, nil

@@ -75,7 +75,7 @@ type shared struct {
 	clock   clock.PassiveClock
 }
 
-// holdReports is how long machines and their data wait for the next step of a controller
+// holdReports is how long machines wait for the next step of a controller
 // before they say that they do: longer than such a step takes, and not longer than a
 // person who looks at a machine has patience.
 const holdReports = 5 * time.Second
