@@ -271,10 +271,11 @@ func addAndEndAtRandom(t *testing.T, random *rand.Rand) {
 		q.Add(object(fmt.Sprint("t", random.IntN(4)), []string{"", "x", "y"}[random.IntN(3)], random.IntN(10)))
 	}
 	for range steps {
+		ending := min(random.IntN(4), len(order.running)) // before workers are woken
 		for range random.IntN(6) {
 			add()
 		}
-		for range min(random.IntN(4), len(order.running)) {
+		for range ending {
 			end <- struct{}{}
 		}
 		synctest.Wait()
