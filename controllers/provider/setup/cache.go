@@ -22,8 +22,6 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -63,10 +61,6 @@ func clusterCacheOptions(o Options, kubeconfigs client.Reader) clustercache.Opti
 	return clustercache.Options{
 		SecretClient:     kubeconfigs,
 		WatchFilterValue: o.WatchFilter,
-		// Earlier there may be no kubeconfig.
-		ClusterFilter: func(c *clusterv1.Cluster) bool {
-			return ptr.Deref(c.Status.Initialization.ControlPlaneInitialized, false)
-		},
 		Cache: clustercache.CacheOptions{
 			DefaultTransform: cache.TransformStripManagedFields(),
 			ByObject:         map[client.Object]cache.ByObject{&corev1.Node{}: {Transform: nodes.StripNode}},

@@ -170,7 +170,7 @@ func (w *workload) connect(ctx context.Context, t *testing.T, denied []netip.Pre
 	}
 	key := client.ObjectKey{Namespace: "tenant", Name: "c"}
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
-	cluster.Status.Initialization = clusterv1.ClusterInitializationStatus{InfrastructureProvisioned: ptr.To(true), ControlPlaneInitialized: ptr.To(true)}
+	cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
 	authority, err := json.Marshal(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: w.Certificate().Raw}))
 	if err != nil {
 		t.Fatal(err)
@@ -196,8 +196,8 @@ func (w *workload) connect(ctx context.Context, t *testing.T, denied []netip.Pre
 		t.Fatal(err)
 	}
 	kubeconfigs.OnRefused(w.noteRefused)
-	bounded := boundedManager{mgr}
-	connections, err := clustercache.SetupWithManager(ctx, bounded, clusterCacheOptions(parse(t), kubeconfigs),
+	quiet := quietManager{mgr}
+	connections, err := clustercache.SetupWithManager(ctx, quiet, clusterCacheOptions(parse(t), kubeconfigs),
 		controller.Options{SkipNameValidation: ptr.To(true)})
 	if err != nil {
 		t.Fatal(err)
@@ -209,7 +209,7 @@ func (w *workload) connect(ctx context.Context, t *testing.T, denied []netip.Pre
 	if !ok {
 		t.Fatalf("%T reconciles nothing", connections)
 	}
-	if _, err := reconciler.Reconcile(ctrl.LoggerInto(ctx, bounded.GetLogger()), ctrl.Request{NamespacedName: key}); err != nil {
+	if _, err := reconciler.Reconcile(ctrl.LoggerInto(ctx, quiet.GetLogger()), ctrl.Request{NamespacedName: key}); err != nil {
 		t.Fatal(err)
 	}
 	return connections, said
@@ -243,19 +243,6 @@ func TestClusterCacheConnects(t *testing.T) {
 	}
 	if len(w.foreign) > 0 {
 		t.Errorf("requests past the transport: %v", w.foreign)
-	}
-}
-
-// The ClusterCache logs an error for each attempt to connect to a Cluster without a kubeconfig.
-func TestClustersWithoutControlPlaneAreNotConnectedTo(t *testing.T) {
-	connects := clusterCacheOptions(parse(t), nil).ClusterFilter
-	cluster := &clusterv1.Cluster{}
-	if connects(cluster) {
-		t.Error("connects to a Cluster whose control plane does not run yet")
-	}
-	cluster.Status.Initialization.ControlPlaneInitialized = ptr.To(true)
-	if !connects(cluster) {
-		t.Error("does not connect to a Cluster whose control plane runs")
 	}
 }
 

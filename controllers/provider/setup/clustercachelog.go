@@ -20,52 +20,82 @@ import (
 	"errors"
 
 	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
 )
 
-// boundedManager is the manager as the ClusterCache sees it, whose errors may hold what a workload
-// cluster says: discovery repeats names that it does not understand.
-type boundedManager struct {
+// quietManager is the manager as the ClusterCache sees it. The ClusterCache logs
+// an error for each attempt to connect to a new Cluster whose kubeconfig does not
+// exist yet, although that Cluster is as it should be. Options.ClusterFilter does not
+// see Secrets, and Clusters that are not initialized must be connected to: where no control
+// plane provider says that one is, the first Node with a provider ID does.
+type quietManager struct {
 	manager.Manager
 }
 
 // GetLogger returns the logger that controllers of the manager derive theirs from.
-func (m boundedManager) GetLogger() logr.Logger {
+func (m quietManager) GetLogger() logr.Logger {
 	log := m.Manager.GetLogger()
-	return log.WithSink(newBoundedSink(log.GetSink()))
+	return log.WithSink(newWaitSink(log.GetSink()))
+}
+
+// waitSink logs errors about objects that do not exist at V(4), as waits.
+type waitSink struct {
+	logr.LogSink
+}
+
+func newWaitSink(sink logr.LogSink) logr.LogSink {
+	if deeper, ok := sink.(logr.CallDepthLogSink); ok {
+		sink = deeper.WithCallDepth(1)
+	}
+	return waitSink{sink}
+}
+
+// waitLevel is the level at which a wait is logged.
+const waitLevel = 4
+
+// Error logs an error, unless it says that a Secret does not exist.
+func (s waitSink) Error(err error, message string, keysAndValues ...any) {
+	if !secretMissing(err) {
+		s.LogSink.Error(printable(err), message, keysAndValues...)
+		return
+	}
+	if s.Enabled(waitLevel) {
+		s.Info(waitLevel, "Waiting for the kubeconfig of the Cluster", keysAndValues...)
+	}
 }
 
 // maxError bounds the text of an error, in bytes.
 const maxError = 1024
 
-// boundedSink logs errors in printable characters, and cut.
-type boundedSink struct {
-	logr.LogSink
+// printable is an error whose text may hold what a workload cluster says: discovery
+// repeats names that it does not understand.
+func printable(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.New(truncate.Text(truncate.Printable(err.Error()), maxError))
 }
 
-func newBoundedSink(sink logr.LogSink) logr.LogSink {
-	if deeper, ok := sink.(logr.CallDepthLogSink); ok {
-		sink = deeper.WithCallDepth(1)
+// secretMissing says that a Secret does not exist. Any other object that is not found
+// is an error: a workload cluster that answers 404 to all requests, for example.
+func secretMissing(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
+		return false
 	}
-	return boundedSink{sink}
-}
-
-// Error logs an error.
-func (s boundedSink) Error(err error, message string, keysAndValues ...any) {
-	if err != nil {
-		err = errors.New(truncate.Text(truncate.Printable(err.Error()), maxError))
-	}
-	s.LogSink.Error(err, message, keysAndValues...)
+	details := status.Status().Details
+	return details != nil && details.Group == "" && details.Kind == "secrets"
 }
 
 // WithValues keeps the rule for a logger with more values.
-func (s boundedSink) WithValues(keysAndValues ...any) logr.LogSink {
-	return boundedSink{s.LogSink.WithValues(keysAndValues...)}
+func (s waitSink) WithValues(keysAndValues ...any) logr.LogSink {
+	return waitSink{s.LogSink.WithValues(keysAndValues...)}
 }
 
 // WithName keeps the rule for a logger with a name.
-func (s boundedSink) WithName(name string) logr.LogSink {
-	return boundedSink{s.LogSink.WithName(name)}
+func (s waitSink) WithName(name string) logr.LogSink {
+	return waitSink{s.LogSink.WithName(name)}
 }

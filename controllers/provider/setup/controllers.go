@@ -185,7 +185,7 @@ func newNodes(ctx context.Context, mgr ctrl.Manager, o Options, paces *transport
 		return nodes.Nodes{}, err
 	}
 	workers := o.Concurrency.ClusterCache
-	connections, err := clustercache.SetupWithManager(ctx, boundedManager{mgr}, clusterCacheOptions(o, kubeconfigs), controller.Options{
+	connections, err := clustercache.SetupWithManager(ctx, quietManager{mgr}, clusterCacheOptions(o, kubeconfigs), controller.Options{
 		MaxConcurrentReconciles: workers,
 		// Clusters that answer slowly share the workers with those that do not.
 		NewQueue: queue.New(workers, nil),
