@@ -123,8 +123,6 @@ func (tn *tenant) kubeconfig() {
 	text, err := clientcmd.Write(*config)
 	tn.G.Expect(err).NotTo(gomega.HaveOccurred())
 	tn.MakeSecret(tn.Namespace, clusterName+"-kubeconfig", "value", string(text))
-	c := &clusterv1.Cluster{}
-	tn.EditStatus(tn.Named(clusterName, c), func() { c.Status.Initialization.ControlPlaneInitialized = ptr.To(true) })
 }
 
 // choose plays the hostclaim manager: a host is about to be bound.
