@@ -44,7 +44,7 @@ func (b *bench) rendering(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	command := exec.CommandContext(ctx, "go", "test", "-C", repo.Path("baremetal", "provider", "data"),
+	command := exec.CommandContext(ctx, "go", "test", "-C", repo.Path("baremetal", "provider", "networkdata"),
 		"-run=^$", "-bench=^BenchmarkRender$", "-count=5", "-benchtime="+b.renderings, ".")
 	out, err := command.CombinedOutput()
 	if err != nil {
