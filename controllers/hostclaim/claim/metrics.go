@@ -142,8 +142,7 @@ func (w waitingClaims) Describe(all chan<- *prometheus.Desc) { all <- w.desc }
 func (w waitingClaims) Collect(metrics chan<- prometheus.Metric) {
 	claims := &bmov1alpha1.HostClaimList{}
 	if err := w.claims.List(context.Background(), claims, client.UnsafeDisableDeepCopy); err != nil {
-		metrics <- prometheus.NewInvalidMetric(w.desc, err)
-		return
+		return // before the cache is filled
 	}
 	counts := map[string]int{}
 	for i := range claims.Items {
