@@ -24,7 +24,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/golden"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -55,19 +55,8 @@ func TestGolden(t *testing.T) {
 			if err := run(args, &out); err != nil {
 				t.Fatal(err)
 			}
-			golden := filepath.Join("testdata", name+".golden")
-			if *update {
-				if err := os.WriteFile(golden, out.Bytes(), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), out.String()); diff != "" {
-				t.Errorf("printed (-want +got):\n%s", diff)
-			}
+			file := filepath.Join("testdata", name+".golden")
+			golden.Compare(t, file, out.String(), *update)
 		})
 	}
 }

@@ -141,7 +141,7 @@ func (m *manager) claimController() *controller {
 	}
 	own := watching.Watch{Object: &bmov1alpha1.HostClaim{}, Handler: &handler.EnqueueRequestForObject{}}
 	return &controller{
-		name: "hostclaim", reconciler: m.claims, queue: newQueue(w.clock),
+		name: "hostclaim", reconciler: m.claims.Pool.Around(m.claims), queue: newQueue(w.clock),
 		watches: append([]watching.Watch{own}, m.claims.Watches()...),
 		sources: []source.Source{m.claims.Pool.Source()},
 	}

@@ -68,7 +68,7 @@ type world struct {
 	node        *corev1.Node
 	clock       ahead
 
-	// away says that there is no connection to the workload cluster.
+	// away reports whether there is no connection to the workload cluster.
 	away atomic.Bool
 
 	// reboots counts how often the server was switched off.

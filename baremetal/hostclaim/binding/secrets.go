@@ -94,7 +94,7 @@ func Extract(kind SecretKind, secret *corev1.Secret) (Content, error) {
 	if kind == OCIAuth {
 		pull, err := secretkeys.PullSecret(secret)
 		if err != nil {
-			return Content{}, err //nolint:wrapcheck // the caller names the Secret
+			return Content{}, err
 		}
 		return Content{Type: pull.Type, Data: map[string][]byte{pull.Key: pull.Value}}, nil
 	}

@@ -110,7 +110,7 @@ func PullSecretCopy(source string) Copy {
 // says what it lacks.
 func (c Copy) Content(source *corev1.Secret) (secretkeys.Content, error) {
 	if c.Suffix == PullSecretSuffix {
-		return secretkeys.PullSecret(source) //nolint:wrapcheck // the caller names the Secret
+		return secretkeys.PullSecret(source)
 	}
 	value, found := secretkeys.Value(c.Key, source.Data)
 	if !found {

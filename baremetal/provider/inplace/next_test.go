@@ -19,14 +19,13 @@ package inplace
 import (
 	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/golden"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -76,18 +75,7 @@ func TestUpdate(t *testing.T) {
 			}
 		}
 	}
-	if *update {
-		if err := os.WriteFile("testdata/update.golden", []byte(out.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile("testdata/update.golden")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), out.String()); diff != "" {
-		t.Errorf("transcript (-want +got), run with -update if this is meant:\n%s", diff)
-	}
+	golden.Compare(t, "testdata/update.golden", out.String(), *update)
 }
 
 // take carries a step out; rests says that it was none.

@@ -19,16 +19,14 @@ package machines
 import (
 	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/nodematch"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/reuse"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/golden"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -42,7 +40,7 @@ func TestLife(t *testing.T) {
 	}
 }
 
-func transcribe(t *testing.T, golden string, steps []step) {
+func transcribe(t *testing.T, file string, steps []step) {
 	t.Helper()
 	var out strings.Builder
 	o := observe(func(o *Observed) { o.Machine.ClusterReady = false; o.Machine.Bootstrap = BootstrapFacts{} })
@@ -55,18 +53,7 @@ func transcribe(t *testing.T, golden string, steps []step) {
 			write(&out, &o)
 		}
 	}
-	if *update {
-		if err := os.WriteFile(golden, []byte(out.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), out.String()); diff != "" {
-		t.Errorf("transcript (-want +got), run with -update if this is meant:\n%s", diff)
-	}
+	golden.Compare(t, file, out.String(), *update)
 }
 
 type step struct {

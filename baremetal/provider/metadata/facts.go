@@ -206,8 +206,3 @@ func (e AddressNotFoundError) Error() string {
 	}
 	return fmt.Sprintf("pool %q has not given an address yet", e.Pool)
 }
-
-// IsAddressNotFound finds an AddressNotFoundError in the chain of err.
-func IsAddressNotFound(err error) bool {
-	return errors.As(err, &AddressNotFoundError{})
-}

@@ -29,6 +29,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/golden"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -75,19 +76,8 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden := strings.TrimSuffix(input, ".yaml") + ".golden"
-			if *update {
-				if err := os.WriteFile(golden, got, 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), string(got)); diff != "" {
-				t.Errorf("rendered (-want +got):\n%s", diff)
-			}
+			file := strings.TrimSuffix(input, ".yaml") + ".golden"
+			golden.Compare(t, file, string(got), *update)
 			var strict map[string]string
 			if err := yaml.UnmarshalStrict(got, &strict); err != nil {
 				t.Errorf("not all values are strings: %v", err)

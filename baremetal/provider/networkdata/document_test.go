@@ -18,6 +18,7 @@ package networkdata_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -116,7 +117,7 @@ func FuzzRender(f *testing.F) {
 		given.Addresses = answer(asks)
 		for _, doc := range metadata.Wanted(spec, "m") {
 			content, err := networkdata.Document(doc.Key, spec, given)
-			if metadata.IsAddressNotFound(err) {
+			if errors.As(err, &metadata.AddressNotFoundError{}) {
 				t.Fatalf("an address is needed that was not asked for: %v", err)
 			}
 			if err != nil {

@@ -35,6 +35,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/metadata"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/golden"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -83,19 +84,8 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden := strings.TrimSuffix(input, ".yaml") + ".golden"
-			if *update {
-				if err := os.WriteFile(golden, got, 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), string(got)); diff != "" {
-				t.Errorf("rendered (-want +got):\n%s", diff)
-			}
+			file := strings.TrimSuffix(input, ".yaml") + ".golden"
+			golden.Compare(t, file, string(got), *update)
 			again, err := Render(&spec, known())
 			if err != nil || string(again) != string(got) {
 				t.Errorf("a second time it is different, or fails: %v", err)

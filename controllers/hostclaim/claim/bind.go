@@ -284,11 +284,10 @@ func (r *Reconciler) take(ctx context.Context, s *scope, c candidate) error {
 // gone reads the claim live and reports whether it has gone. A claim without its finalizer is
 // a conflict: it may go at any moment, and the next pass puts the finalizer back.
 func (r *Reconciler) gone(ctx context.Context, claim *bmov1alpha1.HostClaim) (bool, error) {
-	now := &bmov1alpha1.HostClaim{} // its UID is empty when the claim has gone
-	err := r.Live.Get(ctx, keyOf(claim), now)
+	now, err := r.readLive(ctx, claim)
 	switch {
-	case client.IgnoreNotFound(err) != nil:
-		return false, fmt.Errorf("make sure that the claim has not gone: %w", err)
+	case err != nil:
+		return false, err
 	case now.UID != claim.UID:
 		return true, nil
 	case !controllerutil.ContainsFinalizer(now, infrav1.HostClaimFinalizer):

@@ -158,12 +158,12 @@ func (r *Reconciler) pauseHost(ctx context.Context, claim *bmov1alpha1.HostClaim
 
 // reportMovable writes the condition Movable of a paused claim, and nothing else.
 func (r *Reconciler) reportMovable(ctx context.Context, claim *bmov1alpha1.HostClaim, plan moving.Plan) error {
-	before := claim.DeepCopy()
-	setMovable(&claim.Status, plan, claim.Generation, r.Clock.Now())
-	if equality.Semantic.DeepEqual(claim.Status, before.Status) {
+	desired := claim.DeepCopy()
+	setMovable(&desired.Status, plan, claim.Generation, r.Clock.Now())
+	if equality.Semantic.DeepEqual(desired.Status, claim.Status) {
 		return nil
 	}
-	if err := r.Client.Status().Patch(ctx, claim, apply.Locked(before)); err != nil {
+	if err := r.writeStatus(ctx, claim, desired); err != nil {
 		return fmt.Errorf("write condition Movable: %w", err)
 	}
 	return nil

@@ -34,7 +34,7 @@ import (
 // names it.
 func (r *Reconciler) observe(ctx context.Context, s *scope) (err error) {
 	if s.decision, err = r.Policies.Decide(ctx, s.claim.Namespace); err != nil {
-		return err //nolint:wrapcheck // it says what could not be read
+		return err
 	}
 	if err := r.observeHosts(ctx, s); err != nil {
 		return err

@@ -110,7 +110,6 @@ type scope struct {
 
 // Reconcile brings one HostClaim a step closer to its spec.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	defer r.Pool.Begin(req.NamespacedName)()
 	claim := &bmov1alpha1.HostClaim{}
 	if err := r.Client.Get(ctx, req.NamespacedName, claim); err != nil {
 		if !apierrors.IsNotFound(err) {

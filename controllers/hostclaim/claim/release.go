@@ -186,7 +186,7 @@ func releasedBefore(claim *bmov1alpha1.HostClaim) bool {
 }
 
 // heldByOthers reports whether a claim that goes is held by the finalizer of another controller
-// only, and that we have nothing to do with it: its status says that we have let go of it, or never had
+// only, and that we have nothing to do with it: we have let go of it by its status, or never had
 // to do with it. Where the status shows our hand, or our facts are there, the claim is reconciled like
 // any other, so that a tenant that stripped our finalizer, or a manager that died between freeing the
 // host and tidying up, leaves nothing behind.
@@ -226,7 +226,7 @@ func (r *Reconciler) releaseWatches(ctx context.Context, namespace string) error
 	})
 }
 
-// defaultReservation is how long a claim is reserved that does not say how long.
+// defaultReservation is how long a claim is reserved without a time of its own.
 const defaultReservation = time.Hour
 
 // expireReservation ends a reservation in time: the claim is deleted as it is known, so that

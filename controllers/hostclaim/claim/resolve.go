@@ -55,9 +55,9 @@ func (r *Reconciler) resolve(ctx context.Context, s *scope, recorded binding.Rec
 // current makes sure that the claim is the newest version. A host that names the claim is believed for an
 // intent. The cache may show one that was dropped, and an administrator may have named the claim since.
 func (r *Reconciler) current(ctx context.Context, claim *bmov1alpha1.HostClaim) error {
-	now := &bmov1alpha1.HostClaim{}
-	if err := r.Live.Get(ctx, keyOf(claim), now); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("make sure that the intent was not dropped: %w", err)
+	now, err := r.readLive(ctx, claim)
+	if err != nil {
+		return err
 	}
 	if now.ResourceVersion != claim.ResourceVersion {
 		return apply.Conflict("the claim is not as the cache shows it")
@@ -146,6 +146,15 @@ func (r *Reconciler) listOwn(ctx context.Context, s *scope) error {
 	return nil
 }
 
+// readLive reads the claim from the API server; empty, without a UID, if it has gone.
+func (r *Reconciler) readLive(ctx context.Context, claim *bmov1alpha1.HostClaim) (*bmov1alpha1.HostClaim, error) {
+	now := &bmov1alpha1.HostClaim{}
+	if err := r.Live.Get(ctx, keyOf(claim), now); client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("read the claim as it is now: %w", err)
+	}
+	return now, nil
+}
+
 // fence makes every writer lose that acts on the claim's intent: it writes to
 // the host, and nothing of ours stays on it. Taking off the fence that an earlier pass
 // left is a write; else there are two.
@@ -205,7 +214,7 @@ func (r *Reconciler) dropIntent(ctx context.Context, claim *bmov1alpha1.HostClai
 // writeStatus writes the status of the claim, locked on the version that was read.
 func (r *Reconciler) writeStatus(ctx context.Context, claim, desired *bmov1alpha1.HostClaim) error {
 	if err := r.Client.Status().Patch(ctx, desired, apply.Locked(claim)); err != nil {
-		return err //nolint:wrapcheck // the callers say what for
+		return err
 	}
 	*claim = *desired
 	return nil

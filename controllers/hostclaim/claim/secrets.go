@@ -143,7 +143,7 @@ type readSecret func(context.Context, client.ObjectKey) (*corev1.Secret, error)
 
 // outline reads what a secret is, once for each version of it.
 func (r *Reconciler) outline(ctx context.Context, key client.ObjectKey) (*corev1.Secret, error) {
-	return r.Secrets.Outline(ctx, r.Live, key) //nolint:wrapcheck // the caller tells the errors apart
+	return r.Secrets.Outline(ctx, r.Live, key)
 }
 
 // whole reads a secret live.
@@ -371,5 +371,5 @@ func (r *Reconciler) deleteCopies(
 	case apierrors.IsForbidden(err):
 		return binding.Wait{Reason: infrav1.SecretsForbiddenReason, Message: missingRight("delete", namespace, hostSecretsRole)}, nil
 	}
-	return binding.Wait{}, err //nolint:wrapcheck // it says what could not be deleted
+	return binding.Wait{}, err
 }

@@ -173,13 +173,13 @@ func (r *Reconciler) newest(ctx context.Context, s *scope) (permitted bool, err 
 	return r.mayHave(s, grant), nil
 }
 
-// confirm asks the API server whether the claim still says what this pass acts
+// confirm makes sure that the API server has the wishes of the claim that this pass acts
 // on. It is asked after the host was read, so that a write which is locked to
 // that version of the host follows a wish of the claim that is no older.
 func (r *Reconciler) confirm(ctx context.Context, claim *bmov1alpha1.HostClaim) error {
-	current := &bmov1alpha1.HostClaim{}
-	if err := r.Live.Get(ctx, keyOf(claim), current); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("read the claim before the host is written: %w", err)
+	current, err := r.readLive(ctx, claim)
+	if err != nil {
+		return err
 	}
 	if !binding.SameInputs(current, claim) {
 		return apply.Conflict("the claim says something else by now")
@@ -190,7 +190,7 @@ func (r *Reconciler) confirm(ctx context.Context, claim *bmov1alpha1.HostClaim) 
 // grantLive is what policy permits, read live for a host of another namespace.
 func (r *Reconciler) grantLive(ctx context.Context, s *scope) (policy.Grant, error) {
 	if s.crossing() {
-		return r.Policies.GrantLive(ctx, s.claim.Namespace, s.host.Namespace) //nolint:wrapcheck // it says what could not be read
+		return r.Policies.GrantLive(ctx, s.claim.Namespace, s.host.Namespace)
 	}
 	return s.grant(), nil
 }

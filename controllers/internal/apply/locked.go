@@ -43,11 +43,22 @@ func Conflict(format string, args ...any) error {
 
 // IsConflict reports whether an error, or one that is joined in it, is a conflict.
 func IsConflict(err error) bool {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		return slices.ContainsFunc(joined.Unwrap(), IsConflict)
+	return slices.ContainsFunc(joined(err), apierrors.IsConflict)
+}
+
+// OnlyConflicts reports whether an error, or all that are joined in it, are conflicts.
+func OnlyConflicts(err error) bool {
+	return !slices.ContainsFunc(joined(err), func(err error) bool { return !apierrors.IsConflict(err) })
+}
+
+// joined returns the errors that are joined in one, or that one.
+func joined(err error) (all []error) {
+	var several interface{ Unwrap() []error }
+	if !errors.As(err, &several) {
+		return []error{err}
 	}
-	if wrapped := errors.Unwrap(err); wrapped != nil {
-		return IsConflict(wrapped)
+	for _, one := range several.Unwrap() {
+		all = append(all, joined(one)...)
 	}
-	return apierrors.IsConflict(err)
+	return all
 }

@@ -32,7 +32,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -46,24 +45,13 @@ const (
 	pause = 2 * time.Millisecond
 )
 
-// NewClient returns the function for ctrl.Options that makes a Client for some kinds.
-func NewClient(kinds ...client.Object) client.NewClientFunc {
-	return func(config *rest.Config, options client.Options) (client.Client, error) {
-		c, err := client.New(config, options)
-		if err != nil {
-			return nil, err //nolint:wrapcheck // the function stands for client.New
-		}
-		return New(c, kinds...)
-	}
-}
-
 // New returns a client that reads its own writes of some kinds, all of which are in its cache.
 func New(c client.Client, kinds ...client.Object) (*Client, error) {
 	consistent := &Client{Client: c, clock: clock.RealClock{}, written: map[schema.GroupVersionKind]map[types.NamespacedName]write{}}
 	for _, kind := range kinds {
 		gvk, err := apiutil.GVKForObject(kind, c.Scheme())
 		if err != nil {
-			return nil, err //nolint:wrapcheck // it names the type
+			return nil, err
 		}
 		consistent.written[gvk] = map[types.NamespacedName]write{}
 	}

@@ -55,15 +55,15 @@ func newClient(t *testing.T) *Client {
 		}
 	})
 	options := client.Options{Scheme: server.Scheme, Cache: &client.CacheOptions{Reader: seen}}
-	c, err := NewClient(&infrav1.Metal3DataClaim{}, &corev1.ConfigMap{})(server.Config, options)
+	cached, err := client.New(server.Config, options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	consistent, ok := c.(*Client)
-	if !ok {
-		t.Fatalf("made a %T", c)
+	c, err := New(cached, &infrav1.Metal3DataClaim{}, &corev1.ConfigMap{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	return consistent
+	return c
 }
 
 // Each write is read at once, which a cache alone shows in the fewest of 50 times.

@@ -92,12 +92,6 @@ func Behind(until time.Time, object string) Outcome {
 	return Outcome{deadline: until, errs: []error{fmt.Errorf("%s: %w", object, errBehind)}}
 }
 
-// FailedBecause is Failed with a reason and a message that the object's owner
-// may read; the error itself goes to the log only.
-func FailedBecause(reason, message string, err error) Outcome {
-	return Waiting(reason, message).And(Failed(err))
-}
-
 // Done says that the step neither waits nor failed.
 func (o Outcome) Done() bool {
 	return len(o.errs) == 0 && len(o.waits) == 0

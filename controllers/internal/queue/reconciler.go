@@ -18,16 +18,14 @@ package queue
 
 import (
 	"context"
-	"errors"
-	"slices"
 	"time"
 
 	"golang.org/x/time/rate"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/limits"
 )
 
@@ -48,7 +46,7 @@ const (
 func Conflicts(r reconcile.Reconciler) reconcile.Reconciler {
 	return reconcile.Func(func(ctx context.Context, object request) (ctrl.Result, error) {
 		result, err := r.Reconcile(ctx, object)
-		if err == nil || !onlyConflicts(err) {
+		if err == nil || !apply.OnlyConflicts(err) {
 			return result, err
 		}
 		ctrl.LoggerFrom(ctx).V(4).Info("Another write came first, trying again", "reason", err.Error())
@@ -65,13 +63,4 @@ func Spaced(r reconcile.Reconciler, clock clock.PassiveClock) reconcile.Reconcil
 		}
 		return r.Reconcile(ctx, object)
 	})
-}
-
-// onlyConflicts reports whether all errors that are joined in err are conflicts.
-func onlyConflicts(err error) bool {
-	var joined interface{ Unwrap() []error }
-	if errors.As(err, &joined) {
-		return !slices.ContainsFunc(joined.Unwrap(), func(err error) bool { return !onlyConflicts(err) })
-	}
-	return apierrors.IsConflict(err)
 }

@@ -149,7 +149,7 @@ func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*scope, bo
 
 // awaitOwner returns how long nothing is written to an object that Cluster API may still be
 // making, since a write of ours could make one of Cluster API meet a conflict. After that, the
-// object says that it lacks an owner, unless it is paused.
+// condition of the object names the lack of an owner, unless it is paused.
 func (s *scope) awaitOwner(now time.Time) (wait time.Duration, silent bool) {
 	if annotations.HasPaused(s.infra) {
 		return 0, true

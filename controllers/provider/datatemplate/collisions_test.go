@@ -40,7 +40,7 @@ func TestCollisionsOfOnePassAreBounded(t *testing.T) {
 	tests := map[string]struct {
 		// show changes what the cache shows of the Metal3Datas.
 		show func(list *infrav1.Metal3DataList)
-		// served says that the first pass is enough.
+		// served reports whether the first pass is enough.
 		served bool
 	}{
 		"a cache that is up to date": {func(*infrav1.Metal3DataList) {}, true},

@@ -94,7 +94,7 @@ func nodeInfoOf(given infrav1.NodeInfo, published *infrav1.NodeInfo, servers []s
 	return &info
 }
 
-// agreed is what all servers say that say anything, or what was published if none does. Servers that
+// agreed is what all servers with a value have in common, or what was published if none has one. Servers that
 // contradict each other leave nothing: a wrong label would strand the Pods that ask for it.
 func agreed[T ~string](published T, servers []server, of func(server) T) T {
 	var common T

@@ -36,7 +36,7 @@ const maxMessage = 32768
 const unknown = "No machine of this template has had a server yet, so that its size is not known: " +
 	"let it make one, or set the annotation " + infrav1.CapacityAnnotation + " to scale up from zero"
 
-// updateStatus brings the status in line with what was read. While the template is paused, it says that
+// updateStatus brings the status in line with what was read. While the template is paused, it tells this
 // and nothing else. Annotations that cannot be understood leave what was published.
 func updateStatus(s *scope) {
 	paused := pausing.Condition(s.template, s.clusters...)

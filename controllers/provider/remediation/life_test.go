@@ -20,12 +20,10 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
@@ -33,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/golden"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -100,19 +99,8 @@ func TestLife(t *testing.T) {
 				}
 				fmt.Fprintln(out)
 			}
-			golden := "testdata/" + name + ".golden"
-			if *update {
-				if err := os.WriteFile(golden, []byte(out.String()), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), out.String()); diff != "" {
-				t.Errorf("transcript (-want +got), run with -update if this is meant:\n%s", diff)
-			}
+			file := "testdata/" + name + ".golden"
+			golden.Compare(t, file, out.String(), *update)
 		})
 	}
 }

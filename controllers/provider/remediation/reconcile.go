@@ -262,7 +262,7 @@ func (r *Reconciler) reboot(ctx context.Context, s *scope) error {
 	}
 }
 
-// stop takes back what was changed, and says why nothing else is done.
+// stop takes back what was changed, and tells the reason for which nothing else is done.
 func (r *Reconciler) stop(ctx context.Context, s *scope, reason, message string) error {
 	s.says(reason, message)
 	_, err := r.undo(ctx, s)

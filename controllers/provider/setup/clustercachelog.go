@@ -29,8 +29,8 @@ import (
 // quietManager is the manager as the ClusterCache sees it. The ClusterCache logs
 // an error for each attempt to connect to a new Cluster whose kubeconfig does not
 // exist yet, although that Cluster is as it should be. Options.ClusterFilter does not
-// see Secrets, and Clusters that are not initialized must be connected to: where no control
-// plane provider says that one is, the first Node with a provider ID does.
+// see Secrets, and Clusters that are not initialized must be connected to: without a control
+// plane provider, the first Node with a provider ID makes one initialized.
 type quietManager struct {
 	manager.Manager
 }
