@@ -39,7 +39,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/selection"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selector"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
 // bind finds the host of the claim, or binds one to it. What a claim without a host waits for is in
@@ -69,7 +69,7 @@ func (r *Reconciler) bind(ctx context.Context, s *scope) error {
 	}
 	err := r.take(ctx, s, c)
 	var refused *refusedError
-	if !errors.As(err, &refused) || apply.IsConflict(err) {
+	if !errors.As(err, &refused) || patch.IsConflict(err) {
 		return err
 	}
 	ctrl.LoggerFrom(ctx).Error(err, "The claim cannot be bound")
@@ -253,7 +253,7 @@ func (r *Reconciler) take(ctx context.Context, s *scope, c candidate) error {
 		return err
 	}
 	host, seen, err := r.nameClaim(ctx, s.claim, c)
-	if refused := (*refusedError)(nil); apply.IsConflict(err) || errors.As(err, &refused) {
+	if refused := (*refusedError)(nil); patch.IsConflict(err) || errors.As(err, &refused) {
 		// No write to the host is under way: each was answered, and none was done, see BoundAs. An intent that stays
 		// would make the word of its administrator count, who may have named the claim on the host.
 		if failed := client.IgnoreNotFound(r.dropIntent(ctx, s.claim)); failed != nil {
@@ -269,7 +269,7 @@ func (r *Reconciler) take(ctx context.Context, s *scope, c candidate) error {
 	case gone && seen != nil:
 		return r.takeBack(ctx, s.claim, seen, host)
 	case gone:
-		return apply.Conflict("the claim has gone")
+		return patch.Conflict("the claim has gone")
 	}
 	s.host, s.step = host, binding.Keep
 	r.Pool.Bound(client.ObjectKeyFromObject(host))
@@ -291,7 +291,7 @@ func (r *Reconciler) gone(ctx context.Context, claim *bmov1alpha1.HostClaim) (bo
 	case now.UID != claim.UID:
 		return true, nil
 	case !controllerutil.ContainsFinalizer(now, infrav1.HostClaimFinalizer):
-		return false, apply.Conflict("the finalizer was taken off the claim")
+		return false, patch.Conflict("the finalizer was taken off the claim")
 	}
 	return false, nil
 }
@@ -301,11 +301,11 @@ func (r *Reconciler) gone(ctx context.Context, claim *bmov1alpha1.HostClaim) (bo
 func (r *Reconciler) takeBack(ctx context.Context, claim *bmov1alpha1.HostClaim, seen, bound *bmov1alpha1.BareMetalHost) error {
 	before, former := binding.BindAtOnce(seen, claim, r.Clock.Now()), seen.DeepCopy()
 	before.ResourceVersion, former.ResourceVersion = bound.ResourceVersion, bound.ResourceVersion
-	if err := r.Client.Patch(ctx, former, apply.Locked(before)); client.IgnoreNotFound(err) != nil {
+	if err := r.Client.Patch(ctx, former, patch.Locked(before)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("take the host back from a claim that has gone: %w", err)
 	}
 	ctrl.LoggerFrom(ctx).Info("Took the host back, since the claim was deleted while it was bound", "BareMetalHost", klog.KObj(bound))
-	return apply.Conflict("the claim has gone")
+	return patch.Conflict("the claim has gone")
 }
 
 // nameClaim brings the claim's name on the candidate, and returns the host with it, and as it was
@@ -328,7 +328,7 @@ func (r *Reconciler) nameClaim(ctx context.Context, claim *bmov1alpha1.HostClaim
 			return now, nil, nil
 		case !again || !c.fits(now):
 			r.Pool.Correct(key, now)
-			return nil, nil, apply.Conflict("host %s is not as the cache shows it", key)
+			return nil, nil, patch.Conflict("host %s is not as the cache shows it", key)
 		}
 		seen = now
 	}
@@ -351,7 +351,7 @@ func (r *Reconciler) writeConsumer(ctx context.Context, claim *bmov1alpha1.HostC
 		return nil, err
 	}
 	host := binding.BindAtOnce(seen, claim, r.Clock.Now())
-	switch err := r.Client.Patch(ctx, host, apply.Locked(seen)); {
+	switch err := r.Client.Patch(ctx, host, patch.Locked(seen)); {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		return host, fmt.Errorf("bind host: %w", errHostChanged)
 	case err != nil:
@@ -366,7 +366,7 @@ func (r *Reconciler) readAgain(ctx context.Context, c candidate) (*bmov1alpha1.B
 	switch err := r.Live.Get(ctx, key, now); {
 	case apierrors.IsNotFound(err):
 		r.Pool.Correct(key, nil)
-		return nil, apply.Conflict("host %s has gone", key)
+		return nil, patch.Conflict("host %s has gone", key)
 	case err != nil:
 		return nil, fmt.Errorf("read host %s: %w", key, err)
 	}
@@ -396,7 +396,7 @@ func (r *Reconciler) permitted(ctx context.Context, claim *bmov1alpha1.HostClaim
 	}
 	if !grant.Admitted || grant.Permit(claim.Spec.Image, claim.Spec.CustomDeploy, r.DeniedImages) != nil {
 		// The cache, by which the host was chosen, does not know yet.
-		return apply.Conflict("policy no longer admits the claim or its image")
+		return patch.Conflict("policy no longer admits the claim or its image")
 	}
 	return nil
 }

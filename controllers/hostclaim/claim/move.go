@@ -35,7 +35,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/moving"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
 // MoveKinds tells which objects clusterctl would leave behind.
@@ -119,7 +119,7 @@ func (r *Reconciler) observeMove(ctx context.Context, s *scope) (moving.Observed
 		return o, fmt.Errorf("read the host before it is moved: %w", err)
 	}
 	if !binding.Owned(o.Host, s.claim) {
-		return o, apply.Conflict("the host is not the claim's any more")
+		return o, patch.Conflict("the host is not the claim's any more")
 	}
 	var err error
 	if o.Unlabeled, err = r.Kinds.Unlabeled(ctx); err != nil {
@@ -149,7 +149,7 @@ func (r *Reconciler) pauseHost(ctx context.Context, claim *bmov1alpha1.HostClaim
 	if err != nil {
 		return fmt.Errorf("keep the status of the host: %w", err)
 	}
-	if err := r.Client.Patch(ctx, desired, apply.Locked(host)); err != nil {
+	if err := r.Client.Patch(ctx, desired, patch.Locked(host)); err != nil {
 		return fmt.Errorf("make the host ready to be moved: %w", err)
 	}
 	ctrl.LoggerFrom(ctx).Info("Paused the host and kept its status, so that it can be moved", "BareMetalHost", klog.KObj(desired))

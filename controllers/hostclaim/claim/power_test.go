@@ -21,7 +21,7 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
 func TestServerThatIsOffIsShownAsOff(t *testing.T) {
@@ -38,7 +38,7 @@ func TestServerThatIsOffIsShownAsOff(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got, err := (powerPatch{apply.Locked(tt.before)}).Data(tt.after); err != nil || string(got) != tt.want {
+			if got, err := (powerPatch{patch.Locked(tt.before)}).Data(tt.after); err != nil || string(got) != tt.want {
 				t.Errorf("patch %s (%v), want %s", got, err, tt.want)
 			}
 		})

@@ -27,7 +27,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
 // publish shows the tenant the facts of its host, as far as policy lets them
@@ -104,7 +104,7 @@ func (r *Reconciler) withHardware(ctx context.Context, s *scope) (*bmov1alpha1.B
 		return nil, fmt.Errorf("read the hardware of the host: %w", err)
 	}
 	if !binding.Owned(host, s.claim) || host.Status.HardwareDetails == nil {
-		return nil, apply.Conflict("the host has no hardware any more")
+		return nil, patch.Conflict("the host has no hardware any more")
 	}
 	return host, nil
 }
@@ -153,7 +153,7 @@ func (r *Reconciler) updateHardwareData(ctx context.Context, s *scope, desired *
 	current := &bmov1alpha1.HardwareData{}
 	switch err := r.Live.Get(ctx, client.ObjectKeyFromObject(desired), current); {
 	case apierrors.IsNotFound(err):
-		return apply.Conflict("HardwareData %s has gone meanwhile", desired.Name)
+		return patch.Conflict("HardwareData %s has gone meanwhile", desired.Name)
 	case err != nil:
 		return fmt.Errorf("read HardwareData: %w", err)
 	}
@@ -170,7 +170,7 @@ func (r *Reconciler) updateHardwareData(ctx context.Context, s *scope, desired *
 	if equality.Semantic.DeepEqual(updated, current) {
 		return nil
 	}
-	if err := r.Client.Patch(ctx, updated, apply.Locked(current)); err != nil {
+	if err := r.Client.Patch(ctx, updated, patch.Locked(current)); err != nil {
 		return fmt.Errorf("update HardwareData: %w", err)
 	}
 	return nil

@@ -38,7 +38,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/copies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
 // +kubebuilder:rbac:groups=metal3.io,resources=hostclaims,verbs=get;list;watch;patch;delete
@@ -132,7 +132,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	err := r.reconcile(ctx, s)
-	if !s.finished && !apply.IsConflict(err) { // what was decided on an old version may not hold
+	if !s.finished && !patch.IsConflict(err) { // what was decided on an old version may not hold
 		err = errors.Join(err, r.patchStatus(ctx, s, err == nil))
 	}
 	if s.wake.IsZero() || err != nil {
@@ -189,9 +189,9 @@ func (r *Reconciler) ensureFinalizer(ctx context.Context, claim *bmov1alpha1.Hos
 // patchClaim writes the metadata of a claim, locked on the version that was read, and makes the
 // claim what was written. One that has gone is a conflict.
 func (r *Reconciler) patchClaim(ctx context.Context, claim, desired *bmov1alpha1.HostClaim, what string) error {
-	switch err := r.Client.Patch(ctx, desired, apply.Locked(claim)); {
+	switch err := r.Client.Patch(ctx, desired, patch.Locked(claim)); {
 	case apierrors.IsNotFound(err):
-		return apply.Conflict("%s: the claim has gone", what)
+		return patch.Conflict("%s: the claim has gone", what)
 	case err != nil:
 		return fmt.Errorf("%s: %w", what, err)
 	}
@@ -201,7 +201,7 @@ func (r *Reconciler) patchClaim(ctx context.Context, claim, desired *bmov1alpha1
 
 // patchHost writes the host of the claim, locked on the version that was read.
 func (r *Reconciler) patchHost(ctx context.Context, s *scope, desired *bmov1alpha1.BareMetalHost, what string) error {
-	if err := r.Client.Patch(ctx, desired, apply.Locked(s.host)); err != nil {
+	if err := r.Client.Patch(ctx, desired, patch.Locked(s.host)); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	s.host = desired

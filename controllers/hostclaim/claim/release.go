@@ -36,7 +36,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/reservation"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
 // reconcileDelete brings the host of a claim that goes back to the pool, and lets the claim go:
@@ -143,7 +143,7 @@ func (r *Reconciler) readReleasable(ctx context.Context, s *scope) (*bmov1alpha1
 		return nil, fmt.Errorf("read the host before it is freed: %w", err)
 	}
 	if !binding.Owned(host, s.claim) || !equality.Semantic.DeepEqual(binding.Cleared(host), host) || host.ResourceVersion != s.host.ResourceVersion {
-		return nil, apply.Conflict("the host is being written, and its event is on the way")
+		return nil, patch.Conflict("the host is being written, and its event is on the way")
 	}
 	s.waits.release, _ = binding.Releasable(host)
 	return host, nil
@@ -167,7 +167,7 @@ func (r *Reconciler) finish(ctx context.Context, s *scope) error {
 	if !controllerutil.RemoveFinalizer(desired, infrav1.HostClaimFinalizer) {
 		return nil
 	}
-	if err := r.Client.Patch(ctx, desired, apply.Locked(s.claim)); client.IgnoreNotFound(err) != nil {
+	if err := r.Client.Patch(ctx, desired, patch.Locked(s.claim)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("remove the finalizer: %w", err)
 	}
 	return nil

@@ -28,7 +28,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/reservation"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
 // resolve finds out where the claim stands with its host, and kills an intent
@@ -60,7 +60,7 @@ func (r *Reconciler) current(ctx context.Context, claim *bmov1alpha1.HostClaim) 
 		return err
 	}
 	if now.ResourceVersion != claim.ResourceVersion {
-		return apply.Conflict("the claim is not as the cache shows it")
+		return patch.Conflict("the claim is not as the cache shows it")
 	}
 	return nil
 }
@@ -162,11 +162,11 @@ func (r *Reconciler) fence(ctx context.Context, claim *bmov1alpha1.HostClaim, ho
 	if !binding.HasFence(host, claim) {
 		before := host
 		host = binding.FencedHost(host, claim)
-		if err := r.Client.Patch(ctx, host, apply.Locked(before)); err != nil {
+		if err := r.Client.Patch(ctx, host, patch.Locked(before)); err != nil {
 			return fmt.Errorf("fence the intended host: %w", err)
 		}
 	}
-	if err := r.Client.Patch(ctx, binding.Unfenced(host), apply.Locked(host)); err != nil {
+	if err := r.Client.Patch(ctx, binding.Unfenced(host), patch.Locked(host)); err != nil {
 		return fmt.Errorf("take the fence off the intended host: %w", err)
 	}
 	return nil
@@ -213,7 +213,7 @@ func (r *Reconciler) dropIntent(ctx context.Context, claim *bmov1alpha1.HostClai
 
 // writeStatus writes the status of the claim, locked on the version that was read.
 func (r *Reconciler) writeStatus(ctx context.Context, claim, desired *bmov1alpha1.HostClaim) error {
-	if err := r.Client.Status().Patch(ctx, desired, apply.Locked(claim)); err != nil {
+	if err := r.Client.Status().Patch(ctx, desired, patch.Locked(claim)); err != nil {
 		return err
 	}
 	*claim = *desired

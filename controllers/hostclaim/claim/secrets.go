@@ -33,7 +33,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/copies"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
 // The ClusterRoles that a RoleBinding in a namespace must refer to.
@@ -285,13 +285,13 @@ func (r *Reconciler) writeCopy(ctx context.Context, c copying) error {
 	case c.current == nil:
 		verb, err = "create", r.Client.Create(ctx, c.desired)
 	default:
-		err = r.Client.Patch(ctx, c.desired, apply.Locked(c.current))
+		err = r.Client.Patch(ctx, c.desired, patch.Locked(c.current))
 	}
 	switch {
 	case apierrors.IsForbidden(err):
 		return forbidden(c.kind, verb, c.desired.Namespace, hostSecretsRole)
 	case apierrors.IsAlreadyExists(err):
-		return apply.Conflict("the watch did not show the copied secret yet")
+		return patch.Conflict("the watch did not show the copied secret yet")
 	case err != nil:
 		return fmt.Errorf("%s the copied secret: %w", verb, err)
 	}

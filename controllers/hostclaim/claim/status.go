@@ -36,7 +36,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/selection"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/reservation"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
 // patchStatus writes the status that follows from the facts of the pass, unless it
@@ -49,7 +49,7 @@ func (r *Reconciler) patchStatus(ctx context.Context, s *scope, succeeded bool) 
 	before := s.claim.DeepCopy()
 	status.LastUpdated = &metav1.Time{Time: r.Clock.Now()}
 	s.claim.Status = status
-	if err := r.Client.Status().Patch(ctx, s.claim, powerPatch{apply.Locked(before)}); err != nil {
+	if err := r.Client.Status().Patch(ctx, s.claim, powerPatch{patch.Locked(before)}); err != nil {
 		return fmt.Errorf("write the status: %w", err)
 	}
 	r.announce(ctx, before.Status, s)

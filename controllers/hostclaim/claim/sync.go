@@ -31,7 +31,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
 // synchronize puts on the bound host what the claim asks for: all of it in one
@@ -160,7 +160,7 @@ func (r *Reconciler) newest(ctx context.Context, s *scope) (permitted bool, err 
 	if !binding.Owned(host, s.claim) || host.UID != s.host.UID || binding.WithoutStatus(host) ||
 		host.Spec.PreprovisioningNetworkDataName != s.host.Spec.PreprovisioningNetworkDataName ||
 		binding.Compare(s.claim, host, skipsCleaning(s.claim, s.grant())) != binding.Wanted {
-		return false, apply.Conflict("the host is not as it was")
+		return false, patch.Conflict("the host is not as it was")
 	}
 	s.host = host
 	grant, err := r.grantLive(ctx, s)
@@ -168,7 +168,7 @@ func (r *Reconciler) newest(ctx context.Context, s *scope) (permitted bool, err 
 		return false, err
 	}
 	if grant.SharesPreprovisioningNetworkData() != s.grant().SharesPreprovisioningNetworkData() {
-		return false, apply.Conflict("policy is not as it was")
+		return false, patch.Conflict("policy is not as it was")
 	}
 	return r.mayHave(s, grant), nil
 }
@@ -182,7 +182,7 @@ func (r *Reconciler) confirm(ctx context.Context, claim *bmov1alpha1.HostClaim) 
 		return err
 	}
 	if !binding.SameInputs(current, claim) {
-		return apply.Conflict("the claim says something else by now")
+		return patch.Conflict("the claim says something else by now")
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
 // onlyClaim is what the API server says of one claim; nil when it is gone.
@@ -59,7 +59,7 @@ func (o onlyClaim) Get(_ context.Context, key client.ObjectKey, object client.Ob
 }
 
 func TestHostIsToldOnlyWhatTheClaimSaysNow(t *testing.T) {
-	broken, conflict := errors.New("no answer"), apply.Conflict("any")
+	broken, conflict := errors.New("no answer"), patch.Conflict("any")
 	tests := map[string]struct {
 		live onlyClaim
 		want error
@@ -78,7 +78,7 @@ func TestHostIsToldOnlyWhatTheClaimSaysNow(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if err := (&Reconciler{Live: tt.live}).confirm(t.Context(), newClaim(withImage)); !errors.Is(err, tt.want) && (!apply.IsConflict(err) || !apply.IsConflict(tt.want)) {
+			if err := (&Reconciler{Live: tt.live}).confirm(t.Context(), newClaim(withImage)); !errors.Is(err, tt.want) && (!patch.IsConflict(err) || !patch.IsConflict(tt.want)) {
 				t.Errorf("confirm() = %v, want %v", err, tt.want)
 			}
 		})
@@ -169,7 +169,7 @@ func TestHostIsParkedOnlyIfTheClaimIsStillReserved(t *testing.T) {
 		decision: policy.Evaluate(nil, policy.Namespace{Name: reserved.Namespace}, policy.OwnWithoutPolicy),
 	}
 	r := &Reconciler{Live: onlyClaim{claim: newClaim(withImage)}, Client: readOnly{}, Clock: fixedClock{}}
-	if err := r.synchronize(t.Context(), s); !apply.IsConflict(err) || s.host != host {
+	if err := r.synchronize(t.Context(), s); !patch.IsConflict(err) || s.host != host {
 		t.Errorf("synchronize() = %v, want it to be refused since the claim was adopted", err)
 	}
 }
@@ -418,7 +418,7 @@ func TestHostThatIsReadAgain(t *testing.T) {
 			tt.change(current)
 			s := &scope{claim: claim, host: newHost("infra", owned)}
 			_, err := (&Reconciler{Live: newer{host: current}, Client: nothing{}, Policies: &policies.Evaluator{Cached: nothing{}}}).newest(t.Context(), s)
-			if apply.IsConflict(err) != tt.stale || (s.host.ResourceVersion == "2") == tt.stale {
+			if patch.IsConflict(err) != tt.stale || (s.host.ResourceVersion == "2") == tt.stale {
 				t.Errorf("newest() = %v, and goes on with version %q", err, s.host.ResourceVersion)
 			}
 		})

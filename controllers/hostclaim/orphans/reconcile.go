@@ -31,7 +31,7 @@ import (
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/orphan"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
@@ -145,7 +145,7 @@ func read(ctx context.Context, reader client.Reader, host *bmov1alpha1.BareMetal
 // write patches a host that must not have changed since it was read, and logs what
 // was done, with the claim that the host named.
 func (r *Reconciler) write(ctx context.Context, done string, before, after *bmov1alpha1.BareMetalHost) progress.Outcome {
-	if err := r.Client.Patch(ctx, after, apply.Locked(before)); err != nil {
+	if err := r.Client.Patch(ctx, after, patch.Locked(before)); err != nil {
 		if apierrors.IsNotFound(err) {
 			return progress.Outcome{}
 		}

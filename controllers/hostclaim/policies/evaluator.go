@@ -29,7 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
 // Evaluator evaluates HostDeployPolicies, from the cache or live.
@@ -89,7 +89,7 @@ func (e *Evaluator) GrantLive(ctx context.Context, claimNamespace, hostNamespace
 			return policy.Grant{}, err
 		}
 		if !maps.Equal(now.Labels, ns.Labels) {
-			return policy.Grant{}, apply.Conflict("the labels of namespace %s have changed", claimNamespace)
+			return policy.Grant{}, patch.Conflict("the labels of namespace %s have changed", claimNamespace)
 		}
 	}
 	return policy.Evaluate(live, ns, e.Own).Grants[hostNamespace], nil

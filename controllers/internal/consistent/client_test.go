@@ -30,7 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
 )
 
@@ -76,7 +76,7 @@ func TestWritesAreRead(t *testing.T) {
 		step(t, c, "apply", claim, func(o *infrav1.Metal3DataClaim) error {
 			desired := &infrav1.Metal3DataClaim{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name, Labels: map[string]string{"a": "b"}}}
 			desired.Spec.Template = &infrav1.Metal3ObjectRef{Name: "nodes"}
-			version, err := apply.Versioned(t.Context(), c, desired, "test")
+			version, err := patch.ApplyVersioned(t.Context(), c, desired, "test")
 			o.ResourceVersion = version
 			return err
 		})

@@ -25,8 +25,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/limits"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
 const (
@@ -46,7 +46,7 @@ const (
 func Conflicts(r reconcile.Reconciler) reconcile.Reconciler {
 	return reconcile.Func(func(ctx context.Context, object request) (ctrl.Result, error) {
 		result, err := r.Reconcile(ctx, object)
-		if err == nil || !apply.OnlyConflicts(err) {
+		if err == nil || !patch.OnlyConflicts(err) {
 			return result, err
 		}
 		ctrl.LoggerFrom(ctx).V(4).Info("Another write came first, trying again", "reason", err.Error())

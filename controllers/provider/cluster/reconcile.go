@@ -42,7 +42,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/clusterindex"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
@@ -116,7 +116,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	report(s, metav1.NewTime(r.Clock.Now()))
 	s.release(ctx)
-	if _, err := apply.Changes(ctx, r.Client, s.before, s.infra); err != nil {
+	if _, err := patch.Changes(ctx, r.Client, s.before, s.infra); err != nil {
 		return ctrl.Result{}, fmt.Errorf("write Metal3Cluster: %w", err)
 	}
 	r.announce(ctx, s)

@@ -39,8 +39,8 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/ippool"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/metadata"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
 // poolStep is the next step for one address.
@@ -67,9 +67,9 @@ func (r *Reconciler) restoreClaims(ctx context.Context, s *scope) error {
 		if !claim.of(s.data.UID) {
 			continue
 		}
-		err := apply.Restore(ctx, r.Client, claim.Object, []metav1.OwnerReference{ownedBy(s.data)}, infrav1.DataFinalizer)
+		err := patch.Restore(ctx, r.Client, claim.Object, []metav1.OwnerReference{ownedBy(s.data)}, infrav1.DataFinalizer)
 		if err == nil && claim.owner() == "" && claim.GetDeletionTimestamp().IsZero() {
-			err = apply.Conflict("claim %s has been adopted", claim.GetName())
+			err = patch.Conflict("claim %s has been adopted", claim.GetName())
 		}
 		failed = errors.Join(failed, err)
 	}
@@ -394,7 +394,7 @@ func (a addressClaims) create(ctx context.Context, request ippool.Request, ask i
 	}
 	err := a.client.Create(ctx, desired, client.FieldOwner(infrav1.DataFieldOwner))
 	if apierrors.IsAlreadyExists(err) {
-		return apply.Conflict("claim %s exists already", desired.GetName())
+		return patch.Conflict("claim %s exists already", desired.GetName())
 	}
 	if err != nil {
 		return fmt.Errorf("create claim %s: %w", desired.GetName(), err)
@@ -426,7 +426,7 @@ func (a addressClaims) address(ctx context.Context, pool ippool.Pool, namespace,
 func (a addressClaims) release(ctx context.Context, claim addressClaim) error {
 	after, ok := claim.DeepCopyObject().(client.Object)
 	if ok && controllerutil.RemoveFinalizer(after, infrav1.DataFinalizer) {
-		if err := a.client.Patch(ctx, after, apply.Locked(claim.Object)); client.IgnoreNotFound(err) != nil {
+		if err := a.client.Patch(ctx, after, patch.Locked(claim.Object)); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("release claim %s: %w", claim.GetName(), err)
 		}
 	}

@@ -52,8 +52,8 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/metadata"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/datatemplate"
@@ -209,13 +209,13 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (conditions.
 // then the status. Both carry the lock, since a Metal3Data of that name may have
 // come anew, for another machine. A pass that decided on an old version reports nothing.
 func (r *Reconciler) finish(ctx context.Context, s *scope, wait conditions.Wait, err error) (ctrl.Result, error) {
-	if apply.IsConflict(err) {
+	if patch.IsConflict(err) {
 		return ctrl.Result{}, err
 	}
 	if s.paused() || !s.released() {
 		report(s, wait, err)
 	}
-	if _, failed := apply.Changes(ctx, r.Client, s.before, s.data); failed != nil {
+	if _, failed := patch.Changes(ctx, r.Client, s.before, s.data); failed != nil {
 		return ctrl.Result{}, errors.Join(err, fmt.Errorf("write Metal3Data: %w", failed))
 	}
 	r.announce(ctx, s)

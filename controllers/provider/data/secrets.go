@@ -36,8 +36,8 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/metadata"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/networkdata"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/secretkeys"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
 // secret is one of the secrets that a template asks for.
@@ -196,7 +196,7 @@ func (r *Reconciler) writeSecrets(ctx context.Context, s *scope) (conditions.Wai
 		case apierrors.IsForbidden(err):
 			return forbidden(verb, s.data.Namespace), nil
 		case apierrors.IsAlreadyExists(err):
-			return conditions.Wait{}, apply.Conflict("secret %s exists already", wanted.name)
+			return conditions.Wait{}, patch.Conflict("secret %s exists already", wanted.name)
 		case err != nil:
 			return conditions.Wait{}, fmt.Errorf("write secret %s: %w", wanted.name, err)
 		}
@@ -209,7 +209,7 @@ func (r *Reconciler) attachSecret(ctx context.Context, s *scope, name string) er
 	found := &corev1.Secret{}
 	err := r.Live.Get(ctx, types.NamespacedName{Namespace: s.data.Namespace, Name: name}, found)
 	if err == nil && belongs(found, s.data) {
-		err = apply.Restore(ctx, r.Client, found, []metav1.OwnerReference{ownedBy(s.data)})
+		err = patch.Restore(ctx, r.Client, found, []metav1.OwnerReference{ownedBy(s.data)})
 	}
 	return client.IgnoreNotFound(err)
 }
@@ -219,7 +219,7 @@ func (r *Reconciler) attachSecret(ctx context.Context, s *scope, name string) er
 func (r *Reconciler) writeSecret(ctx context.Context, desired *corev1.Secret, emptied bool) error {
 	ctrl.LoggerFrom(ctx).Info("Writing rendered secret", "Secret", klog.KObj(desired))
 	if emptied {
-		return apply.Object(ctx, r.Client, desired, infrav1.DataFieldOwner)
+		return patch.Apply(ctx, r.Client, desired, infrav1.DataFieldOwner)
 	}
 	err := r.Client.Create(ctx, desired, client.FieldOwner(infrav1.DataFieldOwner))
 	if err == nil {
@@ -230,7 +230,7 @@ func (r *Reconciler) writeSecret(ctx context.Context, desired *corev1.Secret, em
 
 // ownedBy makes the Metal3Data the controller of what is made for it.
 func ownedBy(data *infrav1.Metal3Data) metav1.OwnerReference {
-	return apply.ControlledBy(data, infrav1.GroupVersion.WithKind(dataKind))
+	return patch.ControlledBy(data, infrav1.GroupVersion.WithKind(dataKind))
 }
 
 // desiredSecret is a rendered secret, whole.

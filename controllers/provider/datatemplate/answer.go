@@ -32,7 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
 // answerClaims gives each claim its index and its Metal3Data, and tells it what that says of itself or why there
@@ -115,7 +115,7 @@ func (r *Reconciler) hold(ctx context.Context, claim *infrav1.Metal3DataClaim) (
 	if !controllerutil.AddFinalizer(current, infrav1.DataClaimFinalizer) {
 		return current, nil
 	}
-	if err := r.Client.Patch(ctx, current, apply.Locked(claim)); err != nil {
+	if err := r.Client.Patch(ctx, current, patch.Locked(claim)); err != nil {
 		return nil, fmt.Errorf("add finalizer: %w", err)
 	}
 	return current, nil
@@ -128,7 +128,7 @@ func (r *Reconciler) patchStatus(
 ) (*infrav1.Metal3DataClaim, error) {
 	current := claim.DeepCopy()
 	current.Status = status
-	if err := r.Client.Status().Patch(ctx, current, apply.Locked(claim)); err != nil {
+	if err := r.Client.Status().Patch(ctx, current, patch.Locked(claim)); err != nil {
 		return nil, fmt.Errorf("write status: %w", err)
 	}
 	return current, nil
@@ -149,7 +149,7 @@ func (r *Reconciler) confirm(ctx context.Context, template types.NamespacedName,
 	case client.IgnoreNotFound(err) != nil:
 		return fmt.Errorf("read Metal3Data %s: %w", name, err)
 	case err != nil || MadeFor(&data, claim):
-		return apply.Conflict("Metal3Data %s is not what the cache shows", name)
+		return patch.Conflict("Metal3Data %s is not what the cache shows", name)
 	}
 	return nil
 }
@@ -164,7 +164,7 @@ func (r *Reconciler) makeData(ctx context.Context, s *scope, claim *infrav1.Meta
 	case err == nil:
 		return nil
 	case apierrors.IsAlreadyExists(err):
-		return apply.Conflict("Metal3Data %s exists already", desired.Name)
+		return patch.Conflict("Metal3Data %s exists already", desired.Name)
 	}
 	complaint := claim.DeepCopy()
 	setReady(complaint, metav1.ConditionFalse, infrav1.NotReadyReason, fmt.Sprintf("Metal3Data %q cannot be created", desired.Name))
@@ -186,7 +186,7 @@ func (r *Reconciler) restore(ctx context.Context, s *scope) error {
 	var failed error
 	for i := range s.data {
 		if claim, found := claims[s.claimOf[s.data[i].UID]]; found && s.serves(claim) {
-			failed = errors.Join(failed, apply.Restore(ctx, r.Client, &s.data[i], restored(claim), infrav1.DataClaimFinalizer))
+			failed = errors.Join(failed, patch.Restore(ctx, r.Client, &s.data[i], restored(claim), infrav1.DataClaimFinalizer))
 		}
 	}
 	return failed

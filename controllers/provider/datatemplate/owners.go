@@ -31,7 +31,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/metadata"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/secretkeys"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
 // Kinds that owner references name.
@@ -85,7 +85,7 @@ func nameSecrets(desired *infrav1.Metal3Data, spec infrav1.Metal3DataTemplateSpe
 // by the version that is served. One that is gone is then taken off the claim, too, by the garbage
 // collector, which would take any other off the Metal3Data alone, each time that it is put back.
 func restored(claim *infrav1.Metal3DataClaim) []metav1.OwnerReference {
-	refs := []metav1.OwnerReference{apply.ControlledBy(claim, infrav1.GroupVersion.WithKind(claimKind))}
+	refs := []metav1.OwnerReference{patch.ControlledBy(claim, infrav1.GroupVersion.WithKind(claimKind))}
 	for _, owner := range claim.OwnerReferences {
 		if owner.Kind == machineKind && owner.APIVersion == infrav1.GroupVersion.String() {
 			return append(refs, machineOwner(owner))
@@ -96,7 +96,7 @@ func restored(claim *infrav1.Metal3DataClaim) []metav1.OwnerReference {
 
 // owners are the claim, as controller, and the Metal3Machine behind it.
 func owners(claim *infrav1.Metal3DataClaim) []metav1.OwnerReference {
-	refs := []metav1.OwnerReference{apply.ControlledBy(claim, infrav1.GroupVersion.WithKind(claimKind))}
+	refs := []metav1.OwnerReference{patch.ControlledBy(claim, infrav1.GroupVersion.WithKind(claimKind))}
 	for _, owner := range claim.OwnerReferences {
 		if owner.Kind == machineKind {
 			refs = append(refs, machineOwner(owner))

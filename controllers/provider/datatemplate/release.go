@@ -30,7 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
 // releaseClaims lets deleted claims and their data go. A claim that its machine
@@ -115,7 +115,7 @@ func (r *Reconciler) removeFinalizers(ctx context.Context, before, object client
 	if !removed {
 		return nil
 	}
-	if err := r.Client.Patch(ctx, object, apply.Locked(before)); client.IgnoreNotFound(err) != nil {
+	if err := r.Client.Patch(ctx, object, patch.Locked(before)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("remove finalizers of %s: %w", object.GetName(), err)
 	}
 	return nil

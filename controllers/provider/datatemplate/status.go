@@ -33,7 +33,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/ippool"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
 )
 
@@ -134,7 +134,7 @@ func (r *Reconciler) finish(ctx context.Context, s *scope) error {
 	if !s.template.DeletionTimestamp.IsZero() && !s.paused() && len(s.claims) == 0 && len(s.data) == 0 {
 		controllerutil.RemoveFinalizer(s.template, infrav1.DataTemplateFinalizer)
 	}
-	if _, err := apply.Changes(ctx, r.Client, before, s.template); err != nil {
+	if _, err := patch.Changes(ctx, r.Client, before, s.template); err != nil {
 		return fmt.Errorf("write Metal3DataTemplate: %w", err)
 	}
 	return nil

@@ -36,7 +36,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/inplace"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
 const (
@@ -163,23 +163,23 @@ func (e *Extension) act(ctx context.Context, o objects, step inplace.Step) error
 		metav1.SetMetaDataAnnotation(&o.config.ObjectMeta, clusterv1.PausedAnnotation, infrav1.UpdatePause)
 		metav1.SetMetaDataAnnotation(&o.config.ObjectMeta, infrav1.RebuildAnnotation, o.observed().Token)
 		o.config.Spec.JoinConfiguration.Discovery.BootstrapToken.Token = ""
-		return e.Client.Patch(ctx, o.config, apply.Locked(before))
+		return e.Client.Patch(ctx, o.config, patch.Locked(before))
 	case inplace.Forget:
 		before := o.config.DeepCopy()
 		o.config.Status.Initialization.DataSecretCreated, o.config.Status.DataSecretName = nil, ""
-		return e.Client.Status().Patch(ctx, o.config, apply.Locked(before))
+		return e.Client.Status().Patch(ctx, o.config, patch.Locked(before))
 	case inplace.Unname:
 		before := o.machine.DeepCopy()
 		o.machine.Spec.Bootstrap.DataSecretName = nil
-		return e.Client.Patch(ctx, o.machine, apply.Locked(before))
+		return e.Client.Patch(ctx, o.machine, patch.Locked(before))
 	case inplace.Ask:
 		before := o.infra.DeepCopy()
 		metav1.SetMetaDataAnnotation(&o.infra.ObjectMeta, infrav1.RebuildAnnotation, o.observed().Token)
-		return e.Client.Patch(ctx, o.infra, apply.Locked(before))
+		return e.Client.Patch(ctx, o.infra, patch.Locked(before))
 	case inplace.Release:
 		before := o.config.DeepCopy()
 		delete(o.config.Annotations, clusterv1.PausedAnnotation)
-		return e.Client.Patch(ctx, o.config, apply.Locked(before))
+		return e.Client.Patch(ctx, o.config, patch.Locked(before))
 	case inplace.Wait, inplace.Done, inplace.Refuse:
 	}
 	return nil

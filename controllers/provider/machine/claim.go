@@ -34,7 +34,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
 )
@@ -89,7 +89,7 @@ func (c *claimClient) observe(ctx context.Context, s *scope) progress.Outcome {
 // is late, and what is concluded from it would cost requests for nothing. That the claim of a
 // machine which goes is gone was not read from the cache.
 func (c *claimClient) behind(s *scope, claim *bmov1alpha1.HostClaim) (until time.Time, behind bool) {
-	version := apply.OnlyNew // is older than any claim
+	version := patch.OnlyNew // is older than any claim
 	switch {
 	case s.paused(), s.deleted() && claim == nil:
 		return time.Time{}, false
@@ -143,7 +143,7 @@ func (c *claimClient) pause(ctx context.Context, s *scope) progress.Outcome {
 		metav1.SetMetaDataAnnotation(&s.claim.ObjectMeta, clusterv1.PausedAnnotation, *value)
 	}
 	ctrl.LoggerFrom(ctx).Info("Changing the pause annotation of the HostClaim", "HostClaim", klog.KObj(s.claim), "paused", s.paused())
-	err := c.writer.Patch(ctx, s.claim, apply.Locked(before))
+	err := c.writer.Patch(ctx, s.claim, patch.Locked(before))
 	if err == nil {
 		return progress.Outcome{}
 	}
@@ -198,11 +198,11 @@ func (c *claimClient) apply(ctx context.Context, s *scope, wanted claims.Wanted)
 	} else if err := (reservations{c}).confirmUnclaimed(ctx, s); err != nil {
 		return claimFailed(err)
 	} else {
-		desired.ResourceVersion = apply.OnlyNew
+		desired.ResourceVersion = patch.OnlyNew
 	}
 	c.listen(s)
 	ctrl.LoggerFrom(ctx).Info(claimStep(s.observed.Claim, wanted), "HostClaim", klog.KObj(desired))
-	version, err := apply.Versioned(ctx, c.writer, desired, infrav1.MachineFieldOwner)
+	version, err := patch.ApplyVersioned(ctx, c.writer, desired, infrav1.MachineFieldOwner)
 	switch {
 	case s.claim == nil && apierrors.IsConflict(err):
 		return c.inTheWay(ctx, desired.Name)

@@ -32,7 +32,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/secretkeys"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
@@ -113,7 +113,7 @@ func (c secretCopies) writeCopy(ctx context.Context, claim *bmov1alpha1.HostClai
 	after := before.DeepCopy()
 	metav1.SetMetaDataAnnotation(&after.ObjectMeta, infrav1.ContentHashAnnotation, desired.Annotations[infrav1.ContentHashAnnotation])
 	after.Data = desired.Data
-	return copyFailed(wanted, c.writer.Patch(ctx, after, apply.Locked(before)))
+	return copyFailed(wanted, c.writer.Patch(ctx, after, patch.Locked(before)))
 }
 
 // dropCopy deletes what was copied for the machine that had the claim before, since neither its

@@ -36,7 +36,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/datatemplate"
@@ -85,7 +85,7 @@ func (d dataSteps) behind(s *scope, found bool) (until time.Time, behind bool) {
 	if found || s.deleted() {
 		return time.Time{}, false
 	}
-	return d.written.Behind(client.ObjectKeyFromObject(s.machine), apply.OnlyNew, d.now())
+	return d.written.Behind(client.ObjectKeyFromObject(s.machine), patch.OnlyNew, d.now())
 }
 
 // observeDomains reads which templates are for certain failure domains, for a machine that is about to
@@ -186,14 +186,14 @@ func (d dataSteps) apply(ctx context.Context, p *planned) progress.Outcome {
 	switch {
 	case p.dataClaim != nil:
 		owners := []metav1.OwnerReference{ownedBy(p.machine)}
-		return progress.Failed(apply.Restore(ctx, d.client, p.dataClaim, owners, infrav1.MachineFinalizer))
+		return progress.Failed(patch.Restore(ctx, d.client, p.dataClaim, owners, infrav1.MachineFinalizer))
 	case p.plan.Data == nil:
 		return progress.Outcome{}
 	}
 	desired := desiredDataClaim(p.machine, p.cluster.Name, *p.plan.Data)
 	ctrl.LoggerFrom(ctx).Info("Applying Metal3DataClaim", "Metal3DataClaim", klog.KObj(desired),
 		"Metal3DataTemplate", klog.KRef(desired.Namespace, p.plan.Data.Template))
-	version, err := apply.Versioned(ctx, d.client, desired, infrav1.MachineFieldOwner)
+	version, err := patch.ApplyVersioned(ctx, d.client, desired, infrav1.MachineFieldOwner)
 	if err != nil {
 		return failed(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.AssociateMetal3MachineMetaDataFailedReason,
 			"The Metal3DataClaim of the machine cannot be written", fmt.Errorf("apply Metal3DataClaim %s: %w", desired.Name, err))
@@ -234,7 +234,7 @@ func desiredDataClaim(machine *infrav1.Metal3Machine, cluster string, request ma
 
 // ownedBy makes the machine the controller of what is made for it.
 func ownedBy(machine *infrav1.Metal3Machine) metav1.OwnerReference {
-	return apply.ControlledBy(machine, infrav1.GroupVersion.WithKind(claims.MachineKind))
+	return patch.ControlledBy(machine, infrav1.GroupVersion.WithKind(claims.MachineKind))
 }
 
 // release takes our finalizer off the Metal3DataClaim and deletes it. The
@@ -262,7 +262,7 @@ func (d dataSteps) dropFinalizer(ctx context.Context, claim *infrav1.Metal3DataC
 	if !controllerutil.RemoveFinalizer(claim, infrav1.MachineFinalizer) {
 		return nil
 	}
-	return d.client.Patch(ctx, claim, apply.Locked(before))
+	return d.client.Patch(ctx, claim, patch.Locked(before))
 }
 
 func secretName(ref *corev1.SecretReference) string {

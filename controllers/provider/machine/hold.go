@@ -30,7 +30,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/inplace"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
@@ -66,7 +66,7 @@ func (h heldData) end(ctx context.Context, p *planned) progress.Outcome {
 	ctrl.LoggerFrom(ctx).Info("Letting new bootstrap data be made", "KubeadmConfig", klog.KObj(config))
 	before := config.DeepCopy()
 	delete(config.Annotations, clusterv1.PausedAnnotation)
-	if err := h.client.Patch(ctx, config, apply.Locked(before)); err != nil {
+	if err := h.client.Patch(ctx, config, patch.Locked(before)); err != nil {
 		return failed(infrav1.HostClaimReadyCondition, infrav1.WaitingForBootstrapDataReason,
 			"The pause of the KubeadmConfig of the machine cannot be ended", fmt.Errorf("end the pause of KubeadmConfig %s: %w", name, err))
 	}

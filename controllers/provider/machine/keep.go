@@ -31,7 +31,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
 )
@@ -125,7 +125,7 @@ func (c *claimClient) here(ctx context.Context, s *scope) (bool, error) {
 
 // rewrite changes what ties the claim to its machine, in one locked write.
 func (c *claimClient) rewrite(ctx context.Context, s *scope, desired *bmov1alpha1.HostClaim) progress.Outcome {
-	if err := c.writer.Patch(ctx, desired, apply.Locked(s.claim)); err != nil {
+	if err := c.writer.Patch(ctx, desired, patch.Locked(s.claim)); err != nil {
 		return claimFailed(fmt.Errorf("patch HostClaim %s: %w", desired.Name, err))
 	}
 	s.claim = desired

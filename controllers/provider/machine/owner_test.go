@@ -28,7 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
 // TestBeforeOwner shows that a machine which Cluster API is still making is not
@@ -95,7 +95,7 @@ func TestOwnerComes(t *testing.T) {
 	w.machine.OwnerReferences = []metav1.OwnerReference{{
 		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: w.owner.Name, UID: w.owner.UID,
 	}}
-	if err := w.server.Client.Patch(t.Context(), w.machine, apply.Locked(before)); err != nil {
+	if err := w.server.Client.Patch(t.Context(), w.machine, patch.Locked(before)); err != nil {
 		t.Fatal(err)
 	}
 	m, err := w.settle()

@@ -31,7 +31,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 )
@@ -126,7 +126,7 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, res result) (ctrl.Res
 	if until, held := r.reports.Hold(key, reportOf(s, res), r.Clock.Now(), r.HoldReports); held {
 		out = out.And(progress.Until(until, "", ""))
 	} else {
-		version, err := apply.Changes(ctx, r.Client, s.before, s.machine)
+		version, err := patch.Changes(ctx, r.Client, s.before, s.machine)
 		switch {
 		case version != s.before.ResourceVersion:
 			r.written.Wrote(key, version, r.Clock.Now())

@@ -38,7 +38,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/nodematch"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
 // readsFail lets reads of one type fail.
@@ -231,7 +231,7 @@ func TestPause(t *testing.T) {
 	}
 	running := w.cluster.DeepCopy()
 	running.Spec.Paused = nil
-	if err := w.server.Client.Patch(t.Context(), running, apply.Locked(w.cluster)); err != nil {
+	if err := w.server.Client.Patch(t.Context(), running, patch.Locked(w.cluster)); err != nil {
 		t.Fatal(err)
 	}
 	if m, err = w.settle(); err != nil {

@@ -26,7 +26,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
@@ -83,7 +83,7 @@ func (c *claimClient) annotate(ctx context.Context, s *scope, change func(annota
 		after.Annotations = map[string]string{}
 	}
 	change(after.Annotations)
-	err := c.client.Patch(ctx, after, apply.Locked(before))
+	err := c.client.Patch(ctx, after, patch.Locked(before))
 	if err != nil {
 		return fmt.Errorf("record the identity: %w", err)
 	}

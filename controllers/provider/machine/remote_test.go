@@ -41,7 +41,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
@@ -372,7 +372,7 @@ func TestForgedRecordOpensNoConnection(t *testing.T) {
 	before := w.machine.DeepCopy()
 	record := identity.NewRecord(claimreader.OwnerOf(w.machine), identity.Ref{Secret: "hosts"}, identity.Target{Server: "https://hosts.example", Namespace: "n"}, "o-1")
 	w.machine.Annotations = record.Annotations()
-	if err := server.Client.Patch(t.Context(), w.machine, apply.Locked(before)); err != nil {
+	if err := server.Client.Patch(t.Context(), w.machine, patch.Locked(before)); err != nil {
 		t.Fatal(err)
 	}
 	m, err := w.settle()

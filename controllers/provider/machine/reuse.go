@@ -34,7 +34,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/reservation"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/clusterindex"
@@ -147,7 +147,7 @@ func (c reservations) adopt(ctx context.Context, s *scope, claim *bmov1alpha1.Ho
 	}
 	ctrl.LoggerFrom(ctx).Info("Adopting a reserved HostClaim", "HostClaim", klog.KObj(claim))
 	adopted := claims.WithCleaning(claims.Adopt(claim, s.identified(), s.observed.Group.Keeper, remote), s.machine.Spec.AutomatedCleaningMode)
-	err := c.writer.Patch(ctx, adopted, apply.Locked(claim))
+	err := c.writer.Patch(ctx, adopted, patch.Locked(claim))
 	if apierrors.IsNotFound(err) {
 		return progress.Failed(progress.ErrStale)
 	}
@@ -195,7 +195,7 @@ func (c reservations) reserve(ctx context.Context, r *releasing) progress.Outcom
 	copies := claims.CopiesOf(r.claim)
 	reserved := claims.Reserve(r.claim, r.identified(), r.observed.Group.Keeper, c.now().Add(c.keepFor), c.remote())
 	reserved = claims.WithCleaning(reserved, r.machine.Spec.AutomatedCleaningMode)
-	if err := c.writer.Patch(ctx, reserved, apply.Locked(r.claim)); err != nil {
+	if err := c.writer.Patch(ctx, reserved, patch.Locked(r.claim)); err != nil {
 		return failed(infrav1.HostClaimReadyCondition, infrav1.DeletionFailedReason, "The HostClaim of the machine cannot be reserved",
 			fmt.Errorf("reserve HostClaim %s: %w", r.claim.Name, err))
 	}

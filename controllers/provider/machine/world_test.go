@@ -43,7 +43,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/nodematch"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/clusterindex"
@@ -223,7 +223,7 @@ func (w *world) create(objects ...client.Object) {
 func (w *world) applyFirst(claim *bmov1alpha1.HostClaim) {
 	w.t.Helper()
 	claim.Namespace, claim.Spec.ConsumerRef.Namespace, claim.Spec.ConsumerRef.UID = w.namespace, w.namespace, w.machine.UID
-	if err := apply.Object(w.t.Context(), w.server.Client, claim, infrav1.MachineFieldOwner); err != nil {
+	if err := patch.Apply(w.t.Context(), w.server.Client, claim, infrav1.MachineFieldOwner); err != nil {
 		w.t.Fatal(err)
 	}
 	wanted := claim.DeepCopy()

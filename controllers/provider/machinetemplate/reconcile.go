@@ -44,8 +44,8 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/optionalcrd"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
 )
 
@@ -177,7 +177,7 @@ func (r *Reconciler) setCleaningMode(ctx context.Context, s *scope) error {
 		after.Spec.AutomatedCleaningMode = mode
 		ctrl.LoggerFrom(ctx).V(4).Info("Giving a machine the cleaning mode of its template",
 			"Metal3Machine", klog.KObj(after), "automatedCleaningMode", mode)
-		if err := r.Client.Patch(ctx, after, apply.Locked(machine)); client.IgnoreNotFound(err) != nil {
+		if err := r.Client.Patch(ctx, after, patch.Locked(machine)); client.IgnoreNotFound(err) != nil {
 			failed = errors.Join(failed, fmt.Errorf("write the cleaning mode of Metal3Machine %s: %w", machine.Name, err))
 		}
 	}
@@ -219,7 +219,7 @@ func (r *Reconciler) readServers(ctx context.Context, s *scope) error {
 // was published before counts where no machine has a server.
 func (r *Reconciler) patchStatus(ctx context.Context, s *scope) error {
 	updateStatus(s)
-	if _, err := apply.Changes(ctx, r.Client, s.before, s.template); err != nil {
+	if _, err := patch.Changes(ctx, r.Client, s.before, s.template); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("write status of Metal3MachineTemplate: %w", err))
 	}
 	r.announce(ctx, s.before, s.template)

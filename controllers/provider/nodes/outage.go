@@ -27,7 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
 const (
@@ -60,7 +60,7 @@ func (n Nodes) Write(ctx context.Context, cluster client.ObjectKey, before, afte
 	if err != nil {
 		return connectionError(err)
 	}
-	if err := writer.Patch(ctx, after, apply.Locked(before)); err != nil {
+	if err := writer.Patch(ctx, after, patch.Locked(before)); err != nil {
 		return fmt.Errorf("patch Node %s of Cluster %s: %w", before.Name, cluster, sanitize(err))
 	}
 	return nil

@@ -32,7 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 )
@@ -116,7 +116,7 @@ func (r *Reconciler) annotate(ctx context.Context, s *scope, change func(*bmov1a
 	}
 	after := s.claim.DeepCopy()
 	change(after)
-	if err := writer.Patch(ctx, after, apply.Locked(s.claim)); err != nil {
+	if err := writer.Patch(ctx, after, patch.Locked(s.claim)); err != nil {
 		return fmt.Errorf("write the HostClaim: %w", sanitized(s.site, err))
 	}
 	ctrl.LoggerFrom(ctx).Info("Wrote an annotation of the HostClaim", "HostClaim", klog.KObj(after))

@@ -29,7 +29,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
 // readOwner reads the Machine that owns the remediation, its Metal3Machine and its Cluster.
@@ -110,7 +110,7 @@ func (r *Reconciler) handBack(ctx context.Context, s *scope) error {
 		Reason:  clusterv1.MachineOwnerRemediatedWaitingForRemediationReason,
 		Message: fmt.Sprintf("Waiting for remediation: Metal3Remediation %q has given up", s.remediation.Name),
 	})
-	if err := r.Client.Status().Patch(ctx, handed, apply.Locked(s.machine)); err != nil {
+	if err := r.Client.Status().Patch(ctx, handed, patch.Locked(s.machine)); err != nil {
 		return fmt.Errorf("hand Machine %s back: %w", s.machine.Name, err)
 	}
 	r.Metrics.handedBack.Inc()

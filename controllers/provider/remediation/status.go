@@ -32,7 +32,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/apply"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
 )
 
@@ -50,7 +50,7 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, before *infrav1.Metal
 		s.reason = ""
 	}
 	updateStatus(s)
-	if _, err := apply.Changes(ctx, r.Client, before, s.remediation); err != nil {
+	if _, err := patch.Changes(ctx, r.Client, before, s.remediation); err != nil {
 		return ctrl.Result{}, errors.Join(failed, fmt.Errorf("write Metal3Remediation: %w", err))
 	}
 	r.announce(ctx, s, before)

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package apply
+package patch
 
 import (
 	"os"
@@ -67,7 +67,7 @@ func TestObject(t *testing.T) {
 	got := &bmov1alpha1.HostClaim{}
 	write := func(domain string) error {
 		claim.Spec.FailureDomain = domain
-		err := Object(t.Context(), server.Client, claim, "owner")
+		err := Apply(t.Context(), server.Client, claim, "owner")
 		if get := server.Client.Get(t.Context(), client.ObjectKeyFromObject(claim), got); get != nil {
 			t.Fatal(get)
 		}
@@ -94,7 +94,7 @@ func TestObject(t *testing.T) {
 		t.Errorf("an object that was made anew since: %v, failure domain %q", err, got.Spec.FailureDomain)
 	}
 	claim.Name, claim.ResourceVersion = "m-2", ""
-	if err := Object(t.Context(), server.Client, claim, "owner"); !apierrors.IsConflict(err) {
+	if err := Apply(t.Context(), server.Client, claim, "owner"); !apierrors.IsConflict(err) {
 		t.Errorf("an object that is gone: %v", err)
 	}
 }
@@ -102,7 +102,7 @@ func TestObject(t *testing.T) {
 type unknown struct{ bmov1alpha1.HostClaim }
 
 func TestObjectOfUnknownKind(t *testing.T) {
-	if err := Object(t.Context(), server.Client, &unknown{}, "owner"); err == nil {
+	if err := Apply(t.Context(), server.Client, &unknown{}, "owner"); err == nil {
 		t.Error("an object of unknown kind was applied")
 	}
 }
@@ -115,11 +115,11 @@ func TestOnlyNew(t *testing.T) {
 			Spec:       bmov1alpha1.HostClaimSpec{PoweredOn: powered},
 		}
 	}
-	version, err := Versioned(t.Context(), server.Client, wanted(true), "me")
+	version, err := ApplyVersioned(t.Context(), server.Client, wanted(true), "me")
 	if err != nil || version == "" || version == OnlyNew {
 		t.Fatalf("made as version %q, error %v", version, err)
 	}
-	if _, err := Versioned(t.Context(), server.Client, wanted(false), "other"); !apierrors.IsConflict(err) {
+	if _, err := ApplyVersioned(t.Context(), server.Client, wanted(false), "other"); !apierrors.IsConflict(err) {
 		t.Errorf("a second one: error %v, want a conflict", err)
 	}
 	found := &bmov1alpha1.HostClaim{}

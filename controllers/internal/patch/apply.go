@@ -14,7 +14,10 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package apply
+// Package patch writes objects as controllers do: by server-side apply, the whole object under the
+// controller's one field owner; by merge patches that are locked on the version that was read; and
+// the changes of a pass at its end.
+package patch
 
 import (
 	"context"
@@ -25,21 +28,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Object applies the object and takes over fields that others have written.
+// Apply applies the object and takes over fields that others have written.
 // The object is not changed. With its UID set, the object is only written if it
 // still exists under that UID; without, it is created when it is missing. With
 // its resourceVersion set, it is only written if it has not changed since.
-func Object(ctx context.Context, writer client.Client, object client.Object, fieldOwner string) error {
-	_, err := Versioned(ctx, writer, object, fieldOwner)
+func Apply(ctx context.Context, writer client.Client, object client.Object, fieldOwner string) error {
+	_, err := ApplyVersioned(ctx, writer, object, fieldOwner)
 	return err
 }
 
-// OnlyNew is a resourceVersion that no object has. An object with it is created by Object and
-// Versioned, and one of that name that exists already is a conflict.
+// OnlyNew is a resourceVersion that no object has. An object with it is created by Apply and
+// ApplyVersioned, and one of that name that exists already is a conflict.
 const OnlyNew = "1"
 
-// Versioned is Object, and returns the resourceVersion that the object has then.
-func Versioned(ctx context.Context, writer client.Client, object client.Object, fieldOwner string) (version string, err error) {
+// ApplyVersioned is Apply, and returns the resourceVersion that the object has then.
+func ApplyVersioned(ctx context.Context, writer client.Client, object client.Object, fieldOwner string) (version string, err error) {
 	content, err := content(writer, object)
 	if err != nil {
 		return "", err

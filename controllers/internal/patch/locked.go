@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package apply
+package patch
 
 import (
 	"errors"
@@ -61,4 +61,14 @@ func joined(err error) (all []error) {
 		all = append(all, joined(one)...)
 	}
 	return all
+}
+
+// IgnoreGone forgets that the patch of an object met nothing to patch, if the
+// object was being deleted: its last finalizer came off in an earlier pass that
+// the cache has not shown yet.
+func IgnoreGone(object client.Object, err error) error {
+	if object.GetDeletionTimestamp().IsZero() {
+		return err
+	}
+	return client.IgnoreNotFound(err)
 }
