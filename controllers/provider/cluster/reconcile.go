@@ -33,7 +33,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/annotations"
-	"sigs.k8s.io/cluster-api/util/conditions"
+	capiconditions "sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/finalizers"
 	"sigs.k8s.io/cluster-api/util/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -42,8 +42,8 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/clusterindex"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 )
@@ -160,7 +160,7 @@ func (s *scope) awaitOwner(now time.Time) (wait time.Duration, silent bool) {
 
 // paused reports whether nothing is done for the object but to report the pause.
 func (s *scope) paused() bool {
-	return pausing.Paused(s.infra, s.owner)
+	return conditions.IsPaused(s.infra, s.owner)
 }
 
 // observe reads what the status depends on, once the finalizer is there.
@@ -207,7 +207,7 @@ func (r *Reconciler) connect(ctx context.Context, s *scope) error {
 		return nil
 	}
 	_, err := r.Remote.Site(ctx, user, identity.Of(s.infra.Namespace, ref))
-	known := conditions.Get(s.infra, infrav1.IdentityReadyCondition)
+	known := capiconditions.Get(s.infra, infrav1.IdentityReadyCondition)
 	var problem *identity.Problem
 	switch {
 	case errors.As(err, &problem) && problem.Reason == infrav1.IdentityConnectingReason && known != nil:

@@ -26,31 +26,30 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
+	capiconditions "sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/v1beta1conditions"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
 )
 
 // report brings the status in line with the facts. It is pure: the same scope
 // gives the same status, but for the time at which a change is noted. A paused
 // object shows the pause and otherwise what it showed before.
 func report(s *scope, now metav1.Time) {
-	conditions.Set(s.infra, pausing.Condition(s.infra, s.owner))
+	capiconditions.Set(s.infra, conditions.Paused(s.infra, s.owner))
 	if s.paused() {
 		return
 	}
 	condition := infrastructure(s)
-	conditions.Set(s.infra, condition)
+	capiconditions.Set(s.infra, condition)
 	s.infra.Status.FailureDomains = slices.Clone(s.infra.Spec.FailureDomains)
 	if condition.Status == metav1.ConditionTrue {
 		s.infra.Status.Initialization.Provisioned = ptr.To(true)
 	}
 	reportIdentity(s)
-	conditions.Set(s.infra, summary(s, condition))
-	s.infra.SetV1Beta1Conditions(v1beta1conditions.Derive(s.infra.Status.Conditions, []v1beta1conditions.Rule{
+	capiconditions.Set(s.infra, summary(s, condition))
+	s.infra.SetV1Beta1Conditions(conditions.V1Beta1(s.infra.Status.Conditions, []conditions.V1Beta1Rule{
 		{Type: clusterv1.ReadyV1Beta1Condition, From: []string{infrav1.ReadyCondition}},
 		{Type: infrav1.BaremetalInfrastructureReadyCondition, From: []string{infrav1.BaremetalInfrastructureReadyCondition}},
 	}))
@@ -92,12 +91,12 @@ func infrastructure(s *scope) metav1.Condition {
 // machines say themselves what they wait for.
 func reportIdentity(s *scope) {
 	if s.identity == nil {
-		conditions.Delete(s.infra, infrav1.IdentityReadyCondition)
+		capiconditions.Delete(s.infra, infrav1.IdentityReadyCondition)
 		return
 	}
 	condition := *s.identity
 	condition.Type = infrav1.IdentityReadyCondition
-	conditions.Set(s.infra, condition)
+	capiconditions.Set(s.infra, condition)
 }
 
 // summary is the Ready condition. An object that is being deleted is not ready.
@@ -136,7 +135,7 @@ func (r *Reconciler) announce(ctx context.Context, s *scope) {
 		log.Info("Control plane endpoint is known, machines may be created")
 		r.Recorder.Eventf(s.infra, nil, corev1.EventTypeNormal, "Provisioned", "Provision", "Machines may be created")
 	}
-	was, is := conditions.GetReason(s.before, infrav1.IdentityReadyCondition), s.identity
+	was, is := capiconditions.GetReason(s.before, infrav1.IdentityReadyCondition), s.identity
 	if is != nil && is.Status == metav1.ConditionFalse && is.Reason != infrav1.IdentityConnectingReason && is.Reason != was {
 		r.Recorder.Eventf(s.infra, nil, corev1.EventTypeWarning, is.Reason, "Connect", "%s", is.Message)
 	}

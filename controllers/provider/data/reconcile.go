@@ -54,7 +54,6 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/metadata"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/datatemplate"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/tenantsecrets"
@@ -308,7 +307,7 @@ func (s *scope) facts() metadata.Facts {
 
 // paused reports whether nothing may be done now.
 func (s *scope) paused() bool {
-	return pausing.Paused(s.data, s.cluster)
+	return conditions.IsPaused(s.data, s.cluster)
 }
 
 // released reports whether nothing is left to be done for a deleted Metal3Data.

@@ -31,7 +31,6 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
 )
 
 const (
@@ -62,7 +61,7 @@ func join(waits []conditions.Wait) conditions.Wait {
 // report computes the status from what the pass waits for and the error that it met. It is pure: the same
 // scope, wait and error give the same status, but for the time at which a change is noted.
 func report(s *scope, wait conditions.Wait, err error) {
-	capiconditions.Set(s.data, pausing.Condition(s.data, s.cluster))
+	capiconditions.Set(s.data, conditions.Paused(s.data, s.cluster))
 	if s.paused() {
 		return
 	}

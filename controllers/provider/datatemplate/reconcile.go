@@ -42,7 +42,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3datatemplates,verbs=get;list;watch;patch
@@ -112,13 +112,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // paused reports whether the template itself is paused. Clusters that share it
 // cannot pause it.
 func (s *scope) paused() bool {
-	return s.template != nil && pausing.Paused(s.template)
+	return s.template != nil && conditions.IsPaused(s.template)
 }
 
 // suspended reports whether a claim or a Metal3Data, or the Cluster that it belongs
 // to, is paused.
 func (s *scope) suspended(object client.Object) bool {
-	return pausing.Paused(object, s.clusterOf(object))
+	return conditions.IsPaused(object, s.clusterOf(object))
 }
 
 // clusterOf is the Cluster that a claim or a Metal3Data belongs to; nil if there is

@@ -27,14 +27,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
+	capiconditions "sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/ippool"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
 )
 
 const (
@@ -51,7 +51,7 @@ func (s *scope) describeClaim(claim *infrav1.Metal3DataClaim, to assignment, dat
 	c := &infrav1.Metal3DataClaim{ObjectMeta: claim.ObjectMeta, Spec: claim.Spec, Status: *claim.Status.DeepCopy()}
 	switch {
 	case s.suspended(claim):
-		conditions.Set(c, pausing.Condition(c, s.clusterOf(c)))
+		capiconditions.Set(c, conditions.Paused(c, s.clusterOf(c)))
 		return c.Status
 	case !claim.DeletionTimestamp.IsZero():
 		return c.Status
@@ -84,7 +84,7 @@ func forbidden(claim *infrav1.Metal3DataClaim) bool {
 func refuse(claim *infrav1.Metal3DataClaim, reason, message string) {
 	claim.Status.ErrorMessage = cut(message)
 	setReady(claim, metav1.ConditionFalse, reason, message)
-	conditions.Set(claim, pausing.Condition(claim))
+	capiconditions.Set(claim, conditions.Paused(claim))
 }
 
 // reserve gives the claim an index. It waits for its Metal3Data from then on,
@@ -93,9 +93,9 @@ func refuse(claim *infrav1.Metal3DataClaim, reason, message string) {
 // the status twice and cause the next.
 func reserve(claim *infrav1.Metal3DataClaim, ref infrav1.Metal3ObjectRef, exists bool) {
 	fresh := ptr.Deref(claim.Status.RenderedData, infrav1.Metal3ObjectRef{}) != ref
-	complained := conditions.GetReason(claim, infrav1.ReadyCondition) == infrav1.NotReadyReason
+	complained := capiconditions.GetReason(claim, infrav1.ReadyCondition) == infrav1.NotReadyReason
 	claim.Status.RenderedData = &ref
-	conditions.Set(claim, pausing.Condition(claim))
+	capiconditions.Set(claim, conditions.Paused(claim))
 	if fresh || exists == complained {
 		claim.Status.ErrorMessage = ""
 		waitFor(claim, ref.Name)
@@ -111,7 +111,7 @@ func waitFor(claim *infrav1.Metal3DataClaim, data string) {
 // what is wrong with template, pools or host. That an address has not come yet
 // is nothing wrong.
 func repeat(claim *infrav1.Metal3DataClaim, data *infrav1.Metal3Data) {
-	ready := conditions.Get(data, infrav1.ReadyCondition)
+	ready := capiconditions.Get(data, infrav1.ReadyCondition)
 	if ready == nil || nameOf(claim.Status.RenderedData) != data.Name {
 		return
 	}
@@ -142,7 +142,7 @@ func (r *Reconciler) finish(ctx context.Context, s *scope) error {
 
 // describe computes conditions and indexes of the template from the facts.
 func describe(s *scope) {
-	conditions.Set(s.template, pausing.Condition(s.template))
+	capiconditions.Set(s.template, conditions.Paused(s.template))
 	if s.paused() {
 		return
 	}
@@ -171,8 +171,8 @@ func indexMap(data []infrav1.Metal3Data) []infrav1.DataIndex {
 	return held[:min(len(held), maxIndexes)]
 }
 
-func setReady(object conditions.Setter, status metav1.ConditionStatus, reason, message string) {
-	conditions.Set(object, metav1.Condition{Type: infrav1.ReadyCondition, Status: status, Reason: reason, Message: message})
+func setReady(object capiconditions.Setter, status metav1.ConditionStatus, reason, message string) {
+	capiconditions.Set(object, metav1.Condition{Type: infrav1.ReadyCondition, Status: status, Reason: reason, Message: message})
 }
 
 // cut keeps a message within the limit of the API.

@@ -57,9 +57,9 @@ func (e *Extension) CanUpdateMachineSet(
 		fail(response, "The rights of the provider manager cannot be asked for; its log says why. It is tried again")
 		return
 	}
-	response.MachineSetPatch = mergePatch(patches.Set)
-	response.InfrastructureMachineTemplatePatch = mergePatch(patches.Infrastructure)
-	response.BootstrapConfigTemplatePatch = mergePatch(patches.Bootstrap)
+	response.MachineSetPatch = jsonPatch(patches.Set)
+	response.InfrastructureMachineTemplatePatch = jsonPatch(patches.Infrastructure)
+	response.BootstrapConfigTemplatePatch = jsonPatch(patches.Bootstrap)
 	response.SetStatus(runtimehooksv1.ResponseStatusSuccess)
 	response.SetMessage(why)
 }
@@ -103,7 +103,7 @@ func setOf(objects runtimehooksv1.CanUpdateMachineSetRequestObjects) (inplace.Se
 	return set, nil
 }
 
-func mergePatch(text []byte) runtimehooksv1.Patch {
+func jsonPatch(text []byte) runtimehooksv1.Patch {
 	if text == nil {
 		return runtimehooksv1.Patch{}
 	}

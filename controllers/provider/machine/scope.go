@@ -30,7 +30,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/nodelabels"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
 )
@@ -111,7 +111,7 @@ func (s *scope) clusterKey() client.ObjectKey {
 // paused says that nothing is done for the machine but to report the pause, and to
 // pause its claim with its Cluster.
 func (s *scope) paused() bool {
-	return pausing.Paused(s.machine, s.cluster)
+	return conditions.IsPaused(s.machine, s.cluster)
 }
 
 // clusterPaused says that the Cluster, and not just the machine, is paused.

@@ -24,7 +24,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
+	capiconditions "sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -32,7 +32,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
 )
 
 // longestMessage is how many bytes of a message a condition shows.
@@ -58,7 +58,7 @@ func ownedConditions() []string {
 // the facts and the plan. It is pure: the same facts give the same machine,
 // but for the time at which a change is noted.
 func report(s *scope, r result, now metav1.Time) {
-	conditions.Set(s.machine, pausing.Condition(s.machine, s.cluster))
+	capiconditions.Set(s.machine, conditions.Paused(s.machine, s.cluster))
 	reportIdentity(s, r.identity)
 	reportConditions(s, r)
 	reportMove(s, r)
@@ -83,7 +83,7 @@ func reportConditions(s *scope, r result) {
 	case r.plan != nil:
 		for _, t := range ownedConditions() {
 			if !reportedApart(t) && !mentioned(t, *r.plan) {
-				conditions.Delete(s.machine, t)
+				capiconditions.Delete(s.machine, t)
 			}
 		}
 		for _, a := range r.plan.Achieved {
@@ -112,8 +112,8 @@ func reportIdentity(s *scope, identity *metav1.Condition) {
 	switch {
 	case identity != nil:
 		set(s.machine, infrav1.IdentityReadyCondition, identity.Status, identity.Reason, identity.Message)
-	case !s.paused() && conditions.Has(s.machine, infrav1.IdentityReadyCondition):
-		conditions.Delete(s.machine, infrav1.IdentityReadyCondition)
+	case !s.paused() && capiconditions.Has(s.machine, infrav1.IdentityReadyCondition):
+		capiconditions.Delete(s.machine, infrav1.IdentityReadyCondition)
 	}
 }
 
@@ -132,7 +132,7 @@ func reportMove(s *scope, r result) {
 	if found {
 		set(s.machine, movable.Type, movable.Status, movable.Reason, movable.Message)
 	} else {
-		conditions.Delete(s.machine, infrav1.MovableCondition)
+		capiconditions.Delete(s.machine, infrav1.MovableCondition)
 	}
 	blockMove(s.machine, local && claims.BlocksMove(s.claim))
 }
@@ -171,8 +171,8 @@ func note(machine *infrav1.Metal3Machine, conditionType string) string {
 // condition said before that is not known until the machine is looked at again.
 func forgetPauseFailure(machine *infrav1.Metal3Machine) {
 	const condition = infrav1.AssociateBareMetalHostCondition
-	if conditions.GetReason(machine, condition) == infrav1.BareMetalHostPauseAnnotationSetFailedReason {
-		conditions.Delete(machine, condition)
+	if capiconditions.GetReason(machine, condition) == infrav1.BareMetalHostPauseAnnotationSetFailedReason {
+		capiconditions.Delete(machine, condition)
 	}
 }
 
@@ -193,7 +193,7 @@ func mentioned(conditionType string, plan machines.Plan) bool {
 // set sets a condition whose message has a bounded length: the API server refuses a status
 // with one of more than 32 KiB, and the message of Ready is made of all of them.
 func set(machine *infrav1.Metal3Machine, conditionType string, status metav1.ConditionStatus, reason, message string) {
-	conditions.Set(machine, metav1.Condition{
+	capiconditions.Set(machine, metav1.Condition{
 		Type: conditionType, Status: status, Reason: reason, Message: truncate.Text(message, longestMessage),
 	})
 }
@@ -202,27 +202,27 @@ func set(machine *infrav1.Metal3Machine, conditionType string, status metav1.Con
 func summarize(machine *infrav1.Metal3Machine) {
 	if !machine.DeletionTimestamp.IsZero() {
 		message := "The machine is being deleted"
-		if c := conditions.Get(machine, infrav1.HostClaimReadyCondition); c != nil && c.Status == metav1.ConditionFalse {
+		if c := capiconditions.Get(machine, infrav1.HostClaimReadyCondition); c != nil && c.Status == metav1.ConditionFalse {
 			message = c.Message
 		}
 		set(machine, infrav1.ReadyCondition, metav1.ConditionFalse, infrav1.DeletingReason, message)
 		return
 	}
-	ready, err := conditions.NewSummaryCondition(machine, infrav1.ReadyCondition,
-		conditions.ForConditionTypes(summarized[:]), conditions.IgnoreTypesIfMissing(summarized[:]),
-		conditions.CustomMergeStrategy{MergeStrategy: conditions.DefaultMergeStrategy(conditions.ComputeReasonFunc(readyReason))})
+	ready, err := capiconditions.NewSummaryCondition(machine, infrav1.ReadyCondition,
+		capiconditions.ForConditionTypes(summarized[:]), capiconditions.IgnoreTypesIfMissing(summarized[:]),
+		capiconditions.CustomMergeStrategy{MergeStrategy: capiconditions.DefaultMergeStrategy(capiconditions.ComputeReasonFunc(readyReason))})
 	if err != nil { // none of the conditions is there
-		if conditions.Has(machine, infrav1.ReadyCondition) {
-			conditions.Delete(machine, infrav1.ReadyCondition)
+		if capiconditions.Has(machine, infrav1.ReadyCondition) {
+			capiconditions.Delete(machine, infrav1.ReadyCondition)
 		}
 		return
 	}
-	conditions.Set(machine, *ready)
+	capiconditions.Set(machine, *ready)
 }
 
 // readyReason is the reason of the first condition that keeps the machine from being
 // Ready, which kubectl get shows and Cluster API repeats on the Machine.
-func readyReason(failed, unknown, _ []conditions.ConditionWithOwnerInfo) string {
+func readyReason(failed, unknown, _ []capiconditions.ConditionWithOwnerInfo) string {
 	for _, c := range slices.Concat(failed, unknown) {
 		return c.Reason
 	}

@@ -20,12 +20,12 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/v1beta1conditions"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
 )
 
 // formerRules say what the conditions of v1beta1 are derived from.
-func formerRules() []v1beta1conditions.Rule {
-	return []v1beta1conditions.Rule{{
+func formerRules() []conditions.V1Beta1Rule {
+	return []conditions.V1Beta1Rule{{
 		Type: clusterv1.ReadyV1Beta1Condition,
 		From: []string{infrav1.ReadyCondition},
 	}, {
@@ -64,7 +64,7 @@ func formerRules() []v1beta1conditions.Rule {
 
 // reportFormer derives the conditions of v1beta1.
 func reportFormer(machine *infrav1.Metal3Machine) {
-	former := v1beta1conditions.Derive(machine.Status.Conditions, formerRules())
+	former := conditions.V1Beta1(machine.Status.Conditions, formerRules())
 	if len(former) > 0 || len(machine.GetV1Beta1Conditions()) > 0 {
 		machine.SetV1Beta1Conditions(former)
 	}

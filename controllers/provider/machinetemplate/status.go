@@ -22,11 +22,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/cluster-api/util/conditions"
+	capiconditions "sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
 )
 
 // maxMessage bounds the message of a condition, as the API does.
@@ -39,8 +39,8 @@ const unknown = "No machine of this template has had a server yet, so that its s
 // updateStatus brings the status in line with what was read. While the template is paused, it tells this
 // and nothing else. Annotations that cannot be understood leave what was published.
 func updateStatus(s *scope) {
-	paused := pausing.Condition(s.template, s.clusters...)
-	conditions.Set(s.template, paused)
+	paused := conditions.Paused(s.template, s.clusters...)
+	capiconditions.Set(s.template, paused)
 	if paused.Status == metav1.ConditionTrue {
 		return
 	}
@@ -62,7 +62,7 @@ func updateStatus(s *scope) {
 	default:
 		ready.Reason, ready.Message = infrav1.CapacityUnknownReason, unknown
 	}
-	conditions.Set(s.template, ready)
+	capiconditions.Set(s.template, ready)
 }
 
 // announce logs a new capacity, and emits an event when an annotation has to be
@@ -72,9 +72,9 @@ func (r *Reconciler) announce(ctx context.Context, before, after *infrav1.Metal3
 		ctrl.LoggerFrom(ctx).Info("Published the capacity of the machines",
 			"cpu", after.Status.Capacity.Cpu().String(), "memory", after.Status.Capacity.Memory().String())
 	}
-	ready := conditions.Get(after, infrav1.ReadyCondition)
+	ready := capiconditions.Get(after, infrav1.ReadyCondition)
 	if ready == nil || ready.Reason != infrav1.InvalidCapacityAnnotationReason ||
-		conditions.GetMessage(before, infrav1.ReadyCondition) == ready.Message {
+		capiconditions.GetMessage(before, infrav1.ReadyCondition) == ready.Message {
 		return
 	}
 	r.Recorder.Eventf(after, nil, corev1.EventTypeWarning, ready.Reason, "ReportCapacity", "%s", ready.Message)

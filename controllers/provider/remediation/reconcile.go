@@ -55,7 +55,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/nodes"
 )
@@ -316,7 +316,7 @@ func ended(r *infrav1.Metal3Remediation) bool {
 	return !r.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(r, infrav1.RemediationFinalizer)
 }
 
-func (s *scope) paused() bool { return pausing.Paused(s.remediation, s.cluster) }
+func (s *scope) paused() bool { return conditions.IsPaused(s.remediation, s.cluster) }
 
 func (s *scope) deleted() bool { return !s.remediation.DeletionTimestamp.IsZero() }
 

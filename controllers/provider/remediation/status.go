@@ -27,13 +27,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/cluster-api/util/conditions"
+	capiconditions "sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/pausing"
 )
 
 // maxMessage bounds the message of the condition, which may repeat that of a claim.
@@ -62,7 +62,7 @@ func (r *Reconciler) finish(ctx context.Context, s *scope, before *infrav1.Metal
 
 // updateStatus computes the conditions. Phase, retries and time are set where they change.
 func updateStatus(s *scope) {
-	conditions.Set(s.remediation, pausing.Condition(s.remediation, s.cluster))
+	capiconditions.Set(s.remediation, conditions.Paused(s.remediation, s.cluster))
 	if s.reason == "" {
 		return
 	}
@@ -72,7 +72,7 @@ func updateStatus(s *scope) {
 	if s.ready {
 		ready.Status = metav1.ConditionTrue
 	}
-	conditions.Set(s.remediation, ready)
+	capiconditions.Set(s.remediation, ready)
 }
 
 // announce tells of what the pass has come to.
@@ -81,7 +81,7 @@ func (r *Reconciler) announce(ctx context.Context, s *scope, before *infrav1.Met
 	if status.Phase != before.Status.Phase {
 		log.Info("Phase has changed", "phase", status.Phase, "retries", status.RetryCount)
 	}
-	if s.ready && !conditions.IsTrue(before, infrav1.ReadyCondition) {
+	if s.ready && !capiconditions.IsTrue(before, infrav1.ReadyCondition) {
 		r.event(s, corev1.EventTypeNormal, s.reason, "Reboot", "The server was rebooted")
 		r.Metrics.duration.Observe(s.now.Sub(status.LastRemediated.Time).Seconds())
 	}

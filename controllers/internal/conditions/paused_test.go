@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package pausing
+package conditions
 
 import (
 	"testing"
@@ -29,7 +29,7 @@ func cluster(name string, paused bool) *clusterv1.Cluster {
 	return &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: clusterv1.ClusterSpec{Paused: ptr.To(paused)}}
 }
 
-func TestCondition(t *testing.T) {
+func TestPaused(t *testing.T) {
 	const byItself = "The object itself is paused, it has the annotation cluster.x-k8s.io/paused"
 	tests := map[string]struct {
 		annotations map[string]string
@@ -61,11 +61,11 @@ func TestCondition(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			object := &metav1.ObjectMeta{Annotations: tc.annotations}
-			got := Condition(object, tc.clusters...)
+			got := Paused(object, tc.clusters...)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("condition (-want +got):\n%s", diff)
 			}
-			if paused := Paused(object, tc.clusters...); paused != (got.Status == metav1.ConditionTrue) {
+			if paused := IsPaused(object, tc.clusters...); paused != (got.Status == metav1.ConditionTrue) {
 				t.Errorf("paused is %v, the condition says %s", paused, got.Status)
 			}
 		})

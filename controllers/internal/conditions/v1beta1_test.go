@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package v1beta1conditions
+package conditions
 
 import (
 	"testing"
@@ -30,7 +30,7 @@ func TestDerive(t *testing.T) {
 	is := func(conditionType string, status metav1.ConditionStatus, reason string) metav1.Condition {
 		return metav1.Condition{Type: conditionType, Status: status, Reason: reason, Message: "m", LastTransitionTime: noon}
 	}
-	rules := []Rule{
+	rules := []V1Beta1Rule{
 		{Type: "Ready", From: []string{"Ready"}},
 		{Type: "Data", From: []string{"Asked", "Rendered"}, Reasons: map[string]string{"New": "Old"}, Errors: []string{"New", "Bad"}},
 	}
@@ -75,7 +75,7 @@ func TestDerive(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, Derive(tc.given, rules)); diff != "" {
+			if diff := cmp.Diff(tc.want, V1Beta1(tc.given, rules)); diff != "" {
 				t.Errorf("conditions of v1beta1 (-want +got):\n%s", diff)
 			}
 		})
