@@ -39,7 +39,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/ippool"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/metadata"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/templatecheck"
@@ -54,7 +54,7 @@ type input struct {
 	template      *infrav1.Metal3DataTemplate
 	metal3Machine *infrav1.Metal3Machine
 	machine       *clusterv1.Machine
-	host          hostview.Host
+	host          hardware.Host
 	pools         []*ipamv1alpha1.IPPool
 	index         int32
 	byHostName    bool
@@ -155,15 +155,15 @@ func (in *input) readMachine(from file) error {
 // readHost reads the facts of the host: as published for a HostClaim, or as the
 // inspection made them, where name and namespace are those of the host.
 func (in *input) readHost(path string) error {
-	hardware, err := load(path)
+	from, err := load(path)
 	if err != nil {
 		return err
 	}
 	data := &bmov1alpha1.HardwareData{}
-	if err := hardware.one(bmov1alpha1.GroupVersion.String(), "HardwareData", "", data); err != nil {
+	if err := from.one(bmov1alpha1.GroupVersion.String(), "HardwareData", "", data); err != nil {
 		return err
 	}
-	in.host = hostview.FromHardwareData(data)
+	in.host = hardware.FromHardwareData(data)
 	if in.host.Name == "" {
 		in.host.Name, in.host.Namespace = data.Name, data.Namespace
 	}

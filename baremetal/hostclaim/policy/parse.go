@@ -23,7 +23,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 )
 
 // InvalidError is a policy that cannot be understood and is therefore skipped.
@@ -101,8 +101,8 @@ func parse(p *bmov1alpha1.HostDeployPolicy) (rule, error) {
 	var faults []error
 	invalid := func(field, value, problem, remedy string) {
 		faults = append(faults, &InvalidError{
-			Namespace: p.Namespace, Name: p.Name, Field: field, Value: truncate.Text(value, maxValue),
-			Problem: truncate.Text(problem, maxValue), Remedy: remedy,
+			Namespace: p.Namespace, Name: p.Name, Field: field, Value: text.Shorten(value, maxValue),
+			Problem: text.Shorten(problem, maxValue), Remedy: remedy,
 		})
 	}
 	expressionOf := func(field, value string) *expression {

@@ -24,7 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 )
 
 // The status of a claim may come from another cluster, which does not check it as
@@ -55,7 +55,7 @@ func usableReason(reason string) string {
 func usableMessage(message string) string {
 	const ellipsis = "..."
 	// No more is looked at than could be shown.
-	message = truncate.Printable(message[:min(len(message), 4*longest*utf8.UTFMax)])
+	message = text.Printable(message[:min(len(message), 4*longest*utf8.UTFMax)])
 	if runes := []rune(message); len(runes) > longest {
 		return string(runes[:longest-len(ellipsis)]) + ellipsis
 	}

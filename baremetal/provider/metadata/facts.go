@@ -27,8 +27,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
 )
 
@@ -42,7 +42,7 @@ type Facts struct {
 	Machine       Object
 	Metal3Machine Object
 	// Host is the server behind the machine.
-	Host hostview.Host
+	Host hardware.Host
 	// RemoteHost means that the server is registered in another cluster, where
 	// namespaces mean something else. The record of where the claim was made says
 	// so, not what an identityRef asks for now.
@@ -54,7 +54,7 @@ type Facts struct {
 // NewFacts gathers the facts of one machine. Addresses are not among them yet: which
 // are asked for follows from the rest.
 func NewFacts(
-	data *infrav1.Metal3Data, machine *clusterv1.Machine, metal3Machine *infrav1.Metal3Machine, host hostview.Host,
+	data *infrav1.Metal3Data, machine *clusterv1.Machine, metal3Machine *infrav1.Metal3Machine, host hardware.Host,
 ) Facts {
 	return Facts{
 		Namespace:     data.Namespace,

@@ -26,8 +26,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
 )
 
@@ -36,10 +36,10 @@ func given() Facts {
 		Namespace:     "tenant",
 		Machine:       Object{Name: "machine", Annotations: map[string]string{"a": "1"}},
 		Metal3Machine: Object{Name: "m3m", Annotations: map[string]string{"a": "2"}},
-		Host: hostview.Host{
+		Host: hardware.Host{
 			Name: "server", Namespace: "infra", BootMACAddress: "52:54:00:00:00:01",
 			Labels: map[string]string{"l": "3"}, Annotations: map[string]string{"a": "3", "empty": ""},
-			NICs: []hostview.NIC{{Name: "eth0", MAC: "52:54:00:00:00:01"}},
+			NICs: []hardware.NIC{{Name: "eth0", MAC: "52:54:00:00:00:01"}},
 		},
 		Addresses: map[AddressRef]Address{{Pool: "pool"}: {Address: "192.0.2.1"}},
 	}
@@ -106,7 +106,7 @@ func TestLookups(t *testing.T) {
 		},
 		"an interface without a MAC address": {
 			look: func(f Facts) (any, error) {
-				f.Host.NICs = []hostview.NIC{{Name: "eth1"}}
+				f.Host.NICs = []hardware.NIC{{Name: "eth1"}}
 				return f.InterfaceMAC("eth1")
 			},
 			want:    "",
@@ -214,7 +214,7 @@ func TestRemoteHost(t *testing.T) {
 			machine := &infrav1.Metal3Machine{ObjectMeta: metav1.ObjectMeta{
 				Namespace: owner.Namespace, Name: owner.Name, UID: owner.UID, Annotations: tc.annotations,
 			}, Spec: infrav1.Metal3MachineSpec{IdentityRef: tc.wished}}
-			got := NewFacts(&infrav1.Metal3Data{}, &clusterv1.Machine{}, machine, hostview.Host{})
+			got := NewFacts(&infrav1.Metal3Data{}, &clusterv1.Machine{}, machine, hardware.Host{})
 			if got.RemoteHost != tc.want {
 				t.Errorf("remote host is %v", got.RemoteHost)
 			}

@@ -28,7 +28,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/golden"
 )
 
@@ -42,10 +42,10 @@ func known() Facts {
 		Metal3Machine: Object{
 			Name: "m3m", Annotations: map[string]string{"asset": "0x2a"},
 		},
-		Host: hostview.Host{
+		Host: hardware.Host{
 			Name: "server", Namespace: "infra", BootMACAddress: "12:34:56:00:11:22",
 			Labels: map[string]string{"rack": "a1"},
-			NICs:   []hostview.NIC{{Name: "eth1", MAC: "52:54:00:00:00:01"}},
+			NICs:   []hardware.NIC{{Name: "eth1", MAC: "52:54:00:00:00:01"}},
 		},
 		Addresses: map[AddressRef]Address{
 			{Pool: "pool"}:  {Address: "192.0.2.10", Prefix: 24, Gateway: "192.0.2.1", DNSServers: []string{"192.0.2.53", "192.0.2.54"}},
@@ -160,7 +160,7 @@ metaData.fromLabels[b]: unknown object "cluster": use machine, metal3machine or 
 metaData.fromAnnotations[c]: unknown object "cluster": use machine, metal3machine or baremetalhost`,
 		},
 		"a host that is not known": {
-			change: func(f *Facts) { f.Host = hostview.Host{} },
+			change: func(f *Facts) { f.Host = hardware.Host{} },
 			want:   `provider ID "tenant//m3m" is incomplete: the host is not known yet`,
 		},
 	}

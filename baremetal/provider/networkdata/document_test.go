@@ -27,7 +27,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/ippool"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/metadata"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/networkdata"
@@ -73,10 +73,10 @@ func machine() metadata.Facts {
 		Metal3Machine: metadata.Object{Name: "m3m", Annotations: map[string]string{
 			"mac": "52:54:00:00:00:0a", "asset": "7", "pool": "four", "pool6": "six",
 		}},
-		Host: hostview.Host{
+		Host: hardware.Host{
 			Name: "server", Namespace: "tenant", BootMACAddress: "52:54:00:00:00:01",
 			Annotations: map[string]string{"vlan-mac": "52:54:00:00:07:01", "pool6": "six"},
-			NICs:        []hostview.NIC{{Name: "eth0", MAC: "52:54:00:00:00:01"}, {Name: "eth1", MAC: "52:54:00:00:00:02"}},
+			NICs:        []hardware.NIC{{Name: "eth0", MAC: "52:54:00:00:00:01"}, {Name: "eth1", MAC: "52:54:00:00:00:02"}},
 		},
 	}
 }

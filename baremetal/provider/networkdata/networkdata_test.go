@@ -33,7 +33,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/metadata"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/golden"
 )
@@ -49,8 +49,8 @@ func known() metadata.Facts {
 		Metal3Machine: metadata.Object{
 			Name: "m3m", Annotations: map[string]string{"mac": "52-54-00-00-00-0a", "bad": "52:54:00", "pool": "four", "pool6": "six"},
 		},
-		Host: hostview.Host{
-			Name: "server", Annotations: map[string]string{"vlan-mac": "52:54:00:00:07:01", "pool6": "six"}, NICs: []hostview.NIC{{Name: "eth0", MAC: "52:54:00:00:00:01"}, {Name: "eth1", MAC: "52:54:00:00:00:02"}},
+		Host: hardware.Host{
+			Name: "server", Annotations: map[string]string{"vlan-mac": "52:54:00:00:07:01", "pool6": "six"}, NICs: []hardware.NIC{{Name: "eth0", MAC: "52:54:00:00:00:01"}, {Name: "eth1", MAC: "52:54:00:00:00:02"}},
 		},
 		Addresses: map[metadata.AddressRef]metadata.Address{
 			{Pool: "four"}:                     {Address: "192.0.2.10", Prefix: 24, Gateway: "192.0.2.1", DNSServers: []string{"192.0.2.53"}},

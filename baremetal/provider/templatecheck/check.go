@@ -35,7 +35,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/ippool"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/metadata"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 )
 
 // Problems lists why a template could be rendered for no machine; path is where
@@ -53,7 +53,7 @@ func Problems(spec infrav1.Metal3DataTemplateSpec, path *field.Path) field.Error
 			circles(l.below))
 		found = append(found, l.devices()...)
 	}
-	return truncate.Problems(found...)
+	return text.Problems(found...)
 }
 
 // pools finds pools of one name and two kinds, and addresses whose claims would

@@ -26,7 +26,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/metadata"
 )
 
@@ -309,7 +309,7 @@ func TestKeysWinAsTheyAreRendered(t *testing.T) {
 			Name: "from objectNames", Labels: map[string]string{"l": "from fromLabels"}, Annotations: map[string]string{"a": "from fromAnnotations"},
 		},
 		Metal3Machine: metadata.Object{Name: "m"},
-		Host:          hostview.Host{Name: "h", Namespace: "from namespaces", NICs: []hostview.NIC{{Name: "n", MAC: "from fromHostInterfaces"}}},
+		Host:          hardware.Host{Name: "h", Namespace: "from namespaces", NICs: []hardware.NIC{{Name: "n", MAC: "from fromHostInterfaces"}}},
 		Addresses: map[metadata.AddressRef]metadata.Address{{Pool: "p"}: {
 			Address: "from ipAddressesFromPool", Prefix: 24, Gateway: "from gatewaysFromPool", DNSServers: []string{"from dnsServersFromPool"},
 		}},

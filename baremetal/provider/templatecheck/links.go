@@ -26,7 +26,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/ippool"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/networkdata"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 )
 
 // links are the links of a template, as the rules read them.
@@ -95,7 +95,7 @@ func missing(known []value, references []reference) iter.Seq[*field.Error] {
 				continue
 			}
 			e := field.NotFound(r.path, r.text)
-			e.Detail = "no link has this id: add it, or use one of those that are there: " + truncate.Names(names)
+			e.Detail = "no link has this id: add it, or use one of those that are there: " + text.List(names)
 			if !yield(e) {
 				return
 			}

@@ -27,7 +27,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/metadata"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/networkdata"
 )
@@ -62,7 +62,7 @@ func complete() metadata.Facts {
 		Machine: metadata.Object{Annotations: map[string]string{
 			"m0": "52:54:00:00:01:00", "m1": "52:54:00:00:01:01", "m2": "52:54:00:00:01:02",
 		}},
-		Host: hostview.Host{NICs: []hostview.NIC{
+		Host: hardware.Host{NICs: []hardware.NIC{
 			{Name: "n0", MAC: "52:54:00:00:02:00"}, {Name: "n1", MAC: "52:54:00:00:02:01"}, {Name: "n2", MAC: "52:54:00:00:02:02"},
 		}},
 		Addresses: map[metadata.AddressRef]metadata.Address{

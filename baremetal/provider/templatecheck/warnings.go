@@ -28,7 +28,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 )
 
 // Warnings lists what an author would want to know of a template that is taken
@@ -44,7 +44,7 @@ func Warnings(spec infrav1.Metal3DataTemplateSpec, path *field.Path) []string {
 	if spec.NetworkData != nil && spec.NetworkData.Links != nil {
 		found = append(found, nestedParameters(spec.NetworkData.Links.Bonds, path.Child("networkData", "links", "bonds")))
 	}
-	return truncate.Warnings(found...)
+	return text.Warnings(found...)
 }
 
 // providerIDKey is the key of the metadata that no template can set.
@@ -60,7 +60,7 @@ func hiddenKeys(spec *infrav1.MetaData, path *field.Path) iter.Seq[string] {
 			}
 		}
 		for _, key := range slices.Sorted(maps.Keys(lists)) {
-			if text := hiddenKey(key, lists[key]); text != "" && !yield(fmt.Sprintf("%s: key %q %s", path, key, text)) {
+			if hidden := hiddenKey(key, lists[key]); hidden != "" && !yield(fmt.Sprintf("%s: key %q %s", path, key, hidden)) {
 				return
 			}
 		}

@@ -29,7 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selector"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 )
 
 // The manager writes marks on claims that the policy claim-marks keeps others from.
@@ -86,7 +86,7 @@ func reboots(before, after map[string]string) error {
 		if fault := rebootArguments(key, after[key]); fault != nil {
 			faults = append(faults, fault)
 		}
-		if len(faults) == truncate.MaxFindings {
+		if len(faults) == text.MaxFindings {
 			break // more than fits into an answer
 		}
 	}
@@ -101,5 +101,5 @@ func brief(err error) error {
 	if err == nil {
 		return nil
 	}
-	return errors.New(truncate.Text(strings.ReplaceAll(err.Error(), "\n", "; "), maxText))
+	return errors.New(text.Shorten(strings.ReplaceAll(err.Error(), "\n", "; "), maxText))
 }

@@ -27,7 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/objectsize"
 )
 
@@ -91,5 +91,5 @@ func warnings(p *bmov1alpha1.HostDeployPolicy) admission.Warnings {
 	if nobody := policy.AdmitsNobody(p); nobody != "" {
 		found = append(found, nobody)
 	}
-	return truncate.Warnings(slices.Values(append(found, policy.UnknownOptions(p)...)))
+	return text.Warnings(slices.Values(append(found, policy.UnknownOptions(p)...)))
 }

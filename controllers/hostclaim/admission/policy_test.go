@@ -25,7 +25,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 )
 
 // The list must be told from a missing one as it comes out of a request.
@@ -65,7 +65,7 @@ func TestWarningsFitIntoAnAnswer(t *testing.T) {
 		p.Annotations[fmt.Sprintf("hostclaim.metal3.io/%s%02d", strings.Repeat("share-network-data-", 3), i)] = "true"
 	}
 	warnings, err := Policy{}.ValidateCreate(t.Context(), p)
-	if err != nil || len(warnings) != truncate.MaxFindings+1 {
+	if err != nil || len(warnings) != text.MaxFindings+1 {
 		t.Errorf("%d warnings, %v, want the first ones and a word on the rest", len(warnings), err)
 	}
 	for _, w := range warnings {

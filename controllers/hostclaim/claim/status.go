@@ -35,7 +35,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/selection"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/reservation"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
@@ -188,7 +188,7 @@ func cut(message string) string {
 	if len(message) <= maxMessage {
 		return message
 	}
-	return truncate.Text(message, maxMessage-len("…"))
+	return text.Shorten(message, maxMessage-len("…"))
 }
 
 // admittedOf is the condition Admitted of a claim with a host.

@@ -39,7 +39,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 )
 
 // Reasons of the warning events.
@@ -113,9 +113,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	for _, w := range r.change(req.NamespacedName, warnings) {
 		if w.reason == invalidReason {
-			ctrl.LoggerFrom(ctx).Info("The policy is invalid and admits no claim", "cause", truncate.Cut(w.note, maxNote))
+			ctrl.LoggerFrom(ctx).Info("The policy is invalid and admits no claim", "cause", text.Cut(w.note, maxNote))
 		}
-		r.recorder.Eventf(p, nil, corev1.EventTypeWarning, w.reason, "Evaluate", "%s", truncate.Cut(w.note, maxNote))
+		r.recorder.Eventf(p, nil, corev1.EventTypeWarning, w.reason, "Evaluate", "%s", text.Cut(w.note, maxNote))
 	}
 	return ctrl.Result{}, nil
 }
@@ -207,7 +207,7 @@ func warningsOf(p *bmov1alpha1.HostDeployPolicy, namespaces []string) []warning 
 	} else {
 		out = admissionWarnings(p, compiled, namespaces)
 	}
-	for _, note := range truncate.Warnings(slices.Values(policy.UnknownOptions(p))) {
+	for _, note := range text.Warnings(slices.Values(policy.UnknownOptions(p))) {
 		out = append(out, warning{unknownOptionReason, note})
 	}
 	return out

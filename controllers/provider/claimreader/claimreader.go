@@ -33,8 +33,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 )
@@ -129,10 +129,10 @@ func (r Reader) Own(machine *infrav1.Metal3Machine) Site {
 // Host returns what is published of the host behind the machine's claim, and
 // whether anything is. While another cluster cannot be reached, nothing is: the
 // machine says so, and its connection wakes the controllers that watch it.
-func (r Reader) Host(ctx context.Context, machine *infrav1.Metal3Machine) (hostview.Host, bool, error) {
+func (r Reader) Host(ctx context.Context, machine *infrav1.Metal3Machine) (hardware.Host, bool, error) {
 	site, found, err := r.SiteOf(ctx, machine)
 	if err != nil || !found {
-		return hostview.Host{}, false, err
+		return hardware.Host{}, false, err
 	}
 	host, found, err := site.host(ctx, machine)
 	if site.Record != nil {
@@ -142,10 +142,10 @@ func (r Reader) Host(ctx context.Context, machine *infrav1.Metal3Machine) (hostv
 }
 
 // host is what the site publishes of the host of a machine.
-func (s Site) host(ctx context.Context, machine *infrav1.Metal3Machine) (hostview.Host, bool, error) {
+func (s Site) host(ctx context.Context, machine *infrav1.Metal3Machine) (hardware.Host, bool, error) {
 	claim, found, err := s.ClaimOf(ctx, machine)
 	if err != nil || !found {
-		return hostview.Host{}, false, err
+		return hardware.Host{}, false, err
 	}
 	return s.HostOf(ctx, claim)
 }

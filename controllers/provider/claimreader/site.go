@@ -28,8 +28,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/reservation"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
@@ -86,22 +86,22 @@ func (s Site) InTheWay(ctx context.Context, machine *infrav1.Metal3Machine) (*bm
 // HostOf returns what is published of the host behind the claim, and whether
 // anything is. A HardwareData that the claim points at but does not own, or of
 // another namespace, is none: another tenant may have written it.
-func (s Site) HostOf(ctx context.Context, claim *bmov1alpha1.HostClaim) (hostview.Host, bool, error) {
+func (s Site) HostOf(ctx context.Context, claim *bmov1alpha1.HostClaim) (hardware.Host, bool, error) {
 	key, published := factsOf(claim)
 	if !published {
-		return hostview.Host{}, false, nil
+		return hardware.Host{}, false, nil
 	}
 	var data bmov1alpha1.HardwareData
 	if err := s.Client.Get(ctx, key, &data); err != nil {
 		if apierrors.IsNotFound(err) {
-			return hostview.Host{}, false, nil
+			return hardware.Host{}, false, nil
 		}
-		return hostview.Host{}, false, fmt.Errorf("read HardwareData %s: %w", key, err)
+		return hardware.Host{}, false, fmt.Errorf("read HardwareData %s: %w", key, err)
 	}
 	if !ownedBy(&data, claim) {
-		return hostview.Host{}, false, nil
+		return hardware.Host{}, false, nil
 	}
-	return hostview.FromHardwareData(&data), true, nil
+	return hardware.FromHardwareData(&data), true, nil
 }
 
 // ReservedFor returns the claims that are reserved for a control plane or MachineDeployment, by name.

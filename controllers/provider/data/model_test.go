@@ -43,7 +43,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest/history"
@@ -160,12 +160,12 @@ type hosts struct {
 	byHost    bool
 }
 
-func (h hosts) Host(_ context.Context, m *infrav1.Metal3Machine) (hostview.Host, bool, error) {
+func (h hosts) Host(_ context.Context, m *infrav1.Metal3Machine) (hardware.Host, bool, error) {
 	name := "server-of-" + m.Name
 	if h.byHost {
 		name = "server-" + m.Labels["place"]
 	}
-	return hostview.Host{Name: name, Namespace: h.namespace}, true, nil
+	return hardware.Host{Name: name, Namespace: h.namespace}, true, nil
 }
 
 // play goes some steps, and then lets everything come to rest.

@@ -26,7 +26,7 @@ limitations under the License.
 // A secret that exists is never rewritten, since the server has read it or is
 // about to. Addresses are given back when the Metal3DataClaim is gone, and not
 // before. Secrets are read live and never logged. The package knows nothing of
-// HostClaims: what it needs of the server comes as a hostview.Host.
+// HostClaims: what it needs of the server comes as a hardware.Host.
 package data
 
 import (
@@ -50,7 +50,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/metadata"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
@@ -119,7 +119,7 @@ type scope struct {
 	// secrets are the secrets that the template asks for, set by readSecrets.
 	secrets []*secret
 	// host is set by readHost.
-	host hostview.Host
+	host hardware.Host
 	// claims are those of the Metal3Data on pools, set by readClaims; steps is what is to be done about
 	// each address, set by planAddresses, and addresses are what the pools gave, set by readAddresses.
 	claims    []addressClaim

@@ -29,7 +29,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
 )
 
@@ -70,7 +70,7 @@ func report(s *scope, wait conditions.Wait, err error) {
 	s.data.Status.Ready = ptr.To(ready.Status == metav1.ConditionTrue)
 	s.data.Status.ErrorMessage = ""
 	if mendable(ready.Reason) {
-		s.data.Status.ErrorMessage = truncate.Cut(ready.Message, maxMessage)
+		s.data.Status.ErrorMessage = text.Cut(ready.Message, maxMessage)
 	}
 }
 
@@ -81,7 +81,7 @@ func readiness(s *scope, wait conditions.Wait, err error) metav1.Condition {
 	last := capiconditions.Get(s.data, infrav1.ReadyCondition)
 	switch {
 	case wait.Reason != "":
-		ready.Reason, ready.Message = wait.Reason, truncate.Cut(wait.Message, maxConditionMessage)
+		ready.Reason, ready.Message = wait.Reason, text.Cut(wait.Message, maxConditionMessage)
 	case err != nil && last != nil:
 		return *last
 	case err != nil:

@@ -29,7 +29,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
 )
 
@@ -129,10 +129,10 @@ func TestReport(t *testing.T) {
 }
 
 func TestCut(t *testing.T) {
-	if got := truncate.Cut(strings.Repeat("ä", 300), maxMessage); len(got) != 512 {
+	if got := text.Cut(strings.Repeat("ä", 300), maxMessage); len(got) != 512 {
 		t.Errorf("%d bytes", len(got))
 	}
-	if got := truncate.Cut("a"+strings.Repeat("ä", 300), maxMessage); len(got) != 511 {
+	if got := text.Cut("a"+strings.Repeat("ä", 300), maxMessage); len(got) != 511 {
 		t.Errorf("%d bytes: a character was cut in two", len(got))
 	}
 }

@@ -50,7 +50,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/ippool"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/optionalcrd"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
@@ -65,7 +65,7 @@ const controllerName = "metal3data"
 // HostReader finds what is known of the server behind a machine.
 type HostReader interface {
 	// Host returns the facts, and whether there are any.
-	Host(ctx context.Context, machine *infrav1.Metal3Machine) (hostview.Host, bool, error)
+	Host(ctx context.Context, machine *infrav1.Metal3Machine) (hardware.Host, bool, error)
 }
 
 // LocalKinds are HostClaim and HardwareData of this cluster, if it has them.

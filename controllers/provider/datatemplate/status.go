@@ -32,7 +32,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/ippool"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
@@ -177,5 +177,5 @@ func setReady(object capiconditions.Setter, status metav1.ConditionStatus, reaso
 
 // cut keeps a message within the limit of the API.
 func cut(message string) string {
-	return truncate.Cut(message, maxMessage)
+	return text.Cut(message, maxMessage)
 }

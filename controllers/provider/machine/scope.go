@@ -25,8 +25,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/nodelabels"
@@ -62,7 +62,7 @@ type scope struct {
 	reserved []bmov1alpha1.HostClaim
 	// host is set by claimClient.observeHost; its zero value means that nothing is
 	// published.
-	host hostview.Host
+	host hardware.Host
 	// dataClaim is set by dataSteps.observe; nil means that the machine has none.
 	dataClaim *infrav1.Metal3DataClaim
 	// nodeErr is set by nodeSteps.observe; nil means that the Nodes were read, or

@@ -28,10 +28,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
 )
 
@@ -194,7 +194,7 @@ func mentioned(conditionType string, plan machines.Plan) bool {
 // with one of more than 32 KiB, and the message of Ready is made of all of them.
 func set(machine *infrav1.Metal3Machine, conditionType string, status metav1.ConditionStatus, reason, message string) {
 	capiconditions.Set(machine, metav1.Condition{
-		Type: conditionType, Status: status, Reason: reason, Message: truncate.Text(message, longestMessage),
+		Type: conditionType, Status: status, Reason: reason, Message: text.Shorten(message, longestMessage),
 	})
 }
 
@@ -280,7 +280,7 @@ func reportHost(s *scope, nodeName string) {
 		return
 	}
 	s.machine.Status.FailureDomain = s.host.FailureDomain
-	if addresses := hostview.Addresses(s.host, nodeName); len(addresses) > 0 {
+	if addresses := hardware.Addresses(s.host, nodeName); len(addresses) > 0 {
 		s.machine.Status.Addresses = addresses
 	}
 }

@@ -30,8 +30,8 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
 )
 
@@ -63,7 +63,7 @@ func started(change ...func(*pass)) *pass {
 
 func TestReport(t *testing.T) {
 	unbound := machines.Wait{Condition: "AssociateBareMetalHost", Reason: "HostClaimNotBound", Message: "8 hosts seen: 8 in use"}
-	host := hostview.Host{FailureDomain: "row-1", Hostname: "h", NICs: []hostview.NIC{{Name: "eth0", IP: "192.0.2.1"}}}
+	host := hardware.Host{FailureDomain: "row-1", Hostname: "h", NICs: []hardware.NIC{{Name: "eth0", IP: "192.0.2.1"}}}
 	notBound := []metav1.Condition{
 		condition("AssociateBareMetalHost", "False", "HostClaimNotBound", "8 hosts seen: 8 in use"),
 		condition("Ready", "False", "HostClaimNotBound", "* AssociateBareMetalHost: 8 hosts seen: 8 in use"),

@@ -33,7 +33,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
 )
 
@@ -155,7 +155,7 @@ func TestMachinesWhoseCleaningModeCannotBeWritten(t *testing.T) {
 			w := newWorld(t, calls, newCast(disabled, func(c *cast) {
 				c.machines = append(c.machines, madeFrom(name, "m-2"))
 				c.machines[1].Annotations[clusterv1.TemplateClonedFromNameAnnotation] = c.template.Name
-				c.hosts["m-1"] = hostview.Host{Name: test.host}
+				c.hosts["m-1"] = hardware.Host{Name: test.host}
 			}))
 			_, err := w.pass()
 			if !errors.Is(err, test.want) {

@@ -27,7 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 )
 
 // What a correct annotation looks like, for the author of another one.
@@ -42,7 +42,7 @@ const maxName = 63
 // server is what one machine of a template has shown. A zero field is not known: the machine
 // has no server yet, no Node yet, or their facts do not tell.
 type server struct {
-	host hostview.Host
+	host hardware.Host
 	node corev1.NodeSystemInfo
 }
 

@@ -27,7 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 )
 
 // list reads resources as a person would write them.
@@ -49,7 +49,7 @@ func annotated(pairs ...string) map[string]string {
 
 // sized is a server of that size.
 func sized(cpus, gibibytes int) server {
-	return server{host: hostview.Host{CPUs: cpus, MemoryMebibytes: gibibytes << 10}}
+	return server{host: hardware.Host{CPUs: cpus, MemoryMebibytes: gibibytes << 10}}
 }
 
 // equal compares quantities by value.
@@ -108,7 +108,7 @@ func TestNodeInfoOf(t *testing.T) {
 	node := func(architecture, system string) server {
 		return server{node: corev1.NodeSystemInfo{Architecture: architecture, OperatingSystem: system}}
 	}
-	hardware := func(name string) server { return server{host: hostview.Host{Architecture: name}} }
+	inspected := func(name string) server { return server{host: hardware.Host{Architecture: name}} }
 	info := func(architecture infrav1.Architecture, system string) *infrav1.NodeInfo {
 		return &infrav1.NodeInfo{Architecture: architecture, OperatingSystem: system}
 	}
@@ -119,15 +119,15 @@ func TestNodeInfoOf(t *testing.T) {
 		want      *infrav1.NodeInfo
 	}{
 		"nothing is known without machines":                 {},
-		"nothing is said of an architecture without a name": {servers: []server{hardware("mips")}},
-		"x86_64 of the inspection is amd64":                 {servers: []server{hardware("x86_64")}, want: info("amd64", "")},
-		"aarch64 of the inspection is arm64":                {servers: []server{hardware("aarch64")}, want: info("arm64", "")},
-		"s390x has one name":                                {servers: []server{hardware("s390x")}, want: info("s390x", "")},
-		"ppc64le has one name":                              {servers: []server{hardware("ppc64le")}, want: info("ppc64le", "")},
-		"the Node knows better than the inspection":         {servers: []server{{host: hardware("x86_64").host, node: node("arm64", "").node}}, want: info("arm64", "")},
-		"the operating system is that of the Nodes":         {servers: []server{node("amd64", "linux"), hardware("x86_64")}, want: info("amd64", "linux")},
-		"machines that contradict each other say nothing":   {servers: []server{hardware("x86_64"), hardware("aarch64")}},
-		"a contradiction takes back what was published":     {published: info("amd64", "linux"), servers: []server{hardware("x86_64"), hardware("aarch64")}, want: info("", "linux")},
+		"nothing is said of an architecture without a name": {servers: []server{inspected("mips")}},
+		"x86_64 of the inspection is amd64":                 {servers: []server{inspected("x86_64")}, want: info("amd64", "")},
+		"aarch64 of the inspection is arm64":                {servers: []server{inspected("aarch64")}, want: info("arm64", "")},
+		"s390x has one name":                                {servers: []server{inspected("s390x")}, want: info("s390x", "")},
+		"ppc64le has one name":                              {servers: []server{inspected("ppc64le")}, want: info("ppc64le", "")},
+		"the Node knows better than the inspection":         {servers: []server{{host: inspected("x86_64").host, node: node("arm64", "").node}}, want: info("arm64", "")},
+		"the operating system is that of the Nodes":         {servers: []server{node("amd64", "linux"), inspected("x86_64")}, want: info("amd64", "linux")},
+		"machines that contradict each other say nothing":   {servers: []server{inspected("x86_64"), inspected("aarch64")}},
+		"a contradiction takes back what was published":     {published: info("amd64", "linux"), servers: []server{inspected("x86_64"), inspected("aarch64")}, want: info("", "linux")},
 		"what was published stays when no machine is left":  {published: info("amd64", "linux"), want: info("amd64", "linux")},
 		"machines of today win over those that have gone":   {published: info("amd64", "linux"), servers: []server{node("arm64", "linux")}, want: info("arm64", "linux")},
 		"what is given wins, each on its own": {

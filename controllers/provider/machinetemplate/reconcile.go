@@ -43,7 +43,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/optionalcrd"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
@@ -59,7 +59,7 @@ import (
 // Hosts finds what is published of the hosts of machines.
 type Hosts interface {
 	// Host returns the facts of the machine's host, and whether there are any.
-	Host(ctx context.Context, machine *infrav1.Metal3Machine) (hostview.Host, bool, error)
+	Host(ctx context.Context, machine *infrav1.Metal3Machine) (hardware.Host, bool, error)
 }
 
 // LocalKinds are HostClaim and HardwareData of this cluster.

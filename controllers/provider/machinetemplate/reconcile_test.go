@@ -41,8 +41,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
 )
 
@@ -59,12 +59,12 @@ var errBroken = errors.New("broken")
 const name = "workers"
 
 // hosts are the published hosts by the name of their machine.
-type hosts map[string]hostview.Host
+type hosts map[string]hardware.Host
 
-func (h hosts) Host(_ context.Context, m *infrav1.Metal3Machine) (hostview.Host, bool, error) {
+func (h hosts) Host(_ context.Context, m *infrav1.Metal3Machine) (hardware.Host, bool, error) {
 	host, found := h[m.Name]
 	if host.Name == "broken" {
-		return hostview.Host{}, false, errBroken
+		return hardware.Host{}, false, errBroken
 	}
 	return host, found, nil
 }
@@ -340,7 +340,7 @@ func TestRequestsThatFail(t *testing.T) {
 		"a template that cannot be read": {calls: get(&infrav1.Metal3MachineTemplate{}), want: errBroken},
 		"a Cluster that cannot be read":  {calls: get(&clusterv1.Cluster{}), want: errBroken},
 		"a Machine that cannot be read":  {calls: get(&clusterv1.Machine{}), want: errBroken},
-		"a host that cannot be read":     {change: func(c *cast) { c.hosts["m-1"] = hostview.Host{Name: "broken"} }, want: errBroken},
+		"a host that cannot be read":     {change: func(c *cast) { c.hosts["m-1"] = hardware.Host{Name: "broken"} }, want: errBroken},
 		"machines that cannot be listed": {calls: interceptor.Funcs{List: func(
 			context.Context, client.WithWatch, client.ObjectList, ...client.ListOption,
 		) error {

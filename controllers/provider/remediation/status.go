@@ -31,7 +31,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
@@ -67,7 +67,7 @@ func updateStatus(s *scope) {
 		return
 	}
 	ready := metav1.Condition{
-		Type: infrav1.ReadyCondition, Status: metav1.ConditionFalse, Reason: s.reason, Message: truncate.Cut(s.message, maxMessage),
+		Type: infrav1.ReadyCondition, Status: metav1.ConditionFalse, Reason: s.reason, Message: text.Cut(s.message, maxMessage),
 	}
 	if s.ready {
 		ready.Status = metav1.ConditionTrue

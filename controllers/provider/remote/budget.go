@@ -26,7 +26,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
 )
 
@@ -128,7 +128,7 @@ func (m *meter) transform(object any) (any, error) {
 	}
 	o.SetManagedFields(nil)
 	if data, ok := o.(*bmov1alpha1.HardwareData); ok {
-		hostview.Strip(data)
+		hardware.Strip(data)
 	}
 	if !m.set(o, sizeOf(o), true) {
 		return o, nil

@@ -25,7 +25,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 )
 
 // longest is how many characters of what another cluster says are shown.
@@ -83,10 +83,10 @@ func SanitizeSecret(err error) error {
 		"The other cluster answers %d (%s); what it says is not shown, since it may repeat the secret", code, http.StatusText(code))}
 }
 
-func printed(text string) string {
-	text = truncate.Printable(text)
-	if runes := []rune(text); len(runes) > longest {
+func printed(raw string) string {
+	line := text.Printable(raw)
+	if runes := []rune(line); len(runes) > longest {
 		return string(runes[:longest]) + "..."
 	}
-	return text
+	return line
 }

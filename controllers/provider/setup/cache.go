@@ -27,8 +27,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/nodes"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remediation"
 )
@@ -88,7 +88,7 @@ func strip(o any) (any, error) {
 			o.Spec = bmov1alpha1.HardwareDataSpec{}
 			o.Annotations, o.Labels = nil, nil
 		}
-		hostview.Strip(o)
+		hardware.Strip(o)
 	case *infrav1.Metal3Remediation:
 		remediation.Strip(o)
 	}

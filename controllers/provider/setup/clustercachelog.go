@@ -23,7 +23,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 )
 
 // quietManager is the manager as the ClusterCache sees it. The ClusterCache logs
@@ -76,7 +76,7 @@ func printable(err error) error {
 	if err == nil {
 		return nil
 	}
-	return errors.New(truncate.Text(truncate.Printable(err.Error()), maxError))
+	return errors.New(text.Shorten(text.Printable(err.Error()), maxError))
 }
 
 // secretMissing says that a Secret does not exist. Any other object that is not found

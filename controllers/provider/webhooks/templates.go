@@ -29,7 +29,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 )
 
 // machineTemplateValidator refuses templates whose machines would be refused, and
@@ -147,7 +147,7 @@ func metadataProblems(metadata clusterv1.ObjectMeta, path *field.Path) field.Err
 	if apivalidation.ValidateAnnotationsSize(metadata.Annotations) != nil {
 		return field.ErrorList{field.TooLong(path.Child("annotations"), "", apivalidation.TotalAnnotationSizeLimitB)}
 	}
-	return truncate.Problems(
+	return text.Problems(
 		faults(metadata.Labels, func(key, value string) field.ErrorList {
 			one := clusterv1.ObjectMeta{Labels: map[string]string{key: value}}
 			return one.Validate(path)

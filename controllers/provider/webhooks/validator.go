@@ -27,7 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 )
 
 // change is a request to create or update an object.
@@ -81,7 +81,7 @@ func (v validator[T]) answer(c change[T]) (admission.Warnings, error) {
 	if v.warnings != nil {
 		warnings = v.warnings(c)
 	}
-	if problems := truncate.Problems(slices.Values(v.problems(c))); len(problems) > 0 {
+	if problems := text.Problems(slices.Values(v.problems(c))); len(problems) > 0 {
 		return warnings, apierrors.NewInvalid(infrav1.GroupVersion.WithKind(v.kind).GroupKind(), c.after.GetName(), problems)
 	}
 	return warnings, nil

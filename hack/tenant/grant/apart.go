@@ -23,7 +23,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 )
 
 // Found is what is in the cluster with the hosts before a tenant is let in.
@@ -68,7 +68,7 @@ func (t Tenant) apartFromHosts(found Found) error {
 	} {
 		if len(in.names) > 0 {
 			problems = append(problems, fmt.Errorf("namespace %s has the %s %s: %s; choose another --namespace",
-				t.Namespace, in.what, truncate.Names(in.names), in.remedy))
+				t.Namespace, in.what, text.List(in.names), in.remedy))
 		}
 	}
 	return errors.Join(problems...)

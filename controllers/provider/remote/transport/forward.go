@@ -27,7 +27,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/truncate"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 )
 
 const (
@@ -97,14 +97,14 @@ func contentType(header http.Header) string {
 // characters.
 func restate(response *http.Response) {
 	said := metav1.Status{}
-	if text, err := io.ReadAll(response.Body); err == nil {
-		_ = json.Unmarshal(text, &said) // what is no Status says nothing
+	if body, err := io.ReadAll(response.Body); err == nil {
+		_ = json.Unmarshal(body, &said) // what is no Status says nothing
 	}
 	_ = response.Body.Close()
 	status := metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
 		Status:   metav1.StatusFailure, Code: int32(response.StatusCode),
-		Message: truncate.Text(truncate.Printable(said.Message), maxWords),
+		Message: text.Shorten(text.Printable(said.Message), maxWords),
 	}
 	if slices.Contains(reasons(), said.Reason) {
 		status.Reason = said.Reason
@@ -112,9 +112,9 @@ func restate(response *http.Response) {
 	if status.Message == "" {
 		status.Message = http.StatusText(response.StatusCode)
 	}
-	text, _ := json.Marshal(status) //nolint:errchkjson // it has nothing that cannot be written
+	body, _ := json.Marshal(status) //nolint:errchkjson // it has nothing that cannot be written
 	response.Header.Set("Content-Type", jsonType)
-	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 }
 
 // reasons are those by which clients tell apart refusals with the same status code.

@@ -29,7 +29,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/hostview"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/ippool"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/metadata"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/networkdata"
@@ -105,12 +105,12 @@ type generator struct {
 func (g *generator) template() (*infrav1.NetworkData, metadata.Facts) {
 	g.given = metadata.Facts{
 		Machine: metadata.Object{Name: "machine", Annotations: map[string]string{"pool": "four-1", "mac": "52-54-00-00-01-01"}},
-		Host:    hostview.Host{Name: "server"},
+		Host:    hardware.Host{Name: "server"},
 	}
 	for i := range 1 + g.IntN(4) {
 		nic := netdata.NIC{MAC: fmt.Sprintf("52:54:00:00:00:%02x", i)}
 		g.nics = append(g.nics, nic)
-		g.given.Host.NICs = append(g.given.Host.NICs, hostview.NIC{Name: fmt.Sprintf("eth%d", i), MAC: strings.ToUpper(nic.MAC)})
+		g.given.Host.NICs = append(g.given.Host.NICs, hardware.NIC{Name: fmt.Sprintf("eth%d", i), MAC: strings.ToUpper(nic.MAC)})
 	}
 	g.spec.Links = &infrav1.NetworkDataLink{}
 	g.ethernets()

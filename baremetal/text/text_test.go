@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package truncate
+package text
 
 import (
 	"fmt"
@@ -144,7 +144,7 @@ func TestNames(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := Names(tc.given); got != tc.want {
+			if got := List(tc.given); got != tc.want {
 				t.Errorf("%q, want %q", got, tc.want)
 			}
 		})

@@ -14,7 +14,10 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package truncate
+// Package text bounds the texts that are shown to users. Tenants and remote clusters may have written
+// them, in any number and length, and an answer is kept in memory several times on its way: so it
+// ends early, and says that it does. The order is kept: what comes first is shown.
+package text
 
 import (
 	"encoding/json"
@@ -27,7 +30,7 @@ import (
 )
 
 const (
-	// MaxFindings is how many problems or warnings an answer has.
+	// MaxFindings bounds the problems or warnings of an answer.
 	MaxFindings = 20
 	// maxNames and maxNamesLength bound a list of names.
 	maxNames       = 16
@@ -37,8 +40,8 @@ const (
 	maxDetail = 1024
 )
 
-// Problems collects the first problems of all sequences. If there are
-// others, the last one says so; they are not looked for.
+// Problems collects the first problems of all sequences. The last one tells if there are others, which
+// are not computed.
 func Problems(found ...iter.Seq[*field.Error]) field.ErrorList {
 	list, more := first(found)
 	for i, problem := range list {
@@ -50,11 +53,11 @@ func Problems(found ...iter.Seq[*field.Error]) field.ErrorList {
 	return list
 }
 
-// Warnings keeps the first warnings, and says in one more if there are others.
+// Warnings collects the first warnings of all sequences. One more tells if there are others.
 func Warnings(found ...iter.Seq[string]) []string {
 	list, more := first(found)
 	for i, text := range list {
-		list[i] = Text(text, maxValue+maxDetail)
+		list[i] = Shorten(text, maxValue+maxDetail)
 	}
 	if more {
 		list = append(list, "further warnings are left out")
@@ -62,7 +65,7 @@ func Warnings(found ...iter.Seq[string]) []string {
 	return list
 }
 
-// first takes what an answer has room for, and says whether there is more.
+// first takes what an answer has room for, and reports whether there is more.
 func first[T any](found []iter.Seq[T]) (list []T, more bool) {
 	for _, sequence := range found {
 		for one := range sequence {
@@ -75,13 +78,13 @@ func first[T any](found []iter.Seq[T]) (list []T, more bool) {
 	return list, false
 }
 
-// short is a problem whose value and detail have an end.
+// short returns the problem with a bounded value and detail.
 func short(problem *field.Error) *field.Error {
 	brief := *problem
-	brief.Detail = Text(brief.Detail, maxDetail)
+	brief.Detail = Shorten(brief.Detail, maxDetail)
 	switch value := brief.BadValue.(type) {
 	case string:
-		brief.BadValue = Text(value, maxValue)
+		brief.BadValue = Shorten(value, maxValue)
 	case nil, field.OmitValueType:
 	default:
 		if text, err := json.Marshal(value); err != nil || len(text) > maxValue {
@@ -91,8 +94,8 @@ func short(problem *field.Error) *field.Error {
 	return &brief
 }
 
-// Names lists names for a reader: the first ones, and how many there are besides.
-func Names(names []string) string {
+// List returns the first names with commas between them, and the number of the others.
+func List(names []string) string {
 	if len(names) == 0 {
 		return "none"
 	}
@@ -106,16 +109,15 @@ func Names(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// Text ends a text after a number of bytes, between two characters.
-func Text(text string, limit int) string {
+// Shorten cuts a text that has more bytes than the limit between two characters, and adds an ellipsis.
+func Shorten(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
 	return Cut(text, limit) + "…"
 }
 
-// Cut is the beginning of a text that has no more bytes than the limit, and no half
-// character at its end.
+// Cut returns as many whole characters of a text as there is room for in that many bytes.
 func Cut(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -123,7 +125,7 @@ func Cut(text string, limit int) string {
 	return strings.ToValidUTF8(text[:limit], "")
 }
 
-// Printable is a text in one line, without characters that are not printed.
+// Printable returns a text in one line, without characters that are not printed.
 func Printable(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
