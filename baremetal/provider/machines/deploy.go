@@ -24,10 +24,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodes"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/nodelabels"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/nodematch"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/providerid"
 )
 
 // ociScheme begins the URL of an image in a registry, which alone can need credentials.
@@ -240,7 +238,7 @@ func namingCopies(asked *claims.Deployment, copies Secrets) *claims.Deployment {
 // its Node is known: it is Cluster API that waits for the Node.
 func joinsCluster(o Observed, p *Plan) bool {
 	if p.ProviderID == "" {
-		p.ProviderID = providerid.ID{
+		p.ProviderID = nodes.ProviderID{
 			Namespace: o.Machine.Owner.Namespace,
 			Host:      o.Claim.HostName,
 			Machine:   o.Machine.Owner.Name,
@@ -248,23 +246,23 @@ func joinsCluster(o Observed, p *Plan) bool {
 	}
 	p.Provisioned = p.Provisioned || o.Claim.Phase == claims.Provisioned
 	p.NodePatch = nodePatch(o, p.ProviderID)
-	if o.Node.Kind != nodematch.Unknown { // else the Node was not looked for
+	if o.Node.Kind != nodes.Unknown { // else the Node was not looked for
 		p.NodeName = ""
 	}
 	switch o.Node.Kind {
-	case nodematch.Unknown:
+	case nodes.Unknown:
 		p.wait(infrav1.KubernetesNodeReadyCondition, infrav1.WorkloadClusterUnreachableReason,
 			"Waiting for a connection to the workload cluster")
-	case nodematch.None:
+	case nodes.None:
 		p.wait(infrav1.KubernetesNodeReadyCondition, infrav1.WaitingForNodeReason,
 			"Waiting for a Node with this provider ID, or with the label "+infrav1.NodeUUIDLabel+" that names the host")
-	case nodematch.Ambiguous:
+	case nodes.Ambiguous:
 		p.wait(infrav1.KubernetesNodeReadyCondition, infrav1.NodeAmbiguousReason,
 			"Several Nodes claim to run on this host: delete those that do not")
-	case nodematch.Taken:
+	case nodes.Taken:
 		p.wait(infrav1.KubernetesNodeReadyCondition, infrav1.NodeTakenReason, fmt.Sprintf(
 			"Node %q runs on this host and carries another provider ID: delete the Node so that it registers anew", o.Node.Node.Name))
-	case nodematch.ByProviderID, nodematch.ByHostUID, nodematch.ByHostname:
+	case nodes.ByProviderID, nodes.ByHostUID, nodes.ByHostname:
 		p.NodeName = nodeName(o.Node.Node.Name)
 		p.achieve(infrav1.KubernetesNodeReadyCondition, infrav1.NodeFoundReason)
 	}
@@ -293,7 +291,7 @@ func nodePatch(o Observed, providerID string) *NodePatch {
 		patch.HostUID = o.HostUID
 	}
 	if o.Facts {
-		patch.Labels = nodelabels.Changes(o.Machine.LabelPrefixes, o.HostLabels, o.Node.Node.Labels)
+		patch.Labels = nodes.LabelChanges(o.Machine.LabelPrefixes, o.HostLabels, o.Node.Node.Labels)
 	}
 	if patch.ProviderID == "" && patch.HostUID == "" && patch.Labels == nil {
 		return nil
@@ -304,7 +302,7 @@ func nodePatch(o Observed, providerID string) *NodePatch {
 // sharesLabels tells what comes of the prefixes that the owner of the Cluster has listed.
 func sharesLabels(o Observed, p *Plan) bool {
 	const condition = infrav1.NodeLabelsSynchronizedCondition
-	switch missing := nodelabels.Unpublished(o.Machine.LabelPrefixes, o.HostLabels); {
+	switch missing := nodes.UnpublishedPrefixes(o.Machine.LabelPrefixes, o.HostLabels); {
 	case o.Machine.LabelPrefixesInvalid != "":
 		p.wait(condition, infrav1.InvalidConfigurationReason, fmt.Sprintf(
 			"Correct the annotation %s of the Metal3Cluster: %s", infrav1.LabelSyncPrefixesAnnotation, o.Machine.LabelPrefixesInvalid))

@@ -23,8 +23,8 @@ import (
 	"testing"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodes"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/nodematch"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/reuse"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/golden"
 )
@@ -83,12 +83,12 @@ func life() []step {
 		{what: "the data is rendered", change: rendered},
 		{what: "the image is being written", change: says("Writing the image")},
 		{what: "the host runs the image", change: func(o *Observed) { o.Claim.Phase = claims.Provisioned; says("")(o) }},
-		{what: "the workload cluster can be reached", change: func(o *Observed) { o.Node.Kind = nodematch.None }},
+		{what: "the workload cluster can be reached", change: func(o *Observed) { o.Node.Kind = nodes.None }},
 		{what: "the Node registers with the UID of its host", change: func(o *Observed) {
-			o.Node = nodematch.Result{Kind: nodematch.ByHostUID, Node: nodematch.Node{Name: "n", HostUID: "host-uid"}}
+			o.Node = nodes.Result{Kind: nodes.ByHostUID, Node: nodes.Node{Name: "n", HostUID: "host-uid"}}
 		}},
 		{what: "the Node has its provider ID", change: func(o *Observed) {
-			o.Node.Kind, o.Node.Node.ProviderID = nodematch.ByProviderID, id
+			o.Node.Kind, o.Node.Node.ProviderID = nodes.ByProviderID, id
 		}},
 		{what: "the Machine is deleted", deleted: true, change: func(*Observed) {}},
 		{what: "the host is being wiped", deleted: true, change: func(o *Observed) { o.Claim.Deleting = true; says("Cleaning")(o) }},

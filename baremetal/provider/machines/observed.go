@@ -18,8 +18,8 @@ package machines
 
 import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodes"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/nodematch"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/reuse"
 )
 
@@ -63,7 +63,7 @@ type Observed struct {
 	// Name is the secret that names the server, where NeedsName says so.
 	Name NameFacts
 	// Node is the Node of the machine.
-	Node nodematch.Result
+	Node nodes.Result
 }
 
 // MachineFacts are the facts about the machine that do not change while its

@@ -27,8 +27,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodes"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/nodematch"
 )
 
 const id = "metal3://tenant-a/host-1/m-1"
@@ -355,8 +355,8 @@ func TestNextWithHost(t *testing.T) {
 
 func TestNextProvisioned(t *testing.T) {
 	all := []Achievement{isBound, hasClaim, hasData, runs}
-	node := func(kind nodematch.Kind, n nodematch.Node) change {
-		return func(o *Observed) { n.Name = "node-1"; o.Node = nodematch.Result{Kind: kind, Node: n} }
+	node := func(kind nodes.Kind, n nodes.Node) change {
+		return func(o *Observed) { n.Name = "node-1"; o.Node = nodes.Result{Kind: kind, Node: n} }
 	}
 	live := func(more ...change) Observed {
 		return observe(append([]change{bound, facts, deployed, running}, more...)...)
@@ -395,7 +395,7 @@ func TestNextProvisioned(t *testing.T) {
 			want:  plan(func(p *Plan) { p.NodeName, p.Waits = "node-1", []Wait{noNode} }),
 		},
 		"is not ready while its tenant has switched it off, and stays provisioned": {
-			given: live(node(nodematch.ByProviderID, nodematch.Node{ProviderID: id, HostUID: "host-uid"}),
+			given: live(node(nodes.ByProviderID, nodes.Node{ProviderID: id, HostUID: "host-uid"}),
 				func(o *Observed) { o.Claim.PoweredOn = false }),
 			want: plan(func(p *Plan) {
 				p.Claim.PoweredOn, p.NodeName = false, "node-1"
@@ -407,7 +407,7 @@ func TestNextProvisioned(t *testing.T) {
 			}),
 		},
 		"waits for the Node, and forgets one that is gone": {
-			given: live(node(nodematch.None, nodematch.Node{}), known),
+			given: live(node(nodes.None, nodes.Node{}), known),
 			want: plan(func(p *Plan) {
 				p.Waits = []Wait{{
 					"KubernetesNodeReady", "WaitingForNode",
@@ -416,29 +416,29 @@ func TestNextProvisioned(t *testing.T) {
 			}),
 		},
 		"gives a Node that names its host the provider ID": {
-			given: live(node(nodematch.ByHostUID, nodematch.Node{HostUID: "host-uid"})),
+			given: live(node(nodes.ByHostUID, nodes.Node{HostUID: "host-uid"})),
 			want: plan(func(p *Plan) {
 				found(p)
 				p.NodePatch = &NodePatch{Node: "node-1", ProviderID: id}
 			}),
 		},
 		"gives a Node that has the provider ID the label with its host": {
-			given: live(node(nodematch.ByProviderID, nodematch.Node{ProviderID: id})),
+			given: live(node(nodes.ByProviderID, nodes.Node{ProviderID: id})),
 			want: plan(func(p *Plan) {
 				found(p)
 				p.NodePatch = &NodePatch{Node: "node-1", HostUID: "host-uid"}
 			}),
 		},
 		"has nothing to do for a Node that has both": {
-			given: live(node(nodematch.ByProviderID, nodematch.Node{ProviderID: id, HostUID: "host-uid"})),
+			given: live(node(nodes.ByProviderID, nodes.Node{ProviderID: id, HostUID: "host-uid"})),
 			want:  plan(found),
 		},
 		"leaves Nodes to the cloud provider if there is one": {
-			given: live(node(nodematch.ByHostUID, nodematch.Node{HostUID: "host-uid"}), func(o *Observed) { o.Machine.CloudProvider = true }),
+			given: live(node(nodes.ByHostUID, nodes.Node{HostUID: "host-uid"}), func(o *Observed) { o.Machine.CloudProvider = true }),
 			want:  plan(found),
 		},
 		"gives a Node its labels with its provider ID, and takes off what the host does not have": {
-			given: live(racked, node(nodematch.ByHostUID, nodematch.Node{HostUID: "host-uid", Labels: map[string]string{"rack.example/old": ""}})),
+			given: live(racked, node(nodes.ByHostUID, nodes.Node{HostUID: "host-uid", Labels: map[string]string{"rack.example/old": ""}})),
 			want: plan(func(p *Plan) {
 				found(p)
 				p.Achieved = append(p.Achieved, labeled)
@@ -448,7 +448,7 @@ func TestNextProvisioned(t *testing.T) {
 			}),
 		},
 		"gives labels to the Node of a cloud provider": {
-			given: live(racked, node(nodematch.ByHostUID, nodematch.Node{}), func(o *Observed) { o.Machine.CloudProvider = true }),
+			given: live(racked, node(nodes.ByHostUID, nodes.Node{}), func(o *Observed) { o.Machine.CloudProvider = true }),
 			want: plan(func(p *Plan) {
 				found(p)
 				p.Achieved = append(p.Achieved, labeled)
@@ -457,11 +457,11 @@ func TestNextProvisioned(t *testing.T) {
 		},
 		"leaves the labels of a Node while those of the host are not known": {
 			given: live(racked, func(o *Observed) { o.Facts, o.HostLabels = false, nil },
-				node(nodematch.ByProviderID, nodematch.Node{ProviderID: id, HostUID: "host-uid", Labels: map[string]string{"rack.example/row": "7"}})),
+				node(nodes.ByProviderID, nodes.Node{ProviderID: id, HostUID: "host-uid", Labels: map[string]string{"rack.example/row": "7"}})),
 			want: plan(found),
 		},
 		"says under which prefixes its host shows no label": {
-			given: live(racked, node(nodematch.ByProviderID, nodematch.Node{ProviderID: id, HostUID: "host-uid"}),
+			given: live(racked, node(nodes.ByProviderID, nodes.Node{ProviderID: id, HostUID: "host-uid"}),
 				func(o *Observed) { o.Machine.LabelPrefixes = []string{"feed.example", "unit.example"} }),
 			want: plan(func(p *Plan) {
 				found(p)
@@ -473,7 +473,7 @@ func TestNextProvisioned(t *testing.T) {
 			}),
 		},
 		"changes no label by a list of prefixes that it cannot read": {
-			given: live(racked, node(nodematch.ByProviderID, nodematch.Node{ProviderID: id, HostUID: "host-uid"}),
+			given: live(racked, node(nodes.ByProviderID, nodes.Node{ProviderID: id, HostUID: "host-uid"}),
 				func(o *Observed) { o.Machine.LabelPrefixes, o.Machine.LabelPrefixesInvalid = nil, "it is wrong" }),
 			want: plan(func(p *Plan) {
 				found(p)
@@ -484,13 +484,13 @@ func TestNextProvisioned(t *testing.T) {
 			}),
 		},
 		"is at a loss with two Nodes": {
-			given: live(node(nodematch.Ambiguous, nodematch.Node{})),
+			given: live(node(nodes.Ambiguous, nodes.Node{})),
 			want: plan(func(p *Plan) {
 				p.Waits = []Wait{{"KubernetesNodeReady", "NodeAmbiguous", "Several Nodes claim to run on this host: delete those that do not"}}
 			}),
 		},
 		"leaves a Node alone that belongs to another machine": {
-			given: live(node(nodematch.Taken, nodematch.Node{ProviderID: "metal3://x/y/z"})),
+			given: live(node(nodes.Taken, nodes.Node{ProviderID: "metal3://x/y/z"})),
 			want: plan(func(p *Plan) {
 				p.Waits = []Wait{{
 					"KubernetesNodeReady", "NodeTaken",
@@ -499,7 +499,7 @@ func TestNextProvisioned(t *testing.T) {
 			}),
 		},
 		"stays provisioned when the host is in trouble later, and still looks after its Node": {
-			given: observe(bound, deployed, established, node(nodematch.ByProviderID, nodematch.Node{ProviderID: id, HostUID: "host-uid"}),
+			given: observe(bound, deployed, established, node(nodes.ByProviderID, nodes.Node{ProviderID: id, HostUID: "host-uid"}),
 				func(o *Observed) { o.Claim.Message = "Host in error" }),
 			want: plan(func(p *Plan) {
 				p.NodeName = "node-1"

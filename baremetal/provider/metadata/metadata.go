@@ -31,7 +31,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/providerid"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodes"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/secretkeys"
 )
 
@@ -206,7 +206,7 @@ func (w *writer) identity() {
 		w.setDefault("local_hostname", machine)
 		w.setDefault("metal3-namespace", w.facts.Namespace)
 	}
-	id := providerid.ID{Namespace: w.facts.Namespace, Host: w.facts.Host.Name, Machine: w.facts.Metal3Machine.Name}
+	id := nodes.ProviderID{Namespace: w.facts.Namespace, Host: w.facts.Host.Name, Machine: w.facts.Metal3Machine.Name}
 	if !id.Valid() {
 		w.problems = append(w.problems, fmt.Errorf("provider ID %q is incomplete: the host is not known yet", id.Path()))
 	}

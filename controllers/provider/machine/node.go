@@ -26,19 +26,18 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodes"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/nodematch"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/providerid"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/nodes"
+	workload "github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/nodes"
 )
 
 // nodeSteps find the Node of a machine, and write what it lacks.
 type nodeSteps struct {
 	nodes      Nodes
 	controller clustercache.SourceWatcher[ctrl.Request]
-	mapNode    nodes.MapFunc
+	mapNode    workload.MapFunc
 }
 
 // observe looks for the Node of a machine whose server runs. A workload
@@ -51,8 +50,8 @@ func (n nodeSteps) observe(ctx context.Context, s *scope) progress.Outcome {
 	candidates, err := n.candidates(ctx, s, query)
 	switch {
 	case err == nil:
-		s.observed.Node = nodematch.Match(query, candidates)
-	case !errors.Is(err, nodes.ErrNotConnected):
+		s.observed.Node = nodes.Match(query, candidates)
+	case !errors.Is(err, workload.ErrNotConnected):
 		// Trouble in the workload cluster must not keep us from reporting what
 		// is known of the server: apply fails with it.
 		s.nodeErr = err
@@ -61,7 +60,7 @@ func (n nodeSteps) observe(ctx context.Context, s *scope) progress.Outcome {
 }
 
 // candidates watches the Nodes, then reads them.
-func (n nodeSteps) candidates(ctx context.Context, s *scope, query nodematch.Query) ([]nodematch.Node, error) {
+func (n nodeSteps) candidates(ctx context.Context, s *scope, query nodes.Query) ([]nodes.Node, error) {
 	if err := n.nodes.Watch(ctx, s.clusterKey(), n.controller, n.mapNode); err != nil {
 		return nil, err
 	}
@@ -70,10 +69,10 @@ func (n nodeSteps) candidates(ctx context.Context, s *scope, query nodematch.Que
 
 // nodeQuery says what is known about the Node. Its provider ID is empty while
 // there is no point in looking.
-func (s *scope) nodeQuery() nodematch.Query {
-	q := nodematch.Query{ProviderID: s.machine.Spec.ProviderID, HostUID: s.host.UID}
+func (s *scope) nodeQuery() nodes.Query {
+	q := nodes.Query{ProviderID: s.machine.Spec.ProviderID, HostUID: s.host.UID}
 	if q.ProviderID == "" && s.observed.Claim.Phase == claims.Provisioned {
-		q.ProviderID = providerid.ID{
+		q.ProviderID = nodes.ProviderID{
 			Namespace: s.machine.Namespace,
 			Host:      s.observed.Claim.HostName,
 			Machine:   s.machine.Name,
@@ -107,7 +106,7 @@ func (n nodeSteps) apply(ctx context.Context, p *planned) progress.Outcome {
 	}
 	ctrl.LoggerFrom(ctx).Info("Patching Node", "Node", klog.KRef("", patch.Node), "providerID", patch.ProviderID)
 	err := n.nodes.Patch(ctx, p.clusterKey(), *patch)
-	if err == nil || errors.Is(err, nodes.ErrNotConnected) {
+	if err == nil || errors.Is(err, workload.ErrNotConnected) {
 		return progress.Outcome{}
 	}
 	out := progress.Outcome{}

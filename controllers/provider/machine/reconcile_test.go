@@ -36,8 +36,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodes"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/nodematch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
@@ -142,7 +142,7 @@ func TestReconcileProblems(t *testing.T) {
 		},
 		"a machine whose server runs is provisioned though its Node cannot be patched": {
 			given:     newCast(running, established, named),
-			nodes:     &fakeNodes{found: []nodematch.Node{{Name: "n", ProviderID: "", Hostname: "h"}}, patchErr: errBroken},
+			nodes:     &fakeNodes{found: []nodes.Node{{Name: "n", ProviderID: "", Hostname: "h"}}, patchErr: errBroken},
 			condition: "KubernetesNodeReady/False/WaitingForNode", message: "cannot be given its provider ID", wantErr: true,
 		},
 	}

@@ -28,12 +28,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodes"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/nodematch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/nodes"
+	workload "github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/nodes"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machines,verbs=get;list;watch;patch
@@ -49,13 +49,13 @@ import (
 
 // Nodes are the Nodes of workload clusters, as far as machines need them.
 type Nodes interface {
-	// Candidates returns the Nodes that fit the query, or nodes.ErrNotConnected.
-	Candidates(ctx context.Context, cluster client.ObjectKey, q nodematch.Query) ([]nodematch.Node, error)
-	// Patch writes what a Node lacks, or returns nodes.ErrNotConnected.
+	// Candidates returns the Nodes that fit the query, or workload.ErrNotConnected.
+	Candidates(ctx context.Context, cluster client.ObjectKey, q nodes.Query) ([]nodes.Node, error)
+	// Patch writes what a Node lacks, or returns workload.ErrNotConnected.
 	Patch(ctx context.Context, cluster client.ObjectKey, patch machines.NodePatch) error
 	// Watch wakes the controller for changes of Nodes, once it can.
 	Watch(ctx context.Context, cluster client.ObjectKey,
-		controller clustercache.SourceWatcher[ctrl.Request], mapNode nodes.MapFunc) error
+		controller clustercache.SourceWatcher[ctrl.Request], mapNode workload.MapFunc) error
 	// Connections wakes a controller when a connection comes or goes.
 	Connections(controllerName string, mapCluster handler.MapFunc) source.Source
 }

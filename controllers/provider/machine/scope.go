@@ -26,10 +26,10 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodes"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/nodelabels"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
@@ -156,7 +156,7 @@ func (s *scope) facts() machines.MachineFacts {
 	}
 	if s.infra != nil {
 		var err error
-		if facts.LabelPrefixes, err = nodelabels.Prefixes(s.infra.Annotations[infrav1.LabelSyncPrefixesAnnotation]); err != nil {
+		if facts.LabelPrefixes, err = nodes.LabelPrefixes(s.infra.Annotations[infrav1.LabelSyncPrefixesAnnotation]); err != nil {
 			facts.LabelPrefixesInvalid = err.Error()
 		}
 	}

@@ -40,8 +40,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodes"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/providerid"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/optionalcrd"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/requests"
@@ -214,7 +214,7 @@ func (m mapper) secretToMachines(ctx context.Context, namespace, name string) []
 // those whose host it runs on, as far as the host is known in this cluster; else to
 // the machines of the Cluster that it could be.
 func (m mapper) nodeToMachines(ctx context.Context, cluster client.ObjectKey, node *corev1.Node) []ctrl.Request {
-	if id, ours := providerid.Parse(node.Spec.ProviderID); ours && id.Namespace == cluster.Namespace {
+	if id, ours := nodes.ParseProviderID(node.Spec.ProviderID); ours && id.Namespace == cluster.Namespace {
 		return []ctrl.Request{request(id.Namespace, id.Machine)}
 	}
 	uid := node.Labels[infrav1.NodeUUIDLabel]

@@ -39,15 +39,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodes"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/nodematch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/clusterindex"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/nodes"
+	workload "github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/nodes"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
 )
@@ -173,7 +173,7 @@ func newWorldIn(t *testing.T, server *apitest.Server, namespace string, calls in
 		t.Fatal(err)
 	}
 	w := &world{t: t, cast: c, server: server, namespace: namespace, Reconciler: &Reconciler{
-		Client: reader, Live: reader, Claims: claimreader.Reader{Client: reader}, Local: served(true), Remote: &connections{}, Nodes: &fakeNodes{readErr: nodes.ErrNotConnected},
+		Client: reader, Live: reader, Claims: claimreader.Reader{Client: reader}, Local: served(true), Remote: &connections{}, Nodes: &fakeNodes{readErr: workload.ErrNotConnected},
 		Secrets: secretwatch.New(nil, machines.ExportLabels()...), Recorder: events.NewFakeRecorder(100), Metrics: metrics,
 		Clock: clocktesting.NewFakePassiveClock(noon.Time),
 	}}
@@ -291,13 +291,13 @@ func (c *connections) Source(string, func(context.Context, types.NamespacedName)
 
 // fakeNodes is a workload cluster whose answers are given.
 type fakeNodes struct {
-	found             []nodematch.Node
+	found             []nodes.Node
 	watchErr, readErr error
 	patchErr          error
 	patched           []machines.NodePatch
 }
 
-func (n *fakeNodes) Candidates(context.Context, client.ObjectKey, nodematch.Query) ([]nodematch.Node, error) {
+func (n *fakeNodes) Candidates(context.Context, client.ObjectKey, nodes.Query) ([]nodes.Node, error) {
 	return n.found, n.readErr
 }
 
@@ -306,7 +306,7 @@ func (n *fakeNodes) Patch(_ context.Context, _ client.ObjectKey, p machines.Node
 	return n.patchErr
 }
 
-func (n *fakeNodes) Watch(context.Context, client.ObjectKey, clustercache.SourceWatcher[ctrl.Request], nodes.MapFunc) error {
+func (n *fakeNodes) Watch(context.Context, client.ObjectKey, clustercache.SourceWatcher[ctrl.Request], workload.MapFunc) error {
 	return n.watchErr
 }
 

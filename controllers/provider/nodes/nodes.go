@@ -30,8 +30,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodes"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/nodematch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 )
 
@@ -80,7 +80,7 @@ type Nodes struct {
 // Candidates returns the Nodes of the cluster that fit the query in one way or
 // another; nodematch tells which of them is the one. It returns ErrNotConnected
 // while the cluster cannot be reached, or why no more is read of it.
-func (n Nodes) Candidates(ctx context.Context, cluster client.ObjectKey, q nodematch.Query) ([]nodematch.Node, error) {
+func (n Nodes) Candidates(ctx context.Context, cluster client.ObjectKey, q nodes.Query) ([]nodes.Node, error) {
 	reader, err := n.Cache.GetReader(ctx, cluster)
 	if err != nil {
 		err = connectionError(err)
@@ -89,7 +89,7 @@ func (n Nodes) Candidates(ctx context.Context, cluster client.ObjectKey, q nodem
 		}
 		return nil, err
 	}
-	var found []nodematch.Node
+	var found []nodes.Node
 	for _, option := range options(q) {
 		var nodes corev1.NodeList
 		if err := reader.List(ctx, &nodes, option...); err != nil {
@@ -103,7 +103,7 @@ func (n Nodes) Candidates(ctx context.Context, cluster client.ObjectKey, q nodem
 }
 
 // options are the lists that together hold all candidates.
-func options(q nodematch.Query) [][]client.ListOption {
+func options(q nodes.Query) [][]client.ListOption {
 	var lists [][]client.ListOption
 	if q.ProviderID != "" {
 		lists = append(lists, []client.ListOption{client.MatchingFields{index.NodeProviderIDField: q.ProviderID}})
@@ -118,8 +118,8 @@ func options(q nodematch.Query) [][]client.ListOption {
 	return lists
 }
 
-func describe(node *corev1.Node) nodematch.Node {
-	return nodematch.Node{
+func describe(node *corev1.Node) nodes.Node {
+	return nodes.Node{
 		Name:       node.Name,
 		ProviderID: node.Spec.ProviderID,
 		HostUID:    node.Labels[infrav1.NodeUUIDLabel],

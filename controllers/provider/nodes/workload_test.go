@@ -37,8 +37,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodes"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/nodematch"
 )
 
 var key = client.ObjectKey{Namespace: "tenant-a", Name: "a"}
@@ -59,18 +59,18 @@ func node(name, providerID, uid string) *corev1.Node {
 func TestOptions(t *testing.T) {
 	by := func(field, value string) string { return field + "=" + value }
 	tests := map[string]struct {
-		query nodematch.Query
+		query nodes.Query
 		want  []string // field selectors, one for each list
 	}{
 		"nothing is asked for": {},
 		"by provider ID": {
-			query: nodematch.Query{ProviderID: "metal3://a/h1/m1"}, want: []string{by("spec.providerID", "metal3://a/h1/m1")},
+			query: nodes.Query{ProviderID: "metal3://a/h1/m1"}, want: []string{by("spec.providerID", "metal3://a/h1/m1")},
 		},
 		"by provider ID and host": {
-			query: nodematch.Query{ProviderID: "metal3://a/h2/m2", HostUID: "uid-2"},
+			query: nodes.Query{ProviderID: "metal3://a/h2/m2", HostUID: "uid-2"},
 			want:  []string{by("spec.providerID", "metal3://a/h2/m2"), by("metadata.labels.metal3.io/uuid", "uid-2")},
 		},
-		"by host name all are looked at": {query: nodematch.Query{Hostnames: []string{"n3"}}, want: []string{""}},
+		"by host name all are looked at": {query: nodes.Query{Hostnames: []string{"n3"}}, want: []string{""}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestOptions(t *testing.T) {
 }
 
 func TestDescribe(t *testing.T) {
-	want := nodematch.Node{
+	want := nodes.Node{
 		Name: "n1", ProviderID: "metal3://a/h1/m1", HostUID: "uid-1", Hostname: "n1",
 		Labels: map[string]string{"kubernetes.io/hostname": "n1", "metal3.io/uuid": "uid-1"},
 	}
@@ -129,7 +129,7 @@ func TestIndexes(t *testing.T) {
 
 func TestNotConnected(t *testing.T) {
 	workload := Nodes{Cache: clustercache.NewFakeEmptyClusterCache()}
-	if _, err := workload.Candidates(t.Context(), key, nodematch.Query{}); !errors.Is(err, ErrNotConnected) {
+	if _, err := workload.Candidates(t.Context(), key, nodes.Query{}); !errors.Is(err, ErrNotConnected) {
 		t.Errorf("candidates without connection: %v", err)
 	}
 	if err := workload.Patch(t.Context(), key, machines.NodePatch{Node: "n"}); !errors.Is(err, ErrNotConnected) {
@@ -149,7 +149,7 @@ func TestWhatAWorkloadClusterSays(t *testing.T) {
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return said },
 	}).Build()
 	workload := Nodes{Cache: clustercache.NewFakeClusterCache(hostile, key)}
-	_, listed := workload.Candidates(t.Context(), key, nodematch.Query{Hostnames: []string{"n"}})
+	_, listed := workload.Candidates(t.Context(), key, nodes.Query{Hostnames: []string{"n"}})
 	for _, err := range []error{listed, workload.Patch(t.Context(), key, machines.NodePatch{Node: "n"})} {
 		var status apierrors.APIStatus
 		if !apierrors.IsForbidden(err) || !errors.As(err, &status) {
@@ -298,7 +298,7 @@ func TestRefusedCluster(t *testing.T) {
 		if why.reason != nil {
 			want = why.reason
 		}
-		if _, err := workload.Candidates(t.Context(), key, nodematch.Query{}); !errors.Is(err, want) {
+		if _, err := workload.Candidates(t.Context(), key, nodes.Query{}); !errors.Is(err, want) {
 			t.Errorf("candidates: %v, want %v", err, want)
 		}
 	}

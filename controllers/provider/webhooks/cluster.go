@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/annotations"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/nodelabels"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodes"
 )
 
 // defaultPort is the port of an endpoint that gives only a host.
@@ -65,7 +65,7 @@ func endpointProblems(before, after *infrav1.Metal3Cluster) field.ErrorList {
 }
 
 func prefixProblems(prefixes string, path *field.Path) field.ErrorList {
-	if _, err := nodelabels.Prefixes(prefixes); err != nil {
+	if _, err := nodes.LabelPrefixes(prefixes); err != nil {
 		return field.ErrorList{field.Invalid(path.Key(infrav1.LabelSyncPrefixesAnnotation), prefixes, err.Error())}
 	}
 	return nil

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package providerid
+package nodes
 
 import (
 	"testing"
@@ -25,12 +25,12 @@ import (
 func TestParse(t *testing.T) {
 	tests := map[string]struct {
 		given string
-		want  ID
+		want  ProviderID
 		ok    bool
 	}{
 		"reads namespace, host and machine": {
 			given: "metal3://tenant-a/host-3/a-cp-x7k2p",
-			want:  ID{Namespace: "tenant-a", Host: "host-3", Machine: "a-cp-x7k2p"},
+			want:  ProviderID{Namespace: "tenant-a", Host: "host-3", Machine: "a-cp-x7k2p"},
 			ok:    true,
 		},
 		"refuses the older format with the UID of the host": {given: "metal3://3f0cbb2e-7c2f-4e5d-9e0a-0a3c4a1f8a11"},
@@ -41,7 +41,7 @@ func TestParse(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, ok := Parse(tc.given)
+			got, ok := ParseProviderID(tc.given)
 			if ok != tc.ok {
 				t.Errorf("ok is %v, want %v", ok, tc.ok)
 			}
@@ -53,7 +53,7 @@ func TestParse(t *testing.T) {
 }
 
 func TestString(t *testing.T) {
-	id := ID{Namespace: "tenant-a", Host: "host-3", Machine: "a-cp"}
+	id := ProviderID{Namespace: "tenant-a", Host: "host-3", Machine: "a-cp"}
 	if got, want := id.String(), "metal3://tenant-a/host-3/a-cp"; got != want {
 		t.Errorf("String is %q, want %q", got, want)
 	}
@@ -62,22 +62,22 @@ func TestString(t *testing.T) {
 	}
 }
 
-// FuzzParse proves that what Parse accepts String gives back, and the other way
+// FuzzParse proves that what ParseProviderID accepts String gives back, and the other way
 // round for every valid ID.
 func FuzzParse(f *testing.F) {
 	f.Add("tenant-a", "host-3", "a-cp")
 	f.Add("", "/", "metal3://a/b/c")
 	f.Fuzz(func(t *testing.T, namespace, host, machine string) {
-		id := ID{Namespace: namespace, Host: host, Machine: machine}
-		got, ok := Parse(id.String())
+		id := ProviderID{Namespace: namespace, Host: host, Machine: machine}
+		got, ok := ParseProviderID(id.String())
 		if ok != id.Valid() {
 			t.Fatalf("Parse(%q) accepts: %v, but Valid is %v", id.String(), ok, id.Valid())
 		}
 		if ok && got != id {
 			t.Fatalf("Parse(%q) is %+v, want %+v", id.String(), got, id)
 		}
-		if parsed, ok := Parse(machine); ok && parsed.String() != machine {
-			t.Fatalf("String of Parse(%q) is %q", machine, parsed.String())
+		if parsed, ok := ParseProviderID(machine); ok && parsed.String() != machine {
+			t.Fatalf("String of ParseProviderID(%q) is %q", machine, parsed.String())
 		}
 	})
 }

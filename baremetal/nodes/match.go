@@ -14,11 +14,13 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package nodematch
+// Package nodes relates the Nodes of a workload cluster to the machines of this provider: their
+// provider IDs, which Node runs on the server of a machine, and which labels of the server it carries.
+package nodes
 
 import "slices"
 
-// Query says what is known about the Node that a machine should have.
+// Query is what is known about the Node that a machine should have.
 type Query struct {
 	// ProviderID is the provider ID of the machine.
 	ProviderID string
@@ -30,7 +32,7 @@ type Query struct {
 	Hostnames []string
 }
 
-// Node is what this package needs to know of a Node.
+// Node is what Match needs to know of a Node.
 type Node struct {
 	// Name of the Node.
 	Name string
@@ -44,7 +46,7 @@ type Node struct {
 	Labels map[string]string
 }
 
-// Kind says how a Node was found, or why none was.
+// Kind is how a Node was found, or why none was.
 type Kind string
 
 const (
@@ -67,19 +69,19 @@ const (
 
 // Result is the answer of Match.
 type Result struct {
-	// Kind says how the Node was found, or why none was.
+	// Kind is how the Node was found, or why none was.
 	Kind Kind
 	// Node is the Node found, or with Taken the Node in question; empty otherwise.
 	Node Node
 }
 
-// Found says whether the Node of the machine is known.
+// Found reports whether the Node of the machine is known.
 func (r Result) Found() bool {
 	return r.Kind == ByProviderID || r.Kind == ByHostUID || r.Kind == ByHostname
 }
 
-// Match finds the Node of a machine among candidates. Candidates that fit
-// nothing do no harm, and their order does not matter.
+// Match finds the Node of a machine among candidates of which some may fit nothing: by its provider
+// ID, else by the UID of the host, else by its host name. It finds no Node rather than a wrong one.
 func Match(q Query, candidates []Node) Result {
 	if q.ProviderID == "" {
 		return Result{Kind: None}
@@ -112,7 +114,7 @@ func only(kind Kind, candidates []Node, fits func(Node) bool) Result {
 	return r
 }
 
-// untaken turns a Node with a foreign provider ID down.
+// untaken turns down a Node with the provider ID of another machine.
 func untaken(r Result) Result {
 	if r.Kind == ByHostUID && r.Node.ProviderID != "" {
 		r.Kind = Taken

@@ -14,15 +14,15 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package providerid
+package nodes
 
 import "strings"
 
-// Prefix starts every provider ID of this provider.
-const Prefix = "metal3://"
+// ProviderIDPrefix starts every provider ID of this provider.
+const ProviderIDPrefix = "metal3://"
 
-// ID is a provider ID in its parts. All of them are needed.
-type ID struct {
+// ProviderID is a provider ID in its parts, which are unique only together.
+type ProviderID struct {
 	// Namespace of the Metal3Machine.
 	Namespace string
 	// Host is the name of the BareMetalHost, which may live in any namespace.
@@ -33,17 +33,17 @@ type ID struct {
 
 // Path returns the ID without its prefix. Rendered metadata carries it under
 // the key providerid, so that a kubelet can be told its provider ID.
-func (i ID) Path() string {
+func (i ProviderID) Path() string {
 	return i.Namespace + "/" + i.Host + "/" + i.Machine
 }
 
 // String returns the ID as it is written to spec.providerID.
-func (i ID) String() string {
-	return Prefix + i.Path()
+func (i ProviderID) String() string {
+	return ProviderIDPrefix + i.Path()
 }
 
-// Valid says whether String returns something that Parse reads back.
-func (i ID) Valid() bool {
+// Valid reports whether ParseProviderID reads back what String returns.
+func (i ProviderID) Valid() bool {
 	for _, part := range []string{i.Namespace, i.Host, i.Machine} {
 		if part == "" || strings.Contains(part, "/") {
 			return false
@@ -52,20 +52,20 @@ func (i ID) Valid() bool {
 	return true
 }
 
-// Parse reads a provider ID. It returns false for the IDs of other providers
+// ParseProviderID reads a provider ID. It returns false for the IDs of other providers
 // and for older formats of this one, which name a host only.
-func Parse(providerID string) (ID, bool) {
-	path, ours := strings.CutPrefix(providerID, Prefix)
+func ParseProviderID(providerID string) (ProviderID, bool) {
+	path, ours := strings.CutPrefix(providerID, ProviderIDPrefix)
 	if !ours {
-		return ID{}, false
+		return ProviderID{}, false
 	}
 	parts := strings.Split(path, "/")
 	if len(parts) != 3 {
-		return ID{}, false
+		return ProviderID{}, false
 	}
-	id := ID{Namespace: parts[0], Host: parts[1], Machine: parts[2]}
+	id := ProviderID{Namespace: parts[0], Host: parts[1], Machine: parts[2]}
 	if !id.Valid() {
-		return ID{}, false
+		return ProviderID{}, false
 	}
 	return id, true
 }

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package nodelabels
+package nodes
 
 import (
 	"errors"
@@ -37,10 +37,10 @@ var reserved = [...]string{"kubernetes.io", "k8s.io", "x-k8s.io"}
 // publish as many as it likes.
 const maxPrefixes = 32
 
-// Prefixes reads the list of prefixes in LabelSyncPrefixesAnnotation: DNS subdomains with
+// LabelPrefixes reads the list of prefixes in LabelSyncPrefixesAnnotation: DNS subdomains with
 // commas between them, in any order. The error tells what is wrong with each that cannot
 // be used; then none is.
-func Prefixes(list string) ([]string, error) {
+func LabelPrefixes(list string) ([]string, error) {
 	if commas := strings.Count(list, ","); commas >= maxPrefixes {
 		return nil, fmt.Errorf("there are %d prefixes: list at most %d", commas+1, maxPrefixes)
 	}
@@ -76,10 +76,10 @@ func check(prefix string) error {
 	return nil
 }
 
-// Changes returns what makes the labels of a Node under the prefixes those of its server:
+// LabelChanges returns what makes the labels of a Node under the prefixes those of its server:
 // the value of each label to be set, and nil for one to be removed. It is nil when
 // nothing differs.
-func Changes(prefixes []string, server, node map[string]string) map[string]*string {
+func LabelChanges(prefixes []string, server, node map[string]string) map[string]*string {
 	var changes map[string]*string
 	change := func(key string, value *string) {
 		if changes == nil {
@@ -100,8 +100,8 @@ func Changes(prefixes []string, server, node map[string]string) map[string]*stri
 	return changes
 }
 
-// Unpublished returns the prefixes under which the server has no label.
-func Unpublished(prefixes []string, server map[string]string) []string {
+// UnpublishedPrefixes returns the prefixes under which the server has no label.
+func UnpublishedPrefixes(prefixes []string, server map[string]string) []string {
 	return slices.DeleteFunc(slices.Clone(prefixes), func(prefix string) bool {
 		for key := range server {
 			if under([]string{prefix}, key) {
@@ -112,14 +112,14 @@ func Unpublished(prefixes []string, server map[string]string) []string {
 	})
 }
 
-// under says that a label has one of the prefixes. The one that identifies the server is
+// under reports whether a label has one of the prefixes. The one that identifies the server is
 // written by the rules that find the Node.
 func under(prefixes []string, key string) bool {
 	prefix, _, found := strings.Cut(key, "/")
 	return found && key != infrav1.NodeUUIDLabel && slices.Contains(prefixes, prefix)
 }
 
-// valid says that an API server takes the label: another cluster may publish anything.
+// valid reports whether an API server takes the label: another cluster may publish anything.
 func valid(key, value string) bool {
 	return len(validation.IsQualifiedName(key)) == 0 && len(validation.IsValidLabelValue(value)) == 0
 }

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package nodelabels
+package nodes
 
 import (
 	"maps"
@@ -51,7 +51,7 @@ func TestPrefixes(t *testing.T) {
 		"no domain part": {list: "rack", want: []string{"rack"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Prefixes(tc.list)
+			got, err := LabelPrefixes(tc.list)
 			if !slices.Equal(got, tc.want) || (err != nil) != (len(tc.problems) > 0) {
 				t.Fatalf("got %v, %v", got, err)
 			}
@@ -99,7 +99,7 @@ func TestChanges(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := Changes(prefixes, tc.server, tc.node)
+			got := LabelChanges(prefixes, tc.server, tc.node)
 			equal := func(a, b *string) bool { return ptr.Equal(a, b) }
 			if !maps.EqualFunc(got, tc.want, equal) {
 				t.Errorf("got %v, want %v", got, tc.want)
@@ -114,7 +114,7 @@ func TestChanges(t *testing.T) {
 					tc.node[key] = *value
 				}
 			}
-			if again := Changes(prefixes, tc.server, tc.node); again != nil {
+			if again := LabelChanges(prefixes, tc.server, tc.node); again != nil {
 				t.Errorf("after the changes there are more: %v", again)
 			}
 		})
@@ -123,7 +123,7 @@ func TestChanges(t *testing.T) {
 
 func TestUnpublished(t *testing.T) {
 	server := map[string]string{"a.example/x": "1", "row": "2", "c.example": "3"}
-	if got := Unpublished([]string{"a.example", "b.example", "c.example"}, server); !slices.Equal(got, []string{"b.example", "c.example"}) {
+	if got := UnpublishedPrefixes([]string{"a.example", "b.example", "c.example"}, server); !slices.Equal(got, []string{"b.example", "c.example"}) {
 		t.Errorf("got %v", got)
 	}
 }
