@@ -19,7 +19,7 @@ package api_test
 import "testing"
 
 // TestLinksTogether is about what links and networks say of each other. The tables
-// of baremetal/provider/templatecheck have every rule; here they meet an API server.
+// of baremetal/templatecheck have every rule; here they meet an API server.
 func TestLinksTogether(t *testing.T) {
 	const nics = "ethernets: [{type: phy, id: a, name: lan0, macAddress: {string: '52:54:00:00:00:01'}}, " +
 		"{type: phy, id: c, name: lan1, macAddress: {string: '52:54:00:00:00:02'}}]"

@@ -18,8 +18,8 @@ limitations under the License.
 // network data of one machine:
 //
 //	observe  claims on pools, template, machine, secrets ─▶ host
-//	decide   baremetal/provider/ippool: next step for each address; baremetal/provider/metadata and
-//	         baremetal/provider/networkdata: what the secrets hold
+//	decide   baremetal/ippool: next step for each address; baremetal/metadata and
+//	         baremetal/networkdata: what the secrets hold
 //	act      claims on pools, then secrets
 //	report   conditions, ready, errorMessage
 //
@@ -51,7 +51,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/metadata"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/metadata"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"

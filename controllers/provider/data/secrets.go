@@ -33,8 +33,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/metadata"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/networkdata"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/metadata"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/networkdata"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/secretkeys"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"

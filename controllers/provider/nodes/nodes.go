@@ -78,7 +78,7 @@ type Nodes struct {
 }
 
 // Candidates returns the Nodes of the cluster that fit the query in one way or
-// another; nodematch tells which of them is the one. It returns ErrNotConnected
+// another; Match of baremetal/nodes tells which of them is the one. It returns ErrNotConnected
 // while the cluster cannot be reached, or why no more is read of it.
 func (n Nodes) Candidates(ctx context.Context, cluster client.ObjectKey, q nodes.Query) ([]nodes.Node, error) {
 	reader, err := n.Cache.GetReader(ctx, cluster)

@@ -22,7 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/templatecheck"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/templatecheck"
 )
 
 // dataTemplateValidator refuses templates that could be rendered for no machine.

@@ -30,9 +30,9 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/ippool"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/metadata"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/networkdata"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/ippool"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/metadata"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/networkdata"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/netdata"
 )
 
@@ -45,7 +45,7 @@ func TestGoldenDocumentsAreAccepted(t *testing.T) {
 	nics := []netdata.NIC{
 		{MAC: "52:54:00:00:00:01"}, {MAC: "52:54:00:00:00:02"}, {MAC: "12:34:56:00:11:22"}, {MAC: "52:54:00:00:00:0a"},
 	}
-	goldens, err := filepath.Glob("../../../../baremetal/provider/networkdata/testdata/*.golden")
+	goldens, err := filepath.Glob("../../../../baremetal/networkdata/testdata/*.golden")
 	if err != nil || len(goldens) < 3 {
 		t.Fatalf("%d documents: %v", len(goldens), err)
 	}

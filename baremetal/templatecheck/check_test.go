@@ -27,7 +27,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/metadata"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/metadata"
 )
 
 const sameMAC = "another link is recognized by the same: give each interface a MAC address of its own"

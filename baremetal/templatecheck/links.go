@@ -24,8 +24,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/ippool"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/networkdata"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/ippool"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/networkdata"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 )
 

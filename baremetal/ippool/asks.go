@@ -29,7 +29,7 @@ import (
 	"slices"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/metadata"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/metadata"
 )
 
 // The families of addresses, by their names in a template.

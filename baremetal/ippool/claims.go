@@ -34,7 +34,7 @@ import (
 	capipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/metadata"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/metadata"
 )
 
 const (
