@@ -28,7 +28,7 @@ import (
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/objectsize"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/manager"
 )
 
 // Policy refuses HostDeployPolicies that cannot be used.
@@ -43,7 +43,7 @@ func SetupWithManager(mgr ctrl.Manager) error {
 	if err := ctrl.NewWebhookManagedBy(mgr, &bmov1alpha1.HostDeployPolicy{}).WithValidator(Policy{}).Complete(); err != nil {
 		return fmt.Errorf("webhook of HostDeployPolicy: %w", err)
 	}
-	if err := ctrl.NewWebhookManagedBy(mgr, &bmov1alpha1.HostClaim{}).WithValidator(objectsize.Validator[*bmov1alpha1.HostClaim]{Rules: Claim{}}).Complete(); err != nil {
+	if err := ctrl.NewWebhookManagedBy(mgr, &bmov1alpha1.HostClaim{}).WithValidator(manager.SizeValidator[*bmov1alpha1.HostClaim]{Rules: Claim{}}).Complete(); err != nil {
 		return fmt.Errorf("webhook of HostClaim: %w", err)
 	}
 	return nil

@@ -30,15 +30,15 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/objectsize"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/manager"
 )
 
 // refuse notes the annotations of a claim that are not obeyed, and that it is too large. It comes
 // after what is obeyed: a refused one keeps nothing else from its way.
 func (r *Reconciler) refuse(s *scope) {
-	if text, err := json.Marshal(s.claim); err == nil && len(text) > objectsize.Limit {
+	if text, err := json.Marshal(s.claim); err == nil && len(text) > manager.SizeLimit {
 		s.waitsForSync(binding.Wait{Reason: infrav1.ClaimTooLargeReason, Message: fmt.Sprintf("the claim has more than %d bytes as JSON, and could "+
-			"not be deleted if it grew much larger, nor its server be given back: %s", objectsize.Limit, objectsize.Remedy)})
+			"not be deleted if it grew much larger, nor its server be given back: %s", manager.SizeLimit, manager.SizeRemedy)})
 	}
 	if invalid := binding.ReadReboots(s.claim).Invalid; len(invalid) > 0 {
 		s.waitsForSync(binding.Wait{Reason: infrav1.InvalidRebootAnnotationReason, Message: strings.Join(invalid, "; ")})

@@ -29,7 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/optionalcrd"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
 
 // movedKinds are the CustomResourceDefinitions whose objects move with a claim, sorted.
@@ -67,7 +67,7 @@ func newMoveKinds(mgr ctrl.Manager) (*moveKinds, error) {
 func (k *moveKinds) Unlabeled(ctx context.Context) ([]string, error) {
 	var out []string
 	for i, name := range movedKinds {
-		crd := optionalcrd.CRD()
+		crd := watch.CRD()
 		if err := k.caches[i].Get(ctx, client.ObjectKey{Name: name}, crd); client.IgnoreNotFound(err) != nil {
 			return nil, err
 		}
@@ -82,7 +82,7 @@ func (k *moveKinds) Unlabeled(ctx context.Context) ([]string, error) {
 func (k *moveKinds) sources(claims handler.MapFunc) []source.Source {
 	out := make([]source.Source, len(k.caches))
 	for i, c := range k.caches {
-		out[i] = source.Kind[client.Object](c, optionalcrd.CRD(), handler.EnqueueRequestsFromMapFunc(claims))
+		out[i] = source.Kind[client.Object](c, watch.CRD(), handler.EnqueueRequestsFromMapFunc(claims))
 	}
 	return out
 }

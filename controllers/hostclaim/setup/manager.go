@@ -29,8 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/admission"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/preflight"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/process"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/manager"
 )
 
 const (
@@ -53,7 +52,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return fmt.Errorf("no cluster to work in: give --kubeconfig, set KUBECONFIG, or run in a Pod: %w", err)
 	}
-	process.BoundGarbage()
+	manager.BoundGarbage()
 	mgr, err := NewManager(ctx, restConfig, o)
 	if err != nil {
 		return err
@@ -64,10 +63,10 @@ func Run(ctx context.Context, o Options) error {
 // NewManager returns a manager with everything set up, ready to start.
 func NewManager(ctx context.Context, restConfig *rest.Config, o Options) (ctrl.Manager, error) {
 	restConfig = o.RESTConfig(restConfig, userAgent)
-	if err := preflight.Await(ctx, restConfig, needs()...); err != nil {
+	if err := manager.Await(ctx, restConfig, needs()...); err != nil {
 		return nil, err
 	}
-	if err := preflight.CountRights(ctx, restConfig, metrics.Registry, "hostclaim_rights_in_all_namespaces", rbacv1.PolicyRule{
+	if err := manager.CountRights(ctx, restConfig, metrics.Registry, "hostclaim_rights_in_all_namespaces", rbacv1.PolicyRule{
 		APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"},
 	}); err != nil {
 		return nil, err
@@ -87,11 +86,11 @@ func NewManager(ctx context.Context, restConfig *rest.Config, o Options) (ctrl.M
 }
 
 // needs are the kinds that the manager cannot do without.
-func needs() []preflight.Need {
+func needs() []manager.Need {
 	const ours = "install the CRDs of this manager (kubectl apply --server-side -k config/hostclaim/crd)"
 	const theirs = "install baremetal-operator, which brings it"
 	kind := bmov1alpha1.GroupVersion.WithKind
-	return []preflight.Need{
+	return []manager.Need{
 		{Kind: kind("HostClaim"), CRD: "hostclaims.metal3.io", Remedy: ours},
 		{Kind: kind("HostDeployPolicy"), CRD: "hostdeploypolicies.metal3.io", Remedy: ours},
 		{Kind: kind("BareMetalHost"), CRD: "baremetalhosts.metal3.io", Remedy: theirs},

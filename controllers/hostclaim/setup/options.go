@@ -24,12 +24,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/addresses"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/process"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/manager"
 )
 
 // Options are the options of the hostclaim manager.
 type Options struct {
-	process.Options
+	manager.Options
 
 	// RequirePolicyInOwnNamespace asks for a HostDeployPolicy even where claim
 	// and host share their namespace.
@@ -46,7 +46,7 @@ type Options struct {
 
 // NewOptions returns options without values; AddFlags gives them their defaults.
 func NewOptions() Options {
-	return Options{Options: process.NewOptions()}
+	return Options{Options: manager.NewOptions()}
 }
 
 // AddFlags adds the flags of the manager; their defaults become those of the
@@ -72,7 +72,7 @@ func (o Options) deniedImages() ([]netip.Prefix, error) {
 func (o Options) Validate() error {
 	_, denied := o.deniedImages()
 	return errors.Join(o.Options.Validate(),
-		process.Check(denied == nil, "--image-denied-addresses: %v", denied),
-		process.Check(o.Concurrency > 0, "--hostclaim-concurrency must be at least 1"),
-		process.Check(o.OrphanGrace >= 0, "--orphan-grace=%s is negative", o.OrphanGrace))
+		manager.Check(denied == nil, "--image-denied-addresses: %v", denied),
+		manager.Check(o.Concurrency > 0, "--hostclaim-concurrency must be at least 1"),
+		manager.Check(o.OrphanGrace >= 0, "--orphan-grace=%s is negative", o.OrphanGrace))
 }

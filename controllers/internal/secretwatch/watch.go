@@ -30,7 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/namedsource"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
 
 var (
@@ -166,7 +166,7 @@ func (w *Watch) Where(name string) []string {
 // Source returns an event source for builder.WatchesRawSource. Each controller
 // takes its own.
 func (w *Watch) Source(toRequests MapFunc) source.Source {
-	return namedsource.New("changes of Secrets", source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	return watch.Named("changes of Secrets", source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.subscribers = append(w.subscribers, subscriber{toRequests: toRequests, queue: queue})

@@ -35,7 +35,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/requests"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 )
 
@@ -111,5 +111,5 @@ func (r *Reconciler) machineToInfra(ctx context.Context, o client.Object) []ctrl
 // orphans lists the Metal3Clusters that carry the name of a Cluster which does
 // not exist any more.
 func (r *Reconciler) orphans(ctx context.Context, namespace, name string) []ctrl.Request {
-	return requests.For(ctx, r.Client, &infrav1.Metal3ClusterList{}, client.InNamespace(namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: name})
+	return watch.RequestsFor(ctx, r.Client, &infrav1.Metal3ClusterList{}, client.InNamespace(namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: name})
 }

@@ -52,9 +52,8 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/ippool"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/optionalcrd"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/requests"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/clusterindex"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/datatemplate"
 )
@@ -71,7 +70,7 @@ type HostReader interface {
 // LocalKinds are HostClaim and HardwareData of this cluster, if it has them.
 type LocalKinds interface {
 	// Watch wakes a controller for their events, once they exist.
-	Watch(ctx context.Context, c controller.Controller, events ...optionalcrd.Events) error
+	Watch(ctx context.Context, c controller.Controller, events ...watch.Events) error
 }
 
 // Remote are the connections to other clusters, of which HostReader makes use.
@@ -103,20 +102,20 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	c, err := ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
 		For(&infrav1.Metal3Data{}, builder.WithPredicates(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter))).
-		Watches(&infrav1.Metal3DataTemplate{}, wakes.named(datatemplate.ByTemplate), builder.WithPredicates(requests.Whenever(anotherSpec))).
-		Watches(&infrav1.Metal3DataClaim{}, wakes.named(byClaim), builder.WithPredicates(requests.Whenever(nothingElse))).
-		Watches(&infrav1.Metal3Machine{}, wakes.named(byMachine), builder.WithPredicates(requests.Whenever(otherNames))).
-		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(wakes.machineToData), builder.WithPredicates(requests.Whenever(otherNames))).
+		Watches(&infrav1.Metal3DataTemplate{}, wakes.named(datatemplate.ByTemplate), builder.WithPredicates(watch.Whenever(anotherSpec))).
+		Watches(&infrav1.Metal3DataClaim{}, wakes.named(byClaim), builder.WithPredicates(watch.Whenever(nothingElse))).
+		Watches(&infrav1.Metal3Machine{}, wakes.named(byMachine), builder.WithPredicates(watch.Whenever(otherNames))).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(wakes.machineToData), builder.WithPredicates(watch.Whenever(otherNames))).
 		Watches(&clusterv1.Cluster{}, wakes.named(clusterindex.Field), builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
-		Watches(optionalcrd.CRD(), optionalcrd.OnCRD(wakes.waitingForAPI), builder.WithPredicates(optionalcrd.OneOf(ipClaimCRD, ipPoolCRD, ipAddressClaimCRD))).
+		Watches(watch.CRD(), watch.OnCRD(wakes.waitingForAPI), builder.WithPredicates(watch.OneOf(ipClaimCRD, ipPoolCRD, ipAddressClaimCRD))).
 		WatchesRawSource(r.Secrets.Source(wakes.secretToData)).
 		WatchesRawSource(r.Remote.Source(machineKind, wakes.userToData)).
 		WithOptions(options).
 		Build(queue.Spaced(r, r.Clock))
 	if err == nil {
 		err = r.Local.Watch(ctx, c,
-			optionalcrd.Events{Handler: handler.EnqueueRequestsFromMapFunc(wakes.hostClaimToData)},
-			optionalcrd.Events{Handler: handler.EnqueueRequestsFromMapFunc(wakes.hardwareToData)})
+			watch.Events{Handler: handler.EnqueueRequestsFromMapFunc(wakes.hostClaimToData)},
+			watch.Events{Handler: handler.EnqueueRequestsFromMapFunc(wakes.hardwareToData)})
 	}
 	if err == nil {
 		err = kinds.watch(ctx, mgr, c, wakes)
@@ -220,7 +219,7 @@ type mapper struct {
 
 // wake wakes the Metal3Datas that the options select.
 func (m mapper) wake(ctx context.Context, options ...client.ListOption) []ctrl.Request {
-	return requests.For(ctx, m.client, &infrav1.Metal3DataList{}, options...)
+	return watch.RequestsFor(ctx, m.client, &infrav1.Metal3DataList{}, options...)
 }
 
 // by selects by a field index within a namespace.
@@ -296,7 +295,7 @@ func (m mapper) refused(ctx context.Context, pool client.Object) []ctrl.Request 
 	if !served {
 		return nil
 	}
-	return requests.From(ctx, m.client, &ipamv1alpha1.IPClaimList{}, func(claim *ipamv1alpha1.IPClaim) []ctrl.Request {
+	return watch.RequestsFrom(ctx, m.client, &ipamv1alpha1.IPClaimList{}, func(claim *ipamv1alpha1.IPClaim) []ctrl.Request {
 		return toOwner(ctx, claim)
 	}, by(pool.GetNamespace(), byRefusal, pool.GetName())...)
 }
@@ -387,28 +386,28 @@ const (
 )
 
 // servedKinds are the kinds that are watched when they are served, each for itself.
-type servedKinds map[reflect.Type]*optionalcrd.Kinds
+type servedKinds map[reflect.Type]*watch.Kinds
 
 // watch wakes the controller for events of each kind that is served, now or later. A claim wakes the Metal3Data
 // that owns it, also one that does not exist any more: its claims are to be released. A claim that goes wakes the
 // Metal3Datas that wait for an address, one that is answered those whose turn it is then, and a pool
 // those that may get another answer.
 func (s servedKinds) watch(ctx context.Context, mgr manager.Manager, c controller.Controller, wakes mapper) error {
-	claims := optionalcrd.Events{Handler: onClaim(wakes.waitingForAddress, wakes.nextInTurn)}
-	pools := optionalcrd.Events{
+	claims := watch.Events{Handler: onClaim(wakes.waitingForAddress, wakes.nextInTurn)}
+	pools := watch.Events{
 		Handler:    onPool(wakes.waitingForAddress, wakes.refused, wakes.withUnfitAddress),
-		Predicates: []predicate.Predicate{requests.Whenever(anotherState)},
+		Predicates: []predicate.Predicate{watch.Whenever(anotherState)},
 	}
 	ipClaim, ipAddressClaim := &ipamv1alpha1.IPClaim{}, &capipamv1.IPAddressClaim{}
 	for _, kind := range []struct {
-		optionalcrd.Kind
-		optionalcrd.Events
+		watch.Kind
+		watch.Events
 	}{
-		{optionalcrd.Kind{Object: ipClaim, CRD: ipClaimCRD, Index: indexClaims(ipClaim)}, claims},
-		{optionalcrd.Kind{Object: ipAddressClaim, CRD: ipAddressClaimCRD, Index: indexClaims(ipAddressClaim)}, claims},
-		{optionalcrd.Kind{Object: &ipamv1alpha1.IPPool{}, CRD: ipPoolCRD}, pools},
+		{watch.Kind{Object: ipClaim, CRD: ipClaimCRD, Index: indexClaims(ipClaim)}, claims},
+		{watch.Kind{Object: ipAddressClaim, CRD: ipAddressClaimCRD, Index: indexClaims(ipAddressClaim)}, claims},
+		{watch.Kind{Object: &ipamv1alpha1.IPPool{}, CRD: ipPoolCRD}, pools},
 	} {
-		kinds := optionalcrd.New(mgr, kind.Kind)
+		kinds := watch.NewKinds(mgr, kind.Kind)
 		if err := kinds.Watch(ctx, c, kind.Events); err != nil {
 			return err
 		}
@@ -460,7 +459,7 @@ func onPool(waiting, refused, unfit handler.MapFunc) handler.EventHandler {
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 			again.Update(ctx, e, queue)
-			if requests.Whenever(anotherSpec).Update(e) {
+			if watch.Whenever(anotherSpec).Update(e) {
 				all.Update(ctx, e, queue)
 				mended.Update(ctx, e, queue)
 			}

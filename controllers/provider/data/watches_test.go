@@ -36,7 +36,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/requests"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
 
 func request(name string) reconcile.Request {
@@ -127,7 +127,7 @@ func TestOnPool(t *testing.T) {
 			after := given()
 			after.ResourceVersion = "8"
 			change(after)
-			if e := (event.UpdateEvent{ObjectOld: given(), ObjectNew: after}); requests.Whenever(anotherState).Update(e) {
+			if e := (event.UpdateEvent{ObjectOld: given(), ObjectNew: after}); watch.Whenever(anotherState).Update(e) {
 				h.Update(ctx, e, q)
 			}
 		}
@@ -215,10 +215,10 @@ func TestWhatOfAnObjectMatters(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			e := event.UpdateEvent{ObjectOld: claim("1", 1, "7"), ObjectNew: tc.after}
-			if got := requests.Whenever(anotherSpec).Update(e); got != tc.ofTemplate {
+			if got := watch.Whenever(anotherSpec).Update(e); got != tc.ofTemplate {
 				t.Errorf("of a template: %v", got)
 			}
-			if got := requests.Whenever(nothingElse).Update(e); got != tc.ofClaim {
+			if got := watch.Whenever(nothingElse).Update(e); got != tc.ofClaim {
 				t.Errorf("of a claim: %v", got)
 			}
 		})

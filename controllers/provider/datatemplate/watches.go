@@ -37,7 +37,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/requests"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/clusterindex"
 )
 
@@ -75,7 +75,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 			predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter))).
 		Watches(&infrav1.Metal3DataClaim{}, handler.EnqueueRequestsFromMapFunc(toTemplate)).
 		Watches(&infrav1.Metal3Data{}, handler.EnqueueRequestsFromMapFunc(toTemplate),
-			builder.WithPredicates(requests.Whenever(answersChange))).
+			builder.WithPredicates(watch.Whenever(answersChange))).
 		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(wakes.machineToTemplates),
 			builder.WithPredicates(goes())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(wakes.clusterToTemplates),
@@ -135,7 +135,7 @@ func (m mapper) machineToTemplates(ctx context.Context, machine client.Object) [
 
 // clusterToTemplates wakes the templates that the claims of a Cluster name.
 func (m mapper) clusterToTemplates(ctx context.Context, cluster client.Object) []ctrl.Request {
-	return requests.From(ctx, m.client, &infrav1.Metal3DataClaimList{}, func(claim *infrav1.Metal3DataClaim) []ctrl.Request {
+	return watch.RequestsFrom(ctx, m.client, &infrav1.Metal3DataClaimList{}, func(claim *infrav1.Metal3DataClaim) []ctrl.Request {
 		return toTemplate(ctx, claim)
 	}, client.InNamespace(cluster.GetNamespace()), client.MatchingFields{clusterindex.Field: cluster.GetName()})
 }

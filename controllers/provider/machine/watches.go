@@ -42,9 +42,8 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodes"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/optionalcrd"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/requests"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/clusterindex"
 )
@@ -64,7 +63,7 @@ const controllerName = "metal3machine"
 //	reserved HostClaim, Metal3Machine that leaves, MachineDeployment, Metal3MachineTemplate   machines without a claim
 //	Secret   by the name that Machine or Metal3Machine give, that is made from theirs, or that was copied
 //	Node, connection of the workload cluster   by provider ID, host UID or label
-func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, kinds *optionalcrd.Kinds, options controller.Options) error {
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, kinds *watch.Kinds, options controller.Options) error {
 	m := r.mapper()
 	machineToInfra := util.MachineToInfrastructureMapFunc(infrav1.GroupVersion.WithKind(claims.MachineKind))
 	generations := builder.WithPredicates(predicate.GenerationChangedPredicate{})
@@ -72,18 +71,18 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, kin
 	c, err := ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
 		For(&infrav1.Metal3Machine{}, builder.WithPredicates(filter)).
-		Watches(optionalcrd.CRD(), optionalcrd.OnCRD(m.waitingForKinds), builder.WithPredicates(optionalcrd.OneOf(kinds.CRDs()...))).
+		Watches(watch.CRD(), watch.OnCRD(m.waitingForKinds), builder.WithPredicates(watch.OneOf(kinds.CRDs()...))).
 		Watches(&infrav1.Metal3DataClaim{}, handler.EnqueueRequestsFromMapFunc(dataClaimToMachines)).
 		Watches(&infrav1.Metal3Data{}, handler.EnqueueRequestsFromMapFunc(ownedToMachine)).
 		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(m.memberToMachines), builder.WithPredicates(whenLeaving())).
 		Watches(&infrav1.Metal3MachineTemplate{}, handler.EnqueueRequestsFromMapFunc(m.templateToMachines), generations).
 		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(m.memberToMachines), generations).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(machineToInfra),
-			builder.WithPredicates(requests.Whenever(differentMachine))).
+			builder.WithPredicates(watch.Whenever(differentMachine))).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(m.clusterToMachines),
-			builder.WithPredicates(requests.Whenever(differentCluster))).
+			builder.WithPredicates(watch.Whenever(differentCluster))).
 		Watches(&infrav1.Metal3Cluster{}, handler.EnqueueRequestsFromMapFunc(m.infraToMachines),
-			builder.WithPredicates(requests.Whenever(differentApartFromStatus[*infrav1.Metal3Cluster]))).
+			builder.WithPredicates(watch.Whenever(differentApartFromStatus[*infrav1.Metal3Cluster]))).
 		WatchesRawSource(r.Secrets.Source(m.secretToMachines)).
 		WatchesRawSource(r.Remote.Source(claims.MachineKind, self)).
 		WatchesRawSource(r.Nodes.Connections(controllerName, m.clusterToMachines)).
@@ -94,8 +93,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, kin
 	}
 	r.controller = c
 	return kinds.Watch(ctx, c,
-		optionalcrd.Events{Handler: handler.EnqueueRequestsFromMapFunc(m.claimToMachines)},
-		optionalcrd.Events{Handler: handler.EnqueueRequestsFromMapFunc(m.hardwareToMachines)})
+		watch.Events{Handler: handler.EnqueueRequestsFromMapFunc(m.claimToMachines)},
+		watch.Events{Handler: handler.EnqueueRequestsFromMapFunc(m.hardwareToMachines)})
 }
 
 // differentCluster says that a Cluster is something else to its machines: Cluster API counts its
@@ -202,7 +201,7 @@ func (m mapper) secretToMachines(ctx context.Context, namespace, name string) []
 	}
 	woken := m.machines(ctx, client.InNamespace(namespace), client.MatchingFields{SecretIndex: name})
 	woken = append(woken, nameSecretToMachines(namespace, name)...)
-	return append(woken, requests.From(ctx, m.client, &clusterv1.MachineList{}, func(owner *clusterv1.Machine) []ctrl.Request {
+	return append(woken, watch.RequestsFrom(ctx, m.client, &clusterv1.MachineList{}, func(owner *clusterv1.Machine) []ctrl.Request {
 		if owner.Spec.InfrastructureRef.Kind != claims.MachineKind {
 			return nil
 		}
@@ -250,14 +249,14 @@ func (m mapper) withRemoteHosts(ctx context.Context, cluster client.ObjectKey) [
 
 // machines lists machines by the given options, as requests.
 func (m mapper) machines(ctx context.Context, options ...client.ListOption) []ctrl.Request {
-	return requests.For(ctx, m.client, &infrav1.Metal3MachineList{}, options...)
+	return watch.RequestsFor(ctx, m.client, &infrav1.Metal3MachineList{}, options...)
 }
 
 // machinesWhere lists those of them that the condition holds for.
 func (m mapper) machinesWhere(
 	ctx context.Context, holds func(*infrav1.Metal3Machine) bool, options ...client.ListOption,
 ) []ctrl.Request {
-	return requests.From(ctx, m.client, &infrav1.Metal3MachineList{}, func(machine *infrav1.Metal3Machine) []ctrl.Request {
+	return watch.RequestsFrom(ctx, m.client, &infrav1.Metal3MachineList{}, func(machine *infrav1.Metal3Machine) []ctrl.Request {
 		if !holds(machine) {
 			return nil
 		}

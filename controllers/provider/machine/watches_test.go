@@ -37,7 +37,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/requests"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
 
 // names makes requests comparable: those of the namespace by their name only.
@@ -251,8 +251,8 @@ func TestWhatTheClusterTells(t *testing.T) {
 		return m
 	}
 	same := machine(func(*clusterv1.Machine) {})
-	ofCluster, ofInfra := requests.Whenever(differentCluster), requests.Whenever(differentApartFromStatus[*infrav1.Metal3Cluster])
-	ofMachine := requests.Whenever(differentMachine)
+	ofCluster, ofInfra := watch.Whenever(differentCluster), watch.Whenever(differentApartFromStatus[*infrav1.Metal3Cluster])
+	ofMachine := watch.Whenever(differentMachine)
 	tests := map[string]struct {
 		lets          predicate.Predicate
 		before, after client.Object

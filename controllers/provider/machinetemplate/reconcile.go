@@ -45,8 +45,8 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/optionalcrd"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machinetemplates,verbs=get;list;watch
@@ -65,7 +65,7 @@ type Hosts interface {
 // LocalKinds are HostClaim and HardwareData of this cluster.
 type LocalKinds interface {
 	// Watch wakes a controller for their events, once they exist.
-	Watch(ctx context.Context, c controller.Controller, events ...optionalcrd.Events) error
+	Watch(ctx context.Context, c controller.Controller, events ...watch.Events) error
 }
 
 // Remote are the connections to the clusters that hold the hosts of machines with an

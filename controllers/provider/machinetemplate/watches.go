@@ -40,9 +40,8 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/optionalcrd"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/requests"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
 
 const (
@@ -99,8 +98,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Named(controllerName).
 		For(&infrav1.Metal3MachineTemplate{}, builder.WithPredicates(
 			predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter))).
-		Watches(&infrav1.Metal3Machine{}, mapped(toTemplate), builder.WithPredicates(requests.Whenever(differentMachine))).
-		Watches(&clusterv1.Machine{}, mapped(r.machineToTemplate), builder.WithPredicates(requests.Whenever(differentNode))).
+		Watches(&infrav1.Metal3Machine{}, mapped(toTemplate), builder.WithPredicates(watch.Whenever(differentMachine))).
+		Watches(&clusterv1.Machine{}, mapped(r.machineToTemplate), builder.WithPredicates(watch.Whenever(differentNode))).
 		Watches(&clusterv1.Cluster{}, mapped(r.clusterToTemplates),
 			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
 		WatchesRawSource(r.fromRemote()).
@@ -108,8 +107,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Build(queue.Spaced(r, clock.RealClock{}))
 	if err == nil {
 		err = r.Local.Watch(ctx, c,
-			optionalcrd.Events{Handler: mapped(r.claimToTemplate), Predicates: []predicate.Predicate{requests.Whenever(differentClaim)}},
-			optionalcrd.Events{Handler: mapped(r.hardwareToTemplate), Predicates: []predicate.Predicate{requests.Whenever(differentHardware)}})
+			watch.Events{Handler: mapped(r.claimToTemplate), Predicates: []predicate.Predicate{watch.Whenever(differentClaim)}},
+			watch.Events{Handler: mapped(r.hardwareToTemplate), Predicates: []predicate.Predicate{watch.Whenever(differentHardware)}})
 	}
 	if err != nil {
 		return fmt.Errorf("set up controller %s: %w", controllerName, err)
@@ -174,7 +173,7 @@ func (r *Reconciler) machineToTemplate(ctx context.Context, o client.Object) []c
 }
 
 func (r *Reconciler) clusterToTemplates(ctx context.Context, cluster client.Object) []ctrl.Request {
-	return requests.For(ctx, r.Client, &infrav1.Metal3MachineTemplateList{},
+	return watch.RequestsFor(ctx, r.Client, &infrav1.Metal3MachineTemplateList{},
 		client.InNamespace(cluster.GetNamespace()), client.MatchingFields{byCluster: cluster.GetName()})
 }
 

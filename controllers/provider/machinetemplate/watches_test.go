@@ -34,7 +34,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/requests"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
 
 // claimOf is the claim of a Metal3Machine, bound and with facts.
@@ -129,64 +129,64 @@ func TestWhatMakesADifference(t *testing.T) {
 		want          bool
 	}{
 		"a machine begins to be deleted": {
-			requests.Whenever(differentMachine).UpdateFunc, madeFrom(name, "m-1"),
+			watch.Whenever(differentMachine).UpdateFunc, madeFrom(name, "m-1"),
 			machine(func(m *infrav1.Metal3Machine) { m.DeletionTimestamp = &metav1.Time{Time: time.Now()} }), true,
 		},
 		"a machine gets its Machine": {
-			requests.Whenever(differentMachine).UpdateFunc, machine(func(m *infrav1.Metal3Machine) { m.OwnerReferences = nil }), madeFrom(name, "m-1"), true,
+			watch.Whenever(differentMachine).UpdateFunc, machine(func(m *infrav1.Metal3Machine) { m.OwnerReferences = nil }), madeFrom(name, "m-1"), true,
 		},
 		"a machine gets its origin": {
-			requests.Whenever(differentMachine).UpdateFunc, machine(func(m *infrav1.Metal3Machine) { m.Annotations = nil }), madeFrom(name, "m-1"), true,
+			watch.Whenever(differentMachine).UpdateFunc, machine(func(m *infrav1.Metal3Machine) { m.Annotations = nil }), madeFrom(name, "m-1"), true,
 		},
 		"a machine gets another cleaning mode": {
-			requests.Whenever(differentMachine).UpdateFunc, madeFrom(name, "m-1"),
+			watch.Whenever(differentMachine).UpdateFunc, madeFrom(name, "m-1"),
 			machine(func(m *infrav1.Metal3Machine) { m.Spec.AutomatedCleaningMode = infrav1.CleaningModeDisabled }), true,
 		},
 		"a machine is unpaused": {
-			requests.Whenever(differentMachine).UpdateFunc,
+			watch.Whenever(differentMachine).UpdateFunc,
 			machine(func(m *infrav1.Metal3Machine) { m.Annotations[clusterv1.PausedAnnotation] = "" }), madeFrom(name, "m-1"), true,
 		},
 		"a machine makes progress": {
-			requests.Whenever(differentMachine).UpdateFunc, madeFrom(name, "m-1"),
+			watch.Whenever(differentMachine).UpdateFunc, madeFrom(name, "m-1"),
 			machine(func(m *infrav1.Metal3Machine) { m.Spec.ProviderID = "metal3://a/b/c" }), false,
 		},
 		"a claim points at facts": {
-			requests.Whenever(differentClaim).UpdateFunc, claimOf("m-1"),
+			watch.Whenever(differentClaim).UpdateFunc, claimOf("m-1"),
 			claim(func(c *bmov1alpha1.HostClaim) { c.Status.HardwareData = &bmov1alpha1.ObjectReference{Name: "facts"} }), true,
 		},
 		"a claim is bound": {
-			requests.Whenever(differentClaim).UpdateFunc,
+			watch.Whenever(differentClaim).UpdateFunc,
 			claim(func(c *bmov1alpha1.HostClaim) { c.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Name: "server"} }),
 			claim(func(c *bmov1alpha1.HostClaim) {
 				c.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Name: "server"}
 				c.Status.Conditions = []metav1.Condition{{Type: "Associated", Status: "True"}}
 			}), true,
 		},
-		"a claim gets another consumer": {requests.Whenever(differentClaim).UpdateFunc, claimOf("m-1"), claimOf("m-2"), true},
+		"a claim gets another consumer": {watch.Whenever(differentClaim).UpdateFunc, claimOf("m-1"), claimOf("m-2"), true},
 		"a claim is powered on": {
-			requests.Whenever(differentClaim).UpdateFunc, claimOf("m-1"), claim(func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = true }), false,
+			watch.Whenever(differentClaim).UpdateFunc, claimOf("m-1"), claim(func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = true }), false,
 		},
 		"a server has more memory": {
-			requests.Whenever(differentHardware).UpdateFunc, facts(func(*bmov1alpha1.HardwareDetails) {}),
+			watch.Whenever(differentHardware).UpdateFunc, facts(func(*bmov1alpha1.HardwareDetails) {}),
 			facts(func(d *bmov1alpha1.HardwareDetails) { d.RAMMebibytes *= 2 }), true,
 		},
 		"a server has other CPUs": {
-			requests.Whenever(differentHardware).UpdateFunc, facts(func(*bmov1alpha1.HardwareDetails) {}),
+			watch.Whenever(differentHardware).UpdateFunc, facts(func(*bmov1alpha1.HardwareDetails) {}),
 			facts(func(d *bmov1alpha1.HardwareDetails) { d.CPU.Arch = "aarch64" }), true,
 		},
 		"facts get their owner": {
-			requests.Whenever(differentHardware).UpdateFunc, &bmov1alpha1.HardwareData{}, factsOf(claimOf("m-1"), "HostClaim"), true,
+			watch.Whenever(differentHardware).UpdateFunc, &bmov1alpha1.HardwareData{}, factsOf(claimOf("m-1"), "HostClaim"), true,
 		},
 		"a server gets another address": {
-			requests.Whenever(differentHardware).UpdateFunc, facts(func(*bmov1alpha1.HardwareDetails) {}),
+			watch.Whenever(differentHardware).UpdateFunc, facts(func(*bmov1alpha1.HardwareDetails) {}),
 			facts(func(d *bmov1alpha1.HardwareDetails) { d.NIC = []bmov1alpha1.NIC{{IP: "192.0.2.1"}} }), false,
 		},
-		"a Node tells its system":   {requests.Whenever(differentNode).UpdateFunc, node(nil), node(linux), true},
-		"a Node gets a new kubelet": {requests.Whenever(differentNode).UpdateFunc, node(linux), node(upgraded), false},
+		"a Node tells its system":   {watch.Whenever(differentNode).UpdateFunc, node(nil), node(linux), true},
+		"a Node gets a new kubelet": {watch.Whenever(differentNode).UpdateFunc, node(linux), node(upgraded), false},
 		"a Machine gets its infrastructure": {
-			requests.Whenever(differentNode).UpdateFunc, &clusterv1.Machine{}, machineFor("Metal3Machine", "m-1"), true,
+			watch.Whenever(differentNode).UpdateFunc, &clusterv1.Machine{}, machineFor("Metal3Machine", "m-1"), true,
 		},
-		"something else": {requests.Whenever(differentNode).UpdateFunc, claimOf("m-1"), claimOf("m-2"), false},
+		"something else": {watch.Whenever(differentNode).UpdateFunc, claimOf("m-1"), claimOf("m-2"), false},
 	}
 	for label, tc := range tests {
 		t.Run(label, func(t *testing.T) {

@@ -26,7 +26,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/namedsource"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
 
 // watchAgain is how long after its end the watch on a Node is opened anew. API servers end
@@ -55,7 +55,7 @@ type departures struct {
 
 // source ties the watches to a controller.
 func (d *departures) source() source.Source {
-	return namedsource.New("what leaves Nodes", source.Func(
+	return watch.Named("what leaves Nodes", source.Func(
 		func(base context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
 			d.mu.Lock()
 			defer d.mu.Unlock()

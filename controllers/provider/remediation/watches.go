@@ -39,7 +39,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/requests"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
 
 // byMachine is the index on Metal3Remediations by the UID of the Machine that owns them.
@@ -102,7 +102,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 
 // leaves lets pass that a remediation goes, gets another owner, or cannot have its turn any more.
 func leaves() predicate.Predicate {
-	changes := requests.Whenever(func(older, newer *infrav1.Metal3Remediation) bool {
+	changes := watch.Whenever(func(older, newer *infrav1.Metal3Remediation) bool {
 		before, had := ownerOf(older)
 		after, has := ownerOf(newer)
 		return had != has || before.UID != after.UID || mayAct(older) != mayAct(newer)
@@ -164,12 +164,12 @@ func (m mapper) claimToRemediations(ctx context.Context, o client.Object) []reco
 
 // clusterToRemediations wakes all of the namespace: there is one for each unhealthy machine.
 func (m mapper) clusterToRemediations(ctx context.Context, o client.Object) []reconcile.Request {
-	return requests.For(ctx, m.client, &infrav1.Metal3RemediationList{}, client.InNamespace(o.GetNamespace()))
+	return watch.RequestsFor(ctx, m.client, &infrav1.Metal3RemediationList{}, client.InNamespace(o.GetNamespace()))
 }
 
 // nodeToRemediations goes by the Machines that had the Node, since one of that name may follow.
 func (m mapper) nodeToRemediations(ctx context.Context, cluster client.ObjectKey, node *corev1.Node) []reconcile.Request {
-	return requests.From(ctx, m.client, &clusterv1.MachineList{}, func(machine *clusterv1.Machine) []reconcile.Request {
+	return watch.RequestsFrom(ctx, m.client, &clusterv1.MachineList{}, func(machine *clusterv1.Machine) []reconcile.Request {
 		if machine.Spec.ClusterName != cluster.Name {
 			return nil
 		}

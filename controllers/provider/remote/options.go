@@ -23,7 +23,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/process"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/manager"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote/transport"
 )
@@ -43,7 +43,7 @@ type Options struct {
 	UserAgent string
 
 	// Rate limits the requests of one connection. Optional.
-	Rate process.Rate
+	Rate manager.Rate
 	// RequestTimeout bounds each request. Optional.
 	RequestTimeout time.Duration
 	// MaxAnswer bounds how much of one answer is read: its bytes, and more for each
@@ -64,8 +64,8 @@ type Options struct {
 }
 
 func (o *Options) setDefaults() {
-	if o.Rate == (process.Rate{}) {
-		o.Rate = process.Rate{QPS: 20, Burst: 30}
+	if o.Rate == (manager.Rate{}) {
+		o.Rate = manager.Rate{QPS: 20, Burst: 30}
 	}
 	if o.RequestTimeout == 0 {
 		o.RequestTimeout = 10 * time.Second

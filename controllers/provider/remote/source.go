@@ -28,7 +28,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/namedsource"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
 
 // gathering is how long a wake-up waits for others of the same object: how many there
@@ -71,7 +71,7 @@ func (o origins) remove(user User, m *member) {
 // for users of a kind when the state of their connection changes, and when a claim
 // with their origin, the HardwareData owned by it or a Secret with their origin does.
 func (r *Registry) Source(kind string, mapUser func(ctx context.Context, user types.NamespacedName) []ctrl.Request) source.Source {
-	return namedsource.New("connections for identityRefs", source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
+	return watch.Named("connections for identityRefs", source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
 		r.wakeups.mu.Lock()
 		defer r.wakeups.mu.Unlock()
 		r.wakeups.subscribers = append(r.wakeups.subscribers, subscriber{kind, mapUser, queue})

@@ -41,10 +41,10 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/consistent"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/optionalcrd"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/cluster"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/clusterindex"
@@ -68,7 +68,7 @@ type shared struct {
 	client  client.Client // reads its own writes
 	options Options
 	claims  claimreader.Reader
-	local   *optionalcrd.Kinds
+	local   *watch.Kinds
 	remote  *remote.Registry
 	secrets *secretwatch.Watch
 	nodes   nodes.Nodes
@@ -201,10 +201,10 @@ func newNodes(ctx context.Context, mgr ctrl.Manager, o Options, paces *transport
 
 // localKinds are the kinds that the provider reads of hosts in its own cluster. A
 // cluster whose machines all have an identityRef needs neither.
-func localKinds(mgr ctrl.Manager) *optionalcrd.Kinds {
-	return optionalcrd.New(mgr,
-		optionalcrd.Kind{Object: &bmov1alpha1.HostClaim{}, CRD: "hostclaims.metal3.io", Index: claimreader.SetupIndexes},
-		optionalcrd.Kind{Object: &bmov1alpha1.HardwareData{}, CRD: "hardwaredata.metal3.io"})
+func localKinds(mgr ctrl.Manager) *watch.Kinds {
+	return watch.NewKinds(mgr,
+		watch.Kind{Object: &bmov1alpha1.HostClaim{}, CRD: "hostclaims.metal3.io", Index: claimreader.SetupIndexes},
+		watch.Kind{Object: &bmov1alpha1.HardwareData{}, CRD: "hardwaredata.metal3.io"})
 }
 
 // newRemote makes the connections to the clusters that hold hosts of identityRefs.
@@ -317,11 +317,11 @@ func addMachineTemplate(ctx context.Context, s *shared, options controller.Optio
 }
 
 // claimEvents are the events of HostClaims alone.
-type claimEvents struct{ kinds *optionalcrd.Kinds }
+type claimEvents struct{ kinds *watch.Kinds }
 
 // Watch hands them to a controller, once the kinds exist.
 func (e claimEvents) Watch(ctx context.Context, c controller.Controller, events handler.EventHandler) error {
-	return e.kinds.Watch(ctx, c, optionalcrd.Events{Handler: events}, optionalcrd.Events{Handler: handler.Funcs{}})
+	return e.kinds.Watch(ctx, c, watch.Events{Handler: events}, watch.Events{Handler: handler.Funcs{}})
 }
 
 func addRemediation(ctx context.Context, s *shared, options controller.Options) error {

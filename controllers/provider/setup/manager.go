@@ -26,8 +26,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/preflight"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/process"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/manager"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/inplace"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/webhooks"
 )
@@ -44,8 +43,8 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return fmt.Errorf("no cluster to work in: give --kubeconfig, set KUBECONFIG, or run in a Pod: %w", err)
 	}
-	process.BoundGarbage()
-	if err := process.BoundRequestMetrics(restConfig); err != nil {
+	manager.BoundGarbage()
+	if err := manager.BoundRequestMetrics(restConfig); err != nil {
 		return fmt.Errorf("read the address of the API server: %w", err)
 	}
 	mgr, err := NewManager(ctx, restConfig, o)
@@ -60,11 +59,11 @@ func Run(ctx context.Context, o Options) error {
 func NewManager(ctx context.Context, restConfig *rest.Config, o Options) (ctrl.Manager, error) {
 	restConfig = o.RESTConfig(restConfig, userAgent)
 	restConfig.WarningHandler = apiwarnings.DefaultHandler(ctrl.LoggerFrom(ctx).WithName("API server warning"))
-	if err := preflight.Await(ctx, restConfig, neededKinds()...); err != nil {
+	if err := manager.Await(ctx, restConfig, neededKinds()...); err != nil {
 		return nil, err
 	}
-	preflight.WarnUnmovable(ctx, restConfig, movedCRDs()...)
-	if err := preflight.CountRights(ctx, restConfig, metrics.Registry, "capm3_rights_in_all_namespaces", tenantRights()...); err != nil {
+	manager.WarnUnmovable(ctx, restConfig, movedCRDs()...)
+	if err := manager.CountRights(ctx, restConfig, metrics.Registry, "capm3_rights_in_all_namespaces", tenantRights()...); err != nil {
 		return nil, err
 	}
 	managerOptions, err := managerOptions(o)

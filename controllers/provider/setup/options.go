@@ -23,13 +23,13 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/process"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/manager"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 )
 
 // Options are the options of the provider manager.
 type Options struct {
-	process.Options
+	manager.Options
 
 	// Version asks for the version to be printed, and nothing else to be done.
 	Version bool
@@ -37,7 +37,7 @@ type Options struct {
 	// cluster.x-k8s.io/watch-filter; empty means all.
 	WatchFilter string
 	// Workload limits the requests to each workload cluster.
-	Workload process.Rate
+	Workload manager.Rate
 	// WorkloadDenied are the addresses that no kubeconfig of a workload cluster may lead
 	// to, as remote.ParseAddresses reads them.
 	WorkloadDenied string
@@ -75,7 +75,7 @@ type Concurrency struct {
 
 // NewOptions returns options without values; AddFlags gives them their defaults.
 func NewOptions() Options {
-	return Options{Options: process.NewOptions()}
+	return Options{Options: manager.NewOptions()}
 }
 
 // AddFlags adds the flags of the manager to the set; their defaults become
@@ -134,18 +134,18 @@ func (o Options) Validate() error {
 	_, denied := remote.ParseAddresses(o.IdentityDenied, nil)
 	_, workload := remote.ParseAddresses(o.WorkloadDenied, nil)
 	return errors.Join(o.Options.Validate(),
-		process.Check(workload == nil, "--workload-denied-addresses: %v", workload),
-		process.Check(denied == nil, "--identity-denied-addresses: %v", denied),
-		process.Check(o.RuntimeExtensionPort >= 0 && o.RuntimeExtensionPort <= 65535, "--runtime-extension-port=%d is no port", o.RuntimeExtensionPort),
-		process.Check(o.RuntimeExtensionPort == 0 || (o.RuntimeExtensionPort != o.WebhookPort && o.WebhookCertDir != ""),
+		manager.Check(workload == nil, "--workload-denied-addresses: %v", workload),
+		manager.Check(denied == nil, "--identity-denied-addresses: %v", denied),
+		manager.Check(o.RuntimeExtensionPort >= 0 && o.RuntimeExtensionPort <= 65535, "--runtime-extension-port=%d is no port", o.RuntimeExtensionPort),
+		manager.Check(o.RuntimeExtensionPort == 0 || (o.RuntimeExtensionPort != o.WebhookPort && o.WebhookCertDir != ""),
 			"--runtime-extension-port needs a port of its own, and --webhook-cert-dir"),
-		process.Check(o.NodeReuseTimeout > 0, "--node-reuse-timeout must be positive"),
-		process.Check(o.WorkloadConnections > 0, "--workload-connections-per-namespace must be at least 1"),
-		process.Check(o.ReadRate > 0, "--read-rate-per-namespace must be at least 1"),
-		process.Check(o.IdentityConnections > 0, "--identity-connections-per-namespace must be at least 1"),
-		process.Check(o.IdentityConnectionMemory > 0 && o.IdentityMemory >= o.IdentityConnectionMemory,
+		manager.Check(o.NodeReuseTimeout > 0, "--node-reuse-timeout must be positive"),
+		manager.Check(o.WorkloadConnections > 0, "--workload-connections-per-namespace must be at least 1"),
+		manager.Check(o.ReadRate > 0, "--read-rate-per-namespace must be at least 1"),
+		manager.Check(o.IdentityConnections > 0, "--identity-connections-per-namespace must be at least 1"),
+		manager.Check(o.IdentityConnectionMemory > 0 && o.IdentityMemory >= o.IdentityConnectionMemory,
 			"--identity-connection-memory must be positive, and no more than --identity-memory"),
-		process.Check(o.Workload.QPS > 0 && o.Workload.Burst > 0, "--clustercache-client-qps and --clustercache-client-burst must be positive"),
-		process.Check(min(c.Cluster, c.Machine, c.MachineTemplate, c.DataTemplate, c.Data, c.Remediation, c.ClusterCache) > 0, "every --*-concurrency must be at least 1"),
+		manager.Check(o.Workload.QPS > 0 && o.Workload.Burst > 0, "--clustercache-client-qps and --clustercache-client-burst must be positive"),
+		manager.Check(min(c.Cluster, c.Machine, c.MachineTemplate, c.DataTemplate, c.Data, c.Remediation, c.ClusterCache) > 0, "every --*-concurrency must be at least 1"),
 	)
 }

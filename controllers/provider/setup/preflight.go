@@ -23,7 +23,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/preflight"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/manager"
 )
 
 // What to do about a missing CRD, by who brings it.
@@ -35,11 +35,11 @@ const (
 // neededKinds are the kinds that the manager cannot do without. Those of address
 // management may come later, and so may HostClaim and HardwareData, which a cluster
 // needs only for machines whose hosts it holds itself.
-func neededKinds() []preflight.Need {
-	need := func(remedy string, version schema.GroupVersion, kind, plural string) preflight.Need {
-		return preflight.Need{Kind: version.WithKind(kind), CRD: plural + "." + version.Group, Remedy: remedy}
+func neededKinds() []manager.Need {
+	need := func(remedy string, version schema.GroupVersion, kind, plural string) manager.Need {
+		return manager.Need{Kind: version.WithKind(kind), CRD: plural + "." + version.Group, Remedy: remedy}
 	}
-	return []preflight.Need{
+	return []manager.Need{
 		need(fromCore, clusterv1.GroupVersion, "Cluster", "clusters"),
 		need(fromCore, clusterv1.GroupVersion, "Machine", "machines"),
 		need(fromCore, clusterv1.GroupVersion, "MachineDeployment", "machinedeployments"),

@@ -34,8 +34,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/preflight"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/process"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/manager"
 )
 
 // parse returns the options that the flags give.
@@ -53,13 +52,13 @@ func parse(t *testing.T, flags ...string) Options {
 func TestDefaults(t *testing.T) {
 	o := parse(t)
 	want := Options{
-		Options: process.Options{
-			API: process.Rate{QPS: 300, Burst: 600}, SyncPeriod: 10 * time.Hour,
+		Options: manager.Options{
+			API: manager.Rate{QPS: 300, Burst: 600}, SyncPeriod: 10 * time.Hour,
 			WebhookPort: 9443, WebhookCertDir: "/tmp/k8s-webhook-server/serving-certs/", HealthAddress: ":9440",
-			LeaderElection: process.LeaderElection{LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second},
+			LeaderElection: manager.LeaderElection{LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second},
 			Serving:        o.Serving, Logging: o.Logging,
 		},
-		Workload: process.Rate{QPS: 20, Burst: 30},
+		Workload: manager.Rate{QPS: 20, Burst: 30},
 
 		WorkloadConnections: 100, ReadRate: 2,
 
@@ -244,7 +243,7 @@ func TestNeededKinds(t *testing.T) {
 			}
 		}
 	}
-	err = preflight.RequireKinds(meta.NewDefaultRESTMapper(nil), neededKinds()...)
+	err = manager.RequireKinds(meta.NewDefaultRESTMapper(nil), neededKinds()...)
 	for _, want := range []string{"metal3machines.infrastructure.cluster.x-k8s.io", "machines.cluster.x-k8s.io", "install the provider"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %q", err, want)

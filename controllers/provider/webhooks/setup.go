@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/objectsize"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/manager"
 )
 
 // SetupWithManager registers all webhooks under the paths that
@@ -44,7 +44,7 @@ func SetupWithManager(mgr ctrl.Manager) error {
 }
 
 func validate[T client.Object](mgr ctrl.Manager, object T, rules admission.Validator[T]) error {
-	if err := ctrl.NewWebhookManagedBy(mgr, object).WithValidator(objectsize.Validator[T]{Rules: rules}).Complete(); err != nil {
+	if err := ctrl.NewWebhookManagedBy(mgr, object).WithValidator(manager.SizeValidator[T]{Rules: rules}).Complete(); err != nil {
 		return fmt.Errorf("webhook of %T: %w", object, err)
 	}
 	return nil

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package namedsource
+package watch
 
 import (
 	"context"
@@ -28,7 +28,7 @@ import (
 
 func TestSourceIsLoggedByItsName(t *testing.T) {
 	started := false
-	named := New("changes of Secrets", source.Func(func(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	named := Named("changes of Secrets", source.Func(func(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		started = true
 		return nil
 	}))

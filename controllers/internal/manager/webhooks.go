@@ -14,15 +14,22 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package process
+// Package manager keeps objects that hold a server far below what a request to etcd may have
+// (1.5 MiB): the API server writes the deletion into an object with finalizers, so it cannot delete
+// one that fills a request.
+package manager
 
 import (
+	"context"
+	"fmt"
 	"net/http"
 	"time"
 
 	"golang.org/x/sync/semaphore"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
 // maxReviewBytes bounds the admission reviews that are decoded at a time, each of which takes a
@@ -60,4 +67,52 @@ func (s boundedServer) Register(path string, hook http.Handler) {
 		_ = http.NewResponseController(w).SetReadDeadline(clock.RealClock{}.Now().Add(reviewTime))
 		hook.ServeHTTP(w, r)
 	}))
+}
+
+// SizeLimit is how many bytes an object may have as JSON.
+const SizeLimit = 512 << 10
+
+// SizeRemedy says how an object gets smaller.
+const SizeRemedy = "shorten its labels, annotations, finalizers, ownerReferences, managedFields or spec"
+
+// SizeValidator refuses what makes an object larger than SizeLimit, and asks Rules about the rest. What
+// shrinks an object passes, as taking off a finalizer does.
+type SizeValidator[T client.Object] struct {
+	Rules admission.Validator[T]
+}
+
+// ValidateCreate refuses a new object that is too large.
+func (v SizeValidator[T]) ValidateCreate(ctx context.Context, object T) (admission.Warnings, error) {
+	if err := check(ctx); err != nil {
+		return nil, err
+	}
+	return v.Rules.ValidateCreate(ctx, object)
+}
+
+// ValidateUpdate refuses that an object grows too large.
+func (v SizeValidator[T]) ValidateUpdate(ctx context.Context, before, after T) (admission.Warnings, error) {
+	if err := check(ctx); err != nil {
+		return nil, err
+	}
+	return v.Rules.ValidateUpdate(ctx, before, after)
+}
+
+// ValidateDelete leaves deletions to the rules.
+func (v SizeValidator[T]) ValidateDelete(ctx context.Context, object T) (admission.Warnings, error) {
+	return v.Rules.ValidateDelete(ctx, object)
+}
+
+// check weighs the object of a request as the API server has sent it, with the fields that the type
+// does not know.
+func check(ctx context.Context) error {
+	request, err := admission.RequestFromContext(ctx)
+	if err != nil {
+		return fmt.Errorf("weigh the object: %w", err)
+	}
+	size := len(request.Object.Raw)
+	if size <= SizeLimit || size <= len(request.OldObject.Raw) {
+		return nil
+	}
+	return fmt.Errorf("the object would have %d bytes as JSON, and at most %d are allowed, since the API server cannot delete one "+
+		"that is too large for etcd: %s", size, SizeLimit, SizeRemedy)
 }

@@ -14,20 +14,26 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package optionalcrd
+package watch
 
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
@@ -66,8 +72,8 @@ type watcher struct {
 	events     []Events
 }
 
-// New returns Kinds without watches.
-func New(mgr manager.Manager, kinds ...Kind) *Kinds {
+// NewKinds returns Kinds without watches.
+func NewKinds(mgr manager.Manager, kinds ...Kind) *Kinds {
 	return &Kinds{manager: mgr, kinds: kinds}
 }
 
@@ -81,7 +87,7 @@ func (k *Kinds) CRDs() []string {
 }
 
 // Watch wakes the controller for events of the kinds, which are given in the order
-// of New, from now on or from when all kinds are served. Call it after the
+// of NewKinds, from now on or from when all kinds are served. Call it after the
 // controller was built and before the manager starts.
 func (k *Kinds) Watch(ctx context.Context, c controller.Controller, events ...Events) error {
 	w := watcher{c, events}
@@ -156,4 +162,39 @@ func (k *Kinds) start(w watcher) error {
 		}
 	}
 	return nil
+}
+
+// discoveryLag is how long an API server may take to serve a kind after the
+// last event of its CRD. No event tells when it does, so waiting objects are
+// reconciled at the event and once more after this time. Nothing polls.
+const discoveryLag = 3 * time.Second
+
+// CRD is the object to watch for OnCRD: the metadata of all CRDs.
+func CRD() *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{
+		APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition",
+	}}
+}
+
+// OneOf lets through the events of the named CRDs.
+func OneOf(crds ...string) predicate.Predicate {
+	return predicate.NewPredicateFuncs(func(o client.Object) bool { return slices.Contains(crds, o.GetName()) })
+}
+
+// OnCRD enqueues the objects that wait for a kind when its CRD comes or changes.
+func OnCRD(waiting func(ctx context.Context) []reconcile.Request) handler.EventHandler {
+	wake := func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		for _, request := range waiting(ctx) {
+			queue.Add(request)
+			queue.AddAfter(request, discoveryLag)
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, _ event.CreateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			wake(ctx, queue)
+		},
+		UpdateFunc: func(ctx context.Context, _ event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			wake(ctx, queue)
+		},
+	}
 }

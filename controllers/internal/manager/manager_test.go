@@ -14,9 +14,11 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package process
+package manager
 
 import (
+	"os"
+	"runtime/debug"
 	"testing"
 
 	"github.com/spf13/pflag"
@@ -59,5 +61,25 @@ func TestProfilesAreServedOnlyOnRequest(t *testing.T) {
 				t.Errorf("profiles are served on %q, want %q", options.PprofBindAddress, tc.want)
 			}
 		})
+	}
+}
+
+func TestBoundGarbage(t *testing.T) {
+	t.Cleanup(func() { debug.SetGCPercent(100) })
+	for _, tc := range []struct {
+		gogc string
+		want int
+	}{{"", garbagePercent}, {"150", 150}} {
+		t.Setenv("GOGC", tc.gogc) // which is put back in the end
+		if tc.gogc == "" {
+			if err := os.Unsetenv("GOGC"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		debug.SetGCPercent(150)
+		BoundGarbage()
+		if got := debug.SetGCPercent(150); got != tc.want {
+			t.Errorf("with GOGC=%q collection is at %d percent, want %d", tc.gogc, got, tc.want)
+		}
 	}
 }

@@ -14,7 +14,9 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package requests
+// Package watch has what wakes controllers beyond the watches of controller-runtime: requests that
+// follow from lists, names of sources in the log, and kinds that the API server may serve later.
+package watch
 
 import (
 	"context"
@@ -26,20 +28,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// For are the requests for the objects that the options select. It fills the list for that,
-// as From does.
-func For(ctx context.Context, reader client.Reader, list client.ObjectList, options ...client.ListOption) []ctrl.Request {
-	return From(ctx, reader, list, func(o client.Object) []ctrl.Request {
+// RequestsFor are the requests for the objects that the options select. It fills the list for that,
+// as RequestsFrom does.
+func RequestsFor(ctx context.Context, reader client.Reader, list client.ObjectList, options ...client.ListOption) []ctrl.Request {
+	return RequestsFrom(ctx, reader, list, func(o client.Object) []ctrl.Request {
 		return []ctrl.Request{{NamespacedName: client.ObjectKeyFromObject(o)}}
 	}, options...)
 }
 
-// From are the requests that follow from each of the objects that the options select. It fills
+// RequestsFrom are the requests that follow from each of the objects that the options select. It fills
 // the list for that, with the objects of the cache: nothing in them may be changed. Watches
 // cannot fail: an error is logged. A cache that has been filled gives none.
-func From[T client.Object](
+func RequestsFrom[T client.Object](
 	ctx context.Context, reader client.Reader, list client.ObjectList, of func(T) []ctrl.Request, options ...client.ListOption,
 ) []ctrl.Request {
 	if err := reader.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
@@ -70,3 +73,19 @@ func Whenever[T client.Object](different func(before, after T) bool) predicate.F
 		return ok && also && (before.GetUID() != after.GetUID() || different(before, after))
 	}}
 }
+
+// named is a source with a name.
+type named struct {
+	source.Source
+
+	name string
+}
+
+// Named returns the source under a name, which says in the log what its events are
+// about. It is for sources that need no sync, such as functions and channels.
+func Named(name string, of source.Source) source.Source {
+	return named{of, name}
+}
+
+// String is the name.
+func (n named) String() string { return n.name }

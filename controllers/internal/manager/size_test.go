@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package objectsize
+package manager
 
 import (
 	"context"
@@ -47,14 +47,14 @@ func TestValidator(t *testing.T) {
 		before, after int // bytes; before is 0 for a new object
 		refused       bool
 	}{
-		"takes a new object of the limit":           {after: Limit},
-		"refuses a larger one":                      {after: Limit + 1, refused: true},
-		"takes an object that grows to the limit":   {before: 100, after: Limit},
-		"refuses one that grows past it":            {before: Limit, after: Limit + 1, refused: true},
-		"refuses one past it that grows":            {before: 2 * Limit, after: 2*Limit + 1, refused: true},
-		"takes one past it that shrinks":            {before: 2 * Limit, after: 2*Limit - 1},
-		"takes one past it that stays as it was":    {before: 2 * Limit, after: 2 * Limit},
-		"leaves the deletion itself to other rules": {before: 2 * Limit},
+		"takes a new object of the limit":           {after: SizeLimit},
+		"refuses a larger one":                      {after: SizeLimit + 1, refused: true},
+		"takes an object that grows to the limit":   {before: 100, after: SizeLimit},
+		"refuses one that grows past it":            {before: SizeLimit, after: SizeLimit + 1, refused: true},
+		"refuses one past it that grows":            {before: 2 * SizeLimit, after: 2*SizeLimit + 1, refused: true},
+		"takes one past it that shrinks":            {before: 2 * SizeLimit, after: 2*SizeLimit - 1},
+		"takes one past it that stays as it was":    {before: 2 * SizeLimit, after: 2 * SizeLimit},
+		"leaves the deletion itself to other rules": {before: 2 * SizeLimit},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestValidator(t *testing.T) {
 				Object:    runtime.RawExtension{Raw: make([]byte, tt.after)},
 				OldObject: runtime.RawExtension{Raw: make([]byte, tt.before)},
 			}}
-			ctx, v, object := admission.NewContextWithRequest(t.Context(), request), Validator[*corev1.ConfigMap]{Rules: lax{}}, &corev1.ConfigMap{}
+			ctx, v, object := admission.NewContextWithRequest(t.Context(), request), SizeValidator[*corev1.ConfigMap]{Rules: lax{}}, &corev1.ConfigMap{}
 			var asked admission.Warnings
 			var err error
 			switch {
@@ -81,7 +81,7 @@ func TestValidator(t *testing.T) {
 			}
 		})
 	}
-	if _, err := (Validator[*corev1.ConfigMap]{Rules: lax{}}).ValidateCreate(t.Context(), &corev1.ConfigMap{}); err == nil {
+	if _, err := (SizeValidator[*corev1.ConfigMap]{Rules: lax{}}).ValidateCreate(t.Context(), &corev1.ConfigMap{}); err == nil {
 		t.Error("an object that cannot be weighed is taken")
 	}
 }

@@ -14,7 +14,9 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package process
+// Package manager has what both managers have in common as processes: flags, probes, webhooks, bounds
+// of what they take, and what they find out about the cluster when they start.
+package manager
 
 import (
 	"errors"

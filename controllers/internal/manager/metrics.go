@@ -14,20 +14,56 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package preflight
+package manager
 
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/metrics"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
+
+// BoundRequestMetrics has the metric of requests, rest_client_requests_total, name no
+// server but that of the config, and no status that HTTP does not know: tenants choose
+// both, and could make up any number of series. It is called once, before requests are
+// sent.
+func BoundRequestMetrics(config *rest.Config) error {
+	server, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return err
+	}
+	metrics.RequestResult = boundedResults{metrics.RequestResult, server.Host}
+	return nil
+}
+
+// other stands for all servers of tenants, and for codes that are not known.
+const other = "other"
+
+type boundedResults struct {
+	metrics.ResultMetric
+
+	own string // host of the API server that the manager works in
+}
+
+// Increment counts a request.
+func (b boundedResults) Increment(ctx context.Context, code, method, host string) {
+	if host != b.own {
+		host = other
+	}
+	if number, err := strconv.Atoi(code); err == nil && http.StatusText(number) == "" {
+		code = other
+	}
+	b.ResultMetric.Increment(ctx, code, method, host)
+}
 
 // CountRights asks which of the rules the account of config has in all namespaces, though the
 // hardened install gives them in single ones, logs those, and registers a gauge of that name with how
