@@ -24,7 +24,8 @@ GO_TEST := $(CURDIR)/hack/gotest.sh
 HEADER := $(CURDIR)/hack/boilerplate/boilerplate.go.txt
 HOSTCLAIM_API := github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1
 GENERATED := api/v1beta2/zz_generated.deepcopy.go config/crd/bases config/rbac/role.yaml \
-	config/hostclaim/crd/bases config/hostclaim/rbac/role.yaml
+	config/hostclaim/crd/bases config/hostclaim/rbac/role.yaml \
+	$(addprefix docs/reference/,conditions.md flags.md keys.md metrics.md)
 
 # The race detector watches the modules with goroutines, except for the suites on servers.
 RACE := CGO_ENABLED=1 $(GO_TEST) -race
@@ -150,7 +151,7 @@ test-long: ## Run more schedules and moves than make test, and each benchmark in
 	for name in bind data remote neighbours scale rollout; do $(MAKE) bench BENCH=$$name SIZE=medium; done
 
 .PHONY: bench
-bench: ## Measure what docs/benchmarks.md promises: BENCH=bind, data, remote, neighbours, scale or rollout, SIZE=full, medium or small, COMPARE=the JSON of an earlier run
+bench: ## Measure what docs/benchmarks.md tells: BENCH=bind, data, remote, neighbours, scale or rollout, SIZE=full, medium or small, COMPARE=the JSON of an earlier run
 	assets=$(ASSETS); cd test && KUBEBUILDER_ASSETS=$$assets go run ./tools/bench/$(BENCH) --size=$(SIZE) $(if $(COMPARE),--compare=$(abspath $(COMPARE))) $(BENCH_FLAGS)
 
 .PHONY: test-e2e
@@ -162,7 +163,7 @@ test-e2e: ## Run the story of the demo with assertions, on a dev cluster of its 
 # Where generate writes; verify-generate has a folder of its own.
 INTO ?= $(CURDIR)
 .PHONY: generate
-generate: bin/tools/controller-gen ## Generate deepcopy functions, CRDs and RBAC roles
+generate: bin/tools/controller-gen ## Generate deepcopy functions, CRDs, RBAC roles and the reference pages of the docs
 	cd api && $(CONTROLLER_GEN) object:headerFile=$(HEADER) crd:crdVersions=v1 paths=./v1beta2/ \
 		output:object:dir=$(INTO)/api/v1beta2 output:crd:dir=$(INTO)/config/crd/bases
 	@all=$$(mktemp -d); trap 'rm -rf "$$all"' EXIT; \
@@ -173,6 +174,7 @@ generate: bin/tools/controller-gen ## Generate deepcopy functions, CRDs and RBAC
 		output:rbac:dir=$(INTO)/config/rbac
 	$(CONTROLLER_GEN) rbac:roleName=manager-role paths=./controllers/hostclaim/... \
 		output:rbac:dir=$(INTO)/config/hostclaim/rbac
+	go run ./hack/docs . $(INTO)/docs/reference
 
 ## Check
 

@@ -18,40 +18,38 @@ package v1beta2
 
 import "k8s.io/apimachinery/pkg/selection"
 
-// Condition types and reasons that several kinds share.
+// Conditions and reasons of several kinds.
 const (
 	// ReadyCondition sums up the other conditions of an object.
 	ReadyCondition = "Ready"
-	// ReadyReason says that everything the object is for has been achieved.
+	// ReadyReason surfaces when all conditions that Ready sums up hold.
 	ReadyReason = "Ready"
-	// NotReadyReason says that something which Ready sums up does not hold and has no
-	// reason of its own.
+	// NotReadyReason surfaces when a condition that Ready sums up does not hold and has no reason.
 	NotReadyReason = "NotReady"
 
-	// PausedCondition says whether the object, or the Cluster that it belongs to, is paused.
+	// PausedCondition reports whether the object, or the Cluster that it belongs to, is paused.
 	PausedCondition = "Paused"
-	// PausedReason says that nothing is written for the object until it is unpaused.
+	// PausedReason surfaces when nothing is written for the object until it is unpaused.
 	PausedReason = "Paused"
-	// NotPausedReason says that the object is reconciled.
+	// NotPausedReason surfaces when the object is reconciled.
 	NotPausedReason = "NotPaused"
 
-	// DeletingReason says that the object has been deleted and is being cleaned up.
+	// DeletingReason surfaces when the object has been deleted and is being cleaned up.
 	DeletingReason = "Deleting"
-	// DeletionFailedReason says that cleaning up after the object ended in an error.
+	// DeletionFailedReason surfaces when cleaning up after the object ended in an error.
 	DeletionFailedReason = "DeletionFailed"
-	// WaitingForHostClaimReason says that no host has been bound to the HostClaim of the machine yet.
+	// WaitingForHostClaimReason surfaces when no host has been bound to the HostClaim of the machine yet.
 	WaitingForHostClaimReason = "WaitingForHostClaim"
-	// HardwareDataMissingReason says that a host is bound and its hardware facts have not been
-	// published; Metal3Machine and HostClaim use it.
+	// HardwareDataMissingReason surfaces when the hardware facts of the bound host are not published.
 	HardwareDataMissingReason = "HardwareDataMissing"
-	// SecretsForbiddenReason says that the provider has no right to read or write secrets in the
-	// namespace; the message names verb, resource and namespace.
+	// SecretsForbiddenReason surfaces when a manager lacks a right on secrets; the message names verb,
+	// resource and namespace.
 	SecretsForbiddenReason = "SecretsForbidden"
-	// InvalidConfigurationReason says that the spec contradicts itself and must be corrected.
+	// InvalidConfigurationReason surfaces when the spec contradicts itself and must be corrected.
 	InvalidConfigurationReason = "InvalidConfiguration"
-	// TemplateNotFoundReason says that the Metal3DataTemplate that the object refers to does not exist.
+	// TemplateNotFoundReason surfaces when the Metal3DataTemplate that the object refers to does not exist.
 	TemplateNotFoundReason = "TemplateNotFound"
-	// RenderingFailedReason says that the data template cannot be rendered for this host and machine.
+	// RenderingFailedReason surfaces when the data template cannot be rendered for this host and machine.
 	RenderingFailedReason = "RenderingFailed"
 )
 
@@ -73,12 +71,12 @@ type APIEndpoint struct {
 	Port int32 `json:"port,omitempty"`
 }
 
-// IsZero says whether neither host nor port has been set.
+// IsZero reports whether neither host nor port has been set.
 func (e APIEndpoint) IsZero() bool {
 	return e.Host == "" && e.Port == 0
 }
 
-// IsValid says whether both host and port have been set.
+// IsValid reports whether both host and port have been set.
 func (e APIEndpoint) IsValid() bool {
 	return e.Host != "" && e.Port != 0
 }

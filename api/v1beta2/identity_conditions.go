@@ -19,49 +19,47 @@ package v1beta2
 // Condition IdentityReady of Metal3Cluster and Metal3Machine and its reasons. It is there only where
 // an identityRef is in effect, and never final: mending what the message names is enough.
 const (
-	// IdentityReadyCondition says whether the cluster that holds the hosts can be used with the
+	// IdentityReadyCondition reports whether the cluster that holds the hosts can be used with the
 	// credentials of identityRef.
 	IdentityReadyCondition = "IdentityReady"
-	// IdentityConnectedReason says that the claims can be read and written there.
+	// IdentityConnectedReason surfaces when the claims can be read and written.
 	IdentityConnectedReason = "Connected"
-	// IdentityNotUsedReason says that the machine keeps its HostClaim in its own cluster, since it
-	// had one before the identityRef came.
+	// IdentityNotUsedReason surfaces when the machine had a HostClaim in its own cluster before the
+	// identityRef came, and keeps it.
 	IdentityNotUsedReason = "NotUsed"
-	// IdentityConnectingReason says that a connection is being made for the first time.
+	// IdentityConnectingReason surfaces when a connection is being made for the first time.
 	IdentityConnectingReason = "Connecting"
-	// IdentitySecretNotFoundReason says that the secret does not exist.
+	// IdentitySecretNotFoundReason surfaces when the secret does not exist.
 	IdentitySecretNotFoundReason = "SecretNotFound"
-	// IdentityKeyMissingReason says that the secret has no key kubeconfig.
+	// IdentityKeyMissingReason surfaces when the secret has no key kubeconfig.
 	IdentityKeyMissingReason = "KeyMissing"
-	// InvalidKubeconfigReason says that the kubeconfig cannot be used as it is.
+	// InvalidKubeconfigReason surfaces when the kubeconfig cannot be used as it is.
 	InvalidKubeconfigReason = "InvalidKubeconfig"
-	// ForbiddenKubeconfigFeatureReason says that the kubeconfig asks for something that the manager
-	// never does, such as running a program or reading a file.
+	// ForbiddenKubeconfigFeatureReason surfaces when the kubeconfig names a program, a file, a proxy or a
+	// server without checked https.
 	ForbiddenKubeconfigFeatureReason = "ForbiddenKubeconfigFeature"
-	// IdentityContextNotFoundReason says that the kubeconfig does not have the context.
+	// IdentityContextNotFoundReason surfaces when the kubeconfig does not have the context.
 	IdentityContextNotFoundReason = "ContextNotFound"
-	// IdentityUnreachableReason says that the API server does not answer.
+	// IdentityUnreachableReason surfaces when the API server does not answer.
 	IdentityUnreachableReason = "Unreachable"
-	// IdentityUnauthorizedReason says that the API server does not accept the credentials.
+	// IdentityUnauthorizedReason surfaces when the API server does not accept the credentials.
 	IdentityUnauthorizedReason = "Unauthorized"
-	// IdentityForbiddenReason says that the credentials lack a right, which the message names.
+	// IdentityForbiddenReason surfaces when the credentials lack a right, which the message names.
 	IdentityForbiddenReason = "Forbidden"
-	// IdentityConnectionLimitReason says that the namespace has all the connections that it may have.
+	// IdentityConnectionLimitReason surfaces when the namespace has all the connections that it may have.
 	IdentityConnectionLimitReason = "ConnectionLimitReached"
-	// IdentityMemoryLimitReason says that what the provider holds in memory of the cluster passed a
-	// bound, which the message names.
+	// IdentityMemoryLimitReason surfaces when the objects of the cluster take more memory than they may.
 	IdentityMemoryLimitReason = "MemoryLimitReached"
-	// HostClaimAPIMissingReason says that the cluster does not serve HostClaims.
+	// HostClaimAPIMissingReason surfaces when the cluster does not serve HostClaims.
 	HostClaimAPIMissingReason = "HostClaimAPIMissing"
-	// IdentityMovedReason says that the kubeconfig now leads to another API server or namespace than
+	// IdentityMovedReason surfaces when the kubeconfig now leads to another API server or namespace than
 	// the one in which the claim of the machine was made.
 	IdentityMovedReason = "IdentityMoved"
-	// IdentityLeadsElsewhereReason says that KeepClaimsHereAnnotation asks to reach a claim of the machine's
+	// IdentityLeadsElsewhereReason surfaces when KeepClaimsHereAnnotation asks to reach a claim of the machine's
 	// own namespace by an identityRef that does not lead to it.
 	IdentityLeadsElsewhereReason = "LeadsElsewhere"
-	// IdentityClaimBusyReason says that the same annotation asks for a claim whose server is not at rest.
+	// IdentityClaimBusyReason surfaces when the same annotation asks for a claim whose server is not at rest.
 	IdentityClaimBusyReason = "ClaimBusy"
-	// InvalidEffectiveIdentityReason says that what the provider has recorded on the machine about the
-	// cluster of its claim was changed, so that it cannot be understood.
+	// InvalidEffectiveIdentityReason surfaces when the record of the claim on the machine was edited.
 	InvalidEffectiveIdentityReason = "InvalidEffectiveIdentity"
 )

@@ -21,16 +21,16 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// Condition types and reasons of Metal3Cluster.
+// Conditions and reasons of Metal3Cluster.
 const (
-	// BaremetalInfrastructureReadyCondition says whether everything that the Cluster needs before its
+	// BaremetalInfrastructureReadyCondition reports whether everything that the Cluster needs before its
 	// first machine is there.
 	BaremetalInfrastructureReadyCondition = "BaremetalInfrastructureReady"
-	// BaremetalInfrastructureReadyReason says that the control plane endpoint is known.
+	// BaremetalInfrastructureReadyReason surfaces when the control plane endpoint is known.
 	BaremetalInfrastructureReadyReason = "Ready"
-	// WaitingForControlPlaneEndpointReason says that no complete control plane endpoint is set yet.
+	// WaitingForControlPlaneEndpointReason surfaces when no complete control plane endpoint is set yet.
 	WaitingForControlPlaneEndpointReason = "WaitingForControlPlaneEndpoint"
-	// WaitingForClusterOwnerReason says that Cluster API has not made a Cluster the owner of the object yet.
+	// WaitingForClusterOwnerReason surfaces when Cluster API has not made a Cluster the owner of the object yet.
 	WaitingForClusterOwnerReason = "WaitingForClusterOwner"
 )
 

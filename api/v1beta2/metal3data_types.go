@@ -21,24 +21,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Reasons of the Ready condition of Metal3Data, next to those of common_types.go.
+// Reasons of the condition Ready of Metal3Data, beside those of several kinds.
 const (
-	// SecretsReadyReason says that all secrets that the template asks for exist.
+	// SecretsReadyReason surfaces when all secrets that the template asks for exist.
 	SecretsReadyReason = "SecretsReady"
-	// WaitingForAddressesReason says that a pool has not answered a claim for an address yet.
+	// WaitingForAddressesReason surfaces when a pool has not answered a claim for an address yet.
 	WaitingForAddressesReason = "WaitingForAddresses"
-	// AddressUnavailableReason says that a pool refuses an address, or that something else has the name of the claim on it.
+	// AddressUnavailableReason surfaces when a pool refuses an address, or another object has the name of the claim.
 	AddressUnavailableReason = "AddressUnavailable"
-	// PoolNotFoundReason says that the template names an address pool that does not exist.
+	// PoolNotFoundReason surfaces when the template names an address pool that does not exist.
 	PoolNotFoundReason = "PoolNotFound"
-	// PoolAPIMissingReason says that the API which the template's address pool is asked by is not installed.
+	// PoolAPIMissingReason surfaces when the API of the pool is not installed.
 	PoolAPIMissingReason = "PoolAPIMissing"
-	// OwnerNotFoundReason says that the Metal3DataClaim, Metal3Machine or Machine that the data is for does not exist.
+	// OwnerNotFoundReason surfaces when the Metal3DataClaim, Metal3Machine or Machine that the data is for does not exist.
 	OwnerNotFoundReason = "OwnerNotFound"
-	// SecretNameTakenReason says that a secret of the name belongs to something else,
+	// SecretNameTakenReason surfaces when a secret of the name belongs to something else,
 	// or was put there by hand without the key that is needed.
 	SecretNameTakenReason = "SecretNameTaken"
-	// InterfaceNotFoundReason says that the template names a network interface that the host does not have.
+	// InterfaceNotFoundReason surfaces when the template names a network interface that the host does not have.
 	InterfaceNotFoundReason = "InterfaceNotFound"
 )
 

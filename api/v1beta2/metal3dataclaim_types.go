@@ -18,12 +18,12 @@ package v1beta2
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Reasons of the Ready condition of Metal3DataClaim. Once there is a Metal3Data for the claim, status,
+// Reasons of the condition Ready of Metal3DataClaim. Once there is a Metal3Data for the claim, status,
 // reason and message are those of its Ready condition.
 const (
-	// TemplateForbiddenReason says that the claim names a template of another namespace, which is not allowed.
+	// TemplateForbiddenReason surfaces when the claim names a template of another namespace.
 	TemplateForbiddenReason = "TemplateForbidden"
-	// TemplatePausedReason says that the template is paused, so that it takes no new claims.
+	// TemplatePausedReason surfaces when the template is paused and takes no new claims.
 	TemplatePausedReason = "TemplatePaused"
 )
 

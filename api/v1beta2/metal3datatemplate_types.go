@@ -20,11 +20,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Reasons of the Ready condition of Metal3DataTemplate.
+// Reasons of the condition Ready of Metal3DataTemplate.
 const (
-	// DataTemplateReadyReason says that the template can be used.
+	// DataTemplateReadyReason surfaces when the template can be used.
 	DataTemplateReadyReason = ReadyReason
-	// InvalidTemplateReason says that the template contradicts itself, so that nothing is rendered from it.
+	// InvalidTemplateReason surfaces when the template contradicts itself.
 	InvalidTemplateReason = "InvalidTemplate"
 )
 

@@ -24,149 +24,143 @@ import (
 
 // Condition AssociateBareMetalHost of Metal3Machine and its reasons.
 const (
-	// AssociateBareMetalHostCondition says whether a host has been bound to the machine, and if not,
-	// what the machine waits for.
+	// AssociateBareMetalHostCondition reports whether a host has been bound to the machine.
 	AssociateBareMetalHostCondition = "AssociateBareMetalHost"
-	// AssociateBareMetalHostSuccessReason says that a host has been bound.
+	// AssociateBareMetalHostSuccessReason surfaces when a host has been bound.
 	AssociateBareMetalHostSuccessReason = "AssociateBareMetalHostSuccess"
-	// WaitingForMetal3MachineOwnerRefReason says that Cluster API has not made a Machine the owner yet.
+	// WaitingForMetal3MachineOwnerRefReason surfaces when Cluster API has not made a Machine the owner yet.
 	WaitingForMetal3MachineOwnerRefReason = "WaitingForMetal3MachineOwnerRef"
-	// WaitingForClusterInfrastructureReadyReason says that the infrastructure of the Cluster is not provisioned yet.
+	// WaitingForClusterInfrastructureReadyReason surfaces when the infrastructure of the Cluster is not provisioned yet.
 	WaitingForClusterInfrastructureReadyReason = "WaitingForClusterInfrastructureReady"
-	// WaitingForMetal3ClusterReason says that the Metal3Cluster of the Cluster does not exist yet.
+	// WaitingForMetal3ClusterReason surfaces when the Metal3Cluster of the Cluster does not exist yet.
 	WaitingForMetal3ClusterReason = "WaitingforMetal3Cluster"
-	// WaitingForBootstrapDataReason says that the Machine does not name its bootstrap data yet.
+	// WaitingForBootstrapDataReason surfaces when the Machine does not name its bootstrap data yet.
 	WaitingForBootstrapDataReason = "WaitingForBootstrapData"
-	// BootstrapSecretNotFoundReason says that the secret that the Machine names as bootstrap data does not exist.
+	// BootstrapSecretNotFoundReason surfaces when the secret that the Machine names as bootstrap data does not exist.
 	BootstrapSecretNotFoundReason = "BootstrapSecretNotFound"
-	// AssociateBareMetalHostFailedReason says that binding a host ended in an error.
+	// AssociateBareMetalHostFailedReason surfaces when claim, facts or user data could not be read or written.
 	AssociateBareMetalHostFailedReason = "AssociateBareMetalHostFailed"
-	// WaitingForReservedHostReason says that the machine takes over the host of one that goes, and waits for
-	// that to be at rest.
+	// WaitingForReservedHostReason surfaces when the machine takes over the host of one that is replaced, which is
+	// not at rest yet.
 	WaitingForReservedHostReason = "WaitingForReservedHost"
-	// HostClaimNotBoundReason says that the HostClaim exists and no host has answered it; the message
-	// repeats the claim's own explanation.
+	// HostClaimNotBoundReason surfaces when no host answers the HostClaim; the message is that of the claim.
 	HostClaimNotBoundReason = "HostClaimNotBound"
-	// HostLostReason says that the bound host does not exist anymore, so that the Machine must be replaced.
+	// HostLostReason surfaces when the bound host does not exist anymore. The Machine must be replaced.
 	HostLostReason = "HostLost"
-	// HostClaimNameTakenReason says that a HostClaim of the name that the machine's claim would get
-	// belongs to something else.
+	// HostClaimNameTakenReason surfaces when a HostClaim of that name belongs to something else.
 	HostClaimNameTakenReason = "HostClaimNameTaken"
-	// HostClaimTakenOverReason says that the HostClaim in another cluster belongs to a copy of the
+	// HostClaimTakenOverReason surfaces when the HostClaim in another cluster belongs to a copy of the
 	// machine, in another management cluster, that was made while this one lives.
 	HostClaimTakenOverReason = "HostClaimTakenOver"
-	// InvalidHostClaimStatusReason says that the status of the HostClaim is not one that a hostclaim manager
-	// writes. In HostClaimReady it stands for a reason that is none.
+	// InvalidHostClaimStatusReason surfaces when the status of the HostClaim holds a reason that is none.
+	// It is a reason of HostClaimReady as well.
 	InvalidHostClaimStatusReason = "InvalidHostClaimStatus"
-	// BareMetalHostPauseAnnotationSetFailedReason says that the claim could not be paused with its Cluster.
+	// BareMetalHostPauseAnnotationSetFailedReason surfaces when the claim could not be paused with its Cluster.
 	BareMetalHostPauseAnnotationSetFailedReason = "BareMetalHostPauseAnnotationSetFailed"
-	// BareMetalHostPauseAnnotationRemoveFailedReason says that the claim could not be unpaused with its Cluster.
+	// BareMetalHostPauseAnnotationRemoveFailedReason surfaces when the claim could not be unpaused with its Cluster.
 	BareMetalHostPauseAnnotationRemoveFailedReason = "BareMetalHostPauseAnnotationRemoveFailed"
 )
 
 // Condition HostClaimReady of Metal3Machine and its reasons.
 const (
-	// HostClaimReadyCondition says how far the work on the bound host has come.
+	// HostClaimReadyCondition reports how far the work on the bound host has come.
 	HostClaimReadyCondition = "HostClaimReady"
-	// ProvisioningReason says that the image is being written to the host.
+	// ProvisioningReason surfaces when the image is being written to the host.
 	ProvisioningReason = "Provisioning"
-	// ProvisionedReason says that the host runs the image that was asked for.
+	// ProvisionedReason surfaces when the host runs the image that was asked for.
 	ProvisionedReason = "Provisioned"
-	// PoweredOffReason says that the host runs the image that was asked for, and is switched off because
-	// its HostClaim asks for that.
+	// PoweredOffReason surfaces when the host has its image and is off, as its HostClaim asks.
 	PoweredOffReason = "PoweredOff"
-	// DeprovisioningReason says that the host is being wiped before it is given back. ReservedReason stands
-	// in its place where the host is kept for the next machine.
+	// DeprovisioningReason surfaces when the host is wiped before it is given back.
 	DeprovisioningReason = "Deprovisioning"
 )
 
 // Condition AssociateMetal3MachineMetaData of Metal3Machine and its reasons.
 const (
-	// AssociateMetal3MachineMetaDataCondition says whether the Metal3DataClaim of the machine exists.
+	// AssociateMetal3MachineMetaDataCondition reports whether the Metal3DataClaim of the machine exists.
 	AssociateMetal3MachineMetaDataCondition = "AssociateMetal3MachineMetaData"
-	// AssociateMetal3MachineMetaDataSuccessReason says that the claim exists or none is needed.
+	// AssociateMetal3MachineMetaDataSuccessReason surfaces when the claim exists or none is needed.
 	AssociateMetal3MachineMetaDataSuccessReason = "AssociateMetal3MachineMetaDataSuccess"
-	// AssociateMetal3MachineMetaDataFailedReason says that the claim could not be made.
+	// AssociateMetal3MachineMetaDataFailedReason surfaces when the claim could not be made.
 	AssociateMetal3MachineMetaDataFailedReason = "AssociateMetal3MachineMetaDataFailed"
-	// DisassociateM3MetaDataFailedReason says that the claim could not be given up.
+	// DisassociateM3MetaDataFailedReason surfaces when the claim could not be given up.
 	DisassociateM3MetaDataFailedReason = "DisassociateM3MetaDataFailed"
 )
 
 // Condition Metal3DataReady of Metal3Machine and its reasons.
 const (
-	// Metal3DataReadyCondition says whether the secrets that configure the host exist.
+	// Metal3DataReadyCondition reports whether the secrets that configure the host exist.
 	Metal3DataReadyCondition = "Metal3DataReady"
-	// Metal3DataSecretsReadyReason says that the secrets have been rendered.
+	// Metal3DataSecretsReadyReason surfaces when the secrets have been rendered.
 	Metal3DataSecretsReadyReason = "Metal3DataSecretsReady"
-	// SecretsSetExternallyReason says that no data template is used: what secrets there are, the user made.
+	// SecretsSetExternallyReason surfaces when the machine uses no data template.
 	SecretsSetExternallyReason = "SecretsSetExternally"
-	// SecretNotCopiedReason says that a secret of the machine cannot be copied next to the HostClaim in
-	// another cluster; the message says which, and why.
+	// SecretNotCopiedReason surfaces when a secret cannot be copied next to the HostClaim in another cluster.
 	SecretNotCopiedReason = "SecretNotCopied"
-	// WaitingForMetal3DataReason says that the Metal3Data of the machine is not ready yet.
+	// WaitingForMetal3DataReason surfaces when the Metal3Data of the machine is not ready yet.
 	WaitingForMetal3DataReason = "WaitingForMetal3Data"
 )
 
 // Condition KubernetesNodeReady of Metal3Machine and its reasons. It is no part of the Ready summary:
 // a machine whose Node has not joined yet is Cluster API's to judge.
 const (
-	// KubernetesNodeReadyCondition says whether the Node of the machine is known and carries its provider ID.
+	// KubernetesNodeReadyCondition reports whether the Node of the machine is known and carries its provider ID.
 	KubernetesNodeReadyCondition = "KubernetesNodeReady"
-	// NodeFoundReason says that the Node carries the provider ID of the machine.
+	// NodeFoundReason surfaces when the Node carries the provider ID of the machine.
 	NodeFoundReason = "NodeFound"
-	// WaitingForNodeReason says that no Node of the workload cluster is that of the machine yet.
+	// WaitingForNodeReason surfaces when no Node of the workload cluster is that of the machine yet.
 	WaitingForNodeReason = "WaitingForNode"
-	// WorkloadClusterUnreachableReason says that there is no connection to the workload cluster.
+	// WorkloadClusterUnreachableReason surfaces when there is no connection to the workload cluster.
 	WorkloadClusterUnreachableReason = "WorkloadClusterUnreachable"
-	// NodeAmbiguousReason says that several Nodes fit the machine.
+	// NodeAmbiguousReason surfaces when several Nodes fit the machine.
 	NodeAmbiguousReason = "NodeAmbiguous"
-	// NodeTakenReason says that the Node on the host of the machine carries another provider ID.
+	// NodeTakenReason surfaces when the Node on the host of the machine carries another provider ID.
 	NodeTakenReason = "NodeTaken"
 )
 
 // Condition NodeLabelsSynchronized of Metal3Machine and its reasons. It is there while the Metal3Cluster
 // carries LabelSyncPrefixesAnnotation and the Node is known, and is no part of the Ready summary. The reason
-// InvalidConfiguration says that the annotation cannot be understood.
+// InvalidConfiguration surfaces when the annotation cannot be understood.
 const (
-	// NodeLabelsSynchronizedCondition says whether the Node carries the labels of its server that are asked for.
+	// NodeLabelsSynchronizedCondition reports whether the Node carries the labels of its server that are asked for.
 	NodeLabelsSynchronizedCondition = "NodeLabelsSynchronized"
-	// NodeLabelsSynchronizedReason says that the Node carries the published labels under all prefixes.
+	// NodeLabelsSynchronizedReason surfaces when the Node carries the published labels under all prefixes.
 	NodeLabelsSynchronizedReason = "NodeLabelsSynchronized"
-	// LabelsNotPublishedReason says that under a prefix no label of the server is published.
+	// LabelsNotPublishedReason surfaces when under a prefix no label of the server is published.
 	LabelsNotPublishedReason = "LabelsNotPublished"
 )
 
 // Condition SpecApplied of Metal3Machine and its reasons. It is there only while the machine asks for something
 // that the server was not given, and is no part of the Ready summary: the server runs on as it was made. The
-// reason InvalidRebuildAnnotation says that RebuildAnnotation is too long.
+// reason InvalidRebuildAnnotation surfaces when RebuildAnnotation is too long.
 const (
-	// SpecAppliedCondition is False while the server is not what the spec asks for.
+	// SpecAppliedCondition is False while the server is not what the spec asks for. Otherwise it is absent.
 	SpecAppliedCondition = "SpecApplied"
-	// ChangeIgnoredReason says that the spec was changed too late, and that nothing acts on the change.
+	// ChangeIgnoredReason surfaces when the spec was changed after the server had its image, or the claim its host.
 	ChangeIgnoredReason = "ChangeIgnored"
-	// RebuildRefusedReason says that RebuildAnnotation is not heeded on this machine.
+	// RebuildRefusedReason surfaces when this machine may not be rebuilt.
 	RebuildRefusedReason = "RebuildRefused"
 )
 
 // Types and reasons of the v1beta1 conditions of Metal3Machine where they differ from those of v1beta2.
 const (
-	// AssociateBMHV1Beta1Condition says in the format of v1beta1 whether a host has been bound.
+	// AssociateBMHV1Beta1Condition reports in the format of v1beta1 whether a host has been bound.
 	AssociateBMHV1Beta1Condition = "AssociateBMH"
-	// KubernetesNodeReadyV1Beta1Condition says in the format of v1beta1 whether the Node carries its provider ID.
+	// KubernetesNodeReadyV1Beta1Condition reports in the format of v1beta1 whether the Node carries its provider ID.
 	KubernetesNodeReadyV1Beta1Condition = "KubernetesNodeReady"
-	// AssociateBMHFailedV1Beta1Reason says that binding a host ended in an error.
+	// AssociateBMHFailedV1Beta1Reason surfaces when binding a host ended in an error.
 	AssociateBMHFailedV1Beta1Reason = "AssociateBMHFailed"
-	// WaitingForClusterInfrastructureV1Beta1Reason says that the infrastructure of the Cluster is not provisioned yet.
+	// WaitingForClusterInfrastructureV1Beta1Reason surfaces when the infrastructure of the Cluster is not provisioned yet.
 	WaitingForClusterInfrastructureV1Beta1Reason = "WaitingForClusterInfrastructure"
-	// WaitingForBootstrapReadyV1Beta1Reason says that the bootstrap data of the Machine is not there yet.
+	// WaitingForBootstrapReadyV1Beta1Reason surfaces when the bootstrap data of the Machine is not there yet.
 	WaitingForBootstrapReadyV1Beta1Reason = "WaitingForBootstrapReady"
-	// WaitingForM3MachineOwnerRefV1Beta1Reason says that Cluster API has not made a Machine the owner yet.
+	// WaitingForM3MachineOwnerRefV1Beta1Reason surfaces when Cluster API has not made a Machine the owner yet.
 	WaitingForM3MachineOwnerRefV1Beta1Reason = "WaitingForM3MachineOwnerRef"
-	// AssociateM3MetaDataFailedV1Beta1Reason says that the Metal3DataClaim could not be made.
+	// AssociateM3MetaDataFailedV1Beta1Reason surfaces when the Metal3DataClaim could not be made.
 	AssociateM3MetaDataFailedV1Beta1Reason = "AssociateM3MetaDataFailed"
-	// PauseAnnotationSetFailedV1Beta1Reason says that the claim could not be paused with its Cluster.
+	// PauseAnnotationSetFailedV1Beta1Reason surfaces when the claim could not be paused with its Cluster.
 	PauseAnnotationSetFailedV1Beta1Reason = "PauseAnnotationSetFailedReason"
-	// PauseAnnotationRemoveFailedV1Beta1Reason says that the claim could not be unpaused with its Cluster.
+	// PauseAnnotationRemoveFailedV1Beta1Reason surfaces when the claim could not be unpaused with its Cluster.
 	PauseAnnotationRemoveFailedV1Beta1Reason = "PauseAnnotationRemoveFailed"
 )
 

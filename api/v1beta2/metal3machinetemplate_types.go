@@ -22,16 +22,16 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// Reasons of the condition Ready of a Metal3MachineTemplate. A template is ready unless its
+// Reasons of the condition Ready of Metal3MachineTemplate. A template is ready unless its
 // author has to correct something; the reason tells where status.capacity comes from.
 const (
-	// CapacityGivenReason says that annotations of the template give the capacity, or a part of it.
+	// CapacityGivenReason surfaces when annotations of the template give the capacity, or a part of it.
 	CapacityGivenReason = "CapacityGiven"
-	// CapacityObservedReason says that the capacity is the least that a machine of the template had.
+	// CapacityObservedReason surfaces when the capacity is the least that a machine of the template had.
 	CapacityObservedReason = "CapacityObserved"
-	// CapacityUnknownReason says that there is no capacity, since no machine of the template had a server.
+	// CapacityUnknownReason surfaces when there is no capacity, since no machine of the template had a server.
 	CapacityUnknownReason = "CapacityUnknown"
-	// InvalidCapacityAnnotationReason says that an annotation that gives capacity or node info cannot
+	// InvalidCapacityAnnotationReason surfaces when an annotation that gives capacity or node info cannot
 	// be understood.
 	InvalidCapacityAnnotationReason = "InvalidCapacityAnnotation"
 )

@@ -40,30 +40,29 @@ const (
 	RemediationPhaseFailed RemediationPhase = "Failed"
 )
 
-// Reasons of the condition Ready of Metal3Remediations. It is true once the server has been
+// Reasons of the condition Ready of Metal3Remediation. It is true once the server has been
 // switched off and on, and its Node is as it was.
 const (
-	// RebootedReason says that the server runs again and that the Node is waited for to become healthy. The
-	// MachineHealthCheck deletes the remediation then.
+	// RebootedReason surfaces when the server runs again. The MachineHealthCheck deletes the remediation when the
+	// Node is healthy.
 	RebootedReason = "Rebooted"
-	// PoweringOffReason says that the server is being switched off.
+	// PoweringOffReason surfaces when the server is being switched off.
 	PoweringOffReason = "PoweringOff"
-	// EvacuatingReason says that the server is off and that what ran on its Node is moved away.
+	// EvacuatingReason surfaces when the server is off and Pods or volumes have not left its Node.
 	EvacuatingReason = "Evacuating"
-	// PoweringOnReason says that the server is being switched on again.
+	// PoweringOnReason surfaces when the server is being switched on again.
 	PoweringOnReason = "PoweringOn"
-	// HostNotProvisionedReason says that the server does not run the image of the machine, so that it cannot
-	// be rebooted.
+	// HostNotProvisionedReason surfaces when the server does not run the image of the machine.
 	HostNotProvisionedReason = "HostNotProvisioned"
-	// OtherRemediationReason says that another Metal3Remediation of the Machine acts, or holds the server off.
+	// OtherRemediationReason surfaces when another Metal3Remediation of the Machine acts, or holds the server off.
 	OtherRemediationReason = "OtherRemediation"
-	// HostClaimUnreachableReason says that the HostClaim of the machine cannot be read now.
+	// HostClaimUnreachableReason surfaces when the HostClaim of the machine cannot be read now.
 	HostClaimUnreachableReason = "HostClaimUnreachable"
-	// RemediationSkippedReason says that the Machine has the annotation cluster.x-k8s.io/skip-remediation.
+	// RemediationSkippedReason surfaces when the Machine has the annotation cluster.x-k8s.io/skip-remediation.
 	RemediationSkippedReason = "RemediationSkipped"
-	// MachineDeletingReason says that the Machine is being deleted, so that its server is not rebooted.
+	// MachineDeletingReason surfaces when the Machine is being deleted. Its server is not rebooted.
 	MachineDeletingReason = "MachineDeleting"
-	// HandedBackReason says that rebooting did not help: the owner of the Machine is to replace it.
+	// HandedBackReason surfaces when rebooting did not help. The owner of the Machine replaces it.
 	HandedBackReason = "HandedBack"
 )
 

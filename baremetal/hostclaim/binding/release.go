@@ -23,23 +23,23 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
 
-// Reasons for which a host cannot go back to the pool yet.
+// Reasons of HostClaims and hosts that cannot be released yet.
 const (
-	// HostBeingDeletedReason means that the host itself is going away.
+	// HostBeingDeletedReason surfaces when the BareMetalHost is being deleted.
 	HostBeingDeletedReason = "HostBeingDeleted"
-	// HostPausedReason means that baremetal-operator leaves the host alone.
+	// HostPausedReason surfaces when the host is paused in baremetal-operator.
 	HostPausedReason = bmov1alpha1.HostPausedReason
-	// HostDetachedReason means that the host is out of management.
+	// HostDetachedReason surfaces when the host is detached in baremetal-operator.
 	HostDetachedReason = "HostDetached"
-	// HostInErrorReason means that the host reports an error.
+	// HostInErrorReason surfaces when the host is in error and cannot be cleaned.
 	HostInErrorReason = "HostInError"
-	// HostPoweringOffReason means that an externally provisioned host still
+	// HostPoweringOffReason surfaces when an externally provisioned host still
 	// runs.
 	HostPoweringOffReason = "HostPoweringOff"
-	// HostNotCleanedReason means that the host was deprovisioned without cleaning
-	// and nothing was provisioned on it since.
+	// HostNotCleanedReason surfaces when the host was deprovisioned without cleaning, and has no
+	// image since.
 	HostNotCleanedReason = "HostNotCleaned"
-	// HostDeprovisioningReason means that the host is on its way back.
+	// HostDeprovisioningReason surfaces when the host is being deprovisioned and cleaned.
 	HostDeprovisioningReason = "HostDeprovisioning"
 )
 

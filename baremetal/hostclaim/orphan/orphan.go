@@ -45,21 +45,21 @@ const (
 	Unaware
 )
 
-// Reasons of the events on an orphaned host.
+// Reasons of the events of a BareMetalHost whose HostClaim is gone.
 const (
-	// OrphanedReason means that the claim is gone and the grace runs.
+	// OrphanedReason surfaces when the claim is gone. The host is released when the grace is over.
 	OrphanedReason = "Orphaned"
-	// OrphanedByNamesakeReason means that another claim has the name now, so
-	// that an administrator must decide.
+	// OrphanedByNamesakeReason surfaces when another claim has the name now. An administrator
+	// decides.
 	OrphanedByNamesakeReason = "OrphanedByNamesake"
-	// OrphanedPausedReason means that the host is paused besides.
+	// OrphanedPausedReason surfaces when the host of a claim that is gone is paused.
 	OrphanedPausedReason = "OrphanedPaused"
-	// ForeignConsumerReason means that another client wrote the consumerRef.
+	// ForeignConsumerReason surfaces when another client wrote the consumerRef of the host.
 	ForeignConsumerReason = "ForeignConsumer"
-	// ClaimMovedAwayReason means that the claim left by a move, so that its server may
-	// run on for another cluster, and an administrator must decide.
+	// ClaimMovedAwayReason surfaces when the claim left by a move. The server may run for another
+	// cluster, so an administrator decides.
 	ClaimMovedAwayReason = "ClaimMovedAway"
-	// ReleasingReason means that the host is being wiped and given back.
+	// ReleasingReason surfaces when the host of a claim that is gone is wiped and given back.
 	ReleasingReason = "ReleasingOrphan"
 )
 

@@ -69,7 +69,7 @@ func NewMetrics(registry prometheus.Registerer, claims client.Reader) (*Metrics,
 		}),
 		secrets: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "hostclaim_secrets_synchronized_total",
-			Help: "Secrets of HostClaims that were brought next to a host, or could not be, by kind and result.",
+			Help: "Secrets on their way next to a host, by kind and result: written, refused (a person must fix it) or failed (tried again).",
 		}, []string{"kind", "result"}),
 	}
 	for _, c := range []prometheus.Collector{m.bindSeconds, m.provisionSeconds, m.releaseSeconds, m.secrets, waiting} {

@@ -102,7 +102,7 @@ func rows(t *testing.T) []string {
 }
 
 func TestMetricsAreThoseOfTheDocs(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/operations.md")
+	text, err := os.ReadFile("../../../docs/reference/metrics.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestMetricsAreThoseOfTheDocs(t *testing.T) {
 	}
 	slices.Sort(documented)
 	if diff := cmp.Diff(rows(t), documented); diff != "" {
-		t.Errorf("docs/operations.md (-registered +documented):\n%s", diff)
+		t.Errorf("docs/reference/metrics.md (-registered +documented):\n%s", diff)
 	}
 }
 

@@ -42,15 +42,23 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 )
 
-// Reasons of the warning events.
+// Reasons of the warning events of a HostDeployPolicy, and of its metric.
 const (
-	invalidReason       = "InvalidPolicy"
-	everybodyReason     = "AdmitsEverybody"
-	nobodyReason        = "AdmitsNobody"
-	emptyNamesReason    = "EmptyNames"
-	partMatchesReason   = "NameMatchesPartOnly"
+	// invalidReason surfaces when a regular expression is invalid. The policy admits no namespace.
+	invalidReason = "InvalidPolicy"
+	// everybodyReason surfaces when hostClaimNamespaces is {}, which admits every namespace.
+	everybodyReason = "AdmitsEverybody"
+	// nobodyReason surfaces when hostClaimNamespaces is not set, which admits no namespace.
+	nobodyReason = "AdmitsNobody"
+	// emptyNamesReason surfaces when names is an empty list, which admits no namespace until a client drops it.
+	emptyNamesReason = "EmptyNames"
+	// partMatchesReason surfaces when nameMatches matches a part of the name of a namespace, which admits it
+	// in baremetal-operator and not here.
+	partMatchesReason = "NameMatchesPartOnly"
+	// unknownOptionReason surfaces when a key begins with hostclaim.metal3.io/ and is no option.
 	unknownOptionReason = "UnknownOption"
-	tooManyReason       = "TooManyPolicies"
+	// tooManyReason surfaces when the namespace has more than 100 policies, of which the oldest 100 count.
+	tooManyReason = "TooManyPolicies"
 )
 
 // Reconciler warns the authors of policies.

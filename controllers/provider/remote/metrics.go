@@ -40,7 +40,7 @@ func newMeasurements(r *Registry, into prometheus.Registerer) (*measurements, er
 		registry: r,
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "capm3_remote_requests_total",
-			Help: "Requests to other clusters, by the kind of their answer.",
+			Help: "Requests to other clusters, by answer: 2xx to 5xx, 401, 403, 429, other, or none if there was none.",
 		}, []string{"answer"}),
 		parsed: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "capm3_remote_kubeconfigs_parsed_total",

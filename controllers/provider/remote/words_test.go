@@ -100,7 +100,7 @@ func TestMetricsAreThoseOfTheDocs(t *testing.T) {
 		}
 		registered = append(registered, parts[1]+" by "+parts[2])
 	}
-	text, err := os.ReadFile("../../../docs/operations.md")
+	text, err := os.ReadFile("../../../docs/reference/metrics.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,6 +111,6 @@ func TestMetricsAreThoseOfTheDocs(t *testing.T) {
 	slices.Sort(registered)
 	slices.Sort(documented)
 	if diff := cmp.Diff(registered, documented); diff != "" {
-		t.Errorf("docs/operations.md (-registered +documented):\n%s", diff)
+		t.Errorf("docs/reference/metrics.md (-registered +documented):\n%s", diff)
 	}
 }

@@ -19,5 +19,5 @@ limitations under the License.
 // another field, references between lists, the namespace and the annotations of
 // an object, maps of any size, and whether a request is only a rehearsal.
 // Decisions are pure functions of an object before and after; nothing is read
-// from the API server. docs/reference/validation.md has all rules.
+// from the API server.
 package webhooks

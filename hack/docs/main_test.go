@@ -1,0 +1,41 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestPagesAreCurrent shows that the pages of docs/reference are what the code says.
+func TestPagesAreCurrent(t *testing.T) {
+	pages, err := render("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range pages {
+		got, err := os.ReadFile("../../docs/reference/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, string(got)); diff != "" {
+			t.Errorf("docs/reference/%s: run make generate (-code +page):\n%s", name, diff)
+		}
+	}
+}
