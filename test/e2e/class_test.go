@@ -49,9 +49,9 @@ const (
 	touchedKey  = "example.com/touched"
 )
 
-// classy is a tenant whose cluster is one of the ClusterClass of this repository.
-type classy struct {
-	*actor
+// classStory is a tenant whose cluster is one of the ClusterClass of this repository.
+type classStory struct {
+	*tenantCluster
 
 	pool story.Pool
 }
@@ -59,32 +59,27 @@ type classy struct {
 // TestClustersOfAClass plays the life of such a cluster. Its chapters build on each other.
 func TestClustersOfAClass(t *testing.T) {
 	t.Parallel()
-	c := newClassy(t)
-	founds := func(ok bool) {
-		if !ok {
-			t.FailNow()
-		}
-	}
-	founds(t.Run("a cluster of the class comes up", c.comesUp))
+	c := newClassStory(t)
+	mustRun(t, "a cluster of the class comes up", c.comesUp)
 	t.Run("metadata of the templates is on what was made of them", c.metadataIsApplied)
 	t.Run("the templates promise what the servers have", c.capacityIsPromised)
 	t.Run("a change that needs no new machines makes no new templates", c.templatesStay)
-	founds(t.Run("a new image is rolled out", c.imageIsRolledOut))
+	mustRun(t, "a new image is rolled out", c.imageIsRolledOut)
 	t.Run("the templates stay after that too", c.templatesStay)
-	founds(t.Run("a new version alone is rolled out", c.versionIsRolledOut))
+	mustRun(t, "a new version alone is rolled out", c.versionIsRolledOut)
 	t.Run("a deleted cluster leaves the class alone", c.goes)
 }
 
-// newClassy registers two servers more than the cluster has machines, for a rollout, and
+// newClassStory registers two servers more than the cluster has machines, for a rollout, and
 // lets the tenant bring the class, with metadata in its templates.
-func newClassy(t *testing.T) *classy {
+func newClassStory(t *testing.T) *classStory {
 	t.Helper()
-	c := &classy{pool: story.Pool{Namespace: "classy-infra", Servers: 4, Tenants: []string{"classy"}}}
+	c := &classStory{pool: story.Pool{Namespace: "classy-infra", Servers: 4, Tenants: []string{"classy"}}}
 	must(t, c.pool.Register(t.Context(), lab.admin))
 	must(t, c.pool.WaitAvailable(limited(t), lab.world, ignoreNotes))
 	ports, err := cluster.FreePorts(1)
 	must(t, err)
-	c.actor = newActor(t, "classy", story.Cluster{Name: "c", ControlPlanes: 1, Workers: 1, Port: ports[0], Subnet: 112})
+	c.tenantCluster = newTenantCluster(t, "classy", story.Cluster{Name: "c", ControlPlanes: 1, Workers: 1, Port: ports[0], Subnet: 112})
 	must(t, story.BringClass(t.Context(), lab.Repo, c.Tenant, withMetadata))
 	return c
 }
@@ -103,7 +98,7 @@ func withMetadata(object *unstructured.Unstructured) {
 	_ = unstructured.SetNestedMap(object.Object, metadata, "spec", "template", "metadata")
 }
 
-func (c *classy) comesUp(t *testing.T) {
+func (c *classStory) comesUp(t *testing.T) {
 	must(t, c.cluster.CreateOfClass(t.Context(), lab.Repo, c.Tenant, func(object *unstructured.Unstructured) {
 		if object.GetKind() == "Cluster" {
 			variables, _, _ := unstructured.NestedSlice(object.Object, "spec", "topology", "variables")
@@ -123,7 +118,7 @@ func of(images, version string) string { return strings.ReplaceAll(images, "{ver
 
 // settles waits until every machine runs, with that image if one is named, and Cluster
 // API has nothing left to do for the cluster.
-func (c *classy) settles(t *testing.T, image string) {
+func (c *classStory) settles(t *testing.T, image string) {
 	t.Helper()
 	eventually(t, "the cluster of the class runs", func(g gomega.Gomega) {
 		machines := c.machines(t)
@@ -143,7 +138,7 @@ func (c *classy) settles(t *testing.T, image string) {
 	})
 }
 
-func (c *classy) whole(t *testing.T) *clusterv1.Cluster {
+func (c *classStory) whole(t *testing.T) *clusterv1.Cluster {
 	t.Helper()
 	whole := &clusterv1.Cluster{}
 	must(t, c.Client.Get(t.Context(), client.ObjectKey{Namespace: c.Namespace, Name: c.cluster.Name}, whole))
@@ -152,7 +147,7 @@ func (c *classy) whole(t *testing.T) *clusterv1.Cluster {
 
 // metadataIsApplied looks for the labels and annotations of the templates, and for what
 // a claim understands of them on the claims.
-func (c *classy) metadataIsApplied(t *testing.T) {
+func (c *classStory) metadataIsApplied(t *testing.T) {
 	var clusters infrav1.Metal3ClusterList
 	must(t, c.Client.List(t.Context(), &clusters, client.InNamespace(c.Namespace)))
 	if len(clusters.Items) != 1 || clusters.Items[0].Labels[teamLabel] != "blue" {
@@ -171,7 +166,7 @@ func (c *classy) metadataIsApplied(t *testing.T) {
 
 // capacityIsPromised compares the templates of the cluster with the servers of the pool,
 // which are all alike. Of the templates of the class no machine is ever made.
-func (c *classy) capacityIsPromised(t *testing.T) {
+func (c *classStory) capacityIsPromised(t *testing.T) {
 	eventually(t, "the templates tell the size of the servers", func(g gomega.Gomega) {
 		var templates infrav1.Metal3MachineTemplateList
 		g.Expect(c.Client.List(t.Context(), &templates, client.InNamespace(c.Namespace))).To(gomega.Succeed())
@@ -201,7 +196,7 @@ type revision struct {
 }
 
 // revisions lists what the topology controller makes of the class, and the machines.
-func (c *classy) revisions(t *testing.T) map[string]revision {
+func (c *classStory) revisions(t *testing.T) map[string]revision {
 	t.Helper()
 	found := map[string]revision{}
 	for _, kind := range []schema.GroupVersionKind{
@@ -226,7 +221,7 @@ func (c *classy) revisions(t *testing.T) map[string]revision {
 // templatesStay makes the topology controller compare the class with the cluster anew,
 // some times over, and expects the same objects afterwards. An annotation that goes to
 // the MachineDeployment shows each time that it has done so.
-func (c *classy) templatesStay(t *testing.T) {
+func (c *classStory) templatesStay(t *testing.T) {
 	before := c.revisions(t)
 	for round := range 3 {
 		touch := fmt.Sprint(c.whole(t).ResourceVersion, "-", round)
@@ -247,7 +242,7 @@ func (c *classy) templatesStay(t *testing.T) {
 }
 
 // imageIsRolledOut changes a variable, as a tenant would.
-func (c *classy) imageIsRolledOut(t *testing.T) {
+func (c *classStory) imageIsRolledOut(t *testing.T) {
 	c.rollsOut(t, of(nextImages, story.KubernetesVersion), func(topology *clusterv1.Topology) {
 		for i, v := range topology.Variables {
 			if v.Name == "image" {
@@ -263,7 +258,7 @@ func (c *classy) imageIsRolledOut(t *testing.T) {
 }
 
 // versionIsRolledOut upgrades as the book of Cluster API says: by the version and nothing else.
-func (c *classy) versionIsRolledOut(t *testing.T) {
+func (c *classStory) versionIsRolledOut(t *testing.T) {
 	c.rollsOut(t, of(nextImages, nextVersion), func(topology *clusterv1.Topology) { topology.Version = nextVersion })
 	for _, m := range c.machines(t) {
 		if m.Machine.Spec.Version != nextVersion {
@@ -274,7 +269,7 @@ func (c *classy) versionIsRolledOut(t *testing.T) {
 
 // rollsOut changes the topology, and waits until all servers have that image. Each template is replaced
 // once, and each machine too.
-func (c *classy) rollsOut(t *testing.T, image string, edit func(*clusterv1.Topology)) {
+func (c *classStory) rollsOut(t *testing.T, image string, edit func(*clusterv1.Topology)) {
 	t.Helper()
 	before := c.revisions(t)
 	whole := c.whole(t)
@@ -315,7 +310,7 @@ func imageOn(m world.Machine) string {
 }
 
 // goes deletes the cluster; the class stays for the next one.
-func (c *classy) goes(t *testing.T) {
+func (c *classStory) goes(t *testing.T) {
 	must(t, c.Client.Delete(t.Context(), c.whole(t)))
 	eventually(t, "nothing of the cluster is left", func(g gomega.Gomega) {
 		g.Expect(leftOf(t, c.Namespace)).To(gomega.BeEmpty())

@@ -143,7 +143,7 @@ func startClusterctl(t *testing.T, args ...string) *command {
 
 // tenantUsesClusterctl runs the commands of the tenant's quick start with the
 // kubeconfig of tenant b.
-func (p *play) tenantUsesClusterctl(t *testing.T) {
+func (p *poolStory) tenantUsesClusterctl(t *testing.T) {
 	g := gomega.NewWithT(t)
 	about := []string{p.b.cluster.Name, "--namespace", p.b.Namespace, "--kubeconfig", p.b.Kubeconfig}
 

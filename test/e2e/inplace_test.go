@@ -54,7 +54,7 @@ type kept struct {
 }
 
 // kept reads it for each worker, by name.
-func (l *lives) kept(t *testing.T) map[string]kept {
+func (l *lifeStory) kept(t *testing.T) map[string]kept {
 	t.Helper()
 	out := map[string]kept{}
 	nodes := l.nodes(t)
@@ -76,7 +76,7 @@ func (l *lives) kept(t *testing.T) map[string]kept {
 
 // knowTheirNodes waits until each worker has the name of its Node among its addresses: that is told after the
 // machine runs.
-func (l *lives) knowTheirNodes(t *testing.T) {
+func (l *lifeStory) knowTheirNodes(t *testing.T) {
 	t.Helper()
 	eventually(t, "the workers tell the names of their Nodes", func(g gomega.Gomega) {
 		for _, m := range l.servers(t)[worker] {
@@ -89,7 +89,7 @@ func (l *lives) knowTheirNodes(t *testing.T) {
 // workersAreKept gives the MachineDeployment another image and another bootstrap configuration where
 // Cluster API may update in place. Each worker is the one that it was, on a server that was wiped
 // and written once.
-func (l *lives) workersAreKept(t *testing.T) {
+func (l *lifeStory) workersAreKept(t *testing.T) {
 	must(t, story.UpdateInPlace(t.Context(), l.home, l.Namespace))
 	eventually(t, "Cluster API knows the extension", func(g gomega.Gomega) {
 		extension := &runtimev1.ExtensionConfig{}
@@ -120,7 +120,7 @@ func (l *lives) workersAreKept(t *testing.T) {
 }
 
 // greets makes the KubeadmConfigTemplate of the workers with a file more.
-func (l *lives) greets(t *testing.T, name string) {
+func (l *lifeStory) greets(t *testing.T, name string) {
 	t.Helper()
 	template := &bootstrapv1.KubeadmConfigTemplate{}
 	must(t, l.Client.Get(t.Context(), client.ObjectKey{Namespace: l.Namespace, Name: l.cluster.Name + "-workers"}, template))
@@ -132,7 +132,7 @@ func (l *lives) greets(t *testing.T, name string) {
 }
 
 // isUpToDate waits until Cluster API has nothing left to do for the workers, whose servers have the image.
-func (l *lives) isUpToDate(t *testing.T, image string) {
+func (l *lifeStory) isUpToDate(t *testing.T, image string) {
 	t.Helper()
 	eventually(t, "the workers are up to date", func(g gomega.Gomega) {
 		deployment := &clusterv1.MachineDeployment{}
@@ -153,7 +153,7 @@ func (l *lives) isUpToDate(t *testing.T, image string) {
 
 // wasWipedOnce checks that the server has been its claim's since it was seen that often, and was
 // emptied and written once.
-func (l *lives) wasWipedOnce(t *testing.T, m world.Machine, seen int) {
+func (l *lifeStory) wasWipedOnce(t *testing.T, m world.Machine, seen int) {
 	t.Helper()
 	states := map[bmov1alpha1.ProvisioningState]int{}
 	last := bmov1alpha1.StateProvisioned
@@ -176,7 +176,7 @@ func (l *lives) wasWipedOnce(t *testing.T, m world.Machine, seen int) {
 // replaces asks for what no update in place brings about, where Cluster API may update in place: other
 // servers for the workers, and another image for a control plane that can do without a surge. Their
 // machines are other ones then. Node reuse lets the control plane have its servers.
-func (l *lives) replaces(t *testing.T) {
+func (l *lifeStory) replaces(t *testing.T) {
 	before := l.servers(t)
 	fourth := l.cluster.Name + "-workers-fourth"
 	l.derive(t, l.cluster.Name+"-workers-third", fourth, func(m *infrav1.Metal3MachineSpec) {

@@ -24,13 +24,19 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -57,7 +63,6 @@ type testCluster struct {
 	world   *world.World
 	admin   client.Client
 	history *history
-	figures *figures
 
 	// dir has the state and the logs.
 	dir string
@@ -147,8 +152,6 @@ func (l *testCluster) watch(ctx context.Context) error {
 	if l.world, err = world.Open(ctx, l.Admin); err != nil {
 		return err
 	}
-	l.figures = newFigures(l.world)
-	go l.figures.run(ctx)
 	return nil
 }
 
@@ -161,7 +164,6 @@ func (l *testCluster) stop(code int) int {
 			fmt.Fprintln(os.Stderr, "invariant broken:", violation)
 			code = 1
 		}
-		fmt.Fprintln(os.Stderr, l.summary())
 		if code != 0 {
 			fmt.Fprintln(os.Stderr, l.explain()+"\nlogs: "+filepath.Join(l.dir, "logs"))
 		}
@@ -243,4 +245,137 @@ func (l *testCluster) crashed() error {
 func reportError(err error) int {
 	fmt.Fprintln(os.Stderr, "e2e:", err)
 	return 1
+}
+
+const (
+	// stepTimeout is how long anything may take. Seconds are the rule, and the rest
+	// is for machines that are busy with something else.
+	stepTimeout = 6 * time.Minute
+	// pace is how often it is looked at, in memory as a rule.
+	pace = 100 * time.Millisecond
+)
+
+// eventually repeats check until it passes. It gives up at once when a process
+// of the cluster has ended, and then or when time is up tells which machines do
+// not run and why.
+func eventually(t *testing.T, what string, check func(g gomega.Gomega)) {
+	t.Helper()
+	gomega.NewWithT(t).Eventually(func(g gomega.Gomega) {
+		if err := lab.crashed(); err != nil {
+			gomega.StopTrying(err.Error()).Now()
+		}
+		check(g)
+	}).WithContext(t.Context()).WithTimeout(stepTimeout).WithPolling(pace).Should(gomega.Succeed(), func() string {
+		return what + "; " + lab.explain()
+	})
+}
+
+// must ends the test if what it did as a step of the story did not work.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// eachSays expects each Metal3Machine of a namespace to have the condition, with the parts in its message.
+func eachSays(t *testing.T, w *world.World, namespace string, want metav1.Condition, parts ...string) {
+	t.Helper()
+	eventually(t, "each machine says "+want.Reason, func(g gomega.Gomega) {
+		machines, err := w.Machines(t.Context(), namespace)
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		g.Expect(machines).NotTo(gomega.BeEmpty())
+		for _, m := range machines {
+			g.Expect(m.Metal3).NotTo(gomega.BeNil(), m.Name())
+			says(g, m.Metal3.Status.Conditions, want, parts...)
+		}
+	})
+}
+
+// says expects a condition with that status and reason, and the parts in its message.
+func says(g gomega.Gomega, conditions []metav1.Condition, want metav1.Condition, parts ...string) {
+	got := meta.FindStatusCondition(conditions, want.Type)
+	g.Expect(got).NotTo(gomega.BeNil(), "condition %s", want.Type)
+	g.Expect([]any{got.Status, got.Reason}).To(gomega.Equal([]any{want.Status, want.Reason}), "condition %s: %s", want.Type, got.Message)
+	for _, part := range parts {
+		g.Expect(got.Message).To(gomega.ContainSubstring(part))
+	}
+}
+
+// unsaid lists the parts that a text lacks.
+func unsaid(text string, parts ...string) (missing []string) {
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			missing = append(missing, part)
+		}
+	}
+	return missing
+}
+
+// explain tells of every machine that does not run, in the given namespaces or
+// in all, at which step it is and which of its conditions do not hold.
+func (l *testCluster) explain(namespaces ...string) string {
+	// The machines are in memory; the context of the caller may be over.
+	machines, err := l.world.Machines(context.Background(), namespaces...)
+	if err != nil {
+		return err.Error()
+	}
+	var text strings.Builder
+	for _, m := range machines {
+		if done := m.Running() || alone(m) && m.Provisioned(); !done {
+			text.WriteString(explainMachine(m))
+		}
+	}
+	if text.Len() == 0 {
+		return "every machine runs"
+	}
+	return "machines that do not run:\n" + strings.TrimRight(text.String(), "\n")
+}
+
+// explainMachine tells at which step a machine is, and what does not hold.
+func explainMachine(m world.Machine) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s %s\n", m.Name(), m.Step())
+	for _, line := range complaints(m) {
+		fmt.Fprintf(&text, "    %s\n", line)
+	}
+	return text.String()
+}
+
+// alone says that a machine was made by hand for a test about servers. It
+// does not become a Node.
+func alone(m world.Machine) bool {
+	return metav1.GetControllerOf(m.Machine) == nil
+}
+
+// complaints lists the conditions of a machine and of what stands behind it that
+// do not hold.
+func complaints(m world.Machine) []string {
+	lines := conditionLines("Machine", m.Machine.Status.Conditions)
+	if m.Metal3 != nil {
+		lines = append(lines, conditionLines("Metal3Machine", m.Metal3.Status.Conditions)...)
+	}
+	if m.Claim != nil {
+		lines = append(lines, conditionLines("HostClaim", m.Claim.Status.Conditions)...)
+	}
+	if m.Host != nil {
+		lines = append(lines, fmt.Sprintf("BareMetalHost %s/%s is %s, error %q", m.Host.Namespace, m.Host.Name,
+			m.Host.Status.Provisioning.State, m.Host.Status.ErrorMessage))
+	}
+	return lines
+}
+
+func conditionLines(kind string, conditions []metav1.Condition) []string {
+	// These are false on a machine that is well.
+	fine := []string{
+		clusterv1.PausedCondition, clusterv1.DeletingCondition,
+		clusterv1.MachineUpdatingCondition,
+	}
+	var lines []string
+	for _, c := range conditions {
+		if c.Status != metav1.ConditionTrue && !slices.Contains(fine, c.Type) {
+			lines = append(lines, fmt.Sprintf("%s %s: %s %s", kind, c.Type, c.Reason, strings.ReplaceAll(c.Message, "\n", " ")))
+		}
+	}
+	return lines
 }

@@ -23,14 +23,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -46,14 +50,14 @@ import (
 // remoteStory is a tenant of the dev cluster of this package whose servers are in another
 // one. The tenant has a namespace on either side; only a kubeconfig ties them.
 type remoteStory struct {
-	*actor
+	*tenantCluster
 
 	// t is the test whose chapters these are.
 	t *testing.T
 
 	// home is where its machines are: the dev cluster of this package, until they are
 	// moved to another.
-	home  home
+	home  *side
 	hosts *stack.Stack
 
 	admin      client.Client // of the cluster with the hosts
@@ -62,31 +66,17 @@ type remoteStory struct {
 	onboarding story.Onboarding
 }
 
-// home is a dev cluster with machines whose hosts are in another cluster.
-type home struct {
-	*stack.Stack
-
-	admin client.Client
-	// world sees the machines here and the claims and hosts there.
-	world *world.World
-}
-
 // TestServersInAnotherCluster plays the life of a cluster whose servers are found
 // by an identityRef. Its chapters build on each other. It runs before the parallel
 // tests: its two clusters more would leave them too little of a small machine.
 func TestServersInAnotherCluster(t *testing.T) {
 	f := newRemoteStory(t)
-	founds := func(ok bool) {
-		if !ok {
-			t.FailNow()
-		}
-	}
-	founds(t.Run("the cluster comes up", f.comesUp))
+	mustRun(t, "the cluster comes up", f.comesUp)
 	t.Run("claims are where the hosts are, and nowhere else", f.claimsAreRemote)
 	t.Run("each machine is a Node and says which server it is", f.machinesAreNodes)
-	founds(t.Run("a revoked credential is named, and a new one is enough", f.credentialIsRenewed))
+	mustRun(t, "a revoked credential is named, and a new one is enough", f.credentialIsRenewed)
 	t.Run("a kubeconfig that would run a program is refused until it is mended", f.kubeconfigIsMended)
-	founds(t.Run("clusterctl moves the cluster, and it keeps its servers", f.moves))
+	mustRun(t, "clusterctl moves the cluster, and it keeps its servers", f.moves)
 	t.Run("a deleted cluster leaves nothing behind on either side", f.clusterGoes)
 	for _, violation := range f.history.violations() {
 		t.Error("invariant broken:", violation)
@@ -118,7 +108,7 @@ func newRemoteStory(t *testing.T) *remoteStory {
 			Repo: lab.Repo, Hosts: cluster.AdminKubeconfig(hosts.Dir), Management: cluster.AdminKubeconfig(lab.Dir),
 			Claims: "blue", Namespace: "far", Secret: "hosts", Servers: 3, Expiry: time.Hour,
 		},
-		actor: newActor(t, "far", story.Cluster{Name: "far", ControlPlanes: 1, Workers: 1, Port: ports[0], Subnet: 112, Identity: "hosts"}),
+		tenantCluster: newTenantCluster(t, "far", story.Cluster{Name: "far", ControlPlanes: 1, Workers: 1, Port: ports[0], Subnet: 112, Identity: "hosts"}),
 	}
 	f.admin, err = client.New(hosts.Admin, client.Options{Scheme: lab.admin.Scheme()})
 	must(t, err)
@@ -132,13 +122,13 @@ func newRemoteStory(t *testing.T) *remoteStory {
 }
 
 // at looks at the tenant in a dev cluster.
-func (f *remoteStory) at(t *testing.T, s *stack.Stack) home {
+func (f *remoteStory) at(t *testing.T, s *stack.Stack) *side {
 	t.Helper()
 	admin, err := client.New(s.Admin, client.Options{Scheme: lab.admin.Scheme()})
 	must(t, err)
 	w, err := world.OpenPair(t.Context(), s.Admin, f.hosts.Admin)
 	must(t, err)
-	return home{s, admin, w}
+	return &side{Stack: s, admin: admin, world: w}
 }
 
 // onboard lets the tenant in, or renews its credential.
@@ -157,14 +147,7 @@ func (f *remoteStory) comesUp(t *testing.T) {
 // servers lists the machines with their claims and hosts; each must have both.
 func (f *remoteStory) servers(t *testing.T) []world.Machine {
 	t.Helper()
-	machines, err := f.home.world.Machines(t.Context(), f.Namespace)
-	must(t, err)
-	for _, m := range machines {
-		if m.Metal3 == nil || m.Claim == nil || m.Host == nil {
-			t.Fatalf("%s lacks Metal3Machine, claim or host: %s", m.Name(), m.Step())
-		}
-	}
-	return machines
+	return complete(t, f.home.world, f.Namespace)
 }
 
 // claimsAreRemote looks for claims on both sides, and at what ties them to machines.
@@ -229,45 +212,21 @@ func (f *remoteStory) machinesAreNodes(t *testing.T) {
 				t.Errorf("the Node says that it is server %s", uuid)
 			}
 			checkAddresses(t, m)
-			f.conditionsHold(t, m)
+			conditionsHold(t, f.home.world, m)
 		})
 	}
-}
-
-// conditionsHold expects every condition of the machine to hold.
-func (f *remoteStory) conditionsHold(t *testing.T, m world.Machine) {
-	t.Helper()
-	eventually(t, m.Name()+" has all conditions", func(g gomega.Gomega) {
-		metal3 := &infrav1.Metal3Machine{}
-		g.Expect(f.home.world.Get(t.Context(), client.ObjectKeyFromObject(m.Metal3), metal3)).To(gomega.Succeed())
-		g.Expect(statuses(metal3.Status.Conditions)).To(gomega.Equal(map[string]metav1.ConditionStatus{
-			infrav1.IdentityReadyCondition:                  metav1.ConditionTrue,
-			infrav1.AssociateBareMetalHostCondition:         metav1.ConditionTrue,
-			infrav1.AssociateMetal3MachineMetaDataCondition: metav1.ConditionTrue,
-			infrav1.Metal3DataReadyCondition:                metav1.ConditionTrue,
-			infrav1.HostClaimReadyCondition:                 metav1.ConditionTrue,
-			infrav1.KubernetesNodeReadyCondition:            metav1.ConditionTrue,
-			infrav1.ReadyCondition:                          metav1.ConditionTrue,
-			infrav1.PausedCondition:                         metav1.ConditionFalse,
-		}))
-	})
 }
 
 // identityIs expects cluster and machines to say how they get on with the other cluster.
 func (f *remoteStory) identityIs(t *testing.T, status metav1.ConditionStatus, reason string, parts ...string) {
 	t.Helper()
 	want := metav1.Condition{Type: infrav1.IdentityReadyCondition, Status: status, Reason: reason}
-	eventually(t, "cluster and machines say "+reason, func(g gomega.Gomega) {
+	eventually(t, "the cluster says "+reason, func(g gomega.Gomega) {
 		whole := &infrav1.Metal3Cluster{}
 		g.Expect(f.home.admin.Get(t.Context(), client.ObjectKey{Namespace: f.Namespace, Name: f.cluster.Name}, whole)).To(gomega.Succeed())
 		says(g, whole.Status.Conditions, want, parts...)
-		machines, err := f.home.world.Machines(t.Context(), f.Namespace)
-		g.Expect(err).NotTo(gomega.HaveOccurred())
-		for _, m := range machines {
-			g.Expect(m.Metal3).NotTo(gomega.BeNil(), m.Name())
-			says(g, m.Metal3.Status.Conditions, want, parts...)
-		}
 	})
+	eachSays(t, f.home.world, f.Namespace, want, parts...)
 }
 
 // credentialIsRenewed deletes the account, so that its tokens are void, and lets
@@ -364,4 +323,103 @@ func program(name string, args ...string) *clientcmdapi.ExecConfig {
 	return &clientcmdapi.ExecConfig{
 		Command: name, Args: args, APIVersion: "client.authentication.k8s.io/v1", InteractiveMode: clientcmdapi.NeverExecInteractiveMode,
 	}
+}
+
+// binding is what a machine holds in the cluster with the hosts.
+type binding struct {
+	Claim, Host types.UID
+}
+
+// moves takes the cluster to a third dev cluster by clusterctl. The managers of both
+// run all the time, and those of the former home must not give anything back. The
+// credential goes along.
+func (f *remoteStory) moves(t *testing.T) {
+	before := bindings(t, f.home.world, f.Namespace)
+	_, frees := f.history.traffic(f.pool.Namespace)
+	next := f.nextHome(t)
+	for _, s := range []*stack.Stack{f.home.Stack, next.Stack} {
+		asInstalledByClusterctl(t, s)
+	}
+	tenant, err := story.OwnerOf(t.Context(), next.admin, next.Cluster, f.Namespace)
+	must(t, err)
+	f.clusterctl(t, "move", "--namespace", f.Namespace, "--to-kubeconfig", cluster.AdminKubeconfig(next.Dir))
+	eventually(t, "nothing is left where the cluster was", func(g gomega.Gomega) {
+		g.Expect(leftIn(t, f.home.admin, f.Namespace)).To(gomega.BeEmpty())
+	})
+	f.home, f.Tenant = next, tenant
+	f.onboarding.Management = cluster.AdminKubeconfig(next.Dir)
+	f.runsIn(t, f.home.world)
+	f.identityIs(t, metav1.ConditionTrue, infrav1.IdentityConnectedReason)
+	eventually(t, "the machines have their claims and servers", func(g gomega.Gomega) {
+		g.Expect(cmp.Diff(before, bindings(t, f.home.world, f.Namespace))).To(gomega.BeEmpty())
+	})
+	for _, m := range f.servers(t) {
+		conditionsHold(t, f.home.world, m)
+	}
+	if _, now := f.history.traffic(f.pool.Namespace); now != frees {
+		t.Errorf("%d servers were given back in the move", now-frees)
+	}
+	// Renewing must work on a Secret that clusterctl has written.
+	f.onboard(t)
+	f.identityIs(t, metav1.ConditionTrue, infrav1.IdentityConnectedReason)
+}
+
+// nextHome starts a dev cluster like the first one, but without hosts.
+func (f *remoteStory) nextHome(t *testing.T) *side {
+	t.Helper()
+	s, err := stack.Up(t.Context(), stack.Options{
+		Repo: lab.Repo, Dir: lab.next(), Managers: manager.BesideTenants(), Built: true, Out: console.New(t.Output()),
+	})
+	must(t, err)
+	// The chapters after this one need it, too.
+	f.t.Cleanup(func() {
+		if err := s.Group.Stop(); err != nil {
+			f.t.Error(err)
+		}
+	})
+	return f.at(f.t, s)
+}
+
+// asInstalledByClusterctl puts the label on the CRDs of providers that clusterctl
+// puts there when it installs them. It moves no other kinds.
+func asInstalledByClusterctl(t *testing.T, s *stack.Stack) {
+	t.Helper()
+	c := definitions(t, s.Admin)
+	var crds apiextensionsv1.CustomResourceDefinitionList
+	must(t, c.List(t.Context(), &crds, client.HasLabels{clusterv1.ProviderNameLabel}))
+	if len(crds.Items) == 0 {
+		t.Fatal("no CRD belongs to a provider")
+	}
+	for _, crd := range crds.Items {
+		before := crd.DeepCopy()
+		crd.Labels[clusterctlv1.ClusterctlLabel] = ""
+		must(t, c.Patch(t.Context(), &crd, client.MergeFrom(before)))
+	}
+}
+
+// clusterctl runs the program as the administrator of the former home.
+func (f *remoteStory) clusterctl(t *testing.T, args ...string) {
+	t.Helper()
+	said, err := clusterctl(t, append(args, "--kubeconfig", cluster.AdminKubeconfig(f.home.Dir))...)
+	t.Logf("clusterctl: %s", said)
+	must(t, err)
+}
+
+// bindings tells which claim and host each machine has; a machine without any has none.
+func bindings(t *testing.T, w *world.World, namespace string) map[string]binding {
+	t.Helper()
+	machines, err := w.Machines(t.Context(), namespace)
+	must(t, err)
+	out := map[string]binding{}
+	for _, m := range machines {
+		var b binding
+		if m.Claim != nil {
+			b.Claim = m.Claim.UID
+		}
+		if m.Host != nil {
+			b.Host = m.Host.UID
+		}
+		out[m.Name()] = b
+	}
+	return out
 }

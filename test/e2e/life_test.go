@@ -17,8 +17,10 @@ limitations under the License.
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,8 +30,11 @@ import (
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -48,10 +53,10 @@ const (
 	feedLabel = "power.example/feed"
 )
 
-// lives is a tenant whose machines are rolled out anew, labeled and rebooted, and keep their
+// lifeStory is a tenant whose machines are rolled out anew, labeled and rebooted, and keep their
 // servers as far as they can.
-type lives struct {
-	*actor
+type lifeStory struct {
+	*tenantCluster
 
 	// home is the administrator of the cluster with the machines.
 	home client.Client
@@ -74,7 +79,7 @@ func TestMachinesLiveOn(t *testing.T) {
 	t.Run("with hosts", func(t *testing.T) {
 		t.Run("beside the machines", func(t *testing.T) {
 			t.Parallel()
-			l := newLives(t, hosts, story.Cluster{Name: "near", Workers: 2, Subnet: 114})
+			l := newLifeStory(t, hosts, story.Cluster{Name: "near", Workers: 2, Subnet: 114})
 			l.hasRacks(t)
 			l.beside(t, hosts)
 			l.liveOn(t)
@@ -82,19 +87,19 @@ func TestMachinesLiveOn(t *testing.T) {
 		if long() {
 			t.Run("beside the machines of a class", func(t *testing.T) {
 				t.Parallel()
-				l := newLives(t, hosts, story.Cluster{Name: "classed", ControlPlanes: 1, Workers: 1, Subnet: 115})
+				l := newLifeStory(t, hosts, story.Cluster{Name: "classed", ControlPlanes: 1, Workers: 1, Subnet: 115})
 				l.beside(t, hosts)
 				l.isOfClass(t)
 			})
 			t.Run("beside the machines, uncleaned", func(t *testing.T) {
 				t.Parallel()
-				l := newLives(t, hosts, story.Cluster{Name: "uncleaned", ControlPlanes: 1, Workers: 2, Subnet: 117})
+				l := newLifeStory(t, hosts, story.Cluster{Name: "uncleaned", ControlPlanes: 1, Workers: 2, Subnet: 117})
 				l.beside(t, hosts)
 				l.isUncleaned(t, hosts)
 			})
 			t.Run("in another cluster", func(t *testing.T) {
 				t.Parallel()
-				l := newLives(t, hosts, story.Cluster{Name: "away", Workers: 2, Subnet: 116, Identity: "hosts"})
+				l := newLifeStory(t, hosts, story.Cluster{Name: "away", Workers: 2, Subnet: 116, Identity: "hosts"})
 				l.hasRacks(t)
 				l.away(t, hosts)
 				l.liveOn(t)
@@ -107,7 +112,7 @@ func TestMachinesLiveOn(t *testing.T) {
 }
 
 // away gives the tenant an identityRef to the cluster with the hosts.
-func (l *lives) away(t *testing.T, hosts *side) {
+func (l *lifeStory) away(t *testing.T, hosts *side) {
 	t.Helper()
 	l.Tenant, l.home = newTenant(t, l.pool.Tenants[0]), lab.admin
 	must(t, lab.Repo.Build(t.Context(), console.New(t.Output()), components.Tenant))
@@ -121,9 +126,9 @@ func (l *lives) away(t *testing.T, hosts *side) {
 	must(t, err)
 }
 
-// newLives registers a pool with one server more than the cluster has workers, and one for each rack that
+// newLifeStory registers a pool with one server more than the cluster has workers, and one for each rack that
 // its control plane may be in.
-func newLives(t *testing.T, hosts *side, wanted story.Cluster) *lives {
+func newLifeStory(t *testing.T, hosts *side, wanted story.Cluster) *lifeStory {
 	t.Helper()
 	ports, err := cluster.FreePorts(1)
 	must(t, err)
@@ -135,8 +140,8 @@ func newLives(t *testing.T, hosts *side, wanted story.Cluster) *lives {
 	default:
 		wanted.ControlPlanes = 1
 	}
-	l := &lives{
-		actor: &actor{cluster: wanted}, admin: hosts.admin, history: hosts.history, pool: story.Pool{
+	l := &lifeStory{
+		tenantCluster: &tenantCluster{cluster: wanted}, admin: hosts.admin, history: hosts.history, pool: story.Pool{
 			Namespace: wanted.Name + "-infra", Servers: controlPlaneRacks + wanted.Workers + 1, Tenants: []string{wanted.Name},
 		},
 	}
@@ -149,7 +154,7 @@ func newLives(t *testing.T, hosts *side, wanted story.Cluster) *lives {
 }
 
 // beside lets the tenant in where the hosts are.
-func (l *lives) beside(t *testing.T, hosts *side) {
+func (l *lifeStory) beside(t *testing.T, hosts *side) {
 	t.Helper()
 	tenant, err := story.AddTenant(t.Context(), hosts.admin, hosts.Cluster, l.pool.Tenants[0])
 	must(t, err)
@@ -162,21 +167,16 @@ func long() bool {
 }
 
 // liveOn plays the chapters, which build on each other.
-func (l *lives) liveOn(t *testing.T) {
-	founds := func(ok bool) {
-		if !ok {
-			t.FailNow()
-		}
-	}
-	founds(t.Run("the cluster comes up over racks with networks of their own", l.comesUpOverRacks))
-	founds(t.Run("a rolling update keeps every server", l.serversAreKept))
-	founds(t.Run("an update in place keeps every worker", l.workersAreKept))
-	founds(t.Run("what cannot be done in place replaces", l.replaces))
+func (l *lifeStory) liveOn(t *testing.T) {
+	mustRun(t, "the cluster comes up over racks with networks of their own", l.comesUpOverRacks)
+	mustRun(t, "a rolling update keeps every server", l.serversAreKept)
+	mustRun(t, "an update in place keeps every worker", l.workersAreKept)
+	mustRun(t, "what cannot be done in place replaces", l.replaces)
 	t.Run("a label of a server appears on its Node and goes", l.labelsFollow)
-	founds(t.Run("a worker that hangs is rebooted", func(t *testing.T) { l.isWatched(t, worker) }))
+	mustRun(t, "a worker that hangs is rebooted", func(t *testing.T) { l.isWatched(t, worker) })
 	if long() {
-		founds(t.Run("a control-plane node that hangs is rebooted", func(t *testing.T) { l.isWatched(t, controlPlane) }))
-		founds(t.Run("a worker that no reboot helps is replaced", l.isReplaced))
+		mustRun(t, "a control-plane node that hangs is rebooted", func(t *testing.T) { l.isWatched(t, controlPlane) })
+		mustRun(t, "a worker that no reboot helps is replaced", l.isReplaced)
 	}
 	t.Run("a deleted namespace leaves nothing behind", l.namespaceGoes)
 }
@@ -197,15 +197,10 @@ func roleOf(m world.Machine) role {
 }
 
 // servers lists the machines with claim and host by what they are.
-func (l *lives) servers(t *testing.T) map[role][]world.Machine {
+func (l *lifeStory) servers(t *testing.T) map[role][]world.Machine {
 	t.Helper()
-	machines, err := l.world.Machines(t.Context(), l.Namespace)
-	must(t, err)
 	out := map[role][]world.Machine{}
-	for _, m := range machines {
-		if m.Metal3 == nil || m.Claim == nil || m.Host == nil {
-			t.Fatalf("%s lacks Metal3Machine, claim or host: %s", m.Name(), m.Step())
-		}
+	for _, m := range complete(t, l.world, l.Namespace) {
 		out[roleOf(m)] = append(out[roleOf(m)], m)
 	}
 	return out
@@ -224,7 +219,7 @@ func hostNames(machines []world.Machine) []string {
 // serversAreKept has both groups reuse servers and rolls another image out: the workers', and the
 // control plane's where it can do without a surge. Each machine is another one then, and the group
 // has the servers that it had; no other one was ever bound, and none was given back.
-func (l *lives) serversAreKept(t *testing.T) {
+func (l *lifeStory) serversAreKept(t *testing.T) {
 	before := l.servers(t)
 	rolled := []role{worker}
 	l.reuses(t, "workers")
@@ -250,7 +245,7 @@ func (l *lives) serversAreKept(t *testing.T) {
 }
 
 // areReplaced waits until each machine of a role is none of those before, and has the image.
-func (l *lives) areReplaced(t *testing.T, role role, before []world.Machine, image string) {
+func (l *lifeStory) areReplaced(t *testing.T, role role, before []world.Machine, image string) {
 	t.Helper()
 	former := map[types.UID]bool{}
 	for _, m := range before {
@@ -269,7 +264,7 @@ func (l *lives) areReplaced(t *testing.T, role role, before []world.Machine, ima
 }
 
 // keepServers checks that the machines of a role have the servers that those before had.
-func (l *lives) keepServers(t *testing.T, role role, before []world.Machine) {
+func (l *lifeStory) keepServers(t *testing.T, role role, before []world.Machine) {
 	t.Helper()
 	if diff := cmp.Diff(hostNames(before), hostNames(l.servers(t)[role])); diff != "" {
 		t.Errorf("servers of the %ss (-before +after):\n%s", role, diff)
@@ -277,7 +272,7 @@ func (l *lives) keepServers(t *testing.T, role role, before []world.Machine) {
 }
 
 // isQuiet checks that no servers were bound and given back but those of machines, and those given up.
-func (l *lives) isQuiet(t *testing.T) {
+func (l *lifeStory) isQuiet(t *testing.T) {
 	t.Helper()
 	bound, freed := l.history.traffic(l.pool.Namespace)
 	if want := l.cluster.ControlPlanes + l.cluster.Workers + l.replaced; bound != want || freed != l.replaced {
@@ -287,14 +282,14 @@ func (l *lives) isQuiet(t *testing.T) {
 
 // reuses switches node reuse on, first where no machine is replaced for that, and makes the
 // template with another image.
-func (l *lives) reuses(t *testing.T, group string) {
+func (l *lifeStory) reuses(t *testing.T, group string) {
 	t.Helper()
 	l.edit(t, &infrav1.Metal3MachineTemplate{}, l.cluster.Name+"-"+group, `{"spec": {"nodeReuse": true}}`)
 	l.derive(t, l.cluster.Name+"-"+group, l.nextTemplate(group), func(m *infrav1.Metal3MachineSpec) { m.Image.URL = nextImage })
 }
 
 // derive makes a Metal3MachineTemplate that is like another one but for a change.
-func (l *lives) derive(t *testing.T, from, name string, change func(*infrav1.Metal3MachineSpec)) {
+func (l *lifeStory) derive(t *testing.T, from, name string, change func(*infrav1.Metal3MachineSpec)) {
 	t.Helper()
 	template := &infrav1.Metal3MachineTemplate{}
 	must(t, l.Client.Get(t.Context(), client.ObjectKey{Namespace: l.Namespace, Name: from}, template))
@@ -305,12 +300,12 @@ func (l *lives) derive(t *testing.T, from, name string, change func(*infrav1.Met
 	must(t, l.Client.Create(t.Context(), next))
 }
 
-func (l *lives) nextTemplate(group string) string {
+func (l *lifeStory) nextTemplate(group string) string {
 	return l.cluster.Name + "-" + group + "-next"
 }
 
 // edit patches an object of the tenant's as the tenant.
-func (l *lives) edit(t *testing.T, object client.Object, name, patch string) {
+func (l *lifeStory) edit(t *testing.T, object client.Object, name, patch string) {
 	t.Helper()
 	object.SetNamespace(l.Namespace)
 	object.SetName(name)
@@ -336,7 +331,7 @@ func (h *history) traffic(namespace string) (bound, freed int) {
 
 // labelsFollow puts labels on a server. The one that the tenant asks for is on the Node as long as
 // it is on the server, whatever is done to the Node.
-func (l *lives) labelsFollow(t *testing.T) {
+func (l *lifeStory) labelsFollow(t *testing.T) {
 	m, workload := l.servers(t)[worker][0], l.workload(t)
 	annotate(t, l.Client, &infrav1.Metal3Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: l.cluster.Name}},
 		infrav1.LabelSyncPrefixesAnnotation, "rack.example")
@@ -365,11 +360,11 @@ func (l *lives) labelsFollow(t *testing.T) {
 
 // namespaceGoes deletes the tenant's namespace with everything in it, in any order. Every server is
 // wiped before it is free.
-func (l *lives) namespaceGoes(t *testing.T) {
+func (l *lifeStory) namespaceGoes(t *testing.T) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: l.Namespace}}
 	if l.cluster.Identity != "" {
 		must(t, l.home.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: l.cluster.Identity}}))
-		l.eachSays(t, infrav1.IdentityReadyCondition, infrav1.IdentitySecretNotFoundReason, l.cluster.Identity)
+		eachSays(t, l.world, l.Namespace, metav1.Condition{Type: infrav1.IdentityReadyCondition, Status: metav1.ConditionFalse, Reason: infrav1.IdentitySecretNotFoundReason}, l.cluster.Identity)
 	}
 	must(t, l.home.Delete(t.Context(), namespace))
 	if l.cluster.Identity != "" {
@@ -397,7 +392,7 @@ func (l *lives) namespaceGoes(t *testing.T) {
 
 // looksAgain has ip-address-manager look at pools that are being deleted. It counts addresses by its
 // cache right after it has deleted the last one, and is not woken when that one goes.
-func (l *lives) looksAgain(t *testing.T) {
+func (l *lifeStory) looksAgain(t *testing.T) {
 	t.Helper()
 	pools := &ipamv1alpha1.IPPoolList{}
 	must(t, l.home.List(t.Context(), pools, client.InNamespace(l.Namespace)))
@@ -411,9 +406,9 @@ func (l *lives) looksAgain(t *testing.T) {
 
 // isAbandoned expects the machines to stay since their claims cannot be reached, and lets them go
 // without, as an administrator. The rights of the tenant went with the namespace.
-func (l *lives) isAbandoned(t *testing.T) {
+func (l *lifeStory) isAbandoned(t *testing.T) {
 	t.Helper()
-	l.eachSays(t, infrav1.HostClaimReadyCondition, infrav1.DeletionFailedReason, infrav1.AbandonClaimAnnotation)
+	eachSays(t, l.world, l.Namespace, metav1.Condition{Type: infrav1.HostClaimReadyCondition, Status: metav1.ConditionFalse, Reason: infrav1.DeletionFailedReason}, infrav1.AbandonClaimAnnotation)
 	machines, err := l.world.Machines(t.Context(), l.Namespace)
 	must(t, err)
 	for _, m := range machines {
@@ -421,16 +416,229 @@ func (l *lives) isAbandoned(t *testing.T) {
 	}
 }
 
-// eachSays expects a condition of each machine to be False for the reason.
-func (l *lives) eachSays(t *testing.T, condition, reason string, parts ...string) {
+const (
+	// controlPlaneRacks is how many failure domains a control plane may be in, with a server each.
+	controlPlaneRacks = 3
+	// workerRack is the number of the failure domain of the workers, with all other servers.
+	workerRack = controlPlaneRacks + 1
+)
+
+// rack names a failure domain, and its data template and pool.
+func rack(number int) string {
+	return fmt.Sprintf("rack-%d", number)
+}
+
+// subnet is how each address of a rack begins.
+func (l *lifeStory) subnet(number int) string {
+	return fmt.Sprintf("10.%d.%d.", l.cluster.Subnet, number)
+}
+
+// hasRacks puts the servers into failure domains.
+func (l *lifeStory) hasRacks(t *testing.T) {
 	t.Helper()
-	eventually(t, "each machine says "+reason, func(g gomega.Gomega) {
-		machines, err := l.world.Machines(t.Context(), l.Namespace)
-		g.Expect(err).NotTo(gomega.HaveOccurred())
-		g.Expect(machines).To(gomega.HaveLen(l.cluster.ControlPlanes + l.cluster.Workers))
-		for _, m := range machines {
-			g.Expect(m.Metal3).NotTo(gomega.BeNil(), m.Name())
-			says(g, m.Metal3.Status.Conditions, metav1.Condition{Type: condition, Status: metav1.ConditionFalse, Reason: reason}, parts...)
+	for number := range l.pool.Servers {
+		host := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: l.pool.Namespace, Name: fmt.Sprintf("server-%d", number+1)}}
+		merge(t, l.admin, host, map[string]any{"labels": map[string]any{infrav1.FailureDomainLabel: rack(min(number+1, workerRack))}})
+	}
+}
+
+// comesUpOverRacks creates the cluster with a data template and a pool for each rack. Cluster API
+// spreads the control plane, and the MachineDeployment names its rack.
+func (l *lifeStory) comesUpOverRacks(t *testing.T) {
+	for number := 1; number <= workerRack; number++ {
+		l.hasNetwork(t, number)
+	}
+	must(t, l.cluster.Create(t.Context(), lab.Repo, l.Tenant, func(object *unstructured.Unstructured) {
+		var domains, templates []any
+		for number := 1; number <= workerRack; number++ {
+			domains = append(domains, map[string]any{"name": rack(number), "controlPlane": number <= controlPlaneRacks})
+			templates = append(templates, map[string]any{"failureDomain": rack(number), "dataTemplate": map[string]any{"name": rack(number)}})
 		}
+		switch object.GetKind() {
+		case "Metal3Cluster":
+			must(t, unstructured.SetNestedSlice(object.Object, domains, "spec", "failureDomains"))
+		case "Metal3MachineTemplate":
+			must(t, unstructured.SetNestedSlice(object.Object, templates, "spec", "failureDomainDataTemplates"))
+		case "MachineDeployment":
+			must(t, unstructured.SetNestedField(object.Object, rack(workerRack), "spec", "template", "spec", "failureDomain"))
+		}
+	}))
+	l.runsIn(t, l.world)
+	l.areInRacks(t)
+}
+
+// hasNetwork makes the data template of a rack and its pool.
+func (l *lifeStory) hasNetwork(t *testing.T, number int) {
+	t.Helper()
+	object := metav1.ObjectMeta{Namespace: l.Namespace, Name: rack(number)}
+	address := func(last string) *ipamv1alpha1.IPAddressStr {
+		return ptr.To(ipamv1alpha1.IPAddressStr(l.subnet(number) + last))
+	}
+	must(t, l.Client.Create(t.Context(), &ipamv1alpha1.IPPool{ObjectMeta: object, Spec: ipamv1alpha1.IPPoolSpec{
+		ClusterName: &l.cluster.Name, NamePrefix: rack(number), Prefix: 24, Gateway: address("1"),
+		Pools: []ipamv1alpha1.Pool{{Start: address("10"), End: address("99")}},
+	}}))
+	must(t, l.Client.Create(t.Context(), &infrav1.Metal3DataTemplate{ObjectMeta: object, Spec: infrav1.Metal3DataTemplateSpec{
+		MetaData: &infrav1.MetaData{Strings: []infrav1.MetaDataString{{Key: "network-of", Value: rack(number)}}},
+		NetworkData: &infrav1.NetworkData{
+			Links: &infrav1.NetworkDataLink{Ethernets: []infrav1.NetworkDataLinkEthernet{{
+				Type: infrav1.EthernetTypePhy, ID: "nic0", MACAddress: &infrav1.NetworkLinkMAC{FromHostInterface: "eth0"},
+			}}},
+			Networks: &infrav1.NetworkDataNetwork{IPv4: []infrav1.NetworkDataIPv4{{
+				ID: "nodes", Link: "nic0", IPAddressFromIPPool: rack(number),
+			}}},
+		},
+	}}))
+}
+
+// areInRacks checks that each control-plane machine is in a rack of its own and the workers are in
+// theirs, each on a server of the rack and with an address of its network.
+func (l *lifeStory) areInRacks(t *testing.T) {
+	t.Helper()
+	nodes, used := l.nodes(t), []string{}
+	for role, machines := range l.servers(t) {
+		for _, m := range machines {
+			domain := m.Machine.Spec.FailureDomain
+			if role == controlPlane {
+				used = append(used, domain)
+			} else if domain != rack(workerRack) {
+				t.Errorf("%s is in failure domain %q", m.Name(), domain)
+			}
+			data := &infrav1.Metal3Data{}
+			must(t, l.Client.Get(t.Context(), client.ObjectKey{Namespace: l.Namespace, Name: m.Metal3.Status.RenderedData.Name}, data))
+			if diff := cmp.Diff([]string{domain, domain, domain}, []string{
+				m.Host.Labels[infrav1.FailureDomainLabel], m.Metal3.Status.FailureDomain, data.Spec.Template.Name,
+			}); diff != "" {
+				t.Errorf("failure domain of server, Metal3Machine and data of %s (-want +got):\n%s", m.Name(), diff)
+			}
+			var number int
+			if _, err := fmt.Sscanf(domain, "rack-%d", &number); err != nil {
+				t.Errorf("%s is in failure domain %q: %v", m.Name(), domain, err)
+			}
+			addresses := nodes[m.Machine.Status.NodeRef.Name].Status.Addresses
+			if !slices.ContainsFunc(addresses, func(a corev1.NodeAddress) bool {
+				return a.Type == corev1.NodeInternalIP && strings.HasPrefix(a.Address, l.subnet(number))
+			}) {
+				t.Errorf("the Node of %s in %s has addresses %v", m.Name(), domain, addresses)
+			}
+		}
+	}
+	slices.Sort(used)
+	if len(slices.Compact(slices.Clone(used))) != min(len(used), controlPlaneRacks) {
+		t.Errorf("the control plane is in %v", used)
+	}
+}
+
+// isUncleaned has the workers keep what is on their servers as long as these stay with them. A server that
+// leaves them is cleaned, and stays on for the next tenant if its administrator wants that.
+func (l *lifeStory) isUncleaned(t *testing.T, hosts *side) {
+	policy := &bmov1alpha1.HostDeployPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: l.pool.Namespace, Name: "tenants"}}
+	annotate(t, l.admin, policy, infrav1.AllowSkipCleaningAnnotation, "true")
+	must(t, l.cluster.Create(t.Context(), lab.Repo, l.Tenant, func(object *unstructured.Unstructured) {
+		if object.GetKind() == "Metal3MachineTemplate" {
+			must(t, unstructured.SetNestedField(object.Object, string(bmov1alpha1.CleaningModeDisabled), "spec", "template", "spec", "automatedCleaningMode"))
+		}
+	}))
+	l.runsIn(t, l.world)
+
+	before := l.servers(t)[worker]
+	seen := l.seen(before)
+	must(t, l.cluster.KeepServers(t.Context(), l.Tenant))
+	must(t, l.cluster.RollWorkers(t.Context(), l.Tenant))
+	l.areReplaced(t, worker, before, imageOn(before[0]))
+	l.runsIn(t, l.world)
+	l.keepServers(t, worker, before)
+	l.isQuiet(t)
+	l.wereCleaned(t, seen, bmov1alpha1.CleaningModeDisabled)
+
+	for _, m := range before {
+		annotate(t, l.admin, m.Host, infrav1.FastTrackAnnotation, "true")
+	}
+	seen = l.seen(before)
+	var err error
+	l.cluster, err = l.cluster.ScaleWorkers(t.Context(), l.Tenant, 1)
+	must(t, err)
+	l.runsIn(t, l.world)
+	kept := hostNames(l.servers(t)[worker])
+	for _, m := range before {
+		if slices.Contains(kept, m.Host.Name) {
+			delete(seen, client.ObjectKeyFromObject(m.Host))
+		}
+	}
+	for key := range seen {
+		l.staysOn(t, key)
+		l.servesAnother(t, hosts, key)
+	}
+	l.wereCleaned(t, seen, bmov1alpha1.CleaningModeMetadata)
+}
+
+// seen tells how many versions of each server were seen so far.
+func (l *lifeStory) seen(machines []world.Machine) map[client.ObjectKey]int {
+	out := map[client.ObjectKey]int{}
+	for _, m := range machines {
+		key := client.ObjectKeyFromObject(m.Host)
+		out[key] = len(l.history.versions(key, 0))
+	}
+	return out
+}
+
+// wereCleaned checks that servers were emptied since they were seen that often, and with which cleaning.
+func (l *lifeStory) wereCleaned(t *testing.T, seen map[client.ObjectKey]int, want bmov1alpha1.AutomatedCleaningMode) {
+	t.Helper()
+	if len(seen) == 0 {
+		t.Error("no server was emptied")
+	}
+	for key, from := range seen {
+		emptied := false
+		for _, host := range l.history.versions(key, from) {
+			if host.Status.Provisioning.State != bmov1alpha1.StateDeprovisioning {
+				continue
+			}
+			emptied = true
+			if mode := host.Spec.AutomatedCleaningMode; mode != want {
+				t.Errorf("server %s was emptied with cleaning mode %q, want %q", key, mode, want)
+			}
+		}
+		if !emptied {
+			t.Errorf("server %s was not emptied", key)
+		}
+	}
+}
+
+// staysOn waits until a server is free and on.
+func (l *lifeStory) staysOn(t *testing.T, key client.ObjectKey) {
+	t.Helper()
+	eventually(t, "server "+key.Name+" is free and on", func(g gomega.Gomega) {
+		host := &bmov1alpha1.BareMetalHost{}
+		g.Expect(l.world.Hosts.Get(t.Context(), key, host)).To(gomega.Succeed())
+		g.Expect(host.Spec.ConsumerRef).To(gomega.BeNil())
+		g.Expect(remains(host)).To(gomega.BeEmpty())
+		g.Expect(host.Status.PoweredOn).To(gomega.BeTrue())
+	})
+}
+
+// servesAnother lets another tenant have the server, and no other one.
+func (l *lifeStory) servesAnother(t *testing.T, hosts *side, key client.ObjectKey) {
+	t.Helper()
+	other, err := story.AddTenant(t.Context(), l.admin, hosts.Cluster, l.Namespace+"-next")
+	must(t, err)
+	policy := &bmov1alpha1.HostDeployPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: l.pool.Namespace, Name: "tenants"}}
+	must(t, l.admin.Patch(t.Context(), policy, client.RawPatch(types.MergePatchType,
+		[]byte(`{"spec": {"hostClaimNamespaces": {"names": ["`+l.Namespace+`", "`+other.Namespace+`"]}}}`))))
+	host := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	merge(t, l.admin, host, map[string]any{"labels": map[string]any{rowLabel: "next"}})
+	claim := &bmov1alpha1.HostClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: other.Namespace, Name: "next"},
+		Spec: bmov1alpha1.HostClaimSpec{
+			HostSelector: bmov1alpha1.HostSelector{MatchLabels: map[string]string{rowLabel: "next"}},
+			Image:        &bmov1alpha1.Image{URL: nextImage, Checksum: nextImage + ".sha256sum"},
+			PoweredOn:    true,
+		},
+	}
+	must(t, other.Client.Create(t.Context(), claim))
+	eventually(t, "another tenant has server "+key.Name, func(g gomega.Gomega) {
+		g.Expect(l.world.Hosts.Get(t.Context(), client.ObjectKeyFromObject(claim), claim)).To(gomega.Succeed())
+		g.Expect(meta.IsStatusConditionTrue(claim.Status.Conditions, bmov1alpha1.ReadyCondition)).To(gomega.BeTrue())
+		g.Expect(claim.Status.BareMetalHost).To(gomega.HaveValue(gomega.Equal(bmov1alpha1.ObjectReference{Namespace: key.Namespace, Name: key.Name})))
 	})
 }

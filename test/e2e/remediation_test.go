@@ -37,7 +37,7 @@ import (
 )
 
 // watched has a MachineHealthCheck reboot the machines of a role, with so much time for each reboot.
-func (l *lives) watched(t *testing.T, role role, name string, seconds int32) {
+func (l *lifeStory) watched(t *testing.T, role role, name string, seconds int32) {
 	t.Helper()
 	l.treats(t, name, seconds)
 	operator := metav1.LabelSelectorOpDoesNotExist
@@ -62,7 +62,7 @@ func (l *lives) watched(t *testing.T, role role, name string, seconds int32) {
 }
 
 // treats makes the template of remediations by reboots.
-func (l *lives) treats(t *testing.T, name string, seconds int32) {
+func (l *lifeStory) treats(t *testing.T, name string, seconds int32) {
 	t.Helper()
 	must(t, l.Client.Create(t.Context(), &infrav1.Metal3RemediationTemplate{
 		ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: name},
@@ -85,14 +85,14 @@ func treatment(name string) clusterv1.MachineHealthCheckRemediationTemplateRefer
 }
 
 // unwatched takes the MachineHealthCheck away.
-func (l *lives) unwatched(t *testing.T, name string) {
+func (l *lifeStory) unwatched(t *testing.T, name string) {
 	t.Helper()
 	check := &clusterv1.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: name}}
 	must(t, l.Client.Delete(t.Context(), check))
 }
 
 // hangs has the server of a machine hang, and waits until its Node shows that.
-func (l *lives) hangs(t *testing.T, m world.Machine) {
+func (l *lifeStory) hangs(t *testing.T, m world.Machine) {
 	t.Helper()
 	workload := l.workload(t)
 	annotate(t, l.admin, m.Host, guest.HangAnnotation, "")
@@ -115,7 +115,7 @@ func readiness(g gomega.Gomega, t *testing.T, workload client.Client, m world.Ma
 }
 
 // isWatched has a MachineHealthCheck reboot a machine that hangs.
-func (l *lives) isWatched(t *testing.T, role role) {
+func (l *lifeStory) isWatched(t *testing.T, role role) {
 	name := "reboot-" + string(role)
 	l.watched(t, role, name, 600)
 	l.isRebooted(t, l.servers(t)[role][0])
@@ -123,7 +123,7 @@ func (l *lives) isWatched(t *testing.T, role role) {
 }
 
 // isOfClass does so where the topology of the cluster asks for the MachineHealthCheck.
-func (l *lives) isOfClass(t *testing.T) {
+func (l *lifeStory) isOfClass(t *testing.T) {
 	must(t, story.BringClass(t.Context(), lab.Repo, l.Tenant))
 	must(t, l.cluster.CreateOfClass(t.Context(), lab.Repo, l.Tenant))
 	must(t, l.cluster.WaitRunning(limited(t), l.world, l.Namespace, ignoreNotes))
@@ -144,7 +144,7 @@ func (l *lives) isOfClass(t *testing.T) {
 
 // isRebooted has a machine hang until it is rebooted. It stays the same machine, Node and server,
 // and the server was off once.
-func (l *lives) isRebooted(t *testing.T, m world.Machine) {
+func (l *lifeStory) isRebooted(t *testing.T, m world.Machine) {
 	workload := l.workload(t)
 	seen := len(l.history.versions(client.ObjectKeyFromObject(m.Host), 0))
 	l.hangs(t, m)
@@ -168,7 +168,7 @@ func (l *lives) isRebooted(t *testing.T, m world.Machine) {
 
 // wasOffOnce checks that the server was switched off and on since it was seen that often, and
 // nothing else was done to it.
-func (l *lives) wasOffOnce(t *testing.T, m world.Machine, seen int) {
+func (l *lifeStory) wasOffOnce(t *testing.T, m world.Machine, seen int) {
 	t.Helper()
 	eventually(t, "the server was switched off and on once", func(g gomega.Gomega) {
 		var power []bool
@@ -186,7 +186,7 @@ func (l *lives) wasOffOnce(t *testing.T, m world.Machine, seen int) {
 
 // isReplaced has a worker hang whatever is done. Its Machine is handed back when the reboots are
 // used up, another server takes its place, and its own one is kept out of the pool.
-func (l *lives) isReplaced(t *testing.T) {
+func (l *lifeStory) isReplaced(t *testing.T) {
 	m := l.servers(t)[worker][0]
 	l.watched(t, worker, "give-up", 100)
 	l.hangs(t, m)
@@ -215,7 +215,7 @@ func (l *lives) isReplaced(t *testing.T) {
 }
 
 // told lists the reasons of the events about the remediation of a machine.
-func (l *lives) told(g gomega.Gomega, t *testing.T, m world.Machine) (reasons []string) {
+func (l *lifeStory) told(g gomega.Gomega, t *testing.T, m world.Machine) (reasons []string) {
 	t.Helper()
 	var list corev1.EventList
 	g.Expect(l.world.List(t.Context(), &list, client.InNamespace(l.Namespace))).To(gomega.Succeed())
