@@ -17,6 +17,7 @@ limitations under the License.
 package neighbours
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -24,7 +25,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/bench/program"
 )
 
 // A template asks 500 pools for each of 10 machines. ip-address-manager, a process with its default
@@ -62,8 +62,9 @@ func TestAttackManyPools(t *testing.T) {
 // startPools runs ip-address-manager until the test ends.
 func startPools(t *testing.T) {
 	t.Helper()
-	run := &program.Run{Server: &server, Folder: t.TempDir(), Pace: program.Pace{Patience: patience}}
-	manager, err := run.StartPools(t.Context(), place.Site)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	manager, err := place.StartPools(ctx, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,6 +37,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/console"
+	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
 // Program is a manager that can be started. It must have the flags that managers
@@ -104,6 +106,35 @@ func (s *Site) StartManager(ctx context.Context, p Program, folder string) (*Man
 	m.pid = m.command.Process.Pid
 	go func() { m.ended <- m.command.Wait() }()
 	return m, m.awaitStart(ctx)
+}
+
+// StartPools starts the ip-address-manager of the dev cluster with the account, the roles and the webhooks of its
+// manifests, and with more flags.
+func (s *Site) StartPools(ctx context.Context, folder string, args ...string) (*Manager, error) {
+	repo, err := components.FindRepo(".")
+	if err != nil {
+		return nil, err
+	}
+	if err := repo.Build(ctx, console.New(os.Stderr), components.IPAddressManager); err != nil {
+		return nil, err
+	}
+	found, err := components.Lookup(components.IPAddressManager)
+	if err != nil {
+		return nil, err
+	}
+	p := Program{Name: components.IPAddressManager}
+	if p.Path, err = repo.Binary(found[0]); err != nil {
+		return nil, err
+	}
+	webhooks, err := harness.NewWebhooks()
+	if err != nil {
+		return nil, err
+	}
+	if p.User, err = s.Server.InstallManager(ctx, components.IPAddressManager, webhooks); err != nil {
+		return nil, err
+	}
+	p.Args = append([]string{fmt.Sprintf("--webhook-port=%d", webhooks.Port), "--webhook-cert-dir=" + webhooks.CertDir}, args...)
+	return s.StartManager(ctx, p, folder)
 }
 
 // Attach measures a manager that another program has started, and will end.

@@ -18,6 +18,8 @@ package site
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -59,6 +61,23 @@ func (t *Timeline) At(mark Mark, object types.NamespacedName) time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.marks[mark][object]
+}
+
+// Between returns the times from one mark to another of the objects that have both.
+func (t *Timeline) Between(from, to Mark, objects []types.NamespacedName) (took []time.Duration) {
+	for _, object := range objects {
+		if a, z := t.At(from, object), t.At(to, object); !a.IsZero() && !z.IsZero() {
+			took = append(took, z.Sub(a))
+		}
+	}
+	return took
+}
+
+// Objects lists those that have a mark.
+func (t *Timeline) Objects(mark Mark) []types.NamespacedName {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Collect(maps.Keys(t.marks[mark]))
 }
 
 // Await waits until all objects have a mark, and returns when the last one got it.

@@ -17,6 +17,10 @@ limitations under the License.
 package main
 
 import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,24 +34,122 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/bench/site"
 )
 
-// Stations of a machine.
+// Targets of a run in full size; requests have them in each size.
 const (
-	created     site.Mark = "created"
-	bootstrap   site.Mark = "bootstrap data"
-	claimed     site.Mark = "claim"
-	bound       site.Mark = "bound"
-	facts       site.Mark = "facts"
-	rendered    site.Mark = "data"
-	image       site.Mark = "image"
-	provisioned site.Mark = "provisioned"
-	node        site.Mark = "Node"
+	targetRequests = 45
+	targetWrites   = 8
+	targetDeletion = 25
+	targetImage    = 3  // seconds
+	targetRunning  = 58 // seconds, for 25 machines
 )
 
-// Stations of a host: from available to taken is how long it waits for a machine.
-const (
-	available site.Mark = "available"
-	taken     site.Mark = "taken"
-)
+// report fills in the figures, those with a target first.
+func (b *rolloutBench) report(context.Context) error {
+	b.headlines()
+	for _, p := range b.phases {
+		b.addPhase(p)
+	}
+	for _, m := range b.managers {
+		if err := b.addMemory(m.Manager, "memory of "+m.name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *rolloutBench) named(name string) phase {
+	i := slices.IndexFunc(b.phases, func(p phase) bool { return p.name == name })
+	return b.phases[i]
+}
+
+func (b *rolloutBench) headlines() {
+	f, create, remove := b.figures, b.named("create"), b.named("delete")
+	requests := b.ofManagers(create.requests)
+	f.Add("requests per machine until it runs, all managers audited", per(requests, create.each), "", targetRequests)
+	machine := requests.Writes().Where(func(r Request) bool { return r.Resource == "metal3machines" })
+	f.Add("writes of Metal3Machine and its status per machine", per(machine, create.each), "", targetWrites)
+	f.Add("requests per machine to delete, all managers audited", per(b.ofManagers(remove.requests), remove.each), "", targetDeletion)
+	written := b.lives.Between(bound, provisioned, create.machines)
+	f.Add("host bound until its image is written, median", Quantile(written, 0.5).Seconds(), "s", targetImage)
+	f.Add("host bound until its image is written, max", Quantile(written, 1).Seconds(), "s")
+	var running []float64
+	if b.workers == rolloutPlans["full"].workers {
+		running = []float64{targetRunning}
+	}
+	f.Add(fmt.Sprintf("%d machines run", b.machines()), create.took.Seconds(), "s", running...)
+}
+
+func (b *rolloutBench) addPhase(p phase) {
+	f := b.figures
+	f.Add(p.name, p.took.Seconds(), "s")
+	unit := "per machine"
+	if p.each == 1 {
+		unit = ""
+	}
+	others := p.requests
+	for i, m := range b.managers {
+		counts := p.requests.Of(m.user)
+		others = others.Where(func(r Request) bool { return r.User != m.user })
+		f.Add("  requests of "+m.name, per(counts, p.each), unit)
+		f.Add("    reads", per(counts.Reads(), p.each), unit)
+		f.Add("    writes", per(counts.Writes(), p.each), unit)
+		f.Add("    conflicts", per(counts.Conflicts(), p.each), unit)
+		f.Add("    passes", p.work[i].PassesOf()/float64(p.each), unit)
+		for _, controller := range slices.Sorted(maps.Keys(p.work[i].Passes)) {
+			if passes := p.work[i].PassesOf(controller); passes > 0 {
+				f.Add("      of "+controller, passes/float64(p.each), unit)
+			}
+		}
+		f.Add("    processor time", float64(p.work[i].CPU.Milliseconds())/float64(p.each), "ms")
+		requests := counts.Each(p.each)
+		for _, request := range slices.Sorted(maps.Keys(requests)) {
+			f.Add("    "+request, requests[request], unit)
+		}
+	}
+	for _, agent := range agents(others) {
+		counts := others.Where(func(r Request) bool { return r.Agent == agent })
+		f.Add("  requests of "+agent, per(counts, p.each), unit)
+	}
+	b.addStations(p)
+	if p.name == "hosts come one by one" {
+		f.AddTimes("  host available until it is taken, machines waiting", b.lives.Between(available, taken, b.lateHosts()), time.Second)
+	}
+}
+
+// addStations notes how long the machines of a phase took from station to station.
+func (b *rolloutBench) addStations(p phase) {
+	if len(p.machines) == 0 {
+		return
+	}
+	b.figures.AddTimes("  created until Node", b.lives.Between(created, node, p.machines), time.Second)
+	spans := b.lives.spans(p.machines)
+	for _, station := range stations()[1:] {
+		if took := spans[station]; len(took) > 0 {
+			b.figures.AddTimes("    "+string(station), took, time.Second)
+		}
+	}
+}
+
+// lateHosts are those that came one by one.
+func (b *rolloutBench) lateHosts() (hosts []types.NamespacedName) {
+	for number := b.hosts + 1; number <= b.pool.Servers; number++ {
+		hosts = append(hosts, types.NamespacedName{Namespace: rolloutNamespace, Name: fmt.Sprintf("server-%d", number)})
+	}
+	return hosts
+}
+
+// agents are the programs that have sent requests.
+func agents(counts Counts) []string {
+	found := map[string]bool{}
+	for request := range counts {
+		found[request.Agent] = true
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+func per(counts Counts, each int) float64 {
+	return float64(counts.Sum()) / float64(each)
+}
 
 // stations are those of a machine in the order in which it passes them. A provider
 // without claims has fewer.
@@ -161,14 +263,4 @@ func (l *lives) spans(machines []types.NamespacedName) map[site.Mark][]time.Dura
 		}
 	}
 	return spans
-}
-
-// between are the times from one mark to another of the objects that have both.
-func (l *lives) between(from, to site.Mark, objects []types.NamespacedName) (took []time.Duration) {
-	for _, object := range objects {
-		if a, z := l.At(from, object), l.At(to, object); !a.IsZero() && !z.IsZero() {
-			took = append(took, z.Sub(a))
-		}
-	}
-	return took
 }

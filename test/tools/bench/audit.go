@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package audit
+package main
 
 import (
 	"encoding/json"
@@ -129,18 +129,18 @@ func (c Counts) Each(things int) map[string]float64 {
 	return out
 }
 
-// Log is an audit log that an API server goes on writing to.
-type Log struct {
+// auditLog is an audit log that an API server goes on writing to.
+type auditLog struct {
 	path string
 	read int64
 }
 
-// Open follows the log at a path from its beginning. It need not exist yet.
-func Open(path string) *Log { return &Log{path: path} }
+// openLog follows the log at a path from its beginning. It need not exist yet.
+func openLog(path string) *auditLog { return &auditLog{path: path} }
 
 // Next counts what was logged since the last call. A line that is not complete is left
 // to the next one.
-func (l *Log) Next() (Counts, error) {
+func (l *auditLog) Next() (Counts, error) {
 	file, err := os.Open(l.path)
 	if err != nil {
 		return nil, err

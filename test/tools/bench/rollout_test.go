@@ -132,7 +132,7 @@ func TestHostWaitsFromAvailableUntilTaken(t *testing.T) {
 	l.see(host("", "", bmov1alpha1.StateRegistering, false), at(1))
 	l.see(host("", "", bmov1alpha1.StateAvailable, false), at(2))
 	l.see(host("HostClaim", "c", bmov1alpha1.StateAvailable, false), at(5))
-	got := l.between(available, taken, []types.NamespacedName{{Namespace: "n", Name: "h"}, {Namespace: "n", Name: "other"}})
+	got := l.Between(available, taken, []types.NamespacedName{{Namespace: "n", Name: "h"}, {Namespace: "n", Name: "other"}})
 	if diff := cmp.Diff([]time.Duration{3 * time.Second}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -140,16 +140,16 @@ func TestHostWaitsFromAvailableUntilTaken(t *testing.T) {
 
 func TestSettle(t *testing.T) {
 	tests := map[string]struct {
-		flags settings
+		flags rolloutFlags
 		size  string
-		want  plan
+		want  rolloutPlan
 		fails bool
 	}{
-		"the size says all":               {settings{}, "small", plans["small"], false},
-		"a flag wins over the size":       {settings{plan: plan{workers: 4, hosts: 6}}, "full", plan{4, 6, 5}, false},
-		"a roll needs a host to spare":    {settings{plan: plan{workers: 4}}, "small", plan{}, true},
-		"a program without its manifests": {settings{other: "/bin/capm3"}, "small", plan{}, true},
-		"manifests without a program":     {settings{manifests: "/config"}, "small", plan{}, true},
+		"the size says all":               {rolloutFlags{}, "small", rolloutPlans["small"], false},
+		"a flag wins over the size":       {rolloutFlags{rolloutPlan: rolloutPlan{workers: 4, hosts: 6}}, "full", rolloutPlan{4, 6, 5}, false},
+		"a roll needs a host to spare":    {rolloutFlags{rolloutPlan: rolloutPlan{workers: 4}}, "small", rolloutPlan{}, true},
+		"a program without its manifests": {rolloutFlags{other: "/bin/capm3"}, "small", rolloutPlan{}, true},
+		"manifests without a program":     {rolloutFlags{manifests: "/config"}, "small", rolloutPlan{}, true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -157,8 +157,8 @@ func TestSettle(t *testing.T) {
 			if (err != nil) != tc.fails {
 				t.Fatalf("error %v, want one: %t", err, tc.fails)
 			}
-			if err == nil && got.plan != tc.want {
-				t.Errorf("settled %+v, want %+v", got.plan, tc.want)
+			if err == nil && got.rolloutPlan != tc.want {
+				t.Errorf("settled %+v, want %+v", got.rolloutPlan, tc.want)
 			}
 		})
 	}

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package audit
+package main
 
 import (
 	"os"
@@ -66,7 +66,7 @@ func TestLog(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "audit.log")
 			write(t, path, tc.text)
-			got, err := Open(path).Next()
+			got, err := openLog(path).Next()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -79,7 +79,7 @@ func TestLog(t *testing.T) {
 
 func TestLogGoesOnWhereItWasRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
-	log := Open(path)
+	log := openLog(path)
 	for _, step := range []struct {
 		text string
 		want int
