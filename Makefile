@@ -38,9 +38,10 @@ export SEED
 BENCH ?= bind
 SIZE ?= full
 E2E_FLAGS ?= -count=1 -timeout 60m -v
-# Packages of module test that need an API server, and those that need a whole dev cluster.
-API_TESTS := api data hostclaim machine model/served neighbours onboard rbac remediation standalone tenant tools/bench withoutlocalhosts
-SERVED := /test/($(subst $(eval ) ,|,$(API_TESTS))|e2e)(/|$$)
+# Packages of module test that need an API server. The benchmarks and e2e are not among them: they take longer than
+# all others together.
+API_TESTS := api data hostclaim machine model/served neighbours onboard rbac remediation standalone tenant withoutlocalhosts
+SERVED := /test/($(subst $(eval ) ,|,$(API_TESTS))|e2e|tools/bench)(/|$$)
 
 # What docker-build calls the images and release-manifests names.
 IMAGE_PREFIX ?= localhost
@@ -102,18 +103,18 @@ dev-down: ## Stop the dev cluster
 
 ## Test
 
-# The dev cluster waits most of the time, so the other tests run beside it. What both
+# Suites with an API server wait most of the time, so the others run beside them. What both
 # need is built before. The output of each part appears when the part ends.
 .PHONY: test
-test: ## Run all tests but test-long
-	$(DEVCLUSTER) build >/dev/null
-	$(MAKE) -j2 --output-sync=target test-e2e test-others
+test: ## Run the tests that a change must pass before it is pushed
+	$(DEVCLUSTER) build etcd kube-apiserver ip-address-manager >/dev/null
+	$(MAKE) -j2 --output-sync=target test-api test-code
 
 # The same schedules each time, so that a change is judged by what it changes; test-long
 # plays new ones.
-.PHONY: test-others
-test-others:
-	for part in unit model api; do $(MAKE) test-$$part SEED=$(or $(SEED),1); done
+.PHONY: test-code
+test-code: test-unit
+	$(MAKE) test-model SEED=$(or $(SEED),1)
 
 .PHONY: test-unit
 test-unit: ## Run the tests beside the code; a few start an API server for themselves
@@ -134,6 +135,12 @@ test-api: ## Run the stories of each controller against a real API server
 	assets=$(ASSETS); \
 	cd test && KUBEBUILDER_ASSETS=$$assets $(GO_TEST) $(API_FLAGS) $(API_TESTS:%=./%/...)
 
+.PHONY: test-e2e
+test-e2e: ## Play the stories on dev clusters of their own, and each benchmark in small size
+	$(DEVCLUSTER) build >/dev/null
+	cd test && $(GO_TEST) $(E2E_FLAGS) ./e2e/...
+	assets=$(ASSETS); cd test && KUBEBUILDER_ASSETS=$$assets $(GO_TEST) $(API_FLAGS) ./tools/bench/...
+
 # They are parts of test-unit and test-api; here they print what each came to.
 .PHONY: test-attacks
 test-attacks: ## Run the attacks that once succeeded, with their figures
@@ -142,21 +149,18 @@ test-attacks: ## Run the attacks that once succeeded, with their figures
 	cd test && $(GO_TEST) -count=1 -timeout 30m -v -run '^TestAttack' $(API_TESTS:%=./%/...)
 
 .PHONY: test-long
-test-long: ## Run more schedules and moves than make test, and each benchmark in medium size
+test-long: ## Run more schedules and moves than make test and test-e2e, and each benchmark in medium size
 	$(MAKE) test-model SCHEDULES=20000
 	assets=$(ASSETS); export KUBEBUILDER_ASSETS=$$assets SCHEDULES=300; \
 	$(GO_TEST) -timeout 60m ./controllers/provider/data/ ./controllers/provider/datatemplate/; \
 	cd test && $(GO_TEST) -timeout 60m -run TestSchedules ./model/served/
-	E2E=long $(MAKE) test-e2e E2E_FLAGS="$(E2E_FLAGS) -run 'TestHostsMoveWithTheirCluster|TestMachinesLiveOn'"
+	$(DEVCLUSTER) build >/dev/null
+	cd test && E2E=long $(GO_TEST) $(E2E_FLAGS) -run 'TestHostsMoveWithTheirCluster|TestMachinesLiveOn' ./e2e/...
 	for name in bind data remote neighbours scale rollout; do $(MAKE) bench BENCH=$$name SIZE=medium; done
 
 .PHONY: bench
 bench: ## Measure what docs/benchmarks.md tells: BENCH=bind, data, remote, neighbours, scale or rollout, SIZE=full, medium or small, COMPARE=the JSON of an earlier run
 	assets=$(ASSETS); cd test && KUBEBUILDER_ASSETS=$$assets go run ./tools/bench $(BENCH) --size=$(SIZE) $(if $(COMPARE),--compare=$(abspath $(COMPARE))) $(BENCH_FLAGS)
-
-.PHONY: test-e2e
-test-e2e: ## Run the story of the demo with assertions, on a dev cluster of its own
-	cd test && $(GO_TEST) $(E2E_FLAGS) ./e2e/...
 
 ## Generate
 
