@@ -151,7 +151,7 @@ func TestClaimWithAHostInAnotherNamespaceIsKeptFromBeingMoved(t *testing.T) {
 	w := newWorld(t).withRights()
 	w.policy(nil, w.tenant)
 	w.host("host-0", nil)
-	s := newStall(bindRequests["the consumerRef"])
+	s := newStall(t, bindRequests["the consumerRef"])
 	w.transport = s.transport
 	w.manager()
 	w.claim("machine")

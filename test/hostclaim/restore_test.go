@@ -201,10 +201,9 @@ func TestLostClaimGetsNoOtherHostWhenItsRestoredHostIsWithdrawn(t *testing.T) {
 			host, backup := w.lose("BareMetalHost")
 			w.keepStatus(backup)
 			w.OK(unstructured.SetNestedField(backup[0].Object, "former", "spec", "consumerRef", "uid"))
-			s := newStall(func(method, path, body string) bool {
+			s := newStall(t, func(method, path, body string) bool {
 				return method == http.MethodPatch && strings.Contains(path, "/baremetalhosts/"+host) && strings.Contains(body, "consumerRef")
 			})
-			s.endsWith(t)
 			w.transport = s.transport
 			intent := restore(w, backup)
 			w.G.Eventually(s.reached).Should(gomega.BeClosed())

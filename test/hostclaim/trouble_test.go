@@ -17,12 +17,10 @@ limitations under the License.
 package hostclaim
 
 import (
-	"sync/atomic"
 	"testing"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/gomega"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
@@ -123,127 +121,24 @@ func (w *world) holdBack(name string, held bool) {
 	})
 }
 
-// releaseStages are the moments of a release, each with what leads there from a
-// provisioned host that is held back. They end with the claim being deleted.
-var releaseStages = map[string]struct {
-	state     bmov1alpha1.ProvisioningState
-	clearedBy bool // the claim is deleted, and the host cleared, before
-	image     bool // an image is reported
-}{
-	"while it is being written":          {state: bmov1alpha1.StateProvisioning},
-	"before it is cleared":               {state: bmov1alpha1.StateProvisioned, image: true},
-	"while it is deprovisioned":          {state: bmov1alpha1.StateDeprovisioning, clearedBy: true, image: true},
-	"when it has just come back to rest": {state: bmov1alpha1.StateAvailable, clearedBy: true},
-}
-
-// TestNoHostIsReleasedInTrouble plays each trouble at each moment of a release. The
-// host keeps the name of its claim, the claim says why, and when the trouble is
-// over, everything goes on by itself.
-func TestNoHostIsReleasedInTrouble(t *testing.T) {
-	for what, trouble := range troubles {
-		for when, stage := range releaseStages {
-			t.Run(what+" "+when, func(t *testing.T) {
-				w := newWorld(t).withRights()
-				w.manager()
-				claim := w.provisioned()
-				w.holdBack("host-0", true)
-				if stage.clearedBy {
-					w.OK(w.Delete(w.Ctx, claim))
-					w.expect("machine", "Ready", "False/"+binding.HostDeprovisioningReason)
-				}
-				// The state comes with or after the trouble, never before it: a
-				// host at rest would be free at once.
-				first := stage.state
-				if stage.clearedBy {
-					first = bmov1alpha1.StateDeprovisioning
-				}
-				w.status("host-0", func(s *bmov1alpha1.BareMetalHostStatus) {
-					s.Provisioning.State = first
-					if !stage.image && !stage.clearedBy {
-						s.Provisioning.Image = bmov1alpha1.Image{}
-					}
-				})
-				end := w.befall("host-0", trouble)
-				if first != stage.state {
-					w.status("host-0", func(s *bmov1alpha1.BareMetalHostStatus) {
-						s.Provisioning.Image = bmov1alpha1.Image{}
-						if s.Provisioning.State != bmov1alpha1.StateInspecting {
-							s.Provisioning.State = stage.state
-						}
-					})
-				}
-				if !stage.clearedBy {
-					w.OK(w.Delete(w.Ctx, claim))
-				}
-				w.expect("machine", "Ready", "False/"+trouble.reason)
-				w.G.Consistently(func() any { return w.readHost("host-0").Spec.ConsumerRef }, stillness/2).ShouldNot(gomega.BeNil())
-				w.G.Expect(w.copies()).To(gomega.HaveKey("userdata"), "copies stay as long as the host may read them")
-
-				end()
-				if !trouble.deleted {
-					w.holdBack("host-0", false)
-				}
-				w.expectGone("machine")
-				if trouble.deleted {
-					w.G.Expect(w.copies()).To(gomega.BeEmpty())
-					return
-				}
-				w.expectPristine("host-0")
-			})
-		}
-	}
-}
-
-// TestHostInTroubleIsNotBound brings each trouble over the host between its
-// selection and the write that would bind it.
-func TestHostInTroubleIsNotBound(t *testing.T) {
+// TestHostInTroubleIsKeptAndNotReleased brings each trouble over the host of a claim while it is being written and,
+// once the claim is deleted, while it is deprovisioned. The claim keeps the host and says why, and when the
+// trouble is over, everything goes on by itself.
+func TestHostInTroubleIsKeptAndNotReleased(t *testing.T) {
 	for what, trouble := range troubles {
 		t.Run(what, func(t *testing.T) {
 			w := newWorld(t).withRights()
 			w.policy(nil, w.tenant)
-			w.host("host-0", nil)
-			var once atomic.Bool
-			ends := make(chan func(), 1)
-			w.managerWith(func(do func() error) error {
-				claim := &bmov1alpha1.HostClaim{}
-				err := w.Get(w.Ctx, client.ObjectKey{Namespace: w.tenant, Name: "machine"}, claim)
-				if err == nil && harness.Condition(claim.Status.Conditions, associated) == "Unknown/Binding" && once.CompareAndSwap(false, true) {
-					ends <- w.befall("host-0", trouble)
-				}
-				return do()
+			w.host("host-0", nil, func(h *bmov1alpha1.BareMetalHost) {
+				h.Annotations = map[string]string{heldBack: ""}
 			})
-			w.claim("machine")
-			var end func()
-			w.G.Eventually(ends).Should(gomega.Receive(&end))
-			w.expect("machine", associated, noHost)
-			w.G.Consistently(func() any { return w.readHost("host-0").Spec.ConsumerRef }, stillness/2).Should(gomega.BeNil())
-			end()
-			if trouble.deleted {
-				w.G.Eventually(func() bool {
-					return apierrors.IsNotFound(w.Get(w.Ctx, client.ObjectKey{Namespace: w.infra, Name: "host-0"}, &bmov1alpha1.BareMetalHost{}))
-				}).Should(gomega.BeTrue())
-				w.host("host-0", nil)
-			}
-			w.expectBound("machine")
-		})
-	}
-}
-
-// TestHostInTroubleIsProvisionedWhenItIsOver brings each trouble over a host that
-// is being written. The claim keeps it.
-func TestHostInTroubleIsProvisionedWhenItIsOver(t *testing.T) {
-	for what, trouble := range troubles {
-		if trouble.deleted {
-			continue // see TestLostHostIsReportedAndNotReplaced
-		}
-		t.Run(what, func(t *testing.T) {
-			w := newWorld(t).withRights()
-			w.policy(nil, w.tenant)
-			w.host("host-0", nil, func(h *bmov1alpha1.BareMetalHost) { h.Annotations = map[string]string{heldBack: ""} })
 			w.manager()
-			w.claim("machine", withImage("boot"))
+			claim := w.claim("machine", withImage("boot"))
 			w.expectBound("machine")
-			end := w.befall("host-0", trouble)
+			end := func() {}
+			if !trouble.deleted { // see TestLostHostIsReportedAndNotReplaced
+				end = w.befall("host-0", trouble)
+			}
 			w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
 			w.G.Consistently(func() string {
 				return harness.Condition(w.readClaim("machine").Status.Conditions, associated)
@@ -251,6 +146,31 @@ func TestHostInTroubleIsProvisionedWhenItIsOver(t *testing.T) {
 			end()
 			w.holdBack("host-0", false)
 			w.expect("machine", "Ready", "True/Provisioned")
+
+			w.holdBack("host-0", true)
+			w.OK(w.Delete(w.Ctx, claim))
+			w.expect("machine", "Ready", "False/"+binding.HostDeprovisioningReason)
+			w.status("host-0", func(s *bmov1alpha1.BareMetalHostStatus) { s.Provisioning.State = bmov1alpha1.StateDeprovisioning })
+			end = w.befall("host-0", trouble)
+			// The state comes after the trouble, never before it: a host at rest would be free at once.
+			w.status("host-0", func(s *bmov1alpha1.BareMetalHostStatus) {
+				s.Provisioning.Image = bmov1alpha1.Image{}
+				if s.Provisioning.State != bmov1alpha1.StateInspecting {
+					s.Provisioning.State = bmov1alpha1.StateAvailable
+				}
+			})
+			w.expect("machine", "Ready", "False/"+trouble.reason)
+			w.G.Consistently(func() any { return w.readHost("host-0").Spec.ConsumerRef }, stillness/2).ShouldNot(gomega.BeNil())
+			w.G.Expect(w.copies()).To(gomega.HaveKey("userdata"), "copies stay as long as the host may read them")
+			end()
+			if trouble.deleted {
+				w.expectGone("machine")
+				w.G.Expect(w.copies()).To(gomega.BeEmpty())
+				return
+			}
+			w.holdBack("host-0", false)
+			w.expectGone("machine")
+			w.expectPristine("host-0")
 		})
 	}
 }
