@@ -19,6 +19,8 @@ package secretwatch
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -117,32 +119,47 @@ func TestOutlineReadsASecretAgainOnlyWhenItHasChanged(t *testing.T) {
 // One that was just written is not taken for missing while its event is on its way.
 func TestOutlineOfASecretThatWasJustWritten(t *testing.T) {
 	w := New(newClient(t))
-	l := newLoop(newClient(t), "n", nil)
-	l.known, l.following = map[string]string{}, true
-	w.namespaces["n"] = watched{loop: l}
+	w.Ensure("n")
+	l := w.storeOf("n")
+	l.changed = func(string) {}
+	if err := l.Replace(nil, "6"); err != nil {
+		t.Fatal(err)
+	}
 	made := secret("n", "s")
 	made.ResourceVersion = "7"
 	w.Read(made)
-	if _, known := l.outlineOf("s"); known {
+	if _, _, known := l.look("s"); known {
 		t.Error("it was not seen, and counts as known")
 	}
-	l.known["s"] = "7"
-	if o, known := l.outlineOf("s"); !known || o == nil {
+	if err := l.Add(metadataOf(made)); err != nil {
+		t.Fatal(err)
+	}
+	if _, o, known := l.look("s"); !known || o == nil {
 		t.Error("it was seen as it was written, and counts as unknown")
 	}
-	l.follows(false)
-	if _, known := l.outlineOf("s"); known {
-		t.Error("the stream of changes has ended, and it counts as known")
+	l.answered(errors.New("refused"), false)
+	if _, _, known := l.look("s"); known {
+		t.Error("the watch is refused, and it counts as known")
 	}
+	l.answered(nil, true)
+	if _, _, known := l.look("s"); !known {
+		t.Error("the watch goes on, and it counts as unknown")
+	}
+}
+
+// metadataOf is a Secret as the reflector has it.
+func metadataOf(s *corev1.Secret) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{ObjectMeta: s.ObjectMeta}
 }
 
 func TestOutlineHoldsNoContent(t *testing.T) {
 	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "c", UID: "u", Controller: ptr.To(true)}
 	other := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "d", UID: "v"}
-	w := New(nil, "cluster.x-k8s.io/cluster-name", "hostclaim.metal3.io/user-data")
+	w := New(nil, "cluster.x-k8s.io/cluster-name", "hostclaim.metal3.io/user-data", "kept")
 	got := w.outline(&corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "n", Name: "s", UID: types.UID("1"), ResourceVersion: "2",
+			Annotations:     map[string]string{"kept": "yes", "hostclaim.metal3.io/user-data": strings.Repeat("x", maxAnnotation+1)},
 			Labels:          map[string]string{"a": "b", "cluster.x-k8s.io/cluster-name": "c", "hostclaim.metal3.io/user-data": "true"},
 			OwnerReferences: []metav1.OwnerReference{other, owner},
 		},
@@ -153,7 +170,8 @@ func TestOutlineHoldsNoContent(t *testing.T) {
 	want := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "n", Name: "s", UID: types.UID("1"), ResourceVersion: "2", OwnerReferences: []metav1.OwnerReference{owner},
-			Labels: map[string]string{"cluster.x-k8s.io/cluster-name": "c", "hostclaim.metal3.io/user-data": "true"},
+			Labels:      map[string]string{"cluster.x-k8s.io/cluster-name": "c", "hostclaim.metal3.io/user-data": "true"},
+			Annotations: map[string]string{"kept": "yes"},
 		},
 		Type: corev1.SecretTypeOpaque,
 		Data: map[string][]byte{"value": sum[:], "metaData": nil},
@@ -199,12 +217,18 @@ func TestOutlineIsReadOnceHoweverManyAsk(t *testing.T) {
 // TestOutlineOfASecretThatNoListHasEverHad shows that nothing is kept of a Secret that came and went
 // while the stream of changes was interrupted.
 func TestOutlineOfASecretThatNoListHasEverHad(t *testing.T) {
-	l := newLoop(newClient(t), "tenant", func(context.Context, string, string) {})
-	l.compare(t.Context(), map[string]string{})
-	o := &corev1.Secret{}
-	o.Name, o.ResourceVersion = "brief", "7"
-	l.note(o)
-	l.compare(t.Context(), map[string]string{})
+	w := New(newClient(t))
+	w.Ensure("tenant")
+	l := w.storeOf("tenant")
+	l.changed = func(string) {}
+	brief := secret("tenant", "brief")
+	brief.ResourceVersion = "7"
+	for _, when := range []func(){func() {}, func() { w.Read(brief) }} {
+		when()
+		if err := l.Replace(nil, "6"); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if len(l.outlines) != 0 {
 		t.Errorf("%d outlines are kept", len(l.outlines))
 	}

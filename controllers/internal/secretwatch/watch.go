@@ -14,6 +14,14 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
+// Package secretwatch wakes controllers when Secrets of chosen namespaces change. It
+// keeps one metadata-only watch for each namespace that a controller asks for, so that
+// a manager without cluster-wide rights on Secrets is still woken by them.
+//
+// A namespace whose rights are missing is tried again until they are there. A namespace is
+// watched until it is released. The package remembers the metadata that it was asked to keep, and
+// for a caller of Outline what the Secret holds, as hashes. It never keeps the content of a Secret
+// and never writes.
 package secretwatch
 
 import (
@@ -23,9 +31,11 @@ import (
 	"sync"
 
 	"golang.org/x/sync/singleflight"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -39,8 +49,8 @@ var (
 )
 
 // MapFunc turns a changed Secret into the requests of a controller. The name is
-// empty when the watch of the namespace works for the first time, or again after
-// it failed: objects that wait for rights in that namespace, or for a Secret to go,
+// empty when the Secrets of the namespace were listed, as they are when the watch begins and
+// after it was refused: objects that wait for rights in that namespace, or for a Secret to go,
 // should then be reconciled.
 type MapFunc func(ctx context.Context, namespace, name string) []reconcile.Request
 
@@ -51,99 +61,87 @@ type ListenFunc func(ctx context.Context, namespace, name string)
 // makes one.
 type Watch struct {
 	client metadata.Interface
-	labels []string // those that an outline shows
+	keys   []string // labels and annotations that are kept
 	reads  singleflight.Group
 
-	mu          sync.Mutex
-	running     context.Context // nil until Start
-	namespaces  map[string]watched
-	subscribers []subscriber
-	listeners   []ListenFunc
-	loops       sync.WaitGroup
+	mu         sync.Mutex
+	running    context.Context // nil until Start
+	namespaces map[string]*watched
+	listeners  []ListenFunc
+	reflectors sync.WaitGroup
 }
 
-// watched is one namespace; its loop is nil until Start.
+// watched is one namespace.
 type watched struct {
-	cancel context.CancelFunc
-	loop   *loop
+	*store
+
+	cancel context.CancelFunc // ends its reflector
 	holds  int
 }
 
-// subscriber is one started source: a controller's queue and how to fill it.
-type subscriber struct {
-	toRequests MapFunc
-	queue      workqueue.TypedRateLimitingInterface[reconcile.Request]
-}
-
 // New returns a Watch without namespaces. It does nothing before a manager
-// starts it. An outline shows these labels of a Secret.
-func New(client metadata.Interface, labels ...string) *Watch {
-	return &Watch{client: client, labels: labels, namespaces: map[string]watched{}}
+// starts it. These labels and annotations of a Secret are kept.
+func New(client metadata.Interface, keys ...string) *Watch {
+	return &Watch{client: client, keys: keys, namespaces: map[string]*watched{}}
 }
 
 // NewForConfig is New with a client of its own for the API server of config.
-func NewForConfig(config *rest.Config, labels ...string) (*Watch, error) {
+func NewForConfig(config *rest.Config, keys ...string) (*Watch, error) {
 	client, err := metadata.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("metadata client for secrets: %w", err)
 	}
-	return New(client, labels...), nil
+	return New(client, keys...), nil
 }
 
 // Ensure starts the watch of a namespace unless it runs already. It returns at
 // once and may be called in every reconcile; call it before the Secret is read,
 // so that a change after the read is never missed.
 func (w *Watch) Ensure(namespace string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.ensureLocked(namespace)
+	w.hold(namespace, 0)
 }
 
-func (w *Watch) ensureLocked(namespace string) {
-	if _, found := w.namespaces[namespace]; found {
-		return
-	}
-	w.namespaces[namespace] = watched{cancel: func() {}}
-	if w.running != nil {
-		w.startLocked(namespace)
-	}
-}
-
-// Hold is Ensure for a caller that says by Drop when it needs the watch no more.
+// Hold is Ensure for a caller that calls Drop when it does not need the watch any more.
 // Until then Release leaves it.
 func (w *Watch) Hold(namespace string) {
+	w.hold(namespace, 1)
+}
+
+func (w *Watch) hold(namespace string, holds int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.ensureLocked(namespace)
-	held := w.namespaces[namespace]
-	held.holds++
-	w.namespaces[namespace] = held
+	n, found := w.namespaces[namespace]
+	if !found {
+		n = &watched{cancel: func() {}, store: &store{strip: w.strip, outlines: map[string]*corev1.Secret{}}}
+		w.namespaces[namespace] = n
+		w.startLocked(namespace, n)
+	}
+	n.holds += holds
 }
 
 // Drop takes one Hold back. The watch goes on until it is released.
 func (w *Watch) Drop(namespace string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if held, found := w.namespaces[namespace]; found && held.holds > 0 {
-		held.holds--
-		w.namespaces[namespace] = held
+	if n, found := w.namespaces[namespace]; found && n.holds > 0 {
+		n.holds--
 	}
 }
 
-// Release stops the watch of a namespace unless it is still needed, which
-// needed finds out; an error of it leaves the watch as it is. No caller can ask for
+// Release stops the watch of a namespace unless needed reports that it is still needed; an
+// error of it leaves the watch as it is. No caller can ask for
 // the watch between that look and the stop, and who asks later gets a new one.
 func (w *Watch) Release(namespace string, needed func() (bool, error)) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	namespaced, found := w.namespaces[namespace]
-	if !found || namespaced.holds > 0 {
+	n, found := w.namespaces[namespace]
+	if !found || n.holds > 0 {
 		return nil
 	}
 	if still, err := needed(); err != nil || still {
 		return err
 	}
-	namespaced.cancel()
+	n.cancel()
 	delete(w.namespaces, namespace)
 	return nil
 }
@@ -155,7 +153,7 @@ func (w *Watch) Where(name string) []string {
 	defer w.mu.Unlock()
 	var out []string
 	for namespace, n := range w.namespaces {
-		if n.loop != nil && n.loop.knows(name) {
+		if seen, _, _ := n.look(name); seen != nil {
 			out = append(out, namespace)
 		}
 	}
@@ -167,9 +165,11 @@ func (w *Watch) Where(name string) []string {
 // takes its own.
 func (w *Watch) Source(toRequests MapFunc) source.Source {
 	return watch.Named("changes of Secrets", source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.subscribers = append(w.subscribers, subscriber{toRequests: toRequests, queue: queue})
+		w.Subscribe(func(ctx context.Context, namespace, name string) {
+			for _, request := range toRequests(ctx, namespace, name) {
+				queue.Add(request)
+			}
+		})
 		return nil
 	}))
 }
@@ -186,8 +186,8 @@ func (w *Watch) Subscribe(listen ListenFunc) {
 func (w *Watch) Start(ctx context.Context) error {
 	w.mu.Lock()
 	w.running = ctx
-	for namespace := range w.namespaces {
-		w.startLocked(namespace)
+	for namespace, n := range w.namespaces {
+		w.startLocked(namespace, n)
 	}
 	w.mu.Unlock()
 
@@ -195,36 +195,34 @@ func (w *Watch) Start(ctx context.Context) error {
 	w.mu.Lock()
 	w.running = nil
 	w.mu.Unlock()
-	w.loops.Wait()
+	w.reflectors.Wait()
 	return nil
 }
 
-// NeedLeaderElection says that only the leader watches: the others reconcile
-// nothing that could be woken.
+// NeedLeaderElection returns true: only the leader has reconcilers that could be woken.
 func (w *Watch) NeedLeaderElection() bool {
 	return true
 }
 
-// startLocked starts the loop of one namespace. The caller holds the lock.
-func (w *Watch) startLocked(namespace string) {
+// startLocked starts the reflector of one namespace, if the Watch runs. The reflector logs nothing: an
+// object that needs a right which is missing has a condition.
+func (w *Watch) startLocked(namespace string, n *watched) {
+	if w.running == nil {
+		return
+	}
 	ctx, cancel := context.WithCancel(w.running)
-	l := newLoop(w.client, namespace, w.notify)
-	w.namespaces[namespace] = watched{cancel, l, w.namespaces[namespace].holds}
-	w.loops.Go(func() { l.run(ctx) })
+	n.cancel = cancel
+	n.changed = func(name string) { w.notify(ctx, namespace, name) }
+	reflector := newReflector(w.client, namespace, n.store)
+	w.reflectors.Go(func() { reflector.RunWithContext(klog.NewContext(ctx, klog.Logger{})) })
 }
 
-// notify hands one changed Secret to every subscriber.
+// notify tells every listener of one Secret.
 func (w *Watch) notify(ctx context.Context, namespace, name string) {
 	w.mu.Lock()
-	subscribers := w.subscribers[:len(w.subscribers):len(w.subscribers)]
 	listeners := w.listeners[:len(w.listeners):len(w.listeners)]
 	w.mu.Unlock()
 	for _, listen := range listeners {
 		listen(ctx, namespace, name)
-	}
-	for _, s := range subscribers {
-		for _, request := range s.toRequests(ctx, namespace, name) {
-			s.queue.Add(request)
-		}
 	}
 }

@@ -291,16 +291,6 @@ func TestReleaseAsksNothingAboutANamespaceThatIsNotWatched(t *testing.T) {
 	}
 }
 
-func TestCompareReportsOnlyDifferences(t *testing.T) {
-	var got []string
-	l := newLoop(newClient(t), "tenant", func(_ context.Context, _, name string) { got = append(got, name) })
-	l.known = map[string]string{"same": "1", "changed": "1", "gone": "1"}
-	l.compare(t.Context(), map[string]string{"same": "1", "changed": "2"})
-	if len(got) != 2 || got[0] != "changed" || got[1] != "gone" {
-		t.Errorf("reported %v, want changed and gone", got)
-	}
-}
-
 func TestListenersHearOfEveryChange(t *testing.T) {
 	tenant := server.Namespace(t)
 	w := New(newClient(t))
