@@ -18,8 +18,19 @@ package api_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/manifests"
 )
 
 func TestClusterSpec(t *testing.T) {
@@ -147,4 +158,178 @@ func TestClusterSpec(t *testing.T) {
 		examples[name+" in a Metal3ClusterTemplate"] = example{kind: "Metal3ClusterTemplate", spec: template(test.spec), refused: test.refused}
 	}
 	checkExamples(t, examples)
+}
+
+// unserved are the groups of which this API server has no CRDs.
+var unserved = map[string]bool{"bootstrap.cluster.x-k8s.io": true, "controlplane.cluster.x-k8s.io": true}
+
+// The templates and samples that we ship are taken by a dry run of server-side
+// apply that knows every field.
+func TestShippedManifests(t *testing.T) {
+	repo, err := components.FindRepo(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, namespace := range []string{"infra", "tenant-a"} {
+		err := server.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+		if client.IgnoreAlreadyExists(err) != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := filepath.Glob(repo.Path("templates", "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no templates: %v", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			objects, err := manifests.Process(text, variables)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dryRun(t, objects)
+		})
+	}
+	t.Run("config/samples", func(t *testing.T) {
+		objects, err := manifests.Render(repo.Path("config", "samples"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dryRun(t, objects)
+	})
+}
+
+// variables are what a user must set for the templates.
+var variables = manifests.Variables{
+	"NAMESPACE": "tenant-a", "CLUSTER_NAME": "blue",
+	"CLUSTER_APIENDPOINT_HOST": "192.0.2.10", "KUBERNETES_VERSION": "v1.36.1",
+	"CONTROL_PLANE_MACHINE_COUNT": "3", "WORKER_MACHINE_COUNT": "2",
+	"IMAGE_URL": "http://images.example.com/node.qcow2", "IMAGE_CHECKSUM": "http://images.example.com/node.qcow2.sha256",
+	"IPPOOL_START": "192.0.2.20", "IPPOOL_END": "192.0.2.40", "IPPOOL_GATEWAY": "192.0.2.1", "DNS_SERVER": "192.0.2.53",
+}
+
+func dryRun(t *testing.T, objects []*unstructured.Unstructured) {
+	t.Helper()
+	seen := 0
+	for _, object := range objects {
+		if unserved[object.GroupVersionKind().Group] {
+			continue
+		}
+		seen++
+		// clusterctl and kubectl fill in the namespace in the same way.
+		namespaced, err := server.Client.IsObjectNamespaced(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if namespaced && object.GetNamespace() == "" {
+			object.SetNamespace(variables["NAMESPACE"])
+		}
+		if err := apply(t.Context(), object, client.DryRunAll); err != nil {
+			t.Errorf("%s %s: %v", object.GetKind(), object.GetName(), err)
+		}
+	}
+	if seen == 0 {
+		t.Error("there is nothing to check")
+	}
+}
+
+func TestRemediationSpec(t *testing.T) {
+	tests := map[string]struct {
+		spec    string
+		refused []string
+	}{
+		"a strategy may be left out":        {spec: "{}"},
+		"a strategy may be empty":           {spec: "strategy: {}"},
+		"a full strategy is fine":           {spec: "strategy: {type: Reboot, retryLimit: 3, timeoutSeconds: 100}"},
+		"an unknown strategy is refused":    {spec: "strategy: {type: Replace}", refused: []string{"strategy.type: Unsupported value: \"Replace\"", `supported values: "Reboot"`}},
+		"a retry limit is at least 1":       {spec: "strategy: {retryLimit: 0}", refused: []string{"strategy.retryLimit", "should be greater than or equal to 1"}},
+		"a timeout is at least 100 s":       {spec: "strategy: {timeoutSeconds: 99}", refused: []string{"strategy.timeoutSeconds", "should be greater than or equal to 100"}},
+		"the timeout of v1beta1 is unknown": {spec: "strategy: {timeout: 5m}", refused: []string{"unknown field", "strategy.timeout"}},
+	}
+	examples := map[string]example{
+		"a Metal3Remediation without a spec is fine": {kind: "Metal3Remediation"},
+		"a template needs a remediation":             {kind: "Metal3RemediationTemplate", spec: "{}", refused: []string{"spec.template: Required value"}},
+		"the remediation of a template needs a spec": {kind: "Metal3RemediationTemplate", spec: "template: {}", refused: []string{"spec.template.spec: Required value"}},
+	}
+	for name, test := range tests {
+		examples[name+" in a Metal3Remediation"] = example{kind: "Metal3Remediation", spec: test.spec, refused: test.refused}
+		examples[name+" in a Metal3RemediationTemplate"] = example{kind: "Metal3RemediationTemplate", spec: template(test.spec), refused: test.refused}
+	}
+	checkExamples(t, examples)
+}
+
+// TestStatus writes statuses as our managers do: what they may come to report
+// must fit.
+func TestStatus(t *testing.T) {
+	items := func(count int, item string) string {
+		var list strings.Builder
+		for i := range count {
+			fmt.Fprintf(&list, "\n- "+item, i)
+		}
+		return list.String()
+	}
+	const (
+		address   = "{type: InternalIP, address: 192.0.2.%d}"
+		index     = "{index: %[1]d, name: m%[1]d}"
+		condition = "{type: C%d, status: 'True', reason: R, message: '', lastTransitionTime: '2026-01-02T03:04:05Z'}"
+	)
+	tests := map[string]struct {
+		kind, status string
+		refused      []string
+	}{
+		"a machine may have 32 addresses": {kind: "Metal3Machine", status: "addresses:" + items(32, address)},
+		"a machine has at most 32 addresses": {
+			kind: "Metal3Machine", status: "addresses:" + items(33, address),
+			refused: []string{"status.addresses: Too many", "must have at most 32 items"},
+		},
+		"an address has a type that Cluster API knows": {
+			kind: "Metal3Machine", status: "addresses: [{type: MAC, address: x}]",
+			refused: []string{"status.addresses[0].type: Unsupported value", `"Hostname", "ExternalIP", "InternalIP", "ExternalDNS", "InternalDNS"`},
+		},
+		"an initialization that says nothing is refused": {
+			kind: "Metal3Machine", status: "initialization: {}", refused: []string{"status.initialization", "should have at least 1 properties"},
+		},
+		"there are at most 32 conditions": {
+			kind: "Metal3Machine", status: "conditions:" + items(33, condition),
+			refused: []string{"status.conditions: Too many", "must have at most 32 items"},
+		},
+		"a condition needs a reason": {
+			kind: "Metal3Cluster", status: "conditions: [{type: Ready, status: 'True', message: '', lastTransitionTime: '2026-01-02T03:04:05Z'}]",
+			refused: []string{"status.conditions[0].reason: Required value"},
+		},
+		"a template may serve many more than 512 machines": {kind: "Metal3DataTemplate", status: "indexes:" + items(2000, index)},
+		"an index is held by one claim": {
+			kind: "Metal3DataTemplate", status: "indexes: [{index: 1, name: a}, {index: 1, name: b}]",
+			refused: []string{"status.indexes[1]: Duplicate value"},
+		},
+		"an error may be told at length":            {kind: "Metal3Data", status: "errorMessage: " + strings.Repeat("long ", 1000)},
+		"an error of a claim may be told at length": {kind: "Metal3DataClaim", status: "errorMessage: " + strings.Repeat("long ", 1000)},
+		"a machine may be on its way out":           {kind: "Metal3Remediation", status: "phase: Deleting machine"},
+		"an unknown phase is refused with the known ones": {
+			kind: "Metal3Remediation", status: "phase: Done",
+			refused: []string{"status.phase: Unsupported value: \"Done\"", `"Running", "Waiting", "Deleting machine", "Failed"`},
+		},
+	}
+	namespace := server.Namespace(t, "status", nil)
+	for kind := range crds {
+		object := everyField(t, kind, namespace)
+		if err := server.Client.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			object := everyField(t, test.kind, namespace)
+			patch, err := yaml.YAMLToJSON([]byte("status:\n" + indented(2, test.status)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = server.Client.Status().Patch(t.Context(), object, client.RawPatch("application/merge-patch+json", patch),
+				client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))
+			checkAnswer(t, err, test.refused)
+		})
+	}
 }

@@ -17,7 +17,9 @@ limitations under the License.
 package data_test
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
@@ -27,6 +29,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/builder"
@@ -221,4 +224,216 @@ func (tn *tenant) machineHasData(name string) {
 		g.Expect(meta.IsStatusConditionTrue(m.Status.Conditions, infrav1.Metal3DataReadyCondition)).To(gomega.BeTrue())
 	})
 	tn.Await(tn.Named(name, host), func(g gomega.Gomega) { g.Expect(host.Spec.CustomDeploy).NotTo(gomega.BeNil()) })
+}
+
+// The stories of this file are about things that are in the way for a while:
+// once they are mended, everything goes on by itself.
+
+func TestAClaimOfAUserIsInTheWayUntilItIsDeleted(t *testing.T) {
+	tn := newTenant(t)
+	tn.pool("pool")
+	tn.template("nodes", nodes)
+	foreign := &ipamv1alpha1.IPClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: "nodes-0-pool"},
+		Spec:       ipamv1alpha1.IPClaimSpec{Pool: corev1.ObjectReference{Name: "pool", Namespace: tn.Namespace}},
+	}
+	tn.Add(foreign)
+	m := tn.machine("m")
+	tn.bind(m)
+	tn.claim(m, "nodes")
+	tn.waits("nodes-0", infrav1.AddressUnavailableReason, `"nodes-0-pool"`, "something else")
+	tn.G.Expect(tn.Delete(tn.Ctx, foreign)).To(gomega.Succeed())
+	tn.ready("nodes-0")
+}
+
+// TestAnExhaustedPoolIsAskedAgainWhenItChanges has a pool grow, give an address to somebody else, and
+// get one back. The second shows that it answers again, which it may not have done when it refused.
+func TestAnExhaustedPoolIsAskedAgainWhenItChanges(t *testing.T) {
+	tn := newTenant(t)
+	tn.pool("pool")
+	pool := &ipamv1alpha1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: tn.Namespace, Name: "pool"}}
+	ends := func(address ipamv1alpha1.IPAddressStr) {
+		tn.Edit(pool, func() { pool.Spec.Pools = []ipamv1alpha1.Pool{{End: ptr.To(address)}} })
+	}
+	ends("192.0.2.10")
+	tn.template("nodes", nodes)
+	join := func(name string) *infrav1.Metal3DataClaim {
+		m := tn.machine(name)
+		tn.bind(m)
+		return tn.claim(m, "nodes")
+	}
+	first := join("first")
+	tn.ready("nodes-0")
+	kept := &ipamv1alpha1.IPClaim{}
+	tn.G.Expect(tn.Find("nodes-0-pool", kept)).To(gomega.Succeed())
+
+	join("second")
+	tn.waits("nodes-1", infrav1.AddressUnavailableReason, "Exhausted", "extend the pool")
+	ends("192.0.2.11")
+	metaData, _ := tn.ready("nodes-1")
+	tn.G.Expect(metaData).To(gomega.HaveKeyWithValue("ip", "192.0.2.11"))
+
+	join("third")
+	tn.waits("nodes-2", infrav1.AddressUnavailableReason, "Exhausted", "extend the pool")
+	refused, later := &ipamv1alpha1.IPClaim{}, &ipamv1alpha1.IPClaim{}
+	tn.G.Expect(tn.Find("nodes-2-pool", refused)).To(gomega.Succeed())
+	tn.G.Consistently(func(g gomega.Gomega) {
+		g.Expect(tn.Find("nodes-2-pool", later)).To(gomega.Succeed())
+		g.Expect(later.UID).To(gomega.Equal(refused.UID), "a pool that does not change is not asked twice")
+	}, time.Second).Should(gomega.Succeed())
+	tn.G.Expect(tn.Find("pool", pool)).To(gomega.Succeed())
+	before := pool.DeepCopy()
+	pool.Status.Allocations["somebody-else"] = "192.0.2.12"
+	tn.G.Expect(tn.Status().Patch(tn.Ctx, pool, client.MergeFrom(before))).To(gomega.Succeed())
+	tn.Await(tn.Named("nodes-2-pool", later), func(g gomega.Gomega) {
+		g.Expect(later.UID).NotTo(gomega.Equal(refused.UID))
+		g.Expect(later.Status.ErrorMessage).NotTo(gomega.BeNil(), "still no address is free")
+	})
+
+	still := &ipamv1alpha1.IPClaim{}
+	tn.G.Expect(tn.Find("nodes-0-pool", still)).To(gomega.Succeed())
+	tn.G.Expect(still.UID).To(gomega.Equal(kept.UID), "an address that was given is kept")
+	tn.release(first)
+	metaData, _ = tn.ready("nodes-2")
+	tn.G.Expect(metaData).To(gomega.HaveKeyWithValue("ip", "192.0.2.10"))
+}
+
+// TestAPoolThatIsMendedIsAskedAnew gives back an address that no server can use, since
+// ip-address-manager never writes one again. One that a server may have stays.
+func TestAPoolThatIsMendedIsAskedAnew(t *testing.T) {
+	tn := newTenant(t)
+	tn.pool("pool")
+	pool := &ipamv1alpha1.IPPool{ObjectMeta: metav1.ObjectMeta{Namespace: tn.Namespace, Name: "pool"}}
+	gateway := func(address *ipamv1alpha1.IPAddressStr) { tn.Edit(pool, func() { pool.Spec.Gateway = address }) }
+	gateway(nil)
+	tn.template("nodes", nodes)
+	m := tn.machine("m")
+	tn.bind(m)
+	tn.claim(m, "nodes")
+	tn.waits("nodes-0", infrav1.RenderingFailedReason, `pool "pool"`, "set spec.gateway", "once its spec has changed")
+	gateway(ptr.To(ipamv1alpha1.IPAddressStr("192.0.2.1")))
+	_, networkData := tn.ready("nodes-0")
+	tn.G.Expect(fmt.Sprint(networkData["networks"])).To(gomega.ContainSubstring("gateway:192.0.2.1"))
+
+	kept, still := &ipamv1alpha1.IPClaim{}, &ipamv1alpha1.IPClaim{}
+	tn.G.Expect(tn.Find("nodes-0-pool", kept)).To(gomega.Succeed())
+	gateway(nil)
+	another := tn.machine("another")
+	tn.bind(another)
+	tn.claim(another, "nodes")
+	tn.waits("nodes-1", infrav1.RenderingFailedReason, "set spec.gateway")
+	tn.G.Expect(tn.Find("nodes-0-pool", still)).To(gomega.Succeed())
+	tn.G.Expect(still.UID).To(gomega.Equal(kept.UID))
+	tn.G.Expect(still.DeletionTimestamp).To(gomega.BeNil())
+}
+
+func TestNothingOfAnotherNamespaceIsUsed(t *testing.T) {
+	tn := newTenant(t)
+	tn.Add(&infrav1.Metal3Data{
+		ObjectMeta: metav1.ObjectMeta{Name: "theirs-0"},
+		Spec:       infrav1.Metal3DataSpec{Template: &infrav1.Metal3ObjectRef{Namespace: "default", Name: "theirs"}},
+	})
+	tn.waits("theirs-0", infrav1.InvalidConfigurationReason, `namespace "default"`, tn.Namespace)
+
+	tn.template("nodes", "metaData: {strings: [{key: a, value: b}]}")
+	m := tn.machine("m")
+	tn.claim(m, "nodes")
+	tn.waits("nodes-0", infrav1.WaitingForHostClaimReason)
+	data := &infrav1.Metal3Data{ObjectMeta: metav1.ObjectMeta{Namespace: tn.Namespace, Name: "nodes-0"}}
+	tn.Edit(data, func() { data.Spec.MetaData.Namespace = "default" })
+	tn.bind(m)
+	tn.waits("nodes-0", infrav1.InvalidConfigurationReason, "spec.metaData", `"m-metadata"`, `namespace "default"`)
+	tn.Edit(data, func() { data.Spec.MetaData.Namespace = "" })
+	tn.ready("nodes-0")
+}
+
+func TestASecretOfAUserIsTakenAsItIsAndNeverTakenOver(t *testing.T) {
+	tn := newTenant(t)
+	tn.template("nodes", "metaData: {strings: [{key: a, value: b}]}")
+	m := tn.machine("m")
+	tn.bind(m)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "m-metadata"}, Data: map[string][]byte{"other": []byte("x")}}
+	tn.Add(secret)
+	tn.claim(m, "nodes")
+	tn.waits("nodes-0", infrav1.SecretNameTakenReason, `"m-metadata"`, `"metaData"`)
+	tn.Edit(secret, func() { secret.Data["metaData"] = []byte("a: mine") })
+	data := &infrav1.Metal3Data{}
+	tn.Await(tn.Named("nodes-0", data), func(g gomega.Gomega) { g.Expect(data.Status.Ready).To(gomega.HaveValue(gomega.BeTrue())) })
+	tn.G.Expect(tn.Find("m-metadata", secret)).To(gomega.Succeed())
+	tn.G.Expect(secret.OwnerReferences).To(gomega.BeEmpty())
+	tn.G.Expect(secret.Data).To(gomega.HaveKeyWithValue("metaData", []byte("a: mine")))
+}
+
+func TestAClaimIsNotHeldByAMachineThatVanished(t *testing.T) {
+	tn := newTenant(t)
+	tn.pool("pool")
+	tn.template("nodes", nodes)
+	for name, claimFirst := range map[string]bool{"machine-first": false, "claim-first": true} {
+		m := tn.machine(name)
+		tn.bind(m)
+		claim := tn.claim(m, "nodes")
+		tn.ready("nodes-0")
+		if claimFirst {
+			tn.G.Expect(tn.Delete(tn.Ctx, claim)).To(gomega.Succeed())
+			tn.Await(tn.Named(name, claim), func(g gomega.Gomega) {
+				g.Expect(claim.DeletionTimestamp).NotTo(gomega.BeNil())
+				g.Expect(claim.Finalizers).To(gomega.ContainElement(infrav1.MachineFinalizer))
+			})
+		}
+		// A user takes the machine's finalizer off: it releases nothing.
+		tn.Await(tn.Named(name, m), func(g gomega.Gomega) { g.Expect(m.Finalizers).NotTo(gomega.BeEmpty()) })
+		tn.G.Expect(tn.Delete(tn.Ctx, m)).To(gomega.Succeed())
+		tn.Edit(m, func() { m.Finalizers = nil })
+		if !claimFirst { // as the garbage collector does
+			tn.G.Expect(tn.Delete(tn.Ctx, claim)).To(gomega.Succeed())
+		}
+		tn.gone(name, claim)
+		tn.gone("nodes-0", &infrav1.Metal3Data{})
+		tn.gone("nodes-0-pool", &ipamv1alpha1.IPClaim{})
+	}
+}
+
+// TestAnObjectAboveTheDataMayComeLate starts at a Metal3Data that a user made by
+// hand, before anything that it is for.
+func TestAnObjectAboveTheDataMayComeLate(t *testing.T) {
+	tn := newTenant(t)
+	m := tn.machine("m")
+	owner := m.OwnerReferences
+	tn.Edit(m, func() { m.OwnerReferences = nil })
+	tn.bind(m)
+	data := &infrav1.Metal3Data{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "nodes-7", Labels: m.Labels,
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Machine", Name: m.Name, UID: m.UID,
+			}},
+		},
+		Spec: infrav1.Metal3DataSpec{Index: ptr.To[int32](7), Template: &infrav1.Metal3ObjectRef{Name: "nodes"}},
+	}
+	tn.Add(data)
+	tn.waits("nodes-7", infrav1.TemplateNotFoundReason, `"nodes"`, "create it")
+	tn.template("nodes", "metaData: {fromLabels: [{key: role, object: machine, label: role}]}")
+	tn.waits("nodes-7", infrav1.OwnerNotFoundReason, `Metal3Machine "m" has no Machine`)
+	tn.Edit(m, func() { m.OwnerReferences = owner })
+	tn.ready("nodes-7")
+}
+
+// TestDataWithoutATemplateCanGo shows that nothing of a template is needed to give
+// back what was taken because of it.
+func TestDataWithoutATemplateCanGo(t *testing.T) {
+	tn := newTenant(t)
+	tn.pool("pool")
+	tn.template("nodes", nodes)
+	m := tn.machine("m")
+	tn.bind(m)
+	claim := tn.claim(m, "nodes")
+	tn.ready("nodes-0")
+	template := &infrav1.Metal3DataTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: tn.Namespace, Name: "nodes"}}
+	tn.G.Expect(tn.Delete(tn.Ctx, template)).To(gomega.Succeed())
+	tn.Edit(template, func() { template.Finalizers = nil })
+	tn.gone("nodes", template)
+	tn.release(claim)
+	tn.gone("m", claim)
+	tn.gone("nodes-0", &infrav1.Metal3Data{})
+	tn.gone("nodes-0-pool", &ipamv1alpha1.IPClaim{})
 }

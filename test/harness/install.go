@@ -19,12 +19,18 @@ package harness
 import (
 	"context"
 	"fmt"
+	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/console"
@@ -140,4 +146,96 @@ func irrelevant(object *unstructured.Unstructured) bool {
 		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding",
 		"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration",
 	}, object.GetKind())
+}
+
+// Account is the service account of a manager, with the roles of config/ under
+// the names that kustomize gives them, in the hardened form: one is bound for
+// the whole cluster, those on secrets and leases namespace by namespace.
+type Account struct {
+	// Namespace and Name are those of the service account.
+	Namespace, Name string
+	// ManagerRole is the ClusterRole that is bound for the whole cluster.
+	ManagerRole string
+
+	folder string            // of the roles, below config
+	roles  map[string]string // names of the ClusterRoles by file
+}
+
+// ProviderAccount is the account of the provider manager.
+func ProviderAccount() Account {
+	return Account{
+		Namespace: "capm3-system", Name: "capm3-manager", ManagerRole: "capm3-manager-role", folder: "rbac",
+		roles: map[string]string{
+			"role.yaml":                 "capm3-manager-role",
+			"tenant_secrets_role.yaml":  "capm3-tenant-secrets",
+			"leader_election_role.yaml": "capm3-leader-election-role",
+		},
+	}
+}
+
+// HostClaimAccount is the account of the hostclaim manager.
+func HostClaimAccount() Account {
+	return Account{
+		Namespace: "hostclaim-system", Name: "hostclaim-manager", ManagerRole: "hostclaim-manager-role", folder: "hostclaim/rbac",
+		roles: map[string]string{
+			"role.yaml":                 "hostclaim-manager-role",
+			"source_secrets_role.yaml":  "hostclaim-source-secrets",
+			"host_secrets_role.yaml":    "hostclaim-host-secrets",
+			"leader_election_role.yaml": "hostclaim-leader-election-role",
+		},
+	}
+}
+
+// User is the name under which the API server knows the account.
+func (a Account) User() string {
+	return "system:serviceaccount:" + a.Namespace + ":" + a.Name
+}
+
+func (a Account) subjects() []rbacv1.Subject {
+	return []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: a.Namespace, Name: a.Name}}
+}
+
+// As returns a configuration with the rights of the account.
+func (s *Server) As(a Account) *rest.Config {
+	config := rest.CopyConfig(s.Config)
+	config.Impersonate.UserName = a.User()
+	return config
+}
+
+// InstallRoles creates the roles of the account and binds its ManagerRole.
+func (s *Server) InstallRoles(ctx context.Context, a Account) error {
+	repo, err := components.FindRepo(".")
+	if err != nil {
+		return err
+	}
+	for _, file := range slices.Sorted(maps.Keys(a.roles)) {
+		text, err := os.ReadFile(repo.Path("config", a.folder, file))
+		if err != nil {
+			return err
+		}
+		// The rules of a Role read the same.
+		role := &rbacv1.ClusterRole{}
+		if err := yaml.Unmarshal(text, role); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		role.ObjectMeta = metav1.ObjectMeta{Name: a.roles[file]}
+		if err := s.Client.Create(ctx, role); err != nil {
+			return err
+		}
+	}
+	return s.Client.Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: a.ManagerRole},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: a.ManagerRole},
+		Subjects:   a.subjects(),
+	})
+}
+
+// Bind gives the account a ClusterRole in one namespace, by a RoleBinding of that
+// name.
+func (s *Server) Bind(ctx context.Context, a Account, namespace, role string) error {
+	return s.Client.Create(ctx, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: role},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+		Subjects:   a.subjects(),
+	})
 }

@@ -18,13 +18,20 @@ package harness
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
@@ -91,4 +98,75 @@ func (s *Server) Namespace(t *testing.T, prefix string, labels map[string]string
 		t.Fatalf("create a namespace: %v", err)
 	}
 	return ns.Name
+}
+
+// StartManager runs a manager with the controllers that setup adds until the
+// test ends, or until the returned function is called, by which a test stops a
+// manager before its time. Start-up errors fail the test.
+func (s *Server) StartManager(t *testing.T, options ctrl.Options, setup func(context.Context, ctrl.Manager) error) (stop func()) {
+	t.Helper()
+	options.Scheme = s.Scheme
+	options.Metrics = metricsserver.Options{BindAddress: "0"}
+	options.Controller = config.Controller{
+		SkipNameValidation: ptr.To(true),
+		CacheSyncTimeout:   time.Minute,
+		UsePriorityQueue:   ptr.To(false), // as the managers have it
+	}
+	mgr, err := ctrl.NewManager(s.Config, options)
+	if err != nil {
+		t.Fatalf("new manager: %v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	if err := setup(ctx, mgr); err != nil {
+		cancel()
+		t.Fatalf("set up the manager: %v", err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	done := false
+	stop = func() {
+		if done {
+			return
+		}
+		done = true
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("manager: %v", err)
+		}
+	}
+	t.Cleanup(stop)
+	if !mgr.GetCache().WaitForCacheSync(ctx) {
+		t.Fatal("the caches of the manager did not fill")
+	}
+	return stop
+}
+
+// ErrCrash is what a manager is answered after its Crash.
+var ErrCrash = errors.New("the manager has crashed")
+
+// Crash is a manager that dies with one of its writes. From then on nothing of it reaches
+// the API server. The zero value never dies, and counts the writes.
+type Crash struct {
+	// At is the number of the write, from 1; 0 for never.
+	At int32
+	// Arrives says that the write arrives and only its answer is lost.
+	Arrives bool
+	// Writes counts what the manager has written, or tried to.
+	Writes atomic.Int32
+	// Dead says that the manager has died.
+	Dead atomic.Bool
+}
+
+// Write does one write of the manager, or fails it.
+func (c *Crash) Write(do func() error) error {
+	switch n := c.Writes.Add(1); {
+	case c.At == 0 || n < c.At:
+		return do()
+	case n == c.At && c.Arrives:
+		if err := do(); err != nil {
+			return err
+		}
+	}
+	c.Dead.Store(true)
+	return ErrCrash
 }

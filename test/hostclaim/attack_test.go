@@ -20,13 +20,16 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -200,4 +203,175 @@ func TestAttackedHostAtWorkIsKept(t *testing.T) {
 	w.expectGone("machine")
 	w.expectEvent("host-0", "Orphaned", gomega.ContainSubstring("after a grace of 1h0m0s"))
 	w.expectKept("host-0")
+}
+
+const (
+	// many claims name one Secret of large bytes, which is written rewrites times.
+	many     = 18
+	large    = 700 << 10
+	rewrites = 15
+)
+
+// tally counts what a manager asks of Secrets: those that it reads, and those that it writes
+// next to hosts, with their bytes.
+type tally struct {
+	http.RoundTripper
+
+	infra                 string
+	reads, written, bytes atomic.Int64
+}
+
+func (c *tally) transport(next http.RoundTripper) http.RoundTripper {
+	c.RoundTripper = next
+	return c
+}
+
+func (c *tally) RoundTrip(request *http.Request) (*http.Response, error) {
+	path, query := request.URL.Path, request.URL.Query()
+	switch {
+	case !strings.Contains(path, "/secrets"):
+	case request.Method == http.MethodGet && strings.Contains(path, "/secrets/") && len(query) == 0:
+		c.reads.Add(1)
+	case strings.Contains(path, "/namespaces/"+c.infra+"/") && (request.Method == http.MethodPost || request.Method == http.MethodPatch):
+		c.written.Add(1)
+		c.bytes.Add(request.ContentLength)
+	}
+	return c.RoundTripper.RoundTrip(request)
+}
+
+func (c *tally) log(t *testing.T, when string) {
+	t.Helper()
+	t.Logf("%s: %d copies written, %d KiB; %d reads of Secrets", when, c.written.Load(), c.bytes.Load()>>10, c.reads.Load())
+}
+
+// content is a version of the Secret boot.
+func content(version int) string {
+	return fmt.Sprintf("#cloud-config %d\n", version) + strings.Repeat("x", large)
+}
+
+// rewrite writes the Secret boot of the tenant again and again.
+func (w *world) rewrite(versions ...int) {
+	w.T.Helper()
+	for _, version := range versions {
+		boot := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.tenant, Name: "boot"}}
+		harness.Change(w.Story, boot, func(s *corev1.Secret) { s.Data = map[string][]byte{"value": []byte(content(version))} })
+	}
+}
+
+// versions are as many as the attacker writes.
+func versions() (out []int) {
+	for version := range rewrites {
+		out = append(out, version+1)
+	}
+	return out
+}
+
+// crowd makes hosts and a claim for each; changes are made to each claim.
+func (w *world) crowd(count int, changes ...func(*bmov1alpha1.HostClaim)) (claims []string) {
+	w.T.Helper()
+	for i := range count {
+		name := fmt.Sprintf("crowd-%d", i)
+		w.host(name, nil)
+		w.claim(name, append([]func(*bmov1alpha1.HostClaim){withImage("boot")}, changes...)...)
+		claims = append(claims, name)
+	}
+	return claims
+}
+
+// counted is a world with a manager whose copies are counted, and with the Secret of all claims.
+func counted(t *testing.T) (*world, *tally) {
+	t.Helper()
+	w := newWorld(t).withRights()
+	c := &tally{infra: w.infra}
+	w.transport = c.transport
+	w.policy(nil, w.tenant)
+	w.manager()
+	w.MakeSecret(w.tenant, "boot", "value", content(0))
+	return w, c
+}
+
+// Claims that can never be served, as one of their Secrets is missing, cost nothing next to hosts.
+func TestAttackSecretsThatAreNeverComplete(t *testing.T) {
+	w, c := counted(t)
+	claims := w.crowd(many, func(c *bmov1alpha1.HostClaim) { c.Spec.MetaData = &corev1.SecretReference{Name: "missing"} })
+	for _, name := range claims {
+		w.expect(name, synchronized, "False/MetaDataSecretSyncFailure")
+	}
+	w.rewrite(versions()...)
+	c.log(t, "while a Secret is missing")
+	w.G.Consistently(c.written.Load).Should(gomega.BeZero())
+
+	w.MakeSecret(w.tenant, "missing", "metaData", "{}")
+	for _, name := range claims {
+		w.expect(name, "Ready", "True/Provisioned")
+	}
+	c.log(t, "once it is there")
+	w.G.Expect(c.written.Load()).To(gomega.Equal(int64(2*many)), "each Secret of each claim is copied once")
+	// Each version once for all claims, and what is copied once for each claim and copy.
+	w.G.Expect(c.reads.Load()).To(gomega.BeNumerically("<=", 2+rewrites+4*2*many))
+}
+
+// A server that is off does not read its data: what changes meanwhile is copied when it is to be
+// switched on, and after it is written nothing is copied, and nothing is read for each claim.
+func TestAttackSecretRewrittenForServersThatDoNotReadIt(t *testing.T) {
+	w, c := counted(t)
+	claims := w.crowd(many, func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = false })
+	for _, name := range claims {
+		w.expect(name, synchronized, "True/ConfigurationSynced")
+	}
+	first := c.written.Load()
+	w.rewrite(versions()...)
+	c.log(t, "told, and off")
+	w.G.Consistently(c.written.Load).Should(gomega.Equal(first))
+
+	harness.Change(w.Story, w.readClaim(claims[0]), func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = true })
+	w.expect(claims[0], "Ready", "True/Provisioned")
+	w.G.Expect(w.nextDrive().userData).To(gomega.HavePrefix(fmt.Sprintf("#cloud-config %d\n", rewrites)), "what the server reads is the last version")
+	w.G.Expect(c.written.Load()).To(gomega.Equal(first + 1))
+	w.rewrite(versions()...)
+	w.G.Eventually(func() string { return harness.Message(w.readClaim(claims[0]).Status.Conditions, synchronized) }).
+		Should(gomega.ContainSubstring("changed after provisioning"))
+	c.log(t, "once one is written")
+	w.G.Expect(c.written.Load()).To(gomega.Equal(first + 1))
+	w.G.Expect(c.reads.Load()).To(gomega.BeNumerically("<=", 4*many+3*rewrites))
+}
+
+// Servers that fail read their data again, so changes are copied; as fast as the budget of the
+// namespace allows, and to the cost of no other tenant.
+func TestAttackSecretRewrittenForServersThatFail(t *testing.T) {
+	w, c := counted(t)
+	for i := range many {
+		w.host(fmt.Sprintf("crowd-%d", i), nil, func(h *bmov1alpha1.BareMetalHost) { h.Annotations = map[string]string{heldBack: ""} })
+	}
+	var claims []string
+	for i := range many {
+		claims = append(claims, w.claim(fmt.Sprintf("crowd-%d", i), withImage("boot")).Name)
+	}
+	for _, name := range claims {
+		w.expect(name, synchronized, "True/ConfigurationSynced")
+	}
+	w.G.Expect(c.written.Load()).To(gomega.Equal(int64(many)), "what is first copied is not held up")
+	limited := func() (count int) {
+		for _, name := range claims {
+			if harness.Condition(w.readClaim(name).Status.Conditions, synchronized) == "False/SecretCopiesLimited" {
+				count++
+			}
+		}
+		return count
+	}
+	last := func() (count int) {
+		list := &corev1.SecretList{}
+		w.OK(w.List(w.Ctx, list, client.InNamespace(w.infra)))
+		for i := range list.Items {
+			if string(list.Items[i].Data["userData"]) == content(rewrites) {
+				count++
+			}
+		}
+		return count
+	}
+	w.rewrite(versions()...)
+	// A machine so slow that it stays within the budget copies all.
+	w.G.Eventually(func() bool { return limited() > 0 || last() == many }).Should(gomega.BeTrue())
+	c.log(t, fmt.Sprintf("after %d writes for %d claims, of which %d wait for their turn", rewrites, many, limited()))
+	w.G.Expect(c.written.Load()).To(gomega.BeNumerically("<", rewrites*many/2))
 }

@@ -280,8 +280,8 @@ func TestHostThatChangedSinceItWasSeenIsJudgedAnew(t *testing.T) {
 		edit func(*bmov1alpha1.BareMetalHost)
 		want string
 	}{
-		"and taken if it still answers":       {func(h *bmov1alpha1.BareMetalHost) { h.Spec.Description = "blue door" }, "host-0"},
-		"and left if its labels are others":   {func(h *bmov1alpha1.BareMetalHost) { h.Labels["rack"] = "b1" }, "host-1"},
+		"and taken if it still answers":     {func(h *bmov1alpha1.BareMetalHost) { h.Spec.Description = "blue door" }, "host-0"},
+		"and left if its labels are others": {func(h *bmov1alpha1.BareMetalHost) { h.Labels["rack"] = "b1" }, "host-1"},
 		"and left if it was paused": {func(h *bmov1alpha1.BareMetalHost) {
 			metav1.SetMetaDataAnnotation(&h.ObjectMeta, bmov1alpha1.PausedAnnotation, "")
 		}, "host-1"},

@@ -17,13 +17,17 @@ limitations under the License.
 package hostclaim
 
 import (
+	"context"
+	"strings"
 	"testing"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
@@ -209,4 +213,173 @@ func TestClaimIsMovableAgainWhenItDoesNotGetTheHost(t *testing.T) {
 			}
 		})
 	}
+}
+
+// In a move, a claim would forget that a host was about to be its own, or was.
+func TestClaimThatIsNotSureOfItsHostIsNotMoved(t *testing.T) {
+	tests := map[string]func(w *world){
+		"while it is being bound": func(w *world) {
+			stop := w.manager()
+			claim := w.claim("machine", ofCluster, withLabel("rack", "none"))
+			w.expect("machine", associated, noHost)
+			stop()
+			harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) {
+				metav1.SetMetaDataAnnotation(&c.ObjectMeta, blockMove, "hostclaim-manager")
+			})
+			w.EditStatus(claim, func() {
+				claim.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: w.tenant, Name: "host-0"}
+				meta.SetStatusCondition(&claim.Status.Conditions, metav1.Condition{Type: associated, Status: metav1.ConditionUnknown, Reason: "Binding"})
+			})
+			w.pause(true)
+			w.manager()
+		},
+		"when its host is gone": func(w *world) {
+			w.manager()
+			host := w.running()
+			w.expectSameServer(host)
+			w.OK(w.Delete(w.Ctx, w.readHost(host)))
+			w.expect("machine", associated, "False/MissingBareMetalHost")
+			w.pause(true)
+		},
+	}
+	for name, given := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newMoving(t)
+			given(w)
+			w.expect("machine", movable, "False/BindingInProgress")
+			w.G.Expect(w.readClaim("machine").Annotations).To(gomega.HaveKey(blockMove))
+		})
+	}
+}
+
+// The infrastructure team withdraws its word while clusterctl may be moving the host already.
+func TestWithdrawnHandOverBlocksTheClaimAndKeepsThePause(t *testing.T) {
+	w := newMoving(t)
+	w.manager()
+	host := w.running()
+	w.expectSameServer(host)
+	w.pause(true)
+	w.expect("machine", movable, readyToMove)
+	w.confirm(false)
+	waits := w.expect("machine", movable, "False/HandOverNotConfirmed")
+	w.G.Expect(harness.Message(waits.Status.Conditions, movable)).To(gomega.ContainSubstring("stays paused"))
+	w.G.Expect(w.blocked(host)).To(gomega.Equal([2]bool{true, false}))
+	paused := gomega.HaveKeyWithValue(bmov1alpha1.PausedAnnotation, "hostclaim.metal3.io/move")
+	w.G.Consistently(func() map[string]string { return w.readHost(host).Annotations }).Should(paused)
+
+	w.confirm(true)
+	w.expect("machine", movable, readyToMove)
+	w.G.Expect(w.blocked(host)).To(gomega.Equal([2]bool{}))
+	w.confirm(false)
+	w.expect("machine", movable, "False/HandOverNotConfirmed")
+	w.pause(false)
+	w.expectSameServer(host)
+}
+
+// refuse has an admission policy deny writes to the objects of the tenant's namespace after
+// which an expression does not hold, and returns what ends that.
+func (w *world) refuse(resource, allowed string, reason metav1.StatusReason) (end func()) {
+	w.T.Helper()
+	name := w.tenant + "-" + resource
+	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: admissionv1.ValidatingAdmissionPolicySpec{
+		MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+			Operations: []admissionv1.OperationType{admissionv1.Update},
+			Rule:       admissionv1.Rule{APIGroups: []string{"metal3.io"}, APIVersions: []string{"v1alpha1"}, Resources: []string{resource}},
+		}}}},
+		Validations: []admissionv1.Validation{{Expression: allowed, Message: "says team x", Reason: &reason}},
+	}}
+	bound := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+		PolicyName: name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+		MatchResources: &admissionv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: w.tenant}}},
+	}}
+	w.Make(policy, bound)
+	end = func() {
+		for _, object := range []client.Object{bound, policy} {
+			w.OK(client.IgnoreNotFound(server.Client.Delete(context.Background(), object)))
+		}
+	}
+	w.T.Cleanup(end)
+	return end
+}
+
+// isRefused waits until the API server refuses a change, of which it must have learned first.
+func (w *world) isRefused(object client.Object, change string) {
+	w.T.Helper()
+	w.G.Eventually(func() error {
+		return w.Patch(w.Ctx, object, client.RawPatch(types.MergePatchType, []byte(change)), client.DryRunAll)
+	}).ShouldNot(gomega.Succeed())
+}
+
+const (
+	withoutRecord = "!('hostclaim.metal3.io/moving' in object.metadata.?annotations.orValue({}))"
+	record        = `{"metadata":{"annotations":{"hostclaim.metal3.io/moving":"x"}}}`
+	withBlock     = "'clusterctl.cluster.x-k8s.io/block-move' in object.metadata.?annotations.orValue({})"
+	noBlock       = `{"metadata":{"annotations":{"clusterctl.cluster.x-k8s.io/block-move":null}}}`
+)
+
+func TestMoveWaitsWhileTheAPIServerRefusesWhatMakesItSafe(t *testing.T) {
+	denied := func(reason metav1.StatusReason) func(*world, string) func() {
+		return func(w *world, host string) func() {
+			end := w.refuse("baremetalhosts", withoutRecord, reason)
+			w.isRefused(w.readHost(host), record)
+			return end
+		}
+	}
+	tests := map[string]struct {
+		begin func(w *world, host string) (end func())
+		says  string
+	}{
+		"since a policy forbids it": {denied(metav1.StatusReasonForbidden), "host made ready for a move: an admission policy or webhook forbids it"},
+		"since a policy denies it":  {denied(metav1.StatusReasonInvalid), "host made ready for a move: an admission policy denies it"},
+		"since it would be too long": {func(w *world, host string) func() {
+			notes := func(text string) {
+				harness.Change(w.Story, w.readHost(host), func(h *bmov1alpha1.BareMetalHost) { h.Annotations["notes"] = text })
+			}
+			size := 256<<10 - 100
+			for key, value := range w.readHost(host).Annotations {
+				size -= len(key) + len(value)
+			}
+			notes(strings.Repeat("x", size))
+			return func() { notes("") }
+		}, "longer than 256 KiB"},
+		"since a policy keeps the claim": {func(w *world, _ string) func() {
+			end := w.refuse("hostclaims", withBlock, metav1.StatusReasonForbidden)
+			w.isRefused(w.readClaim("machine"), noBlock)
+			return end
+		}, "block-move taken off the claim: an admission policy or webhook forbids it"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newMoving(t)
+			w.manager()
+			host := w.running()
+			w.expectSameServer(host)
+			end := tt.begin(w, host)
+			w.pause(true)
+			waits := w.expect("machine", movable, "False/PreparationRefused")
+			message := harness.Message(waits.Status.Conditions, movable)
+			w.G.Expect(message).To(gomega.And(gomega.ContainSubstring(tt.says), gomega.Not(gomega.ContainSubstring("team x"))))
+			_, blocked := w.readClaim("machine").Annotations[blockMove]
+			w.G.Expect(blocked).To(gomega.BeTrue())
+			end()
+			w.expect("machine", movable, readyToMove)
+			w.pause(false)
+			w.expectSameServer(host)
+		})
+	}
+}
+
+// Another client takes the pause off a host that may be moved, and it cannot be put back.
+func TestClaimIsBlockedAgainWhenItsHostCannotBeMadeReadyAgain(t *testing.T) {
+	w := newMoving(t)
+	w.manager()
+	host := w.running()
+	w.expectSameServer(host)
+	w.pause(true)
+	w.expect("machine", movable, readyToMove)
+	w.refuse("baremetalhosts", withoutRecord, metav1.StatusReasonForbidden)
+	w.isRefused(w.readHost(host), record)
+	harness.Change(w.Story, w.readHost(host), func(h *bmov1alpha1.BareMetalHost) { delete(h.Annotations, moving) })
+	w.expect("machine", movable, "False/PreparationRefused")
+	w.G.Expect(w.readClaim("machine").Annotations).To(gomega.HaveKey(blockMove))
 }

@@ -19,11 +19,16 @@ package hostclaim
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
@@ -150,4 +155,121 @@ func named(g gomega.Gomega, host *bmov1alpha1.BareMetalHost) {
 
 func annotated(key, value string) func(*bmov1alpha1.HostClaim) {
 	return func(c *bmov1alpha1.HostClaim) { metav1.SetMetaDataAnnotation(&c.ObjectMeta, key, value) }
+}
+
+// What a claim may ask for has bounds: beyond them it gets an answer, and no other claim
+// else waits for it.
+func TestOversizedClaimIsAnsweredAndHoldsUpNoOther(t *testing.T) {
+	tests := map[string]struct {
+		claim func(*bmov1alpha1.HostClaim)
+		says  string
+	}{
+		"with far too many requirements": {
+			claim: func(c *bmov1alpha1.HostClaim) {
+				for i := range 20_000 {
+					c.Spec.HostSelector.MatchExpressions = append(c.Spec.HostSelector.MatchExpressions,
+						bmov1alpha1.HostSelectorRequirement{Key: "k" + strings.Repeat("x", i%40), Operator: "!", Values: []string{}})
+				}
+			},
+			says: "spec.hostSelector is invalid: it has 20000 requirements",
+		},
+		"with far too many values": {
+			claim: func(c *bmov1alpha1.HostClaim) {
+				c.Spec.HostSelector.MatchExpressions = []bmov1alpha1.HostSelectorRequirement{
+					{Key: "rack", Operator: "in", Values: make([]string, 20_000)},
+				}
+			},
+			says: "spec.hostSelector is invalid: it has 20000 values in all",
+		},
+		"with a namespace that is far too long": {
+			claim: func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.InNamespace = strings.Repeat("n", 40_000) },
+			says:  "spec.hostSelector.inNamespace is invalid: it has 40000 characters",
+		},
+		"with a failure domain that is far too long": {
+			claim: func(c *bmov1alpha1.HostClaim) { c.Spec.FailureDomain = strings.Repeat("d", 40_000) },
+			says:  "spec.failureDomain is invalid: it has 40000 characters",
+		},
+		"with faults without end": {
+			claim: func(c *bmov1alpha1.HostClaim) {
+				for range 32 {
+					c.Spec.HostSelector.MatchExpressions = append(c.Spec.HostSelector.MatchExpressions,
+						bmov1alpha1.HostSelectorRequirement{Key: strings.Repeat("-", 300), Operator: "!", Values: []string{}})
+				}
+			},
+			says: "spec.hostSelector.matchExpressions[0] is invalid",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.policy(nil, w.tenant)
+			w.host("host-0", nil)
+			w.host("host-1", nil)
+			w.manager()
+			w.claim("large", tt.claim)
+			w.claim("small")
+			w.expectBound("small")
+			large := w.expect("large", associated, "False/InvalidHostSelector")
+			w.G.Expect(harness.Message(large.Status.Conditions, associated)).To(gomega.ContainSubstring(tt.says))
+			for _, c := range large.Status.Conditions {
+				w.G.Expect(len(c.Message)).To(gomega.BeNumerically("<=", 1024), c.Type)
+			}
+			harness.Change(w.Story, large, func(c *bmov1alpha1.HostClaim) { c.Spec = bmov1alpha1.HostClaimSpec{} })
+			w.expectBound("large")
+		})
+	}
+}
+
+// A text of the tenant that only comes up after the bind does no harm either.
+func TestLongTextOfATenantDoesNotBlockTheStatus(t *testing.T) {
+	w := newWorld(t).withRights()
+	w.policy(nil, w.tenant)
+	w.host("host-0", nil)
+	w.manager()
+	w.claim("machine", withImage(strings.Repeat("s", 40_000)))
+	w.expectBound("machine")
+	waiting := w.expect("machine", synchronized, "False/"+bmov1alpha1.BadUserDataSecretReason)
+	w.G.Expect(harness.Message(waiting.Status.Conditions, synchronized)).To(gomega.HaveSuffix("…"))
+}
+
+// A tenant that may write a claim may rewrite its managedFields, and so hide another
+// controller. What that one has recorded in the status stays.
+func TestManagerStandsDownWhenFieldManagersWereErased(t *testing.T) {
+	w := newWorld(t)
+	w.policy(nil, w.tenant)
+	w.host("host-0", nil)
+	claim := w.claim("machine")
+	before := claim.DeepCopy()
+	claim.Status.BareMetalHost = &bmov1alpha1.ObjectReference{Namespace: w.infra, Name: "another"}
+	meta.SetStatusCondition(&claim.Status.Conditions, metav1.Condition{
+		Type: associated, Status: metav1.ConditionTrue, Reason: bmov1alpha1.BareMetalHostAssociatedReason,
+	})
+	w.OK(w.Status().Patch(w.Ctx, claim, client.MergeFrom(before), client.FieldOwner("baremetal-operator")))
+	w.OK(w.Patch(w.Ctx, claim, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"managedFields":[{}]}}`))))
+	w.G.Expect(w.readClaim("machine").ManagedFields).To(gomega.BeEmpty())
+	w.manager()
+	w.expect("machine", "hostclaim.metal3.io/StoodDown", "True/OtherController")
+	w.G.Consistently(func() *corev1.ObjectReference { return w.readHost("host-0").Spec.ConsumerRef }).Should(gomega.BeNil())
+	w.G.Expect(w.readClaim("machine").Finalizers).To(gomega.BeEmpty())
+}
+
+// The other way around, a claim that makes another controller up loses nothing
+// that it has, keeps nothing from others, and goes as any other.
+func TestForgedFieldManagersChangeNothingOnABoundClaim(t *testing.T) {
+	w := newWorld(t).withRights()
+	w.policy(nil, w.tenant)
+	w.host("host-0", nil)
+	w.manager()
+	claim := w.claim("machine")
+	w.expectBound("machine")
+	forged := []byte(`{"metadata":{"managedFields":[{"manager":"baremetal-operator","operation":"Update","subresource":"status",
+		"apiVersion":"metal3.io/v1alpha1","fieldsType":"FieldsV1","fieldsV1":{"f:status":{"f:poweredOn":{}}}}]}}`)
+	w.OK(w.Patch(w.Ctx, claim, client.RawPatch(types.MergePatchType, forged)))
+	w.G.Consistently(func() string {
+		return harness.Condition(w.readClaim("machine").Status.Conditions, "hostclaim.metal3.io/StoodDown")
+	}).
+		Should(gomega.Equal("none"))
+	w.OK(w.Delete(w.Ctx, claim))
+	w.expectGone("machine")
+	w.expectPristine("host-0")
 }

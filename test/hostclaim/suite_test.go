@@ -26,7 +26,10 @@ import (
 	"github.com/onsi/gomega"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/setup"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/components"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
@@ -66,4 +69,44 @@ func (w withRoles) Run() int {
 		}
 	}
 	return w.tests.Run()
+}
+
+// TestMissingCRDsAreNamedAtStart starts the manager on an API server that knows
+// none of its kinds. It waits for them: told to end, it names them; when they
+// have been installed, it goes on.
+func TestMissingCRDsAreNamedAtStart(t *testing.T) {
+	w := newWorld(t)
+	repo, err := components.FindRepo(".")
+	w.OK(err)
+	assets, err := repo.Assets()
+	w.OK(err)
+	bare := &envtest.Environment{BinaryAssetsDirectory: assets}
+	config, err := bare.Start()
+	w.OK(err)
+	t.Cleanup(func() {
+		if err := bare.Stop(); err != nil {
+			t.Errorf("stop the bare API server: %v", err)
+		}
+	})
+	w.options.WebhookPort, w.options.HealthAddress, w.options.Serving.DiagnosticsAddress = 0, "0", "0"
+	told, end := context.WithCancel(t.Context())
+	end()
+	_, err = setup.NewManager(told, config, w.options)
+	w.G.Expect(err).To(gomega.MatchError(gomega.And(
+		gomega.ContainSubstring("CRD hostclaims.metal3.io does not exist"),
+		gomega.ContainSubstring("kubectl apply --server-side -k config/hostclaim/crd"),
+		gomega.ContainSubstring("CRD baremetalhosts.metal3.io does not exist"),
+		gomega.ContainSubstring("install baremetal-operator"),
+	)))
+
+	started := make(chan error, 1)
+	go func() {
+		_, err := setup.NewManager(t.Context(), config, w.options)
+		started <- err
+	}()
+	crds, err := harness.CRDFiles(t.Context(), repo)
+	w.OK(err)
+	_, err = envtest.InstallCRDs(config, envtest.CRDInstallOptions{Paths: crds, ErrorIfPathMissing: true})
+	w.OK(err)
+	w.G.Eventually(started).WithTimeout(time.Minute).Should(gomega.Receive(gomega.BeNil()))
 }

@@ -24,7 +24,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-
 )
 
 // A template asks 500 pools for each of 10 machines. ip-address-manager, a process with its default

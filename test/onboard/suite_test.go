@@ -17,13 +17,21 @@ limitations under the License.
 package onboard
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/gomega"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -102,4 +110,178 @@ func must(t *testing.T, err error) {
 // describe names an object in a message.
 func describe(object client.Object) string {
 	return fmt.Sprintf("%T %s/%s", object, object.GetNamespace(), object.GetName())
+}
+
+// everyVerb are the verbs of requests, and two that policies of ours ask for.
+func everyVerb() []string {
+	return []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "release", "manage"}
+}
+
+// wanted lists the rights in the tenant's namespace; there are no others anywhere.
+func wanted() map[string][]string {
+	read := []string{"get", "list", "watch"}
+	write := []string{"get", "list", "watch", "create", "patch", "delete"}
+	return map[string][]string{
+		"hostclaims.metal3.io":   write,
+		"secrets.":               write,
+		"hardwaredata.metal3.io": read,
+	}
+}
+
+// TestRightsAreExact asks the API server, as the tenant's manager, about every verb
+// on whatever might be of interest, in the tenant's namespace and in others.
+func TestRightsAreExact(t *testing.T) {
+	t.Parallel()
+	plan := newPlan(t)
+	tenant := connect(t, letIn(t, plan))
+	namespace := plan.Tenant.Namespace
+	resources := []string{
+		"hostclaims.metal3.io", "hostclaims.metal3.io/status", "hostclaims.metal3.io/finalizers", "hardwaredata.metal3.io",
+		"baremetalhosts.metal3.io", "hostdeploypolicies.metal3.io", "firmwareschemas.metal3.io",
+		"secrets.", "configmaps.", "events.", "namespaces.", "pods.", "serviceaccounts.", "serviceaccounts./token", "resourcequotas.",
+		"roles.rbac.authorization.k8s.io", "rolebindings.rbac.authorization.k8s.io", "clusterroles.rbac.authorization.k8s.io",
+		"leases.coordination.k8s.io", "customresourcedefinitions.apiextensions.k8s.io", "*.*",
+	}
+	eventually(t, "the binding has been heard of", func(g gomega.Gomega) {
+		g.Expect(allowed(t, tenant, namespace, "hostclaims.metal3.io", "get")).To(gomega.BeTrue())
+	})
+	for _, where := range []string{namespace, plan.Tenant.Account.Namespace, plan.Home.Namespace, ""} {
+		for _, resource := range resources {
+			for _, verb := range everyVerb() {
+				want := where == namespace && slices.Contains(wanted()[resource], verb)
+				if got := allowed(t, tenant, where, resource, verb); got != want {
+					t.Errorf("%s %s in namespace %q: allowed %t, want %t", verb, resource, where, got, want)
+				}
+			}
+		}
+	}
+}
+
+// TestNeededRequestsSucceed sends what the provider manager sends.
+func TestNeededRequestsSucceed(t *testing.T) {
+	t.Parallel()
+	plan := newPlan(t)
+	tenant := connect(t, letIn(t, plan))
+	namespace := plan.Tenant.Namespace
+	in := client.InNamespace(namespace)
+	eventually(t, "claims can be listed", func(g gomega.Gomega) {
+		g.Expect(tenant.List(t.Context(), &bmov1alpha1.HostClaimList{}, in)).To(gomega.Succeed())
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	watch, err := tenant.Watch(ctx, &bmov1alpha1.HostClaimList{}, in)
+	must(t, err)
+	defer watch.Stop()
+
+	wish := claim(namespace, "m-01234567")
+	must(t, tenant.Patch(t.Context(), wish.DeepCopy(), client.Apply, client.FieldOwner("manager"), client.ForceOwnership)) //nolint:staticcheck // the form with a typed object
+	if event := <-watch.ResultChan(); event.Type != "ADDED" {
+		t.Errorf("the watch begins with %v", event)
+	}
+	must(t, tenant.Get(t.Context(), client.ObjectKeyFromObject(wish), wish))
+	before := wish.DeepCopy()
+	wish.Spec.PoweredOn = true
+	must(t, tenant.Patch(t.Context(), wish, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
+	copied := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: wish.Name + "-userdata", OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: bmov1alpha1.GroupVersion.String(), Kind: "HostClaim", Name: wish.Name, UID: wish.UID,
+		}}},
+		Data: map[string][]byte{"value": []byte("a")},
+	}
+	must(t, tenant.Create(t.Context(), copied))
+	before2 := copied.DeepCopy()
+	copied.Data["value"] = []byte("b")
+	must(t, tenant.Patch(t.Context(), copied, client.MergeFrom(before2)))
+	must(t, tenant.List(t.Context(), &bmov1alpha1.HardwareDataList{}, in))
+	metadata := &metav1.PartialObjectMetadataList{}
+	metadata.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+	must(t, tenant.List(t.Context(), metadata, in, client.HasLabels{"a"}))
+	must(t, tenant.Delete(t.Context(), copied))
+	must(t, tenant.Delete(t.Context(), wish))
+}
+
+// TestOtherRequestsAreRefused sends what a tenant that means harm would send.
+func TestOtherRequestsAreRefused(t *testing.T) {
+	t.Parallel()
+	plan := newPlan(t)
+	tenant := connect(t, letIn(t, plan))
+	namespace, account := plan.Tenant.Namespace, plan.Tenant.Account
+	neighbor := server.Namespace(t, "neighbor", nil)
+	theirs := claim(neighbor, "theirs")
+	must(t, server.Client.Create(t.Context(), theirs))
+	mine := claim(namespace, "mine")
+	eventually(t, "a claim of its own is created", func(g gomega.Gomega) {
+		g.Expect(client.IgnoreAlreadyExists(tenant.Create(t.Context(), mine.DeepCopy()))).To(gomega.Succeed())
+	})
+	list := func(list client.ObjectList, options ...client.ListOption) func(context.Context) error {
+		return func(ctx context.Context) error { return tenant.List(ctx, list, options...) }
+	}
+	create := func(object client.Object) func(context.Context) error {
+		return func(ctx context.Context) error { return tenant.Create(ctx, object) }
+	}
+	tests := map[string]func(context.Context) error{
+		"claims of everybody":         list(&bmov1alpha1.HostClaimList{}),
+		"claims of a neighbor":        list(&bmov1alpha1.HostClaimList{}, client.InNamespace(neighbor)),
+		"secrets of a neighbor":       list(&corev1.SecretList{}, client.InNamespace(neighbor)),
+		"secrets beside the accounts": list(&corev1.SecretList{}, client.InNamespace(account.Namespace)),
+		"hosts in its own namespace":  list(&bmov1alpha1.BareMetalHostList{}, client.InNamespace(namespace)),
+		"hosts of everybody":          list(&bmov1alpha1.BareMetalHostList{}),
+		"policies":                    list(&bmov1alpha1.HostDeployPolicyList{}, client.InNamespace(namespace)),
+		"namespaces":                  list(&corev1.NamespaceList{}),
+		"its own quota":               list(&corev1.ResourceQuotaList{}, client.InNamespace(namespace)),
+		"all its claims at once": func(ctx context.Context) error {
+			return tenant.DeleteAllOf(ctx, &bmov1alpha1.HostClaim{}, client.InNamespace(namespace))
+		},
+		"a claim of a neighbor":        func(ctx context.Context) error { return tenant.Delete(ctx, theirs) },
+		"a new host":                   create(&bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "h"}}),
+		"facts of its own making":      create(&bmov1alpha1.HardwareData{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "h"}}),
+		"an account with another name": create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "mine"}}),
+		"more rights": create(&rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "more"},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		}),
+		"a token that never expires": create(&corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: account.Namespace, Name: "forever", Annotations: map[string]string{corev1.ServiceAccountNameKey: account.Name},
+			},
+			Type: corev1.SecretTypeServiceAccountToken,
+		}),
+		"a token of its own account": func(ctx context.Context) error {
+			return tenant.SubResource("token").Create(ctx, &corev1.ServiceAccount{
+				ObjectMeta: metav1.ObjectMeta{Namespace: account.Namespace, Name: account.Name},
+			}, &authenticationv1.TokenRequest{})
+		},
+		"the status of its claim": func(ctx context.Context) error {
+			after := mine.DeepCopy()
+			after.Status.PoweredOn = true
+			return tenant.Status().Patch(ctx, after, client.MergeFrom(mine))
+		},
+	}
+	for name, request := range tests {
+		t.Run(name, func(t *testing.T) {
+			if err := request(t.Context()); !apierrors.IsForbidden(err) {
+				t.Errorf("answer %v, want Forbidden", err)
+			}
+		})
+	}
+}
+
+// allowed asks whether the client itself may do something; the resource is written
+// as name.group/subresource.
+func allowed(t *testing.T, c client.Client, namespace, resource, verb string) bool {
+	t.Helper()
+	name, group, _ := strings.Cut(resource, ".")
+	group, subresource, _ := strings.Cut(group, "/")
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: namespace, Verb: verb, Group: group, Resource: name, Subresource: subresource,
+		},
+	}}
+	must(t, c.Create(t.Context(), review))
+	return review.Status.Allowed
+}
+
+func eventually(t *testing.T, what string, check func(gomega.Gomega)) {
+	t.Helper()
+	gomega.NewWithT(t).Eventually(check).Should(gomega.Succeed(), "waiting until "+what)
 }

@@ -27,9 +27,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
 // builtIn are the roles of Kubernetes that people are given in a namespace, the
@@ -237,5 +239,217 @@ func TestAttackOwnerReferenceOfAnyKind(t *testing.T) {
 	service.OwnerReferences[0].BlockOwnerDeletion = nil
 	if err := editor.Create(t.Context(), service, client.DryRunAll); err != nil {
 		t.Error(err)
+	}
+}
+
+const (
+	claimFinalizer = "hostclaim.metal3.io/finalizer"
+	// admissionDelay is how long an API server may take to heed a new policy.
+	admissionDelay = 30 * time.Second
+)
+
+// root may do everything.
+var root = subject{user: "root", groups: []string{"system:masters", "system:authenticated"}}
+
+// guarded makes a claim with our finalizer and that of another controller, as after a bind,
+// and waits until the API server guards it.
+func guarded(t *testing.T, namespace string) *bmov1alpha1.HostClaim {
+	t.Helper()
+	claim := &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, GenerateName: "guarded-", Finalizers: []string{claimFinalizer, "example.com/other"},
+	}}
+	if err := server.Client.Create(t.Context(), claim); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, last := context.Background(), claim.DeepCopy()
+		if err := server.Client.Get(ctx, client.ObjectKeyFromObject(claim), last); err != nil {
+			t.Error(err)
+			return
+		}
+		before := last.DeepCopy()
+		last.Finalizers = nil
+		if err := server.Client.Patch(ctx, last, client.MergeFrom(before)); err != nil {
+			t.Error(err)
+		}
+		if err := client.IgnoreNotFound(server.Client.Delete(ctx, last)); err != nil {
+			t.Error(err)
+		}
+	})
+	gomega.NewWithT(t).Eventually(func() bool {
+		return apierrors.IsForbidden(strip(t, tenantAdmin, claim, client.DryRunAll))
+	}, admissionDelay, 20*time.Millisecond).Should(gomega.BeTrue(), "the policy is in force")
+	return claim
+}
+
+// tenantAdmin may do everything with claims that a tenant may, in namespace
+// tenant-b.
+var tenantAdmin = member("bob", "tenant-b-admins")
+
+// strip takes our finalizer off a claim, as the subject.
+func strip(t *testing.T, who subject, claim *bmov1alpha1.HostClaim, options ...client.PatchOption) error {
+	t.Helper()
+	return editClaim(t, who, claim, func(c *bmov1alpha1.HostClaim) { controllerutil.RemoveFinalizer(c, claimFinalizer) }, options...)
+}
+
+func editClaim(t *testing.T, who subject, claim *bmov1alpha1.HostClaim, edit func(*bmov1alpha1.HostClaim), options ...client.PatchOption) error {
+	t.Helper()
+	c, err := client.New(who.config(), client.Options{Scheme: server.Scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := claim.DeepCopy()
+	edit(after)
+	return c.Patch(t.Context(), after, client.MergeFrom(claim), options...)
+}
+
+// A claim without its finalizer would vanish and leave its host booked for ever.
+// Only the hostclaim manager, and people who were given the right, take it off.
+func TestFinalizerOfAClaimStaysUntilItsHostIsReleased(t *testing.T) {
+	grantClaims(t)
+	grantBuiltIn(t)
+	none := func(c *bmov1alpha1.HostClaim) { c.Finalizers = nil }
+	ours := func(c *bmov1alpha1.HostClaim) { controllerutil.RemoveFinalizer(c, claimFinalizer) }
+	tests := map[string]struct {
+		who     subject
+		at      string
+		edit    func(*bmov1alpha1.HostClaim)
+		allowed bool
+	}{
+		"not by an administrator of the tenant":               {who: tenantAdmin, at: tenantB, edit: ours},
+		"not by one who clears the whole list":                {who: tenantAdmin, at: tenantB, edit: none},
+		"not by an admin of Kubernetes in the namespace":      {who: holder("admin", tenantB), at: tenantB, edit: ours},
+		"not by an admin of Kubernetes next to the hosts":     {who: holder("admin", infra), at: infra, edit: ours},
+		"not by the provider manager":                         {who: provider, at: tenantA, edit: ours},
+		"by the hostclaim manager":                            {who: hostOwner, at: tenantB, edit: ours, allowed: true},
+		"by the infrastructure team in its own namespace":     {who: admin, at: infra, edit: ours, allowed: true},
+		"by the subject bound as releaser of the namespace":   {who: releaser, at: tenantB, edit: ours, allowed: true},
+		"by an administrator of the cluster":                  {who: root, at: tenantB, edit: none, allowed: true},
+		"while a tenant may take off finalizers of others":    {who: tenantAdmin, at: tenantB, edit: keepOnly(claimFinalizer), allowed: true},
+		"and while a tenant may change the rest of its claim": {who: tenantAdmin, at: tenantB, edit: powerOn, allowed: true},
+	}
+	claims := map[string]*bmov1alpha1.HostClaim{
+		tenantA: guarded(t, tenantA), tenantB: guarded(t, tenantB), infra: guarded(t, infra),
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			err := editClaim(t, test.who, claims[test.at], test.edit, client.DryRunAll)
+			switch {
+			case test.allowed && err != nil:
+				t.Errorf("refused: %v", err)
+			case !test.allowed && !apierrors.IsForbidden(err):
+				t.Errorf("answered with %v, want Forbidden", err)
+			case !test.allowed:
+				gomega.NewWithT(t).Expect(err).To(gomega.MatchError(gomega.And(
+					gomega.ContainSubstring("delete the claim and wait"), gomega.ContainSubstring("verb release on hostclaims"))))
+			}
+		})
+	}
+}
+
+// The annotation of a bind under way is what is left of it if the status gets lost, so it stays until a
+// status says what came of it.
+func TestIntentAnnotationStaysUntilTheStatusSaysWhatCameOfIt(t *testing.T) {
+	grantClaims(t)
+	claim := guarded(t, tenantB)
+	own := string(claim.UID) + "/infra/host/uid/1"
+	refused := func(says string, who subject, edit func(*bmov1alpha1.HostClaim), want bool) {
+		t.Helper()
+		err := editClaim(t, who, claim, edit, client.DryRunAll)
+		if apierrors.IsForbidden(err) != want || (!want && err != nil) {
+			t.Errorf("%s: answered with %v, refused is %t", says, err, want)
+		}
+	}
+	refused("added by a tenant", tenantAdmin, intent(own), true)
+	refused("added by a tenant about another claim", tenantAdmin, intent("other/infra/host/uid/1"), false)
+	if err := editClaim(t, hostOwner, claim, intent(own)); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Client.Get(t.Context(), client.ObjectKeyFromObject(claim), claim); err != nil {
+		t.Fatal(err)
+	}
+	for associated, open := range map[metav1.ConditionStatus]bool{
+		"": true, metav1.ConditionUnknown: true, metav1.ConditionTrue: false, metav1.ConditionFalse: false,
+	} {
+		before := claim.DeepCopy()
+		if claim.Status.Conditions = nil; associated != "" {
+			meta.SetStatusCondition(&claim.Status.Conditions, metav1.Condition{
+				Type: bmov1alpha1.AssociatedCondition, Status: associated, Reason: "Test",
+			})
+		}
+		if err := server.Client.Status().Patch(t.Context(), claim, client.MergeFrom(before)); err != nil {
+			t.Fatal(err)
+		}
+		while := " while Associated is " + string(associated)
+		refused("removed by a tenant"+while, tenantAdmin, intent(""), open)
+		refused("changed by a tenant"+while, tenantAdmin, intent(own+"0"), true)
+		refused("removed by the hostclaim manager"+while, hostOwner, intent(""), false)
+		refused("changed by the hostclaim manager"+while, hostOwner, intent(own+"0"), false)
+	}
+	if err := editClaim(t, tenantAdmin, claim, powerOn, client.DryRunAll); err != nil {
+		t.Errorf("a change of something else: %v", err)
+	}
+}
+
+// intent writes an intent annotation into a claim, or takes it off.
+func intent(value string) func(*bmov1alpha1.HostClaim) {
+	return func(c *bmov1alpha1.HostClaim) {
+		if c.Annotations = nil; value != "" {
+			c.Annotations = map[string]string{"hostclaim.metal3.io/intended-host": value}
+		}
+	}
+}
+
+// Neither a pause nor the deletion opens a way around.
+func TestPausedClaimThatGoesKeepsItsFinalizer(t *testing.T) {
+	grantClaims(t)
+	claim := guarded(t, tenantB)
+	pause := func(c *bmov1alpha1.HostClaim) { c.Annotations = map[string]string{"cluster.x-k8s.io/paused": ""} }
+	if err := editClaim(t, tenantAdmin, claim, pause); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Client.Delete(t.Context(), claim); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Client.Get(t.Context(), client.ObjectKeyFromObject(claim), claim); err != nil {
+		t.Fatal(err)
+	}
+	if err := strip(t, tenantAdmin, claim); !apierrors.IsForbidden(err) {
+		t.Errorf("a tenant: answered with %v, want Forbidden", err)
+	}
+	if err := strip(t, hostOwner, claim); err != nil {
+		t.Errorf("the hostclaim manager: %v", err)
+	}
+}
+
+func keepOnly(finalizer string) func(*bmov1alpha1.HostClaim) {
+	return func(c *bmov1alpha1.HostClaim) { c.Finalizers = []string{finalizer} }
+}
+
+func powerOn(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = true }
+
+// releaser was bound as releaser of claims in namespace tenant-b.
+var releaser = member("rita", "releasers")
+
+// grantClaims binds roles in namespace tenant-b for one test.
+func grantClaims(t *testing.T) {
+	t.Helper()
+	for group, role := range map[string]string{
+		"tenant-b-admins": "hostclaim-tenant-role",
+		"releasers":       "hostclaim-claim-releaser-role",
+	} {
+		binding := &rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: tenantB, Name: group},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: group}},
+		}
+		if err := server.Client.Create(t.Context(), binding); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := server.Client.Delete(context.Background(), binding); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

@@ -16,7 +16,17 @@ limitations under the License.
 
 package rbac_test
 
-import "testing"
+import (
+	"context"
+	"testing"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
 
 const (
 	metal3Group = "metal3.io"
@@ -224,5 +234,188 @@ func TestManagers(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) { checkRights(t, test.who, test.allowed, test.denied) })
+	}
+}
+
+const (
+	hostName   = "host-1"
+	bmcName    = "host-1-bmc"
+	secretName = "user-data"
+	claimName  = "machine-1"
+)
+
+// createTargets makes the objects that the requests are about.
+func createTargets(t *testing.T) {
+	t.Helper()
+	secret := func(namespace, name string) *corev1.Secret {
+		return &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+			StringData: map[string]string{"password": "not for everybody"},
+		}
+	}
+	for _, object := range []client.Object{
+		&bmov1alpha1.BareMetalHost{
+			ObjectMeta: metav1.ObjectMeta{Namespace: infra, Name: hostName},
+			Spec:       bmov1alpha1.BareMetalHostSpec{BMC: bmov1alpha1.BMCDetails{Address: "ipmi://192.0.2.1", CredentialsName: bmcName}},
+		},
+		&bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Namespace: tenantA, Name: claimName}},
+		secret(infra, bmcName),
+		secret(tenantA, secretName),
+		secret(tenantB, secretName),
+	} {
+		if err := server.Client.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := server.Client.Delete(context.Background(), object); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestRequests sends real requests: what SubjectAccessReview says is what happens.
+func TestRequests(t *testing.T) {
+	createTargets(t)
+	host := func() client.Object { return &bmov1alpha1.BareMetalHost{} }
+	claim := func() client.Object { return &bmov1alpha1.HostClaim{} }
+	secret := func() client.Object { return &corev1.Secret{} }
+	get := func(kind func() client.Object, namespace, name string) request {
+		return func(ctx context.Context, c client.WithWatch) error {
+			return c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, kind())
+		}
+	}
+	list := func(kind client.ObjectList, namespace string) request {
+		return func(ctx context.Context, c client.WithWatch) error {
+			return c.List(ctx, kind, client.InNamespace(namespace))
+		}
+	}
+	watch := func(kind client.ObjectList, namespace string) request {
+		return func(ctx context.Context, c client.WithWatch) error {
+			events, err := c.Watch(ctx, kind, client.InNamespace(namespace))
+			if err == nil {
+				events.Stop()
+			}
+			return err
+		}
+	}
+	annotate := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"hostclaim.metal3.io/x":"y"}}}`))
+	patch := func(kind func() client.Object, namespace, name string) request {
+		return func(ctx context.Context, c client.WithWatch) error {
+			object := kind()
+			object.SetNamespace(namespace)
+			object.SetName(name)
+			return c.Patch(ctx, object, annotate, client.DryRunAll)
+		}
+	}
+	patchStatus := func(kind func() client.Object, namespace, name string) request {
+		return func(ctx context.Context, c client.WithWatch) error {
+			object := kind()
+			object.SetNamespace(namespace)
+			object.SetName(name)
+			poweredOn := client.RawPatch("application/merge-patch+json", []byte(`{"status":{"poweredOn":true}}`))
+			return c.Status().Patch(ctx, object, poweredOn)
+		}
+	}
+	tests := map[string]struct {
+		who     subject
+		send    request
+		allowed bool
+	}{
+		"the provider manager gets no host":                           {who: provider, send: get(host, infra, hostName)},
+		"the provider manager lists no hosts of the infrastructure":   {who: provider, send: list(&bmov1alpha1.BareMetalHostList{}, infra)},
+		"the provider manager lists no hosts of the cluster":          {who: provider, send: list(&bmov1alpha1.BareMetalHostList{}, everywhere)},
+		"the provider manager watches no hosts":                       {who: provider, send: watch(&bmov1alpha1.BareMetalHostList{}, everywhere)},
+		"the provider manager patches no host":                        {who: provider, send: patch(host, infra, hostName)},
+		"the provider manager gets no BMC secret":                     {who: provider, send: get(secret, infra, bmcName)},
+		"the provider manager lists no secrets of the infrastructure": {who: provider, send: list(&corev1.SecretList{}, infra)},
+		"the provider manager watches no secrets of the cluster":      {who: provider, send: watch(&corev1.SecretList{}, everywhere)},
+		"the provider manager gets no secret of an unbound tenant":    {who: provider, send: get(secret, tenantB, secretName)},
+		"the provider manager gets a secret of a bound tenant":        {who: provider, send: get(secret, tenantA, secretName), allowed: true},
+		"the provider manager watches secrets of a bound tenant":      {who: provider, send: watch(&corev1.SecretList{}, tenantA), allowed: true},
+		"the provider manager patches a claim":                        {who: provider, send: patch(claim, tenantA, claimName), allowed: true},
+		"the provider manager does not say that a claim is granted":   {who: provider, send: patchStatus(claim, tenantA, claimName)},
+		"the hostclaim manager patches a host":                        {who: hostOwner, send: patch(host, infra, hostName), allowed: true},
+		"the hostclaim manager says that a claim is granted":          {who: hostOwner, send: patchStatus(claim, tenantA, claimName), allowed: true},
+		"the hostclaim manager gets a secret of a bound tenant":       {who: hostOwner, send: get(secret, tenantA, secretName), allowed: true},
+		"the hostclaim manager patches no secret of a tenant":         {who: hostOwner, send: patch(secret, tenantA, secretName)},
+		"the hostclaim manager gets no secret of an unbound tenant":   {who: hostOwner, send: get(secret, tenantB, secretName)},
+		"a tenant gets no host":                                       {who: tenant, send: get(host, infra, hostName)},
+		"a tenant lists no hosts, not even at home":                   {who: tenant, send: list(&bmov1alpha1.BareMetalHostList{}, tenantA)},
+		"a tenant gets no BMC secret":                                 {who: tenant, send: get(secret, infra, bmcName)},
+		"a tenant gets no secret of another tenant":                   {who: tenant, send: get(secret, tenantB, secretName)},
+		"a tenant lists no claims of the cluster":                     {who: tenant, send: list(&bmov1alpha1.HostClaimList{}, everywhere)},
+		"a tenant patches its claim":                                  {who: tenant, send: patch(claim, tenantA, claimName), allowed: true},
+		"a tenant does not say that its claim is granted":             {who: tenant, send: patchStatus(claim, tenantA, claimName)},
+		"the infrastructure team gets a BMC secret":                   {who: admin, send: get(secret, infra, bmcName), allowed: true},
+		"the infrastructure team gets no secret of a tenant":          {who: admin, send: get(secret, tenantA, secretName)},
+		"an auditor gets a host":                                      {who: auditor, send: get(host, infra, hostName), allowed: true},
+		"an auditor gets no BMC secret":                               {who: auditor, send: get(secret, infra, bmcName)},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			c, err := client.NewWithWatch(test.who.config(), client.Options{Scheme: server.Scheme})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = test.send(t.Context(), c)
+			switch {
+			case test.allowed && err != nil:
+				t.Errorf("refused: %v", err)
+			case !test.allowed && !apierrors.IsForbidden(err):
+				t.Errorf("answered with %v, want Forbidden", err)
+			}
+		})
+	}
+}
+
+// request is one call to the API server.
+type request func(ctx context.Context, c client.WithWatch) error
+
+// What a manager can find out about itself, before it tries.
+func TestSelfReview(t *testing.T) {
+	tests := map[string]struct {
+		who      subject
+		question authorizationv1.ResourceAttributes
+		want     bool
+	}{
+		"the provider manager knows that it gets no host": {
+			who:      provider,
+			question: authorizationv1.ResourceAttributes{Verb: "get", Group: metal3Group, Resource: "baremetalhosts", Namespace: infra},
+		},
+		"the provider manager knows that it gets no BMC secret": {
+			who:      provider,
+			question: authorizationv1.ResourceAttributes{Verb: "get", Resource: "secrets", Namespace: infra, Name: bmcName},
+		},
+		"the provider manager knows in which namespace it gets secrets": {
+			who:      provider,
+			question: authorizationv1.ResourceAttributes{Verb: "get", Resource: "secrets", Namespace: tenantA},
+			want:     true,
+		},
+		"the hostclaim manager knows that it gets no machine": {
+			who:      hostOwner,
+			question: authorizationv1.ResourceAttributes{Verb: "get", Group: infraGroup, Resource: "metal3machines", Namespace: tenantA},
+		},
+		"a tenant knows that it gets no host": {
+			who:      tenant,
+			question: authorizationv1.ResourceAttributes{Verb: "get", Group: metal3Group, Resource: "baremetalhosts", Namespace: infra},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			c, err := client.New(test.who.config(), client.Options{Scheme: server.Scheme})
+			if err != nil {
+				t.Fatal(err)
+			}
+			review := &authorizationv1.SelfSubjectAccessReview{
+				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &test.question},
+			}
+			if err := c.Create(t.Context(), review); err != nil {
+				t.Fatal(err)
+			}
+			if review.Status.Allowed != test.want {
+				t.Errorf("allowed %t, want %t; %s", review.Status.Allowed, test.want, review.Status.Reason)
+			}
+		})
 	}
 }

@@ -17,8 +17,11 @@ limitations under the License.
 package remediation
 
 import (
+	"context"
 	"fmt"
+	"os"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,13 +29,69 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/util/collections"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
+
+var server harness.Server
+
+func TestMain(m *testing.M) {
+	gomega.SetDefaultEventuallyTimeout(time.Minute)
+	gomega.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
+	ctrl.SetLogger(klog.Background())
+	os.Exit(server.Run(m))
+}
+
+// workload is a connection to a workload cluster: this API server, without the seconds that
+// Cluster API's own connection takes to notice that a cluster came or went.
+type workload struct {
+	clustercache.ClusterCache // nil: what is not written here is not used
+
+	config *rest.Config
+	client client.Client
+	cache  cache.Cache
+	away   *atomic.Bool
+	watch  map[string]bool
+}
+
+func (w *workload) GetUncachedClient(context.Context, client.ObjectKey) (client.Client, error) {
+	if w.away.Load() {
+		return nil, clustercache.ErrClusterNotConnected
+	}
+	return w.client, nil
+}
+
+func (w *workload) GetRESTConfig(context.Context, client.ObjectKey) (*rest.Config, error) {
+	if w.away.Load() {
+		return nil, clustercache.ErrClusterNotConnected
+	}
+	return w.config, nil
+}
+
+func (w *workload) Watch(_ context.Context, _ client.ObjectKey, watcher clustercache.Watcher) error {
+	if w.away.Load() || w.watch[watcher.Name()] {
+		return nil
+	}
+	w.watch[watcher.Name()] = true
+	return watcher.Watch(w.cache)
+}
+
+func (w *workload) GetClusterSource(
+	string, func(context.Context, client.Object) []ctrl.Request, ...clustercache.GetClusterSourceOption,
+) source.Source {
+	return source.Func(func(context.Context, queue) error { return nil })
+}
 
 // TestRebootHelps follows a remediation step by step until the MachineHealthCheck deletes it.
 func TestRebootHelps(t *testing.T) {

@@ -17,7 +17,9 @@ limitations under the License.
 package tenant
 
 import (
+	"encoding/json"
 	"fmt"
+	"sort"
 	"strings"
 	"testing"
 	"time"
@@ -210,4 +212,246 @@ func TestEventsFloodIsBounded(t *testing.T) {
 		w.G.Expect(len(events.Items)).To(gomega.BeNumerically("<", 20), namespace)
 		w.G.Expect(len(old.Items)).To(gomega.BeNumerically("<", 20), namespace)
 	}
+}
+
+// metadata is a part of the metadata of a claim, for a merge patch.
+type metadata = map[string]any
+
+// The API server writes a deletion into an object with finalizers, so one that fills a
+// request to etcd (1.5 MiB) cannot be deleted by the API server, and its server is never given back.
+// A tenant grows a claim in every way until the API server refuses one byte more.
+func TestAttackClaimGrownUntilNobodyCanDeleteIt(t *testing.T) {
+	w := newWorld(t)
+	w.policy(nil)
+	ways := map[string]struct {
+		of   func(n int) metadata
+		most int
+	}{
+		"labels": {most: 25_000, of: func(n int) metadata {
+			return metadata{"labels": numbered(n, func(i int) (string, any) { return fmt.Sprint("l", i), strings.Repeat("v", 63) })}
+		}},
+		"annotations that JSON escapes": {most: 262_000, of: func(n int) metadata {
+			return metadata{"annotations": map[string]any{"a": strings.Repeat("<", n)}}
+		}},
+		"owners": {most: 16_000, of: func(n int) metadata {
+			list := make([]any, n)
+			for i := range list {
+				list[i] = map[string]string{"apiVersion": "v1", "kind": "ConfigMap", "name": "n", "uid": fmt.Sprint(strings.Repeat("u", 50), i)}
+			}
+			return metadata{"ownerReferences": list}
+		}},
+	}
+	for name, way := range ways {
+		t.Run(name, func(t *testing.T) {
+			w := &world{Story: server.NewStory(t), mallory: w.mallory, alice: w.alice, infra: w.infra}
+			short := strings.Fields(name)[0]
+			host := w.host(short, func(h *bmov1alpha1.BareMetalHost) { h.Labels = map[string]string{"n": short} })
+			claim := w.attack(short, func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.MatchLabels = map[string]string{"n": short} })
+			w.bound(claim)
+			last := w.largest(claim, way.most, 512, way.of)
+			w.largest(claim, 98_304, 48, func(n int) metadata {
+				return metadata{"annotations": map[string]any{"fill": strings.Repeat("x", n)}}
+			})
+			w.Read(claim)
+			text, err := json.Marshal(claim)
+			w.OK(err)
+			t.Logf("grown to %d bytes", len(text))
+			w.OK(mallory.Delete(w.Ctx, claim))
+			w.AwaitGone(claim)
+			w.free(host)
+			w.refused(last, "bytes as JSON", "524288", "shorten")
+		})
+	}
+}
+
+// A claim may be too large already, from before the rule or since its webhook was away. It is told, and
+// what shrinks it is let in.
+func TestClaimThatIsTooLargeAlreadySaysSo(t *testing.T) {
+	w := newWorld(t)
+	w.policy(nil)
+	host := w.host("host-0")
+	claim := w.attack("machine")
+	w.bound(claim)
+	labels := func(n int) client.Patch {
+		return merge(w, metadata{"labels": numbered(9000, func(i int) (string, any) {
+			if i < n {
+				return fmt.Sprint("l", i), strings.Repeat("v", 63)
+			}
+			return fmt.Sprint("l", i), nil
+		})})
+	}
+	w.OK(server.Client.Patch(w.Ctx, claim.DeepCopy(), labels(9000))) // an administrator, whom the webhook is not asked about
+	w.expect(claim, synchronized, "False/ClaimTooLarge")
+	w.G.Expect(harness.Message(claim.Status.Conditions, synchronized)).To(gomega.And(
+		gomega.ContainSubstring("524288 bytes"), gomega.ContainSubstring("shorten its labels")))
+	w.refused(mallory.Patch(w.Ctx, claim.DeepCopy(), merge(w, metadata{"labels": metadata{"one": "more"}})), "bytes as JSON", "shorten")
+	w.OK(mallory.Patch(w.Ctx, claim.DeepCopy(), labels(8000))) // too large as ever
+	w.OK(mallory.Patch(w.Ctx, claim.DeepCopy(), labels(100)))
+	w.expect(claim, synchronized, "True/ConfigurationSynced")
+	w.OK(mallory.Delete(w.Ctx, claim))
+	w.AwaitGone(claim)
+	w.free(host)
+}
+
+// largest patches a claim, as the attacker, with the most that is accepted, to a step, and returns
+// the last refusal; nil if the most of all is accepted.
+func (w *world) largest(claim *bmov1alpha1.HostClaim, most, step int, of func(n int) metadata) error {
+	var last error
+	refuses := func(n int) bool {
+		err := mallory.Patch(w.Ctx, claim.DeepCopy(), merge(w, of(n)))
+		if err != nil {
+			last = err
+		}
+		return err != nil
+	}
+	low, high := 0, step
+	for high < most && !refuses(high) {
+		low, high = high, 2*high
+	}
+	sort.Search((min(high, most)-low)/step, func(n int) bool { return refuses(low + (n+1)*step) })
+	return last
+}
+
+func merge(w *world, m metadata) client.Patch {
+	w.T.Helper()
+	text, err := json.Marshal(map[string]any{"metadata": m})
+	w.OK(err)
+	return client.RawPatch(types.MergePatchType, text)
+}
+
+func numbered(n int, of func(i int) (string, any)) map[string]any {
+	all := make(map[string]any, n)
+	for i := range n {
+		key, value := of(i)
+		all[key] = value
+	}
+	return all
+}
+
+// Images are fetched by the machines that provision, which see more than a tenant
+// does: their own files, and the networks of the infrastructure.
+func TestTenantCannotHaveAnImageFetchedFromWhereItShouldNot(t *testing.T) {
+	refuseAll(t, nil, map[string]bmov1alpha1.Image{
+		"FileURLImage":                      {URL: "file:///etc/shadow", Checksum: "abc"},
+		"FileURLImage in capitals":          {URL: "FILE:///etc/shadow", Checksum: "abc"},
+		"FileURLImage after a space":        {URL: " file:///etc/shadow", Checksum: "abc"},
+		"FTPURLImage":                       {URL: "ftp://good.example/os.raw", Checksum: "abc"},
+		"path without a scheme":             {URL: "/etc/shadow", Checksum: "abc"},
+		"scheme without slashes":            {URL: "https:good.example/os.raw", Checksum: "abc"},
+		"scheme with a line break":          {URL: "https\n://good.example/os.raw", Checksum: "abc"},
+		"line break that ends the request":  {URL: "http://good.example/ HTTP/1.1\r\nHost: inner.example\r\n\r\n", Checksum: "abc"},
+		"control character":                 {URL: "http://good.example/os\x00.raw", Checksum: "abc"},
+		"URL without a host":                {URL: "https:///os.raw", Checksum: "abc"},
+		"nothing but a scheme":              {URL: "https://", Checksum: "abc"},
+		"metadata service of a cloud":       {URL: "http://169.254.169.254/latest/meta-data", Checksum: "abc"},
+		"host that fetches it":              {URL: "http://localhost:6385/v1/nodes", Checksum: "abc"},
+		"host that fetches it, by number":   {URL: "http://0x7f.1:6385/v1/nodes", Checksum: "abc"},
+		"host that fetches it, by its file": {URL: "http://localhost4.localdomain4:6385/v1/nodes", Checksum: "abc"},
+		"metadata service by 6to4":          {URL: "http://[2002:a9fe:a9fe::1]/latest/meta-data", Checksum: "abc"},
+		"metadata service by local NAT64":   {URL: goodURL, Checksum: "http://[64:ff9b:1::a9fe:a9fe]/latest/meta-data"},
+		"checksum from that host":           {URL: goodURL, Checksum: "http://[::1]:6385/v1/nodes"},
+		"checksum from a file":              {URL: goodURL, Checksum: "file:///etc/shadow"},
+		"checksum from a path":              {URL: goodURL, Checksum: "/etc/shadow"},
+		"no checksum":                       {URL: goodURL},
+		"checksum with a line break":        {URL: goodURL, Checksum: "https://good.example/sums\nhttps://evil.example/"},
+	})
+}
+
+// Where policy names the servers, only these are asked, whatever the URL looks like.
+func TestTenantCannotGetAroundTheImageURLsOfAPolicy(t *testing.T) {
+	onlyGood := map[string]string{"hostclaim.metal3.io/allowed-image-urls": `https://good\.example/.*`}
+	refuseAll(t, onlyGood, map[string]bmov1alpha1.Image{
+		"metadata service as image":                 {URL: "http://169.254.169.254/latest/meta-data", Checksum: "abc"},
+		"ChecksumURLToMetadataService":              {URL: goodURL, Checksum: "http://169.254.169.254/latest/meta-data"},
+		"ChecksumURLToMetadataService without http": {URL: goodURL, Checksum: "169.254.169.254/latest/meta-data"},
+		"good host as user name":                    {URL: "https://good.example@evil.example/os.raw", Checksum: "abc"},
+		"good host as prefix":                       {URL: "https://good.example.evil.example/os.raw", Checksum: "abc"},
+		"good host in the path":                     {URL: "https://evil.example/https://good.example/os.raw", Checksum: "abc"},
+		"good host after a line break":              {URL: "https://evil.example/\nhttps://good.example/os.raw", Checksum: "abc"},
+		"good host before a line break":             {URL: "https://good.example/os.raw\nhttps://evil.example/", Checksum: "abc"},
+		"good host with another scheme":             {URL: "http://good.example/os.raw", Checksum: "abc"},
+		"good host with a backslash":                {URL: `https://good.example\@evil.example/os.raw`, Checksum: "abc"},
+		"good host with a scheme in capitals":       {URL: "HTTPS://GOOD.EXAMPLE/os.raw", Checksum: "abc"},
+	})
+}
+
+// A pool that refuses an image is passed over for one that permits it. A claim that finds no host there says
+// what the other pool refuses, and takes none of its hosts; once its policy permits the image, it does.
+func TestClaimPassesOverPoolsThatRefuseItsImage(t *testing.T) {
+	w := newWorld(t)
+	w.policy(map[string]string{"hostclaim.metal3.io/allowed-image-urls": `https://evil\.example/.*`})
+	strict := w.host("a")
+	lax := *w
+	lax.infra = server.Namespace(t, "lax", nil)
+	w.OK(server.Bind(w.Ctx, harness.HostClaimAccount(), lax.infra, hostSecretsRole))
+	lax.policy(nil)
+	open := lax.host("b")
+	w.G.Expect(w.bound(w.attack("first", withImage(goodURL, "")))).To(gomega.Equal(open))
+	second := w.attack("second", withImage(goodURL, ""))
+	w.expect(second, associated, noHost)
+	w.G.Expect(harness.Message(second.Status.Conditions, associated)).To(gomega.And(
+		gomega.HavePrefix("1 host seen: 1 in use"), gomega.ContainSubstring("spec.image.url is refused")))
+	w.free(strict)
+	policy := &bmov1alpha1.HostDeployPolicy{}
+	w.OK(server.Client.Get(w.Ctx, client.ObjectKey{Namespace: w.infra, Name: "policy"}, policy))
+	before := policy.DeepCopy()
+	policy.Annotations = nil
+	w.OK(server.Client.Patch(w.Ctx, policy, client.MergeFrom(before)))
+	w.G.Expect(w.bound(second)).To(gomega.Equal(strict))
+}
+
+// refuseAll asks for each image where a host of its own is free, none of which must be taken.
+func refuseAll(t *testing.T, annotations map[string]string, images map[string]bmov1alpha1.Image) {
+	t.Helper()
+	w := newWorld(t)
+	w.policy(annotations)
+	claims := map[string]*bmov1alpha1.HostClaim{}
+	var keys []client.ObjectKey
+	for name, image := range images {
+		number := fmt.Sprint(len(claims))
+		keys = append(keys, w.host("host-"+number, func(h *bmov1alpha1.BareMetalHost) { h.Labels = map[string]string{"n": number} }))
+		claims[name] = w.attack("machine-"+number, func(c *bmov1alpha1.HostClaim) {
+			c.Spec.HostSelector.MatchLabels = map[string]string{"n": number}
+			c.Spec.Image = &image
+		})
+	}
+	for name, claim := range claims {
+		w.G.Eventually(func() string {
+			w.Read(claim)
+			return harness.Condition(claim.Status.Conditions, associated)
+		}).Should(gomega.Equal("False/ImageRefused"), name)
+		w.G.Expect(harness.Message(claim.Status.Conditions, associated)).To(gomega.ContainSubstring("No server is taken"), name)
+	}
+	w.untold(keys...)
+	for _, key := range keys {
+		w.G.Expect(w.readHost(key).Spec.ConsumerRef).To(gomega.BeNil(), key.Name)
+	}
+}
+
+// A tenant that has mistaken itself need not start over.
+func TestTenantWhoCorrectsARefusedImageGetsIt(t *testing.T) {
+	w := newWorld(t)
+	w.policy(map[string]string{"hostclaim.metal3.io/allowed-image-urls": `https://good\.example/.*`})
+	host := w.host("host-0")
+	claim := w.attack("machine", withImage("file:///etc/shadow", ""))
+	w.expect(claim, associated, "False/ImageRefused")
+	w.G.Expect(harness.Message(claim.Status.Conditions, associated)).To(gomega.ContainSubstring("spec.image.url is refused"))
+	w.OK(change(w, mallory, claim, withImage(goodURL, "")))
+	w.ready(claim)
+	w.G.Expect(hosts.booted(host)).To(gomega.HaveLen(1))
+	w.G.Expect(hosts.booted(host)[0].url).To(gomega.Equal(goodURL))
+}
+
+// A deploy method is a step of the ramdisk with whatever rights that has.
+func TestTenantCannotUseCustomDeployWithoutPolicy(t *testing.T) {
+	w := newWorld(t)
+	w.policy(map[string]string{"hostclaim.metal3.io/allow-custom-deploy": "false"})
+	host := w.host("host-0")
+	claim := w.attack("machine", withImage(goodURL, ""), func(c *bmov1alpha1.HostClaim) {
+		c.Spec.CustomDeploy = &bmov1alpha1.CustomDeploy{Method: "run_anything"}
+	})
+	w.expect(claim, associated, "False/ImageRefused")
+	w.G.Expect(harness.Message(claim.Status.Conditions, associated)).To(gomega.ContainSubstring("spec.customDeploy is refused"))
+	w.untold(host)
+	w.free(host)
 }

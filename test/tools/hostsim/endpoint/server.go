@@ -17,10 +17,16 @@ limitations under the License.
 package endpoint
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"fmt"
 	"io"
 	stdlog "log"
+	"math/big"
 	"net"
 	"net/http"
 	"sync"
@@ -153,4 +159,46 @@ func (s *Server) configFor(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 		config.ClientAuth = tls.RequireAndVerifyClientCert
 	}
 	return config, nil
+}
+
+// validity is how long kubeadm issues certificates for.
+const validity = 365 * 24 * time.Hour
+
+// issue makes a serving certificate for the names, which may be addresses.
+func issue(authority kubeadm.Authority, commonName string, names ...string) (*tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	template := &x509.Certificate{
+		SerialNumber: serial,
+		Subject:      pkix.Name{CommonName: commonName},
+		NotBefore:    authority.Certificate.NotBefore,
+		NotAfter:     now.Add(validity),
+		KeyUsage:     x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	for _, name := range append(names, "localhost", "127.0.0.1") {
+		if ip := net.ParseIP(name); ip != nil {
+			template.IPAddresses = append(template.IPAddresses, ip)
+		} else {
+			template.DNSNames = append(template.DNSNames, name)
+		}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, authority.Certificate, key.Public(), authority.Key)
+	if err != nil {
+		return nil, fmt.Errorf("issue a certificate for %s: %w", commonName, err)
+	}
+	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
+}
+
+func pool(authority kubeadm.Authority) *x509.CertPool {
+	p := x509.NewCertPool()
+	p.AddCert(authority.Certificate)
+	return p
 }

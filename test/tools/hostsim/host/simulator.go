@@ -17,7 +17,9 @@ limitations under the License.
 package host
 
 import (
+	"cmp"
 	"errors"
+	"sync"
 
 	"github.com/go-logr/logr"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -30,6 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/configdrive"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/host/life"
 )
 
@@ -81,4 +84,51 @@ func (s *Simulator) SetupWithManager(mgr ctrl.Manager) error {
 // name finds what was left on it.
 func (s *Simulator) Server(host types.NamespacedName) (life.Server, bool) {
 	return s.book.find(host)
+}
+
+// book holds the servers by the names of their hosts. Its zero value is empty.
+type book struct {
+	mu      sync.Mutex
+	servers map[types.NamespacedName]life.Server
+}
+
+func (b *book) find(host types.NamespacedName) (life.Server, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	server, found := b.servers[host]
+	return server, found
+}
+
+// of is the server behind a host, restored from the host if it is not known.
+func (b *book) of(host *bmov1alpha1.BareMetalHost) life.Server {
+	if server, found := b.find(client.ObjectKeyFromObject(host)); found {
+		return server
+	}
+	return life.Restored(host)
+}
+
+func (b *book) store(host types.NamespacedName, server life.Server) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.servers == nil {
+		b.servers = map[types.NamespacedName]life.Server{}
+	}
+	b.servers[host] = server
+}
+
+// reportBoot logs what cloud-init would do on a server that comes up. Nothing is
+// executed. What it cannot read is said and left at that: the server runs, as in
+// life, only without what its owner wanted.
+func reportBoot(logger logr.Logger, host *bmov1alpha1.BareMetalHost, server life.Server) {
+	logger = logger.WithValues("image", cmp.Or(server.Disk.Image, server.Disk.CustomDeploy), "boot", server.Boots,
+		"data", server.Disk.Drive.Hash())
+	config, hostname, err := configdrive.FirstBoot(host, server.Disk.Drive)
+	switch {
+	case err != nil:
+		logger.Info("Booted, cloud-init gives up", "hostname", hostname, "reason", err.Error())
+	case server.Boots > 1:
+		logger.Info("Booted again", "hostname", hostname)
+	default:
+		logger.Info("Booted", "hostname", hostname, "runcmd", config.Commands, "files", len(config.Files))
+	}
 }

@@ -20,6 +20,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"hash/fnv"
+	"strconv"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -30,6 +33,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	certutil "k8s.io/client-go/util/cert"
+	cloudv1 "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/cloud/api/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/kubeadm"
@@ -133,4 +137,84 @@ func configMap(namespace, name, key, value string) *corev1.ConfigMap {
 func (cl *cluster) create(ctx context.Context, obj client.Object) error {
 	obj.SetUID(uuid.NewUUID())
 	return cl.client.Create(ctx, obj)
+}
+
+// The in-memory etcd keeps its members as pods: an annotation each for cluster,
+// member and the time since which a member leads. The latest time is the leader.
+
+// etcdPodName is also the server name that clients ask this member for.
+func etcdPodName(node string) string { return "etcd-" + node }
+
+// etcdID is a number for a name that is stable over restarts and never zero.
+func etcdID(name string) string {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(name)) // never fails, see hash.Hash
+	return strconv.FormatUint(uint64(h.Sum32())|1, 10)
+}
+
+// startEtcd adds the member of a node, or wakes it. The first one leads.
+func (cl *cluster) startEtcd(ctx context.Context, node string, now time.Time) error {
+	members, err := cl.etcdPods(ctx)
+	if err != nil {
+		return err
+	}
+	pod := staticPod("etcd", node)
+	pod.Annotations[cloudv1.EtcdClusterIDAnnotationName] = etcdID(cl.name)
+	pod.Annotations[cloudv1.EtcdMemberIDAnnotationName] = etcdID(pod.Name)
+	if leader(members) == "" {
+		pod.Annotations[cloudv1.EtcdLeaderFromAnnotationName] = now.Format(time.RFC3339)
+	}
+	return cl.runPod(ctx, pod)
+}
+
+// elect gives leadership to another running member when the leader stops.
+func (cl *cluster) elect(ctx context.Context, stopped string, now time.Time) error {
+	members, err := cl.etcdPods(ctx)
+	if err != nil || leader(members) != etcdPodName(stopped) {
+		return err
+	}
+	for _, m := range cl.machines {
+		if !m.running || !m.machine.controlPlane() {
+			continue
+		}
+		if err := cl.lead(ctx, m.machine.Node.Name, now); err != nil {
+			return err
+		}
+		return cl.annotate(ctx, stopped, func(annotations map[string]string) {
+			delete(annotations, cloudv1.EtcdLeaderFromAnnotationName)
+		})
+	}
+	return nil
+}
+
+func (cl *cluster) lead(ctx context.Context, node string, now time.Time) error {
+	return cl.annotate(ctx, node, func(annotations map[string]string) {
+		annotations[cloudv1.EtcdLeaderFromAnnotationName] = now.Format(time.RFC3339)
+	})
+}
+
+func (cl *cluster) annotate(ctx context.Context, node string, mutate func(map[string]string)) error {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: etcdPodName(node)}}
+	return client.IgnoreNotFound(cl.change(ctx, pod, func() { mutate(pod.Annotations) }))
+}
+
+func (cl *cluster) etcdPods(ctx context.Context) ([]corev1.Pod, error) {
+	pods := &corev1.PodList{}
+	err := cl.client.List(ctx, pods, client.InNamespace(metav1.NamespaceSystem), client.MatchingLabels{"component": "etcd"})
+	return pods.Items, err
+}
+
+// leader is the pod name of the member that leads, or nothing.
+func leader(members []corev1.Pod) string {
+	name, since := "", time.Time{}
+	for _, pod := range members {
+		if _, removed := pod.Annotations[cloudv1.EtcdMemberRemoved]; removed {
+			continue
+		}
+		from, err := time.Parse(time.RFC3339, pod.Annotations[cloudv1.EtcdLeaderFromAnnotationName])
+		if err == nil && from.After(since) {
+			name, since = pod.Name, from
+		}
+	}
+	return name
 }

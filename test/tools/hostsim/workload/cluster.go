@@ -18,13 +18,17 @@ package workload
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	inmemoryclient "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/runtime/client"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/endpoint"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/kubeadm"
@@ -154,3 +158,91 @@ func (cl *cluster) stop(ctx context.Context, key string, now time.Time) error {
 	}
 	return cl.loseNode(ctx, name, now)
 }
+
+// The cluster's own record of what it was founded with.
+const (
+	configurationName = "kubeadm-config"
+	configurationKey  = "ClusterConfiguration"
+)
+
+// writeConfiguration publishes the configuration that the cluster was founded
+// with. A control plane that joined does not have it; what it can say is
+// replaced when the founder, if it still exists, comes back too.
+func (cl *cluster) writeConfiguration(ctx context.Context, m Machine) error {
+	document := m.Plan.ClusterYAML
+	if document == "" {
+		document = fmt.Sprintf("apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nclusterName: kubernetes\n"+
+			"controlPlaneEndpoint: %s\nkubernetesVersion: %s\n", m.Plan.Endpoint, m.Node.KubeletVersion)
+	}
+	wanted := configMap(metav1.NamespaceSystem, configurationName, configurationKey, document)
+	err := cl.create(ctx, wanted)
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	data := wanted.Data
+	return cl.change(ctx, wanted, func() { wanted.Data = data })
+}
+
+// version is the Kubernetes version that the cluster is configured for, which an
+// upgrade changes before it replaces machines.
+func (cl *cluster) version(ctx context.Context) (string, error) {
+	record := &corev1.ConfigMap{}
+	if err := cl.client.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: configurationName}, record); err != nil {
+		return "", client.IgnoreNotFound(err)
+	}
+	var config kubeadm.ClusterConfiguration
+	if err := yaml.Unmarshal([]byte(record.Data[configurationKey]), &config); err != nil {
+		return "", fmt.Errorf("ConfigMap %s: %w", configurationName, err)
+	}
+	return config.KubernetesVersion, nil
+}
+
+// notYetError is a refusal that time may heal: kubeadm keeps trying for a while.
+type notYetError struct{ reason string }
+
+func (e *notYetError) Error() string { return e.reason }
+
+// IsNotYet says that the machine may succeed later with the same configuration.
+func IsNotYet(err error) bool {
+	var notYet *notYetError
+	return errors.As(err, &notYet)
+}
+
+func notYetf(format string, args ...any) error {
+	return &notYetError{reason: fmt.Sprintf(format, args...)}
+}
+
+// Machine is a server with an operating system on its disk.
+type Machine struct {
+	// Key tells machines apart: a server deployed anew is another machine.
+	Key  string
+	Plan kubeadm.Plan
+	Node NodeFacts
+	// Restored machines joined their cluster before this process started: their
+	// disks hold the credentials that a token once gave them, and an etcd with
+	// the cluster's data. They need no token, and a restored control plane may
+	// bring its cluster back.
+	Restored bool
+}
+
+// NodeFacts are what the kubelet finds out about its machine.
+type NodeFacts struct {
+	Name      string
+	Addresses []string
+	// KubeletVersion is empty for what the cluster is configured for.
+	KubeletVersion string
+	SystemUUID     string
+	Architecture   string
+	Capacity       corev1.ResourceList
+}
+
+// Capacity describes the size of a machine the way a kubelet reports it.
+func Capacity(cpus, memoryMiB int) corev1.ResourceList {
+	return corev1.ResourceList{
+		corev1.ResourceCPU:    *resource.NewQuantity(int64(cpus), resource.DecimalSI),
+		corev1.ResourceMemory: *resource.NewQuantity(int64(memoryMiB)<<20, resource.BinarySI),
+		corev1.ResourcePods:   *resource.NewQuantity(110, resource.DecimalSI),
+	}
+}
+
+func (m Machine) controlPlane() bool { return m.Plan.Role != kubeadm.JoinWorker }

@@ -19,17 +19,24 @@ package workload
 import (
 	"context"
 	"net"
+	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/testr"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/onsi/gomega"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/internal/sample"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/kubeadm"
 )
 
@@ -160,6 +167,292 @@ func (l *lab) allPods() []string {
 	var names []string
 	for _, pod := range pods.Items {
 		names = append(names, pod.Name)
+	}
+	return names
+}
+
+func TestMachinesFormACluster(t *testing.T) {
+	l := newLab(t)
+	first := l.machine("cp-0", kubeadm.Init)
+	first.Node.Addresses = []string{"10.0.0.1"}
+	l.mustBoot(first)
+	l.addToken(nil)
+	l.mustBoot(l.machine("cp-1", kubeadm.JoinControlPlane), l.machine("worker-0", kubeadm.JoinWorker))
+
+	node := l.node("cp-0")
+	want := &corev1.Node{Spec: corev1.NodeSpec{
+		ProviderID: "metal3://cp-0",
+		Taints:     []corev1.Taint{{Key: controlPlaneRole, Effect: corev1.TaintEffectNoSchedule}},
+	}}
+	if diff := cmp.Diff(want.Spec, node.Spec); diff != "" {
+		t.Error(diff)
+	}
+	wantLabels := map[string]string{
+		"a": "b", corev1.LabelHostname: "cp-0", corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
+		controlPlaneRole: "", corev1.LabelNodeExcludeBalancers: "",
+	}
+	if diff := cmp.Diff(wantLabels, node.Labels); diff != "" {
+		t.Error(diff)
+	}
+	wantAddresses := []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.1"}, {Type: corev1.NodeHostName, Address: "cp-0"}}
+	if diff := cmp.Diff(wantAddresses, node.Status.Addresses); diff != "" || !ready(node) || node.UID == "" {
+		t.Error(diff, node.Status.Conditions, node.UID)
+	}
+	if worker := l.node("worker-0"); len(worker.Spec.Taints) > 0 || !ready(worker) {
+		t.Error(worker.Spec, worker.Status.Conditions)
+	}
+	wantPods := []string{
+		"etcd-cp-0", "kube-apiserver-cp-0", "kube-controller-manager-cp-0", "kube-scheduler-cp-0",
+		"etcd-cp-1", "kube-apiserver-cp-1", "kube-controller-manager-cp-1", "kube-scheduler-cp-1",
+	}
+	if diff := cmp.Diff(wantPods, l.readyPods(), cmpopts.SortSlices(strings.Compare)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestBootRefuses(t *testing.T) {
+	tests := map[string]struct {
+		role    kubeadm.Role
+		token   func(map[string][]byte)
+		change  func(*Machine)
+		want    string
+		wantYet bool
+	}{
+		"a worker whose cluster does not answer": {
+			role:   kubeadm.JoinWorker,
+			change: func(m *Machine) { m.Plan.Endpoint = "127.0.0.1:1" },
+			want:   "nothing answers at 127.0.0.1:1", wantYet: true,
+		},
+		"a token that the cluster does not know yet": {
+			role:   kubeadm.JoinWorker,
+			change: func(m *Machine) { m.Plan.Token.Token = "zzzzzz.0123456789abcdef" },
+			want:   `has no bootstrap token "zzzzzz"`, wantYet: true,
+		},
+		"a token of no form": {
+			role:   kubeadm.JoinWorker,
+			change: func(m *Machine) { m.Plan.Token.Token = "short" },
+			want:   `"short" is not of the form id.secret`,
+		},
+		"a wrong token": {
+			role:   kubeadm.JoinControlPlane,
+			change: func(m *Machine) { m.Plan.Token.Token = sample.TokenID + ".wrong" },
+			want:   "is not the one that the cluster knows",
+		},
+		"an expired token": {
+			role:  kubeadm.JoinWorker,
+			token: func(data map[string][]byte) { data["expiration"] = []byte("2020-01-01T00:00:00Z") },
+			want:  `"abcdef" expired at 2020-01-01T00:00:00Z`,
+		},
+		"a token with an unreadable expiration": {
+			role:  kubeadm.JoinWorker,
+			token: func(data map[string][]byte) { data["expiration"] = []byte("soon") },
+			want:  "unreadable expiration",
+		},
+		"a token for other purposes": {
+			role:  kubeadm.JoinWorker,
+			token: func(data map[string][]byte) { delete(data, "usage-bootstrap-authentication") },
+			want:  "not meant for authentication",
+		},
+		"a machine that trusts another authority": {
+			role:   kubeadm.JoinWorker,
+			change: func(m *Machine) { m.Plan.Token.CACertHashes = []string{"sha256:00"} },
+			want:   "not one of the pinned caCertHashes",
+		},
+		"a control plane with another authority": {
+			role:   kubeadm.JoinControlPlane,
+			change: func(m *Machine) { m.Plan.PKI.Cluster.Certificate = m.Plan.PKI.Etcd.Certificate },
+			want:   "another authority than ca.crt",
+		},
+		"a control plane with another etcd authority": {
+			role:   kubeadm.JoinControlPlane,
+			change: func(m *Machine) { m.Plan.PKI.Etcd.Certificate = m.Plan.PKI.Cluster.Certificate },
+			want:   "another etcd authority than etcd/ca.crt",
+		},
+		"a founder where another cluster lives": {
+			role:   kubeadm.Init,
+			change: func(m *Machine) { m.Plan.PKI.Cluster.Certificate = m.Plan.PKI.Etcd.Certificate },
+			want:   "another authority than ca.crt",
+		},
+		"a founder whose endpoint is no address of this computer": {
+			role:   kubeadm.Init,
+			change: func(m *Machine) { m.Plan.Endpoint = "192.0.2.1:6443" },
+			want:   "control plane endpoint: listen tcp 192.0.2.1:6443",
+		},
+		"a founder without port in its endpoint": {
+			role:   kubeadm.Init,
+			change: func(m *Machine) { m.Plan.Endpoint = "127.0.0.1" },
+			want:   `"127.0.0.1" is not host:port`,
+		},
+		"a second machine under a name in use": {
+			role:   kubeadm.JoinWorker,
+			change: func(m *Machine) { m.Node.Name = "cp-0" },
+			want:   `a Node named "cp-0" is already in the cluster`,
+		},
+		"labels that are none": {
+			role:   kubeadm.JoinWorker,
+			change: func(m *Machine) { m.Plan.Registration.KubeletExtraArgs[1].Value = "x" },
+			want:   "not key=value",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			l.mustBoot(l.machine("cp-0", kubeadm.Init))
+			l.addToken(tc.token)
+			m := l.machine("new", tc.role)
+			if tc.change != nil {
+				tc.change(&m)
+			}
+			err := l.Boot(t.Context(), m)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Fatalf("error %v, want one with %q", err, tc.want)
+			}
+			if IsNotYet(err) != tc.wantYet {
+				t.Errorf("IsNotYet() = %v, want %v", IsNotYet(err), tc.wantYet)
+			}
+		})
+	}
+}
+
+func TestWaitingMachinesAreWoken(t *testing.T) {
+	l := newLab(t)
+	l.mustBoot(l.machine("cp-0", kubeadm.Init))
+	l.wait("the API server listens")
+	l.addToken(nil)
+	l.wait("a token is written")
+}
+
+func (l *lab) wait(when string) {
+	l.t.Helper()
+	select {
+	case <-l.wakes:
+	case <-time.After(10 * time.Second):
+		l.t.Fatalf("no host is woken when %s", when)
+	}
+}
+
+// lab is one set of clusters and the blueprint of one cluster in it.
+type lab struct {
+	*Clusters
+	t      *testing.T
+	wakes  chan struct{}
+	sample sample.Cluster
+}
+
+func newLab(t *testing.T) *lab {
+	t.Helper()
+	l := &lab{t: t, wakes: make(chan struct{}, 100), sample: sample.NewCluster(freeEndpoint(t))}
+	var err error
+	if l.Clusters, err = New(testr.New(t), func() { l.wakes <- struct{}{} }); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- l.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+// freeEndpoint is a loopback address that no process listens on at the moment.
+func freeEndpoint(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
+}
+
+// machine is one whose kubeadm plays a role in the lab's cluster.
+func (l *lab) machine(name string, role kubeadm.Role) Machine {
+	m := Machine{Key: name, Node: NodeFacts{Name: name, KubeletVersion: "v1.36.1", Architecture: "amd64", Capacity: Capacity(4, 8192)}}
+	m.Plan = kubeadm.Plan{Role: role, Endpoint: l.sample.Endpoint}
+	m.Plan.Registration.KubeletExtraArgs = kubeadm.Args{{Name: "provider-id", Value: "metal3://" + name}, {Name: "node-labels", Value: "a=b"}}
+	if role != kubeadm.JoinWorker {
+		m.Plan.PKI = kubeadm.PKI{
+			Cluster: kubeadm.Authority{Certificate: l.sample.CA.Certificate, Key: l.sample.CA.Key},
+			Etcd:    kubeadm.Authority{Certificate: l.sample.Etcd.Certificate, Key: l.sample.Etcd.Key},
+		}
+	}
+	if role != kubeadm.Init {
+		m.Plan.Token = &kubeadm.BootstrapToken{Token: sample.Token, APIServerEndpoint: l.sample.Endpoint, CACertHashes: []string{l.sample.CA.Pin()}}
+	}
+	return m
+}
+
+// mustBoot boots machines that have to get into their cluster.
+func (l *lab) mustBoot(machines ...Machine) {
+	l.t.Helper()
+	for _, m := range machines {
+		if err := l.Boot(l.t.Context(), m); err != nil {
+			l.t.Fatalf("boot %s: %v", m.Node.Name, err)
+		}
+	}
+}
+
+// api is a client of the cluster's API server, over the network, with a client
+// certificate of the cluster's authority.
+func (l *lab) api() client.Client {
+	l.t.Helper()
+	config := &rest.Config{Host: "https://" + l.sample.Endpoint}
+	httpClient := &http.Client{
+		Transport: &http.Transport{TLSClientConfig: l.sample.CA.Client(""), DisableKeepAlives: true},
+		Timeout:   10 * time.Second,
+	}
+	c, err := client.New(config, client.Options{HTTPClient: httpClient})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return c
+}
+
+// addToken creates the sample token with changes, as a bootstrap provider would.
+func (l *lab) addToken(change func(map[string][]byte)) {
+	l.t.Helper()
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: tokenPrefix + sample.TokenID},
+		Type:       corev1.SecretTypeBootstrapToken,
+		Data: map[string][]byte{
+			"token-id": []byte(sample.TokenID), "token-secret": []byte(sample.TokenSecret),
+			"usage-bootstrap-authentication": []byte("true"),
+			"expiration":                     []byte(time.Now().Add(time.Hour).Format(time.RFC3339)),
+		},
+	}
+	if change != nil {
+		change(secret.Data)
+	}
+	if err := l.api().Create(l.t.Context(), secret); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func (l *lab) node(name string) *corev1.Node {
+	l.t.Helper()
+	node := &corev1.Node{}
+	if err := l.api().Get(l.t.Context(), client.ObjectKey{Name: name}, node); err != nil {
+		l.t.Fatal(err)
+	}
+	return node
+}
+
+// pods lists the names of all pods that are ready.
+func (l *lab) readyPods() []string {
+	l.t.Helper()
+	pods := &corev1.PodList{}
+	if err := l.api().List(l.t.Context(), pods); err != nil {
+		l.t.Fatal(err)
+	}
+	var names []string
+	for _, pod := range pods.Items {
+		if len(pod.Status.Conditions) == 1 && pod.Status.Conditions[0].Status == corev1.ConditionTrue {
+			names = append(names, pod.Name)
+		}
 	}
 	return names
 }

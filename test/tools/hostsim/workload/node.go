@@ -20,13 +20,17 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/kubeadm"
 )
 
 const controlPlaneRole = "node-role.kubernetes.io/control-plane"
@@ -147,4 +151,122 @@ func (cl *cluster) change(ctx context.Context, obj client.Object, mutate func())
 		mutate()
 		return cl.client.Patch(ctx, obj, client.MergeFrom(before))
 	})
+}
+
+// staticPod is the mirror pod of a control plane component that runs. The
+// mirror annotation keeps it out of a drain.
+func staticPod(component, node string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:   metav1.NamespaceSystem,
+			Name:        component + "-" + node,
+			Labels:      map[string]string{"component": component, "tier": "control-plane"},
+			Annotations: map[string]string{corev1.MirrorPodAnnotationKey: component},
+		},
+		Spec: corev1.PodSpec{
+			NodeName: node, Containers: []corev1.Container{{Name: component, Image: component}},
+			// The kubelet has its static pods stay, whatever happens to their Node.
+			Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute}},
+		},
+		Status: corev1.PodStatus{
+			Phase:      corev1.PodRunning,
+			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+		},
+	}
+}
+
+// runPod creates the pod, or makes the one of its name run again.
+func (cl *cluster) runPod(ctx context.Context, pod *corev1.Pod) error {
+	err := cl.create(ctx, pod)
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	wanted := pod.Status
+	return cl.change(ctx, pod, func() { pod.Status = wanted })
+}
+
+// silencePods marks the pods of a silent node as not ready.
+func (cl *cluster) silencePods(ctx context.Context, node string) error {
+	pods, err := cl.podsOn(ctx, node)
+	if err != nil {
+		return err
+	}
+	for i := range pods {
+		err := cl.change(ctx, &pods[i], func() {
+			pods[i].Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: "NodeNotReady"}}
+		})
+		if client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// collectPods deletes the pods of a Node that is gone, as the pod garbage
+// collector does.
+func (cl *cluster) collectPods(ctx context.Context, node string) error {
+	pods, err := cl.podsOn(ctx, node)
+	if err != nil {
+		return err
+	}
+	for i := range pods {
+		if err := cl.client.Delete(ctx, &pods[i]); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (cl *cluster) podsOn(ctx context.Context, node string) ([]corev1.Pod, error) {
+	pods := &corev1.PodList{}
+	err := cl.client.List(ctx, pods, client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("spec.nodeName", node)})
+	return pods.Items, err
+}
+
+const tokenPrefix = "bootstrap-token-"
+
+// checkToken admits a joining machine that trusts this cluster and that this
+// cluster's tokens vouch for. A rebuilt cluster has lost its tokens and admits
+// each machine whose token it cannot disprove.
+func (cl *cluster) checkToken(ctx context.Context, token kubeadm.BootstrapToken, now time.Time) error {
+	if !token.Trusts(cl.pki.Cluster.Certificate) {
+		return fmt.Errorf("the authority of the cluster at %s is not one of the pinned caCertHashes", cl.name)
+	}
+	id, secretPart, found := strings.Cut(token.Token, ".")
+	if !found {
+		return fmt.Errorf("the bootstrap token %q is not of the form id.secret", id)
+	}
+	secret := &corev1.Secret{}
+	err := cl.client.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: tokenPrefix + id}, secret)
+	switch {
+	case apierrors.IsNotFound(err) && cl.rebuilt:
+		return nil
+	case apierrors.IsNotFound(err):
+		return notYetf("the cluster at %s has no bootstrap token %q", cl.name, id)
+	case err != nil:
+		return err
+	}
+	return tokenVouches(secret.Data, id, secretPart, now)
+}
+
+// tokenVouches reads a token secret the way the API server does.
+func tokenVouches(data map[string][]byte, id, secretPart string, now time.Time) error {
+	if string(data["token-id"]) != id || string(data["token-secret"]) != secretPart {
+		return fmt.Errorf("the bootstrap token %q is not the one that the cluster knows", id)
+	}
+	if string(data["usage-bootstrap-authentication"]) != "true" {
+		return fmt.Errorf("the bootstrap token %q is not meant for authentication", id)
+	}
+	expiration, set := data["expiration"]
+	if !set {
+		return nil
+	}
+	end, err := time.Parse(time.RFC3339, string(expiration))
+	if err != nil {
+		return fmt.Errorf("the bootstrap token %q has an unreadable expiration", id)
+	}
+	if !now.Before(end) {
+		return fmt.Errorf("the bootstrap token %q expired at %s", id, end.UTC().Format(time.RFC3339))
+	}
+	return nil
 }

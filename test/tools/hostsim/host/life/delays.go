@@ -22,6 +22,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 )
 
 // Operation is something that a server needs time for and that can fail.
@@ -110,4 +112,75 @@ func (d Delays) With(others Delays) Delays {
 	}
 	maps.Copy(out, others)
 	return out
+}
+
+// maxDoublings bounds the time between two tries.
+const maxDoublings = 9
+
+// done drives a job of the server and says whether it has just ended well. A job
+// that fails is tried again after a while, or at once when FailAnnotation does not
+// name it any more; meanwhile the host is in error.
+func (p *pass) done(operation Operation) bool {
+	job := &p.Step.Server.Job
+	if job.Operation != operation {
+		*job = Job{Operation: operation, Ends: p.Now.Add(p.delay(operation))}
+	}
+	if job.Failed && p.failing(operation) && p.Now.Before(job.Ends) {
+		return false
+	}
+	if job.Failed {
+		p.clearError()
+		*job = Job{Operation: operation, Ends: p.Now.Add(p.delay(operation)), Drive: job.Drive}
+	}
+	if p.Now.Before(job.Ends) {
+		return false
+	}
+	if p.failing(operation) {
+		p.fail(operation, p.complaint(operation))
+		return false
+	}
+	*job = Job{}
+	p.clearError()
+	return true
+}
+
+// failing says that FailAnnotation names an operation.
+func (p *pass) failing(operation Operation) bool {
+	words := strings.Split(strings.ReplaceAll(p.Host.Annotations[FailAnnotation], " ", ""), ",")
+	return slices.Contains(words, string(operation)) ||
+		slices.Contains(powerOperations(), operation) && slices.Contains(words, power)
+}
+
+// fail puts the host into error.
+func (p *pass) fail(operation Operation, message string) {
+	p.Status.OperationalStatus = bmov1alpha1.OperationalStatusError
+	p.Status.ErrorType, p.Status.ErrorMessage = errorTypes[operation], message
+	p.Status.ErrorCount++
+	wait := p.delay(Retry) << min(p.Status.ErrorCount-1, maxDoublings)
+	p.Step.Server.Job = Job{Operation: operation, Failed: true, Ends: p.Now.Add(max(wait, time.Millisecond))}
+}
+
+// clearError takes the error off the host; how many there were is forgotten only
+// when a state is left.
+func (p *pass) clearError() {
+	p.Status.OperationalStatus = bmov1alpha1.OperationalStatusOK
+	p.Status.ErrorType, p.Status.ErrorMessage = "", ""
+}
+
+var errorTypes = map[Operation]bmov1alpha1.ErrorType{
+	Registration:   bmov1alpha1.RegistrationError,
+	Inspection:     bmov1alpha1.InspectionError,
+	Preparation:    bmov1alpha1.PreparationError,
+	Provisioning:   bmov1alpha1.ProvisioningError,
+	Deprovisioning: bmov1alpha1.ProvisioningError,
+	PowerOn:        bmov1alpha1.PowerManagementError,
+	SoftOff:        bmov1alpha1.PowerManagementError,
+	HardOff:        bmov1alpha1.PowerManagementError,
+}
+
+// complaint is an error text as provisioners write them: it holds the address of
+// the BMC.
+func (p *pass) complaint(operation Operation) string {
+	return fmt.Sprintf("%s of node %s failed: HTTP POST %s/Actions returned code 500, the BMC did not accept the request",
+		operation, p.Status.Provisioning.ID, p.Host.Spec.BMC.Address)
 }

@@ -17,9 +17,13 @@ limitations under the License.
 package life
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/configdrive"
 )
@@ -109,4 +113,85 @@ func Restored(host *bmov1alpha1.BareMetalHost) Server {
 		server.Disk.CustomDeploy = deployed.Method
 	}
 	return server
+}
+
+// verdict is status and reason of a condition.
+type verdict struct {
+	status metav1.ConditionStatus
+	reason string
+}
+
+func yes(reason string) verdict { return verdict{metav1.ConditionTrue, reason} }
+func no(reason string) verdict  { return verdict{metav1.ConditionFalse, reason} }
+
+// progressReasons are those of the states that lead to another one.
+var progressReasons = map[bmov1alpha1.ProvisioningState]string{
+	bmov1alpha1.StateRegistering:             bmov1alpha1.RegisteringReason,
+	bmov1alpha1.StateInspecting:              bmov1alpha1.InspectingReason,
+	bmov1alpha1.StateMatchProfile:            bmov1alpha1.InspectingReason,
+	bmov1alpha1.StatePreparing:               bmov1alpha1.PreparingReason,
+	bmov1alpha1.StateProvisioning:            bmov1alpha1.ProvisioningReason,
+	bmov1alpha1.StateDeprovisioning:          bmov1alpha1.DeprovisioningReason,
+	bmov1alpha1.StatePoweringOffBeforeDelete: bmov1alpha1.PoweringOffBeforeDeleteReason,
+	bmov1alpha1.StateDeleting:                bmov1alpha1.DeletingReason,
+}
+
+// setConditions derives the conditions from the rest of the status.
+func (p *pass) setConditions() {
+	verdicts := p.verdicts()
+	for _, kind := range slices.Sorted(maps.Keys(verdicts)) {
+		v := verdicts[kind]
+		meta.SetStatusCondition(&p.Status.Conditions, metav1.Condition{
+			Type: kind, Status: v.status, Reason: v.reason,
+			ObservedGeneration: p.Host.Generation, LastTransitionTime: metav1.NewTime(p.Now),
+		})
+	}
+}
+
+func (p *pass) verdicts() map[string]verdict {
+	out := map[string]verdict{
+		bmov1alpha1.ManageableCondition:               yes(bmov1alpha1.ManageableReason),
+		bmov1alpha1.AvailableForProvisioningCondition: no(bmov1alpha1.NotAvailableReason),
+		bmov1alpha1.ProvisionedCondition:              no(bmov1alpha1.NotProvisionedReason),
+		bmov1alpha1.ReadyCondition:                    no(bmov1alpha1.NotProvisionedReason),
+		bmov1alpha1.ProgressingCondition:              no(bmov1alpha1.NotProgressingReason),
+		bmov1alpha1.HealthyCondition:                  yes(bmov1alpha1.HealthyReason),
+	}
+	if reason, moving := progressReasons[p.state()]; moving {
+		out[bmov1alpha1.ProgressingCondition] = yes(reason)
+	}
+	switch p.state() {
+	case bmov1alpha1.StateNone, bmov1alpha1.StateUnmanaged:
+		out[bmov1alpha1.ManageableCondition] = no(bmov1alpha1.NotManagedReason)
+		out[bmov1alpha1.HealthyCondition] = verdict{metav1.ConditionUnknown, bmov1alpha1.UnknownHealthReason}
+	case bmov1alpha1.StateRegistering:
+		out[bmov1alpha1.ManageableCondition] = no(bmov1alpha1.RegisteringReason)
+		out[bmov1alpha1.HealthyCondition] = verdict{metav1.ConditionUnknown, bmov1alpha1.UnknownHealthReason}
+		if p.Status.OperationalStatus == bmov1alpha1.OperationalStatusError {
+			out[bmov1alpha1.ManageableCondition] = no(bmov1alpha1.RegistrationFailedReason)
+		}
+	case bmov1alpha1.StateAvailable, bmov1alpha1.StateReady:
+		out[bmov1alpha1.AvailableForProvisioningCondition] = yes(bmov1alpha1.AvailableReason)
+	case bmov1alpha1.StateProvisioned, bmov1alpha1.StateExternallyProvisioned:
+		out[bmov1alpha1.ProvisionedCondition] = yes(bmov1alpha1.ProvisionedReason)
+		out[bmov1alpha1.ReadyCondition] = yes(bmov1alpha1.ProvisionedReason)
+	default:
+	}
+	p.trouble(out)
+	return out
+}
+
+// trouble lets the operational status win over the state.
+func (p *pass) trouble(out map[string]verdict) {
+	switch p.Status.OperationalStatus {
+	case bmov1alpha1.OperationalStatusError:
+		out[bmov1alpha1.ReadyCondition] = no(bmov1alpha1.ErrorReason)
+		if p.Status.ErrorType == bmov1alpha1.PowerManagementError {
+			out[bmov1alpha1.ManageableCondition] = no(bmov1alpha1.PowerFailureReason)
+		}
+	case bmov1alpha1.OperationalStatusDetached:
+		out[bmov1alpha1.ReadyCondition] = no(bmov1alpha1.DetachedReason)
+		out[bmov1alpha1.ProgressingCondition] = no(bmov1alpha1.DetachedReason)
+	default:
+	}
 }

@@ -131,3 +131,105 @@ func (p *pass) dropReboots() {
 		}
 	}
 }
+
+// takeAnnotations takes over what the host was given by annotation, one thing at a
+// time.
+func (p *pass) takeAnnotations() bool {
+	return p.Host.Status.LastUpdated.IsZero() && p.takeStatus() || p.takeHardware()
+}
+
+// takeStatus restores the status that a host brought from another cluster.
+func (p *pass) takeStatus() bool {
+	var status bmov1alpha1.BareMetalHostStatus
+	text, found := p.Host.Annotations[bmov1alpha1.StatusAnnotation]
+	if !found || json.Unmarshal([]byte(text), &status) != nil {
+		return false
+	}
+	p.drop(bmov1alpha1.StatusAnnotation)
+	p.Status = status
+	p.Step.Server = Restored(&bmov1alpha1.BareMetalHost{Status: status})
+	return true
+}
+
+// takeHardware takes over the facts that an administrator wrote.
+func (p *pass) takeHardware() bool {
+	var details bmov1alpha1.HardwareDetails
+	text, found := p.Host.Annotations[bmov1alpha1.HardwareDetailsAnnotation]
+	if !found || p.Status.HardwareDetails != nil && !p.Host.InspectionDisabled() ||
+		json.Unmarshal([]byte(text), &details) != nil {
+		return false
+	}
+	p.drop(bmov1alpha1.HardwareDetailsAnnotation)
+	p.Status.HardwareDetails = &details
+	return true
+}
+
+// startDeletion brings a host that is being deleted on its way out.
+func (p *pass) startDeletion() bool {
+	if p.Host.DeletionTimestamp.IsZero() {
+		return false
+	}
+	next, leaves := wayOut[p.state()]
+	switch {
+	case p.state() == bmov1alpha1.StateDeleting:
+		return false
+	case p.Status.OperationalStatus == bmov1alpha1.OperationalStatusDetached:
+		if p.detachment().DeleteAction == bmov1alpha1.DetachedDeleteActionDelay {
+			return false
+		}
+		next = bmov1alpha1.StateDeleting
+	case !leaves:
+		next = bmov1alpha1.StatePoweringOffBeforeDelete
+	}
+	if next == p.state() {
+		return false
+	}
+	p.enter(next)
+	return true
+}
+
+// wayOut is where deletion leads; other states power the server off.
+var wayOut = map[bmov1alpha1.ProvisioningState]bmov1alpha1.ProvisioningState{
+	bmov1alpha1.StateNone:                    bmov1alpha1.StateDeleting,
+	bmov1alpha1.StateUnmanaged:               bmov1alpha1.StateDeleting,
+	bmov1alpha1.StateRegistering:             bmov1alpha1.StateDeleting,
+	bmov1alpha1.StateProvisioning:            bmov1alpha1.StateDeprovisioning,
+	bmov1alpha1.StateProvisioned:             bmov1alpha1.StateDeprovisioning,
+	bmov1alpha1.StateDeprovisioning:          bmov1alpha1.StateDeprovisioning,
+	bmov1alpha1.StatePoweringOffBeforeDelete: bmov1alpha1.StatePoweringOffBeforeDelete,
+}
+
+// detach takes a host out of management, where its state allows it, and back.
+func (p *pass) detach() bool {
+	detached := p.Status.OperationalStatus == bmov1alpha1.OperationalStatusDetached
+	if has(p.Host, bmov1alpha1.DetachedAnnotation) && p.state() != bmov1alpha1.StateDeleting {
+		if detached || resting[p.state()] || p.detachment().Force {
+			p.Status.OperationalStatus = bmov1alpha1.OperationalStatusDetached
+			return true
+		}
+		return false
+	}
+	if !detached || p.state() == bmov1alpha1.StateDeleting {
+		return false
+	}
+	p.Status.OperationalStatus = bmov1alpha1.OperationalStatusOK
+	if p.Status.ErrorType != "" {
+		p.Status.OperationalStatus = bmov1alpha1.OperationalStatusError
+	}
+	return true
+}
+
+// detachment reads the arguments of the annotation; what cannot be read is empty.
+func (p *pass) detachment() bmov1alpha1.DetachedAnnotationArguments {
+	var arguments bmov1alpha1.DetachedAnnotationArguments
+	if json.Unmarshal([]byte(p.Host.Annotations[bmov1alpha1.DetachedAnnotation]), &arguments) != nil {
+		return bmov1alpha1.DetachedAnnotationArguments{}
+	}
+	return arguments
+}
+
+// resting are the states in which nothing is in the middle of anything.
+var resting = map[bmov1alpha1.ProvisioningState]bool{
+	bmov1alpha1.StateAvailable: true, bmov1alpha1.StateReady: true,
+	bmov1alpha1.StateProvisioned: true, bmov1alpha1.StateExternallyProvisioned: true,
+}

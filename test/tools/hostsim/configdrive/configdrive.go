@@ -17,10 +17,17 @@ limitations under the License.
 package configdrive
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"maps"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/cloudinit"
 )
 
 // fallbackKey is read where a secret lacks the key of its purpose; bootstrap
@@ -114,3 +121,56 @@ func (e *Error) Error() string {
 
 // Unwrap gives the reason alone.
 func (e *Error) Unwrap() error { return e.Err }
+
+// Contents are the three parts of a config drive as they stand in their secrets;
+// a part that the host has no reference for is empty.
+type Contents struct {
+	UserData, MetaData, NetworkData string
+}
+
+// Hash tells contents apart; that of an empty drive is empty.
+func (c Contents) Hash() string {
+	if c == (Contents{}) {
+		return ""
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", c.UserData, c.MetaData, c.NetworkData))
+	return hex.EncodeToString(sum[:])
+}
+
+// MetaData is the meta_data.json of the host's drive: what baremetal-operator
+// says about every host, with the keys of the given document, JSON or YAML, put
+// over it one by one.
+func MetaData(host *bmov1alpha1.BareMetalHost, document []byte) (map[string]any, error) {
+	merged := map[string]any{
+		"uuid":             string(host.UID),
+		"metal3-namespace": host.Namespace,
+		"metal3-name":      host.Name,
+		"local-hostname":   host.Name,
+		"local_hostname":   host.Name,
+		"name":             host.Name,
+	}
+	var own map[string]any
+	if err := yaml.Unmarshal(document, &own); err != nil {
+		return nil, fmt.Errorf("not a map in JSON or YAML: %w", err)
+	}
+	maps.Copy(merged, own)
+	return merged, nil
+}
+
+// FirstBoot reads a config drive as cloud-init does: what it would run, and the hostname.
+func FirstBoot(host *bmov1alpha1.BareMetalHost, parts Contents) (cloudinit.Config, string, error) {
+	metaData, err := MetaData(host, []byte(parts.MetaData))
+	if err != nil {
+		return cloudinit.Config{}, host.Name, err
+	}
+	hostname := cmp.Or(cloudinit.Hostname(metaData), host.Name)
+	if parts.UserData == "" {
+		return cloudinit.Config{}, hostname, nil
+	}
+	rendered, err := cloudinit.Render([]byte(parts.UserData), cloudinit.InstanceData(metaData))
+	if err != nil {
+		return cloudinit.Config{}, hostname, err
+	}
+	config, err := cloudinit.Parse(rendered)
+	return config, cmp.Or(config.Hostname, hostname), err
+}
