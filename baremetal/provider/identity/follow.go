@@ -17,7 +17,6 @@ limitations under the License.
 package identity
 
 import (
-	"fmt"
 	"net/url"
 	"strings"
 
@@ -36,20 +35,11 @@ func (t Target) Place() string {
 func (r Record) Follow(now Target, confirmed string) (Record, *Problem) {
 	if now.Namespace != r.Namespace || canonical(now.Server) != canonical(r.Server) {
 		if confirmed != now.Place() {
-			return r, moved(r, now)
+			return r, Moved.Problem(r.Secret, now.Place(), r.Place(), infrav1.ConfirmIdentityMoveAnnotation, now.Place())
 		}
 	}
 	r.Target = now
 	return r, nil
-}
-
-func moved(r Record, now Target) *Problem {
-	return &Problem{
-		Reason: infrav1.IdentityMovedReason,
-		Message: fmt.Sprintf("Secret %q now leads to %s, and the HostClaim of this machine was made in %s: "+
-			"put the former kubeconfig back, or, if the HostClaim has moved along, set annotation %s of this Metal3Machine to %q",
-			r.Secret, now.Place(), r.Place(), infrav1.ConfirmIdentityMoveAnnotation, now.Place()),
-	}
 }
 
 // canonical spells the address of a server in one way.

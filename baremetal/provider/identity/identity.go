@@ -35,17 +35,3 @@ type Target struct {
 	// Namespace in which the claims live.
 	Namespace string `json:"namespace"`
 }
-
-// Problem says why a cluster cannot be used now. It is an error that holds
-// nothing of a credential.
-type Problem struct { //nolint:errname // a condition says it, and only then it is an error
-	// Reason of the condition IdentityReady.
-	Reason string
-	// Message for the owner of the identityRef: what is wrong and what to do.
-	Message string
-}
-
-// Error is the message.
-func (p *Problem) Error() string {
-	return p.Message
-}

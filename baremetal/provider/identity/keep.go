@@ -17,12 +17,9 @@ limitations under the License.
 package identity
 
 import (
-	"fmt"
-
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
 
-	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 )
 
@@ -53,16 +50,11 @@ func (l Local) Keepable(ref Ref) *Problem {
 	state := claims.Read(l.Claim)
 	switch {
 	case l.Target.Namespace != l.Claim.Namespace:
-		return &Problem{Reason: infrav1.IdentityLeadsElsewhereReason, Message: fmt.Sprintf(
-			"Secret %q leads to namespace %q, and the HostClaim of this machine is in %q: only a claim of the namespace "+
-				"that the kubeconfig leads to can be kept", ref.Secret, l.Target.Namespace, l.Claim.Namespace)}
+		return OtherNamespace.Problem(ref.Secret, l.Target.Namespace, l.Claim.Namespace)
 	case l.Seen != l.Claim.UID:
-		return &Problem{Reason: infrav1.IdentityLeadsElsewhereReason, Message: fmt.Sprintf(
-			"Secret %q leads to %s, where HostClaim %q of this machine is not: the kubeconfig must lead to this very cluster",
-			ref.Secret, l.Target.Place(), l.Claim.Name)}
+		return OtherCluster.Problem(ref.Secret, l.Target.Place(), l.Claim.Name)
 	case state.Deleting, state.Phase != claims.Provisioned:
-		return &Problem{Reason: infrav1.IdentityClaimBusyReason, Message: fmt.Sprintf(
-			"HostClaim %q is handed over as soon as its server runs what the claim asks for", l.Claim.Name)}
+		return ClaimBusy.Problem(l.Claim.Name)
 	}
 	return nil
 }

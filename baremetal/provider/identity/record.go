@@ -18,7 +18,6 @@ package identity
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -68,11 +67,7 @@ func Read(owner claims.Owner, annotations map[string]string) (Record, bool, *Pro
 	}
 	var r Record
 	if err := json.Unmarshal([]byte(text), &r); err != nil || !r.complete() {
-		return Record{}, false, &Problem{
-			Reason: infrav1.InvalidEffectiveIdentityReason,
-			Message: fmt.Sprintf("Annotation %s cannot be understood: put back what the provider has written, "+
-				"or remove it if this machine never had a HostClaim in another cluster", infrav1.EffectiveIdentityAnnotation),
-		}
+		return Record{}, false, RecordUnreadable.Problem(infrav1.EffectiveIdentityAnnotation)
 	}
 	return r, r.Machine == nameOf(owner), nil
 }

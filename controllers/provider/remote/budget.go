@@ -17,49 +17,35 @@ limitations under the License.
 package remote
 
 import (
-	"fmt"
-	"reflect"
+	"encoding/json"
 	"sync"
-	"time"
 
-	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	toolscache "k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote/transport"
 )
 
-// budget bounds the memory that the objects of other clusters take: those that each
-// connection holds, and all together with the answers that are being read. A connection
-// that passes its bound is cut off. When all together pass theirs, the connection that
-// takes most in the namespace that takes most is cut off.
+// budget bounds the memory that the objects of other clusters take: those that the cache of
+// each connection holds, and all together with the answers that are being read. A connection
+// that passes its bound is cut off. When all together pass theirs, the largest connection of
+// the largest namespace is cut off.
 type budget struct {
-	each, all int64 // bytes
+	each, all int64 // weight, see transport.Weigh
 
 	mu     sync.Mutex
 	meters map[*meter]struct{}
 	sum    int64
 }
 
-// meter measures one connection. budget.mu guards what changes.
+// meter counts for one connection. budget.mu guards what changes.
 type meter struct {
 	budget    *budget
 	namespace string
 	target    identity.Target
 	over      chan *identity.Problem // has an entry when the connection is to be cut off
 
-	objects map[objectKey]int64
-	coming  map[objectKey]struct{} // of these, those that the cache has not told of yet
-	held    int64                  // the sum of objects
-	answers int64                  // being read
-	cut     bool                   // since the last begin
-}
-
-// objectKey names an object of a connection, all of which are in one namespace.
-type objectKey struct {
-	kind reflect.Type
-	name string
+	held    int64 // in the cache
+	answers int64 // being read
+	cut     bool  // since the last begin; no more is read
 }
 
 func newBudget(each, all int64) *budget {
@@ -71,147 +57,68 @@ func (b *budget) meter(namespace string, target identity.Target) *meter {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	m := &meter{budget: b, namespace: namespace, target: target, over: make(chan *identity.Problem, 1)}
-	m.clearLocked()
 	b.meters[m] = struct{}{}
 	return m
 }
 
-// begin forgets the objects of an earlier cache.
+// begin prepares the meter for another cache, which is empty.
 func (m *meter) begin() {
 	m.budget.mu.Lock()
 	defer m.budget.mu.Unlock()
-	m.clearLocked()
-	m.cut = false
+	m.budget.sum -= m.held
+	m.held, m.cut = 0, false
 	select {
 	case <-m.over:
 	default:
 	}
 }
 
-// end gives back what a cache held.
-func (m *meter) end() {
-	m.budget.mu.Lock()
-	defer m.budget.mu.Unlock()
-	m.clearLocked()
-}
-
 // close ends the meter with its connection.
 func (m *meter) close() {
-	m.end()
+	m.begin()
 	m.budget.mu.Lock()
 	defer m.budget.mu.Unlock()
 	delete(m.budget.meters, m)
 }
 
-func (m *meter) clearLocked() {
-	m.budget.sum -= m.held
-	m.held, m.objects, m.coming = 0, map[objectKey]int64{}, map[objectKey]struct{}{}
-}
+// read counts the weight of a part of an answer, or takes it back if it is negative, and
+// reports whether more may be read.
+func (m *meter) read(weight int64) bool { return m.count(0, weight) }
 
-// reading counts the weight of an answer while it is read. A negative weight takes it
-// back. The answer is read to its end: a connection that takes too much is cut off.
-func (m *meter) reading(weight int64) bool {
-	m.budget.mu.Lock()
-	defer m.budget.mu.Unlock()
-	m.answers += weight
-	m.budget.sum += weight
-	m.budget.checkLocked(m)
-	return true
-}
+// replace counts that an object of the cache became another one; nil stands for none.
+func (m *meter) replace(before, after any) { m.count(weightOf(after)-weightOf(before), 0) }
 
-// transform counts an object before it comes into the cache, without what nobody reads of it. Of a
-// connection that is to be cut off, only the names of objects do.
-func (m *meter) transform(object any) (any, error) {
-	o, ok := object.(client.Object)
-	if !ok {
-		return object, nil
-	}
-	o.SetManagedFields(nil)
-	if data, ok := o.(*bmov1alpha1.HardwareData); ok {
-		hardware.Strip(data)
-	}
-	if !m.set(o, sizeOf(o), true) {
-		return o, nil
-	}
-	bare, ok := reflect.New(reflect.TypeOf(o).Elem()).Interface().(client.Object)
-	if !ok {
-		return o, nil
-	}
-	bare.SetNamespace(o.GetNamespace())
-	bare.SetName(o.GetName())
-	bare.SetResourceVersion(o.GetResourceVersion())
-	bare.GetObjectKind().SetGroupVersionKind(o.GetObjectKind().GroupVersionKind())
-	return bare, nil
-}
-
-// put counts an object of the cache as it is now.
-func (m *meter) put(object any) {
-	if o, ok := object.(client.Object); ok {
-		m.set(o, sizeOf(o), false)
-	}
-}
-
-// drop counts that an object has left the cache.
-func (m *meter) drop(object any) {
-	if gone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
-		object = gone.Obj
-	}
-	if o, ok := object.(client.Object); ok {
-		m.set(o, 0, false)
-	}
-}
-
-// filled forgets the objects that were deleted while the cache was filled, of which it never
-// tells. One that it has and tells of later is counted then.
-func (m *meter) filled() {
-	m.budget.mu.Lock()
-	defer m.budget.mu.Unlock()
-	for key := range m.coming {
-		m.setLocked(key, 0)
-	}
-}
-
-// set counts an object, which is coming or is in the cache.
-func (m *meter) set(o client.Object, size int64, coming bool) (cut bool) {
-	key := objectKey{reflect.TypeOf(o), o.GetName()}
-	m.budget.mu.Lock()
-	defer m.budget.mu.Unlock()
-	m.setLocked(key, size)
-	if coming {
-		m.coming[key] = struct{}{}
-	}
-	m.budget.checkLocked(m)
-	return m.cut
-}
-
-func (m *meter) setLocked(key objectKey, size int64) {
-	more := size - m.objects[key]
-	delete(m.coming, key)
-	if size > 0 {
-		m.objects[key] = size
-	} else {
-		delete(m.objects, key)
-	}
-	m.held += more
-	m.budget.sum += more
-}
-
-// checkLocked cuts off a connection when a bound is passed.
-func (b *budget) checkLocked(m *meter) {
+func (m *meter) count(held, answers int64) bool {
+	b := m.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	m.held += held
+	m.answers += answers
+	b.sum += held + answers
 	if m.held > b.each {
-		m.cutLocked(fmt.Sprintf("more than the %d MiB that one connection may take", b.each>>20), "--identity-connection-memory")
+		m.cutLocked(identity.ConnectionTooLarge, b.each)
 	}
 	for b.sum > b.all {
 		most, sum := b.mostLocked()
 		if most == nil || sum <= b.all {
-			return
+			break
 		}
-		most.cutLocked(fmt.Sprintf("the largest part of the %d MiB that all connections may take together", b.all>>20), "--identity-memory")
+		most.cutLocked(identity.ConnectionsTooLarge, b.all)
 	}
+	return !m.cut
 }
 
-// mostLocked is the meter that takes most in the namespace that takes most, and the sum
-// of all. Those that are cut off already are left out: they give back what they take.
+// weightOf returns the weight of an object of a cache.
+func weightOf(object any) int64 {
+	if object == nil {
+		return 0
+	}
+	text, _ := json.Marshal(object) //nolint:errchkjson // it was decoded from JSON
+	return transport.Weigh(text)
+}
+
+// mostLocked returns the largest connection of the largest namespace, and the sum of all.
+// Those that are cut off already are left out: they give back what they take.
 func (b *budget) mostLocked() (most *meter, sum int64) {
 	namespaces := map[string]int64{}
 	for m := range b.meters {
@@ -231,18 +138,18 @@ func (b *budget) mostLocked() (most *meter, sum int64) {
 	return most, sum
 }
 
-func (m *meter) cutLocked(what, flag string) {
+func (m *meter) cutLocked(cause identity.Cause, bound int64) {
 	if m.cut {
 		return
 	}
 	m.cut = true
 	select {
-	case m.over <- overMemory(m.target, what, flag):
+	case m.over <- cause.Problem(m.target.Namespace, m.target.Server, bound>>20):
 	default:
 	}
 }
 
-// byNamespace is what the connections of each namespace hold, in bytes.
+// byNamespace returns the weight of what the connections of each namespace hold.
 func (b *budget) byNamespace() map[string]int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -251,52 +158,4 @@ func (b *budget) byNamespace() map[string]int64 {
 		out[m.namespace] += m.held
 	}
 	return out
-}
-
-// overhead is about what each piece of memory, and each entry of a map, takes besides
-// its content.
-const overhead = 16
-
-// sizeOf is about the memory that an object takes, in bytes.
-func sizeOf(o client.Object) int64 {
-	return extra(reflect.ValueOf(o))
-}
-
-// extra is the memory that a value refers to.
-func extra(v reflect.Value) int64 {
-	switch v.Kind() {
-	case reflect.String:
-		return overhead + int64(v.Len())
-	case reflect.Pointer, reflect.Interface:
-		if v.IsNil() || v.Type() == reflect.TypeFor[*time.Location]() {
-			return 0
-		}
-		return overhead + int64(v.Elem().Type().Size()) + extra(v.Elem())
-	case reflect.Struct:
-		sum := int64(0)
-		for _, field := range v.Fields() {
-			sum += extra(field)
-		}
-		return sum
-	case reflect.Slice:
-		return extraOfSlice(v)
-	case reflect.Map:
-		sum := int64(v.Len()) * (int64(v.Type().Key().Size()+v.Type().Elem().Size()) + overhead)
-		for i := v.MapRange(); i.Next(); {
-			sum += extra(i.Key()) + extra(i.Value())
-		}
-		return sum
-	default:
-		return 0
-	}
-}
-
-func extraOfSlice(v reflect.Value) int64 {
-	sum := overhead + int64(v.Cap())*int64(v.Type().Elem().Size())
-	if v.Type().Elem().Kind() != reflect.Uint8 {
-		for i := range v.Len() {
-			sum += extra(v.Index(i))
-		}
-	}
-	return sum
 }

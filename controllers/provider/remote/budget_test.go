@@ -24,8 +24,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	toolscache "k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
 )
@@ -38,18 +36,18 @@ func claimOf(name string, size int) *bmov1alpha1.HostClaim {
 
 // step is one object or answer on its way into a connection.
 type step struct {
-	to     string
-	object client.Object
-	gone   bool
-	read   int64
+	to            string
+	before, after any
+	read          int64
 }
 
 func TestBudget(t *testing.T) {
 	const kB = 1 << 10
+	one := weightOf(claimOf("0", 10*kB))
 	flood := func(to string, n int) []step {
 		var out []step
 		for i := range n {
-			out = append(out, step{to: to, object: claimOf(fmt.Sprint(i), 10*kB)})
+			out = append(out, step{to: to, after: claimOf(fmt.Sprint(i), 10*kB)})
 		}
 		return out
 	}
@@ -62,10 +60,10 @@ func TestBudget(t *testing.T) {
 			steps: append(flood("b", 2), flood("a", 11)...), want: map[string]string{"a": "--identity-connection-memory"},
 		},
 		"an object that changes counts once": {
-			steps: append(append(flood("a", 1), flood("a", 1)...), flood("a", 9)...),
+			steps: append(flood("a", 8), step{to: "a", before: claimOf("0", 10*kB), after: claimOf("0", 11*kB)}),
 		},
 		"an object that goes counts no more": {
-			steps: append(append(flood("a", 9), step{to: "a", object: claimOf("0", 0), gone: true}), step{to: "a", object: claimOf("x", 10*kB)}),
+			steps: append(append(flood("a", 9), step{to: "a", before: claimOf("0", 10*kB)}), step{to: "a", after: claimOf("0", 10*kB)}),
 		},
 		"all together have a bound, and the largest goes": {
 			steps: append(append(flood("a", 9), flood("b", 8)...), flood("c", 9)...), want: map[string]string{"a": "--identity-memory"},
@@ -75,14 +73,14 @@ func TestBudget(t *testing.T) {
 			want:  map[string]string{"many-1": "--identity-memory"},
 		},
 		"answers that are read count": {
-			steps: append(flood("b", 8), step{to: "a", read: 170 * kB}), want: map[string]string{"a": "--identity-memory"},
+			steps: append(flood("b", 8), step{to: "a", read: 16 * one}), want: map[string]string{"a": "--identity-memory"},
 		},
 		"answers that were read do not": {
-			steps: append(append(flood("b", 8), step{to: "a", read: 150 * kB}, step{to: "a", read: -150 * kB}), flood("c", 9)...),
+			steps: append(append(flood("b", 8), step{to: "a", read: 14 * one}, step{to: "a", read: -14 * one}), flood("c", 9)...),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBudget(105*kB, 250*kB)
+			b := newBudget(99*one/10, 47*one/2)
 			meters := map[string]*meter{}
 			got := map[string]string{}
 			for _, s := range tt.steps {
@@ -92,16 +90,8 @@ func TestBudget(t *testing.T) {
 					m = b.meter(namespace, identity.Target{})
 					meters[s.to] = m
 				}
-				switch {
-				case s.object == nil:
-					m.reading(s.read)
-				case s.gone:
-					m.drop(toolscache.DeletedFinalStateUnknown{Obj: s.object})
-				default:
-					if _, err := m.transform(s.object); err != nil {
-						t.Fatal(err)
-					}
-				}
+				m.read(s.read)
+				m.replace(s.before, s.after)
 			}
 			for name, m := range meters {
 				select {
@@ -130,71 +120,46 @@ func (b *budget) sumOfAnswers(meters map[string]*meter) int64 {
 }
 
 // Of a connection that is to be cut off, only names come into the cache.
-func TestTransformOfAConnectionThatIsCutOff(t *testing.T) {
+// Nothing more is read for a connection that is to be cut off, until it begins anew.
+func TestCutOff(t *testing.T) {
 	m := newBudget(8<<10, 1<<20).meter("n", identity.Target{})
-	m.begin()
 	for range 2 {
-		whole, err := m.transform(claimOf("small", 10))
-		if err != nil || whole.(*bmov1alpha1.HostClaim).Labels == nil { //nolint:forcetypeassert // a panic is a failure too
-			t.Errorf("%v, %v", whole, err)
+		m.begin()
+		m.replace(nil, claimOf("small", 10))
+		if !m.read(10) {
+			t.Error("it is cut off")
 		}
-		bare, err := m.transform(claimOf("large", 10<<10))
-		if diff := cmp.Diff(&bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "large"}}, bare); diff != "" || err != nil {
-			t.Error(diff, err)
+		m.replace(nil, claimOf("large", 10<<10))
+		if m.read(10) {
+			t.Error("it reads on")
 		}
-		m.begin() // the next cache may hold as much
 	}
 }
 
-// Disks and the like, which nobody reads, take nothing of a tenant's share.
-func TestTransformDropsHardwareThatNobodyReads(t *testing.T) {
-	m := newBudget(8<<10, 1<<20).meter("n", identity.Target{})
-	m.begin()
+func TestStripDropsHardwareThatNobodyReads(t *testing.T) {
 	data := &bmov1alpha1.HardwareData{Spec: bmov1alpha1.HardwareDataSpec{HardwareDetails: &bmov1alpha1.HardwareDetails{
 		Hostname: "server-1", Storage: make([]bmov1alpha1.Storage, 1000),
 	}}}
-	kept, err := m.transform(data)
+	data.ManagedFields = make([]metav1.ManagedFieldsEntry, 10)
+	kept, err := strip(data)
 	want := &bmov1alpha1.HardwareData{Spec: bmov1alpha1.HardwareDataSpec{HardwareDetails: &bmov1alpha1.HardwareDetails{Hostname: "server-1"}}}
-	if diff := cmp.Diff(want, kept); diff != "" || err != nil || m.cut {
-		t.Errorf("%v, cut off: %v, what is kept (-want +got):\n%s", err, m.cut, diff)
+	if diff := cmp.Diff(want, kept); diff != "" || err != nil {
+		t.Errorf("%v, what is kept (-want +got):\n%s", err, diff)
 	}
 }
 
-func TestSizeOf(t *testing.T) {
-	small, large := sizeOf(claimOf("m", 1)), sizeOf(claimOf("m", 1001))
+func TestWeightOf(t *testing.T) {
+	small, large := weightOf(claimOf("m", 1)), weightOf(claimOf("m", 1001))
 	if large-small != 1000 {
 		t.Errorf("1000 bytes more are %d", large-small)
 	}
 	if small < 500 || small > 3000 {
-		t.Errorf("a claim with nothing in it takes %d bytes", small)
+		t.Errorf("a claim with nothing in it weighs %d", small)
 	}
 	many := &bmov1alpha1.HardwareData{Spec: bmov1alpha1.HardwareDataSpec{HardwareDetails: &bmov1alpha1.HardwareDetails{
 		NIC: make([]bmov1alpha1.NIC, 1000),
 	}}}
-	if size := sizeOf(many); size < 100_000 {
-		t.Errorf("a thousand empty NICs take %d bytes", size)
-	}
-}
-
-// An object that is deleted while the cache is filled comes as an object and never leaves.
-func TestObjectsThatWereDeletedDuringTheFirstListAreNotCounted(t *testing.T) {
-	b := newBudget(1<<20, 1<<20)
-	m := b.meter("n", identity.Target{})
-	m.begin()
-	for _, name := range []string{"stays", "late", "deleted"} {
-		if _, err := m.transform(claimOf(name, 10)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	one := sizeOf(claimOf("late", 10))
-	m.put(claimOf("stays", 10))
-	m.filled()
-	m.put(claimOf("late", 10)) // the cache tells of its objects one after the other
-	if want := one + sizeOf(claimOf("stays", 10)); m.held != want || b.sum != want {
-		t.Errorf("holds %d bytes, %d in all, want %d", m.held, b.sum, want)
-	}
-	m.drop(claimOf("stays", 10))
-	if m.held != one {
-		t.Errorf("holds %d bytes, want %d", m.held, one)
+	if weight := weightOf(many); weight < 100_000 {
+		t.Errorf("a thousand empty NICs weigh %d", weight)
 	}
 }

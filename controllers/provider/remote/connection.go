@@ -18,9 +18,21 @@ package remote
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
@@ -35,7 +47,7 @@ const (
 	maxDelay   = 30 * time.Second
 	// calm is how long a connection has to hold before the pauses begin at firstDelay again.
 	calm = time.Minute
-	// spacing is the pause between two looks at a connection that works although its
+	// spacing is the pause between two checks of a connection that works although its
 	// requests fail.
 	spacing = 5 * time.Second
 )
@@ -51,7 +63,7 @@ func (s state) pending() bool {
 	return s.problem == nil && s.site.Client == nil
 }
 
-// same says that users need not be woken for the change to the other state.
+// same reports whether users need not be woken for the change to the other state.
 func (s state) same(other state) bool {
 	if s.problem != nil && other.problem != nil {
 		return *s.problem == *other.problem
@@ -81,7 +93,7 @@ type connection struct {
 	registry  *Registry
 	namespace string // of the reference for which the connection was made
 	name      string // tells it from others; the hash of the first access
-	held      *meter
+	meter     *meter
 	transport *transport.Transport
 	renewed   chan struct{} // has an entry when the token is another one
 	cancel    context.CancelFunc
@@ -92,12 +104,14 @@ func (r *Registry) connectLocked(access kubeconfig.Access, namespace string) *co
 	ctx, cancel := context.WithCancel(r.running)
 	c := &connection{
 		access: access, holders: map[*credentials]struct{}{},
-		registry: r, namespace: namespace, name: access.Key(), held: r.budget.meter(namespace, access.Target()),
+		registry: r, namespace: namespace, name: access.Key(), meter: r.budget.meter(namespace, access.Target()),
 		renewed: make(chan struct{}, 1), cancel: cancel,
 	}
-	limits := r.options.limits()
-	limits.Reading, limits.Event, limits.Pace = c.held.reading, c.held.reading, r.options.Paces.Of(namespace)
-	c.transport = transport.New(access, limits, r.options.UserAgent, r.metrics.sent)
+	o := r.options
+	c.transport = transport.New(access, transport.Limits{
+		Request: o.RequestTimeout, Answer: o.MaxAnswer, Denied: o.Denied,
+		Reading: c.meter.read, Event: c.meter.read, Pace: o.Paces.Of(namespace),
+	}, o.UserAgent, r.metrics.sent)
 	r.connections[access.Key()] = c
 	r.loops.Go(func() { c.run(ctx, access.Target()) })
 	return c
@@ -113,13 +127,13 @@ func (c *connection) renew(access kubeconfig.Access) {
 
 // run keeps the connection up until its last user leaves:
 //
-//	look ─▶ fill the cache ─▶ serve until a look finds a problem ─▶ pause ─▶ look ...
+//	check ─▶ fill the cache ─▶ serve until a check finds a problem ─▶ pause ─▶ check ...
 //
-// While there is a problem, nothing but the looks reaches the cluster. The pauses grow
-// as long as the connection does not hold, and a new token ends them.
+// While there is a problem, only the checks reach the cluster. The pauses grow as long as
+// the connection does not hold, and a new token ends them.
 func (c *connection) run(ctx context.Context, target identity.Target) {
 	defer c.transport.Close()
-	defer c.held.close()
+	defer c.meter.close()
 	delay := newDelay()
 	for {
 		held, problem := c.serve(ctx, target)
@@ -150,15 +164,13 @@ func newDelay() wait.Backoff {
 // serve connects and stays until there is a problem. It returns that, and how long
 // the connection was of use.
 func (c *connection) serve(ctx context.Context, target identity.Target) (time.Duration, *identity.Problem) {
-	if problem := c.look(ctx, target, true); problem != nil {
+	c.meter.begin()
+	if problem := c.check(ctx, target, true); problem != nil {
 		return 0, problem
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	opened, problem := c.open(ctx, target)
-	defer func() {
-		opened.close(cancel)
-		c.held.end()
-	}()
+	defer opened.close(cancel)
 	if problem != nil {
 		return 0, problem
 	}
@@ -168,9 +180,9 @@ func (c *connection) serve(ctx context.Context, target identity.Target) (time.Du
 	return c.registry.options.Clock.Since(since), problem
 }
 
-// guard looks at the connection whenever a request has failed or the token changes,
-// until there is a problem. A cluster whose requests fail although nothing is found
-// is not looked at all the time.
+// guard checks the connection whenever a request has failed or the token changes,
+// until there is a problem. It pauses between two checks of a cluster whose requests fail
+// although no problem is found.
 func (c *connection) guard(ctx context.Context, target identity.Target) *identity.Problem {
 	var found transport.Failures
 	var doubt bool
@@ -179,7 +191,7 @@ func (c *connection) guard(ctx context.Context, target identity.Target) *identit
 		select {
 		case <-ctx.Done():
 			return nil
-		case problem := <-c.held.over:
+		case problem := <-c.meter.over:
 			return problem
 		case <-rest:
 			rest = nil
@@ -194,9 +206,132 @@ func (c *connection) guard(ctx context.Context, target identity.Target) *identit
 		if !doubt || rest != nil {
 			continue
 		}
-		if problem := c.look(ctx, target, found.Forbidden); problem != nil {
+		if problem := c.check(ctx, target, found.Forbidden); problem != nil {
 			return problem
 		}
 		found, doubt, rest = transport.Failures{}, false, time.After(wait.Jitter(spacing, 0.5))
 	}
+}
+
+// logChange logs that a connection came, went, or fails for another reason. It logs servers,
+// namespaces and reasons, never text of a remote cluster.
+func logChange(ctx context.Context, target identity.Target, before, after state) {
+	if before.name() == after.name() {
+		return
+	}
+	log := ctrl.LoggerFrom(ctx).WithValues("server", target.Server, "namespace", target.Namespace)
+	switch {
+	case after.problem == nil:
+		log.Info("Connected to the remote cluster")
+	case before.problem == nil && !before.pending():
+		log.Info("Lost the connection to the remote cluster", "reason", after.problem.Reason)
+	default:
+		log.Info("Cannot connect to the remote cluster", "reason", after.problem.Reason)
+	}
+}
+
+// check returns why the connection cannot be used: the cluster does not answer, does not
+// know the credentials, does not serve the kinds or, if withRights is set, rights are missing.
+func (c *connection) check(ctx context.Context, target identity.Target, withRights bool) *identity.Problem {
+	if problem := c.checkKinds(ctx, target); problem != nil || !withRights {
+		return problem
+	}
+	missing, err := c.missingRights(ctx, target.Namespace)
+	switch {
+	case apierrors.IsForbidden(err): // without the right to ask, the first request shows it
+		return nil
+	case err != nil:
+		return c.transport.Meaning(err)
+	case len(missing) > 0:
+		return identity.RightsMissing.Problem(strings.Join(missing, "; "), target.Namespace, target.Server)
+	}
+	return nil
+}
+
+// checkKinds asks which kinds the cluster serves.
+func (c *connection) checkKinds(ctx context.Context, target identity.Target) *identity.Problem {
+	config := c.checkConfig()
+	config.NegotiatedSerializer = serializer.NewCodecFactory(c.registry.kinds.scheme).WithoutConversion()
+	asker, err := rest.UnversionedRESTClientForConfigAndClient(config, c.transport.ForLooks())
+	if err != nil {
+		return identity.BadSettings.Problem(target.Server, err)
+	}
+	served := &metav1.APIResourceList{}
+	err = asker.Get().AbsPath("/apis/" + bmov1alpha1.GroupVersion.String()).Do(ctx).Into(served)
+	serves := func(name string) bool {
+		return slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Name == name })
+	}
+	switch {
+	case apierrors.IsForbidden(err): // without the right to ask, the first request shows it
+		return nil
+	case err != nil && !apierrors.IsNotFound(err):
+		return c.transport.Meaning(err)
+	case !serves("hostclaims"):
+		return identity.HostClaimAPIMissing.Problem(target.Server)
+	case !serves("hardwaredata"):
+		return identity.HardwareDataAPIMissing.Problem(target.Server)
+	}
+	return nil
+}
+
+// checkConfig is for the few requests of checks, which users must not hold up.
+func (c *connection) checkConfig() *rest.Config {
+	return &rest.Config{Host: c.transport.Server(), QPS: -1, WarningHandler: rest.NoWarnings{}}
+}
+
+// rights are what the credentials need in the namespace of the claims.
+var rights = [...]struct {
+	group, resource string
+	verbs           []string
+}{
+	{bmov1alpha1.GroupVersion.Group, "hostclaims", []string{"get", "list", "watch", "create", "patch", "delete"}},
+	{bmov1alpha1.GroupVersion.Group, "hardwaredata", []string{"get", "list", "watch"}},
+	{corev1.GroupName, "secrets", []string{"get", "list", "watch", "create", "patch", "delete"}},
+}
+
+// missingRights returns the verbs that are missing of each resource. What an incomplete
+// review does not show is asked for by itself.
+func (c *connection) missingRights(ctx context.Context, namespace string) (missing []string, err error) {
+	asker, err := client.New(c.checkConfig(), client.Options{
+		HTTPClient: c.transport.ForLooks(), Scheme: c.registry.kinds.scheme, Mapper: c.registry.kinds.mapper,
+	})
+	if err != nil {
+		return nil, err
+	}
+	review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}
+	if err := asker.Create(ctx, review); err != nil {
+		return nil, err
+	}
+	for _, r := range rights {
+		var verbs []string
+		for _, verb := range r.verbs {
+			permitted := permits(review.Status.ResourceRules, r.group, r.resource, verb)
+			if !permitted && review.Status.Incomplete {
+				access := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+					ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: verb, Group: r.group, Resource: r.resource},
+				}}
+				if err := asker.Create(ctx, access); err != nil {
+					return nil, err
+				}
+				permitted = access.Status.Allowed
+			}
+			if !permitted {
+				verbs = append(verbs, verb)
+			}
+		}
+		if len(verbs) > 0 {
+			missing = append(missing, strings.Join(verbs, ", ")+" "+schema.GroupResource{Group: r.group, Resource: r.resource}.String())
+		}
+	}
+	return missing, nil
+}
+
+// permits reports whether a rule permits a verb on all objects of a resource.
+func permits(rules []authorizationv1.ResourceRule, group, resource, verb string) bool {
+	has := func(list []string, name string) bool {
+		return slices.Contains(list, name) || slices.Contains(list, "*")
+	}
+	return slices.ContainsFunc(rules, func(rule authorizationv1.ResourceRule) bool {
+		return has(rule.Verbs, verb) && has(rule.APIGroups, group) && has(rule.Resources, resource) && len(rule.ResourceNames) == 0
+	})
 }

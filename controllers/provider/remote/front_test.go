@@ -166,7 +166,7 @@ func hang(_ http.ResponseWriter, r *http.Request) bool {
 // for the connection to be made.
 func answers(status int, body string) func(http.ResponseWriter, *http.Request) bool {
 	return func(w http.ResponseWriter, r *http.Request) bool {
-		if strings.HasSuffix(r.URL.Path, "/selfsubjectaccessreviews") || strings.HasSuffix(r.URL.Path, "/v1alpha1") {
+		if strings.HasSuffix(r.URL.Path, "/selfsubjectrulesreviews") || strings.HasSuffix(r.URL.Path, "/v1alpha1") {
 			return false
 		}
 		w.Header().Set("Content-Type", "application/json")

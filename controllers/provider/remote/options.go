@@ -17,12 +17,15 @@ limitations under the License.
 package remote
 
 import (
+	"net"
+	"net/netip"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/addresses"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/manager"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote/transport"
@@ -87,6 +90,32 @@ func (o *Options) setDefaults() {
 	}
 }
 
-func (o *Options) limits() transport.Limits {
-	return transport.Limits{Request: o.RequestTimeout, Answer: o.MaxAnswer, Denied: o.Denied}
+// LocalAddresses are those by which a process reaches its own machine, its Pod and the
+// services that clouds offer to their machines: this host, loopback, link-local and the
+// addresses of its interfaces. Nothing that a tenant names should be found there.
+func LocalAddresses() []netip.Prefix {
+	return append(ownAddresses(), addresses.Local()...)
+}
+
+// ownAddresses are those of the interfaces of this process.
+func ownAddresses() []netip.Prefix {
+	interfaces, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil // without a right to ask, the other ones are denied still
+	}
+	var out []netip.Prefix
+	for _, address := range interfaces {
+		if prefix, err := netip.ParsePrefix(address.String()); err == nil {
+			ip := prefix.Addr().Unmap()
+			out = append(out, netip.PrefixFrom(ip, ip.BitLen()))
+		}
+	}
+	return out
+}
+
+// ParseAddresses reads a list of prefixes such as 10.0.0.0/8, separated by commas. The
+// word local stands for LocalAddresses, services for the given ranges of Services, and an
+// empty text for none.
+func ParseAddresses(text string, services []netip.Prefix) ([]netip.Prefix, error) {
+	return addresses.Parse(text, map[string][]netip.Prefix{"local": LocalAddresses(), "services": services})
 }

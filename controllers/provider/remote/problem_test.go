@@ -29,6 +29,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 )
 
@@ -124,6 +125,26 @@ func TestProblemsOfClusters(t *testing.T) {
 			reason:  infrav1.IdentityForbiddenReason,
 			message: `The credentials may not patch secrets in namespace "HOSTS" of URL: have a Role there that permits it bound to their user`,
 		},
+		"a right on some objects only is none": {
+			rules: append(without("secrets", "patch"), rbacv1.PolicyRule{
+				APIGroups: []string{""}, Resources: []string{"*"}, Verbs: []string{"*"}, ResourceNames: []string{"one"},
+			}),
+			reason:  infrav1.IdentityForbiddenReason,
+			message: `The credentials may not patch secrets in namespace "HOSTS" of URL: have a Role there that permits it bound to their user`,
+		},
+		"a right is missing, and the review is incomplete": {
+			rules: without("hostclaims", "delete"),
+			act: func(w http.ResponseWriter, r *http.Request) bool {
+				if !strings.HasSuffix(r.URL.Path, "/selfsubjectrulesreviews") {
+					return false
+				}
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = w.Write([]byte(`{"kind": "SelfSubjectRulesReview", "apiVersion": "authorization.k8s.io/v1", "status": {"incomplete": true}}`))
+				return true
+			},
+			reason:  infrav1.IdentityForbiddenReason,
+			message: `The credentials may not delete hostclaims.metal3.io in namespace "HOSTS" of URL: have a Role there that permits it bound to their user`,
+		},
 		"all rights are missing": {
 			rules:  []rbacv1.PolicyRule{},
 			reason: infrav1.IdentityForbiddenReason,
@@ -131,10 +152,9 @@ func TestProblemsOfClusters(t *testing.T) {
 				`get, list, watch, create, patch, delete secrets in namespace "HOSTS" of URL: have a Role there that permits it bound to their user`,
 		},
 		"the token is of nobody": {
-			config: func(c *clientcmdapi.Config) { c.AuthInfos["tenant"].Token = "s3cret" },
-			reason: infrav1.IdentityUnauthorizedReason,
-			message: "The API server URL does not accept the credentials: they may be expired or revoked; " +
-				"put a kubeconfig with valid ones into the Secret",
+			config:  func(c *clientcmdapi.Config) { c.AuthInfos["tenant"].Token = "s3cret" },
+			reason:  infrav1.IdentityUnauthorizedReason,
+			message: identity.Unauthorized.Problem("URL").Message,
 		},
 		"HostClaims are not served": {
 			act: func(w http.ResponseWriter, r *http.Request) bool {
@@ -144,9 +164,8 @@ func TestProblemsOfClusters(t *testing.T) {
 				}
 				return false
 			},
-			reason: infrav1.HostClaimAPIMissingReason,
-			message: "The API server URL does not serve hostclaims.metal3.io: install the hostclaim manager there, " +
-				"or name the cluster that has it",
+			reason:  infrav1.HostClaimAPIMissingReason,
+			message: identity.HostClaimAPIMissing.Problem("URL").Message,
 		},
 		"HardwareData are not served": {
 			act: func(w http.ResponseWriter, r *http.Request) bool {
@@ -157,14 +176,13 @@ func TestProblemsOfClusters(t *testing.T) {
 				}
 				return false
 			},
-			reason: infrav1.HostClaimAPIMissingReason,
-			message: "The API server URL does not serve hardwaredata.metal3.io: install baremetal-operator there, " +
-				"or name the cluster that has it",
+			reason:  infrav1.HostClaimAPIMissingReason,
+			message: identity.HardwareDataAPIMissing.Problem("URL").Message,
 		},
 		"a right is missing, and nobody may ask which": {
 			rules: []rbacv1.PolicyRule{},
 			act: func(w http.ResponseWriter, r *http.Request) bool {
-				if strings.HasSuffix(r.URL.Path, "/selfsubjectaccessreviews") {
+				if strings.HasSuffix(r.URL.Path, "/selfsubjectrulesreviews") {
 					http.Error(w, "s3cret", http.StatusForbidden)
 					return true
 				}
@@ -180,50 +198,45 @@ func TestProblemsOfClusters(t *testing.T) {
 				return true
 			},
 			reason:  infrav1.IdentityUnreachableReason,
-			message: "The API server URL cannot be used: it answers with something that is no answer of an API server of Kubernetes",
+			message: identity.NoAPIServer.Problem("URL").Message,
 		},
 		"it is out of order": {
 			act: func(w http.ResponseWriter, _ *http.Request) bool {
 				http.Error(w, "s3cret", http.StatusServiceUnavailable)
 				return true
 			},
-			reason: infrav1.IdentityUnreachableReason,
-			message: "The API server URL cannot be used: it answers with status 503; check that it is an API server of Kubernetes, " +
-				"and in order",
+			reason:  infrav1.IdentityUnreachableReason,
+			message: identity.BadStatus.Problem("URL", 503).Message,
 		},
 		"it leads elsewhere": {
 			act: func(w http.ResponseWriter, r *http.Request) bool {
 				http.Redirect(w, r, "https://203.0.113.7/", http.StatusFound)
 				return true
 			},
-			reason: infrav1.IdentityUnreachableReason,
-			message: "The API server URL cannot be used: it answers with status 302; check that it is an API server of Kubernetes, " +
-				"and in order",
+			reason:  infrav1.IdentityUnreachableReason,
+			message: identity.BadStatus.Problem("URL", 302).Message,
 		},
 		"it never answers": {
 			act:     hang,
 			reason:  infrav1.IdentityUnreachableReason,
-			message: "The API server URL cannot be used: it does not answer in time; check that it runs, and the way to it",
+			message: identity.Silent.Problem("URL").Message,
 		},
 		"its certificate is signed by somebody else": {
-			config: func(c *clientcmdapi.Config) { c.Clusters["infra"].CertificateAuthorityData = server.Config.CAData },
-			reason: infrav1.IdentityUnreachableReason,
-			message: "The API server URL cannot be used: its certificate is signed by nobody who is trusted; " +
-				"check certificate-authority-data in the kubeconfig",
+			config:  func(c *clientcmdapi.Config) { c.Clusters["infra"].CertificateAuthorityData = server.Config.CAData },
+			reason:  infrav1.IdentityUnreachableReason,
+			message: identity.UnknownAuthority.Problem("URL").Message,
 		},
 		"its certificate is for another name": {
-			config: func(c *clientcmdapi.Config) { c.Clusters["infra"].TLSServerName = "api.example.org" },
-			reason: infrav1.IdentityUnreachableReason,
-			message: "The API server URL cannot be used: its certificate is for another name; " +
-				"check server and tls-server-name in the kubeconfig",
+			config:  func(c *clientcmdapi.Config) { c.Clusters["infra"].TLSServerName = "api.example.org" },
+			reason:  infrav1.IdentityUnreachableReason,
+			message: identity.OtherName.Problem("URL").Message,
 		},
 		"its address is denied": {
 			options: func(o *remote.Options) {
 				o.Denied = func(context.Context) []netip.Prefix { return remote.LocalAddresses() }
 			},
-			reason: infrav1.IdentityUnreachableReason,
-			message: "The API server URL cannot be used: its address is one that this manager never connects to; " +
-				"ask whoever runs the manager",
+			reason:  infrav1.IdentityUnreachableReason,
+			message: identity.Denied.Problem("URL").Message,
 		},
 	}
 	for name, tt := range tests {

@@ -105,8 +105,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case discovery[r.URL.Path] != "":
 		s.write(w, http.StatusOK, discovery[r.URL.Path])
-	case strings.HasSuffix(r.URL.Path, "/selfsubjectaccessreviews"):
-		s.write(w, http.StatusCreated, `{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","status":{"allowed":true}}`)
+	case strings.HasSuffix(r.URL.Path, "/selfsubjectrulesreviews"):
+		s.write(w, http.StatusCreated, `{"kind":"SelfSubjectRulesReview","apiVersion":"authorization.k8s.io/v1",`+
+			`"status":{"resourceRules":[{"verbs":["*"],"apiGroups":["*"],"resources":["*"]}]}}`)
 	case strings.HasSuffix(r.URL.Path, "/v1alpha1"):
 		s.opened.Add(1)
 		s.write(w, http.StatusOK, resources)

@@ -14,6 +14,16 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
+// Package kubeconfig decides whether a manager may use a kubeconfig that a tenant
+// wrote, and resolves where a context of it leads.
+//
+// Tenants write kubeconfigs: those of their workload clusters and those of clusters
+// with hosts for them. client-go does whatever a kubeconfig asks for: it reads
+// files of the process, its own service-account token among them, and sends
+// them to a server that the kubeconfig names; it runs programs. Only what is
+// embedded is therefore accepted, and of that an Access holds all that a connection
+// may be made of. The package parses and decides; it connects to nothing and reads
+// no file.
 package kubeconfig
 
 import (
@@ -114,4 +124,49 @@ func checkCluster(name string, cluster *clientcmdapi.Cluster) error {
 		return &ForbiddenError{Field: fmt.Sprintf("clusters[%s].server", inBrackets(name)), Remedy: "give a URL that starts with https://"}
 	}
 	return nil
+}
+
+// InvalidError is a kubeconfig that lacks something or contradicts itself. Its text
+// holds no part of a credential.
+type InvalidError struct {
+	// Problem is what is wrong, Remedy what to write instead.
+	Problem, Remedy string
+}
+
+// Error names the problem and the remedy.
+func (e *InvalidError) Error() string {
+	return fmt.Sprintf("kubeconfig: %s: %s", e.Problem, e.Remedy)
+}
+
+// ContextError is a kubeconfig without the context that is asked for.
+type ContextError struct {
+	// Name of the context; empty if the kubeconfig has no current context.
+	Name string
+}
+
+// Error names the context and the remedy.
+func (e *ContextError) Error() string {
+	if e.Name == "" {
+		return "kubeconfig: no context is current: set current-context, or name a context in identityRef.context"
+	}
+	return fmt.Sprintf("kubeconfig: there is no context %s: name one that the file has", quote(e.Name))
+}
+
+// quote shows a name of a kubeconfig in a message, without characters that could
+// pass for something else, and cut where it is too long.
+func quote(name string) string {
+	const longest = 64
+	if runes := []rune(name); len(runes) > longest {
+		name = string(runes[:longest]) + "..."
+	}
+	return fmt.Sprintf("%+q", name)
+}
+
+// inBrackets shows a name in the path of a field: as it is where it is plain.
+func inBrackets(name string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/@"
+	if quoted := quote(name); name == "" || strings.Trim(name, plain) != "" || len(quoted) > len(name)+len(`""`) {
+		return quoted
+	}
+	return name
 }

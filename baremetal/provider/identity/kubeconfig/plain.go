@@ -51,9 +51,12 @@ func plain(data []byte) ([]byte, error) {
 	if len(document.Content) == 0 {
 		return []byte("{}"), nil
 	}
-	value, err := valueOf(document.Content[0], 0)
-	if err != nil {
+	if err := makePlain(document.Content[0], 0); err != nil {
 		return nil, err
+	}
+	var value any
+	if err := document.Decode(&value); err != nil {
+		return nil, unparsable()
 	}
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -78,56 +81,24 @@ func marks(data []byte) int {
 	return n
 }
 
-// valueOf returns what a node says by itself.
-func valueOf(node *yaml.Node, depth int) (any, error) {
+// makePlain refuses a node that stands for more than it says, and has keys and dates read as
+// the text that they are.
+func makePlain(node *yaml.Node, depth int) error {
 	switch {
 	case node.Kind == yaml.AliasNode, node.Anchor != "", node.Style&yaml.TaggedStyle != 0, node.Tag == "!!merge":
-		return nil, &ForbiddenError{Field: "an anchor, alias, tag or merge key of YAML", Remedy: "write every value out"}
+		return &ForbiddenError{Field: "an anchor, alias, tag or merge key of YAML", Remedy: "write every value out"}
 	case depth > maxDepth:
-		return nil, &ForbiddenError{Field: "its nesting", Remedy: fmt.Sprintf("values are read %d deep", maxDepth)}
-	case node.Kind == yaml.MappingNode:
-		return mapOf(node, depth)
-	case node.Kind == yaml.SequenceNode:
-		list := make([]any, 0, len(node.Content))
-		for _, item := range node.Content {
-			value, err := valueOf(item, depth+1)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, value)
-		}
-		return list, nil
+		return &ForbiddenError{Field: "its nesting", Remedy: fmt.Sprintf("values are read %d deep", maxDepth)}
+	case node.Tag == "!!timestamp":
+		node.Tag = "!!str"
 	}
-	return scalarOf(node)
-}
-
-func mapOf(node *yaml.Node, depth int) (any, error) {
-	values := make(map[string]any, len(node.Content)/2)
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		key, value := node.Content[i], node.Content[i+1]
-		if _, err := valueOf(key, depth+1); err != nil {
-			return nil, err
+	for i, child := range node.Content {
+		if err := makePlain(child, depth+1); err != nil {
+			return err
 		}
-		if key.Kind != yaml.ScalarNode {
-			return nil, unparsable()
-		}
-		var err error
-		if values[key.Value], err = valueOf(value, depth+1); err != nil {
-			return nil, err
+		if key := node.Kind == yaml.MappingNode && i%2 == 0; key && child.Kind == yaml.ScalarNode {
+			child.Tag = "!!str"
 		}
 	}
-	return values, nil
-}
-
-func scalarOf(node *yaml.Node) (any, error) {
-	switch node.Tag {
-	case "!!null", "!!bool", "!!int", "!!float":
-		var value any
-		if err := node.Decode(&value); err != nil {
-			return nil, unparsable()
-		}
-		return value, nil
-	default:
-		return node.Value, nil
-	}
+	return nil
 }

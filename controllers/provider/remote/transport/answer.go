@@ -19,14 +19,125 @@ package transport
 import (
 	"context"
 	"io"
+	"mime"
 	"net/http"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
 )
 
-// maxPart is how many bytes are read at a time: what a reader waits for after it is bounded.
-const maxPart = 64 << 10
+const (
+	// maxWatch bounds a watch that asks for no timeout.
+	maxWatch = 15 * time.Minute
+	// WatchFactor times Limits.Request is how long a watch may take to send its headers,
+	// and how long it may outlast the timeout that it asked for.
+	WatchFactor = 3
+	// maxLook bounds the response to a check of the connection.
+	maxLook = 1 << 20
+	// maxRefusal bounds the body of an error response.
+	maxRefusal = 16 << 10
+	// jsonType is the only encoding that is requested: its decoded size can be estimated.
+	jsonType = "application/json"
+	// maxPart is how many bytes are read at a time, so that the pause after them is bounded.
+	maxPart = 64 << 10
+)
+
+// terms are the limits of one request.
+type terms struct {
+	most   int64          // the weight that the answer may have
+	within time.Duration  // the time for all of it, unless it is a watch
+	report func(Failures) // receives failures; nil if the caller handles them
+	events int64          // of a request that is forwarded: the weight that each event of a watch may have, instead of all
+}
+
+// send sends a request with the credentials, in bounded time, and reports its failure.
+// An error wraps an identity.Problem, unless the context of the request ended.
+func (t *Transport) send(request *http.Request, on terms) (*http.Response, error) {
+	ctx, cancel := context.WithCancel(request.Context())
+	first, watch := t.times(request, on.within)
+	a := &answer{transport: t, request: request, report: on.report, cancel: cancel, done: ctx.Done(), left: min(on.most, t.limits.Answer), watch: watch > 0}
+	if a.forwarded = on.events > 0; a.forwarded && a.watch {
+		a.left, a.event = on.events, on.events
+	}
+	a.timer = time.AfterFunc(first, a.expire)
+	out := request.Clone(ctx)
+	out.Header.Set("User-Agent", t.agent)
+	out.Header.Set("Accept", onlyJSON(request.Header.Get("Accept")))
+	out.Header.Del("Authorization")
+	if header := *t.header.Load(); header != "" {
+		out.Header.Set("Authorization", header)
+	}
+	response, err := t.transport.RoundTrip(out)
+	t.count(response)
+	if err != nil {
+		a.end()
+		return nil, a.failed(err)
+	}
+	if a.watch {
+		a.timer.Reset(watch)
+	}
+	if response.StatusCode >= http.StatusBadRequest || !isJSON(response.Header.Get("Content-Type")) {
+		a.left, a.event = min(a.left, maxRefusal), 0
+	}
+	a.ReadCloser, response.Body = response.Body, a
+	// client-go would sleep for as long as the server says, and retry by itself.
+	response.Header.Del("Retry-After")
+	if on.report != nil {
+		reportStatus(response.StatusCode, on.report)
+	}
+	return response, nil
+}
+
+// onlyJSON drops encodings other than JSON from a header Accept.
+func onlyJSON(accept string) string {
+	var kept []string
+	for part := range strings.SplitSeq(accept, ",") {
+		if isJSON(part) {
+			kept = append(kept, part)
+		}
+	}
+	if len(kept) == 0 {
+		return jsonType
+	}
+	return strings.Join(kept, ",")
+}
+
+func isJSON(contentType string) bool {
+	name, _, err := mime.ParseMediaType(contentType)
+	return err == nil && name == jsonType
+}
+
+func reportStatus(code int, report func(Failures)) {
+	switch {
+	case code == http.StatusForbidden:
+		report(Failures{Forbidden: true})
+	case code == http.StatusUnauthorized, code >= http.StatusInternalServerError:
+		report(Failures{})
+	}
+}
+
+// times returns how long a response may take in all; for a watch, how long its headers
+// may take, and then the watch itself.
+func (t *Transport) times(request *http.Request, within time.Duration) (first, watch time.Duration) {
+	if !watches(request) {
+		return within, 0
+	}
+	watch = maxWatch
+	seconds, err := strconv.ParseInt(request.URL.Query().Get("timeoutSeconds"), 10, 32)
+	if err == nil && seconds > 0 {
+		watch = min(watch, time.Duration(seconds)*time.Second)
+	}
+	return WatchFactor * t.limits.Request, watch + WatchFactor*t.limits.Request
+}
+
+// watches says that a request is a watch, whose response has no end of its own.
+func watches(request *http.Request) bool {
+	return request.URL.Query().Get("watch") != ""
+}
 
 // answer is the body of a response. It is cut off at a timeout and at a decompressed
 // size, which the server would choose otherwise.
@@ -55,21 +166,21 @@ type answer struct {
 // Read reads up to the limit and fails there.
 func (a *answer) Read(p []byte) (int, error) {
 	if a.left < 0 {
-		return 0, a.transport.refused(tooLarge)
+		return 0, a.transport.refused(identity.AnswerTooLarge)
 	}
 	p = p[:min(int64(len(p)), a.left+1, maxPart)]
 	n, err := a.ReadCloser.Read(p)
 	weight := a.scale.weigh(p[:n])
 	if !a.count(weight) {
 		a.left = -1
-		return 0, a.transport.refused(busy)
+		return 0, a.transport.refused(identity.TooManyAnswers)
 	}
 	if a.left -= weight; a.event > 0 {
 		a.left = a.event - a.scale.since
 	}
 	if a.excessive() {
 		a.left = -1
-		return 0, a.transport.refused(tooLarge)
+		return 0, a.transport.refused(identity.AnswerTooLarge)
 	}
 	a.pause(weight)
 	// The server may answer our cancellation with a clean end of the stream. After the

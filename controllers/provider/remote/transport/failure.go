@@ -21,14 +21,13 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"net"
 	"os"
+	"sync"
 	"syscall"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
 )
 
@@ -45,18 +44,37 @@ func (f *failure) Error() string { return f.problem.Message }
 // Unwrap is the problem.
 func (f *failure) Unwrap() error { return f.problem }
 
+// Problem returns the problem of this API server that has a cause. More are the arguments
+// that follow the URL of the server.
+func (t *Transport) Problem(cause identity.Cause, more ...any) *identity.Problem {
+	return cause.Problem(append([]any{t.server}, more...)...)
+}
+
 // failed classifies the error of a request that got no response, or not all of it.
 func (t *Transport) failed(err error, expired bool) *failure {
 	var timeout net.Error
-	if expired || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) ||
-		errors.As(err, &timeout) && timeout.Timeout() {
-		return &failure{problem: t.Silent(), timeout: true}
+	switch {
+	case expired, errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded),
+		errors.As(err, &timeout) && timeout.Timeout():
+		return &failure{problem: t.Problem(identity.Silent), timeout: true}
+	case as[tls.AlertError](err) && t.certified:
+		return &failure{problem: t.Problem(identity.Unauthorized)}
 	}
-	var alert tls.AlertError
-	if errors.As(err, &alert) && t.certified {
-		return &failure{problem: t.unauthorized()}
+	for _, known := range causes {
+		if known.matches(err) {
+			return &failure{problem: t.Problem(known.cause)}
+		}
 	}
-	return &failure{problem: t.Unusable(cause(err))}
+	return &failure{problem: t.Problem(identity.BrokenOff)}
+}
+
+// refused is the error of a response that is not read.
+func (t *Transport) refused(cause identity.Cause) error {
+	f := &failure{problem: t.Problem(cause)}
+	if t.limits.Refused != nil {
+		t.limits.Refused(f)
+	}
+	return f
 }
 
 // Meaning classifies the error of a request as a problem of the connection.
@@ -67,102 +85,107 @@ func (t *Transport) Meaning(err error) *identity.Problem {
 	case errors.As(err, &problem):
 		return problem
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return t.Silent()
+		return t.Problem(identity.Silent)
 	case apierrors.IsUnauthorized(err):
-		return t.unauthorized()
+		return t.Problem(identity.Unauthorized)
 	case errors.As(err, &status):
-		return t.Unusable(fmt.Sprintf("it answers with status %d; check that it is an API server of Kubernetes, and in order",
-			status.Status().Code))
+		return t.Problem(identity.BadStatus, status.Status().Code)
 	default:
-		return t.Unusable("it answers with something that is no answer of an API server of Kubernetes")
+		return t.Problem(identity.NoAPIServer)
 	}
 }
 
-// Unusable is the problem that the server cannot be used, and why.
-func (t *Transport) Unusable(why string) *identity.Problem {
-	return &identity.Problem{
-		Reason:  infrav1.IdentityUnreachableReason,
-		Message: fmt.Sprintf("The API server %s cannot be used: %s", t.server, why),
-	}
+// errDenied is an address that must not be connected to.
+var errDenied = errors.New("the address is denied")
+
+// causes tell errors of connections apart by their types, in this order. The text of an error
+// is not shown: the remote server may have chosen it.
+var causes = [...]struct {
+	matches func(error) bool
+	cause   identity.Cause
+}{
+	{is(errDenied), identity.Denied},
+	{as[*net.DNSError], identity.Unresolved},
+	{as[tls.RecordHeaderError], identity.NotTLS},
+	{as[tls.AlertError], identity.NotTLS},
+	{is(syscall.ECONNREFUSED), identity.Refused},
+	{is(syscall.EHOSTUNREACH), identity.NoRoute},
+	{is(syscall.ENETUNREACH), identity.NoRoute},
+	{as[x509.UnknownAuthorityError], identity.UnknownAuthority},
+	{as[x509.HostnameError], identity.OtherName},
+	{expired, identity.Expired},
+	{as[x509.CertificateInvalidError], identity.BadCertificate},
+	{as[*tls.CertificateVerificationError], identity.BadCertificate},
 }
 
-// Silent is the problem that the server does not answer in time.
-func (t *Transport) Silent() *identity.Problem {
-	return t.Unusable("it does not answer in time; check that it runs, and the way to it")
+func is(target error) func(error) bool {
+	return func(err error) bool { return errors.Is(err, target) }
 }
 
-func (t *Transport) unauthorized() *identity.Problem {
-	return &identity.Problem{
-		Reason: infrav1.IdentityUnauthorizedReason,
-		Message: fmt.Sprintf("The API server %s does not accept the credentials: they may be expired or revoked; "+
-			"put a kubeconfig with valid ones into the Secret", t.server),
-	}
+func as[E error](err error) bool {
+	var found E
+	return errors.As(err, &found)
 }
 
-// cause names why a connection failed by the type of the error. Text of the remote
-// server is not repeated: it could be made to mislead the reader of a condition.
-func cause(err error) string {
-	var (
-		name   *net.DNSError
-		record tls.RecordHeaderError
-		alert  tls.AlertError
-	)
-	switch {
-	case errors.Is(err, errDenied):
-		return "its address is one that this manager never connects to; ask whoever runs the manager"
-	case errors.As(err, &name):
-		return "its name cannot be resolved; check clusters[].cluster.server in the kubeconfig"
-	case errors.As(err, &record), errors.As(err, &alert):
-		return "it does not speak TLS as it should; check the port in the kubeconfig"
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "it refuses connections; check that it runs, and the port in the kubeconfig"
-	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
-		return "there is no way to it from this manager; check networks and firewalls"
+func expired(err error) bool {
+	var invalid x509.CertificateInvalidError
+	return errors.As(err, &invalid) && invalid.Reason == x509.Expired
+}
+
+// Failures sums up the requests that failed, so that the connection is checked.
+type Failures struct {
+	// Problem is set if no check is needed: the API server did not answer in time.
+	Problem *identity.Problem
+	// Forbidden says that a right was missing.
+	Forbidden bool
+}
+
+// failures collects Failures until they are taken.
+type failures struct {
+	signal chan struct{} // has an entry when a request has failed since the last Take
+
+	mu      sync.Mutex
+	pending Failures
+}
+
+func (f *failures) add(next Failures) {
+	f.mu.Lock()
+	f.pending = f.pending.And(next)
+	f.mu.Unlock()
+	select {
+	case f.signal <- struct{}{}:
 	default:
-		return certificate(err)
 	}
 }
 
-// certificate names what is wrong with the certificate of the server, if that is the cause.
-func certificate(err error) string {
-	var (
-		authority x509.UnknownAuthorityError
-		host      x509.HostnameError
-		invalid   x509.CertificateInvalidError
-		other     *tls.CertificateVerificationError
-	)
-	switch {
-	case errors.As(err, &authority):
-		return "its certificate is signed by nobody who is trusted; check certificate-authority-data in the kubeconfig"
-	case errors.As(err, &host):
-		return "its certificate is for another name; check server and tls-server-name in the kubeconfig"
-	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return "its certificate is expired, or not valid yet"
-	case errors.As(err, &other), errors.As(err, &invalid):
-		return "its certificate is not valid"
+// Failed has an entry when a request has failed.
+func (t *Transport) Failed() <-chan struct{} {
+	return t.failures.signal
+}
+
+// Take returns the failures since the last call.
+func (t *Transport) Take() Failures {
+	t.failures.mu.Lock()
+	defer t.failures.mu.Unlock()
+	taken := t.failures.pending
+	t.failures.pending = Failures{}
+	return taken
+}
+
+// Forget drops all failures so far.
+func (t *Transport) Forget() {
+	select {
+	case <-t.failures.signal:
 	default:
-		return "the connection broke off; check that it runs, and the way to it"
 	}
+	t.Take()
 }
 
-// Why a response is refused.
-const (
-	// tooLarge is for a response that exceeds its limit.
-	tooLarge = "an answer of it is larger than what this manager reads"
-	// tooMany is for a watch of more Nodes than a cache may hold.
-	tooMany = "it has more than 10,000 Nodes, which is more than this manager reads; take out those that it does not need"
-	// busy is for a response for which there is no room.
-	busy = "this manager reads too many large answers at once; it tries again"
-	// redirected is for a response that leads to another address.
-	redirected = "it redirects to another address, which this manager does not follow; " +
-		"name the right one in clusters[].cluster.server of the kubeconfig"
-)
-
-// refused is the error of a response that is not read.
-func (t *Transport) refused(why string) error {
-	f := &failure{problem: t.Unusable(why)}
-	if t.limits.Refused != nil {
-		t.limits.Refused(f)
+// And returns both in one.
+func (f Failures) And(next Failures) Failures {
+	if f.Problem == nil {
+		f.Problem = next.Problem
 	}
+	f.Forbidden = f.Forbidden || next.Forbidden
 	return f
 }

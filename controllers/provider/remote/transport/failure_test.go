@@ -47,7 +47,7 @@ func TestFailure(t *testing.T) {
 		"nobody listens":             {err: syscall.ECONNREFUSED, want: "it refuses connections"},
 		"no way":                     {err: syscall.EHOSTUNREACH, want: "there is no way to it"},
 		"a denied address":           {err: errDenied, want: "its address is one that this manager never connects to"},
-		"an unknown authority":       {err: x509.UnknownAuthorityError{}, want: "its certificate is signed by nobody"},
+		"an unknown authority":       {err: x509.UnknownAuthorityError{}, want: "its certificate is signed by an authority that is not trusted"},
 		"another name":               {err: x509.HostnameError{}, want: "its certificate is for another name"},
 		"a former certificate":       {err: x509.CertificateInvalidError{Reason: x509.Expired}, want: "its certificate is expired"},
 		"a bad certificate":          {err: x509.CertificateInvalidError{Reason: x509.NotAuthorizedToSign}, want: "its certificate is not valid"},

@@ -19,14 +19,19 @@ package transport
 import (
 	"bytes"
 	"encoding/json"
+	"hash/maphash"
 	"io"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 )
 
@@ -61,7 +66,7 @@ func (t *Transport) Forward(request *http.Request) (*http.Response, error) {
 		restate(response)
 	case response.StatusCode < http.StatusOK || response.StatusCode >= http.StatusMultipleChoices:
 		_ = response.Body.Close()
-		return nil, t.refused(redirected)
+		return nil, t.refused(identity.Redirected)
 	default:
 		response.Body = t.nodes.bound(t, request, response.Body)
 	}
@@ -72,7 +77,7 @@ func (t *Transport) Forward(request *http.Request) (*http.Response, error) {
 func (t *Transport) rebase(request *http.Request) error {
 	server, err := url.Parse(t.server)
 	if err != nil {
-		return t.Unusable("its URL cannot be read")
+		return t.Problem(identity.BadURL)
 	}
 	request.URL.Scheme, request.URL.Host, request.Host = server.Scheme, server.Host, ""
 	if prefix := strings.TrimSuffix(server.Path, "/"); prefix != "" {
@@ -123,4 +128,91 @@ func reasons() []metav1.StatusReason {
 		metav1.StatusReasonAlreadyExists, metav1.StatusReasonConflict, metav1.StatusReasonExpired, metav1.StatusReasonGone,
 		metav1.StatusReasonTimeout, metav1.StatusReasonServerTimeout,
 	}
+}
+
+// maxItems is how many items a forwarded list may have, and how many Nodes may come by the
+// watches that follow it: twice what Kubernetes supports in one cluster.
+const maxItems = 10_000
+
+// nodeNames are the Nodes that watches have added to the cache of a client since it listed
+// them. A bound of what is read since that list would not do: a cluster of 5,000 Nodes sends
+// more in some minutes than a hostile one needs to fill the memory with Nodes of 100 bytes.
+type nodeNames struct {
+	most int // maxItems
+
+	mu   sync.Mutex
+	seed maphash.Seed
+	seen map[uint64]struct{} // hashes, since a name may be long
+}
+
+func newNodeNames(most int) *nodeNames {
+	return &nodeNames{most: most, seed: maphash.MakeSeed(), seen: map[uint64]struct{}{}}
+}
+
+// bound returns the body of an answer, which ends with an error at the event that adds
+// one Node too many. Other answers are returned as they are.
+func (n *nodeNames) bound(t *Transport, request *http.Request, body io.ReadCloser) io.ReadCloser {
+	if !strings.HasSuffix(request.URL.Path, "/api/v1/nodes") {
+		return body
+	}
+	query := request.URL.Query()
+	if !watches(request) || query.Get("sendInitialEvents") == "true" || query.Get("resourceVersion") == "" {
+		n.mu.Lock()
+		clear(n.seen) // the client begins anew
+		n.mu.Unlock()
+	}
+	if !watches(request) {
+		return body
+	}
+	return &nodeEvents{ReadCloser: body, events: json.NewDecoder(body), names: n, transport: t}
+}
+
+// add notes an event and reports whether there is room for its Node.
+func (n *nodeNames) add(kind watch.EventType, name string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch hash := maphash.String(n.seed, name); kind {
+	case watch.Bookmark, watch.Error:
+	case watch.Deleted:
+		delete(n.seen, hash)
+	default:
+		n.seen[hash] = struct{}{}
+	}
+	return len(n.seen) <= n.most
+}
+
+// nodeEvents reads a watch event by event, as the client does that reads it next.
+type nodeEvents struct {
+	io.ReadCloser
+
+	events    *json.Decoder
+	names     *nodeNames
+	transport *Transport
+	pending   []byte // of the event that is being read
+}
+
+// Read reads of one event at a time.
+func (e *nodeEvents) Read(p []byte) (int, error) {
+	for len(e.pending) == 0 {
+		var raw json.RawMessage
+		if err := e.events.Decode(&raw); err != nil {
+			return 0, err
+		}
+		var event struct {
+			Type   watch.EventType `json:"type"`
+			Object struct {
+				Metadata struct {
+					Name string `json:"name"`
+				} `json:"metadata"`
+			} `json:"object"`
+		}
+		_ = utiljson.Unmarshal(raw, &event) // what is no event counts as a Node without a name
+		if !e.names.add(event.Type, event.Object.Metadata.Name) {
+			return 0, e.transport.refused(identity.TooManyNodes)
+		}
+		e.pending = append(raw, '\n')
+	}
+	read := copy(p, e.pending)
+	e.pending = e.pending[read:]
+	return read, nil
 }

@@ -14,16 +14,28 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
+// Package transport sends requests to an API server that a tenant chose. It takes an
+// Access of baremetal/provider/identity/kubeconfig and limits, and returns HTTP clients
+// that bound time, size and concurrency, refuse denied addresses and follow no
+// redirects.
+//
+// Requests carry the credentials of the Access and nothing else of this process: no
+// file, no proxy or other setting of the environment. Errors are in the words of
+// package identity, never in those of the server. The package knows no kinds and keeps no responses.
 package transport
 
 import (
 	"context"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"sync/atomic"
+	"syscall"
 	"time"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/addresses"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity/kubeconfig"
 )
 
@@ -52,8 +64,8 @@ type Limits struct {
 	// what it was in all, negated. If it returns false, the answer is read no further.
 	// Optional.
 	Reading func(weight int64) bool
-	// Event is the same for events of watches: what has been read of one that is not whole,
-	// and which no reader has seen, therefore. Optional.
+	// Event is called in the same way for watches, with the weight of the part of an event
+	// that has been read while the event is not complete. Optional.
 	Event func(weight int64) bool
 	// Pace is called with the weight of each part of an answer, and returns how long to wait
 	// before more is read. Optional.
@@ -80,7 +92,7 @@ type Transport struct {
 
 	slots    chan struct{} // one entry for each request of a reconcile under way
 	failures failures
-	nodes    nodeNames
+	nodes    *nodeNames
 }
 
 // New returns a Transport for an access, and uses no other setting of the process. Agent
@@ -103,7 +115,7 @@ func New(access kubeconfig.Access, limits Limits, agent string, count func(*http
 		server: access.Server, agent: agent, limits: limits, count: count,
 		certified: len(access.ClientCertificate) > 0,
 		slots:     make(chan struct{}, maxConcurrent), failures: failures{signal: make(chan struct{}, 1)},
-		nodes: nodeNames{most: maxItems},
+		nodes: newNodeNames(maxItems),
 	}
 	t.Authorize(access.Authorization())
 	return t
@@ -174,7 +186,7 @@ func (t *Transport) acquire(ctx context.Context) (release func(), err error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-timeout.C:
-		return nil, &failure{problem: t.Unusable("it answers too slowly; other requests are still under way")}
+		return nil, &failure{problem: t.Problem(identity.Slow)}
 	}
 }
 
@@ -191,5 +203,40 @@ func httpClient(send roundTrip) *http.Client {
 	return &http.Client{
 		Transport:     send,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// Addresses returns ranges of addresses as they are now: those of Services may grow. It is
+// called for each connection, so it must be quick as a rule.
+type Addresses func(context.Context) []netip.Prefix
+
+// Now calls a; nil stands for no addresses.
+func (a Addresses) Now(ctx context.Context) []netip.Prefix {
+	if a == nil {
+		return nil
+	}
+	return a(ctx)
+}
+
+// dial connects with a small buffer for what is not read yet.
+func dial(dialer *net.Dialer) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dialer.DialContext(ctx, network, address)
+		if tcp, ok := conn.(*net.TCPConn); ok && err == nil {
+			_ = tcp.SetReadBuffer(maxUnread) // at worst it is larger
+		}
+		return conn, err
+	}
+}
+
+// refuse returns a check for net.Dialer.ControlContext. It runs after the name was
+// resolved: a name can resolve to another address at each lookup.
+func refuse(denied Addresses) func(context.Context, string, string, syscall.RawConn) error {
+	return func(ctx context.Context, _, address string, _ syscall.RawConn) error {
+		to, err := netip.ParseAddrPort(address)
+		if err != nil || addresses.Denied(denied.Now(ctx), to.Addr()) {
+			return errDenied
+		}
+		return nil
 	}
 }

@@ -196,7 +196,7 @@ func TestCallersThatGiveUpAreNoFailure(t *testing.T) {
 
 func TestTakeJoinsFailures(t *testing.T) {
 	w := serve(t, Limits{}, nil)
-	problem := w.Silent()
+	problem := w.Problem(identity.Silent)
 	for _, trouble := range []Failures{{}, {Forbidden: true}, {Problem: problem}, {}} {
 		w.failures.add(trouble)
 	}

@@ -113,3 +113,8 @@ func (s *scale) value() int64 {
 	}
 	return objectWeight
 }
+
+// Weigh returns the weight of a text.
+func Weigh(text []byte) int64 {
+	return (&scale{}).weigh(text)
+}

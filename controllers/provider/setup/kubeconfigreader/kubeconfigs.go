@@ -18,8 +18,6 @@ package kubeconfigreader
 
 import (
 	"context"
-	"crypto/rand"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -30,8 +28,6 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/cluster-api/util/secret"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -49,6 +45,15 @@ const (
 	// maxList is the weight of a list, about two thousand Nodes. API servers since
 	// Kubernetes 1.32 send them one by one instead.
 	maxList = 96 << 20
+	// maxLists is the weight of all answers that are read at a time. Each takes about
+	// twice its weight in memory until it is decoded.
+	maxLists = 192 << 20
+	// maxListsOfNamespace is the part of one namespace.
+	maxListsOfNamespace = maxLists / 2
+	// maxEventsOfNamespace is the weight of all events of watches of one namespace that are
+	// being read. There is no common limit: a watch may stay open for long, so tenants would
+	// take the room of others.
+	maxEventsOfNamespace = 16 << 20
 )
 
 // Options are what New needs.
@@ -72,8 +77,8 @@ type Kubeconfigs struct {
 	client.Reader
 
 	options Options
-	scheme  string // of the URLs that lead here; it cannot be guessed
-	lists   lists
+	scheme  string // of the URLs that lead here
+	lists   *lists
 
 	parsing sync.Mutex // one at a time, so that their memory does not add up
 
@@ -89,20 +94,12 @@ type connection struct {
 	refused atomic.Pointer[error] // the first answer that was refused
 }
 
-// New returns a reader whose kubeconfigs work in this process and nowhere else. It adds
-// a scheme to http.DefaultTransport, which client-go uses for a server without TLS. The
-// scheme stays until the process ends.
+// New returns a reader whose kubeconfigs work in this process and nowhere else.
 func New(o Options) (*Kubeconfigs, error) {
-	shared, ok := http.DefaultTransport.(*http.Transport)
-	if !ok {
-		return nil, fmt.Errorf("http.DefaultTransport is a %T: connections to workload clusters need an http.Transport", http.DefaultTransport)
-	}
-	k := &Kubeconfigs{
-		Reader: o.Secrets, options: o, scheme: "workload-" + strings.ToLower(rand.Text()),
-		transports: map[string]*connection{},
-	}
-	shared.RegisterProtocol(k.scheme, roundTripper{k})
-	return k, nil
+	k := &Kubeconfigs{Reader: o.Secrets, options: o, lists: newLists(), transports: map[string]*connection{}}
+	var err error
+	k.scheme, err = register(k)
+	return k, err
 }
 
 // Get reads a Secret, and returns a kubeconfig that leads to the server of the one in it.
@@ -123,7 +120,7 @@ func (k *Kubeconfigs) Get(ctx context.Context, key client.ObjectKey, object clie
 	if err := k.put(key, access, ctrl.LoggerFrom(ctx)); err != nil {
 		return fmt.Errorf("secret %s: %w", key, err)
 	}
-	text, err := k.kubeconfig(key)
+	text, err := kubeconfigTo(k.scheme, hostOf(key))
 	if err != nil {
 		return fmt.Errorf("write the kubeconfig of %s: %w", key, err)
 	}
@@ -186,9 +183,7 @@ func (k *Kubeconfigs) put(key client.ObjectKey, access kubeconfig.Access, log lo
 	if k.replace(key, c) {
 		return nil
 	}
-	var full error = &identity.Problem{Message: fmt.Sprintf("namespace %q has connections to %d other workload clusters, as many as one namespace may have: "+
-		"spread the Clusters over more namespaces, or have the administrator of this manager raise --workload-connections-per-namespace",
-		key.Namespace, k.options.MaxConnections)}
+	var full error = identity.TooManyWorkloads.Problem(key.Namespace, k.options.MaxConnections)
 	c = &connection{}
 	c.refused.Store(&full)
 	k.replace(key, c)
@@ -273,34 +268,40 @@ func hostOf(key client.ObjectKey) string {
 	return key.Namespace + "." + key.Name
 }
 
-// kubeconfig leads to a round tripper of this process, which adds the credentials.
-func (k *Kubeconfigs) kubeconfig(key client.ObjectKey) ([]byte, error) {
-	const name = "workload"
-	return clientcmd.Write(clientcmdapi.Config{
-		CurrentContext: name,
-		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name}},
-		Clusters:       map[string]*clientcmdapi.Cluster{name: {Server: k.scheme + "://" + hostOf(key)}},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{name: {}},
-	})
+// lists weighs the answers of workload clusters while they are read, and of watches the
+// events.
+type lists struct {
+	mu          sync.Mutex
+	sum         int64
+	ofNamespace map[string]int64
+	events      map[string]int64
 }
 
-// errGone is the error of a request for a Cluster that was deleted.
-var errGone = errors.New("the connection to the workload cluster is closed")
+func newLists() *lists {
+	return &lists{ofNamespace: map[string]int64{}, events: map[string]int64{}}
+}
 
-// roundTripper sends the requests of ClusterCache.
-type roundTripper struct{ kubeconfigs *Kubeconfigs }
+// read counts weight that a cluster of a namespace answers, or takes it back if it is
+// negative, and reports whether there is room for more.
+func (l *lists) read(namespace string, weight int64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sum += weight
+	return add(l.ofNamespace, namespace, weight) <= maxListsOfNamespace && l.sum <= maxLists
+}
 
-// RoundTrip sends a request to the cluster that the host of its URL stands for.
-func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
-	k := r.kubeconfigs
-	k.mu.Lock()
-	to := k.transports[request.URL.Host]
-	k.mu.Unlock()
-	if to == nil || to.Transport == nil {
-		if request.Body != nil {
-			_ = request.Body.Close() // http.RoundTripper requires it
-		}
-		return nil, errGone
+// event does the same for what has been read of an event.
+func (l *lists) event(namespace string, weight int64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return add(l.events, namespace, weight) <= maxEventsOfNamespace
+}
+
+// add adds to the weight of a namespace and returns the sum.
+func add(weights map[string]int64, namespace string, weight int64) int64 {
+	sum := weights[namespace] + weight
+	if weights[namespace] = sum; sum == 0 {
+		delete(weights, namespace)
 	}
-	return to.Forward(request)
+	return sum
 }

@@ -151,7 +151,7 @@ func TestAttackManyWorkloadClusters(t *testing.T) {
 }
 
 func TestListsOfANamespaceLeaveRoom(t *testing.T) {
-	var l lists
+	l := newLists()
 	if !l.read("a", maxListsOfNamespace) || l.read("a", 1) {
 		t.Error("a namespace has more or less than its part")
 	}

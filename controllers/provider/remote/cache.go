@@ -22,11 +22,14 @@ import (
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -35,6 +38,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote/transport"
@@ -61,21 +65,19 @@ func (c *connection) open(ctx context.Context, target identity.Target) (*opened,
 		HTTPClient: c.transport.ForUsers(), Scheme: c.registry.kinds.scheme, Mapper: c.registry.kinds.mapper,
 	})
 	if err != nil {
-		return o, internal(err)
+		return o, identity.BadSettings.Problem(target.Server, err)
 	}
 	held, err := c.newCache(ctx, config, target.Namespace)
 	if err != nil {
-		return o, internal(err)
+		return o, identity.BadSettings.Problem(target.Server, err)
 	}
 	c.transport.Forget()
-	c.held.begin()
 	filled := make(chan bool, 1)
 	o.running.Go(func() { _ = held.Start(ctx) }) // it ends with the context
 	o.running.Go(func() { filled <- held.WaitForCacheSync(ctx) })
 	if problem := c.await(ctx, target, filled); problem != nil {
 		return o, problem
 	}
-	c.held.filled()
 	own := client.NewNamespacedClient(live, target.Namespace)
 	o.site = Site{Target: target, Client: &halfCached{Client: own, cache: held}, Live: own}
 	return o, nil
@@ -100,20 +102,20 @@ func (c *connection) await(ctx context.Context, target identity.Target, filled <
 		select {
 		case <-filled:
 			return nil
-		case problem := <-c.held.over:
+		case problem := <-c.meter.over:
 			return problem
 		case <-ctx.Done():
-			return c.transport.Silent()
+			return c.transport.Problem(identity.Silent)
 		case <-c.transport.Failed():
 			failures := c.transport.Take()
 			if failures.Problem != nil {
 				return failures.Problem
 			}
-			if problem := c.look(ctx, target, failures.Forbidden); problem != nil {
+			if problem := c.check(ctx, target, failures.Forbidden); problem != nil {
 				return problem
 			}
 			if failures.Forbidden {
-				return rightUnknown(target)
+				return identity.RightsUnknown.Problem(target.Namespace, target.Server)
 			}
 		}
 	}
@@ -137,7 +139,7 @@ func (c *connection) newCache(ctx context.Context, config *rest.Config, namespac
 		// As DefaultNamespaces, which leaves goroutines behind when it ends before it is filled.
 		DefaultFieldSelector:        fields.OneTermEqualSelector("metadata.namespace", namespace),
 		NewInformer:                 newInformer,
-		DefaultTransform:            c.held.transform,
+		DefaultTransform:            strip,
 		DefaultWatchErrorHandler:    func(context.Context, *toolscache.Reflector, error) {}, // the transport reports it
 		ReaderFailOnMissingInformer: true,
 		ByObject: map[client.Object]cache.ByObject{
@@ -198,9 +200,6 @@ func (c *connection) listen(ctx context.Context, held cache.Cache, kind client.O
 		return err
 	}
 	of := func(object any) string {
-		if gone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
-			object = gone.Obj
-		}
 		if o, ok := object.(client.Object); ok {
 			return origin(o)
 		}
@@ -208,10 +207,16 @@ func (c *connection) listen(ctx context.Context, held cache.Cache, kind client.O
 	}
 	tell := func(object any) { c.registry.changed(ctx, c, of(object)) }
 	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(object any) { c.held.put(object); tell(object) },
-		DeleteFunc: func(object any) { c.held.drop(object); tell(object) },
+		AddFunc: func(object any) { c.meter.replace(nil, object); tell(object) },
+		DeleteFunc: func(object any) {
+			if gone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
+				object = gone.Obj
+			}
+			c.meter.replace(object, nil)
+			tell(object)
+		},
 		UpdateFunc: func(before, after any) {
-			c.held.put(after)
+			c.meter.replace(before, after)
 			if of(before) != of(after) {
 				tell(before)
 			}
@@ -219,6 +224,17 @@ func (c *connection) listen(ctx context.Context, held cache.Cache, kind client.O
 		},
 	})
 	return err
+}
+
+// strip drops what is read of no object.
+func strip(object any) (any, error) {
+	if o, ok := object.(client.Object); ok {
+		o.SetManagedFields(nil)
+	}
+	if data, ok := object.(*bmov1alpha1.HardwareData); ok {
+		hardware.Strip(data)
+	}
+	return object, nil
 }
 
 func labelOf(o client.Object) string {
@@ -265,4 +281,30 @@ func (h *halfCached) List(ctx context.Context, list client.ObjectList, options .
 	default:
 		return h.Client.List(ctx, list, options...)
 	}
+}
+
+// kinds are what this package knows of other clusters: they are not asked.
+type kinds struct {
+	scheme *runtime.Scheme
+	mapper meta.RESTMapper
+}
+
+func newKinds() (kinds, error) {
+	k := kinds{scheme: runtime.NewScheme()}
+	builder := runtime.NewSchemeBuilder(corev1.AddToScheme, authorizationv1.AddToScheme, bmov1alpha1.AddToScheme)
+	if err := builder.AddToScheme(k.scheme); err != nil {
+		return kinds{}, err
+	}
+	mapper := meta.NewDefaultRESTMapper(nil)
+	add := func(version schema.GroupVersion, kind, plural, singular string, scope meta.RESTScope) {
+		mapper.AddSpecific(version.WithKind(kind), version.WithResource(plural), version.WithResource(singular), scope)
+		mapper.Add(version.WithKind(kind+"List"), scope) // caches ask for the scope of lists too
+	}
+	add(bmov1alpha1.GroupVersion, "HostClaim", "hostclaims", "hostclaim", meta.RESTScopeNamespace)
+	add(bmov1alpha1.GroupVersion, "HardwareData", "hardwaredata", "hardwaredata", meta.RESTScopeNamespace)
+	add(corev1.SchemeGroupVersion, "Secret", "secrets", "secret", meta.RESTScopeNamespace)
+	add(authorizationv1.SchemeGroupVersion, "SelfSubjectRulesReview", "selfsubjectrulesreviews", "selfsubjectrulesreview", meta.RESTScopeRoot)
+	add(authorizationv1.SchemeGroupVersion, "SelfSubjectAccessReview", "selfsubjectaccessreviews", "selfsubjectaccessreview", meta.RESTScopeRoot)
+	k.mapper = mapper
+	return k, nil
 }
