@@ -30,7 +30,7 @@ import (
 
 // Local are the addresses by which a process reaches its own machine, its Pod and the
 // services that clouds offer to their machines: this host, loopback, link-local, and groups
-// of neighbors. Nothing that a tenant names should be found there.
+// of neighbors. Nothing that a tenant names should lead to them.
 func Local() []netip.Prefix {
 	return []netip.Prefix{
 		netip.MustParsePrefix("0.0.0.0/8"),
@@ -65,7 +65,7 @@ func Parse(text string, words map[string][]netip.Prefix) ([]netip.Prefix, error)
 	return out, nil
 }
 
-// MayLeadTo says whether the host of a URL is a denied address, a name of this host, or
+// MayLeadTo reports whether the host of a URL is a denied address, a name of this host, or
 // written so that some libraries read a denied address in it. What other names stand
 // for is only known when they are resolved.
 func MayLeadTo(denied []netip.Prefix, host string) bool {
@@ -126,7 +126,7 @@ func embeddings() []embedding {
 	}
 }
 
-// ambiguous says whether a name ends like a number, which inet_aton reads as an IPv4
+// ambiguous reports whether a name ends like a number, which inet_aton reads as an IPv4
 // address, or holds characters that IDNA maps to others.
 func ambiguous(name string) bool {
 	last := name[strings.LastIndex(name, ".")+1:]

@@ -153,8 +153,7 @@ var problems = [...]struct{ reason, cause, remedy string }{
 		"name the right one in clusters[].cluster.server of the kubeconfig"},
 }
 
-// Problem says why a cluster cannot be used now. It is an error that holds
-// nothing of a credential.
+// Problem is why a cluster cannot be used now. It is an error without any part of a credential.
 type Problem struct { //nolint:errname // a condition says it, and only then it is an error
 	// Reason of the condition IdentityReady.
 	Reason string

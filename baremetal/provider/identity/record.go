@@ -18,7 +18,10 @@ package identity
 
 import (
 	"encoding/json"
+	"net/url"
+	"strings"
 
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -92,4 +95,74 @@ func (r Record) Ref(namespace string) Ref {
 
 func nameOf(owner claims.Owner) string {
 	return owner.Namespace + "/" + owner.Name
+}
+
+// Place names a target to people, and is what they confirm it by.
+func (t Target) Place() string {
+	return strings.TrimSuffix(t.Server, "/") + "/" + t.Namespace
+}
+
+// Follow returns the record as it should be now that its credentials lead to the
+// target. Other certificate authorities at the same address are rotation. Another
+// address or namespace may be a mistake that would leave the claim, and its
+// server, behind: it is a problem until it is confirmed by its Place.
+func (r Record) Follow(now Target, confirmed string) (Record, *Problem) {
+	if now.Namespace != r.Namespace || canonical(now.Server) != canonical(r.Server) {
+		if confirmed != now.Place() {
+			return r, Moved.Problem(r.Secret, now.Place(), r.Place(), infrav1.ConfirmIdentityMoveAnnotation, now.Place())
+		}
+	}
+	r.Target = now
+	return r, nil
+}
+
+// canonical spells the address of a server in one way.
+func canonical(server string) string {
+	u, err := url.Parse(server)
+	if err != nil || u.Host == "" {
+		return server
+	}
+	u.Scheme = strings.ToLower(u.Scheme)
+	u.Host = strings.TrimSuffix(strings.ToLower(u.Host), ":443")
+	u.Path = strings.TrimSuffix(u.Path, "/")
+	return u.String()
+}
+
+// Standing is what a claim of another cluster is to a machine.
+type Standing int
+
+const (
+	// Foreign means that the claim carries another origin, or none.
+	Foreign Standing = iota
+	// Ours means that the claim names the machine.
+	Ours
+	// Inherited means that the claim names what the machine was before it was
+	// moved or restored, so that the machine takes it over.
+	Inherited
+	// TakenOver means that the machine had the claim, and something of the same
+	// origin has it now: a copy of the machine that was restored in
+	// another management cluster.
+	TakenOver
+)
+
+// Held reports whether the claim is the machine's to write and to delete.
+func (s Standing) Held() bool {
+	return s == Ours || s == Inherited
+}
+
+// StandingOf returns what a claim is to the machine with the record. A machine that
+// has had the claim under its present UID does not take it back: two copies of a
+// machine would otherwise take it from each other for ever, and the one that is
+// deleted first would take the server of the other.
+func StandingOf(claim *bmov1alpha1.HostClaim, owner claims.Owner, r Record) Standing {
+	switch {
+	case r.Origin == "" || claim.Labels[infrav1.OriginKey] != r.Origin:
+		return Foreign
+	case claims.ConsumerUID(claim) == owner.UID:
+		return Ours
+	case r.UID != owner.UID:
+		return Inherited
+	default:
+		return TakenOver
+	}
 }

@@ -14,6 +14,10 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
+// Package nodes finds the Nodes of a workload cluster that could belong to a machine. It
+// reads them by index through Cluster API's ClusterCache, wakes a controller when one
+// changes, and patches what a machine's Node lacks. It keeps no connection of its own, and
+// lists all Nodes of a cluster only to match host names.
 package nodes
 
 import (
@@ -38,8 +42,8 @@ import (
 // hostUIDField is the name of the index on Nodes by the label that names their host.
 const hostUIDField = "metadata.labels." + infrav1.NodeUUIDLabel
 
-// ErrNotConnected says that there is no connection to the workload cluster for
-// now. Connections wakes the controller when there is one.
+// ErrNotConnected is the error while the workload cluster is not connected. Connections
+// wakes the controller when it is.
 var ErrNotConnected = errors.New("no connection to the workload cluster")
 
 // Indexes are the indexes on Nodes that Nodes needs in the caches of workload

@@ -71,7 +71,10 @@ func (c *connection) open(ctx context.Context, target identity.Target) (*opened,
 	if err != nil {
 		return o, identity.BadSettings.Problem(target.Server, err)
 	}
-	c.transport.Forget()
+	select {
+	case <-c.transport.Failed(): // of an earlier cache
+	default:
+	}
 	filled := make(chan bool, 1)
 	o.running.Go(func() { _ = held.Start(ctx) }) // it ends with the context
 	o.running.Go(func() { filled <- held.WaitForCacheSync(ctx) })
@@ -106,8 +109,7 @@ func (c *connection) await(ctx context.Context, target identity.Target, filled <
 			return problem
 		case <-ctx.Done():
 			return c.transport.Problem(identity.Silent)
-		case <-c.transport.Failed():
-			failures := c.transport.Take()
+		case failures := <-c.transport.Failed():
 			if failures.Problem != nil {
 				return failures.Problem
 			}
@@ -170,7 +172,7 @@ func (c *connection) newCache(ctx context.Context, config *rest.Config, namespac
 // newInformer makes an informer of which nothing is left when it has stopped.
 func newInformer(from toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 	source := toolscache.ToListerWatcherWithContext(from)
-	return toolscache.NewSharedIndexInformer(&toolscache.ListWatch{
+	return toolscache.NewSharedIndexInformer(lister{&toolscache.ListWatch{
 		ListWithContextFunc: source.ListWithContext,
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			events, err := source.WatchWithContext(ctx, options)
@@ -179,8 +181,15 @@ func newInformer(from toolscache.ListerWatcher, example runtime.Object, resync t
 			}
 			return drained{events}, nil
 		},
-	}, example, resync, indexers)
+	}}, example, resync, indexers)
 }
+
+// lister does not stream lists: an answer counts while it is read, but the objects of a
+// streamed list would count only at its end, which a hostile server need not send.
+type lister struct{ *toolscache.ListWatch }
+
+// IsWatchListSemanticsUnSupported is read by the reflector.
+func (lister) IsWatchListSemanticsUnSupported() bool { return true }
 
 // drained reads what is left of a watch that is stopped: controller-runtime has a goroutine
 // that waits for the reader of the next event of metadata.

@@ -140,6 +140,10 @@ func (c *connection) run(ctx context.Context, target identity.Target) {
 		if ctx.Err() != nil {
 			return
 		}
+		select {
+		case problem = <-c.meter.over: // other requests fail because of it
+		default:
+		}
 		switch {
 		case problem.Reason == infrav1.IdentityMemoryLimitReason:
 			delay = wait.Backoff{Duration: maxDelay, Jitter: 0.5} // reading it all again is expensive
@@ -197,8 +201,8 @@ func (c *connection) guard(ctx context.Context, target identity.Target) *identit
 			rest = nil
 		case <-c.renewed:
 			found.Forbidden, doubt, rest = true, true, nil
-		case <-c.transport.Failed():
-			found, doubt = found.And(c.transport.Take()), true
+		case failures := <-c.transport.Failed():
+			found, doubt = found.And(failures), true
 		}
 		if found.Problem != nil {
 			return found.Problem

@@ -28,12 +28,12 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 )
 
-// longest is how many characters of what another cluster says are shown.
+// longest is how many bytes of the text of another cluster are shown.
 const longest = 256
 
-// Explain says in words fit for a condition why a request to a site failed. The text
-// of the remote API server is not trusted: only its first part is shown, quoted, in one
-// line, without characters that are not printed.
+// Explain returns why a request to a site failed, for a condition. The text of the remote
+// API server is not trusted: its first part is shown, quoted, in one line, without
+// characters that are not printed.
 func Explain(err error) string {
 	var problem *identity.Problem
 	var status apierrors.APIStatus
@@ -42,7 +42,7 @@ func Explain(err error) string {
 		return problem.Message
 	case errors.As(err, &status):
 		s := status.Status()
-		return fmt.Sprintf("The other cluster answers %d: %q", s.Code, printed(s.Message))
+		return fmt.Sprintf("The other cluster answers %d: %q", s.Code, text.Shorten(text.Printable(s.Message), longest))
 	case errors.Is(err, context.DeadlineExceeded):
 		return "The other cluster does not answer in time"
 	default:
@@ -81,12 +81,4 @@ func SanitizeSecret(err error) error {
 	code := int(status.Status().Code)
 	return &SanitizedError{cause: err, words: fmt.Sprintf(
 		"The other cluster answers %d (%s); what it says is not shown, since it may repeat the secret", code, http.StatusText(code))}
-}
-
-func printed(raw string) string {
-	line := text.Printable(raw)
-	if runes := []rune(line); len(runes) > longest {
-		return string(runes[:longest]) + "..."
-	}
-	return line
 }

@@ -92,7 +92,7 @@ func (o *Options) setDefaults() {
 
 // LocalAddresses are those by which a process reaches its own machine, its Pod and the
 // services that clouds offer to their machines: this host, loopback, link-local and the
-// addresses of its interfaces. Nothing that a tenant names should be found there.
+// addresses of its interfaces. Nothing that a tenant names should lead to them.
 func LocalAddresses() []netip.Prefix {
 	return append(ownAddresses(), addresses.Local()...)
 }

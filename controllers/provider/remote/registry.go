@@ -81,11 +81,11 @@ type Registry struct {
 	kinds   kinds
 	metrics *measurements
 	budget  *budget
-	wakeups wakeups
 	parsing sync.Mutex           // of kubeconfigs, one at a time
 	made    *flowcontrol.Backoff // of the connections for a reference, by the reference
 
 	mu          sync.Mutex
+	subscribers []subscriber
 	running     context.Context // nil until Start, and after its end
 	users       map[User]*member
 	origins     origins
@@ -138,8 +138,7 @@ func (r *Registry) Start(ctx context.Context) error {
 	return nil
 }
 
-// NeedLeaderElection says that only the leader connects: the others reconcile
-// nothing.
+// NeedLeaderElection returns true: only the leader reconciles, and connects.
 func (r *Registry) NeedLeaderElection() bool {
 	return true
 }
@@ -265,7 +264,7 @@ func (r *Registry) secretChanged(_ context.Context, namespace, name string) {
 	}
 }
 
-// fullLocked says that the references of a namespace have all the connections that
+// fullLocked reports whether the references of a namespace have all the connections that
 // they may have: twice as many where one replaces another, since both stand until the
 // new one is settled.
 func (r *Registry) fullLocked(namespace string, replaces bool) bool {
@@ -326,8 +325,8 @@ func (r *Registry) countUsers() map[string]int {
 	return out
 }
 
-// gathering is how long a wake-up waits for others of the same object: how many there
-// are is for another cluster to say.
+// gathering is how long a wake-up waits for others of the same object: the remote cluster
+// decides how many come.
 const gathering = 100 * time.Millisecond
 
 // subscriber is one started source: the queue of a controller and how to fill it.
@@ -335,12 +334,6 @@ type subscriber struct {
 	kind  string
 	to    func(ctx context.Context, user types.NamespacedName) []ctrl.Request
 	queue workqueue.TypedRateLimitingInterface[ctrl.Request]
-}
-
-// wakeups wakes controllers for users.
-type wakeups struct {
-	mu          sync.Mutex
-	subscribers []subscriber
 }
 
 // origins are the users by the origin of their claims. Registry.mu guards them.
@@ -367,18 +360,18 @@ func (o origins) remove(user User, m *member) {
 // with their origin, the HardwareData owned by it or a Secret with their origin does.
 func (r *Registry) Source(kind string, mapUser func(ctx context.Context, user types.NamespacedName) []ctrl.Request) source.Source {
 	return watch.Named("connections for identityRefs", source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
-		r.wakeups.mu.Lock()
-		defer r.wakeups.mu.Unlock()
-		r.wakeups.subscribers = append(r.wakeups.subscribers, subscriber{kind, mapUser, queue})
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.subscribers = append(r.subscribers, subscriber{kind, mapUser, queue})
 		return nil
 	}))
 }
 
 // wake tells the controllers of these users. The caller does not hold Registry.mu.
-func (w *wakeups) wake(ctx context.Context, users []User) {
-	w.mu.Lock()
-	subscribers := slices.Clone(w.subscribers)
-	w.mu.Unlock()
+func (r *Registry) wake(ctx context.Context, users []User) {
+	r.mu.Lock()
+	subscribers := slices.Clone(r.subscribers)
+	r.mu.Unlock()
 	for _, user := range users {
 		for _, s := range subscribers {
 			if s.kind != user.Kind {
@@ -405,7 +398,7 @@ func (r *Registry) changed(ctx context.Context, c *connection, origin string) {
 		}
 	}
 	r.mu.Unlock()
-	r.wakeups.wake(ctx, users)
+	r.wake(ctx, users)
 }
 
 // settle notes the state of a connection, lets it take the place of those that it is
@@ -426,5 +419,5 @@ func (r *Registry) settle(ctx context.Context, c *connection, s state) {
 	}
 	r.mu.Unlock()
 	logChange(ctx, target, before, s)
-	r.wakeups.wake(ctx, users)
+	r.wake(ctx, users)
 }

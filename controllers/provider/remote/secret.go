@@ -46,11 +46,11 @@ type follower struct {
 
 	again chan struct{} // has an entry when the Secret is to be read
 
-	// version is that of the Secret from which file or invalid come: each is parsed
+	// version is that of the Secret from which file and problem come: each is parsed
 	// once. Only the goroutine of the follower uses them.
 	version string
 	file    kubeconfig.File
-	invalid error
+	problem *identity.Problem // of all references
 }
 
 // run reads the Secret until its last user leaves.
@@ -84,35 +84,33 @@ func (f *follower) release(ctx context.Context) {
 	}
 }
 
-// read reads the Secret and acts on what it says. It returns whether it could, and in
-// how long it is to be acted on again although nothing has changed; 0 for never.
+// read reads the Secret and applies what is in it. It returns whether it could, and when
+// to do so again although nothing has changed; 0 for never.
 func (f *follower) read(ctx context.Context) (ok bool, again time.Duration) {
 	limited, cancel := context.WithTimeout(ctx, f.registry.options.RequestTimeout)
 	defer cancel()
 	secret := &corev1.Secret{}
 	err := f.registry.options.Live.Get(limited, f.secret, secret)
+	data, found := secret.Data[kubeconfigKey]
+	version := string(secret.UID) + "/" + secret.ResourceVersion
 	switch {
 	case ctx.Err() != nil:
 		return true, 0
 	case apierrors.IsNotFound(err):
-		return true, f.use(ctx, failed(identity.SecretNotFound.Problem(f.secret.Name, f.secret.Namespace, kubeconfigKey)))
+		f.version, f.problem = "", identity.SecretNotFound.Problem(f.secret.Name, f.secret.Namespace, kubeconfigKey)
 	case apierrors.IsForbidden(err):
-		f.use(ctx, failed(identity.SecretForbidden.Problem(f.secret.Namespace)))
-		return false, 0
+		f.version, f.problem = "", identity.SecretForbidden.Problem(f.secret.Namespace)
 	case err != nil:
 		// The management cluster did not answer; what is known of the Secret stays.
 		ctrl.LoggerFrom(ctx).Error(err, "Secret of an identityRef not read", "namespace", f.secret.Namespace, "secret", f.secret.Name)
 		return false, 0
-	}
-	data, found := secret.Data[kubeconfigKey]
-	if !found {
-		return true, f.use(ctx, failed(identity.KeyMissing.Problem(f.secret.Name, kubeconfigKey)))
-	}
-	if version := string(secret.UID) + "/" + secret.ResourceVersion; version != f.version {
+	case !found:
+		f.version, f.problem = "", identity.KeyMissing.Problem(f.secret.Name, kubeconfigKey)
+	case version != f.version:
 		f.version = version
 		f.parse(data)
 	}
-	return true, f.use(ctx, f.resolve)
+	return err == nil || apierrors.IsNotFound(err), f.apply(ctx)
 }
 
 // parse parses one kubeconfig of the manager at a time, so that their memory does not
@@ -120,84 +118,60 @@ func (f *follower) read(ctx context.Context) (ok bool, again time.Duration) {
 func (f *follower) parse(data []byte) {
 	f.registry.parsing.Lock()
 	defer f.registry.parsing.Unlock()
-	f.file, f.invalid = kubeconfig.Parse(data)
+	var err error
+	f.file, err = kubeconfig.Parse(data)
+	f.problem = f.kubeconfigProblem(err)
 	f.registry.metrics.parsed.Inc()
 }
 
-// resolution is where a reference leads, or why it does not.
-type resolution struct {
-	access  *kubeconfig.Access
-	problem *identity.Problem
-}
-
-// failed gives every reference the same problem.
-func failed(problem *identity.Problem) func(identity.Ref) resolution {
-	return func(identity.Ref) resolution { return resolution{problem: problem} }
-}
-
-func (f *follower) resolve(ref identity.Ref) resolution {
-	if f.invalid != nil {
-		return resolution{problem: kubeconfigProblem(ref, f.invalid)}
+// resolve returns where a context leads, or why it leads nowhere.
+func (f *follower) resolve(context string) (kubeconfig.Access, *identity.Problem) {
+	if f.problem != nil {
+		return kubeconfig.Access{}, f.problem
 	}
-	access, err := f.file.Resolve(ref.Context)
-	if err != nil {
-		return resolution{problem: kubeconfigProblem(ref, err)}
-	}
-	return resolution{access: &access}
+	access, err := f.file.Resolve(context)
+	return access, f.kubeconfigProblem(err)
 }
 
-// use has all references to the Secret lead where it says, or nowhere if there is a
-// problem. It returns when to do so again; 0 for not before the Secret changes.
-func (f *follower) use(ctx context.Context, resolve func(identity.Ref) resolution) (again time.Duration) {
+// apply applies the Secret, or its problem, to all references to it. It returns when to do
+// so again; 0 for not before the Secret changes.
+func (f *follower) apply(ctx context.Context) (again time.Duration) {
 	r := f.registry
 	r.mu.Lock()
 	contexts := slices.Sorted(maps.Keys(f.credentials))
 	r.mu.Unlock()
 	for _, name := range contexts {
-		resolved := resolve(identity.Ref{Namespace: f.secret.Namespace, Secret: f.secret.Name, Context: name})
+		access, problem := f.resolve(name)
 		r.mu.Lock()
 		c, found := f.credentials[name]
 		if !found || ctx.Err() != nil {
 			r.mu.Unlock()
 			continue
 		}
-		became := c.useLocked(resolved)
+		users, after := c.useLocked(ctx, access, problem)
 		r.mu.Unlock()
-		logSecret(ctx, c.ref, became.before, became.after, became.rotated)
-		r.wakeups.wake(ctx, became.users)
-		if again == 0 || became.again > 0 && became.again < again {
-			again = became.again
+		r.wake(ctx, users)
+		if again == 0 || after > 0 && after < again {
+			again = after
 		}
 	}
 	return again
 }
 
-// kubeconfigProblem returns why a kubeconfig is of no use.
-func kubeconfigProblem(ref identity.Ref, err error) *identity.Problem {
+// kubeconfigProblem returns why a kubeconfig is of no use; nil without an error.
+func (f *follower) kubeconfigProblem(err error) *identity.Problem {
 	var forbidden *kubeconfig.ForbiddenError
 	var context *kubeconfig.ContextError
 	cause := identity.KubeconfigInvalid
 	switch {
+	case err == nil:
+		return nil
 	case errors.As(err, &forbidden):
 		cause = identity.KubeconfigForbidden
 	case errors.As(err, &context):
 		cause = identity.ContextNotFound
 	}
-	return cause.Problem(ref.Secret, err)
-}
-
-// logSecret logs that the Secret of an identityRef cannot be used, or holds
-// other credentials than before.
-func logSecret(ctx context.Context, ref identity.Ref, before, after *identity.Problem, rotated bool) {
-	log := ctrl.LoggerFrom(ctx).WithValues("namespace", ref.Namespace, "secret", ref.Secret)
-	switch {
-	case after != nil:
-		if before == nil || before.Reason != after.Reason {
-			log.Info("Cannot use the Secret of an identityRef", "reason", after.Reason)
-		}
-	case rotated:
-		log.Info("Using other credentials for the remote cluster")
-	}
+	return cause.Problem(f.secret.Name, err)
 }
 
 // credentials are one context of the kubeconfig in one Secret, and where it leads.
@@ -239,33 +213,26 @@ func (c *credentials) key() string {
 	}
 }
 
-// change is what became of credentials: their problem before and after, whether they
-// are other ones now, which users are to be woken, and, if a connection was made too
-// shortly ago, when to try again.
-type change struct {
-	before, after *identity.Problem
-	rotated       bool
-	users         []User
-	again         time.Duration
-}
-
-// useLocked has credentials lead where the Secret says, or nowhere if there is a
-// problem.
-func (c *credentials) useLocked(to resolution) change {
-	state, oldKey := c.state(), c.key()
-	out := change{before: c.problem}
-	c.problem = to.problem
-	if to.access == nil {
-		c.holdLocked(nil, nil)
+// useLocked has credentials lead to an access, or nowhere if there is a problem. It returns
+// which users are to be woken and, if a connection was made too shortly ago, when to try again.
+func (c *credentials) useLocked(ctx context.Context, access kubeconfig.Access, problem *identity.Problem) (users []User, again time.Duration) {
+	log := ctrl.LoggerFrom(ctx).WithValues("namespace", c.ref.Namespace, "secret", c.ref.Secret)
+	state, key, before := c.state(), c.key(), c.problem
+	if c.problem = problem; problem == nil {
+		again = c.leadLocked(access)
 	} else {
-		out.again = c.leadLocked(*to.access)
-		out.rotated = c.problem == nil && oldKey != "" && oldKey != c.key()
+		c.holdLocked(nil, nil)
+	}
+	switch {
+	case c.problem != nil && (before == nil || before.Reason != c.problem.Reason):
+		log.Info("Cannot use the Secret of an identityRef", "reason", c.problem.Reason)
+	case c.problem == nil && key != "" && key != c.key():
+		log.Info("Using other credentials for the remote cluster")
 	}
 	if !state.same(c.state()) {
-		out.users = slices.Collect(maps.Keys(c.users))
+		users = slices.Collect(maps.Keys(c.users))
 	}
-	out.after = c.problem
-	return out
+	return users, again
 }
 
 // leadLocked chooses the connection for an access: the one that there is for it, the

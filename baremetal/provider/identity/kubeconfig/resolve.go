@@ -119,7 +119,7 @@ func (a *Access) setServer(name string, cluster *clientcmdapi.Cluster) error {
 }
 
 // canonical writes the URL of a server so that equal servers are equal texts, and
-// says whether there is nothing in it but a host, a port and a path.
+// reports whether there is nothing in it but a host, a port and a path.
 func canonical(server string) (string, bool) {
 	parsed, err := url.Parse(server)
 	if err != nil || !bare(parsed) {
@@ -135,7 +135,7 @@ func canonical(server string) (string, bool) {
 	return (&url.URL{Scheme: "https", Host: host, Path: strings.TrimRight(parsed.Path, "/")}).String(), true
 }
 
-// bare says that a URL has no credentials, query or fragment, and that host and path
+// bare reports whether a URL has no credentials, query or fragment, and that host and path
 // are what they seem to be.
 func bare(u *url.URL) bool {
 	return u.User == nil && u.RawQuery == "" && !u.ForceQuery && u.Fragment == "" &&
@@ -143,7 +143,7 @@ func bare(u *url.URL) bool {
 		!strings.Contains(u.Path, "//") && !strings.Contains(u.Path, "..")
 }
 
-// hostname says that a text is an address or a name in DNS.
+// hostname reports whether a text is an address or a name in DNS.
 func hostname(name string) bool {
 	return net.ParseIP(name) != nil || len(validation.IsDNS1123Subdomain(strings.ToLower(name))) == 0
 }
@@ -175,7 +175,7 @@ func matching(certificate, key []byte) bool {
 	return err == nil
 }
 
-// visible says that a text fits into a header as it is.
+// visible reports whether a text fits into a header as it is.
 func visible(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }

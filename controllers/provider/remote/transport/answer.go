@@ -51,7 +51,8 @@ type terms struct {
 	most   int64          // the weight that the answer may have
 	within time.Duration  // the time for all of it, unless it is a watch
 	report func(Failures) // receives failures; nil if the caller handles them
-	events int64          // of a request that is forwarded: the weight that each event of a watch may have, instead of all
+	events int64          // the weight of each event of a watch instead of all; set for a reader that repeats names of kinds in its errors
+	then   func()         // called once at the end; optional
 }
 
 // send sends a request with the credentials, in bounded time, and reports its failure.
@@ -59,8 +60,8 @@ type terms struct {
 func (t *Transport) send(request *http.Request, on terms) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(request.Context())
 	first, watch := t.times(request, on.within)
-	a := &answer{transport: t, request: request, report: on.report, cancel: cancel, done: ctx.Done(), left: min(on.most, t.limits.Answer), watch: watch > 0}
-	if a.forwarded = on.events > 0; a.forwarded && a.watch {
+	a := &answer{terms: on, transport: t, request: request, cancel: cancel, done: ctx.Done(), left: min(on.most, t.limits.Answer), watch: watch > 0}
+	if a.watch && on.events > 0 {
 		a.left, a.event = on.events, on.events
 	}
 	a.timer = time.AfterFunc(first, a.expire)
@@ -134,19 +135,19 @@ func (t *Transport) times(request *http.Request, within time.Duration) (first, w
 	return WatchFactor * t.limits.Request, watch + WatchFactor*t.limits.Request
 }
 
-// watches says that a request is a watch, whose response has no end of its own.
+// watches reports whether a request is a watch, whose response has no end of its own.
 func watches(request *http.Request) bool {
 	return request.URL.Query().Get("watch") != ""
 }
 
-// answer is the body of a response. It is cut off at a timeout and at a decompressed
-// size, which the server would choose otherwise.
+// answer is the body of a response. It ends at a timeout and at a decompressed size, which
+// the server would choose otherwise.
 type answer struct {
 	io.ReadCloser
+	terms
 
 	transport *Transport
 	request   *http.Request
-	report    func(Failures) // receives failures; nil if the caller handles them
 	cancel    context.CancelFunc
 	done      <-chan struct{} // closed by cancel
 	timer     *time.Timer
@@ -154,7 +155,6 @@ type answer struct {
 	left      int64 // the weight that may still be read
 	event     int64 // the weight that each event may have; 0 if left is for all of them
 	watch     bool  // the answer is a stream of events
-	forwarded bool  // the reader repeats names of kinds in its errors
 	scale     scale
 	once      sync.Once
 
@@ -191,10 +191,10 @@ func (a *answer) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// excessive says that what was read is more than a limit permits.
+// excessive reports whether what was read is more than a limit permits.
 func (a *answer) excessive() bool {
 	return a.left < 0 || a.watch && a.scale.since > maxEvent ||
-		a.forwarded && (a.scale.wordy || a.scale.items > maxItems || a.scale.outer > maxObject)
+		a.events > 0 && (a.scale.wordy || a.scale.items > maxItems || a.scale.outer > maxObject)
 }
 
 // pause waits until more may be read of the answers of all connections of the namespace.
@@ -219,8 +219,8 @@ func (a *answer) Close() error {
 	return err
 }
 
-// count adds a weight that is read to that of all answers, and returns whether more may be read.
-// Of a watch, the event that is being read is counted until it is whole.
+// count adds a weight that is read to that of all answers, and reports whether more may be read.
+// Of a watch, an event counts until it is complete.
 func (a *answer) count(weight int64) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -260,6 +260,9 @@ func (a *answer) end() {
 	a.once.Do(func() {
 		a.timer.Stop()
 		a.cancel()
+		if a.then != nil {
+			a.then()
+		}
 	})
 }
 
@@ -278,19 +281,4 @@ func (a *answer) failed(err error) error {
 		a.report(reported)
 	}
 	return f
-}
-
-// closing calls a function once when a body is closed.
-type closing struct {
-	io.ReadCloser
-
-	then func()
-	once sync.Once
-}
-
-// Close ends the answer.
-func (c *closing) Close() error {
-	err := c.ReadCloser.Close()
-	c.once.Do(c.then)
-	return err
 }

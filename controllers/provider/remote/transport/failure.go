@@ -23,7 +23,6 @@ import (
 	"errors"
 	"net"
 	"os"
-	"sync"
 	"syscall"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -136,49 +135,8 @@ func expired(err error) bool {
 type Failures struct {
 	// Problem is set if no check is needed: the API server did not answer in time.
 	Problem *identity.Problem
-	// Forbidden says that a right was missing.
+	// Forbidden is set if a right was missing.
 	Forbidden bool
-}
-
-// failures collects Failures until they are taken.
-type failures struct {
-	signal chan struct{} // has an entry when a request has failed since the last Take
-
-	mu      sync.Mutex
-	pending Failures
-}
-
-func (f *failures) add(next Failures) {
-	f.mu.Lock()
-	f.pending = f.pending.And(next)
-	f.mu.Unlock()
-	select {
-	case f.signal <- struct{}{}:
-	default:
-	}
-}
-
-// Failed has an entry when a request has failed.
-func (t *Transport) Failed() <-chan struct{} {
-	return t.failures.signal
-}
-
-// Take returns the failures since the last call.
-func (t *Transport) Take() Failures {
-	t.failures.mu.Lock()
-	defer t.failures.mu.Unlock()
-	taken := t.failures.pending
-	t.failures.pending = Failures{}
-	return taken
-}
-
-// Forget drops all failures so far.
-func (t *Transport) Forget() {
-	select {
-	case <-t.failures.signal:
-	default:
-	}
-	t.Take()
 }
 
 // And returns both in one.
@@ -188,4 +146,25 @@ func (f Failures) And(next Failures) Failures {
 	}
 	f.Forbidden = f.Forbidden || next.Forbidden
 	return f
+}
+
+// Failed has an entry when requests have failed: what is known of all since the last entry.
+func (t *Transport) Failed() <-chan Failures {
+	return t.failures
+}
+
+// report adds to the entry of Failed.
+func (t *Transport) report(next Failures) {
+	for {
+		select {
+		case t.failures <- next:
+			return
+		default:
+		}
+		select {
+		case pending := <-t.failures:
+			next = pending.And(next)
+		default:
+		}
+	}
 }

@@ -91,7 +91,7 @@ type Transport struct {
 	count     func(*http.Response)
 
 	slots    chan struct{} // one entry for each request of a reconcile under way
-	failures failures
+	failures chan Failures // at most one entry
 	nodes    *nodeNames
 }
 
@@ -114,7 +114,7 @@ func New(access kubeconfig.Access, limits Limits, agent string, count func(*http
 		},
 		server: access.Server, agent: agent, limits: limits, count: count,
 		certified: len(access.ClientCertificate) > 0,
-		slots:     make(chan struct{}, maxConcurrent), failures: failures{signal: make(chan struct{}, 1)},
+		slots:     make(chan struct{}, maxConcurrent), failures: make(chan Failures, 1),
 		nodes: newNodeNames(maxItems),
 	}
 	t.Authorize(access.Authorization())
@@ -144,11 +144,11 @@ func (t *Transport) ForLooks() *http.Client {
 
 // ForCache returns a client for lists and watches. It reports their failures.
 func (t *Transport) ForCache() *http.Client {
-	on := terms{most: t.limits.Answer, within: t.limits.Request, report: t.failures.add}
+	on := terms{most: t.limits.Answer, within: t.limits.Request, report: t.report}
 	return httpClient(func(request *http.Request) (*http.Response, error) {
 		response, err := t.send(request, on)
 		if err == nil && response.StatusCode == http.StatusNotFound {
-			t.failures.add(Failures{}) // the kind is gone
+			t.report(Failures{}) // the kind is gone
 		}
 		return response, err
 	})
@@ -157,7 +157,7 @@ func (t *Transport) ForCache() *http.Client {
 // ForUsers returns a client for reconciles. It reports their failures, and limits how
 // many of their requests are under way at a time.
 func (t *Transport) ForUsers() *http.Client {
-	on := terms{most: t.limits.Answer, within: min(maxUser, t.limits.Request), report: t.failures.add}
+	on := terms{most: t.limits.Answer, within: min(maxUser, t.limits.Request), report: t.report}
 	return httpClient(func(request *http.Request) (*http.Response, error) {
 		release, err := t.acquire(request.Context())
 		if err != nil {
@@ -166,13 +166,9 @@ func (t *Transport) ForUsers() *http.Client {
 			}
 			return nil, err
 		}
-		response, err := t.send(request, on)
-		if err != nil {
-			release()
-			return nil, err
-		}
-		response.Body = &closing{ReadCloser: response.Body, then: release}
-		return response, nil
+		slot := on
+		slot.then = release
+		return t.send(request, slot)
 	})
 }
 

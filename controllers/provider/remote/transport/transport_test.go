@@ -145,13 +145,7 @@ func TestFailures(t *testing.T) {
 				client = w.ForCache()
 			}
 			_, err := get(t.Context(), client, w.Server()+tt.query)
-			troubled := false
-			select {
-			case <-w.Failed():
-				troubled = true
-			default:
-			}
-			taken := w.Take()
+			taken, troubled := take(w)
 			if troubled != tt.troubled || (taken.Problem != nil) != tt.timeout || taken.Forbidden != tt.denied {
 				t.Errorf("trouble: %v, %+v", troubled, taken)
 			}
@@ -168,10 +162,8 @@ func TestLooksAreNoFailures(t *testing.T) {
 	if _, err := get(t.Context(), w.ForLooks(), w.Server()); err == nil {
 		t.Fatal("there is an answer")
 	}
-	select {
-	case <-w.Failed():
+	if _, troubled := take(w); troubled {
 		t.Error("a look is reported")
-	default:
 	}
 }
 
@@ -189,30 +181,32 @@ func TestCallersThatGiveUpAreNoFailure(t *testing.T) {
 	if _, err := get(ctx, w.ForUsers(), w.Server()); !errors.Is(err, context.Canceled) {
 		t.Errorf("the error is %v", err)
 	}
-	if taken := w.Take(); taken != (Failures{}) {
+	if taken, troubled := take(w); troubled {
 		t.Errorf("trouble: %+v", taken)
 	}
 }
 
-func TestTakeJoinsFailures(t *testing.T) {
+func TestFailedJoinsFailures(t *testing.T) {
 	w := serve(t, Limits{}, nil)
 	problem := w.Problem(identity.Silent)
 	for _, trouble := range []Failures{{}, {Forbidden: true}, {Problem: problem}, {}} {
-		w.failures.add(trouble)
+		w.report(trouble)
 	}
-	<-w.Failed()
-	if diff := cmp.Diff(Failures{Problem: problem, Forbidden: true}, w.Take()); diff != "" {
+	if diff := cmp.Diff(Failures{Problem: problem, Forbidden: true}, <-w.Failed()); diff != "" {
 		t.Error(diff)
 	}
-	w.failures.add(Failures{Forbidden: true})
-	w.Forget()
-	select {
-	case <-w.Failed():
-		t.Error("what is forgotten is told")
-	default:
+	if taken, troubled := take(w); troubled {
+		t.Errorf("what was taken is taken again: %+v", taken)
 	}
-	if taken := w.Take(); taken != (Failures{}) {
-		t.Errorf("what is forgotten is taken: %+v", taken)
+}
+
+// take returns the failures so far, and whether there are any.
+func take(w *Transport) (Failures, bool) {
+	select {
+	case taken := <-w.Failed():
+		return taken, true
+	default:
+		return Failures{}, false
 	}
 }
 

@@ -233,8 +233,8 @@ func secretOf(cluster client.ObjectKey) client.ObjectKey {
 	return client.ObjectKey{Namespace: cluster.Namespace, Name: secret.Name(cluster.Name, secret.Kubeconfig)}
 }
 
-// replace closes what was there for a Secret. It returns false if the namespace has as many
-// connections as it may.
+// replace closes what was there for a Secret. It reports whether the namespace may have
+// another connection.
 func (k *Kubeconfigs) replace(key client.ObjectKey, by *connection) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
