@@ -184,3 +184,25 @@ const (
 	// field manager.
 	OtherControllerReason = "OtherController"
 )
+
+// Reasons of HostClaims and hosts that cannot be released yet.
+const (
+	// HostBeingDeletedReason surfaces when the BareMetalHost is being deleted.
+	HostBeingDeletedReason = "HostBeingDeleted"
+
+	// HostDetachedReason surfaces when the host is detached in baremetal-operator.
+	HostDetachedReason = "HostDetached"
+
+	// HostInErrorReason surfaces when the host is in error and cannot be cleaned.
+	HostInErrorReason = "HostInError"
+
+	// HostPoweringOffReason surfaces when the host still runs and is to be off.
+	HostPoweringOffReason = "HostPoweringOff"
+
+	// HostNotCleanedReason surfaces when the host was deprovisioned without cleaning, and has no
+	// image since.
+	HostNotCleanedReason = "HostNotCleaned"
+
+	// HostDeprovisioningReason surfaces when the host is being deprovisioned and cleaned.
+	HostDeprovisioningReason = "HostDeprovisioning"
+)

@@ -17,8 +17,12 @@ limitations under the License.
 package hostclaim
 
 import (
+	"encoding/json"
+	"io"
+	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -36,6 +40,46 @@ const (
 	intent        = `{"metadata":{"annotations":{"hostclaim.metal3.io/intended-host":"x"}}}`
 )
 
+// refusing answers requests of claim machine for the API server.
+type refusing struct {
+	http.RoundTripper
+
+	on     *atomic.Bool
+	write  string // what such a request writes, see lineOf
+	answer string
+}
+
+func (r refusing) RoundTrip(request *http.Request) (*http.Response, error) {
+	if !r.on.Load() || !strings.Contains(lineOf(request), r.write) || !strings.Contains(request.URL.Path+bodyOf(request), "machine") {
+		return r.RoundTripper.RoundTrip(request)
+	}
+	status := metav1.Status{}
+	if err := json.Unmarshal([]byte(r.answer), &status); err != nil {
+		return nil, err
+	}
+	return &http.Response{
+		StatusCode: int(status.Code), Request: request, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(r.answer)),
+	}, nil
+}
+
+// refuses has such requests answered until it is mended.
+func refuses(write, answer string) func(*world) func() {
+	return func(w *world) func() {
+		on, next := &atomic.Bool{}, w.transport
+		on.Store(true)
+		w.transport = func(connection http.RoundTripper) http.RoundTripper {
+			return refusing{next(connection), on, write, answer}
+		}
+		return func() {
+			on.Store(false)
+			harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) {
+				metav1.SetMetaDataLabel(&c.ObjectMeta, "mended", "")
+			})
+		}
+	}
+}
+
 // A tenant can bring about that its claim never gets what a bound one must carry. That claim
 // then touches no host again and again, keeps none from others, and is bound once it is mended.
 func TestClaimThatMayNotBeBoundKeepsNoHostBusy(t *testing.T) {
@@ -49,6 +93,11 @@ func TestClaimThatMayNotBeBoundKeepsNoHostBusy(t *testing.T) {
 			notes(256<<10 - 100)
 			return func() { notes(100) }
 		},
+		// As for a claim to which the status of an intent can be added, and its annotation cannot.
+		"since etcd takes no larger one": refuses("record",
+			`{"kind":"Status","apiVersion":"v1","status":"Failure","code":500,"message":"etcdserver: request is too large"}`),
+		"since an admission policy refuses its name on the host": refuses("consumerRef",
+			`{"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden","message":"says team x"}`),
 		"since an admission policy refuses it": func(w *world) func() {
 			end := w.refuse("hostclaims", withoutIntent, metav1.StatusReasonForbidden)
 			w.isRefused(w.readClaim("machine"), intent)
@@ -61,11 +110,12 @@ func TestClaimThatMayNotBeBoundKeepsNoHostBusy(t *testing.T) {
 			w.policy(nil, w.tenant)
 			w.host("host-0", nil)
 			w.claim("machine")
-			mend := refuse(w)
 			w.transport = l.transport
+			mend := refuse(w)
 			w.manager()
 			refused := w.expect("machine", associated, "False/BindRefused")
-			w.G.Expect(harness.Message(refused.Status.Conditions, associated)).To(gomega.ContainSubstring("the administrator of the cluster must permit it"))
+			w.G.Expect(harness.Message(refused.Status.Conditions, associated)).To(gomega.Or(
+				gomega.ContainSubstring("the administrator of the cluster must permit it"), gomega.ContainSubstring("too large for etcd")))
 
 			host := w.readHost("host-0")
 			w.G.Consistently(func() string { return w.readHost("host-0").ResourceVersion }, "3s").Should(gomega.Equal(host.ResourceVersion))
@@ -80,4 +130,27 @@ func TestClaimThatMayNotBeBoundKeepsNoHostBusy(t *testing.T) {
 			w.G.Expect(w.expectBound("machine")).To(gomega.Equal("host-1"))
 		})
 	}
+}
+
+// Refused claims of one namespace pause each on its own: the try of one ends the pause of no other.
+func TestRefusedClaimsDoNotEndThePauseOfEachOther(t *testing.T) {
+	w, l := newWorld(t), &ledger{}
+	w.policy(nil, w.tenant)
+	w.host("host-0", nil)
+	claims := []string{"a", "b", "c"}
+	for _, name := range claims {
+		w.claim(name)
+	}
+	w.refuse("hostclaims", withoutIntent, metav1.StatusReasonForbidden)
+	w.isRefused(w.readClaim("a"), intent)
+	w.transport = l.transport
+	w.manager()
+	for _, name := range claims {
+		w.expect(name, associated, "False/BindRefused")
+	}
+	host := w.readHost("host-0")
+	l.take()
+	w.G.Consistently(func() string { return w.readHost("host-0").ResourceVersion }, "5s").Should(gomega.Equal(host.ResourceVersion))
+	tries := slices.DeleteFunc(l.take(), func(line string) bool { return line != "PATCH hostclaims intent" })
+	w.G.Expect(len(tries)).To(gomega.BeNumerically("<=", len(claims)))
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
@@ -38,29 +38,29 @@ type trouble struct {
 }
 
 var troubles = map[string]trouble{
-	"paused": {annotation: bmov1alpha1.PausedAnnotation, reason: binding.HostPausedReason},
+	"paused": {annotation: bmov1alpha1.PausedAnnotation, reason: bmov1alpha1.HostPausedReason},
 	"detached": {
 		annotation: bmov1alpha1.DetachedAnnotation,
 		status: func(s *bmov1alpha1.BareMetalHostStatus) {
 			s.OperationalStatus = bmov1alpha1.OperationalStatusDetached
 		},
-		reason: binding.HostDetachedReason,
+		reason: infrav1.HostDetachedReason,
 	},
-	"about to be detached": {annotation: bmov1alpha1.DetachedAnnotation, reason: binding.HostDetachedReason},
+	"about to be detached": {annotation: bmov1alpha1.DetachedAnnotation, reason: infrav1.HostDetachedReason},
 	"in error": {
 		status: func(s *bmov1alpha1.BareMetalHostStatus) {
 			s.OperationalStatus = bmov1alpha1.OperationalStatusError
 			s.ErrorType, s.ErrorMessage = bmov1alpha1.ProvisioningError, "no answer"
 		},
-		reason: binding.HostInErrorReason,
+		reason: infrav1.HostInErrorReason,
 	},
 	"inspected anew": {
 		status: func(s *bmov1alpha1.BareMetalHostStatus) {
 			s.Provisioning.State = bmov1alpha1.StateInspecting
 		},
-		reason: binding.HostDeprovisioningReason,
+		reason: infrav1.HostDeprovisioningReason,
 	},
-	"deleted": {deleted: true, reason: binding.HostBeingDeletedReason},
+	"deleted": {deleted: true, reason: infrav1.HostBeingDeletedReason},
 }
 
 // befall brings trouble over a host, and returns how it ends. A host that is
@@ -149,7 +149,7 @@ func TestHostInTroubleIsKeptAndNotReleased(t *testing.T) {
 
 			w.holdBack("host-0", true)
 			w.OK(w.Delete(w.Ctx, claim))
-			w.expect("machine", "Ready", "False/"+binding.HostDeprovisioningReason)
+			w.expect("machine", "Ready", "False/"+infrav1.HostDeprovisioningReason)
 			w.status("host-0", func(s *bmov1alpha1.BareMetalHostStatus) { s.Provisioning.State = bmov1alpha1.StateDeprovisioning })
 			end = w.befall("host-0", trouble)
 			// The state comes after the trouble, never before it: a host at rest would be free at once.

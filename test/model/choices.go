@@ -22,7 +22,7 @@ import "math/rand/v2"
 type Choices interface {
 	// Intn returns a number from 0 to n-1; n is positive and below 65536.
 	Intn(n int) int
-	// Spent says that nothing is left to choose from; the schedule then ends.
+	// Spent is whether nothing is left to choose from; the schedule then ends.
 	Spent() bool
 }
 
@@ -70,7 +70,7 @@ func (b *bytes) Intn(n int) int {
 	return chosen % n
 }
 
-// Spent says that the bytes are used up.
+// Spent reports whether the bytes are used up.
 func (b *bytes) Spent() bool {
 	return len(b.left) == 0
 }

@@ -24,7 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/model/store"
 )
 
@@ -65,7 +65,7 @@ func (w *World) forge() bool {
 	})
 }
 
-// knowsItsHost says that a claim has more than the traces of a bind to know its host by, unlike one
+// knowsItsHost reports whether a claim has more than the traces of a bind to know its host by, unlike one
 // whose status was lost, or that a move has just made with its finalizer.
 func (w *World) knowsItsHost(claim *bmov1alpha1.HostClaim) bool {
 	return !w.lives[claim.UID].wiped && (binding.RecordOf(claim) != binding.Blank || binding.New(claim))

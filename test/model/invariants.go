@@ -28,18 +28,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/model/store"
 )
 
 // Violation is an invariant that did not hold.
 type Violation struct {
-	// Invariant says which one, Rule how it was broken in general, and Detail how
+	// Invariant is which one, Rule how it was broken in general, and Detail how
 	// in this schedule.
 	Invariant, Rule, Detail string
 }
 
-// String says which and how.
+// String returns which and how.
 func (v *Violation) String() string {
 	return v.Invariant + ": " + v.Detail
 }
@@ -104,7 +104,7 @@ func (w *World) observeClaim(e store.Event) {
 // before its host is free; the orphan reconciler looks after that.
 func (w *World) claimGone(claim *store.Version) {
 	l := w.lives[claim.UID]
-	l.wentUnpaused = !binding.OnHold(claimOf(claim))
+	l.wentUnmoved = !binding.OnHold(claimOf(claim)) || blocked(claim)
 	if l.vanishes() {
 		return
 	}
@@ -138,7 +138,7 @@ func (w *World) overlookedCopy(claim types.UID, freed string) (*store.Version, b
 	return nil, false
 }
 
-// mistaken says that a pass with a late copy of the claim may have taken a host of a namespace for
+// mistaken reports whether a pass with a late copy of the claim may have taken a host of a namespace for
 // the claim's: it had been intended, and was dropped when its administrator named the claim on it.
 func (w *World) mistaken(claim types.UID, namespace string) bool {
 	l := w.lives[claim]
@@ -147,7 +147,7 @@ func (w *World) mistaken(claim types.UID, namespace string) bool {
 	})
 }
 
-// ownerStays says that a host owns the Secret and is not being deleted.
+// ownerStays reports whether a host owns the Secret and is not being deleted.
 func (w *World) ownerStays(secret *store.Version) bool {
 	for _, owner := range secret.Object().GetOwnerReferences() {
 		for _, host := range w.log.All(store.Hosts) {
@@ -230,7 +230,7 @@ func (w *World) observeMove(e store.Event) {
 	switch {
 	case exists && !claim.Deleting():
 		w.observeMoveOf(claim, before, after, same)
-	case !exists && leftBehind(before) && !w.wentUnpaused(e.Before) && (!same || !readyToMove(after)):
+	case !exists && leftBehind(before) && !w.wentUnmoved(e.Before) && (!same || !readyToMove(after)):
 		w.fail(MovesWhole, "host %s was written although its claim was moved away", e.Key)
 	}
 }
@@ -245,30 +245,29 @@ func (w *World) observeMoveOf(claim *store.Version, before, after *bmov1alpha1.B
 	}
 }
 
-// unpaused says that the pause of a move has ended.
+// unpaused reports whether the pause of a move has ended.
 func unpaused(before, after *bmov1alpha1.BareMetalHost) bool {
 	return binding.PausedForMove(before) && !binding.PausedForMove(after)
 }
 
-// wentUnpaused says that a pass over a claim writes the host that names it, and that the claim
-// went while it was not paused: the pass has seen that, and the record on the host is of a
-// pause before.
-func (w *World) wentUnpaused(host *store.Version) bool {
+// wentUnmoved reports whether a pass over a claim writes the host that names it, and no move took the
+// claim: the pass has seen that, and the record on the host is of a pause before.
+func (w *World) wentUnmoved(host *store.Version) bool {
 	l := w.lives[consumer(host)]
-	return l != nil && l.wentUnpaused && w.writer.controller.name == "hostclaim"
+	return l != nil && l.wentUnmoved && w.writer.controller.name == "hostclaim"
 }
 
-// readyToMove says that a host carries all that a move needs.
+// readyToMove reports whether a host carries all that a move needs.
 func readyToMove(host *bmov1alpha1.BareMetalHost) bool {
 	return binding.HasMoveRecord(host) && binding.PausedForMove(host)
 }
 
-// leftByMove says that a host was made ready for a move, or marked by clusterctl.
+// leftByMove reports whether a host was made ready for a move, or marked by clusterctl.
 func leftByMove(host *bmov1alpha1.BareMetalHost) bool {
 	return binding.HasMoveRecord(host) || binding.MovedAway(host)
 }
 
-// leftBehind says that the claim which the host names went by a move, and the host did not,
+// leftBehind reports whether the claim which the host names went by a move, and the host did not,
 // and is not given free by its administrator. The record of an earlier claim stays until the
 // one that has the host by now has taken it off, and says nothing of how that one went.
 func leftBehind(host *bmov1alpha1.BareMetalHost) bool {
@@ -377,7 +376,7 @@ func (w *World) liveClaim(uid types.UID) (*store.Version, bool) {
 	return nil, false
 }
 
-// admittedSince says that some policy and some labels of the namespace, of
+// admittedSince reports whether some policy and some labels of the namespace, of
 // moments since a position, let claims of a namespace have hosts of another.
 func (w *World) admittedSince(position int, namespace, hosts string) bool {
 	labels := []map[string]string{}
@@ -450,7 +449,7 @@ func (w *World) freed(before *store.Version, claim types.UID) {
 	}
 }
 
-// mustBeOff says that a free host is on, and is not on the fast track.
+// mustBeOff reports whether a free host is on, and is not on the fast track.
 func mustBeOff(host *bmov1alpha1.BareMetalHost) bool {
 	return host.Spec.Online && host.Annotations[infrav1.FastTrackAnnotation] != "true"
 }

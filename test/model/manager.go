@@ -18,6 +18,7 @@ package model
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -32,14 +33,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/claim"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/copies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/orphans"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/orphan"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/watching"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/model/store"
 )
 
@@ -54,7 +54,7 @@ type manager struct {
 	id    int
 	lives int
 
-	// leads says that it begins passes. One that has lost the lead and does not
+	// leads is whether it begins passes. One that has lost the lead and does not
 	// know yet leads as well.
 	leads       bool
 	workers     int
@@ -63,7 +63,7 @@ type manager struct {
 	passes      []*pass
 
 	claims  *claim.Reconciler
-	orphans *orphans.Reconciler
+	orphans *orphan.Reconciler
 	copies  *copies.Reconciler
 	// secrets are the versions of the Secrets that it has seen, by name, in each namespace that
 	// it watches, and listing the namespaces whose watch has not begun.
@@ -76,7 +76,7 @@ type controller struct {
 	name       string
 	reconciler reconcile.Reconciler
 	queue      *queue
-	watches    []watching.Watch
+	watches    []claim.Watch
 	sources    []source.Source
 }
 
@@ -92,7 +92,7 @@ func (m *manager) start() {
 	m.leads, m.workers = true, 1+w.choices.Intn(2)
 	m.secrets, m.listing, m.passes = map[string]map[string]string{}, nil, nil
 	m.cache = store.NewCache(w.log, kept)
-	if err := index.Add(w.ctx, m.cache); err != nil {
+	if err := errors.Join(index.Add(w.ctx, m.cache), orphan.AddIndexes(w.ctx, m.cache)); err != nil {
 		w.fail("start", "%v", err)
 	}
 	m.controllers = []*controller{m.claimController(), m.orphanController(), m.copyController()}
@@ -111,7 +111,7 @@ func (m *manager) start() {
 	w.tracef("%s starts with %d workers", m, m.workers)
 }
 
-// held says which objects the cache holds, as setup.CacheOptions has it.
+// held returns which objects the cache holds, as setup.CacheOptions has it.
 func held(v *store.Version) bool {
 	switch v.Kind {
 	case store.Secrets:
@@ -139,10 +139,10 @@ func (m *manager) claimController() *controller {
 		Clock:    w.clock,
 		Kinds:    labeled{},
 	}
-	own := watching.Watch{Object: &bmov1alpha1.HostClaim{}, Handler: &handler.EnqueueRequestForObject{}}
+	own := claim.Watch{Object: &bmov1alpha1.HostClaim{}, Handler: &handler.EnqueueRequestForObject{}}
 	return &controller{
 		name: "hostclaim", reconciler: m.claims.Pool.Around(m.claims), queue: newQueue(w.clock),
-		watches: append([]watching.Watch{own}, m.claims.Watches()...),
+		watches: append([]claim.Watch{own}, m.claims.Watches()...),
 		sources: []source.Source{m.claims.Pool.Source()},
 	}
 }
@@ -156,7 +156,7 @@ func (labeled) Unlabeled(context.Context) ([]string, error) { return nil, nil }
 // orphanController is the reconciler of hosts whose claim is gone.
 func (m *manager) orphanController() *controller {
 	w := m.world
-	m.orphans = &orphans.Reconciler{
+	m.orphans = &orphan.Reconciler{
 		Client:   client.WithFieldOwner(store.NewClient(w.backend, m.cache, gate), infrav1.HostClaimManagerFieldOwner),
 		Live:     store.NewClient(w.backend, nil, gate),
 		Secrets:  secretWatch{m},
@@ -221,7 +221,7 @@ func kept(v *store.Version) *store.Version {
 	return v.Stripped()
 }
 
-// behind says that something has happened that the manager has not seen.
+// behind reports whether something has happened that the manager has not seen.
 func (m *manager) behind(kind store.Kind) bool {
 	return m.cache.Behind(kind) > 0 || (kind == store.Secrets && len(m.listing) > 0)
 }
@@ -229,35 +229,35 @@ func (m *manager) behind(kind store.Kind) bool {
 // deliver tells the handlers of an event.
 func (m *manager) deliver(kind store.Kind, before, after *store.Version) {
 	for _, c := range m.controllers {
-		for _, watch := range c.watches {
-			if watched, _ := store.KindOf(watch.Object); watched == kind {
-				handle(m.world.ctx, watch, c.queue, before, after)
+		for _, row := range c.watches {
+			if watched, _ := store.KindOf(row.Object); watched == kind {
+				handle(m.world.ctx, row, c.queue, before, after)
 			}
 		}
 	}
 }
 
 // handle passes one event to one handler.
-func handle(ctx context.Context, watch watching.Watch, q *queue, before, after *store.Version) {
+func handle(ctx context.Context, row claim.Watch, q *queue, before, after *store.Version) {
 	agreed := func(ask func(predicate.Predicate) bool) bool {
-		return !slices.ContainsFunc(watch.Predicates, func(p predicate.Predicate) bool { return !ask(p) })
+		return !slices.ContainsFunc(row.Predicates, func(p predicate.Predicate) bool { return !ask(p) })
 	}
 	switch {
 	case before == nil && after == nil:
 	case before == nil:
 		e := event.CreateEvent{Object: after.Object()}
 		if agreed(func(p predicate.Predicate) bool { return p.Create(e) }) {
-			watch.Handler.Create(ctx, e, q)
+			row.Handler.Create(ctx, e, q)
 		}
 	case after == nil:
 		e := event.DeleteEvent{Object: before.Object()}
 		if agreed(func(p predicate.Predicate) bool { return p.Delete(e) }) {
-			watch.Handler.Delete(ctx, e, q)
+			row.Handler.Delete(ctx, e, q)
 		}
 	default:
 		e := event.UpdateEvent{ObjectOld: before.Object(), ObjectNew: after.Object()}
 		if agreed(func(p predicate.Predicate) bool { return p.Update(e) }) {
-			watch.Handler.Update(ctx, e, q)
+			row.Handler.Update(ctx, e, q)
 		}
 	}
 }

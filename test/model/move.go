@@ -27,7 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/model/store"
 )
 
@@ -246,7 +246,7 @@ func (w *World) mindServer(e store.Event) {
 	}
 }
 
-// asksTheSame says that a claim asks for the same of its server as before it was moved.
+// asksTheSame reports whether a claim asks for the same of its server as before it was moved.
 func asksTheSame(before, after *bmov1alpha1.HostClaim) bool {
 	at := after.DeepCopy()
 	at.UID = before.UID
@@ -270,7 +270,7 @@ func (w *World) mindArrival(e store.Event) {
 	}
 }
 
-// changedSince says that the claim was changed after its host had been made ready.
+// changedSince reports whether the claim was changed after its host had been made ready.
 func changedSince(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) bool {
 	return !binding.IsRecorded(host, claim)
 }

@@ -19,7 +19,7 @@ package model
 import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/model/store"
 )
 
@@ -71,7 +71,7 @@ func (w *World) restoreStatus(v *store.Version) (restored, done bool) {
 	}
 }
 
-// operable says that there is something to do about a host.
+// operable reports whether there is something to do about a host.
 func (w *World) operable(v *store.Version) bool {
 	host := hostOf(v)
 	switch {
@@ -119,7 +119,7 @@ func nextState(h *bmov1alpha1.BareMetalHost) (next bmov1alpha1.ProvisioningState
 	return state, state == bmov1alpha1.StateInspecting
 }
 
-// deploymentEnds says that what is on the host is no longer asked for.
+// deploymentEnds reports whether what is on the host is no longer asked for.
 func deploymentEnds(h *bmov1alpha1.BareMetalHost) bool {
 	written := h.Status.Provisioning.Image.URL
 	return h.Spec.Image == nil || (written != "" && h.Spec.Image.URL != written)

@@ -26,9 +26,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/selection"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selector"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selection"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/model/store"
 )
 
@@ -172,7 +171,7 @@ func (w *World) checkRest() {
 	}
 }
 
-// unseenCopy says that a copy was left where no new leader looks: its host was given to the
+// unseenCopy reports whether a copy was left where no new leader looks: its host was given to the
 // claim, and taken from it, by the administrator, and its namespace has no policy. ADR 0002 says
 // when such a copy goes.
 func (w *World) unseenCopy(copied *store.Version, l *life) bool {
@@ -278,7 +277,7 @@ func (w *World) checkUnbound(v *store.Version, l *life) {
 // checkWaiting judges a claim without a host.
 func (w *World) checkWaiting(v *store.Version) {
 	claim := claimOf(v)
-	criteria, err := selector.Parse(claim)
+	criteria, err := selection.Parse(claim)
 	if err != nil {
 		return
 	}

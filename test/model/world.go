@@ -33,7 +33,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/test/model/store"
 )
 
-// Config says how a schedule is played.
+// Config is how a schedule is played.
 type Config struct {
 	// Steps is how long things happen before everything comes to rest.
 	Steps int
@@ -69,7 +69,7 @@ type World struct {
 	// attention are claims and hosts of requests that stall: players like to
 	// meddle with them.
 	attention []client.ObjectKey
-	// draining says that nothing new happens any more.
+	// draining is whether nothing new happens any more.
 	draining bool
 
 	tenants, infra []string
@@ -78,19 +78,19 @@ type World struct {
 	// accepted are the one-shot reboots that were taken over from a claim, passed
 	// those that a host was given.
 	accepted, passed map[string]bool
-	// restoring says that an administrator recreates objects, which no
+	// restoring is whether an administrator recreates objects, which no
 	// invariant judges.
 	restoring bool
 	// mayMove are the namespaces whose hosts the infrastructure team lets move.
 	mayMove map[string]bool
-	// forging says that an administrator writes a consumerRef, and forged are the hosts
+	// forging is whether an administrator writes a consumerRef, and forged are the hosts
 	// that have it from there.
 	forging bool
 	forged  map[types.UID]bool
 	// gone are the hosts that claims have lost, by claim.
 	gone map[types.UID]goneHost
-	// beside says that all hosts are in namespaces of tenants, and that all may move.
-	// thereAndBack says that a claim was moved twice, and has its host.
+	// beside is whether all hosts are in namespaces of tenants, and that all may move.
+	// thereAndBack is whether a claim was moved twice, and has its host.
 	beside, thereAndBack bool
 	hosts                int
 	serial               int
@@ -112,22 +112,22 @@ type life struct {
 	wiped, stripped, unrecorded, moved, lost bool
 	// raced is set for one that was deleted by what was read before a finalizer was written.
 	raced bool
-	// hadHost says that its status has named a host as bound or as lost.
+	// hadHost is whether its status has named a host as bound or as lost.
 	hadHost bool
-	// forged says that an administrator once named it on a host, intended are the hosts
+	// forged is whether an administrator once named it on a host, intended are the hosts
 	// that a manager recorded for it before a bind, and handed says that an administrator
 	// wrote the consumerRef of such a host before the manager could.
 	forged, handed bool
 	intended       map[types.NamespacedName]bool
 	// forgedGone are the hosts that named it by an administrator's word and were deleted.
 	forgedGone map[types.NamespacedName]bool
-	// reserved says that it was once kept for the next machine.
+	// reserved is whether it was once kept for the next machine.
 	reserved bool
-	// pausedForMove says that it is to be moved next, loose that clusterctl could have moved
+	// pausedForMove is whether it is to be moved next, loose that clusterctl could have moved
 	// it since it was paused.
 	pausedForMove, loose bool
-	// wentUnpaused says that it was not paused when it went, so that no move took it.
-	wentUnpaused bool
+	// wentUnmoved is whether it was not paused when it went, or carried block-move, so that no move took it.
+	wentUnmoved bool
 	// keeps is the host that was moved with it; hostless says that none was, so that it
 	// gets none. trips is how often it was moved or restored, arrived that it has its host
 	// since the last time.
@@ -251,7 +251,7 @@ func (w *World) namespace(name string) string {
 	return name
 }
 
-// infraNamespace says that a namespace belongs to the infrastructure team.
+// infraNamespace reports whether a namespace belongs to the infrastructure team.
 func (w *World) infraNamespace(name string) bool {
 	return slices.Contains(w.infra, name)
 }

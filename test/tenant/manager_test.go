@@ -17,8 +17,8 @@ limitations under the License.
 package tenant
 
 import (
-	"maps"
 	"testing"
+	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/onsi/gomega"
@@ -27,6 +27,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/orphan"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/harness"
 )
 
@@ -104,39 +107,82 @@ func TestManagerCannotChangeWhatIsTheInfrastructureTeams(t *testing.T) {
 	}
 }
 
+// TestManagerMayWriteWhatItWrites has the account of the manager write what its decisions return, from the
+// bind of a host to its release, so that a change of theirs which the policy refuses fails here.
 func TestManagerMayWriteWhatItWrites(t *testing.T) {
 	w := newWorld(t)
 	paused := w.fullHost()
 	host := paused.DeepCopy()
 	delete(host.Annotations, bmov1alpha1.PausedAnnotation) // the manager may not touch a pause of others
-	host.Annotations[deleteForMove] = ""
 	w.OK(server.Client.Patch(w.Ctx, host, client.MergeFrom(paused)))
-	edited := host.DeepCopy()
-	edited.Labels[uidLabel] = "uid"
-	for _, key := range []string{"hostclaim.metal3.io/release", deleteForMove} {
-		delete(edited.Annotations, key)
-	}
-	edited.Annotations["capm3.metal3.io/unhealthy"] = "capm3/UnhealthyNode"
-	for _, key := range []string{"hostclaim.metal3.io/fence", "reboot.metal3.io", "reboot.metal3.io/hostclaim.x"} {
-		edited.Annotations[key] = ""
-	}
-	maps.Copy(edited.Annotations, map[string]string{
-		bmov1alpha1.PausedAnnotation: "hostclaim.metal3.io/move", bmov1alpha1.StatusAnnotation: "{}",
-		"clusterctl.cluster.x-k8s.io/block-move": "hostclaim-manager",
-	})
-	edited.Labels["clusterctl.cluster.x-k8s.io/move-hierarchy"] = "hostclaim-manager"
+	claim := &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{
+		Namespace: w.infra, Name: "machine", UID: "claim-uid", Labels: map[string]string{infrav1.MoveLabel: ""},
+	}}
+	claim.Spec = bmov1alpha1.HostClaimSpec{PoweredOn: true, Image: &bmov1alpha1.Image{URL: goodURL}}
+	claim.Spec.CustomDeploy = &bmov1alpha1.CustomDeploy{Method: "x"}
 	secret := &corev1.SecretReference{Namespace: w.infra, Name: "x"}
-	edited.Spec.ConsumerRef = &corev1.ObjectReference{Kind: "HostClaim", Name: "x"}
-	edited.Spec.Image, edited.Spec.Online = &bmov1alpha1.Image{URL: goodURL}, true
-	edited.Spec.UserData, edited.Spec.MetaData, edited.Spec.NetworkData = secret, secret, secret
-	edited.Spec.CustomDeploy = &bmov1alpha1.CustomDeploy{Method: "x"}
-	edited.Spec.AutomatedCleaningMode = bmov1alpha1.CleaningModeDisabled
-	w.OK(w.asManager().Patch(w.Ctx, edited.DeepCopy(), client.MergeFrom(host)))
-	back := edited.DeepCopy()
-	back.Spec, back.Labels, back.Annotations = host.Spec, host.Labels, host.DeepCopy().Annotations
-	back.Annotations["capm3.metal3.io/unhealthy"] = "capm3/UnhealthyNode" // an administrator takes it off
-	delete(back.Annotations, deleteForMove)                               // clusterctl puts it on
-	w.OK(w.asManager().Patch(w.Ctx, back, client.MergeFrom(edited), client.DryRunAll))
+	payload := &binding.Payload{
+		Image: claim.Spec.Image, CustomDeploy: claim.Spec.CustomDeploy, UserData: secret, MetaData: secret, NetworkData: secret,
+	}
+	manager := w.asManager()
+	write := func(what string, change func(*bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost) {
+		w.T.Helper()
+		changed := change(host)
+		w.G.Expect(manager.Patch(w.Ctx, changed, client.MergeFrom(host))).To(gomega.Succeed(), what)
+		host = changed
+	}
+	asAdministrator := func(change func(*bmov1alpha1.BareMetalHost)) {
+		w.T.Helper()
+		changed := host.DeepCopy()
+		change(changed)
+		w.OK(server.Client.Patch(w.Ctx, changed, client.MergeFrom(host)))
+		host = changed
+	}
+	bind := func(h *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost { return binding.Bind(h, claim) }
+	desired := func(h *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
+		return binding.PowerChanged(binding.Desired(claim, h, payload), time.Now())
+	}
+	ready := func(h *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
+		out, err := binding.ReadyToMove(h, claim)
+		w.OK(err)
+		return out
+	}
+
+	write("FencedHost", func(h *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost { return binding.FencedHost(h, claim) })
+	write("Unfenced", binding.Unfenced)
+	write("Bind", bind)
+	write("Desired", desired)
+	write("ReadyToMove", ready)
+	write("Resumed", binding.Resumed)
+	write("Guarded", func(h *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost { return binding.Guarded(h, claim) })
+	write("PassedReboot", func(h *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
+		return binding.PassedReboot(h, binding.Reboot{Mode: bmov1alpha1.RebootModeHard, ID: "x"})
+	})
+	write("WithHeld", func(h *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
+		h = h.DeepCopy()
+		h.Status.Provisioning.State = bmov1alpha1.StateProvisioned
+		out, complete := binding.WithHeld(map[string]binding.Reboot{infrav1.HeldRebootPrefix + "x": {}}, h)
+		w.G.Expect(complete).To(gomega.BeTrue())
+		return out
+	})
+	write("Emptied", func(h *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost { return binding.Emptied(claim, h, true) })
+	write("Desired again", desired)
+	write("Marked", func(h *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost { return orphan.Marked(h, time.Now()) })
+	write("Unmarked", orphan.Unmarked)
+	write("ReadyToMove again", ready)
+	write("ClearedUnhealthy", binding.ClearedUnhealthy)
+	asAdministrator(func(h *bmov1alpha1.BareMetalHost) { h.Annotations[deleteForMove] = "" }) // as clusterctl does
+	write("Freed", binding.Freed)
+	asAdministrator(func(h *bmov1alpha1.BareMetalHost) { delete(h.Annotations, "capm3.metal3.io/unhealthy") })
+	for _, cleared := range []func(*bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost{binding.Cleared, ready} {
+		write("Bind", bind)
+		write("Desired", desired)
+		write("Cleared", cleared)
+		asAdministrator(func(h *bmov1alpha1.BareMetalHost) {
+			h.Spec.ConsumerRef, h.Annotations[deleteForMove] = nil, ""
+		})
+		write("Tidied", orphan.Tidied)
+	}
 }
 
 // A server that its tenant found unhealthy goes back marked, where policy permits it, and

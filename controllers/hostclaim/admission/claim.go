@@ -18,8 +18,10 @@ package admission
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -28,7 +30,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selector"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selection"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 )
 
@@ -66,16 +68,16 @@ func (Claim) ValidateDelete(context.Context, *bmov1alpha1.HostClaim) (admission.
 	return nil, nil
 }
 
-// selectorFault says what cannot be understood about the hosts that a claim asks for.
+// selectorFault returns what cannot be understood about the hosts that a claim asks for.
 func selectorFault(c *bmov1alpha1.HostClaim) error {
-	_, err := selector.Parse(c)
+	_, err := selection.Parse(c)
 	if err == nil {
 		return nil
 	}
 	return fmt.Errorf("%w; correct it, or leave it out to take any host", err)
 }
 
-// reboots says which annotations that ask for a reboot cannot be understood, among
+// reboots returns which annotations that ask for a reboot cannot be understood, among
 // those that are new or changed.
 func reboots(before, after map[string]string) error {
 	var faults []error
@@ -103,3 +105,39 @@ func brief(err error) error {
 	}
 	return errors.New(text.Shorten(strings.ReplaceAll(err.Error(), "\n", "; "), maxText))
 }
+
+// asksForReboot reports whether an annotation is one of those that ask for a reboot: the
+// key of one that is carried out once, or of one that keeps the server off.
+func asksForReboot(key string) bool {
+	return key == bmov1alpha1.RebootAnnotationPrefix || strings.HasPrefix(key, bmov1alpha1.RebootAnnotationPrefix+"/")
+}
+
+// errReboot is how the arguments of a reboot are written.
+var errReboot = errors.New(`leave the value empty, or write {"mode": "hard"} or {"mode": "soft"}, and with "force": true if need be`)
+
+// rebootArguments returns what cannot be understood in the value of an annotation that
+// asks for a reboot. An empty value asks for the usual.
+func rebootArguments(key, value string) error {
+	if value == "" {
+		return nil
+	}
+	arguments := struct {
+		Mode  *bmov1alpha1.RebootMode `json:"mode"`
+		Force *bool                   `json:"force"`
+	}{}
+	decoder := json.NewDecoder(strings.NewReader(value))
+	decoder.DisallowUnknownFields()
+	err := decoder.Decode(&arguments)
+	if err == nil && !errors.Is(decoder.Decode(&struct{}{}), io.EOF) {
+		err = errTrailing
+	}
+	if err == nil && arguments.Mode != nil && *arguments.Mode != bmov1alpha1.RebootModeHard && *arguments.Mode != bmov1alpha1.RebootModeSoft {
+		err = fmt.Errorf("mode %q is neither hard nor soft", *arguments.Mode)
+	}
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("annotation %s %q is invalid (%w): %w", key, value, err, errReboot)
+}
+
+var errTrailing = errors.New("something follows the object")

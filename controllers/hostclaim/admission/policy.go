@@ -14,6 +14,13 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
+// Package admission validates HostDeployPolicies and HostClaims before they are stored.
+// It looks only at what the ValidatingAdmissionPolicies of
+// config/hostclaim/admission cannot read: regular expressions, label selectors and
+// the arguments of a reboot. The decisions on the first two are those of
+// baremetal/policy.Validate and baremetal/selection.Parse, and the controllers
+// apply the same to what was stored while the webhook was away. It reads nothing
+// but the objects of the request.
 package admission
 
 import (
@@ -26,7 +33,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/manager"
 )

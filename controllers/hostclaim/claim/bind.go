@@ -34,10 +34,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/selection"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selector"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selection"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
@@ -76,7 +75,7 @@ func (r *Reconciler) bind(ctx context.Context, s *scope) error {
 	r.Pool.Leave(keyOf(s.claim)) // another claim may have the host
 	s.waits.bind = binding.Wait{
 		Reason:  infrav1.BindRefusedReason,
-		Message: "The API server refuses the annotations and the finalizer that a claim with a host carries: " + refused.why + ". It is tried again",
+		Message: "The API server refuses to bind the claim to a host: " + refused.why + ". It is tried again",
 	}
 	s.wakeAt(r.Clock.Now().Add(refusedPause))
 	return nil
@@ -136,11 +135,11 @@ func (r *Reconciler) choose(s *scope) (candidate, binding.Wait) {
 }
 
 // wanted returns what a claim asks of a host, or why none can be looked for.
-func wanted(claim *bmov1alpha1.HostClaim) (selector.Criteria, binding.Wait) {
+func wanted(claim *bmov1alpha1.HostClaim) (selection.Criteria, binding.Wait) {
 	if binding.BoundBefore(claim) {
-		return selector.Criteria{}, binding.Wait{Reason: infrav1.HostNotMovedReason, Message: notMoved}
+		return selection.Criteria{}, binding.Wait{Reason: infrav1.HostNotMovedReason, Message: notMoved}
 	}
-	criteria, err := selector.Parse(claim)
+	criteria, err := selection.Parse(claim)
 	if err != nil {
 		return criteria, binding.Wait{Reason: infrav1.InvalidHostSelectorReason, Message: strings.ReplaceAll(err.Error(), "\n", "; ")}
 	}
@@ -201,7 +200,7 @@ func adopt(claim *bmov1alpha1.HostClaim, moved []bmov1alpha1.BareMetalHost) (can
 // explain counts the hosts that the claim could have had, by reason. It copies no
 // host: a claim that a host has become free for waits behind those that are explained. Hosts
 // whose policies refuse its image are not counted.
-func (r *Reconciler) explain(s *scope, criteria selector.Criteria, namespaces []string, refused error) binding.Wait {
+func (r *Reconciler) explain(s *scope, criteria selection.Criteria, namespaces []string, refused error) binding.Wait {
 	seen := r.Pool.Hosts(namespaces)
 	if refused != nil && len(seen) == 0 {
 		return imageRefused(refused)
@@ -221,7 +220,7 @@ func (r *Reconciler) explain(s *scope, criteria selector.Criteria, namespaces []
 }
 
 // noNamespace is what is missing before any host can be looked at.
-func noNamespace(own string, criteria selector.Criteria, decision policy.Decision) string {
+func noNamespace(own string, criteria selection.Criteria, decision policy.Decision) string {
 	where := "no other namespace admits namespace " + own
 	if criteria.InNamespace != "" {
 		where = "namespace " + criteria.InNamespace + " does not admit namespace " + own
@@ -342,10 +341,7 @@ var errHostChanged = errors.New("the host has changed")
 func (r *Reconciler) writeConsumer(ctx context.Context, claim *bmov1alpha1.HostClaim, seen *bmov1alpha1.BareMetalHost) (*bmov1alpha1.BareMetalHost, error) {
 	intending := binding.Intending(claim, seen)
 	if err := r.patchClaim(ctx, claim, intending, "record the intent"); err != nil {
-		if why := refusal(err); why != "" {
-			return nil, &refusedError{why, err}
-		}
-		return nil, err
+		return nil, asRefused(err)
 	}
 	if err := r.permitted(ctx, claim, seen); err != nil {
 		return nil, err
@@ -355,7 +351,7 @@ func (r *Reconciler) writeConsumer(ctx context.Context, claim *bmov1alpha1.HostC
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		return host, fmt.Errorf("bind host: %w", errHostChanged)
 	case err != nil:
-		return nil, fmt.Errorf("bind host: %w", err)
+		return nil, asRefused(fmt.Errorf("bind host: %w", err))
 	}
 	return host, nil
 }
@@ -373,10 +369,19 @@ func (r *Reconciler) readAgain(ctx context.Context, c candidate) (*bmov1alpha1.B
 	return now, nil
 }
 
-// refusedError is the refusal of what a claim must carry before a host is bound to it.
+// refusedError is the refusal of what a claim must carry before a host is bound to it, or of its name on
+// the host.
 type refusedError struct {
 	why string // in words of ours
 	err error
+}
+
+// asRefused returns a refusedError if the API server refuses a write, and any other error as it is.
+func asRefused(err error) error {
+	if why := refusal(err); why != "" {
+		return &refusedError{why, err}
+	}
+	return err
 }
 
 func (e *refusedError) Error() string { return e.err.Error() }
@@ -399,4 +404,25 @@ func (r *Reconciler) permitted(ctx context.Context, claim *bmov1alpha1.HostClaim
 		return patch.Conflict("policy no longer admits the claim or its image")
 	}
 	return nil
+}
+
+// refusal returns in words of ours why the API server refuses a write, if it does so until a
+// person changes something; empty for conflicts and failures that pass. The text of the API
+// server may quote policies and webhooks of other teams, so it goes to the log only.
+func refusal(err error) string {
+	switch {
+	case apierrors.IsForbidden(err):
+		return "an admission policy or webhook forbids it, or the hostclaim manager lacks the right; the administrator of the cluster must permit it"
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
+		return "an admission policy denies it, or the annotations of the object would be longer than 256 KiB; " +
+			"the administrator of the cluster must permit it, or shorten them"
+	// The API server tells a webhook that does not answer by these words only.
+	case apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook"):
+		return "an admission webhook does not answer; while baremetal-operator is stopped, the failurePolicy of its webhook must be Ignore"
+	// Nor does it give a reason for what etcd refuses.
+	case apierrors.ReasonForError(err) == metav1.StatusReasonUnknown && strings.Contains(err.Error(), "etcdserver: request is too large"):
+		return "the object would be too large for etcd; shorten its labels, annotations, finalizers, managedFields or spec"
+	default:
+		return ""
+	}
 }

@@ -29,7 +29,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
 )
 
 // The events of a claim and its host, each in words for its reader: the tenant
@@ -97,7 +97,7 @@ type change struct {
 	scope         *scope
 }
 
-// became says that a condition has this status now and had not before.
+// became reports whether a condition has this status now and had not before.
 func (c change) became(kind string, status metav1.ConditionStatus) bool {
 	return meta.IsStatusConditionPresentAndEqual(c.after, kind, status) &&
 		!meta.IsStatusConditionPresentAndEqual(c.before, kind, status)
@@ -174,7 +174,7 @@ func refused(c change) []notice {
 		switch reason {
 		case infrav1.NotAssociatedReason, infrav1.PolicyRevokedReason, infrav1.PowerChangesLimitedReason, infrav1.SecretCopiesLimitedReason,
 			bmov1alpha1.HostClaimDeletingReason, bmov1alpha1.BareMetalHostNotSynchronizedReason,
-			infrav1.RebuildingReason, binding.HostDeprovisioningReason, infrav1.WaitingForHostStatusReason:
+			infrav1.RebuildingReason, infrav1.HostDeprovisioningReason, infrav1.WaitingForHostStatusReason:
 			return false
 		default:
 			return true
@@ -244,10 +244,10 @@ func hostErrors(c change) []notice {
 	}
 }
 
-// inError says that a status tells of an error of the host.
+// inError reports whether a status tells of an error of the host.
 func inError(conditions []metav1.Condition) bool {
 	reason := conditionOf(conditions, bmov1alpha1.ReadyCondition).Reason
-	return reason == bmov1alpha1.ErrorReason || reason == binding.HostInErrorReason
+	return reason == bmov1alpha1.ErrorReason || reason == infrav1.HostInErrorReason
 }
 
 // releasing tells that a host which is not free at once is on its way back, and
@@ -262,7 +262,7 @@ func releasing(c change) []notice {
 	}
 	is, turned := c.turned(bmov1alpha1.ReadyCondition)
 	switch is.Reason {
-	case bmov1alpha1.HostClaimDeletingReason, binding.HostDeprovisioningReason, binding.HostPoweringOffReason, binding.HostInErrorReason:
+	case bmov1alpha1.HostClaimDeletingReason, infrav1.HostDeprovisioningReason, infrav1.HostPoweringOffReason, infrav1.HostInErrorReason:
 		return all
 	}
 	if turned {

@@ -19,19 +19,26 @@ package claim
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/http"
+	"strings"
 	"testing"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
 // live counts what is read of secrets and hosts past the cache.
@@ -198,6 +205,82 @@ func TestFreedHostIsNotReadAgain(t *testing.T) {
 			err := r.resolve(t.Context(), s, tt.recorded)
 			if err != nil || s.step != binding.Finish || l.count != tt.reads {
 				t.Errorf("%s after %d reads, %v; want %s after %d", s.step, l.count, err, binding.Finish, tt.reads)
+			}
+		})
+	}
+}
+
+// A host that was made ready for a move is taken back only from a claim that the API server shows as not
+// paused, and that clusterctl does not move: it may be in another cluster else.
+func TestHostOfAMoveIsReleasedOnlyIfItsClaimIsNotPaused(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := bmov1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	for name, paused := range map[string]bool{"not once it is paused again": true, "while it is not paused": false} {
+		t.Run(name, func(t *testing.T) {
+			claim := newClaim(held, going, withImage, recorded(metav1.ConditionTrue, "x", ""))
+			host, err := binding.ReadyToMove(binding.Bind(newHost("tenant", running), claim), claim)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stored := claim.DeepCopy()
+			if paused {
+				metav1.SetMetaDataAnnotation(&stored.ObjectMeta, clusterv1.PausedAnnotation, "")
+			}
+			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(stored, host).Build()
+			if err := errors.Join(c.Get(t.Context(), keyOf(claim), stored), c.Get(t.Context(), client.ObjectKeyFromObject(host), host)); err != nil {
+				t.Fatal(err)
+			}
+			claim.ResourceVersion = stored.ResourceVersion
+			if paused {
+				claim.Annotations = map[string]string{infrav1.BlockMoveAnnotation: infrav1.HostClaimManagerFieldOwner} // as the cache shows it
+				claim.Annotations[infrav1.BoundClaimUIDAnnotation] = string(claim.UID)
+			}
+			r := &Reconciler{Client: c, Live: c, Pool: pool.New(), Clock: fixedClock{}}
+			_, err = r.release(t.Context(), &scope{claim: claim, host: host.DeepCopy()})
+			if patch.IsConflict(err) != paused || (err != nil) != paused {
+				t.Errorf("release: %v", err)
+			}
+			if err := errors.Join(c.Get(t.Context(), keyOf(claim), stored), c.Get(t.Context(), client.ObjectKeyFromObject(host), host)); err != nil {
+				t.Fatal(err)
+			}
+			if binding.Held(host) != paused || (host.Spec.Image != nil) != paused {
+				t.Errorf("held %t, image %v", binding.Held(host), host.Spec.Image)
+			}
+			if _, blocked := stored.Annotations[infrav1.BlockMoveAnnotation]; blocked == paused {
+				t.Errorf("block-move on the claim: %t", blocked)
+			}
+		})
+	}
+}
+
+func TestRefusal(t *testing.T) {
+	host, quoted := schema.GroupResource{Resource: "baremetalhosts"}, errors.New("policy of team x")
+	plain := func(text string) error { // as the API server passes on what it does not know
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: text}}
+	}
+	tests := map[string]struct {
+		given error
+		want  string // empty for no refusal
+	}{
+		"a policy forbids it":       {apierrors.NewForbidden(host, "x", quoted), "forbids it"},
+		"a policy denies it":        {apierrors.NewInvalid(schema.GroupKind{Kind: "BareMetalHost"}, "x", nil), "denies it"},
+		"it is no request":          {apierrors.NewBadRequest(quoted.Error()), "denies it"},
+		"it is too long":            {apierrors.NewRequestEntityTooLargeError(quoted.Error()), "256 KiB"},
+		"a webhook does not answer": {apierrors.NewInternalError(fmt.Errorf("failed calling webhook x: %w", quoted)), "failurePolicy"},
+		"it is too long for etcd":   {plain("etcdserver: request is too large"), "too large"},
+		"it fails inside":           {apierrors.NewInternalError(quoted), ""},
+		"the object is newer":       {apierrors.NewConflict(host, "x", quoted), ""},
+		"the object is gone":        {apierrors.NewNotFound(host, "x"), ""},
+		"there was no answer":       {quoted, ""},
+		"it took too long":          {apierrors.NewTimeoutError(quoted.Error(), 1), ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := refusal(fmt.Errorf("make the host ready: %w", tt.given))
+			if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) || strings.Contains(got, quoted.Error()) {
+				t.Errorf("refusal() = %q, want %q", got, tt.want)
 			}
 		})
 	}

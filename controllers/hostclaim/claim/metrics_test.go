@@ -20,9 +20,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,98 +32,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/orphans"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
 )
-
-// book notes the collectors that are registered with it.
-type book struct {
-	prometheus.Registerer
-	collectors []prometheus.Collector
-}
-
-func (b *book) Register(c prometheus.Collector) error {
-	b.collectors = append(b.collectors, c)
-	return b.Registerer.Register(c)
-}
-
-// kindOf names the type of a collector as Prometheus does.
-func kindOf(c prometheus.Collector) string {
-	switch c.(type) {
-	case prometheus.Histogram:
-		return "histogram"
-	case *prometheus.CounterVec, prometheus.Counter:
-		return "counter"
-	case *prometheus.GaugeVec, *pool.Pool, waitingClaims:
-		return "gauge"
-	default:
-		return fmt.Sprintf("%T", c)
-	}
-}
-
-// rows gives name, type and labels of every metric of the hostclaim manager.
-func rows(t *testing.T) []string {
-	t.Helper()
-	b := &book{Registerer: prometheus.NewRegistry()}
-	if _, err := NewMetrics(b, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Register(pool.New()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := policies.New(nil, nil, b); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := orphans.NewMetrics(b); err != nil {
-		t.Fatal(err)
-	}
-	form := regexp.MustCompile(`^Desc\{fqName: "(hostclaim_[a-z_]+)", help: "([A-Z][^"]+\.)", constLabels: \{\}, variableLabels: \{([a-z,]*)\}\}$`)
-	var out []string
-	for _, c := range b.collectors {
-		descriptions := make(chan *prometheus.Desc, 10)
-		c.Describe(descriptions)
-		close(descriptions)
-		for d := range descriptions {
-			parts := form.FindStringSubmatch(d.String())
-			if parts == nil {
-				t.Errorf("%s: the name must begin with hostclaim_, and the help be a sentence", d)
-				continue
-			}
-			out = append(out, parts[1]+" | "+kindOf(c)+" | "+strings.ReplaceAll(parts[3], ",", ", "))
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
-func TestMetricsAreThoseOfTheDocs(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/reference/metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var documented []string
-	for line := range strings.Lines(string(text)) {
-		cells := strings.Split(strings.ReplaceAll(line, "`", ""), "|")
-		name := strings.TrimSpace(cells[min(1, len(cells)-1)])
-		// What a namespace costs, and which rights there are, is counted by the manager as a whole.
-		whole := strings.HasPrefix(name, "hostclaim_namespace_") || name == "hostclaim_rights_in_all_namespaces"
-		if len(cells) == 6 && strings.HasPrefix(name, "hostclaim_") && !whole {
-			for i := range cells {
-				cells[i] = strings.TrimSpace(cells[i])
-			}
-			documented = append(documented, strings.Join(cells[1:4], " | "))
-			if cells[4] == "" {
-				t.Errorf("%s is not explained", cells[1])
-			}
-		}
-	}
-	slices.Sort(documented)
-	if diff := cmp.Diff(rows(t), documented); diff != "" {
-		t.Errorf("docs/reference/metrics.md (-registered +documented):\n%s", diff)
-	}
-}
 
 func newMetrics(t *testing.T) (*Metrics, *prometheus.Registry) {
 	t.Helper()

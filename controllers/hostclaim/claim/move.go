@@ -33,8 +33,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/moving"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
@@ -60,7 +59,7 @@ func (r *Reconciler) reconcilePaused(ctx context.Context, claim *bmov1alpha1.Hos
 		return nil
 	}
 	plan, err := r.prepareMove(ctx, s)
-	if err != nil && plan.Step != moving.Wait {
+	if err != nil && plan.Step != moveWait {
 		return err
 	}
 	return errors.Join(err, r.reportMovable(ctx, claim, plan))
@@ -74,21 +73,21 @@ func (r *Reconciler) reconcilePaused(ctx context.Context, claim *bmov1alpha1.Hos
 // pass that died between the two is continued by the next one. Whatever keeps the claim
 // from being moved puts block-move back on a claim that lost it, a refused write as well: it
 // comes with a plan and an error.
-func (r *Reconciler) prepareMove(ctx context.Context, s *scope) (moving.Plan, error) {
+func (r *Reconciler) prepareMove(ctx context.Context, s *scope) (movePlan, error) {
 	observed, err := r.observeMove(ctx, s)
 	if err != nil {
-		return moving.Plan{}, err
+		return movePlan{}, err
 	}
-	switch plan := moving.Next(observed); plan.Step {
-	case moving.Unblock:
+	switch plan := nextMove(observed); plan.Step {
+	case moveUnblock:
 		return plan, r.guardClaim(ctx, s.claim, false, false)
-	case moving.Wait:
+	case moveWait:
 		return plan, r.guardClaim(ctx, s.claim, true, true)
-	case moving.Prepare:
-		if err := r.pauseHost(ctx, s.claim, observed.Host); err != nil {
+	case movePrepare:
+		if err := r.pauseHost(ctx, s.claim, observed.host); err != nil {
 			return planRefused("the host made ready for a move", err), errors.Join(err, r.guardClaim(ctx, s.claim, true, true))
 		}
-		plan.Step = moving.Ready
+		plan.Step = moveDone
 		if err := r.guardClaim(ctx, s.claim, true, false); err != nil {
 			return planRefused("annotation "+infrav1.BlockMoveAnnotation+" taken off the claim", err), err
 		}
@@ -99,33 +98,33 @@ func (r *Reconciler) prepareMove(ctx context.Context, s *scope) (moving.Plan, er
 }
 
 // planRefused is the plan after a write that failed; empty if the API server did not refuse it.
-func planRefused(what string, err error) moving.Plan {
+func planRefused(what string, err error) movePlan {
 	if reason := refusal(err); reason != "" {
-		return moving.Refused(what, reason)
+		return moveRefused(what, reason)
 	}
-	return moving.Plan{}
+	return movePlan{}
 }
 
 // observeMove gathers what is decided on. The host is read live, since its status is copied,
 // and since a cache that is late would show a host at rest, or one that is not ready any
 // more.
-func (r *Reconciler) observeMove(ctx context.Context, s *scope) (moving.Observed, error) {
-	o := moving.Observed{Claim: s.claim}
+func (r *Reconciler) observeMove(ctx context.Context, s *scope) (moveFacts, error) {
+	o := moveFacts{claim: s.claim}
 	if s.host == nil {
 		return o, nil
 	}
-	o.Host = &bmov1alpha1.BareMetalHost{}
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.host), o.Host); err != nil {
+	o.host = &bmov1alpha1.BareMetalHost{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.host), o.host); err != nil {
 		return o, fmt.Errorf("read the host before it is moved: %w", err)
 	}
-	if !binding.Owned(o.Host, s.claim) {
+	if !binding.Owned(o.host, s.claim) {
 		return o, patch.Conflict("the host is not the claim's any more")
 	}
 	var err error
-	if o.Unlabeled, err = r.Kinds.Unlabeled(ctx); err != nil {
+	if o.unlabeled, err = r.Kinds.Unlabeled(ctx); err != nil {
 		return o, fmt.Errorf("read the labels of CustomResourceDefinitions: %w", err)
 	}
-	o.HandOver, err = r.mayMove(ctx, o.Host.Namespace)
+	o.handOver, err = r.mayMove(ctx, o.host.Namespace)
 	return o, err
 }
 
@@ -157,7 +156,7 @@ func (r *Reconciler) pauseHost(ctx context.Context, claim *bmov1alpha1.HostClaim
 }
 
 // reportMovable writes the condition Movable of a paused claim, and nothing else.
-func (r *Reconciler) reportMovable(ctx context.Context, claim *bmov1alpha1.HostClaim, plan moving.Plan) error {
+func (r *Reconciler) reportMovable(ctx context.Context, claim *bmov1alpha1.HostClaim, plan movePlan) error {
 	desired := claim.DeepCopy()
 	setMovable(&desired.Status, plan, claim.Generation, r.Clock.Now())
 	if equality.Semantic.DeepEqual(desired.Status, claim.Status) {
@@ -171,13 +170,13 @@ func (r *Reconciler) reportMovable(ctx context.Context, claim *bmov1alpha1.HostC
 
 // setMovable sets the condition Movable of a paused claim, or removes it where there is
 // nothing to say.
-func setMovable(status *bmov1alpha1.HostClaimStatus, plan moving.Plan, generation int64, now time.Time) {
+func setMovable(status *bmov1alpha1.HostClaimStatus, plan movePlan, generation int64, now time.Time) {
 	if plan.Reason == "" {
 		meta.RemoveStatusCondition(&status.Conditions, infrav1.MovableCondition)
 		return
 	}
 	c := isFalse(infrav1.MovableCondition, plan.Reason, cut(plan.Message))
-	if plan.Step == moving.Ready {
+	if plan.Step == moveDone {
 		c.Status = metav1.ConditionTrue
 	}
 	c.ObservedGeneration, c.LastTransitionTime = generation, metav1.NewTime(now)

@@ -25,26 +25,24 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/reservation"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/copies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
-// reconcileDelete brings the host of a claim that goes back to the pool, and lets the claim go:
-//
-//	clear the host ─▶ wait until it is at rest ─▶ delete copies, facts ─▶ consumerRef ─▶ finalizer
-//
-// The consumerRef goes at the version of the live read that showed the host at
-// rest, so nothing can have happened to the host since.
+// reconcileDelete releases the host of the claim, see Releaser, and then lets the claim go.
 func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) error {
 	if err := r.resolve(ctx, s, binding.Unread); err != nil {
 		return err
@@ -61,7 +59,7 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) error {
 	}
 	if ref := s.claim.Status.BareMetalHost; ref != nil && ref.Namespace != swept {
 		var err error
-		if s.waits.release, err = r.deleteCopies(ctx, s.claim, ref.Namespace, nil); err != nil || s.waits.release.Reason != "" {
+		if s.waits.release, err = r.releaser().deleteCopies(ctx, s.claim, ref.Namespace, nil); err != nil || s.waits.release.Reason != "" {
 			return err
 		}
 	}
@@ -71,48 +69,33 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) error {
 	return r.finish(ctx, s)
 }
 
-// release clears the host of the claim, and frees it once it is at rest.
+// release gives the host of the claim back, and reports whether it is free. What a move has put on the
+// host is taken off as guard does it: while the API server has a claim that is not paused, and that
+// clusterctl does not move.
 func (r *Reconciler) release(ctx context.Context, s *scope) (freed bool, err error) {
-	clearing := binding.Cleared
-	if binding.SaysUnhealthy(s.claim) && s.decision.Grants[s.host.Namespace].PermitsUnhealthyMark() {
-		clearing = binding.ClearedUnhealthy
-	}
-	if cleared := clearing(s.host); !equality.Semantic.DeepEqual(cleared, s.host) {
-		if err := r.patchHost(ctx, s, cleared, "clear the host"); err != nil {
+	if binding.Held(s.host) {
+		// A claim that takes no more annotations does not keep its host.
+		if err := r.guardClaim(ctx, s.claim, true, true); err != nil && refusal(err) == "" {
 			return false, err
 		}
-		ctrl.LoggerFrom(ctx).Info("Took back what the host was given, waiting for it to be wiped", "BareMetalHost", klog.KObj(cleared))
+		if err := r.confirm(ctx, s.claim); err != nil {
+			return false, err
+		}
 	}
-	var ok bool
-	if s.waits.release, ok = binding.Releasable(s.host); !ok {
-		return false, nil
+	cleared := binding.Cleared(s.host)
+	if binding.SaysUnhealthy(s.claim) && s.decision.Grants[s.host.Namespace].PermitsUnhealthyMark() {
+		cleared = binding.ClearedUnhealthy(s.host)
 	}
-	if until := switchedOffBy(s.host); r.Clock.Now().Before(until) {
-		s.waits.release = binding.Wait{Reason: binding.HostPoweringOffReason, Message: "Waiting for the host to be switched off"}
-		s.wakeAt(until)
-		return false, nil
+	released, err := r.releaser().Release(ctx, s.host, cleared, func(ctx context.Context) error {
+		return r.withdraw(ctx, s.claim) // a claim whose finalizer was stripped may be gone as soon as its host is free
+	})
+	s.host, s.waits.release = released.Host, released.Wait
+	if !released.Until.IsZero() {
+		s.wakeAt(released.Until)
 	}
-	host, err := r.readReleasable(ctx, s)
-	if err != nil || s.waits.release.Reason != "" {
+	if err != nil || released.Wait.Reason != "" {
 		return false, err
 	}
-	return r.free(ctx, s, host)
-}
-
-// free deletes what was copied next to a host at rest, and what is published of it, then the name of the claim.
-func (r *Reconciler) free(ctx context.Context, s *scope, host *bmov1alpha1.BareMetalHost) (freed bool, err error) {
-	if s.waits.release, err = r.deleteCopies(ctx, s.claim, host.Namespace, host); err != nil || s.waits.release.Reason != "" {
-		return false, err
-	}
-	// A claim whose finalizer was stripped may be gone as soon as its host is free.
-	if err := r.withdraw(ctx, s.claim); err != nil {
-		return false, err
-	}
-	s.host = host
-	if err := r.patchHost(ctx, s, binding.Freed(host), "free the host"); err != nil {
-		return false, err
-	}
-	ctrl.LoggerFrom(ctx).Info("Released the host", "BareMetalHost", klog.KObj(s.host))
 	r.eventReleased(s.claim, s.host)
 	r.Metrics.released(r.Clock.Since(s.claim.DeletionTimestamp.Time))
 	recorded := binding.Unread
@@ -123,30 +106,8 @@ func (r *Reconciler) free(ctx context.Context, s *scope, host *bmov1alpha1.BareM
 	return true, r.resolve(ctx, s, recorded)
 }
 
-// switchingOff is how long after its last report a host may take to be switched off.
-const switchingOff = 5 * time.Second
-
-// switchedOffBy returns until when a host that is being switched off is not freed: the write would mostly
-// conflict with what baremetal-operator reports of it. Nothing depends on it.
-func switchedOffBy(host *bmov1alpha1.BareMetalHost) time.Time {
-	if !binding.SwitchingOff(host) || host.Status.LastUpdated == nil {
-		return time.Time{}
-	}
-	return host.Status.LastUpdated.Add(switchingOff)
-}
-
-// readReleasable reads the host live: the write that frees it is locked on this version. What the host
-// waits for is in waits.release.
-func (r *Reconciler) readReleasable(ctx context.Context, s *scope) (*bmov1alpha1.BareMetalHost, error) {
-	host := &bmov1alpha1.BareMetalHost{}
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.host), host); err != nil {
-		return nil, fmt.Errorf("read the host before it is freed: %w", err)
-	}
-	if !binding.Owned(host, s.claim) || !equality.Semantic.DeepEqual(binding.Cleared(host), host) || host.ResourceVersion != s.host.ResourceVersion {
-		return nil, patch.Conflict("the host is being written, and its event is on the way")
-	}
-	s.waits.release, _ = binding.Releasable(host)
-	return host, nil
+func (r *Reconciler) releaser() Releaser {
+	return Releaser{Client: r.Client, Live: r.Live, Secrets: r.Secrets, Clock: r.Clock}
 }
 
 // finish takes our finalizer off the claim as it was judged: an intent that was written meanwhile
@@ -258,4 +219,129 @@ func (r *Reconciler) expireReservation(ctx context.Context, s *scope) error {
 	r.Recorder.Eventf(s.claim, nil, corev1.EventTypeNormal, "ReservationExpired", "Reserve",
 		"Nobody has adopted this claim in time; it is deleted and its host goes back")
 	return nil
+}
+
+// Releaser gives hosts back to the pool, those of deleted claims and those whose claim is gone.
+type Releaser struct {
+	Client client.Client
+	Live   client.Reader
+	// Secrets watches Secrets of the namespaces of hosts.
+	Secrets interface{ Ensure(namespace string) }
+	Clock   clock.PassiveClock
+}
+
+// Released is how far a host has come on its way back.
+type Released struct {
+	Host  *bmov1alpha1.BareMetalHost // as last written
+	Wait  binding.Wait               // what it waits for; the zero value for a host that is free
+	Until time.Time                  // when to look again; zero for not before an event
+}
+
+// Release brings a host that names a claim one step closer to the pool:
+//
+//	cleared ─▶ wait until it is at rest ─▶ delete copies ─▶ withdraw ─▶ consumerRef off
+//
+// The consumerRef goes at the version of the live read that showed the host at rest, so nothing can
+// have happened to the host since.
+func (r Releaser) Release(ctx context.Context, host, cleared *bmov1alpha1.BareMetalHost, withdraw func(context.Context) error) (Released, error) {
+	if !equality.Semantic.DeepEqual(cleared, host) {
+		if err := r.patch(ctx, host, cleared, "Took back what the host was given, waiting for it to be wiped"); err != nil {
+			return Released{Host: host}, err
+		}
+		host = cleared
+	}
+	out := Released{Host: host}
+	if out.Wait, _ = binding.Releasable(host); out.Wait.Reason != "" {
+		return out, nil
+	}
+	if until := switchedOffBy(host); r.Clock.Now().Before(until) {
+		out.Wait = binding.Wait{Reason: infrav1.HostPoweringOffReason, Message: "Waiting for the host to be switched off"}
+		out.Until = until
+		return out, nil
+	}
+	return r.free(ctx, out, withdraw)
+}
+
+// free releases a host that was cleared, if the API server shows it at rest.
+func (r Releaser) free(ctx context.Context, out Released, withdraw func(context.Context) error) (Released, error) {
+	host, live := out.Host, &bmov1alpha1.BareMetalHost{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(host), live); err != nil {
+		return out, goneIsConflict("read the host before it is freed", err)
+	}
+	if binding.ConsumerKey(live) != binding.ConsumerKey(host) || live.ResourceVersion != host.ResourceVersion ||
+		!equality.Semantic.DeepEqual(binding.Cleared(live), live) {
+		return out, patch.Conflict("the host is being written, and its event is on the way")
+	}
+	if out.Wait, _ = binding.Releasable(live); out.Wait.Reason != "" {
+		return out, nil
+	}
+	var err error
+	ref := live.Spec.ConsumerRef
+	named := &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID}}
+	if out.Wait, err = r.deleteCopies(ctx, named, live.Namespace, live); err != nil || out.Wait.Reason != "" {
+		return out, err
+	}
+	if err := withdraw(ctx); err != nil {
+		return out, err
+	}
+	freed := binding.Freed(live)
+	if err := r.patch(ctx, live, freed, "Released the host"); err != nil {
+		return out, err
+	}
+	out.Host = freed
+	return out, nil
+}
+
+// patch writes a host that must not have changed since it was read.
+func (r Releaser) patch(ctx context.Context, before, after *bmov1alpha1.BareMetalHost, done string) error {
+	if err := r.Client.Patch(ctx, after, patch.Locked(before)); err != nil {
+		return goneIsConflict("patch the BareMetalHost", err)
+	}
+	ref := before.Spec.ConsumerRef
+	ctrl.LoggerFrom(ctx).Info(done, "BareMetalHost", klog.KObj(after), "HostClaim", klog.KRef(ref.Namespace, ref.Name), "claimUID", ref.UID)
+	return nil
+}
+
+// goneIsConflict turns the error of a host that is gone into a conflict: the next pass knows.
+func goneIsConflict(what string, err error) error {
+	if apierrors.IsNotFound(err) {
+		return patch.Conflict("%s: it has gone", what)
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// switchingOff is how long after its last report a host may take to be switched off.
+const switchingOff = 5 * time.Second
+
+// switchedOffBy returns until when a host that is being switched off is not freed: the write would mostly
+// conflict with what baremetal-operator reports of it. Nothing depends on it.
+func switchedOffBy(host *bmov1alpha1.BareMetalHost) time.Time {
+	if !binding.SwitchingOff(host) || host.Status.LastUpdated == nil {
+		return time.Time{}
+	}
+	return host.Status.LastUpdated.Add(switchingOff)
+}
+
+// deleteCopies removes every secret that was copied for a claim to a namespace of hosts. With a host,
+// which must still name the claim, it also removes the copies that the host owns, for whatever claim.
+// The wait names the right that is missing.
+func (r Releaser) deleteCopies(
+	ctx context.Context, claim *bmov1alpha1.HostClaim, namespace string, host *bmov1alpha1.BareMetalHost,
+) (binding.Wait, error) {
+	sweeper, own := copies.Sweeper{Live: r.Live, Writer: r.Client}, namespace == claim.Namespace
+	var err error
+	if !own {
+		r.Secrets.Ensure(namespace) // what comes after the list is seen by the watch
+		err = sweeper.OfClaim(ctx, claim.UID, namespace)
+	}
+	if err == nil && host != nil {
+		err = sweeper.NextTo(ctx, host)
+	}
+	switch {
+	case apierrors.IsForbidden(err) && own: // nothing was copied, and such an install needs no rights on secrets
+		return binding.Wait{}, nil
+	case apierrors.IsForbidden(err):
+		return binding.Wait{Reason: infrav1.SecretsForbiddenReason, Message: missingRight("delete", namespace, hostSecretsRole)}, nil
+	}
+	return binding.Wait{}, err
 }

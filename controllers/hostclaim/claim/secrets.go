@@ -31,7 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/copies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
@@ -347,29 +347,4 @@ func (r *Reconciler) rotated(ctx context.Context, s *scope) bool {
 		content, err := r.readSource(ctx, s, kind, r.outline)
 		return err == nil && unusable == nil && !equality.Semantic.DeepEqual(content.Data, has.Data)
 	})
-}
-
-// deleteCopies removes every secret that was copied for the claim to a namespace
-// of hosts. With a host, which must still name the claim, it also removes the copies that the host
-// owns, for whatever claim. The wait says which right is missing.
-func (r *Reconciler) deleteCopies(
-	ctx context.Context, claim *bmov1alpha1.HostClaim, namespace string, host *bmov1alpha1.BareMetalHost,
-) (wait binding.Wait, err error) {
-	sweeper, own := copies.Sweeper{Live: r.Live, Writer: r.Client}, namespace == claim.Namespace
-	if !own {
-		r.Secrets.Ensure(namespace) // what comes after the list is seen by the watch
-		err = sweeper.OfClaim(ctx, claim.UID, namespace)
-	}
-	if err == nil && host != nil {
-		err = sweeper.NextTo(ctx, host)
-	}
-	switch {
-	case apierrors.IsForbidden(err) && own:
-		// Nothing was copied for this claim, so the manager needs no rights on
-		// secrets in its namespace.
-		return binding.Wait{}, nil
-	case apierrors.IsForbidden(err):
-		return binding.Wait{Reason: infrav1.SecretsForbiddenReason, Message: missingRight("delete", namespace, hostSecretsRole)}, nil
-	}
-	return binding.Wait{}, err
 }

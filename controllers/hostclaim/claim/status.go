@@ -32,9 +32,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/selection"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/reservation"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selection"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
@@ -318,7 +318,7 @@ func readyOf(s *scope, all []metav1.Condition) metav1.Condition {
 	return isTrue(ready, bmov1alpha1.ProvisionedReason, "")
 }
 
-// goingMessage says what a claim that is being deleted waits for.
+// goingMessage returns what a claim that is being deleted waits for.
 func goingMessage(s *scope) string {
 	return cmp.Or(s.waits.release.Message, "The claim is being deleted")
 }

@@ -17,24 +17,29 @@ limitations under the License.
 package claim
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/klog/v2/textlogger"
 	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
@@ -432,3 +437,55 @@ func (nothing) Get(context.Context, client.ObjectKey, client.Object, ...client.G
 	return nil
 }
 func (nothing) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
+
+func TestServerThatIsOffIsShownAsOff(t *testing.T) {
+	on := newClaim(func(c *bmov1alpha1.HostClaim) { c.Status.PoweredOn, c.ResourceVersion = true, "7" })
+	off := newClaim(func(c *bmov1alpha1.HostClaim) { c.ResourceVersion = "7" })
+	tests := map[string]struct {
+		before, after *bmov1alpha1.HostClaim
+		want          string
+	}{
+		"switched off":      {on, off, `{"metadata":{"resourceVersion":"7"},"status":{"poweredOn":false}}`},
+		"off as before":     {off, off, `{"metadata":{"resourceVersion":"7"},"status":{"poweredOn":false}}`},
+		"switched on":       {off, on, `{"metadata":{"resourceVersion":"7"},"status":{"poweredOn":true}}`},
+		"on, and no change": {on, on, `{"metadata":{"resourceVersion":"7"}}`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got, err := (powerPatch{patch.Locked(tt.before)}).Data(tt.after); err != nil || string(got) != tt.want {
+				t.Errorf("patch %s (%v), want %s", got, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestLogOfAWrittenHost(t *testing.T) {
+	told := func(h *bmov1alpha1.BareMetalHost) { h.Spec.Image = &bmov1alpha1.Image{URL: imageURL} }
+	on := func(h *bmov1alpha1.BareMetalHost) { h.Spec.Online = true }
+	marked := func(h *bmov1alpha1.BareMetalHost) { h.Labels = map[string]string{"a": "b"} }
+	tests := map[string]struct {
+		before, after *bmov1alpha1.BareMetalHost
+		want          []string
+	}{
+		"an image":         {newHost("infra", on), newHost("infra", on, told), []string{"Wrote image and data to the host"}},
+		"image and power":  {newHost("infra"), newHost("infra", on, told), []string{"Wrote image and data to the host", "Changed the power of the host"}},
+		"power":            {newHost("infra", told, on), newHost("infra", told), []string{"Changed the power of the host"}},
+		"a rebuild":        {newHost("infra", told), newHost("infra"), []string{"Took image and data back to have the host wiped in place"}},
+		"marks of our own": {newHost("infra", told), newHost("infra", told, marked), nil},
+	}
+	line := regexp.MustCompile(`"([^"]*)" BareMetalHost="infra/host-0"`)
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			log := &bytes.Buffer{}
+			ctx := ctrl.LoggerInto(t.Context(), textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(log))))
+			logWritten(ctx, tt.before, tt.after)
+			var got []string
+			for _, found := range line.FindAllStringSubmatch(log.String(), -1) {
+				got = append(got, found[1])
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s%s", diff, log)
+			}
+		})
+	}
+}

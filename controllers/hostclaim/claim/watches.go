@@ -34,10 +34,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/watching"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
 
 // SetupWithManager registers the watches that wake claims. There is no other
@@ -63,15 +63,18 @@ import (
 // FactsToClaims and KindToClaims.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options, more ...source.Source) error {
 	build := ctrl.NewControllerManagedBy(mgr).Named("hostclaim").For(&bmov1alpha1.HostClaim{}).WithOptions(options)
-	return watching.Complete(build, r.Watches(), append([]source.Source{r.Pool.Source()}, more...), r.Pool.Around(queue.Spaced(r, r.Clock)))
+	return watch.Complete(build, r.Watches(), append([]source.Source{r.Pool.Source()}, more...), r.Pool.Around(queue.Spaced(r, r.Clock)))
 }
+
+// Watch is a row of a table of watches, by a name that the model test can use.
+type Watch = watch.Row
 
 // Watches is the table of SetupWithManager but for how a claim wakes itself. Tests
 // deliver the events of these watches themselves.
-func (r *Reconciler) Watches() []watching.Watch {
+func (r *Reconciler) Watches() []watch.Row {
 	namespaces := &metav1.PartialObjectMetadata{}
 	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	return []watching.Watch{
+	return []watch.Row{
 		{Object: &bmov1alpha1.BareMetalHost{}, Handler: r.hostHandler()},
 		{Object: &bmov1alpha1.HostDeployPolicy{}, Handler: handler.EnqueueRequestsFromMapFunc(r.policyToClaims)},
 		{
@@ -149,17 +152,12 @@ func mayMoveChanged() predicate.Predicate {
 // KindToClaims wakes the claims that may wait for clusterctl's label on a
 // CustomResourceDefinition.
 func (r *Reconciler) KindToClaims(ctx context.Context, _ client.Object) []reconcile.Request {
-	list := &bmov1alpha1.HostClaimList{}
-	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		ctrl.LoggerFrom(ctx).V(4).Info("No claims to wake", "because", err.Error())
-	}
-	var out []reconcile.Request
-	for i := range list.Items {
-		if binding.OnHold(&list.Items[i]) {
-			out = append(out, request(keyOf(&list.Items[i])))
+	return watch.RequestsFrom(ctx, r.Client, &bmov1alpha1.HostClaimList{}, func(claim *bmov1alpha1.HostClaim) []reconcile.Request {
+		if !binding.OnHold(claim) {
+			return nil
 		}
-	}
-	return out
+		return []reconcile.Request{request(keyOf(claim))}
+	})
 }
 
 // FactsToClaims wakes the claim that publishes, or would like to publish, the
@@ -179,19 +177,9 @@ func (r *Reconciler) SecretToClaims(ctx context.Context, namespace, name string)
 		r.claims(ctx, client.MatchingFields{index.ClaimsBySecret: name})...)
 }
 
-// claims lists claims from the cache. An error can only mean that the cache does
-// not hold the namespace, and then no claim can be woken.
+// claims lists claims from the cache.
 func (r *Reconciler) claims(ctx context.Context, options ...client.ListOption) []reconcile.Request {
-	list := &bmov1alpha1.HostClaimList{}
-	if err := r.Client.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
-		ctrl.LoggerFrom(ctx).V(4).Info("No claims to wake", "because", err.Error())
-		return nil
-	}
-	var out []reconcile.Request
-	for i := range list.Items {
-		out = append(out, request(keyOf(&list.Items[i])))
-	}
-	return out
+	return watch.RequestsFor(ctx, r.Client, &bmov1alpha1.HostClaimList{}, options...)
 }
 
 func request(key types.NamespacedName) reconcile.Request {

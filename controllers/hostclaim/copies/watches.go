@@ -30,10 +30,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/watching"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
 
 // claimOf is the UID of a claim, or of the one that a host names; empty for none.
@@ -62,12 +62,12 @@ func claimOf(object client.Object) types.UID {
 // the later of the two events finds that the two do not belong together.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options, more ...source.Source) error {
 	build := ctrl.NewControllerManagedBy(mgr).Named("copiedsecret").WithOptions(options)
-	return watching.Complete(build, r.Watches(), more, queue.Conflicts(r))
+	return watch.Complete(build, r.Watches(), more, queue.Conflicts(r))
 }
 
 // Watches is the table of SetupWithManager; the model test delivers its events itself.
-func (r *Reconciler) Watches() []watching.Watch {
-	return []watching.Watch{
+func (r *Reconciler) Watches() []watch.Row {
+	return []watch.Row{
 		{Object: &bmov1alpha1.HostClaim{}, Handler: handler.EnqueueRequestsFromMapFunc(r.toCopies), Predicates: []predicate.Predicate{ends()}},
 		{Object: &bmov1alpha1.BareMetalHost{}, Handler: handler.EnqueueRequestsFromMapFunc(r.toCopies), Predicates: []predicate.Predicate{ends()}},
 		{Object: &bmov1alpha1.HostDeployPolicy{}, Handler: handler.EnqueueRequestsFromMapFunc(r.watchNamespace)},

@@ -24,8 +24,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/orphan"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
 )
 
 // The field indexes of hosts.
@@ -38,9 +37,6 @@ const (
 	// HostsByMovedClaim finds hosts that may have been moved with a claim, by the
 	// namespace and name of the claim that they name.
 	HostsByMovedClaim = "host.movedClaim"
-	// HostsByTrace finds hosts by namespace and name of the claim that they name, and
-	// strays by the UIDs of the claims whose traces they carry.
-	HostsByTrace = "host.trace"
 )
 
 // The field indexes of claims.
@@ -78,7 +74,6 @@ func hosts() map[string]client.IndexerFunc {
 		HostsByConsumer:    by(one(binding.ConsumerKey)),
 		HostsByConsumerUID: by(one(consumerUID)),
 		HostsByMovedClaim:  by(one(binding.MovedKey)),
-		HostsByTrace:       by(traces),
 	}
 }
 
@@ -113,17 +108,6 @@ func consumerUID(host *bmov1alpha1.BareMetalHost) string {
 		return ""
 	}
 	return string(host.Spec.ConsumerRef.UID)
-}
-
-func traces(host *bmov1alpha1.BareMetalHost) []string {
-	switch {
-	case binding.ConsumerKey(host) != "":
-		return []string{host.Spec.ConsumerRef.Namespace + "/" + host.Spec.ConsumerRef.Name}
-	case orphan.Stray(host):
-		return []string{string(orphan.StrayClaim(host)), string(orphan.Fencer(host))}
-	default:
-		return nil
-	}
 }
 
 func secrets(claim *bmov1alpha1.HostClaim) []string {

@@ -28,8 +28,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
 )
 
 func newClaim() *bmov1alpha1.HostClaim {
@@ -55,29 +54,17 @@ func TestHosts(t *testing.T) {
 	claim := newClaim()
 	tookAlong := binding.Bind(newHost("tenant"), claim)
 	tookAlong.UID = "new-uid"
-	labeled := newHost("infra")
-	labeled.Labels = map[string]string{infrav1.ClaimUIDLabel: "claim-uid"}
-	both := binding.FencedHost(labeled, &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{UID: "other-uid"}})
 	for name, tt := range map[string]struct {
 		host client.Object
 		want map[string][]string
 	}{
 		"a free host by nothing": {newHost("infra"), map[string][]string{}},
 		"a bound host by its claim": {binding.Bind(newHost("infra"), claim), map[string][]string{
-			HostsByConsumer: {"tenant/machine/claim-uid"}, HostsByConsumerUID: {"claim-uid"}, HostsByTrace: {"tenant/machine"},
+			HostsByConsumer: {"tenant/machine/claim-uid"}, HostsByConsumerUID: {"claim-uid"},
 		}},
 		"one that was moved with its claim, besides, by the claim to come": {tookAlong, map[string][]string{
-			HostsByConsumer: {"tenant/machine/claim-uid"}, HostsByConsumerUID: {"claim-uid"}, HostsByTrace: {"tenant/machine"},
+			HostsByConsumer: {"tenant/machine/claim-uid"}, HostsByConsumerUID: {"claim-uid"},
 			HostsByMovedClaim: {"tenant/machine"},
-		}},
-		"one that names nobody any more by its label": {labeled, map[string][]string{
-			HostsByTrace: {"claim-uid"},
-		}},
-		"one with the traces of two claims by both": {both, map[string][]string{
-			HostsByTrace: {"claim-uid", "other-uid"},
-		}},
-		"one with a fence by the claim that put it there": {binding.FencedHost(newHost("infra"), claim), map[string][]string{
-			HostsByTrace: {"claim-uid"},
 		}},
 		"a claim not as a host": {claim, map[string][]string{}},
 	} {

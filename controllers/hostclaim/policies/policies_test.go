@@ -26,6 +26,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -34,7 +35,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
 )
 
 func newPolicy(c *bmov1alpha1.HostClaimNamespaces) *bmov1alpha1.HostDeployPolicy {
@@ -130,17 +131,24 @@ func TestPoliciesThatDoNotCountAreTold(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r, err := New(c, events.NewFakeRecorder(10), prometheus.NewRegistry())
+	registry, recorder := prometheus.NewRegistry(), events.NewFakeRecorder(10)
+	r, err := New(c, recorder, registry)
 	if err != nil {
 		t.Fatal(err)
 	}
-	warned := func(name string) []string {
+	if _, err := New(nil, nil, registry); err == nil {
+		t.Error("a second set of the same metrics is accepted")
+	}
+	warned := func(name string) (told []string) {
 		t.Helper()
 		key := types.NamespacedName{Namespace: "infra", Name: name}
 		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key}); err != nil {
 			t.Fatal(err)
 		}
-		return reasons(r.told[key])
+		for len(recorder.Events) > 0 {
+			told = append(told, strings.Fields(<-recorder.Events)[1])
+		}
+		return told
 	}
 	for name, want := range map[string]string{"p99": everybodyReason, "p100": tooManyReason, "p101": tooManyReason} {
 		if diff := cmp.Diff([]string{want}, warned(name)); diff != "" {
@@ -162,36 +170,50 @@ func TestPoliciesThatDoNotCountAreTold(t *testing.T) {
 	if diff := cmp.Diff([]string{everybodyReason}, warned("p100")); diff != "" {
 		t.Errorf("the one that counts now (-want +got):\n%s", diff)
 	}
+	if diff := cmp.Diff([]string(nil), warned("p50")); diff != "" {
+		t.Errorf("the one that is gone (-want +got):\n%s", diff)
+	}
+	want := `
+# HELP hostclaim_policy_warnings Faults of a HostDeployPolicy, by reason.
+# TYPE hostclaim_policy_warnings gauge
+hostclaim_policy_warnings{name="p100",namespace="infra",reason="AdmitsEverybody"} 1
+hostclaim_policy_warnings{name="p101",namespace="infra",reason="TooManyPolicies"} 1
+hostclaim_policy_warnings{name="p99",namespace="infra",reason="AdmitsEverybody"} 1
+`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
+		t.Error(err)
+	}
 }
 
-func TestEachWarningIsGivenOnce(t *testing.T) {
-	registry := prometheus.NewRegistry()
-	r, err := New(nil, nil, registry)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := New(nil, nil, registry); err == nil {
-		t.Error("a second set of the same metrics is accepted")
-	}
-	key := types.NamespacedName{Namespace: "infra", Name: "p"}
-	first, second := warning{"One", "x"}, warning{"Two", "y"}
-	for _, step := range []struct {
-		what string
-		now  []warning
-		want []string
-	}{
-		{"a new fault", []warning{first}, []string{"One"}},
-		{"the same fault", []warning{first}, nil},
-		{"one fault more", []warning{first, second}, []string{"Two"}},
-		{"a mended policy", nil, nil},
-		{"the first fault again", []warning{first}, []string{"One"}},
-	} {
-		if diff := cmp.Diff(step.want, reasons(r.change(key, step.now))); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", step.what, diff)
+func TestCacheCompilesEachVersionOnce(t *testing.T) {
+	at := func(uid types.UID, version, matches string) bmov1alpha1.HostDeployPolicy {
+		return bmov1alpha1.HostDeployPolicy{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: string(uid), UID: uid, ResourceVersion: version},
+			Spec:       bmov1alpha1.HostDeployPolicySpec{HostClaimNamespaces: &bmov1alpha1.HostClaimNamespaces{NameMatches: matches}},
 		}
 	}
-	families, err := registry.Gather()
-	if err != nil || len(families) != 1 || len(families[0].GetMetric()) != 1 {
-		t.Errorf("metrics %v, %v, want one of one fault", families, err)
+	a, b, tenant := at("a", "1", "tenant"), at("b", "1", "("), policy.Namespace{Name: "tenant"}
+	cache := Cache{}
+	first := cache.CompileAll([]bmov1alpha1.HostDeployPolicy{a, b})
+	again := cache.CompileAll([]bmov1alpha1.HostDeployPolicy{a, b})
+	if first[0] != again[0] || first[1] != again[1] || first[0] != cache.Compile(&a) {
+		t.Error("a version was compiled twice")
+	}
+	if !first[0].Admits(tenant) || first[1].Err() == nil {
+		t.Error("a valid policy does not admit, or an invalid one has no error")
+	}
+
+	changed := at("a", "2", "other")
+	if cache.Compile(&changed).Admits(tenant) {
+		t.Error("the new version of a policy admits what only the old one did")
+	}
+	recreated := at("c", "1", "other")
+	if cache.Compile(&recreated).Admits(tenant) {
+		t.Error("another policy with the same resourceVersion is taken for the first")
+	}
+
+	cache.CompileAll([]bmov1alpha1.HostDeployPolicy{changed})
+	if len(cache.compiled) != 1 {
+		t.Errorf("%d versions are kept, want the one that exists", len(cache.compiled))
 	}
 }

@@ -14,6 +14,13 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
+// Package policies warns the author of a HostDeployPolicy of what it may not mean, and
+// evaluates policies for the controller of claims (Evaluator).
+//
+// The controller emits warning events on the policy itself if the policy is invalid and therefore
+// skipped, is one too many in its namespace, admits every namespace, has options that do not exist, or would admit other
+// namespaces if its expression were not anchored. It admits no claim itself and writes
+// nothing but events.
 package policies
 
 import (
@@ -21,13 +28,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -38,7 +43,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 )
 
@@ -61,17 +66,12 @@ const (
 	tooManyReason = "TooManyPolicies"
 )
 
-// Reconciler warns the authors of policies.
+// Reconciler warns the authors of policies. It keeps nothing between two passes: a warning is given
+// once for each version of a policy, and once more by each manager that starts.
 type Reconciler struct {
 	client   client.Reader
 	recorder events.EventRecorder
-
 	warnings *prometheus.GaugeVec
-
-	mu sync.Mutex
-	// told are the warnings that were last given about each policy, so that
-	// each is given once.
-	told map[types.NamespacedName][]warning
 }
 
 // warning is one event.
@@ -88,9 +88,7 @@ func New(reader client.Reader, recorder events.EventRecorder, registry prometheu
 	if err := registry.Register(warnings); err != nil {
 		return nil, err
 	}
-	return &Reconciler{
-		client: reader, recorder: recorder, warnings: warnings, told: map[types.NamespacedName][]warning{},
-	}, nil
+	return &Reconciler{client: reader, recorder: recorder, warnings: warnings}, nil
 }
 
 // SetupWithManager watches policies; those with an expression are looked at
@@ -99,27 +97,26 @@ func New(reader client.Reader, recorder events.EventRecorder, registry prometheu
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("hostdeploypolicy").
-		For(&bmov1alpha1.HostDeployPolicy{}).
+		For(&bmov1alpha1.HostDeployPolicy{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		Watches(&bmov1alpha1.HostDeployPolicy{}, handler.EnqueueRequestsFromMapFunc(r.atTheBound),
 			builder.WithPredicates(predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
 		Complete(r)
 }
 
-// Reconcile gives the warnings that were not given yet.
+// Reconcile gives the warnings about one policy, and counts them.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	p := &bmov1alpha1.HostDeployPolicy{}
-	if err := r.client.Get(ctx, req.NamespacedName, p); err != nil {
-		if client.IgnoreNotFound(err) == nil {
-			r.change(req.NamespacedName, nil)
-		}
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+	p, warnings := &bmov1alpha1.HostDeployPolicy{}, []warning(nil)
+	err := r.client.Get(ctx, req.NamespacedName, p)
+	if err == nil {
+		warnings, err = r.warningsOf(ctx, p)
 	}
-	warnings, err := r.warningsOf(ctx, p)
-	if err != nil {
+	if client.IgnoreNotFound(err) != nil {
 		return ctrl.Result{}, err
 	}
-	for _, w := range r.change(req.NamespacedName, warnings) {
+	r.warnings.DeletePartialMatch(prometheus.Labels{"namespace": req.Namespace, "name": req.Name})
+	for _, w := range warnings {
+		r.warnings.WithLabelValues(req.Namespace, req.Name, w.reason).Inc()
 		if w.reason == invalidReason {
 			ctrl.LoggerFrom(ctx).Info("The policy is invalid and admits no claim", "cause", text.Cut(w.note, maxNote))
 		}
@@ -128,7 +125,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{}, nil
 }
 
-// warningsOf says what the author of a policy should know. One that does not count is not
+// warningsOf returns what the author of a policy should know. One that does not count is not
 // looked at.
 func (r *Reconciler) warningsOf(ctx context.Context, p *bmov1alpha1.HostDeployPolicy) ([]warning, error) {
 	all, err := r.policies(ctx, p.Namespace)
@@ -175,22 +172,6 @@ func (r *Reconciler) atTheBound(ctx context.Context, o client.Object) []reconcil
 	return out
 }
 
-// change remembers the warnings of a policy and returns those that are new.
-func (r *Reconciler) change(key types.NamespacedName, now []warning) []warning {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	before := r.told[key]
-	delete(r.told, key)
-	if len(now) > 0 {
-		r.told[key] = now
-	}
-	r.warnings.DeletePartialMatch(prometheus.Labels{"namespace": key.Namespace, "name": key.Name})
-	for _, w := range now {
-		r.warnings.WithLabelValues(key.Namespace, key.Name, w.reason).Inc()
-	}
-	return slices.DeleteFunc(slices.Clone(now), func(w warning) bool { return slices.Contains(before, w) })
-}
-
 // namespaces returns the names of all namespaces.
 func (r *Reconciler) namespaces(ctx context.Context) ([]string, error) {
 	list := &metav1.PartialObjectMetadataList{}
@@ -206,7 +187,7 @@ func (r *Reconciler) namespaces(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// warningsOf says what the author of a policy should know.
+// warningsOf returns what the author of a policy should know.
 func warningsOf(p *bmov1alpha1.HostDeployPolicy, namespaces []string) []warning {
 	var out []warning
 	compiled := policy.Compile(p)
@@ -221,7 +202,7 @@ func warningsOf(p *bmov1alpha1.HostDeployPolicy, namespaces []string) []warning 
 	return out
 }
 
-// admissionWarnings says which namespaces a valid policy admits, or does not admit,
+// admissionWarnings returns which namespaces a valid policy admits, or does not admit,
 // against expectation.
 func admissionWarnings(p *bmov1alpha1.HostDeployPolicy, compiled *policy.Compiled, namespaces []string) []warning {
 	var out []warning

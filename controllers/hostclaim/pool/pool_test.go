@@ -29,9 +29,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/selection"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selector"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selection"
 )
 
 var born = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
@@ -69,7 +68,7 @@ func waiterFor(t *testing.T, name string, age int, labels ...string) Waiter {
 		claim.Spec.HostSelector.MatchExpressions = append(claim.Spec.HostSelector.MatchExpressions,
 			bmov1alpha1.HostSelectorRequirement{Key: l, Operator: "exists"})
 	}
-	criteria, err := selector.Parse(claim)
+	criteria, err := selection.Parse(claim)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,8 +24,7 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/selection"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selector"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selection"
 )
 
 // Waiter is a claim that looks for a host.
@@ -36,7 +35,7 @@ type Waiter struct {
 	Created time.Time
 	UID     types.UID
 	// Criteria are its wishes, and Namespaces those whose hosts it may use.
-	Criteria   selector.Criteria
+	Criteria   selection.Criteria
 	Namespaces []string
 }
 

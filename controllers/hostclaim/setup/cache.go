@@ -17,22 +17,27 @@ limitations under the License.
 package setup
 
 import (
+	"context"
 	"fmt"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
 
-// CacheOptions says what the cache of the manager holds.
+// CacheOptions returns what the cache of the manager holds.
 //
 // Hosts are held without what nothing is decided by. Claims keep the names of
 // their field managers, by which another controller is noticed. Of HardwareData
@@ -102,7 +107,7 @@ func stripToName(object any) (any, error) {
 	return object, nil
 }
 
-// ClientOptions says what is read past the cache.
+// ClientOptions returns what is read past the cache.
 func ClientOptions() client.Options {
 	return client.Options{Cache: &client.CacheOptions{
 		DisableFor: []client.Object{&corev1.Secret{}},
@@ -148,4 +153,59 @@ func stripMetadata(object client.Object) {
 	if annotations := object.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
 		annotations[corev1.LastAppliedConfigAnnotation] = ""
 	}
+}
+
+// movedKinds are the CustomResourceDefinitions whose objects move with a claim, sorted.
+var movedKinds = [...]string{"baremetalhosts.metal3.io", "hardwaredata.metal3.io", "hostclaims.metal3.io"}
+
+// moveKinds holds the metadata of movedKinds. Each has a cache of its own, since the
+// manager may watch these by name and no others, and a cache selects one name.
+type moveKinds struct {
+	caches [len(movedKinds)]cache.Cache
+}
+
+// newMoveKinds adds the caches to the manager.
+func newMoveKinds(mgr ctrl.Manager) (*moveKinds, error) {
+	k := &moveKinds{}
+	for i, name := range movedKinds {
+		var err error
+		k.caches[i], err = cache.New(mgr.GetConfig(), cache.Options{
+			HTTPClient:           mgr.GetHTTPClient(),
+			Scheme:               mgr.GetScheme(),
+			Mapper:               mgr.GetRESTMapper(),
+			DefaultFieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name),
+			DefaultTransform:     cache.TransformStripManagedFields(),
+		})
+		if err != nil {
+			return nil, fmt.Errorf("cache of CustomResourceDefinition %s: %w", name, err)
+		}
+		if err := mgr.Add(k.caches[i]); err != nil {
+			return nil, err
+		}
+	}
+	return k, nil
+}
+
+// Unlabeled implements claim.MoveKinds.
+func (k *moveKinds) Unlabeled(ctx context.Context) ([]string, error) {
+	var out []string
+	for i, name := range movedKinds {
+		crd := watch.CRD()
+		if err := k.caches[i].Get(ctx, client.ObjectKey{Name: name}, crd); client.IgnoreNotFound(err) != nil {
+			return nil, err
+		}
+		if _, found := crd.Labels[infrav1.ClusterctlLabel]; !found {
+			out = append(out, name)
+		}
+	}
+	return out, nil
+}
+
+// sources wake claims when one of the definitions changes.
+func (k *moveKinds) sources(claims handler.MapFunc) []source.Source {
+	out := make([]source.Source, len(k.caches))
+	for i, c := range k.caches {
+		out[i] = source.Kind[client.Object](c, watch.CRD(), handler.EnqueueRequestsFromMapFunc(claims))
+	}
+	return out
 }

@@ -18,6 +18,7 @@ package setup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -30,16 +31,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hostclaim/policy"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/claim"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/copies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/orphans"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/orphan"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/consistent"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 )
 
@@ -69,7 +69,7 @@ func AddControllers(ctx context.Context, mgr ctrl.Manager, o Options, registry p
 	if err != nil {
 		return fmt.Errorf("client that reads its own writes: %w", err)
 	}
-	if err := addOrphans(mgr, writer, o, secrets, registry); err != nil {
+	if err := addOrphans(ctx, mgr, writer, o, secrets, registry); err != nil {
 		return fmt.Errorf("controller of orphaned hosts: %w", err)
 	}
 	if err := addCopies(mgr, writer, o, secrets); err != nil {
@@ -86,27 +86,25 @@ func addCopies(mgr ctrl.Manager, writer client.Client, o Options, secrets *secre
 		Secrets: secrets,
 	}
 	return reconciler.SetupWithManager(mgr,
-		controller.Options{MaxConcurrentReconciles: o.Concurrency, RateLimiter: retry.Limiter()},
+		controller.Options{MaxConcurrentReconciles: o.Concurrency, RateLimiter: queue.Limiter()},
 		secrets.Source(reconciler.SecretToCopies))
 }
 
 // addOrphans adds the controller of hosts whose claim does not exist any more.
-func addOrphans(mgr ctrl.Manager, writer client.Client, o Options, secrets *secretwatch.Watch, registry prometheus.Registerer) error {
-	counts, err := orphans.NewMetrics(registry)
-	if err != nil {
-		return err
-	}
-	reconciler := &orphans.Reconciler{
+func addOrphans(ctx context.Context, mgr ctrl.Manager, writer client.Client, o Options, secrets *secretwatch.Watch, registry prometheus.Registerer) error {
+	reconciler := &orphan.Reconciler{
 		Client:   writer,
 		Live:     mgr.GetAPIReader(),
 		Secrets:  secrets,
 		Recorder: mgr.GetEventRecorder(reporter),
-		Metrics:  counts,
 		Clock:    clock.RealClock{},
 		Grace:    o.OrphanGrace,
 	}
+	if err := errors.Join(registry.Register(reconciler), orphan.AddIndexes(ctx, mgr.GetFieldIndexer())); err != nil {
+		return err
+	}
 	return reconciler.SetupWithManager(mgr,
-		controller.Options{MaxConcurrentReconciles: o.Concurrency, RateLimiter: retry.Limiter()},
+		controller.Options{MaxConcurrentReconciles: o.Concurrency, RateLimiter: queue.Limiter()},
 		secrets.Source(reconciler.SecretToHosts))
 }
 
@@ -146,7 +144,7 @@ func addClaims(mgr ctrl.Manager, writer client.Client, o Options, secrets *secre
 	}
 	reconciler.Kinds = kinds
 	options := controller.Options{
-		MaxConcurrentReconciles: o.Concurrency, RateLimiter: retry.Limiter(),
+		MaxConcurrentReconciles: o.Concurrency, RateLimiter: queue.Limiter(),
 		NewQueue: queue.New(o.Concurrency, nil), // a backlog of one tenant does not hold up the claims of another
 	}
 	more := append(kinds.sources(reconciler.KindToClaims), secrets.Source(reconciler.SecretToClaims),

@@ -14,13 +14,20 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
+// Package setup puts the hostclaim manager together.
+// It has its options and flags, what its caches hold, the controllers and the
+// webhook, and the checks before the start. It decides nothing about claims.
 package setup
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/netip"
+	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"github.com/spf13/pflag"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -28,6 +35,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/addresses"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/admission"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/manager"
 )
@@ -118,4 +126,54 @@ func managerOptions(o Options) (ctrl.Options, error) {
 	}
 	options.Client = ClientOptions()
 	return options, nil
+}
+
+// Options are the options of the hostclaim manager.
+type Options struct {
+	manager.Options
+
+	// RequirePolicyInOwnNamespace asks for a HostDeployPolicy even where claim
+	// and host share their namespace.
+	RequirePolicyInOwnNamespace bool
+	// ImageDenied are the addresses that no image of a claim from another namespace
+	// comes from, as addresses.Parse reads them.
+	ImageDenied string
+	// Concurrency is how many claims are worked on at a time.
+	Concurrency int
+	// OrphanGrace is how long a host is kept whose HostClaim does not exist any
+	// more.
+	OrphanGrace time.Duration
+}
+
+// NewOptions returns options without values; AddFlags gives them their defaults.
+func NewOptions() Options {
+	return Options{Options: manager.NewOptions()}
+}
+
+// AddFlags adds the flags of the manager; their defaults become those of the
+// options.
+func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	o.Options.AddFlags(fs)
+	fs.BoolVar(&o.RequirePolicyInOwnNamespace, "require-policy-in-own-namespace", false,
+		"Ask for a HostDeployPolicy even for hosts of the claim's own namespace.")
+	fs.StringVar(&o.ImageDenied, "image-denied-addresses", "local",
+		"Addresses that no image of a claim from another namespace comes from, separated by commas: prefixes such as "+
+			"172.22.0.0/24 for a provisioning network, or local for loopback and link-local; none if empty.")
+	fs.IntVar(&o.Concurrency, "hostclaim-concurrency", 10, "How many claims are worked on at a time, of one namespace two fifths of that; and how many orphaned hosts and copied Secrets.")
+	fs.DurationVar(&o.OrphanGrace, "orphan-grace", time.Hour,
+		"How long a host is kept as it is after its HostClaim was found gone, before it is wiped and given back.")
+}
+
+// deniedImages reads ImageDenied.
+func (o Options) deniedImages() ([]netip.Prefix, error) {
+	return addresses.Parse(o.ImageDenied, map[string][]netip.Prefix{"local": addresses.Local()})
+}
+
+// Validate returns what is wrong with the options, all of it.
+func (o Options) Validate() error {
+	_, denied := o.deniedImages()
+	return errors.Join(o.Options.Validate(),
+		manager.Check(denied == nil, "--image-denied-addresses: %v", denied),
+		manager.Check(o.Concurrency > 0, "--hostclaim-concurrency must be at least 1"),
+		manager.Check(o.OrphanGrace >= 0, "--orphan-grace=%s is negative", o.OrphanGrace))
 }

@@ -23,6 +23,8 @@ limitations under the License.
 package queue
 
 import (
+	"time"
+
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
@@ -57,4 +59,19 @@ type queue struct {
 func (q queue) Done(object request) {
 	q.order.done(object)
 	q.TypedInterface.Done(object)
+}
+
+const (
+	// firstRetry is how long after its first failure an object is tried again; each further time it
+	// takes twice as long.
+	firstRetry = 10 * time.Millisecond
+	// lastRetry is the longest that it takes, so that a mended cause which cannot be watched is
+	// noticed soon.
+	lastRetry = 15 * time.Second
+)
+
+// Limiter returns the backoff of one controller. Each object has its own count of failures, and one
+// that fails holds up no other.
+func Limiter() workqueue.TypedRateLimiter[request] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[request](firstRetry, lastRetry)
 }

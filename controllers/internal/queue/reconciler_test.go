@@ -23,8 +23,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -100,5 +102,29 @@ func TestPassesOfAnObjectAreSpacedOut(t *testing.T) {
 	}
 	if wait = pass(other); wait > 0 {
 		t.Errorf("another object waits for %s", wait)
+	}
+}
+
+func TestLimiter(t *testing.T) {
+	limiter := Limiter()
+	failing := reconcile.Request{NamespacedName: types.NamespacedName{Name: "failing"}}
+	var got []time.Duration
+	for range 13 {
+		got = append(got, limiter.When(failing))
+	}
+	want := []time.Duration{
+		10 * time.Millisecond, 20 * time.Millisecond, 40 * time.Millisecond, 80 * time.Millisecond, 160 * time.Millisecond,
+		320 * time.Millisecond, 640 * time.Millisecond, 1280 * time.Millisecond, 2560 * time.Millisecond, 5120 * time.Millisecond,
+		10240 * time.Millisecond, 15 * time.Second, 15 * time.Second,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("delays of an object that fails (-want +got):\n%s", diff)
+	}
+	if other := limiter.When(reconcile.Request{}); other != firstRetry {
+		t.Errorf("another object waits %v", other)
+	}
+	limiter.Forget(failing)
+	if again := limiter.When(failing); again != firstRetry {
+		t.Errorf("an object that went well meanwhile waits %v", again)
 	}
 }

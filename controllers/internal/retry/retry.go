@@ -16,24 +16,7 @@ limitations under the License.
 
 package retry
 
-import (
-	"time"
+import "time"
 
-	"k8s.io/client-go/util/workqueue"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-)
-
-const (
-	// First is how long after its first failure an object is tried again; each
-	// further time it takes twice as long.
-	First = 10 * time.Millisecond
-	// Last is the longest that it takes, so that a mended cause which cannot be
-	// watched is noticed soon.
-	Last = 15 * time.Second
-)
-
-// Limiter returns a rate limiter for one controller. Each object has its own
-// count of failures, and one that fails holds up no other.
-func Limiter() workqueue.TypedRateLimiter[reconcile.Request] {
-	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](First, Last)
-}
+// Last is the longest that an object waits until it is tried again.
+const Last = 15 * time.Second

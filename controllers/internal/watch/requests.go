@@ -25,9 +25,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
@@ -89,3 +92,22 @@ func Named(name string, of source.Source) source.Source {
 
 // String is the name.
 func (n named) String() string { return n.name }
+
+// Row is a kind in the cache of the manager, and what its events wake. A controller has a table of
+// them, which the model test plays without a manager.
+type Row struct {
+	Object     client.Object
+	Handler    handler.EventHandler
+	Predicates []predicate.Predicate
+}
+
+// Complete adds a table of watches and further sources to a controller and builds it.
+func Complete(build *builder.Builder, table []Row, sources []source.Source, r reconcile.Reconciler) error {
+	for _, row := range table {
+		build = build.Watches(row.Object, row.Handler, builder.WithPredicates(row.Predicates...))
+	}
+	for _, s := range sources {
+		build = build.WatchesRawSource(s)
+	}
+	return build.Complete(r)
+}

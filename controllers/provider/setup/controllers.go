@@ -42,7 +42,6 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/consistent"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
@@ -100,7 +99,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		{o.Concurrency.Data, addData},
 		{o.Concurrency.Remediation, addRemediation},
 	} {
-		options := controller.Options{MaxConcurrentReconciles: c.workers, RateLimiter: retry.Limiter()}
+		options := controller.Options{MaxConcurrentReconciles: c.workers, RateLimiter: queue.Limiter()}
 		options.NewQueue = queue.New(c.workers, nil)
 		if err := c.add(ctx, s, options); err != nil {
 			return err

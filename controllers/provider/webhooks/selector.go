@@ -24,16 +24,16 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selector"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/selection"
 )
 
 // selectorProblems finds what the hostclaim manager would not understand of the
 // claim that a machine with the selector makes. It is the same code.
 func selectorProblems(wanted *infrav1.HostSelector, path *field.Path) field.ErrorList {
-	_, err := selector.Parse(claims.Desired(claims.Wanted{Selector: wanted}))
+	_, err := selection.Parse(claims.Desired(claims.Wanted{Selector: wanted}))
 	var problems field.ErrorList
 	for _, fault := range all(err) {
-		var invalid *selector.InvalidError
+		var invalid *selection.InvalidError
 		if errors.As(fault, &invalid) {
 			problems = append(problems, &field.Error{
 				Type: field.ErrorTypeInvalid, BadValue: field.OmitValueType{},

@@ -1,0 +1,314 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package binding
+
+import (
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/reservation"
+)
+
+// Progress is how far what a claim asks for has come on its host.
+type Progress string
+
+// The stages of a payload.
+const (
+	// NothingAsked means that the claim names neither image nor customDeploy
+	// and that the host has none.
+	NothingAsked Progress = "NothingAsked"
+	// Wanted means that the claim asks for something and the host has nothing.
+	Wanted Progress = "Wanted"
+	// Applied means that the host is told what the claim asks for and has not
+	// begun, or has failed, to write it: its data may still change.
+	Applied Progress = "Applied"
+	// Frozen means that the host writes, or has written, what the claim asks
+	// for: changed data would change nothing on the server.
+	Frozen Progress = "Frozen"
+	// Diverged means that the claim was changed after its host was told what to
+	// write. The host keeps what it has.
+	Diverged Progress = "Diverged"
+	// Redo means that what the host was told must be taken back: the claim asks
+	// for a rebuild, is reserved, or was adopted after it had been parked.
+	Redo Progress = "Redo"
+	// Emptying means that the host is told nothing and still shows what was on
+	// it. Nothing is written now: an image of the same URL would be taken for the
+	// one that is there.
+	Emptying Progress = "Emptying"
+	// Parked means that the host is kept as it is, switched off, for the next
+	// workload of the claim.
+	Parked Progress = "Parked"
+)
+
+// observed is what the progress of a payload depends on.
+type observed struct {
+	// asked, deployed and same say whether the claim names a payload, whether the host
+	// does, and whether the two are equal.
+	asked, deployed, same bool
+	// begun is whether the host writes, or has written, its payload.
+	begun bool
+	// left is whether the host shows a payload, or is on its way from or to one.
+	left bool
+	// renewed is whether the claim carries a token of rebuild that the host was
+	// not emptied for.
+	renewed bool
+	// reserved is whether the claim is kept for the next machine, skips that its
+	// host then keeps what is on it, and parked that the host does so.
+	reserved, skips, parked bool
+}
+
+// Compare returns how far the payload of a claim has come on its host. skips says
+// that the claim wants its host not to be cleaned between two workloads, and
+// that policy permits it; a host that must not be switched off cannot have that,
+// since what is on it would run on.
+func Compare(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, skips bool) Progress {
+	return observed{
+		asked:    Asked(claim),
+		deployed: HasPayload(host),
+		same:     same(claim, host),
+		begun:    begun(host),
+		left:     left(host),
+		renewed:  renewed(claim, host),
+		reserved: reservation.Holds(claim),
+		skips:    skips && !host.Spec.DisablePowerOff,
+		parked:   IsParked(host),
+	}.progress()
+}
+
+// progress is the rule itself: in each of its parts the first case that holds.
+func (o observed) progress() Progress {
+	switch {
+	case o.deployed && (o.reserved || o.parked):
+		return o.kept()
+	case o.deployed:
+		return o.inUse()
+	case o.left:
+		return Emptying
+	case o.asked:
+		return Wanted
+	default:
+		return NothingAsked
+	}
+}
+
+// kept is for a host with the payload of a machine that is gone. It runs no more,
+// whatever happens: it is switched off, or taken back.
+func (o observed) kept() Progress {
+	if (o.reserved && !o.skips) || o.asked {
+		return Redo
+	}
+	return Parked
+}
+
+// inUse is for a host with the payload of its claim.
+func (o observed) inUse() Progress {
+	switch {
+	case o.renewed:
+		return Redo
+	case !o.same:
+		return Diverged
+	case o.begun:
+		return Frozen
+	default:
+		return Applied
+	}
+}
+
+// Asked reports whether a claim names something to be written.
+func Asked(claim *bmov1alpha1.HostClaim) bool {
+	return claim.Spec.Image != nil || claim.Spec.CustomDeploy != nil
+}
+
+// HasPayload reports whether a host is told what to write, by any client.
+func HasPayload(host *bmov1alpha1.BareMetalHost) bool {
+	return host.Spec.Image != nil || host.Spec.CustomDeploy != nil
+}
+
+// same reports whether a host is told what its claim asks for.
+func same(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) bool {
+	return equality.Semantic.DeepEqual(withoutPullSecret(claim.Spec.Image), withoutPullSecret(host.Spec.Image)) &&
+		equality.Semantic.DeepEqual(claim.Spec.CustomDeploy, host.Spec.CustomDeploy)
+}
+
+// left reports whether something of a former payload may be on the host. The reported
+// image alone would not do: it is set only when provisioning has finished.
+func left(host *bmov1alpha1.BareMetalHost) bool {
+	status := host.Status.Provisioning
+	switch status.State {
+	case bmov1alpha1.StateProvisioning, bmov1alpha1.StateProvisioned, bmov1alpha1.StateDeprovisioning:
+		return true
+	default:
+		return status.Image.URL != "" || status.CustomDeploy != nil
+	}
+}
+
+// withoutPullSecret is an image without the name of its pull secret, which differs
+// between claim and host when the secret is a copy.
+func withoutPullSecret(image *bmov1alpha1.Image) *bmov1alpha1.Image {
+	if image == nil {
+		return nil
+	}
+	out := image.DeepCopy()
+	out.OCIAuthSecretName = nil
+	return out
+}
+
+// begun reports whether the host writes its payload, or has written it. A host in
+// error will read its data again.
+func begun(host *bmov1alpha1.BareMetalHost) bool {
+	switch host.Status.Provisioning.State {
+	case bmov1alpha1.StateProvisioned:
+		return true
+	case bmov1alpha1.StateProvisioning:
+		return host.Status.ErrorMessage == ""
+	default:
+		return false
+	}
+}
+
+// CheckRebuild returns an error for its author if the token of a claim cannot be
+// used. Such a token asks for nothing.
+func CheckRebuild(claim *bmov1alpha1.HostClaim) error {
+	if utf8.RuneCountInString(claim.Annotations[infrav1.RebuildAnnotation]) > infrav1.MaxRebuildLength {
+		return fmt.Errorf("annotation %s is longer than %d characters and is ignored; write something short and new, such as a date",
+			infrav1.RebuildAnnotation, infrav1.MaxRebuildLength)
+	}
+	return nil
+}
+
+// token is what a claim asks for a rebuild with; empty when it asks for none.
+func token(claim *bmov1alpha1.HostClaim) string {
+	if CheckRebuild(claim) != nil {
+		return ""
+	}
+	return claim.Annotations[infrav1.RebuildAnnotation]
+}
+
+// renewed reports whether a claim asks for a rebuild that its host has not seen. A host
+// without a note was written by another client, or has lost it: then nothing is
+// destroyed on a guess, and the token counts as seen.
+func renewed(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) bool {
+	seen, noted := host.Annotations[infrav1.RebuildAnnotation]
+	asked := token(claim)
+	return noted && asked != "" && asked != seen
+}
+
+// noteToken notes the token of the claim on a host that is told what to write
+// for the first time, or that has no note. A claim that takes its token away
+// leaves the note, so that the same one does nothing later.
+func noteToken(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, first bool) {
+	_, noted := host.Annotations[infrav1.RebuildAnnotation]
+	asked := token(claim)
+	if !noted || (first && asked != "") {
+		metav1.SetMetaDataAnnotation(&host.ObjectMeta, infrav1.RebuildAnnotation, asked)
+	}
+}
+
+// Emptied returns the host without what it was told to write, to be wiped in
+// place. The token is noted by the same write, so it is used up. With uncleaned,
+// the host is deprovisioned without cleaning, and carries the mark that keeps it
+// from other claims from the same write on.
+func Emptied(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, uncleaned bool) *bmov1alpha1.BareMetalHost {
+	out := host.DeepCopy()
+	delete(out.Annotations, infrav1.ParkedAnnotation)
+	out = Desired(claim, out, &Payload{})
+	enforceCleaning(out)
+	if runsItsPayload(host) {
+		delete(out.Annotations, infrav1.UncleanedAnnotation)
+	}
+	if asked := token(claim); asked != "" {
+		metav1.SetMetaDataAnnotation(&out.ObjectMeta, infrav1.RebuildAnnotation, asked)
+	}
+	if uncleaned {
+		metav1.SetMetaDataAnnotation(&out.ObjectMeta, infrav1.UncleanedAnnotation, string(claim.UID))
+		out.Spec.AutomatedCleaningMode = bmov1alpha1.CleaningModeDisabled
+	}
+	return out
+}
+
+// EmptyingWait returns what is waited for while a host is emptied: what keeps it
+// from being released would keep it from being wiped in place, too.
+func EmptyingWait(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) Wait {
+	wait, rests := Releasable(host)
+	switch {
+	case !rests && wait.Reason != infrav1.HostDeprovisioningReason:
+		return wait
+	case Asked(claim):
+		return Wait{infrav1.RebuildingReason, "The host is deprovisioned; then it is written anew"}
+	default:
+		return Wait{infrav1.HostDeprovisioningReason, "Waiting for the host to be deprovisioned and cleaned"}
+	}
+}
+
+// ReservedUntil is when a reservation ends; not ok if the claim does not say so in
+// a way that can be understood.
+func ReservedUntil(claim *bmov1alpha1.HostClaim) (until time.Time, ok bool) {
+	until, err := time.Parse(time.RFC3339, claim.Annotations[infrav1.ReservedUntilAnnotation])
+	return until, err == nil
+}
+
+// LimitReservation returns the claim with an end of its reservation.
+func LimitReservation(claim *bmov1alpha1.HostClaim, until time.Time) *bmov1alpha1.HostClaim {
+	out := claim.DeepCopy()
+	annotateClaim(out, infrav1.ReservedUntilAnnotation, until.UTC().Format(time.RFC3339))
+	return out
+}
+
+// WantsNoCleaning reports whether a claim would like its host not to be cleaned between
+// two of its workloads. Policy must permit it.
+func WantsNoCleaning(claim *bmov1alpha1.HostClaim) bool {
+	return claim.Annotations[infrav1.SkipCleaningAnnotation] == "true"
+}
+
+// Park marks a host that keeps what is on it, switched off, until its claim is
+// adopted.
+func Park(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
+	out := host.DeepCopy()
+	metav1.SetMetaDataAnnotation(&out.ObjectMeta, infrav1.ParkedAnnotation, string(claim.UID))
+	return out
+}
+
+// IsParked reports whether a host was parked, so that it may be written anew without
+// being cleaned.
+func IsParked(host *bmov1alpha1.BareMetalHost) bool {
+	_, found := host.Annotations[infrav1.ParkedAnnotation]
+	return found
+}
+
+func uncleaned(host *bmov1alpha1.BareMetalHost) bool {
+	_, found := host.Annotations[infrav1.UncleanedAnnotation]
+	return found
+}
+
+// WithoutWork takes the marks of a claim's power, reboots, rebuilds and reservation off
+// a host that is released. That it was not cleaned is taken off only if the host
+// runs a full payload, which cleaning will wipe.
+func WithoutWork(host *bmov1alpha1.BareMetalHost) {
+	withoutReboots(host)
+	delete(host.Annotations, infrav1.RebuildAnnotation)
+	delete(host.Annotations, infrav1.ParkedAnnotation)
+	delete(host.Annotations, infrav1.PowerChangesAnnotation)
+	if runsItsPayload(host) {
+		delete(host.Annotations, infrav1.UncleanedAnnotation)
+	}
+}

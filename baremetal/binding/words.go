@@ -1,0 +1,115 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package binding
+
+import (
+	"slices"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+)
+
+// StateUnknown is the StateName of a host that has none yet, or one that is
+// not known.
+const StateUnknown = "unknown"
+
+// StateName names the provisioning state of a host for people and metrics: a word
+// of baremetal-operator's list, and nothing else that might stand in its status.
+func StateName(host *bmov1alpha1.BareMetalHost) string {
+	if state := host.Status.Provisioning.State; slices.Contains(states[:], state) {
+		return string(state)
+	}
+	return StateUnknown
+}
+
+// states are the provisioning states that baremetal-operator has names for.
+var states = [...]bmov1alpha1.ProvisioningState{
+	bmov1alpha1.StateUnmanaged,
+	bmov1alpha1.StateRegistering,
+	bmov1alpha1.StateMatchProfile,
+	bmov1alpha1.StatePreparing,
+	bmov1alpha1.StateReady,
+	bmov1alpha1.StateAvailable,
+	bmov1alpha1.StateProvisioning,
+	bmov1alpha1.StateProvisioned,
+	bmov1alpha1.StateExternallyProvisioned,
+	bmov1alpha1.StateDeprovisioning,
+	bmov1alpha1.StateInspecting,
+	bmov1alpha1.StatePoweringOffBeforeDelete,
+	bmov1alpha1.StateDeleting,
+}
+
+// Standstill returns why a host may not leave its state by itself; empty when it does.
+func Standstill(host *bmov1alpha1.BareMetalHost) string {
+	for _, s := range standstills {
+		if s.holds(host) {
+			return s.words
+		}
+	}
+	return ""
+}
+
+// standstills are the reasons of Standstill, first come first told.
+var standstills = [...]struct {
+	words string
+	holds func(*bmov1alpha1.BareMetalHost) bool
+}{
+	{"it is being deleted", func(h *bmov1alpha1.BareMetalHost) bool { return !h.DeletionTimestamp.IsZero() }},
+	{"it is paused, and nothing happens to it until the infrastructure team unpauses it", func(h *bmov1alpha1.BareMetalHost) bool {
+		_, found := h.Annotations[bmov1alpha1.PausedAnnotation]
+		return found
+	}},
+	{"it is detached, and nothing happens to it until the infrastructure team attaches it again", func(h *bmov1alpha1.BareMetalHost) bool {
+		return h.Status.OperationalStatus == bmov1alpha1.OperationalStatusDetached
+	}},
+	{"it is being serviced", func(h *bmov1alpha1.BareMetalHost) bool {
+		return h.Status.OperationalStatus == bmov1alpha1.OperationalStatusServicing
+	}},
+	{"it waits for its turn, as many hosts are worked on", func(h *bmov1alpha1.BareMetalHost) bool {
+		return h.Status.OperationalStatus == bmov1alpha1.OperationalStatusDelayed
+	}},
+	{"the server is off, and nothing is written to it before spec.poweredOn of the claim is true", func(h *bmov1alpha1.BareMetalHost) bool {
+		state := h.Status.Provisioning.State
+		return HasPayload(h) && !h.Spec.Online && (state == bmov1alpha1.StateAvailable || state == bmov1alpha1.StateReady)
+	}},
+}
+
+// InError reports whether a host reports an error.
+func InError(host *bmov1alpha1.BareMetalHost) bool {
+	return host.Status.ErrorMessage != "" || host.Status.ErrorType != "" ||
+		host.Status.OperationalStatus == bmov1alpha1.OperationalStatusError
+}
+
+// ErrorName names the kind of a host's error; empty when it is none of
+// baremetal-operator's list, so that no free text gets through.
+func ErrorName(host *bmov1alpha1.BareMetalHost) string {
+	if kind := host.Status.ErrorType; slices.Contains(errorTypes[:], kind) {
+		return string(kind)
+	}
+	return ""
+}
+
+// errorTypes are the kinds of errors that baremetal-operator has names for.
+var errorTypes = [...]bmov1alpha1.ErrorType{
+	bmov1alpha1.ProvisionedRegistrationError,
+	bmov1alpha1.RegistrationError,
+	bmov1alpha1.InspectionError,
+	bmov1alpha1.PreparationError,
+	bmov1alpha1.ProvisioningError,
+	bmov1alpha1.PowerManagementError,
+	bmov1alpha1.DetachError,
+	bmov1alpha1.ServicingError,
+}

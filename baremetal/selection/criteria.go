@@ -1,0 +1,248 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package selection
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/labels"
+	operators "k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+)
+
+// Criteria is what one claim asks of its host, parsed. The zero value fits every
+// free host.
+type Criteria struct {
+	// Requirements are conditions on the labels of the host; all must hold.
+	Requirements []Requirement
+	// InNamespace is the one namespace that the claim accepts; empty means any.
+	InNamespace string
+	// FailureDomain is the failure domain that the host must have; empty means any.
+	FailureDomain string
+	// Soft makes FailureDomain a preference instead of a condition.
+	Soft bool
+}
+
+// Requirement is one condition on the labels of a host.
+type Requirement struct {
+	labels.Requirement
+	// Lack names in an explanation what a host lacks: "without label rack=a1".
+	Lack string
+}
+
+// InvalidError is a selector that cannot be understood. Only its author can
+// correct it.
+type InvalidError struct {
+	// Field is the path in the claim, Problem what is wrong there.
+	Field, Problem string
+}
+
+// Error names field and problem.
+func (e *InvalidError) Error() string {
+	return fmt.Sprintf("%s is invalid: %s", e.Field, e.Problem)
+}
+
+// spellings maps each operator that the API accepts, in lower case, to the one of
+// the label library.
+var spellings = map[string]operators.Operator{
+	"in":           operators.In,
+	"notin":        operators.NotIn,
+	"exists":       operators.Exists,
+	"!":            operators.DoesNotExist,
+	"doesnotexist": operators.DoesNotExist,
+	"=":            operators.Equals,
+	"==":           operators.DoubleEquals,
+	"!=":           operators.NotEquals,
+	"gt":           operators.GreaterThan,
+	">":            operators.GreaterThan,
+	"lt":           operators.LessThan,
+	"<":            operators.LessThan,
+}
+
+// Parse reads the hostSelector and the failure domain of a claim. Its errors are
+// InvalidErrors, joined. A selector with too many requirements is refused before
+// they are parsed, so that its size costs nothing.
+func Parse(claim *bmov1alpha1.HostClaim) (Criteria, error) {
+	wanted := claim.Spec.HostSelector
+	if err := tooMany(wanted); err != nil {
+		return Criteria{}, err
+	}
+	c := Criteria{
+		InNamespace:   wanted.InNamespace,
+		FailureDomain: claim.Spec.FailureDomain,
+		Soft:          claim.Annotations[infrav1.SoftFailureDomainAnnotation] == "true",
+	}
+	faults := []error{
+		notNamespace(c.InNamespace),
+		tooLong("spec.failureDomain", c.FailureDomain, maxDomainLength),
+	}
+	for _, key := range slices.Sorted(maps.Keys(wanted.MatchLabels)) {
+		faults = append(faults, c.addLabel(key, wanted.MatchLabels[key]))
+	}
+	for i, e := range wanted.MatchExpressions {
+		faults = append(faults, c.addExpression(fmt.Sprintf("spec.hostSelector.matchExpressions[%d]", i), e))
+	}
+	return c, errors.Join(faults...)
+}
+
+// addLabel adds one entry of matchLabels.
+func (c *Criteria) addLabel(key, value string) error {
+	const field = "spec.hostSelector.matchLabels"
+	if err := oversizedLabel(field, key, value); err != nil {
+		return err
+	}
+	return c.add(field, key, operators.Equals, []string{value})
+}
+
+// addExpression adds one of the matchExpressions; field is its path.
+func (c *Criteria) addExpression(field string, e bmov1alpha1.HostSelectorRequirement) error {
+	if err := oversized(field, e); err != nil {
+		return err
+	}
+	op, known := spellings[strings.ToLower(string(e.Operator))]
+	if !known {
+		return &InvalidError{Field: field, Problem: fmt.Sprintf(
+			"operator %q is none of in, notin, exists, !, =, ==, !=, gt, lt", e.Operator)}
+	}
+	return c.add(field, e.Key, op, e.Values)
+}
+
+func (c *Criteria) add(field, key string, op operators.Operator, values []string) error {
+	parsed, err := labels.NewRequirement(key, op, values)
+	if err != nil {
+		return &InvalidError{Field: field, Problem: err.Error()}
+	}
+	c.Requirements = append(c.Requirements, Requirement{Requirement: *parsed, Lack: lack(parsed)})
+	return nil
+}
+
+// lack is the text that explains why a host does not meet a requirement.
+func lack(r *labels.Requirement) string {
+	switch r.Operator() {
+	case operators.Equals, operators.DoubleEquals, operators.Exists:
+		return "without label " + r.String()
+	case operators.DoesNotExist:
+		return "with label " + r.Key()
+	default:
+		return "not matching " + r.String()
+	}
+}
+
+// Namespaces narrows the namespaces that policy admits to those that the claim
+// accepts. The order is kept.
+func (c Criteria) Namespaces(admitted []string) []string {
+	if c.InNamespace == "" {
+		return admitted
+	}
+	if slices.Contains(admitted, c.InNamespace) {
+		return []string{c.InNamespace}
+	}
+	return nil
+}
+
+// Limits of what a claim may ask for. A tenant writes the selector, and comparing it
+// with hosts takes time from all tenants, so its cost is bounded: the largest one takes about a
+// microsecond for a host, of which each waiting claim costs as much when it becomes free.
+const (
+	// maxRequirements bounds matchLabels and matchExpressions together.
+	maxRequirements = 32
+	// maxValues bounds the values of all requirements together.
+	maxValues = 128
+	// maxKeyLength is what Kubernetes allows: a prefix, a slash and a name.
+	maxKeyLength = validation.DNS1123SubdomainMaxLength + 1 + maxValueLength
+	// maxValueLength is what Kubernetes allows.
+	maxValueLength = validation.LabelValueMaxLength
+	// maxOperatorLength is more than that of any operator.
+	maxOperatorLength = 16
+	// maxDomainLength is what Cluster API allows.
+	maxDomainLength = 256
+)
+
+// tooMany refuses a selector with more requirements or values than are looked at.
+func tooMany(selector bmov1alpha1.HostSelector) error {
+	requirements, values := len(selector.MatchLabels)+len(selector.MatchExpressions), len(selector.MatchLabels)
+	for _, e := range selector.MatchExpressions {
+		values += len(e.Values)
+	}
+	const field, remedy = "spec.hostSelector", "ask for a label that the hosts have in common"
+	switch {
+	case requirements > maxRequirements:
+		return &InvalidError{Field: field, Problem: fmt.Sprintf(
+			"it has %d requirements, matchLabels and matchExpressions together; at most %d are allowed: %s", requirements, maxRequirements, remedy)}
+	case values > maxValues:
+		return &InvalidError{Field: field, Problem: fmt.Sprintf(
+			"it has %d values in all; at most %d are allowed: %s", values, maxValues, remedy)}
+	}
+	return nil
+}
+
+// tooLong refuses a text that exceeds its limit, without repeating it.
+func tooLong(field, text string, limit int) error {
+	n := utf8.RuneCountInString(text)
+	if n <= limit {
+		return nil
+	}
+	return &InvalidError{Field: field, Problem: fmt.Sprintf("it has %d characters; at most %d are allowed", n, limit)}
+}
+
+// oversizedLabel refuses a label of matchLabels of which a part exceeds its limit.
+func oversizedLabel(field, key, value string) error {
+	if err := tooLong(field, key, maxKeyLength); err != nil {
+		return err
+	}
+	return tooLong(field+"["+key+"]", value, maxValueLength)
+}
+
+// oversized refuses an expression of which a part exceeds its limit.
+func oversized(field string, e bmov1alpha1.HostSelectorRequirement) error {
+	if err := tooLong(field+".key", e.Key, maxKeyLength); err != nil {
+		return err
+	}
+	if err := tooLong(field+".operator", string(e.Operator), maxOperatorLength); err != nil {
+		return err
+	}
+	for i, value := range e.Values {
+		if err := tooLong(fmt.Sprintf("%s.values[%d]", field, i), value, maxValueLength); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// notNamespace refuses a name that no namespace can have; an empty one asks for none.
+func notNamespace(name string) error {
+	const field = "spec.hostSelector.inNamespace"
+	if name == "" {
+		return nil
+	}
+	if err := tooLong(field, name, validation.DNS1123LabelMaxLength); err != nil {
+		return err
+	}
+	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
+		return &InvalidError{Field: field, Problem: fmt.Sprintf(
+			"%q is no name of a namespace: %s", name, strings.Join(problems, "; "))}
+	}
+	return nil
+}

@@ -1,0 +1,177 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package claim
+
+import (
+	"strings"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
+)
+
+// moveFacts is everything that the answer depends on.
+type moveFacts struct {
+	// claim is paused and not being deleted.
+	claim *bmov1alpha1.HostClaim
+	// host is the claim's own, nil while no host names the claim.
+	host *bmov1alpha1.BareMetalHost
+	// unlabeled are the CustomResourceDefinitions of claims, hosts and hardware that lack
+	// the label by which clusterctl finds objects.
+	unlabeled []string
+	// handOver is whether the infrastructure team lets the hosts of the namespace move.
+	handOver bool
+}
+
+// Step is what to do next about a move.
+type moveStep string
+
+// The steps of a move.
+const (
+	// moveNothing means that no host has to do with the claim, and nothing keeps it.
+	moveNothing moveStep = "Nothing"
+	// moveUnblock asks for block-move to be taken off a claim that has no host.
+	moveUnblock moveStep = "Unblock"
+	// moveWait means that the claim must not be moved; Reason and Message say why.
+	moveWait moveStep = "Wait"
+	// movePrepare asks for the host to be made ready, and then for block-move to be taken
+	// off the claim. It is decided again on a live read of the host.
+	movePrepare moveStep = "Prepare"
+	// moveDone means that claim and host may be moved.
+	moveDone moveStep = "Ready"
+)
+
+// movePlan is the next step. Reason and Message are those of the condition Movable; they
+// are empty for moveNothing and moveUnblock.
+type movePlan struct {
+	Step            moveStep
+	Reason, Message string
+}
+
+// nextMove returns what to do about a paused claim.
+func nextMove(o moveFacts) movePlan {
+	switch {
+	case o.host == nil:
+		return o.withoutHost()
+	case !o.blocked() && o.handOver && binding.IsReadyToMove(o.host, o.claim):
+		return moveReady(moveDone)
+	}
+	for _, obstacle := range moveObstacles {
+		if message, holds := obstacle.holds(o); holds {
+			return movePlan{Step: moveWait, Reason: obstacle.reason, Message: message}
+		}
+	}
+	return moveReady(movePrepare)
+}
+
+func moveReady(step moveStep) movePlan {
+	return movePlan{Step: step, Reason: infrav1.ReadyToMoveReason, Message: "The host is paused and keeps its status for the move"}
+}
+
+// moveRefused is the plan of a claim for which the API server refused a write, for a reason that
+// holds until a person removes it. What was to be written is named by what.
+func moveRefused(what, reason string) movePlan {
+	return movePlan{
+		Step: moveWait, Reason: infrav1.PreparationRefusedReason,
+		Message: "The API server refuses to have " + what + ": " + reason + ". It is tried again; the log of the hostclaim manager has the answer",
+	}
+}
+
+// blocked reports whether block-move is on the claim, and ours.
+func (o moveFacts) blocked() bool {
+	return o.claim.Annotations[infrav1.BlockMoveAnnotation] == infrav1.HostClaimManagerFieldOwner
+}
+
+// withoutHost decides about a claim that no host names. Only a status that says so
+// proves that the claim is about to have none: a blank one may have been lost, and one that
+// names a host is an intent, or tells of a loss that the moved claim would forget.
+func (o moveFacts) withoutHost() movePlan {
+	switch {
+	case !o.blocked():
+		return movePlan{Step: moveNothing}
+	case binding.RecordOf(o.claim) == binding.Unrecorded:
+		return movePlan{Step: moveUnblock}
+	default:
+		return movePlan{
+			Step: moveWait, Reason: infrav1.BindingInProgressReason,
+			Message: "The claim was paused while it was being bound, or its host is gone; unpause it until it has its host, or delete it",
+		}
+	}
+}
+
+// moveObstacles are what keeps a claim with a host from being moved, what lasts first.
+var moveObstacles = [...]struct {
+	reason string
+	holds  func(moveFacts) (message string, holds bool)
+}{
+	{infrav1.HostInOtherNamespaceReason, inOtherNamespace},
+	{infrav1.BindingInProgressReason, unbound},
+	{infrav1.HostsNotMovableReason, leftBehind},
+	{infrav1.HandOverNotConfirmedReason, unconfirmed},
+	{infrav1.MovingHostPausedReason, heldByOthers},
+	{infrav1.HostNotAtRestReason, busy},
+}
+
+func inOtherNamespace(o moveFacts) (string, bool) {
+	return "The host is in another namespace and cannot be moved with the claim, so clusterctl move waits; " +
+		"use identityRef on the machines instead, which reach their hosts from any management cluster", o.host.Namespace != o.claim.Namespace
+}
+
+func unbound(o moveFacts) (string, bool) {
+	return "The claim was paused before its status named its host; unpause it until condition Associated is True",
+		binding.RecordOf(o.claim) != binding.Bound
+}
+
+func leftBehind(o moveFacts) (string, bool) {
+	switch {
+	case len(o.unlabeled) > 0:
+		return "clusterctl would leave objects behind: label CustomResourceDefinition " + strings.Join(o.unlabeled, ", ") +
+			" with " + infrav1.ClusterctlLabel + ", then begin the move again", true
+	case !binding.IsMoved(o.claim):
+		return "The claim belongs to no Cluster, so clusterctl would not take its host along; label the claim with " +
+			infrav1.MoveLabel + " to have it moved, then begin the move again", true
+	case !binding.TakenAlong(o.host, o.claim):
+		return "The claim was paused before the host was labeled for clusterctl; unpause it for a moment, then begin the move again", true
+	default:
+		return "", false
+	}
+}
+
+// unconfirmed also holds when the word is withdrawn while clusterctl may be moving the claim
+// already. block-move goes back on the claim then, for a clusterctl that still waits, but the
+// pause of the host stays until the claim is unpaused: the server may run for the far side.
+func unconfirmed(o moveFacts) (string, bool) {
+	if binding.PausedForMove(o.host) {
+		return "Annotation " + infrav1.HostsMayMoveAnnotation + ` of the Namespace is not "true" any more. The host stays paused, since ` +
+			"clusterctl may be moving it already; if it is not, unpause the Cluster, which unpauses the host", !o.handOver
+	}
+	return "The infrastructure team has not confirmed that Ironic serves the hosts of this namespace wherever they are moved; " +
+		"once that is so, they set annotation " + infrav1.HostsMayMoveAnnotation + `: "true" on the Namespace`, !o.handOver
+}
+
+func heldByOthers(o moveFacts) (string, bool) {
+	_, paused := o.host.Annotations[bmov1alpha1.PausedAnnotation]
+	_, detached := o.host.Annotations[bmov1alpha1.DetachedAnnotation]
+	return "The host is paused or detached by another client, or being deleted; the infrastructure team must end that",
+		(paused && !binding.PausedForMove(o.host)) || detached || !o.host.DeletionTimestamp.IsZero()
+}
+
+func busy(o moveFacts) (string, bool) {
+	why := binding.Unrest(o.claim, o.host)
+	return "The server is being changed, so clusterctl move waits until it is at rest: " + why, why != ""
+}

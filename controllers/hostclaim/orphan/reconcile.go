@@ -1,0 +1,241 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package orphan releases hosts whose HostClaim does not exist any more, as that of a deleted
+// claim is released.
+//
+// It looks at the hosts that the hostclaim manager bound, and believes only a live read that a
+// claim is gone. It touches neither a host whose claim exists with the UID that the host names, nor
+// one that another controller bound. From a host that names no claim it removes the traces of
+// binds, and the fences of those that broke off.
+//
+//	bound ──claim gone──▶ marked ──grace over, or annotation──▶ released
+//	  ▲                     │
+//	  └──claim turns up─────┘  (same UID; a claim of equal name waits for the annotation)
+//
+// What wakes a host is in Watches; nothing is polled.
+package orphan
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/claim"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/copies"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
+)
+
+// Reconciler looks after hosts without claims. It keeps nothing between two passes, and is a
+// collector of the metric of orphans.
+type Reconciler struct {
+	// Client reads from caches and writes as HostClaimManagerFieldOwner.
+	Client client.Client
+	// Live reads from the API server: claims that the cache does not show, hosts
+	// before they are written, and Secrets.
+	Live client.Reader
+	// Secrets wakes hosts when there are rights on Secrets of these namespaces.
+	Secrets SecretWatch
+	// Recorder tells administrators what happens to a host.
+	Recorder events.EventRecorder
+	// Clock is the time that the grace is counted by.
+	Clock clock.PassiveClock
+	// Grace is how long an orphan is kept.
+	Grace time.Duration
+}
+
+// SecretWatch is the part of secretwatch.Watch that the reconciler uses.
+type SecretWatch interface {
+	Ensure(namespace string)
+}
+
+// Reconcile looks at one host. Nearly all hosts have a claim, and cost no request.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	host := &bmov1alpha1.BareMetalHost{}
+	if err := r.Client.Get(ctx, req.NamespacedName, host); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	switch {
+	case binding.ConsumerKey(host) != "":
+		return r.reconcileBound(ctx, host)
+	case Stray(host):
+		return ctrl.Result{}, r.tidy(ctx, host)
+	}
+	return ctrl.Result{}, nil
+}
+
+// reconcileBound takes the next step of a host whose claim does not have it any more.
+func (r *Reconciler) reconcileBound(ctx context.Context, host *bmov1alpha1.BareMetalHost) (ctrl.Result, error) {
+	known, err := r.observeClaim(ctx, host)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	plan := Next(Observed{Host: host, Claim: known, Grace: r.Grace, Now: r.Clock.Now()})
+	switch plan.Step {
+	case Mark: // the mark wakes the host, and the next pass finds it marked
+		return ctrl.Result{}, r.patch(ctx, "Marked the host as orphaned", host, Marked(host, r.Clock.Now()))
+	case Unmark:
+		return ctrl.Result{}, r.patch(ctx, "Removed the mark of an orphaned host, since its HostClaim exists", host, Unmarked(host))
+	case Release:
+		return r.release(ctx, host, plan)
+	}
+	r.warn(host, plan.Step, binding.Wait{Reason: plan.Reason, Message: plan.Message})
+	return r.wakeAt(plan.Until), nil
+}
+
+// warn tells the administrator what a host waits for. The recorder counts what it has told of the
+// host before, and does not write it again in each pass.
+func (r *Reconciler) warn(host *bmov1alpha1.BareMetalHost, step Step, wait binding.Wait) {
+	if wait.Reason != "" {
+		r.Recorder.Eventf(host, nil, corev1.EventTypeWarning, wait.Reason, string(step), "%s", wait.Message)
+	}
+}
+
+// wakeAt has the host looked at again at a time; the zero one is none.
+func (r *Reconciler) wakeAt(at time.Time) ctrl.Result {
+	if at.IsZero() {
+		return ctrl.Result{}
+	}
+	return ctrl.Result{RequeueAfter: max(at.Sub(r.Clock.Now()), time.Millisecond)}
+}
+
+// observeClaim reads the claim that a host names. The cache is enough to see that
+// it has the host, since its deletion wakes the host; anything else is believed only
+// from the API server. A host that we did not bind is left alone if its claim is gone.
+func (r *Reconciler) observeClaim(ctx context.Context, host *bmov1alpha1.BareMetalHost) (Claim, error) {
+	known, err := read(ctx, r.Client, host)
+	if err == nil && (known == Present || (known != Unaware && !Suspect(host))) {
+		return known, nil
+	}
+	return read(ctx, r.Live, host)
+}
+
+// read asks one reader for the claim that a host names.
+func read(ctx context.Context, reader client.Reader, host *bmov1alpha1.BareMetalHost) (Claim, error) {
+	ref, found := host.Spec.ConsumerRef, &bmov1alpha1.HostClaim{}
+	key := client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
+	switch err := reader.Get(ctx, key, found); {
+	case apierrors.IsNotFound(err):
+		return knowledge(host, nil), nil
+	case err != nil:
+		return Present, fmt.Errorf("read HostClaim %s: %w", key, err)
+	default:
+		return knowledge(host, found), nil
+	}
+}
+
+// release gives an orphan back as a claim would. The claim cannot come back between: its UID is
+// gone for ever.
+func (r *Reconciler) release(ctx context.Context, host *bmov1alpha1.BareMetalHost, plan Plan) (ctrl.Result, error) {
+	begins := !begun(host) // the first pass tells of the release
+	releaser := claim.Releaser{Client: r.Client, Live: r.Live, Secrets: r.Secrets, Clock: r.Clock}
+	released, err := releaser.Release(ctx, host, binding.Cleared(host), func(context.Context) error { return nil })
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if begins {
+		r.Recorder.Eventf(host, nil, corev1.EventTypeNormal, plan.Reason, string(plan.Step), "%s", plan.Message)
+	}
+	switch released.Wait.Reason {
+	case infrav1.HostDeprovisioningReason, infrav1.HostPoweringOffReason: // on its way
+	case "":
+		r.Recorder.Eventf(host, nil, corev1.EventTypeNormal, "Freed", "Release",
+			"The host was wiped and given back; HostClaim %s of namespace %s, which had it, does not exist any more",
+			host.Spec.ConsumerRef.Name, host.Spec.ConsumerRef.Namespace)
+	default:
+		r.warn(host, plan.Step, released.Wait)
+	}
+	return r.wakeAt(released.Until), nil
+}
+
+// tidy cleans a host that names no claim and still carries traces of a bind. A claim
+// whose status names the host may still be on its way to it, or will notice the
+// loss; then the host is left to it. So is a fence, until its claim intends the host no
+// more: within one pass it is put on and taken off while the intent is there.
+func (r *Reconciler) tidy(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
+	if fencer := Fencer(host); fencer != "" {
+		if _, named, err := r.named(ctx, host, fencer, intends); err != nil || named {
+			return err
+		}
+		return r.patch(ctx, "Removed the fence of a bind that was given up", host, binding.Unfenced(host))
+	}
+	uid := StrayClaim(host)
+	exists, left, err := r.named(ctx, host, uid, names)
+	if err != nil || left {
+		return err
+	}
+	if uid != "" && !exists {
+		sweeper := copies.Sweeper{Live: r.Live, Writer: r.Client}
+		if err := sweeper.OfClaim(ctx, uid, host.Namespace); err != nil && !apierrors.IsForbidden(err) {
+			return err
+		}
+	}
+	tidied := Tidied(host)
+	if equality.Semantic.DeepEqual(tidied, host) {
+		return nil
+	}
+	return r.patch(ctx, "Removed the traces of a bind from a host that names no HostClaim", host, tidied)
+}
+
+// named reports whether a claim with a UID exists, and whether it names a host. The cache is enough
+// to see that it does, since a status that ceases to wakes the host. A claim that the cache does
+// not show yet loses nothing: a pass that is about to bind the host loses to the write, and tries again.
+func (r *Reconciler) named(
+	ctx context.Context, host *bmov1alpha1.BareMetalHost, uid types.UID, by func(*bmov1alpha1.HostClaim, *bmov1alpha1.BareMetalHost) bool,
+) (exists, named bool, err error) {
+	known := &bmov1alpha1.HostClaimList{}
+	err = r.Client.List(ctx, known, client.MatchingFields{index.ClaimsByUID: string(uid)}, client.UnsafeDisableDeepCopy)
+	if err != nil || len(known.Items) == 0 {
+		return false, false, err
+	}
+	if by(&known.Items[0], host) {
+		return true, true, nil
+	}
+	now := &bmov1alpha1.HostClaim{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(&known.Items[0]), now); err != nil {
+		return false, false, client.IgnoreNotFound(err)
+	}
+	exists = now.UID == uid
+	return exists, exists && by(now, host), nil
+}
+
+// patch writes a host that must not have changed since it was read, and logs what was done, with the
+// claim that the host named.
+func (r *Reconciler) patch(ctx context.Context, done string, before, after *bmov1alpha1.BareMetalHost) error {
+	if err := r.Client.Patch(ctx, after, patch.Locked(before)); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("patch the BareMetalHost: %w", err))
+	}
+	log := ctrl.LoggerFrom(ctx)
+	if ref := before.Spec.ConsumerRef; ref != nil {
+		log = log.WithValues("HostClaim", klog.KRef(ref.Namespace, ref.Name), "claimUID", ref.UID)
+	}
+	log.Info(done)
+	return nil
+}
