@@ -36,7 +36,6 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/claim"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/copies"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/orphan"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
@@ -92,7 +91,7 @@ func (m *manager) start() {
 	m.leads, m.workers = true, 1+w.choices.Intn(2)
 	m.secrets, m.listing, m.passes = map[string]map[string]string{}, nil, nil
 	m.cache = store.NewCache(w.log, kept)
-	if err := errors.Join(index.Add(w.ctx, m.cache), orphan.AddIndexes(w.ctx, m.cache)); err != nil {
+	if err := errors.Join(claim.AddIndexes(w.ctx, m.cache), copies.AddIndexes(w.ctx, m.cache), orphan.AddIndexes(w.ctx, m.cache)); err != nil {
 		w.fail("start", "%v", err)
 	}
 	m.controllers = []*controller{m.claimController(), m.orphanController(), m.copyController()}

@@ -49,7 +49,6 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/copies"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
@@ -265,7 +264,7 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) (err error) {
 
 // observeHosts finds the hosts that have to do with the claim.
 func (r *Reconciler) observeHosts(ctx context.Context, s *scope) error {
-	own, err := r.hostsBy(ctx, index.HostsByConsumer, binding.ClaimKey(s.claim))
+	own, err := r.hostsBy(ctx, hostsByConsumer, binding.ClaimKey(s.claim))
 	if err != nil {
 		return err
 	}
@@ -273,7 +272,7 @@ func (r *Reconciler) observeHosts(ctx context.Context, s *scope) error {
 	if s.host != nil {
 		return nil
 	}
-	s.moved, err = r.hostsBy(ctx, index.HostsByMovedClaim, keyOf(s.claim).String())
+	s.moved, err = r.hostsBy(ctx, hostsByMovedClaim, keyOf(s.claim).String())
 	return err
 }
 

@@ -38,7 +38,6 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/reservation"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/copies"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
@@ -173,7 +172,7 @@ func (r *Reconciler) releaseWatches(ctx context.Context, namespace string) error
 			which client.ListOption
 		}{
 			{&bmov1alpha1.HostClaimList{}, client.InNamespace(namespace)},
-			{&bmov1alpha1.HostClaimList{}, client.MatchingFields{index.ClaimsByHostNamespace: namespace}},
+			{&bmov1alpha1.HostClaimList{}, client.MatchingFields{claimsByHostNamespace: namespace}},
 			{&bmov1alpha1.HostDeployPolicyList{}, client.InNamespace(namespace)},
 		} {
 			if err := r.Client.List(ctx, users.list, users.which, client.Limit(1)); err != nil {

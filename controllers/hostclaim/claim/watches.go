@@ -18,6 +18,7 @@ package claim
 
 import (
 	"context"
+	"errors"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -35,10 +36,40 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/copies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
+
+// The field indexes of hosts and claims, besides those of package copies.
+const (
+	hostsByConsumer       = "host.consumer"       // hosts by the claim that they name, see binding.ClaimKey
+	hostsByMovedClaim     = "host.movedClaim"     // hosts that may have been moved with a claim, by namespace and name of that
+	claimsByHostNamespace = "claim.hostNamespace" // claims by the namespace of their host
+	claimsByFacts         = "claim.facts"         // claims by the name under which the facts of their host are published
+)
+
+// AddIndexes declares them. Call it before the cache starts.
+func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
+	host, claim := &bmov1alpha1.BareMetalHost{}, &bmov1alpha1.HostClaim{}
+	return errors.Join(
+		indexer.IndexField(ctx, host, hostsByConsumer, watch.Index(func(h *bmov1alpha1.BareMetalHost) []string {
+			return []string{binding.ConsumerKey(h)}
+		})),
+		indexer.IndexField(ctx, host, hostsByMovedClaim, watch.Index(func(h *bmov1alpha1.BareMetalHost) []string {
+			return []string{binding.MovedKey(h)}
+		})),
+		indexer.IndexField(ctx, claim, claimsByHostNamespace, watch.Index(func(c *bmov1alpha1.HostClaim) []string {
+			if c.Status.BareMetalHost == nil {
+				return nil
+			}
+			return []string{c.Status.BareMetalHost.Namespace}
+		})),
+		indexer.IndexField(ctx, claim, claimsByFacts, watch.Index(func(c *bmov1alpha1.HostClaim) []string {
+			return []string{binding.HardwareDataName(c.Name)}
+		})),
+	)
+}
 
 // SetupWithManager registers the watches that wake claims. There is no other
 // way to be woken but the end of a reservation: nothing is polled.
@@ -133,7 +164,7 @@ func (r *Reconciler) policyToClaims(ctx context.Context, object client.Object) [
 	for _, key := range r.Pool.Waiting() {
 		out = append(out, request(key))
 	}
-	return append(out, r.claims(ctx, client.MatchingFields{index.ClaimsByHostNamespace: object.GetNamespace()})...)
+	return append(out, r.claims(ctx, client.MatchingFields{claimsByHostNamespace: object.GetNamespace()})...)
 }
 
 // namespaceToClaims wakes the claims of a namespace whose labels changed.
@@ -163,7 +194,7 @@ func (r *Reconciler) KindToClaims(ctx context.Context, _ client.Object) []reconc
 // FactsToClaims wakes the claim that publishes, or would like to publish, the
 // facts of its host under the name of an object.
 func (r *Reconciler) FactsToClaims(ctx context.Context, object client.Object) []reconcile.Request {
-	return r.claims(ctx, client.InNamespace(object.GetNamespace()), client.MatchingFields{index.ClaimsByFacts: object.GetName()})
+	return r.claims(ctx, client.InNamespace(object.GetNamespace()), client.MatchingFields{claimsByFacts: object.GetName()})
 }
 
 // SecretToClaims wakes the claims that a Secret concerns; with an empty name,
@@ -171,10 +202,10 @@ func (r *Reconciler) FactsToClaims(ctx context.Context, object client.Object) []
 func (r *Reconciler) SecretToClaims(ctx context.Context, namespace, name string) []reconcile.Request {
 	if name == "" {
 		return append(r.claims(ctx, client.InNamespace(namespace)),
-			r.claims(ctx, client.MatchingFields{index.ClaimsByHostNamespace: namespace})...)
+			r.claims(ctx, client.MatchingFields{claimsByHostNamespace: namespace})...)
 	}
-	return append(r.claims(ctx, client.MatchingFields{index.ClaimsBySecret: namespace + "/" + name}),
-		r.claims(ctx, client.MatchingFields{index.ClaimsBySecret: name})...)
+	return append(r.claims(ctx, client.MatchingFields{copies.ClaimsBySecret: namespace + "/" + name}),
+		r.claims(ctx, client.MatchingFields{copies.ClaimsBySecret: name})...)
 }
 
 // claims lists claims from the cache.

@@ -34,7 +34,6 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
 )
 
 // Reconciler deletes copies whose claim does not exist any more. The release of a
@@ -109,8 +108,8 @@ func (r *Reconciler) needed(ctx context.Context, secret *metav1.PartialObjectMet
 		list  client.ObjectList
 		field string
 	}{
-		{&bmov1alpha1.HostClaimList{}, index.ClaimsByUID},
-		{&bmov1alpha1.BareMetalHostList{}, index.HostsByConsumerUID},
+		{&bmov1alpha1.HostClaimList{}, ClaimsByUID},
+		{&bmov1alpha1.BareMetalHostList{}, hostsByConsumerUID},
 	} {
 		err := r.Client.List(ctx, known.list, client.MatchingFields{known.field: string(uid)}, client.UnsafeDisableDeepCopy)
 		if err != nil {

@@ -37,7 +37,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
 
 // bill counts the requests that a reconciler sends for the secrets of a test.
@@ -56,8 +56,8 @@ func newReconciler(t *testing.T, objects ...client.Object) (*Reconciler, *bill) 
 		t.Fatal(err)
 	}
 	server := fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(objects, naming(""), claim("kept"))...).
-		WithIndex(&bmov1alpha1.HostClaim{}, index.ClaimsByUID, func(o client.Object) []string { return []string{string(o.GetUID())} }).
-		WithIndex(&bmov1alpha1.BareMetalHost{}, index.HostsByConsumerUID, func(o client.Object) []string { return []string{string(claimOf(o))} }).
+		WithIndex(&bmov1alpha1.HostClaim{}, ClaimsByUID, watch.Index(uid[*bmov1alpha1.HostClaim])).
+		WithIndex(&bmov1alpha1.BareMetalHost{}, hostsByConsumerUID, watch.Index(uid[*bmov1alpha1.BareMetalHost])).
 		Build()
 	b := &bill{}
 	live := interceptor.NewClient(server, interceptor.Funcs{

@@ -18,6 +18,7 @@ package copies
 
 import (
 	"context"
+	"errors"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
@@ -31,10 +32,41 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
+
+// The field indexes that find the claim and the host of a copy.
+const (
+	// ClaimsByUID finds the claim with a UID.
+	ClaimsByUID = "claim.uid"
+	// ClaimsBySecret finds claims by the secrets that concern them: those that they name, as
+	// namespace/name, and their copies by name.
+	ClaimsBySecret = "claim.secret"
+
+	hostsByConsumerUID = "host.consumerUID"
+)
+
+// AddIndexes declares these. Call it before the cache starts.
+func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
+	return errors.Join(
+		indexer.IndexField(ctx, &bmov1alpha1.HostClaim{}, ClaimsByUID, watch.Index(uid[*bmov1alpha1.HostClaim])),
+		indexer.IndexField(ctx, &bmov1alpha1.HostClaim{}, ClaimsBySecret, watch.Index(secrets)),
+		indexer.IndexField(ctx, &bmov1alpha1.BareMetalHost{}, hostsByConsumerUID, watch.Index(uid[*bmov1alpha1.BareMetalHost])),
+	)
+}
+
+func uid[T client.Object](object T) []string { return []string{string(claimOf(object))} }
+
+func secrets(claim *bmov1alpha1.HostClaim) []string {
+	out := binding.CopyNames(claim.UID)
+	for _, kind := range binding.SecretKinds {
+		if name := binding.SecretName(claim, kind); name != "" {
+			out = append(out, claim.Namespace+"/"+name)
+		}
+	}
+	return out
+}
 
 // claimOf is the UID of a claim, or of the one that a host names; empty for none.
 func claimOf(object client.Object) types.UID {
@@ -112,7 +144,7 @@ func (r *Reconciler) SecretToCopies(ctx context.Context, namespace, name string)
 		return nil
 	}
 	claims := &bmov1alpha1.HostClaimList{}
-	err := r.Client.List(ctx, claims, client.MatchingFields{index.ClaimsBySecret: name}, client.UnsafeDisableDeepCopy)
+	err := r.Client.List(ctx, claims, client.MatchingFields{ClaimsBySecret: name}, client.UnsafeDisableDeepCopy)
 	if err == nil && len(claims.Items) > 0 {
 		return nil
 	}

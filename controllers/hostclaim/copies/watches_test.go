@@ -29,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
 
 func claim(uid types.UID) *bmov1alpha1.HostClaim {
@@ -96,5 +97,21 @@ func TestEndOfAClaimLooksAtTheCopiesThatWereSeen(t *testing.T) {
 	r.watchNamespace(t.Context(), claim("a"))
 	if diff := cmp.Diff([]string{"tenant"}, watch.asked); diff != "" {
 		t.Errorf("namespaces that are watched (-want +got):\n%s", diff)
+	}
+}
+
+func TestClaimIsFoundByItsSecretsAndCopies(t *testing.T) {
+	copied, pull := binding.CopyNames("claim-uid"), "pull"
+	claim := claim("claim-uid")
+	if diff := cmp.Diff(copied, watch.Index(secrets)(claim)); diff != "" {
+		t.Errorf("a claim without secrets (-want +got):\n%s", diff)
+	}
+	claim.Spec.UserData = &corev1.SecretReference{Name: "boot", Namespace: "ignored"}
+	claim.Spec.Image = &bmov1alpha1.Image{OCIAuthSecretName: &pull}
+	if diff := cmp.Diff(append(copied, "tenant/boot", "tenant/pull"), watch.Index(secrets)(claim)); diff != "" {
+		t.Errorf("a claim with secrets of its namespace (-want +got):\n%s", diff)
+	}
+	if got := watch.Index(secrets)(&bmov1alpha1.BareMetalHost{}); got != nil {
+		t.Errorf("a host is found by %v", got)
 	}
 }

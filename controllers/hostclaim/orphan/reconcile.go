@@ -49,7 +49,6 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/claim"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/copies"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
@@ -211,7 +210,7 @@ func (r *Reconciler) named(
 	ctx context.Context, host *bmov1alpha1.BareMetalHost, uid types.UID, by func(*bmov1alpha1.HostClaim, *bmov1alpha1.BareMetalHost) bool,
 ) (exists, named bool, err error) {
 	known := &bmov1alpha1.HostClaimList{}
-	err = r.Client.List(ctx, known, client.MatchingFields{index.ClaimsByUID: string(uid)}, client.UnsafeDisableDeepCopy)
+	err = r.Client.List(ctx, known, client.MatchingFields{copies.ClaimsByUID: string(uid)}, client.UnsafeDisableDeepCopy)
 	if err != nil || len(known.Items) == 0 {
 		return false, false, err
 	}

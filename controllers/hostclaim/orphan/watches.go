@@ -19,7 +19,6 @@ package orphan
 import (
 	"context"
 	"errors"
-	"slices"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/prometheus/client_golang/prometheus"
@@ -47,21 +46,18 @@ const hostsByTrace = "host.trace"
 
 // AddIndexes declares the field indexes of the controller. Call it before the cache starts.
 func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
-	return indexer.IndexField(ctx, &bmov1alpha1.BareMetalHost{}, hostsByTrace, traces)
+	return indexer.IndexField(ctx, &bmov1alpha1.BareMetalHost{}, hostsByTrace, watch.Index(traces))
 }
 
-func traces(object client.Object) []string {
-	host, ok := object.(*bmov1alpha1.BareMetalHost)
+func traces(host *bmov1alpha1.BareMetalHost) []string {
 	switch {
-	case !ok:
-		return nil
 	case binding.ConsumerKey(host) != "":
 		return []string{host.Spec.ConsumerRef.Namespace + "/" + host.Spec.ConsumerRef.Name}
-	case !Stray(host):
+	case Stray(host):
+		return []string{string(StrayClaim(host)), string(Fencer(host))}
+	default:
 		return nil
 	}
-	uids := []string{string(StrayClaim(host)), string(Fencer(host))}
-	return slices.DeleteFunc(uids, func(uid string) bool { return uid == "" })
 }
 
 // SetupWithManager registers the watches of Watches.
@@ -157,7 +153,7 @@ func orphans() *prometheus.Desc {
 // Describe names the metric of orphans.
 func (r *Reconciler) Describe(out chan<- *prometheus.Desc) { out <- orphans() }
 
-// Collect counts the orphans that the cache shows, in each namespace with hosts.
+// Collect counts the orphans that the cache shows.
 func (r *Reconciler) Collect(out chan<- prometheus.Metric) {
 	hosts, claims := &bmov1alpha1.BareMetalHostList{}, &bmov1alpha1.HostClaimList{}
 	ctx := context.Background()
@@ -170,7 +166,6 @@ func (r *Reconciler) Collect(out chan<- prometheus.Metric) {
 	}
 	for i := range hosts.Items {
 		host := &hosts.Items[i]
-		counts[host.Namespace] += 0
 		if !Suspect(host) {
 			continue
 		}

@@ -34,7 +34,6 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/claim"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/copies"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/index"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/orphan"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
@@ -46,8 +45,9 @@ import (
 // AddControllers adds all controllers to a manager that was made with
 // CacheOptions and ClientOptions. Their metrics go to the registry.
 func AddControllers(ctx context.Context, mgr ctrl.Manager, o Options, registry prometheus.Registerer) error {
-	if err := index.Add(ctx, mgr.GetFieldIndexer()); err != nil {
-		return err
+	indexer := mgr.GetFieldIndexer()
+	if err := errors.Join(claim.AddIndexes(ctx, indexer), copies.AddIndexes(ctx, indexer), orphan.AddIndexes(ctx, indexer)); err != nil {
+		return fmt.Errorf("declare the field indexes: %w", err)
 	}
 	recorder := mgr.GetEventRecorder(reporter)
 	authors, err := policies.New(mgr.GetClient(), recorder, registry)
@@ -69,7 +69,7 @@ func AddControllers(ctx context.Context, mgr ctrl.Manager, o Options, registry p
 	if err != nil {
 		return fmt.Errorf("client that reads its own writes: %w", err)
 	}
-	if err := addOrphans(ctx, mgr, writer, o, secrets, registry); err != nil {
+	if err := addOrphans(mgr, writer, o, secrets, registry); err != nil {
 		return fmt.Errorf("controller of orphaned hosts: %w", err)
 	}
 	if err := addCopies(mgr, writer, o, secrets); err != nil {
@@ -91,7 +91,7 @@ func addCopies(mgr ctrl.Manager, writer client.Client, o Options, secrets *secre
 }
 
 // addOrphans adds the controller of hosts whose claim does not exist any more.
-func addOrphans(ctx context.Context, mgr ctrl.Manager, writer client.Client, o Options, secrets *secretwatch.Watch, registry prometheus.Registerer) error {
+func addOrphans(mgr ctrl.Manager, writer client.Client, o Options, secrets *secretwatch.Watch, registry prometheus.Registerer) error {
 	reconciler := &orphan.Reconciler{
 		Client:   writer,
 		Live:     mgr.GetAPIReader(),
@@ -100,7 +100,7 @@ func addOrphans(ctx context.Context, mgr ctrl.Manager, writer client.Client, o O
 		Clock:    clock.RealClock{},
 		Grace:    o.OrphanGrace,
 	}
-	if err := errors.Join(registry.Register(reconciler), orphan.AddIndexes(ctx, mgr.GetFieldIndexer())); err != nil {
+	if err := registry.Register(reconciler); err != nil {
 		return err
 	}
 	return reconciler.SetupWithManager(mgr,

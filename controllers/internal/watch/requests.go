@@ -21,6 +21,7 @@ package watch
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -110,4 +111,15 @@ func Complete(build *builder.Builder, table []Row, sources []source.Source, r re
 		build = build.WatchesRawSource(s)
 	}
 	return build.Complete(r)
+}
+
+// Index finds objects of one type by values, and those without a value not at all.
+func Index[T client.Object](values func(T) []string) client.IndexerFunc {
+	return func(object client.Object) []string {
+		typed, ok := object.(T)
+		if !ok {
+			return nil
+		}
+		return slices.DeleteFunc(values(typed), func(value string) bool { return value == "" })
+	}
 }
