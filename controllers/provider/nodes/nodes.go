@@ -27,8 +27,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/util/index"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -97,7 +95,7 @@ func (n Nodes) Candidates(ctx context.Context, cluster client.ObjectKey, q nodes
 	for _, option := range options(q) {
 		var nodes corev1.NodeList
 		if err := reader.List(ctx, &nodes, option...); err != nil {
-			return nil, fmt.Errorf("list Nodes of Cluster %s: %w", cluster, sanitize(err))
+			return nil, fmt.Errorf("list Nodes of Cluster %s: %w", cluster, remote.Sanitize(err))
 		}
 		for i := range nodes.Items {
 			found = append(found, describe(&nodes.Items[i]))
@@ -141,7 +139,7 @@ func (n Nodes) Patch(ctx context.Context, cluster client.ObjectKey, patch machin
 	}
 	before, after := change(patch)
 	if err := writer.Patch(ctx, after, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("patch Node %s of Cluster %s: %w", patch.Node, cluster, sanitize(err))
+		return fmt.Errorf("patch Node %s of Cluster %s: %w", patch.Node, cluster, remote.Sanitize(err))
 	}
 	return nil
 }
@@ -165,19 +163,6 @@ func change(patch machines.NodePatch) (before, after *corev1.Node) {
 		}
 	}
 	return before, after
-}
-
-// sanitize replaces what the API server of a workload cluster says by words that may be
-// logged and shown: a tenant may run it.
-func sanitize(err error) error {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return remote.Sanitize(err) // what cannot be decoded is repeated by its error
-	}
-	said := status.Status()
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Reason: said.Reason, Code: said.Code, Message: remote.Explain(err),
-	}}
 }
 
 func connectionError(err error) error {

@@ -34,6 +34,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 )
 
 const (
@@ -56,7 +57,7 @@ func (n Nodes) Read(ctx context.Context, cluster client.ObjectKey, name string) 
 	node := &corev1.Node{}
 	err = reader.Get(ctx, client.ObjectKey{Name: name}, node)
 	if client.IgnoreNotFound(err) != nil {
-		return nil, false, fmt.Errorf("read Node %s of Cluster %s: %w", name, cluster, sanitize(err))
+		return nil, false, fmt.Errorf("read Node %s of Cluster %s: %w", name, cluster, remote.Sanitize(err))
 	}
 	return node, err == nil, nil
 }
@@ -69,7 +70,7 @@ func (n Nodes) Write(ctx context.Context, cluster client.ObjectKey, before, afte
 		return connectionError(err)
 	}
 	if err := writer.Patch(ctx, after, patch.Locked(before)); err != nil {
-		return fmt.Errorf("patch Node %s of Cluster %s: %w", before.Name, cluster, sanitize(err))
+		return fmt.Errorf("patch Node %s of Cluster %s: %w", before.Name, cluster, remote.Sanitize(err))
 	}
 	return nil
 }
@@ -83,7 +84,7 @@ func (n Nodes) Pods(ctx context.Context, cluster client.ObjectKey, node string, 
 	}
 	var pods corev1.PodList
 	if err := reader.List(ctx, &pods, client.MatchingFields{"spec.nodeName": node}, client.Limit(pageSize)); err != nil {
-		return 0, fmt.Errorf("list Pods of Node %s of Cluster %s: %w", node, cluster, sanitize(err))
+		return 0, fmt.Errorf("list Pods of Node %s of Cluster %s: %w", node, cluster, remote.Sanitize(err))
 	}
 	count := 0
 	for i := range pods.Items {
@@ -113,7 +114,7 @@ func (n Nodes) Volumes(ctx context.Context, cluster client.ObjectKey, node strin
 		case meta.IsNoMatchError(err) || apierrors.IsNotFound(err):
 			return 0, nil // a cluster without storage
 		case err != nil:
-			return 0, fmt.Errorf("list VolumeAttachments of Cluster %s: %w", cluster, sanitize(err))
+			return 0, fmt.Errorf("list VolumeAttachments of Cluster %s: %w", cluster, remote.Sanitize(err))
 		}
 		for i := range attachments.Items {
 			if attachments.Items[i].Spec.NodeName == node {
@@ -138,7 +139,7 @@ func Denied(err error) bool {
 func (n Nodes) Departures(ctx context.Context, cluster client.ObjectKey, node string, left func()) error {
 	pods, volumes, err := n.watchDepartures(ctx, cluster, node)
 	if err != nil {
-		return fmt.Errorf("watch what leaves Node %s of Cluster %s: %w", node, cluster, sanitize(err))
+		return fmt.Errorf("watch what leaves Node %s of Cluster %s: %w", node, cluster, remote.Sanitize(err))
 	}
 	defer pods.Stop()
 	defer volumes.Stop()

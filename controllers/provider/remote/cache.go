@@ -60,7 +60,8 @@ func (o *opened) close(cancel context.CancelFunc) {
 // after a few timeouts.
 func (c *connection) open(ctx context.Context, target identity.Target) (*opened, *identity.Problem) {
 	o := &opened{}
-	config := c.config()
+	rate := c.registry.options.Rate
+	config := c.config(flowcontrol.NewTokenBucketRateLimiter(rate.QPS, rate.Burst))
 	live, err := client.New(config, client.Options{
 		HTTPClient: c.transport.ForUsers(), Scheme: c.registry.kinds.scheme, Mapper: c.registry.kinds.mapper,
 	})
@@ -86,13 +87,11 @@ func (c *connection) open(ctx context.Context, target identity.Target) (*opened,
 	return o, nil
 }
 
-// config is for clients that send through the transport. The limit is for all of them
-// together.
-func (c *connection) config() *rest.Config {
-	rate := c.registry.options.Rate
+// config is for clients that send through the transport, with one limit of requests for all
+// of them, or none.
+func (c *connection) config(limit flowcontrol.RateLimiter) *rest.Config {
 	return &rest.Config{
-		Host:           c.transport.Server(),
-		RateLimiter:    flowcontrol.NewTokenBucketRateLimiter(rate.QPS, rate.Burst),
+		Host: c.transport.Server(), QPS: -1, RateLimiter: limit,
 		WarningHandler: rest.NoWarnings{}, // they would write into our log
 	}
 }

@@ -245,7 +245,7 @@ func (c *connection) check(ctx context.Context, target identity.Target, withRigh
 	case apierrors.IsForbidden(err): // without the right to ask, the first request shows it
 		return nil
 	case err != nil:
-		return c.transport.Meaning(err)
+		return c.transport.ProblemOf(err)
 	case len(missing) > 0:
 		return identity.RightsMissing.Problem(strings.Join(missing, "; "), target.Namespace, target.Server)
 	}
@@ -254,9 +254,9 @@ func (c *connection) check(ctx context.Context, target identity.Target, withRigh
 
 // checkKinds asks which kinds the cluster serves.
 func (c *connection) checkKinds(ctx context.Context, target identity.Target) *identity.Problem {
-	config := c.checkConfig()
+	config := c.config(nil) // users must not hold it up
 	config.NegotiatedSerializer = serializer.NewCodecFactory(c.registry.kinds.scheme).WithoutConversion()
-	asker, err := rest.UnversionedRESTClientForConfigAndClient(config, c.transport.ForLooks())
+	asker, err := rest.UnversionedRESTClientForConfigAndClient(config, c.transport.ForChecks())
 	if err != nil {
 		return identity.BadSettings.Problem(target.Server, err)
 	}
@@ -269,18 +269,13 @@ func (c *connection) checkKinds(ctx context.Context, target identity.Target) *id
 	case apierrors.IsForbidden(err): // without the right to ask, the first request shows it
 		return nil
 	case err != nil && !apierrors.IsNotFound(err):
-		return c.transport.Meaning(err)
+		return c.transport.ProblemOf(err)
 	case !serves("hostclaims"):
 		return identity.HostClaimAPIMissing.Problem(target.Server)
 	case !serves("hardwaredata"):
 		return identity.HardwareDataAPIMissing.Problem(target.Server)
 	}
 	return nil
-}
-
-// checkConfig is for the few requests of checks, which users must not hold up.
-func (c *connection) checkConfig() *rest.Config {
-	return &rest.Config{Host: c.transport.Server(), QPS: -1, WarningHandler: rest.NoWarnings{}}
 }
 
 // rights are what the credentials need in the namespace of the claims.
@@ -296,8 +291,8 @@ var rights = [...]struct {
 // missingRights returns the verbs that are missing of each resource. What an incomplete
 // review does not show is asked for by itself.
 func (c *connection) missingRights(ctx context.Context, namespace string) (missing []string, err error) {
-	asker, err := client.New(c.checkConfig(), client.Options{
-		HTTPClient: c.transport.ForLooks(), Scheme: c.registry.kinds.scheme, Mapper: c.registry.kinds.mapper,
+	asker, err := client.New(c.config(nil), client.Options{
+		HTTPClient: c.transport.ForChecks(), Scheme: c.registry.kinds.scheme, Mapper: c.registry.kinds.mapper,
 	})
 	if err != nil {
 		return nil, err

@@ -23,6 +23,7 @@ import (
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
@@ -50,8 +51,37 @@ func Explain(err error) string {
 	}
 }
 
-// SanitizedError is an error of another cluster, in words that may be logged and shown.
-// What it wraps tells what kind of error it is, and is never printed.
+// Sanitize returns the error of another cluster in words that may be logged and shown. What
+// kind of error it is can still be told.
+func Sanitize(err error) error {
+	if err == nil {
+		return nil
+	}
+	return sanitize(err, Explain(err))
+}
+
+// SanitizeSecret is Sanitize for a request that holds a secret. The answer may repeat
+// the secret, so that only its status code is shown.
+func SanitizeSecret(err error) error {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return Sanitize(err)
+	}
+	code := status.Status().Code
+	return sanitize(err, fmt.Sprintf(
+		"The other cluster answers %d (%s); what it says is not shown, since it may repeat the secret", code, http.StatusText(int(code))))
+}
+
+func sanitize(err error, words string) error {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return &SanitizedError{words: words, cause: err}
+	}
+	said := status.Status()
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Reason: said.Reason, Code: said.Code, Message: words}}
+}
+
+// SanitizedError is an error without a status. Its cause is never printed.
 type SanitizedError struct {
 	words string
 	cause error
@@ -62,23 +92,3 @@ func (e *SanitizedError) Error() string { return e.words }
 
 // Unwrap returns the cause.
 func (e *SanitizedError) Unwrap() error { return e.cause }
-
-// Sanitize takes what another cluster chose to say out of its error.
-func Sanitize(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &SanitizedError{words: Explain(err), cause: err}
-}
-
-// SanitizeSecret is Sanitize for a request that holds a secret. The answer may repeat
-// the secret, so that only its status code is shown.
-func SanitizeSecret(err error) error {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return Sanitize(err)
-	}
-	code := int(status.Status().Code)
-	return &SanitizedError{cause: err, words: fmt.Sprintf(
-		"The other cluster answers %d (%s); what it says is not shown, since it may repeat the secret", code, http.StatusText(code))}
-}

@@ -92,13 +92,21 @@ func (m *measurements) Describe(out chan<- *prometheus.Desc) {
 
 // Collect counts connections and users as they are.
 func (m *measurements) Collect(out chan<- prometheus.Metric) {
-	for state, n := range m.registry.countConnections() {
-		out <- prometheus.MustNewConstMetric(m.connections, prometheus.GaugeValue, float64(n), state)
+	states, kinds := map[string]int64{}, map[string]int64{}
+	m.registry.mu.Lock()
+	for _, c := range m.registry.connections {
+		states[c.state.name()]++
 	}
-	for kind, n := range m.registry.countUsers() {
-		out <- prometheus.MustNewConstMetric(m.users, prometheus.GaugeValue, float64(n), kind)
+	for user := range m.registry.users {
+		kinds[user.Kind]++
 	}
-	for namespace, n := range m.registry.budget.byNamespace() {
-		out <- prometheus.MustNewConstMetric(m.held, prometheus.GaugeValue, float64(n), namespace)
+	m.registry.mu.Unlock()
+	for _, gauge := range []struct {
+		of     *prometheus.Desc
+		values map[string]int64
+	}{{m.connections, states}, {m.users, kinds}, {m.held, m.registry.budget.byNamespace()}} {
+		for label, n := range gauge.values {
+			out <- prometheus.MustNewConstMetric(gauge.of, prometheus.GaugeValue, float64(n), label)
+		}
 	}
 }

@@ -17,6 +17,7 @@ limitations under the License.
 package remote
 
 import (
+	"cmp"
 	"net"
 	"net/netip"
 	"time"
@@ -67,24 +68,12 @@ type Options struct {
 }
 
 func (o *Options) setDefaults() {
-	if o.Rate == (manager.Rate{}) {
-		o.Rate = manager.Rate{QPS: 20, Burst: 30}
-	}
-	if o.RequestTimeout == 0 {
-		o.RequestTimeout = 10 * time.Second
-	}
-	if o.MaxAnswer == 0 {
-		o.MaxAnswer = 48 << 20
-	}
-	if o.MaxConnections == 0 {
-		o.MaxConnections = 10
-	}
-	if o.ConnectionMemory == 0 {
-		o.ConnectionMemory = 64 << 20
-	}
-	if o.Memory == 0 {
-		o.Memory = 256 << 20
-	}
+	o.Rate = cmp.Or(o.Rate, manager.Rate{QPS: 20, Burst: 30})
+	o.RequestTimeout = cmp.Or(o.RequestTimeout, 10*time.Second)
+	o.MaxAnswer = cmp.Or(o.MaxAnswer, 48<<20)
+	o.MaxConnections = cmp.Or(o.MaxConnections, 10)
+	o.ConnectionMemory = cmp.Or(o.ConnectionMemory, 64<<20)
+	o.Memory = cmp.Or(o.Memory, 256<<20)
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}

@@ -305,26 +305,6 @@ func (r *Registry) ConnectionOf(user User) string {
 	return m.credentials.current.name
 }
 
-func (r *Registry) countConnections() map[string]int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	out := map[string]int{}
-	for _, c := range r.connections {
-		out[c.state.name()]++
-	}
-	return out
-}
-
-func (r *Registry) countUsers() map[string]int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	out := map[string]int{}
-	for user := range r.users {
-		out[user.Kind]++
-	}
-	return out
-}
-
 // gathering is how long a wake-up waits for others of the same object: the remote cluster
 // decides how many come.
 const gathering = 100 * time.Millisecond

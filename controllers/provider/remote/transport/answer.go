@@ -36,8 +36,8 @@ const (
 	// WatchFactor times Limits.Request is how long a watch may take to send its headers,
 	// and how long it may outlast the timeout that it asked for.
 	WatchFactor = 3
-	// maxLook bounds the response to a check of the connection.
-	maxLook = 1 << 20
+	// maxCheck bounds the response to a check of the connection.
+	maxCheck = 1 << 20
 	// maxRefusal bounds the body of an error response.
 	maxRefusal = 16 << 10
 	// jsonType is the only encoding that is requested: its decoded size can be estimated.
@@ -156,6 +156,7 @@ type answer struct {
 	event     int64 // the weight that each event may have; 0 if left is for all of them
 	watch     bool  // the answer is a stream of events
 	scale     scale
+	whole     int64 // the weight that was read
 	once      sync.Once
 
 	mu      sync.Mutex // a watch is closed while it is read
@@ -171,7 +172,12 @@ func (a *answer) Read(p []byte) (int, error) {
 	p = p[:min(int64(len(p)), a.left+1, maxPart)]
 	n, err := a.ReadCloser.Read(p)
 	weight := a.scale.weigh(p[:n])
-	if !a.count(weight) {
+	a.whole += weight
+	reading := a.whole
+	if a.watch {
+		reading = max(a.scale.since, 0) // an event counts until it is complete
+	}
+	if !a.count(reading, false) {
 		a.left = -1
 		return 0, a.transport.refused(identity.TooManyAnswers)
 	}
@@ -214,40 +220,26 @@ func (a *answer) pause(weight int64) {
 // Close ends the answer.
 func (a *answer) Close() error {
 	err := a.ReadCloser.Close()
-	a.giveBack()
+	a.count(0, true)
 	a.end()
 	return err
 }
 
-// count adds a weight that is read to that of all answers, and reports whether more may be read.
-// Of a watch, an event counts until it is complete.
-func (a *answer) count(weight int64) bool {
+// count tells the limits how much of the answer is being read, 0 at its last call, and
+// reports whether more may be read.
+func (a *answer) count(reading int64, last bool) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {
 		return true // the read fails by itself
 	}
-	if a.watch {
-		weight = max(a.scale.since, 0) - a.counted
-	}
-	return a.countLocked(weight)
-}
-
-// giveBack takes the weight of the answer off again at its end.
-func (a *answer) giveBack() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.countLocked(-a.counted)
-	a.closed = true
-}
-
-func (a *answer) countLocked(weight int64) bool {
-	a.counted += weight
+	change := reading - a.counted
+	a.counted, a.closed = reading, last
 	listener := a.transport.limits.Reading
 	if a.watch {
 		listener = a.transport.limits.Event
 	}
-	return listener == nil || listener(weight)
+	return listener == nil || listener(change)
 }
 
 // expire ends the request when its time is over.

@@ -76,8 +76,8 @@ func (t *Transport) refused(cause identity.Cause) error {
 	return f
 }
 
-// Meaning classifies the error of a request as a problem of the connection.
-func (t *Transport) Meaning(err error) *identity.Problem {
+// ProblemOf classifies the error of a request as a problem of the connection.
+func (t *Transport) ProblemOf(err error) *identity.Problem {
 	var problem *identity.Problem
 	var status apierrors.APIStatus
 	switch {

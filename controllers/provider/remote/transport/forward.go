@@ -51,10 +51,13 @@ const (
 // of the cache are, but a watch is bounded event by event, since such a client lists
 // everything anew when a watch breaks off.
 func (t *Transport) Forward(request *http.Request) (*http.Response, error) {
-	out := request.Clone(request.Context())
-	if err := t.rebase(out); err != nil {
-		return nil, err
+	server, err := url.Parse(t.server + "/") // JoinPath keeps no slash in front of an empty path
+	if err != nil {
+		return nil, t.Problem(identity.BadURL)
 	}
+	out := request.Clone(request.Context())
+	out.URL, out.Host = server.JoinPath(request.URL.EscapedPath()), ""
+	out.URL.RawQuery = request.URL.RawQuery
 	response, err := t.send(out, terms{most: t.limits.Answer, within: t.limits.Request, events: maxEvent})
 	if err != nil {
 		return nil, err
@@ -71,22 +74,6 @@ func (t *Transport) Forward(request *http.Request) (*http.Response, error) {
 		response.Body = t.nodes.bound(t, request, response.Body)
 	}
 	return response, nil
-}
-
-// rebase makes a request one for the server.
-func (t *Transport) rebase(request *http.Request) error {
-	server, err := url.Parse(t.server)
-	if err != nil {
-		return t.Problem(identity.BadURL)
-	}
-	request.URL.Scheme, request.URL.Host, request.Host = server.Scheme, server.Host, ""
-	if prefix := strings.TrimSuffix(server.Path, "/"); prefix != "" {
-		if request.URL.RawPath != "" {
-			request.URL.RawPath = server.EscapedPath() + request.URL.RawPath
-		}
-		request.URL.Path = prefix + request.URL.Path
-	}
-	return nil
 }
 
 // contentType is that of an answer in JSON, whose parameters name the kind in it. Any
@@ -111,7 +98,7 @@ func restate(response *http.Response) {
 		Status:   metav1.StatusFailure, Code: int32(response.StatusCode),
 		Message: text.Shorten(text.Printable(said.Message), maxWords),
 	}
-	if slices.Contains(reasons(), said.Reason) {
+	if slices.Contains(reasons[:], said.Reason) {
 		status.Reason = said.Reason
 	}
 	if status.Message == "" {
@@ -123,11 +110,9 @@ func restate(response *http.Response) {
 }
 
 // reasons are those by which clients tell apart refusals with the same status code.
-func reasons() []metav1.StatusReason {
-	return []metav1.StatusReason{
-		metav1.StatusReasonAlreadyExists, metav1.StatusReasonConflict, metav1.StatusReasonExpired, metav1.StatusReasonGone,
-		metav1.StatusReasonTimeout, metav1.StatusReasonServerTimeout,
-	}
+var reasons = [...]metav1.StatusReason{
+	metav1.StatusReasonAlreadyExists, metav1.StatusReasonConflict, metav1.StatusReasonExpired, metav1.StatusReasonGone,
+	metav1.StatusReasonTimeout, metav1.StatusReasonServerTimeout,
 }
 
 // maxItems is how many items a forwarded list may have, and how many Nodes may come by the

@@ -136,9 +136,9 @@ func (t *Transport) Close() {
 	t.transport.CloseIdleConnections()
 }
 
-// ForLooks returns a client for checks of the connection, whose caller handles failures.
-func (t *Transport) ForLooks() *http.Client {
-	on := terms{most: maxLook, within: t.limits.Request}
+// ForChecks returns a client for checks of the connection, whose caller handles failures.
+func (t *Transport) ForChecks() *http.Client {
+	on := terms{most: maxCheck, within: t.limits.Request}
 	return httpClient(func(request *http.Request) (*http.Response, error) { return t.send(request, on) })
 }
 

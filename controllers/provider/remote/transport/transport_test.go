@@ -80,7 +80,7 @@ func TestRequestsCarryOnlyWhatTheAccessSays(t *testing.T) {
 	if w.transport.Proxy != nil {
 		t.Error("the environment may name a proxy")
 	}
-	for _, client := range []*http.Client{w.ForLooks(), w.ForCache(), w.ForUsers()} {
+	for _, client := range []*http.Client{w.ForChecks(), w.ForCache(), w.ForUsers()} {
 		w.Authorize("Bearer first")
 		before, err := get(t.Context(), client, w.Server())
 		if err != nil {
@@ -157,9 +157,9 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-func TestLooksAreNoFailures(t *testing.T) {
+func TestChecksAreNoFailures(t *testing.T) {
 	w := serve(t, Limits{}, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
-	if _, err := get(t.Context(), w.ForLooks(), w.Server()); err == nil {
+	if _, err := get(t.Context(), w.ForChecks(), w.Server()); err == nil {
 		t.Fatal("there is an answer")
 	}
 	if _, troubled := take(w); troubled {

@@ -76,8 +76,8 @@ func TestAnswersAreWeighed(t *testing.T) {
 		"a large refusal":                     {text: list(`0`, 10_000), code: http.StatusNotFound, fails: true},
 		"a refusal with a reason":             {text: list(`0`, 100), code: http.StatusNotFound},
 		"much in another encoding":            {text: strings.Repeat("\n\x00", 10_000), kind: "application/vnd.kubernetes.protobuf", fails: true},
-		"a look at what is large":             {text: `{"a":"` + strings.Repeat("x", maxLook) + `"}`, look: true, fails: true},
-		"what is too large for a look, asked": {text: `{"a":"` + strings.Repeat("x", maxLook) + `"}`},
+		"a look at what is large":             {text: `{"a":"` + strings.Repeat("x", maxCheck) + `"}`, look: true, fails: true},
+		"what is too large for a look, asked": {text: `{"a":"` + strings.Repeat("x", maxCheck) + `"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := serve(t, Limits{Answer: 32 << 20}, func(out http.ResponseWriter, r *http.Request) {
@@ -93,7 +93,7 @@ func TestAnswersAreWeighed(t *testing.T) {
 			})
 			client := w.ForUsers()
 			if tt.look {
-				client = w.ForLooks()
+				client = w.ForChecks()
 			}
 			text, err := get(t.Context(), client, w.Server())
 			if (err != nil) != tt.fails || !tt.fails && text != tt.text {
