@@ -77,34 +77,54 @@ func (r *Reconciler) eventReleased(claim *bmov1alpha1.HostClaim, host *bmov1alph
 	}
 }
 
-// transitions compares the status that was written last with that of the scope's
-// claim. It is pure. Notices for the administrator are given only while there is
-// a host.
+// transitions compares the status that was written last with that of the scope's claim. It is pure. The
+// administrator is told only while there is a host.
 func transitions(before bmov1alpha1.HostClaimStatus, s *scope) []notice {
-	c := change{before: before.Conditions, after: s.claim.Status.Conditions, scope: s}
-	var all []notice
-	for _, rule := range [...]func(change) []notice{
-		stoodDownNow, bound, lost, refused, admission, provisioning, hostErrors, releasing,
-	} {
-		all = append(all, rule(c)...)
+	c := &change{
+		before: before.Conditions, after: s.claim.Status.Conditions, scope: s,
+		owner: fmt.Sprintf("HostClaim %s of namespace %s", s.claim.Name, s.claim.Namespace),
 	}
-	return all
+	if c.became(infrav1.StoodDownCondition, metav1.ConditionTrue) {
+		c.warn(tenant, "StoodDown", "Observe", conditionOf(c.after, infrav1.StoodDownCondition).Message)
+	}
+	c.association()
+	c.synchronization()
+	if is, turned := c.turned(infrav1.HardwareDataPublishedCondition); turned && is.Reason == infrav1.HardwareDataNameTakenReason {
+		c.warn(tenant, is.Reason, "Publish", is.Message)
+	}
+	c.admission()
+	c.provisioning()
+	if s.host != nil {
+		c.hostError()
+		c.release()
+	}
+	return c.told
 }
 
-// change is two lists of conditions and the facts behind the second.
+// change is two lists of conditions and the facts behind the second, and what is told of them.
 type change struct {
 	before, after []metav1.Condition
 	scope         *scope
+	owner         string // the claim, for the administrator
+	told          []notice
+}
+
+func (c *change) inform(to reader, reason, action, note string) {
+	c.told = append(c.told, notice{to, corev1.EventTypeNormal, reason, action, note})
+}
+
+func (c *change) warn(to reader, reason, action, note string) {
+	c.told = append(c.told, notice{to, corev1.EventTypeWarning, reason, action, note})
 }
 
 // became reports whether a condition has this status now and had not before.
-func (c change) became(kind string, status metav1.ConditionStatus) bool {
+func (c *change) became(kind string, status metav1.ConditionStatus) bool {
 	return meta.IsStatusConditionPresentAndEqual(c.after, kind, status) &&
 		!meta.IsStatusConditionPresentAndEqual(c.before, kind, status)
 }
 
-// turned returns a condition that is False now and was not so for this reason.
-func (c change) turned(kind string) (metav1.Condition, bool) {
+// turned returns a condition, and whether it is False now and was not so for this reason.
+func (c *change) turned(kind string) (metav1.Condition, bool) {
 	was, is := conditionOf(c.before, kind), conditionOf(c.after, kind)
 	return is, is.Status == metav1.ConditionFalse && (was.Status != is.Status || was.Reason != is.Reason)
 }
@@ -117,130 +137,89 @@ func conditionOf(all []metav1.Condition, kind string) metav1.Condition {
 	return metav1.Condition{}
 }
 
-// owner names the claim for the administrator.
-func (c change) owner() string {
-	return fmt.Sprintf("HostClaim %s of namespace %s", c.scope.claim.Name, c.scope.claim.Namespace)
-}
-
-func stoodDownNow(c change) []notice {
-	if !c.became(infrav1.StoodDownCondition, metav1.ConditionTrue) {
-		return nil
-	}
-	return []notice{{tenant, corev1.EventTypeWarning, "StoodDown", "Observe", conditionOf(c.after, infrav1.StoodDownCondition).Message}}
-}
-
-func bound(c change) []notice {
-	host := c.scope.host
-	if host == nil || !c.became(bmov1alpha1.AssociatedCondition, metav1.ConditionTrue) {
-		return nil
-	}
-	if len(c.scope.moved) > 0 || binding.WithoutStatus(host) {
-		return []notice{
-			{tenant, corev1.EventTypeNormal, "HostMoved", "Move", "The claim has its host " + host.Name + " again, after both were moved or restored"},
-			{administrator, corev1.EventTypeNormal, "Moved", "Move", c.owner() + " has this host again, after both were moved or restored"},
+// association tells that the claim got a host, or lost it, and what a person must mend before it gets one.
+// That it waits for a free host is no event.
+func (c *change) association() {
+	if host := c.scope.host; host != nil && c.became(bmov1alpha1.AssociatedCondition, metav1.ConditionTrue) {
+		if len(c.scope.moved) == 0 && !binding.WithoutStatus(host) {
+			c.inform(tenant, "Bound", "Bind", "Host "+host.Name+" of namespace "+host.Namespace+" answers this claim")
+			return
 		}
+		c.inform(tenant, "HostMoved", "Move", "The claim has its host "+host.Name+" again, after both were moved or restored")
+		c.inform(administrator, "Moved", "Move", c.owner+" has this host again, after both were moved or restored")
 	}
-	return []notice{{
-		tenant, corev1.EventTypeNormal, "Bound", "Bind", "Host " + host.Name + " of namespace " + host.Namespace + " answers this claim",
-	}}
+	is, turned := c.turned(bmov1alpha1.AssociatedCondition)
+	if !turned {
+		return
+	}
+	switch is.Reason {
+	case bmov1alpha1.MissingBareMetalHostReason:
+		c.warn(tenant, "HostLost", "Observe", "The host of this claim is gone and is not replaced; delete the claim to get another one")
+	case infrav1.InvalidHostSelectorReason, infrav1.NoNamespaceAdmitsReason, infrav1.ImageRefusedReason:
+		c.warn(tenant, is.Reason, "Bind", is.Message)
+	}
 }
 
-func lost(c change) []notice {
-	if is, turned := c.turned(bmov1alpha1.AssociatedCondition); !turned || is.Reason != bmov1alpha1.MissingBareMetalHostReason {
-		return nil
+// synchronization tells what a person must mend before the host is in step, and that the host is on its way
+// back. A request that is tried again is no event, nor is a limit on power changes, which a tenant could
+// meet and leave as often as it likes; what a revoked policy means, and that a host is wiped, have events
+// of their own.
+func (c *change) synchronization() {
+	is, turned := c.turned(bmov1alpha1.SynchronizedCondition)
+	if !turned {
+		return
 	}
-	return []notice{{
-		tenant, corev1.EventTypeWarning, "HostLost", "Observe",
-		"The host of this claim is gone and is not replaced; delete the claim to get another one",
-	}}
-}
-
-// refused tells the tenant what a person must mend. Waiting for a free host is
-// nothing of the kind, nor is a request that is tried again, or a limit on power changes,
-// which a tenant could meet and leave as often as it likes; what a claim that goes
-// waits for, what a revoked policy means, and that a host is wiped have events of their own.
-func refused(c change) []notice {
-	var all []notice
-	tell := func(kind, action string, told func(reason string) bool) {
-		if is, turned := c.turned(kind); turned && told(is.Reason) {
-			all = append(all, notice{tenant, corev1.EventTypeWarning, is.Reason, action, is.Message})
+	switch is.Reason {
+	case bmov1alpha1.HostClaimDeletingReason:
+		if c.scope.host != nil && deleting(c.scope.claim) {
+			c.inform(tenant, "Releasing", "Release", "The host is being wiped; the claim goes when it is given back")
 		}
+	case infrav1.NotAssociatedReason, infrav1.PolicyRevokedReason, infrav1.PowerChangesLimitedReason, infrav1.SecretCopiesLimitedReason,
+		bmov1alpha1.BareMetalHostNotSynchronizedReason, infrav1.RebuildingReason, infrav1.HostDeprovisioningReason,
+		infrav1.WaitingForHostStatusReason:
+	default:
+		c.warn(tenant, is.Reason, "Synchronize", is.Message)
 	}
-	tell(bmov1alpha1.AssociatedCondition, "Bind", func(reason string) bool {
-		return reason == infrav1.InvalidHostSelectorReason || reason == infrav1.NoNamespaceAdmitsReason ||
-			reason == infrav1.ImageRefusedReason
-	})
-	tell(bmov1alpha1.SynchronizedCondition, "Synchronize", func(reason string) bool {
-		switch reason {
-		case infrav1.NotAssociatedReason, infrav1.PolicyRevokedReason, infrav1.PowerChangesLimitedReason, infrav1.SecretCopiesLimitedReason,
-			bmov1alpha1.HostClaimDeletingReason, bmov1alpha1.BareMetalHostNotSynchronizedReason,
-			infrav1.RebuildingReason, infrav1.HostDeprovisioningReason, infrav1.WaitingForHostStatusReason:
-			return false
-		default:
-			return true
-		}
-	})
-	tell(infrav1.HardwareDataPublishedCondition, "Publish", func(reason string) bool {
-		return reason == infrav1.HardwareDataNameTakenReason
-	})
-	return all
 }
 
 // admission tells both sides of a policy that was taken away, or came back.
-func admission(c change) []notice {
-	const kind = infrav1.AdmittedCondition
+func (c *change) admission() {
+	const kind, action = infrav1.AdmittedCondition, "Admit"
 	switch {
 	case c.became(kind, metav1.ConditionFalse):
-		return []notice{
-			{tenant, corev1.EventTypeWarning, infrav1.PolicyRevokedReason, "Admit", conditionOf(c.after, kind).Message},
-			{administrator, corev1.EventTypeWarning, infrav1.PolicyRevokedReason, "Admit", c.owner() +
-				" keeps this host, and no HostDeployPolicy admits it any more; the host comes back when the claim is deleted"},
-		}
+		c.warn(tenant, infrav1.PolicyRevokedReason, action, conditionOf(c.after, kind).Message)
+		c.warn(administrator, infrav1.PolicyRevokedReason, action, c.owner+
+			" keeps this host, and no HostDeployPolicy admits it any more; the host comes back when the claim is deleted")
 	case c.became(kind, metav1.ConditionTrue) && meta.IsStatusConditionFalse(c.before, kind):
-		return []notice{
-			{tenant, corev1.EventTypeNormal, infrav1.PolicyAdmitsReason, "Admit", "A HostDeployPolicy admits this namespace to its host again"},
-			{administrator, corev1.EventTypeNormal, infrav1.PolicyAdmitsReason, "Admit", "A HostDeployPolicy admits " + c.owner() + " again"},
-		}
-	default:
-		return nil
+		c.inform(tenant, infrav1.PolicyAdmitsReason, action, "A HostDeployPolicy admits this namespace to its host again")
+		c.inform(administrator, infrav1.PolicyAdmitsReason, action, "A HostDeployPolicy admits "+c.owner+" again")
 	}
 }
 
-func provisioning(c change) []notice {
-	if conditionOf(c.before, bmov1alpha1.ProvisionedCondition).Reason == infrav1.WaitingForHostStatusReason {
-		return nil // as before the move
-	}
-	if c.became(bmov1alpha1.ProvisionedCondition, metav1.ConditionTrue) {
-		return []notice{{tenant, corev1.EventTypeNormal, bmov1alpha1.ProvisionedReason, "Provision", "The host runs what this claim asks for"}}
-	}
-	if is, turned := c.turned(bmov1alpha1.ProvisionedCondition); turned && is.Reason == bmov1alpha1.ProvisioningReason {
-		return []notice{{tenant, corev1.EventTypeNormal, "ProvisioningStarted", "Provision", "What this claim asks for is being written to the host"}}
-	}
-	return nil
-}
-
-// hostErrors tells that an error of the host appeared or is gone. The text of the
-// error is for those who may see the host; its administrator has it there.
-func hostErrors(c change) []notice {
-	host := c.scope.host
-	if host == nil {
-		return nil
-	}
-	message, failed := hostError(host, c.scope.crossing())
-	was, is := inError(c.before), inError(c.after)
+// provisioning tells that the host is written, and runs, unless it runs what it ran before a move.
+func (c *change) provisioning() {
+	const kind, action = bmov1alpha1.ProvisionedCondition, "Provision"
+	is, turned := c.turned(kind)
 	switch {
+	case conditionOf(c.before, kind).Reason == infrav1.WaitingForHostStatusReason:
+	case c.became(kind, metav1.ConditionTrue):
+		c.inform(tenant, bmov1alpha1.ProvisionedReason, action, "The host runs what this claim asks for")
+	case turned && is.Reason == bmov1alpha1.ProvisioningReason:
+		c.inform(tenant, "ProvisioningStarted", action, "What this claim asks for is being written to the host")
+	}
+}
+
+// hostError tells that an error of the host appeared or is gone. The text of the error is for those who
+// may see the host; its administrator has it there.
+func (c *change) hostError() {
+	message, failed := hostError(c.scope.host, c.scope.crossing())
+	switch was, is := inError(c.before), inError(c.after); {
 	case is && !was && failed:
-		return []notice{
-			{tenant, corev1.EventTypeWarning, "HostError", "Observe", cut(message)},
-			{administrator, corev1.EventTypeWarning, "ClaimAffected", "Observe", "The error of this host affects " + c.owner()},
-		}
+		c.warn(tenant, "HostError", "Observe", cut(message))
+		c.warn(administrator, "ClaimAffected", "Observe", "The error of this host affects "+c.owner)
 	case was && !is && !failed:
-		return []notice{
-			{tenant, corev1.EventTypeNormal, "HostErrorGone", "Observe", "The host is no longer in error"},
-			{administrator, corev1.EventTypeNormal, "ClaimUnaffected", "Observe", "The error that affected " + c.owner() + " is gone"},
-		}
-	default:
-		return nil
+		c.inform(tenant, "HostErrorGone", "Observe", "The host is no longer in error")
+		c.inform(administrator, "ClaimUnaffected", "Observe", "The error that affected "+c.owner+" is gone")
 	}
 }
 
@@ -250,40 +229,27 @@ func inError(conditions []metav1.Condition) bool {
 	return reason == bmov1alpha1.ErrorReason || reason == infrav1.HostInErrorReason
 }
 
-// releasing tells that a host which is not free at once is on its way back, and
-// what a person must do before it gets on.
-func releasing(c change) []notice {
-	if c.scope.host == nil || !deleting(c.scope.claim) {
-		return nil
-	}
-	var all []notice
-	if is, turned := c.turned(bmov1alpha1.SynchronizedCondition); turned && is.Reason == bmov1alpha1.HostClaimDeletingReason {
-		all = append(all, notice{tenant, corev1.EventTypeNormal, "Releasing", "Release", "The host is being wiped; the claim goes when it is given back"})
-	}
+// release tells what a person must do before a host on its way back gets on.
+func (c *change) release() {
 	is, turned := c.turned(bmov1alpha1.ReadyCondition)
+	if !turned || !deleting(c.scope.claim) {
+		return
+	}
 	switch is.Reason {
 	case bmov1alpha1.HostClaimDeletingReason, infrav1.HostDeprovisioningReason, infrav1.HostPoweringOffReason, infrav1.HostInErrorReason:
-		return all
+	default:
+		c.warn(tenant, "ReleaseHeld", "Release", is.Message)
+		c.warn(administrator, "ReleaseHeld", "Release", c.owner+" cannot give this host back: "+is.Reason)
 	}
-	if turned {
-		all = append(all,
-			notice{tenant, corev1.EventTypeWarning, "ReleaseHeld", "Release", is.Message},
-			notice{administrator, corev1.EventTypeWarning, "ReleaseHeld", "Release", c.owner() + " cannot give this host back: " + is.Reason})
-	}
-	return all
 }
 
 // eventEmptied tells both sides that a host is wiped without being given back.
 func (r *Reconciler) eventEmptied(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) {
+	reason, toTenant, toAdministrator := "Emptied", "The host is deprovisioned and stays bound", "has the host deprovisioned and keeps it"
 	if binding.Asked(claim) {
-		r.Recorder.Eventf(claim, nil, corev1.EventTypeNormal, "Rebuilding", "Rebuild",
-			"The host is deprovisioned and then written anew")
-		r.Recorder.Eventf(host, nil, corev1.EventTypeNormal, "Rebuilding", "Rebuild",
-			"HostClaim %s of namespace %s has the host written anew", claim.Name, claim.Namespace)
-		return
+		reason, toTenant, toAdministrator = "Rebuilding", "The host is deprovisioned and then written anew", "has the host written anew"
 	}
-	r.Recorder.Eventf(claim, nil, corev1.EventTypeNormal, "Emptied", "Rebuild",
-		"The host is deprovisioned and stays bound")
-	r.Recorder.Eventf(host, nil, corev1.EventTypeNormal, "Emptied", "Rebuild",
-		"HostClaim %s of namespace %s has the host deprovisioned and keeps it", claim.Name, claim.Namespace)
+	r.Recorder.Eventf(claim, nil, corev1.EventTypeNormal, reason, "Rebuild", "%s", toTenant)
+	r.Recorder.Eventf(host, nil, corev1.EventTypeNormal, reason, "Rebuild",
+		"HostClaim %s of namespace %s %s", claim.Name, claim.Namespace, toAdministrator)
 }
