@@ -45,6 +45,13 @@ func Intending(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) *b
 	return out
 }
 
+// WithoutRecord returns the claim without its intent annotation: no write to the host can be under way.
+func WithoutRecord(claim *bmov1alpha1.HostClaim) *bmov1alpha1.HostClaim {
+	out := claim.DeepCopy()
+	delete(out.Annotations, infrav1.IntendedHostAnnotation)
+	return out
+}
+
 // LostMessage is the message of a claim whose host is gone.
 const LostMessage = "The host of this claim is gone or no longer names the claim; it is not replaced, delete the claim to get another one"
 

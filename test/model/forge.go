@@ -25,6 +25,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/orphan"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/model/store"
 )
 
@@ -83,11 +84,15 @@ func (w *World) retract(v *store.Version) bool {
 	return w.asForger(v, func(host *bmov1alpha1.BareMetalHost) { host.Spec.ConsumerRef = nil })
 }
 
-// retractLeft takes back a forged consumerRef that is left when everything else is at rest:
-// that of a claim which gave the host up, or went. A host that we did not bind is its
-// administrator's business.
+// retractLeft takes back a consumerRef of an administrator that is left when everything else is at rest:
+// that of a claim which gave the host up, or went before a manager wrote the host. A host that we did not
+// bind is its administrator's business.
 func (w *World) retractLeft() bool {
-	v, found := w.pick(store.Hosts, func(v *store.Version) bool { return w.forged[v.UID] })
+	v, found := w.pick(store.Hosts, func(v *store.Version) bool {
+		_, exists := w.liveClaim(consumer(v))
+		l := w.lives[consumer(v)]
+		return w.forged[v.UID] || (!exists && l != nil && l.handed && !orphan.Suspect(hostOf(v)))
+	})
 	return found && w.retract(v)
 }
 

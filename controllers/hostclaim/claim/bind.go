@@ -252,15 +252,8 @@ func (r *Reconciler) take(ctx context.Context, s *scope, c candidate) error {
 		return err
 	}
 	host, seen, err := r.nameClaim(ctx, s.claim, c)
-	if refused := (*refusedError)(nil); patch.IsConflict(err) || errors.As(err, &refused) {
-		// No write to the host is under way: each was answered, and none was done, see BoundAs. An intent that stays
-		// would make the word of its administrator count, who may have named the claim on the host.
-		if failed := client.IgnoreNotFound(r.dropIntent(ctx, s.claim)); failed != nil {
-			return fmt.Errorf("%s; then %w", err.Error(), failed)
-		}
-	}
 	if err != nil {
-		return err
+		return r.dropped(ctx, s.claim, err)
 	}
 	switch gone, err := r.gone(ctx, s.claim); {
 	case err != nil:
@@ -278,6 +271,25 @@ func (r *Reconciler) take(ctx context.Context, s *scope, c candidate) error {
 		r.Metrics.bound(r.Clock.Since(s.claim.CreationTimestamp.Time))
 	}
 	return nil
+}
+
+// dropped drops the intent of a bind that has failed, if no write to the host can be under way: each was
+// answered, and none was done, see BoundAs. An intent that stays would make the word of an administrator
+// count, who may have named the claim on the host. After a refusal its record goes too, or the next
+// pass would fence the host, which has not changed. It returns the error of the bind.
+func (r *Reconciler) dropped(ctx context.Context, claim *bmov1alpha1.HostClaim, err error) error {
+	var refused *refusedError
+	if !patch.IsConflict(err) && !errors.As(err, &refused) {
+		return err
+	}
+	failed := client.IgnoreNotFound(r.dropIntent(ctx, claim))
+	if failed == nil && refused != nil && metav1.HasAnnotation(claim.ObjectMeta, infrav1.IntendedHostAnnotation) {
+		failed = r.patchClaim(ctx, claim, binding.WithoutRecord(claim), "drop the record of the intent")
+	}
+	if failed != nil {
+		return fmt.Errorf("%s; then %w", err.Error(), failed)
+	}
+	return err
 }
 
 // gone reads the claim live and reports whether it has gone. A claim without its finalizer is
