@@ -21,7 +21,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"os/exec"
 	"testing"
 
@@ -49,48 +48,54 @@ func TestManagersEndWithoutAKubeconfig(t *testing.T) {
 	for _, program := range []string{components.ProviderManager, components.HostClaimManager} {
 		t.Run(program, func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeout(t.Context(), stepTimeout)
-			defer cancel()
-			output, err := exec.CommandContext(ctx, lab.Repo.Path("bin", program), "--kubeconfig=/nowhere/kubeconfig").CombinedOutput()
-			var exit *exec.ExitError
-			if ctx.Err() != nil || !errors.As(err, &exit) {
-				t.Fatalf("%s ended with %v (%v), want an exit code; it wrote:\n%s", program, err, ctx.Err(), output)
-			}
-			if missing := unsaid(string(output), "/nowhere/kubeconfig", "give --kubeconfig"); len(missing) > 0 {
+			output := ended(t, program, "--kubeconfig=/nowhere/kubeconfig")
+			if missing := unsaid(output, "/nowhere/kubeconfig", "give --kubeconfig"); len(missing) > 0 {
 				t.Errorf("%s does not say %q, but:\n%s", program, missing, output)
 			}
 		})
 	}
 }
 
-// TestManagersWaitForTheirCRDs starts both programs beside an API server where
-// nothing was installed. They name each CRD and who brings it; once that is
-// mended they go on by themselves.
-func TestManagersWaitForTheirCRDs(t *testing.T) {
+// TestManagersEndWithoutTheirCRDs starts both programs beside an API server where nothing was
+// installed. They name each CRD and who brings it, and end; started again once that is mended,
+// they become ready.
+func TestManagersEndWithoutTheirCRDs(t *testing.T) {
 	t.Parallel()
 	bare := newBareCluster(t)
-	ready := map[string]func(context.Context) error{}
-	for program, parts := range map[string][]string{
+	needed := map[string][]string{
 		components.ProviderManager: {
 			"CRD metal3machines.infrastructure.cluster.x-k8s.io", "install the provider", "CRD clusters.cluster.x-k8s.io", "install Cluster API",
 		},
 		components.HostClaimManager: {
 			"CRD hostclaims.metal3.io", "config/hostclaim/crd", "CRD baremetalhosts.metal3.io", "install baremetal-operator",
 		},
-	} {
-		ready[program] = bare.start(t, program)
-		eventually(t, program+" says what is missing", func(g gomega.Gomega) {
-			log, err := os.ReadFile(bare.Group.LogFile(program))
-			g.Expect(err).NotTo(gomega.HaveOccurred())
-			g.Expect(unsaid(string(log), parts...)).To(gomega.BeEmpty(), string(log))
-		})
+	}
+	for program, parts := range needed {
+		output := ended(t, program, bare.flags()...)
+		if missing := unsaid(output, parts...); len(missing) > 0 {
+			t.Errorf("%s does not say %q, but:\n%s", program, missing, output)
+		}
 	}
 	bare.installCRDs(t)
-	for program, check := range ready {
-		eventually(t, program+" goes on", func(g gomega.Gomega) {
+	for program := range needed {
+		check := bare.start(t, program)
+		eventually(t, program+" is ready", func(g gomega.Gomega) {
 			g.Expect(check(t.Context())).To(gomega.Succeed())
 		})
 	}
+}
+
+// ended runs a program that must end by itself with an error, and returns what it wrote.
+func ended(t *testing.T, program string, flags ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), stepTimeout)
+	defer cancel()
+	output, err := exec.CommandContext(ctx, lab.Repo.Path("bin", program), flags...).CombinedOutput()
+	var exit *exec.ExitError
+	if ctx.Err() != nil || !errors.As(err, &exit) {
+		t.Fatalf("%s ended with %v (%v), want an exit code; it wrote:\n%s", program, err, ctx.Err(), output)
+	}
+	return string(output)
 }
 
 // bareCluster is a control plane of its own.
@@ -113,6 +118,14 @@ func newBareCluster(t *testing.T) bareCluster {
 	return bareCluster{c}
 }
 
+// flags have a program of ours run as the administrator, without ports.
+func (b bareCluster) flags() []string {
+	return []string{
+		"--kubeconfig=" + cluster.AdminKubeconfig(b.Dir), "--leader-elect=false", "--webhook-port=0",
+		"--health-addr=0", "--diagnostics-address=0",
+	}
+}
+
 // start starts one of our programs as the administrator, and returns a check
 // that it is ready.
 func (b bareCluster) start(t *testing.T, program string) func(context.Context) error {
@@ -123,10 +136,7 @@ func (b bareCluster) start(t *testing.T, program string) func(context.Context) e
 	_, err = b.Group.Start(process.Spec{
 		Name: program,
 		Path: lab.Repo.Path("bin", program),
-		Args: []string{
-			"--kubeconfig=" + cluster.AdminKubeconfig(b.Dir), "--leader-elect=false", "--webhook-port=0",
-			"--health-addr=" + health, "--diagnostics-address=0",
-		},
+		Args: append(b.flags(), "--health-addr="+health),
 		Tier: cluster.TierManagers,
 	})
 	must(t, err)

@@ -39,7 +39,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -262,7 +261,7 @@ func (w *world) setup(ctx context.Context, mgr ctrl.Manager, write func(do func(
 		Client:   mgr.GetClient(),
 		Live:     mgr.GetAPIReader(),
 		Claims:   claimreader.Reader{Client: mgr.GetClient()},
-		Local:    localClaims{mgr.GetCache()},
+		Local:    localClaims{},
 		Remote:   noRemote{},
 		Nodes:    nodes.Nodes{Cache: &workload{config: server.Config, client: direct, cache: mgr.GetCache(), away: &w.away, watch: map[string]bool{}}},
 		Recorder: mgr.GetEventRecorder("test"),
@@ -271,11 +270,16 @@ func (w *world) setup(ctx context.Context, mgr ctrl.Manager, write func(do func(
 	}).SetupWithManager(ctx, mgr, controller.Options{})
 }
 
-// localClaims are those of the cache.
-type localClaims struct{ cache cache.Cache }
+// localClaims are served from the beginning.
+type localClaims struct{}
 
-func (l localClaims) Watch(_ context.Context, c controller.Controller, events handler.EventHandler) error {
-	return c.Watch(source.Kind[client.Object](l.cache, &bmov1alpha1.HostClaim{}, events))
+func (localClaims) Watch(_ context.Context, c controller.Controller, sources ...source.Source) error {
+	for _, s := range sources {
+		if err := c.Watch(s); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // noRemote has no connections to other clusters.

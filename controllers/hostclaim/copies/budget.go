@@ -23,7 +23,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/limits"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
 )
 
 const (
@@ -47,7 +47,7 @@ func Size(secret *corev1.Secret) int {
 // Budget bounds what is copied for the claims of one namespace. The zero value is ready for use.
 type Budget struct {
 	mu         sync.Mutex
-	namespaces *limits.Buckets[string]
+	namespaces *queue.Buckets[string]
 	turns      map[types.NamespacedName]turn
 }
 
@@ -70,7 +70,7 @@ func (b *Budget) Take(claim types.NamespacedName, bytes int, now time.Time) time
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.namespaces == nil {
-		b.namespaces, b.turns = limits.New[string](PerSecond, Burst), map[types.NamespacedName]turn{}
+		b.namespaces, b.turns = queue.NewBuckets[string](PerSecond, Burst), map[types.NamespacedName]turn{}
 	}
 	t := b.turns[claim]
 	if more := min(bytes, Burst) - t.bytes; more > 0 {

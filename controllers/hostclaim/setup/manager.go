@@ -71,7 +71,7 @@ func Run(ctx context.Context, o Options) error {
 // NewManager returns a manager with everything set up, ready to start.
 func NewManager(ctx context.Context, restConfig *rest.Config, o Options) (ctrl.Manager, error) {
 	restConfig = o.RESTConfig(restConfig, userAgent)
-	if err := manager.Await(ctx, restConfig, needs()...); err != nil {
+	if err := manager.RequireCRDs(restConfig, neededCRDs()...); err != nil {
 		return nil, err
 	}
 	if err := manager.CountRights(ctx, restConfig, metrics.Registry, "hostclaim_rights_in_all_namespaces", rbacv1.PolicyRule{
@@ -93,16 +93,16 @@ func NewManager(ctx context.Context, restConfig *rest.Config, o Options) (ctrl.M
 	return mgr, o.AddServers(mgr, admission.SetupWithManager)
 }
 
-// needs are the kinds that the manager cannot do without.
-func needs() []manager.Need {
+// neededCRDs are the CRDs that the manager cannot do without.
+func neededCRDs() []manager.CRD {
 	const ours = "install the CRDs of this manager (kubectl apply --server-side -k config/hostclaim/crd)"
 	const theirs = "install baremetal-operator, which brings it"
 	kind := bmov1alpha1.GroupVersion.WithKind
-	return []manager.Need{
-		{Kind: kind("HostClaim"), CRD: "hostclaims.metal3.io", Remedy: ours},
-		{Kind: kind("HostDeployPolicy"), CRD: "hostdeploypolicies.metal3.io", Remedy: ours},
-		{Kind: kind("BareMetalHost"), CRD: "baremetalhosts.metal3.io", Remedy: theirs},
-		{Kind: kind("HardwareData"), CRD: "hardwaredata.metal3.io", Remedy: theirs},
+	return []manager.CRD{
+		{Name: "hostclaims.metal3.io", Kind: kind("HostClaim"), Remedy: ours},
+		{Name: "hostdeploypolicies.metal3.io", Kind: kind("HostDeployPolicy"), Remedy: ours},
+		{Name: "baremetalhosts.metal3.io", Kind: kind("BareMetalHost"), Remedy: theirs},
+		{Name: "hardwaredata.metal3.io", Kind: kind("HardwareData"), Remedy: theirs},
 	}
 }
 

@@ -83,8 +83,8 @@ func TestNewManagerSaysWhatToDoAboutAServerThatDoesNotAnswer(t *testing.T) {
 
 func TestNeedsNameEveryKindThatIsCached(t *testing.T) {
 	named := map[string]bool{}
-	for _, need := range needs() {
-		named[need.CRD] = need.Remedy != ""
+	for _, need := range neededCRDs() {
+		named[need.Name] = need.Remedy != ""
 	}
 	want := map[string]bool{
 		"hostclaims.metal3.io": true, "hostdeploypolicies.metal3.io": true,

@@ -21,50 +21,29 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// Need is a kind that must exist.
-type Need struct {
-	// Kind is the kind in the version that is used.
+// CRD is a CustomResourceDefinition that a manager cannot do without.
+type CRD struct {
+	// Name of the CRD, and the Kind that it serves, in the version that is used.
+	Name string
 	Kind schema.GroupVersionKind
-	// CRD is the name of its CustomResourceDefinition.
-	CRD string
-	// Remedy says how the CRD is installed.
+	// Remedy is how it is installed.
 	Remedy string
 }
 
-// MissingError is a kind that the cluster does not know.
-type MissingError struct {
-	Need Need
-}
-
-// Error names the CRD, the version and the remedy.
-func (e *MissingError) Error() string {
-	return fmt.Sprintf("CRD %s does not exist or does not serve %s of version %s: %s",
-		e.Need.CRD, e.Need.Kind.Kind, e.Need.Kind.Version, e.Need.Remedy)
-}
-
-// recheck is how often Await looks again. Nothing can be watched at that point:
-// the caches of a manager do not start before the kinds exist, and a manager
-// need not have the right to watch CRDs.
-const recheck = 2 * time.Second
-
-// Await returns once the API server of config answers and knows all kinds. It
-// comes before a manager is made, whose caches would only say that a kind has no
-// match. What is missing is logged once, and again when it changes, so that
-// the administrator can install it without restarting the manager. A config that
-// cannot be used at all, and the end of ctx, are errors.
-func Await(ctx context.Context, config *rest.Config, needs ...Need) error {
+// RequireCRDs returns an error that names each CRD that is missing, or does not serve the version that is
+// used, and its remedy. A manager ends with it and is started again, instead of waiting for caches that
+// never sync.
+func RequireCRDs(config *rest.Config, crds ...CRD) error {
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return fmt.Errorf("connect to the API server (is the kubeconfig right?): %w", err)
@@ -73,43 +52,19 @@ func Await(ctx context.Context, config *rest.Config, needs ...Need) error {
 	if err != nil {
 		return fmt.Errorf("connect to the API server (is the kubeconfig right?): %w", err)
 	}
-	return await(ctx, mapper, clock.RealClock{}, needs)
+	return requireCRDs(mapper, crds)
 }
 
-func await(ctx context.Context, mapper meta.RESTMapper, clk clock.WithTicker, needs []Need) error {
-	ticker := clk.NewTicker(recheck)
-	defer ticker.Stop()
-	said := ""
-	for {
-		err := RequireKinds(mapper, needs...)
-		if err == nil {
-			return nil
-		}
-		if err.Error() != said {
-			said = err.Error()
-			ctrl.LoggerFrom(ctx).Info("Waiting for the cluster to be ready for this manager", "missing", strings.Split(said, "\n"))
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("the cluster did not become ready for this manager: %w", err)
-		case <-ticker.C():
-		}
-	}
-}
-
-// RequireKinds returns nil if the cluster knows all kinds, and otherwise a
-// MissingError for each that it does not know, joined. An API server that does
-// not answer is another error.
-func RequireKinds(mapper meta.RESTMapper, needs ...Need) error {
+func requireCRDs(mapper meta.RESTMapper, crds []CRD) error {
 	var missing []error
-	for _, need := range needs {
-		_, err := mapper.RESTMapping(need.Kind.GroupKind(), need.Kind.Version)
+	for _, crd := range crds {
+		_, err := mapper.RESTMapping(crd.Kind.GroupKind(), crd.Kind.Version)
 		switch {
-		case err == nil:
 		case meta.IsNoMatchError(err):
-			missing = append(missing, &MissingError{Need: need})
-		default:
-			return fmt.Errorf("ask the API server which kinds it knows (is the kubeconfig right, and the server up?): %w", err)
+			missing = append(missing, fmt.Errorf("CRD %s does not exist or does not serve %s of version %s: %s",
+				crd.Name, crd.Kind.Kind, crd.Kind.Version, crd.Remedy))
+		case err != nil:
+			return fmt.Errorf("ask the API server which kinds it serves (is the kubeconfig right, and the server up?): %w", err)
 		}
 	}
 	return errors.Join(missing...)

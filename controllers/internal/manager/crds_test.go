@@ -21,7 +21,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -29,7 +28,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -37,8 +35,8 @@ import (
 
 var version = schema.GroupVersion{Group: "metal3.io", Version: "v1alpha1"}
 
-func need(kind string) Need {
-	return Need{Kind: version.WithKind(kind), CRD: strings.ToLower(kind) + "s.metal3.io", Remedy: "install it"}
+func need(kind string) CRD {
+	return CRD{Name: strings.ToLower(kind) + "s.metal3.io", Kind: version.WithKind(kind), Remedy: "install it"}
 }
 
 // unreachable is a mapper whose API server does not answer.
@@ -48,22 +46,22 @@ func (unreachable) RESTMapping(schema.GroupKind, ...string) (*meta.RESTMapping, 
 	return nil, errors.New("connection refused")
 }
 
-func TestRequireKinds(t *testing.T) {
+func TestRequireCRDs(t *testing.T) {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(version.WithKind("HostClaim"), meta.RESTScopeNamespace)
 	tests := map[string]struct {
 		mapper meta.RESTMapper
-		needs  []Need
+		needs  []CRD
 		want   []string
 	}{
 		"passes when nothing is needed":         {mapper: mapper},
-		"passes when the kind exists":           {mapper: mapper, needs: []Need{need("HostClaim")}},
-		"names each missing CRD and the remedy": {mapper: mapper, needs: []Need{need("HostClaim"), need("Foo"), need("Bar")}, want: []string{"foos.metal3.io", "bars.metal3.io", "install it"}},
-		"tells a server that does not answer":   {mapper: unreachable{}, needs: []Need{need("Foo")}, want: []string{"kubeconfig", "connection refused"}},
+		"passes when the kind exists":           {mapper: mapper, needs: []CRD{need("HostClaim")}},
+		"names each missing CRD and the remedy": {mapper: mapper, needs: []CRD{need("HostClaim"), need("Foo"), need("Bar")}, want: []string{"foos.metal3.io", "bars.metal3.io", "install it"}},
+		"tells a server that does not answer":   {mapper: unreachable{}, needs: []CRD{need("Foo")}, want: []string{"kubeconfig", "connection refused"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := RequireKinds(tt.mapper, tt.needs...)
+			err := requireCRDs(tt.mapper, tt.needs)
 			if (err == nil) != (len(tt.want) == 0) {
 				t.Fatalf("error %v, want one that says %q", err, tt.want)
 			}
@@ -74,52 +72,6 @@ func TestRequireKinds(t *testing.T) {
 			}
 		})
 	}
-}
-
-// growing is a mapper of a cluster in which a kind is installed after some looks.
-type growing struct {
-	meta.RESTMapper
-	looks int
-}
-
-func (g *growing) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
-	if g.looks--; g.looks >= 0 {
-		return nil, &meta.NoKindMatchError{GroupKind: gk, SearchedVersions: versions}
-	}
-	return g.RESTMapper.RESTMapping(gk, versions...)
-}
-
-func TestAwait(t *testing.T) {
-	known := meta.NewDefaultRESTMapper(nil)
-	known.Add(version.WithKind("HostClaim"), meta.RESTScopeNamespace)
-
-	t.Run("returns as soon as the kind has been installed", func(t *testing.T) {
-		clk := clocktesting.NewFakeClock(time.Now())
-		ended := make(chan error, 1)
-		go func() {
-			ended <- await(t.Context(), &growing{RESTMapper: known, looks: 2}, clk, []Need{need("HostClaim")})
-		}()
-		for {
-			select {
-			case err := <-ended:
-				if err != nil {
-					t.Error(err)
-				}
-				return
-			default:
-				clk.Step(recheck)
-			}
-		}
-	})
-	t.Run("says what is missing when it is told to end", func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		err := await(ctx, known, clocktesting.NewFakeClock(time.Now()), []Need{need("Foo")})
-		var missing *MissingError
-		if !errors.As(err, &missing) || missing.Need.CRD != "foos.metal3.io" {
-			t.Errorf("error %v, want one that names the CRD of Foo", err)
-		}
-	})
 }
 
 func TestUnmovable(t *testing.T) {

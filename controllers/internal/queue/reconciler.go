@@ -25,7 +25,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/limits"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
@@ -56,7 +55,7 @@ func Conflicts(r reconcile.Reconciler) reconcile.Reconciler {
 
 // Spaced is Conflicts, and spaces out the passes of an object that has very many.
 func Spaced(r reconcile.Reconciler, clock clock.PassiveClock) reconcile.Reconciler {
-	passes, r := limits.New[request](rate.Every(passEvery), passBurst), Conflicts(r)
+	passes, r := NewBuckets[request](rate.Every(passEvery), passBurst), Conflicts(r)
 	return reconcile.Func(func(ctx context.Context, object request) (ctrl.Result, error) {
 		if wait := passes.Take(object, clock.Now()); wait > 0 {
 			return ctrl.Result{RequeueAfter: wait}, nil

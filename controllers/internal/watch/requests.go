@@ -25,6 +25,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -122,4 +123,31 @@ func Index[T client.Object](values func(T) []string) client.IndexerFunc {
 		}
 		return slices.DeleteFunc(values(typed), func(value string) bool { return value == "" })
 	}
+}
+
+// ByCluster is the field index by the name of the Cluster that an object belongs to, within its namespace.
+const ByCluster = "hostclaim.clusterName"
+
+// IndexByCluster returns what indexes kinds by their Cluster: Machines by their spec, all others by
+// their label.
+func IndexByCluster(kinds ...client.Object) func(context.Context, client.FieldIndexer) error {
+	return func(ctx context.Context, indexer client.FieldIndexer) error {
+		for _, kind := range kinds {
+			if err := indexer.IndexField(ctx, kind, ByCluster, clusterOf); err != nil {
+				return fmt.Errorf("index %T by Cluster: %w", kind, err)
+			}
+		}
+		return nil
+	}
+}
+
+func clusterOf(o client.Object) []string {
+	name := o.GetLabels()[clusterv1.ClusterNameLabel]
+	if machine, ok := o.(*clusterv1.Machine); ok {
+		name = machine.Spec.ClusterName
+	}
+	if name == "" {
+		return nil
+	}
+	return []string{name}
 }

@@ -44,7 +44,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/clusterindex"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 )
 
@@ -182,7 +182,7 @@ func (r *Reconciler) observeMachines(ctx context.Context, s *scope) error {
 	if s.infra.DeletionTimestamp.IsZero() || name == "" {
 		return nil
 	}
-	in, of := client.InNamespace(s.infra.Namespace), client.MatchingFields{clusterindex.Field: name}
+	in, of := client.InNamespace(s.infra.Namespace), client.MatchingFields{watch.ByCluster: name}
 	var machines clusterv1.MachineList
 	if err := r.Client.List(ctx, &machines, in, of); err != nil {
 		return fmt.Errorf("list Machines of Cluster %s: %w", name, err)

@@ -38,7 +38,7 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/clusterindex"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
 )
@@ -120,7 +120,7 @@ type world struct {
 // requests of the controller.
 func newWorld(t *testing.T, calls interceptor.Funcs, c *cast) *world {
 	t.Helper()
-	reader, err := server.NewClient(t.Context(), calls, clusterindex.Setup)
+	reader, err := server.NewClient(t.Context(), calls, watch.IndexByCluster(&clusterv1.Machine{}, &infrav1.Metal3Machine{}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,6 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/ippool"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/clusterindex"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/datatemplate"
 )
 
@@ -70,7 +69,7 @@ type HostReader interface {
 // LocalKinds are HostClaim and HardwareData of this cluster, if it has them.
 type LocalKinds interface {
 	// Watch wakes a controller for their events, once they exist.
-	Watch(ctx context.Context, c controller.Controller, events ...watch.Events) error
+	Watch(ctx context.Context, c controller.Controller, sources ...source.Source) error
 }
 
 // Remote are the connections to other clusters, of which HostReader makes use.
@@ -106,16 +105,16 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&infrav1.Metal3DataClaim{}, wakes.named(byClaim), builder.WithPredicates(watch.Whenever(nothingElse))).
 		Watches(&infrav1.Metal3Machine{}, wakes.named(byMachine), builder.WithPredicates(watch.Whenever(otherNames))).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(wakes.machineToData), builder.WithPredicates(watch.Whenever(otherNames))).
-		Watches(&clusterv1.Cluster{}, wakes.named(clusterindex.Field), builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
-		Watches(watch.CRD(), watch.OnCRD(wakes.waitingForAPI), builder.WithPredicates(watch.OneOf(ipClaimCRD, ipPoolCRD, ipAddressClaimCRD))).
+		Watches(&clusterv1.Cluster{}, wakes.named(watch.ByCluster), builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
+		WatchesRawSource(watch.CRDs(mgr.GetCache(), wakes.waitingForAPI, ipClaimCRD, ipPoolCRD, ipAddressClaimCRD)).
 		WatchesRawSource(r.Secrets.Source(wakes.secretToData)).
 		WatchesRawSource(r.Remote.Source(machineKind, wakes.userToData)).
 		WithOptions(options).
 		Build(queue.Spaced(r, r.Clock))
 	if err == nil {
 		err = r.Local.Watch(ctx, c,
-			watch.Events{Handler: handler.EnqueueRequestsFromMapFunc(wakes.hostClaimToData)},
-			watch.Events{Handler: handler.EnqueueRequestsFromMapFunc(wakes.hardwareToData)})
+			source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HostClaim{}, handler.EnqueueRequestsFromMapFunc(wakes.hostClaimToData)),
+			source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HardwareData{}, handler.EnqueueRequestsFromMapFunc(wakes.hardwareToData)))
 	}
 	if err == nil {
 		err = kinds.watch(ctx, mgr, c, wakes)
@@ -393,27 +392,19 @@ type servedKinds map[reflect.Type]*watch.Kinds
 // Metal3Datas that wait for an address, one that is answered those whose turn it is then, and a pool
 // those that may get another answer.
 func (s servedKinds) watch(ctx context.Context, mgr manager.Manager, c controller.Controller, wakes mapper) error {
-	claims := watch.Events{Handler: onClaim(wakes.waitingForAddress, wakes.nextInTurn)}
-	pools := watch.Events{
-		Handler:    onPool(wakes.waitingForAddress, wakes.refused, wakes.withUnfitAddress),
-		Predicates: []predicate.Predicate{watch.Whenever(anotherState)},
+	add := func(object client.Object, index func(context.Context, client.FieldIndexer) error, events handler.EventHandler, predicates ...predicate.Predicate) error {
+		kinds := watch.NewKinds(mgr, index, object)
+		s[reflect.TypeOf(object)] = kinds
+		return kinds.Watch(ctx, c, source.Kind(mgr.GetCache(), object, events, predicates...))
 	}
 	ipClaim, ipAddressClaim := &ipamv1alpha1.IPClaim{}, &capipamv1.IPAddressClaim{}
-	for _, kind := range []struct {
-		watch.Kind
-		watch.Events
-	}{
-		{watch.Kind{Object: ipClaim, CRD: ipClaimCRD, Index: indexClaims(ipClaim)}, claims},
-		{watch.Kind{Object: ipAddressClaim, CRD: ipAddressClaimCRD, Index: indexClaims(ipAddressClaim)}, claims},
-		{watch.Kind{Object: &ipamv1alpha1.IPPool{}, CRD: ipPoolCRD}, pools},
-	} {
-		kinds := watch.NewKinds(mgr, kind.Kind)
-		if err := kinds.Watch(ctx, c, kind.Events); err != nil {
-			return err
-		}
-		s[reflect.TypeOf(kind.Object)] = kinds
-	}
-	return nil
+	claims, pools := onClaim(wakes.waitingForAddress, wakes.nextInTurn), onPool(wakes.waitingForAddress, wakes.refused, wakes.withUnfitAddress)
+	unindexed := func(context.Context, client.FieldIndexer) error { return nil }
+	return errors.Join(
+		add(ipClaim, indexClaims(ipClaim), claims),
+		add(ipAddressClaim, indexClaims(ipAddressClaim), claims),
+		add(&ipamv1alpha1.IPPool{}, unindexed, pools, watch.Whenever(anotherState)),
+	)
 }
 
 // Available reports whether the kind of the object is served, and may be read.

@@ -38,7 +38,6 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/clusterindex"
 )
 
 // controllerName names the controller in logs, metrics and events.
@@ -137,7 +136,7 @@ func (m mapper) machineToTemplates(ctx context.Context, machine client.Object) [
 func (m mapper) clusterToTemplates(ctx context.Context, cluster client.Object) []ctrl.Request {
 	return watch.RequestsFrom(ctx, m.client, &infrav1.Metal3DataClaimList{}, func(claim *infrav1.Metal3DataClaim) []ctrl.Request {
 		return toTemplate(ctx, claim)
-	}, client.InNamespace(cluster.GetNamespace()), client.MatchingFields{clusterindex.Field: cluster.GetName()})
+	}, client.InNamespace(cluster.GetNamespace()), client.MatchingFields{watch.ByCluster: cluster.GetName()})
 }
 
 // answersChange lets through what matters to the allocation of indexes, and what

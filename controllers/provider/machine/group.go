@@ -32,7 +32,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/reuse"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/clusterindex"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
 
 // groupReader finds the control plane or MachineDeployment of a machine, and counts its
@@ -155,7 +155,7 @@ func membership(m *clusterv1.Machine) string {
 // count adds the other machines of the group.
 func (g groupReader) count(ctx context.Context, s *scope, group *reuse.Group) error {
 	var list clusterv1.MachineList
-	err := g.client.List(ctx, &list, client.InNamespace(s.machine.Namespace), client.MatchingFields{clusterindex.Field: s.cluster.Name})
+	err := g.client.List(ctx, &list, client.InNamespace(s.machine.Namespace), client.MatchingFields{watch.ByCluster: s.cluster.Name})
 	if err != nil {
 		return fmt.Errorf("list the Machines of Cluster %s: %w", s.cluster.Name, err)
 	}

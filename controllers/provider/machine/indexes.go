@@ -39,7 +39,7 @@ const (
 )
 
 // SetupIndexes adds the field indexes that the watches of this package need,
-// besides those of claimreader and clusterindex.
+// besides those of claimreader and by Cluster.
 func SetupIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	for _, index := range []struct {
 		object  client.Object

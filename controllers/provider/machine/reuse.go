@@ -36,8 +36,8 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/reservation"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/clusterindex"
 )
 
 // reservations are the claims that go over from one machine to the next of its group.
@@ -256,7 +256,7 @@ func (m mapper) unclaimed(ctx context.Context, namespace string, labels map[stri
 	}
 	return m.machinesWhere(ctx, func(machine *infrav1.Metal3Machine) bool {
 		return machine.Status.HostClaim == nil && machine.DeletionTimestamp.IsZero()
-	}, client.InNamespace(namespace), client.MatchingFields{clusterindex.Field: cluster})
+	}, client.InNamespace(namespace), client.MatchingFields{watch.ByCluster: cluster})
 }
 
 // whenLeaving passes on that a machine does not count any more for those that wait for a claim of

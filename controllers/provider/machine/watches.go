@@ -38,6 +38,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodes"
@@ -45,7 +46,6 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/clusterindex"
 )
 
 // controllerName names the controller in logs, metrics and events.
@@ -71,7 +71,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, kin
 	c, err := ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
 		For(&infrav1.Metal3Machine{}, builder.WithPredicates(filter)).
-		Watches(watch.CRD(), watch.OnCRD(m.waitingForKinds), builder.WithPredicates(watch.OneOf(kinds.CRDs()...))).
+		WatchesRawSource(watch.CRDs(mgr.GetCache(), m.waitingForKinds, "hostclaims.metal3.io", "hardwaredata.metal3.io")).
 		Watches(&infrav1.Metal3DataClaim{}, handler.EnqueueRequestsFromMapFunc(dataClaimToMachines)).
 		Watches(&infrav1.Metal3Data{}, handler.EnqueueRequestsFromMapFunc(ownedToMachine)).
 		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(m.memberToMachines), builder.WithPredicates(whenLeaving())).
@@ -93,8 +93,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, kin
 	}
 	r.controller = c
 	return kinds.Watch(ctx, c,
-		watch.Events{Handler: handler.EnqueueRequestsFromMapFunc(m.claimToMachines)},
-		watch.Events{Handler: handler.EnqueueRequestsFromMapFunc(m.hardwareToMachines)})
+		source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HostClaim{}, handler.EnqueueRequestsFromMapFunc(m.claimToMachines)),
+		source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HardwareData{}, handler.EnqueueRequestsFromMapFunc(m.hardwareToMachines)))
 }
 
 // differentCluster says that a Cluster is something else to its machines: Cluster API counts its
@@ -179,7 +179,7 @@ func dataClaimToMachines(ctx context.Context, o client.Object) []ctrl.Request {
 
 // clusterToMachines maps a Cluster to its machines.
 func (m mapper) clusterToMachines(ctx context.Context, o client.Object) []ctrl.Request {
-	return m.machines(ctx, client.InNamespace(o.GetNamespace()), client.MatchingFields{clusterindex.Field: o.GetName()})
+	return m.machines(ctx, client.InNamespace(o.GetNamespace()), client.MatchingFields{watch.ByCluster: o.GetName()})
 }
 
 // infraToMachines maps a Metal3Cluster to the machines of the Cluster that owns it.
@@ -190,7 +190,7 @@ func (m mapper) infraToMachines(ctx context.Context, o client.Object) []ctrl.Req
 			name = owner.Name
 		}
 	}
-	return m.machines(ctx, client.InNamespace(o.GetNamespace()), client.MatchingFields{clusterindex.Field: name})
+	return m.machines(ctx, client.InNamespace(o.GetNamespace()), client.MatchingFields{watch.ByCluster: name})
 }
 
 // secretToMachines maps a Secret to the machines that need what it holds, and to
@@ -218,7 +218,7 @@ func (m mapper) nodeToMachines(ctx context.Context, cluster client.ObjectKey, no
 	}
 	uid := node.Labels[infrav1.NodeUUIDLabel]
 	if uid == "" {
-		return m.machines(ctx, client.InNamespace(cluster.Namespace), client.MatchingFields{clusterindex.Field: cluster.Name})
+		return m.machines(ctx, client.InNamespace(cluster.Namespace), client.MatchingFields{watch.ByCluster: cluster.Name})
 	}
 	if !m.local.Started() {
 		return m.withRemoteHosts(ctx, cluster)
@@ -244,7 +244,7 @@ func (m mapper) nodeToMachines(ctx context.Context, cluster client.ObjectKey, no
 func (m mapper) withRemoteHosts(ctx context.Context, cluster client.ObjectKey) []ctrl.Request {
 	return m.machinesWhere(ctx, func(m *infrav1.Metal3Machine) bool {
 		return m.Annotations[infrav1.EffectiveIdentityAnnotation] != ""
-	}, client.InNamespace(cluster.Namespace), client.MatchingFields{clusterindex.Field: cluster.Name})
+	}, client.InNamespace(cluster.Namespace), client.MatchingFields{watch.ByCluster: cluster.Name})
 }
 
 // machines lists machines by the given options, as requests.

@@ -45,8 +45,8 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/clusterindex"
 	workload "github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/nodes"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
@@ -164,7 +164,7 @@ func newWorld(t *testing.T, calls interceptor.Funcs, c *cast) *world {
 // newWorldIn creates the cast in a namespace of an API server.
 func newWorldIn(t *testing.T, server *apitest.Server, namespace string, calls interceptor.Funcs, c *cast) *world {
 	t.Helper()
-	reader, err := server.NewClient(t.Context(), calls, claimreader.SetupIndexes, clusterindex.Setup, SetupIndexes)
+	reader, err := server.NewClient(t.Context(), calls, claimreader.SetupIndexes, watch.IndexByCluster(&clusterv1.Machine{}, &infrav1.Metal3Machine{}), SetupIndexes)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,6 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machinetemplates,verbs=get;list;watch
@@ -65,7 +64,7 @@ type Hosts interface {
 // LocalKinds are HostClaim and HardwareData of this cluster.
 type LocalKinds interface {
 	// Watch wakes a controller for their events, once they exist.
-	Watch(ctx context.Context, c controller.Controller, events ...watch.Events) error
+	Watch(ctx context.Context, c controller.Controller, sources ...source.Source) error
 }
 
 // Remote are the connections to the clusters that hold the hosts of machines with an

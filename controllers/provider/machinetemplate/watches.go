@@ -34,7 +34,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -107,8 +106,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Build(queue.Spaced(r, clock.RealClock{}))
 	if err == nil {
 		err = r.Local.Watch(ctx, c,
-			watch.Events{Handler: mapped(r.claimToTemplate), Predicates: []predicate.Predicate{watch.Whenever(differentClaim)}},
-			watch.Events{Handler: mapped(r.hardwareToTemplate), Predicates: []predicate.Predicate{watch.Whenever(differentHardware)}})
+			source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HostClaim{}, mapped(r.claimToTemplate), watch.Whenever(differentClaim)),
+			source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HardwareData{}, mapped(r.hardwareToTemplate), watch.Whenever(differentHardware)))
 	}
 	if err != nil {
 		return fmt.Errorf("set up controller %s: %w", controllerName, err)

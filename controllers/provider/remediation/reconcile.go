@@ -50,7 +50,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -78,8 +77,8 @@ type Claims interface {
 
 // LocalClaims are the HostClaims of this cluster, if it serves them.
 type LocalClaims interface {
-	// Watch hands their events to a controller, once the kind exists.
-	Watch(ctx context.Context, c controller.Controller, events handler.EventHandler) error
+	// Watch has a controller watch them, once the kind exists.
+	Watch(ctx context.Context, c controller.Controller, sources ...source.Source) error
 }
 
 // Remote are the connections to other clusters, of which Claims makes use.

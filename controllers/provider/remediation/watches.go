@@ -35,6 +35,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
@@ -94,7 +95,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		return fmt.Errorf("set up controller %s: %w", controllerName, err)
 	}
 	r.controller = c
-	if err := r.Local.Watch(ctx, c, handler.EnqueueRequestsFromMapFunc(wakes.claimToRemediations)); err != nil {
+	if err := r.Local.Watch(ctx, c, source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HostClaim{},
+		handler.EnqueueRequestsFromMapFunc(wakes.claimToRemediations))); err != nil {
 		return fmt.Errorf("set up controller %s: %w", controllerName, err)
 	}
 	return nil

@@ -33,7 +33,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -46,7 +45,6 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/cluster"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/clusterindex"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/data"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/datatemplate"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/machine"
@@ -111,7 +109,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, o Options) error {
 // addIndexes adds the field indexes of all controllers.
 func addIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	for _, add := range []func(context.Context, client.FieldIndexer) error{
-		clusterindex.Setup,
+		watch.IndexByCluster(&clusterv1.Machine{}, &infrav1.Metal3Machine{}, &infrav1.Metal3DataClaim{}, &infrav1.Metal3Data{}),
 		machine.SetupIndexes,
 		machinetemplate.SetupIndexes,
 		datatemplate.SetupIndexes,
@@ -201,9 +199,7 @@ func newNodes(ctx context.Context, mgr ctrl.Manager, o Options, paces *transport
 // localKinds are the kinds that the provider reads of hosts in its own cluster. A
 // cluster whose machines all have an identityRef needs neither.
 func localKinds(mgr ctrl.Manager) *watch.Kinds {
-	return watch.NewKinds(mgr,
-		watch.Kind{Object: &bmov1alpha1.HostClaim{}, CRD: "hostclaims.metal3.io", Index: claimreader.SetupIndexes},
-		watch.Kind{Object: &bmov1alpha1.HardwareData{}, CRD: "hardwaredata.metal3.io"})
+	return watch.NewKinds(mgr, claimreader.SetupIndexes, &bmov1alpha1.HostClaim{}, &bmov1alpha1.HardwareData{})
 }
 
 // newRemote makes the connections to the clusters that hold hosts of identityRefs.
@@ -315,14 +311,6 @@ func addMachineTemplate(ctx context.Context, s *shared, options controller.Optio
 	}).SetupWithManager(ctx, s.mgr, options)
 }
 
-// claimEvents are the events of HostClaims alone.
-type claimEvents struct{ kinds *watch.Kinds }
-
-// Watch hands them to a controller, once the kinds exist.
-func (e claimEvents) Watch(ctx context.Context, c controller.Controller, events handler.EventHandler) error {
-	return e.kinds.Watch(ctx, c, watch.Events{Handler: events}, watch.Events{Handler: handler.Funcs{}})
-}
-
 func addRemediation(ctx context.Context, s *shared, options controller.Options) error {
 	measurements, err := remediation.NewMetrics(metrics.Registry)
 	if err != nil {
@@ -332,7 +320,7 @@ func addRemediation(ctx context.Context, s *shared, options controller.Options) 
 		Client:      s.client,
 		Live:        s.mgr.GetAPIReader(),
 		Claims:      s.claims,
-		Local:       claimEvents{s.local},
+		Local:       s.local,
 		Remote:      s.remote,
 		Nodes:       nodes.Nodes{Cache: s.nodes.Cache, Refusals: s.nodes.Refusals, Watcher: "remediation-nodes"},
 		Recorder:    s.mgr.GetEventRecorder(reporter),

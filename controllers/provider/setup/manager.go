@@ -59,7 +59,7 @@ func Run(ctx context.Context, o Options) error {
 func NewManager(ctx context.Context, restConfig *rest.Config, o Options) (ctrl.Manager, error) {
 	restConfig = o.RESTConfig(restConfig, userAgent)
 	restConfig.WarningHandler = apiwarnings.DefaultHandler(ctrl.LoggerFrom(ctx).WithName("API server warning"))
-	if err := manager.Await(ctx, restConfig, neededKinds()...); err != nil {
+	if err := manager.RequireCRDs(restConfig, neededCRDs()...); err != nil {
 		return nil, err
 	}
 	manager.WarnUnmovable(ctx, restConfig, movedCRDs()...)

@@ -32,14 +32,14 @@ const (
 	fromCore     = "install Cluster API of release 1.14 or later (clusterctl init)"
 )
 
-// neededKinds are the kinds that the manager cannot do without. Those of address
+// neededCRDs are the CRDs that the manager cannot do without. Those of address
 // management may come later, and so may HostClaim and HardwareData, which a cluster
 // needs only for machines whose hosts it holds itself.
-func neededKinds() []manager.Need {
-	need := func(remedy string, version schema.GroupVersion, kind, plural string) manager.Need {
-		return manager.Need{Kind: version.WithKind(kind), CRD: plural + "." + version.Group, Remedy: remedy}
+func neededCRDs() []manager.CRD {
+	need := func(remedy string, version schema.GroupVersion, kind, plural string) manager.CRD {
+		return manager.CRD{Name: plural + "." + version.Group, Kind: version.WithKind(kind), Remedy: remedy}
 	}
-	return []manager.Need{
+	return []manager.CRD{
 		need(fromCore, clusterv1.GroupVersion, "Cluster", "clusters"),
 		need(fromCore, clusterv1.GroupVersion, "Machine", "machines"),
 		need(fromCore, clusterv1.GroupVersion, "MachineDeployment", "machinedeployments"),
@@ -59,8 +59,8 @@ func movedCRDs() []string {
 		"hostclaims.metal3.io", "hardwaredata.metal3.io", "baremetalhosts.metal3.io",
 		"ippools.ipam.metal3.io", "ipclaims.ipam.metal3.io", "ipaddresses.ipam.metal3.io",
 	}
-	for _, need := range neededKinds() {
-		names = append(names, need.CRD)
+	for _, crd := range neededCRDs() {
+		names = append(names, crd.Name)
 	}
 	return names
 }

@@ -27,7 +27,7 @@ import (
 	"golang.org/x/time/rate"
 	"k8s.io/utils/clock"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/limits"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
 )
 
 // burst is for how many seconds of its rate a namespace may read at once: a list of some
@@ -37,7 +37,7 @@ const burst = 32
 // Paces bound how fast the answers of API servers are read, by the weight of all that the
 // objects of one namespace lead to. Events that are valid cost a processor, too.
 type Paces struct {
-	weights *limits.Buckets[string] // by namespace
+	weights *queue.Buckets[string] // by namespace
 	clock   clock.PassiveClock
 	log     logr.Logger
 	metric  *prometheus.Desc
@@ -50,7 +50,7 @@ type Paces struct {
 // and measure who is slowed.
 func NewPaces(perSecond int64, from clock.PassiveClock, log logr.Logger, into prometheus.Registerer) (*Paces, error) {
 	p := &Paces{
-		weights: limits.New[string](rate.Limit(perSecond), int(burst*perSecond)), clock: from, log: log, slowed: map[string]bool{},
+		weights: queue.NewBuckets[string](rate.Limit(perSecond), int(burst*perSecond)), clock: from, log: log, slowed: map[string]bool{},
 		metric: prometheus.NewDesc("capm3_namespace_slowed",
 			"1 for a namespace whose remote and workload clusters send more than is read of them in a second.", []string{"namespace"}, nil),
 	}

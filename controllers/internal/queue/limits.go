@@ -14,9 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package limits has a rate for each of many keys, such as objects or namespaces. It keeps
-// no key that has not been used for as long as its bucket needs to fill.
-package limits
+package queue
 
 import (
 	"maps"
@@ -26,8 +24,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Buckets are token buckets, one for each key. A full one is forgotten, since a new one is
-// as full.
+// Buckets are token buckets, one for each key, such as an object or a namespace. A full one is
+// forgotten, since a new one is as full.
 type Buckets[K comparable] struct {
 	rate  rate.Limit
 	burst int
@@ -37,8 +35,8 @@ type Buckets[K comparable] struct {
 	cleanAt int // so many keys; then the full ones are looked for
 }
 
-// New returns full buckets that hold burst tokens and gain perSecond ones.
-func New[K comparable](perSecond rate.Limit, burst int) *Buckets[K] {
+// NewBuckets returns full buckets of burst tokens, which gain perSecond ones.
+func NewBuckets[K comparable](perSecond rate.Limit, burst int) *Buckets[K] {
 	return &Buckets[K]{rate: perSecond, burst: burst, byKey: map[K]*rate.Limiter{}}
 }
 

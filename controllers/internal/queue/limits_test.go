@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package limits
+package queue
 
 import (
 	"testing"
@@ -24,7 +24,7 @@ import (
 )
 
 func TestTakeRefusesWhatIsNotThere(t *testing.T) {
-	b, now := New[string](rate.Every(2*time.Second), 3), time.Unix(1000, 0)
+	b, now := NewBuckets[string](rate.Every(2*time.Second), 3), time.Unix(1000, 0)
 	for _, step := range []struct {
 		what string
 		key  string
@@ -48,7 +48,7 @@ func TestTakeRefusesWhatIsNotThere(t *testing.T) {
 }
 
 func TestChargeTakesWhatIsNotThere(t *testing.T) {
-	b, now := New[string](1, 10), time.Unix(1000, 0)
+	b, now := NewBuckets[string](1, 10), time.Unix(1000, 0)
 	for _, step := range []struct {
 		tokens int
 		want   time.Duration
@@ -64,7 +64,7 @@ func TestChargeTakesWhatIsNotThere(t *testing.T) {
 
 // Any number of keys that come and go takes no more memory than those in use.
 func TestFullBucketsAreForgotten(t *testing.T) {
-	b, now := New[int](1, 1), time.Unix(1000, 0)
+	b, now := NewBuckets[int](1, 1), time.Unix(1000, 0)
 	for key := range 10_000 {
 		b.Take(key, now)
 		now = now.Add(100 * time.Millisecond)

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package clusterindex
+package watch
 
 import (
 	"testing"
@@ -22,17 +22,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-
-	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
 
-func TestIndexes(t *testing.T) {
+func TestIndexByCluster(t *testing.T) {
 	labeled := metav1.ObjectMeta{Labels: map[string]string{clusterv1.ClusterNameLabel: "a"}}
 	tests := map[string]struct{ got, want []string }{
-		"a Machine by its spec":         {ofMachine(&clusterv1.Machine{Spec: clusterv1.MachineSpec{ClusterName: "a"}}), []string{"a"}},
-		"a Machine not by its label":    {ofMachine(&clusterv1.Machine{ObjectMeta: labeled}), nil},
-		"a Metal3Machine by its label":  {byLabel(&infrav1.Metal3Machine{ObjectMeta: labeled}), []string{"a"}},
-		"a Metal3Machine of no Cluster": {byLabel(&infrav1.Metal3Machine{}), nil},
+		"a Machine by its spec":        {clusterOf(&clusterv1.Machine{Spec: clusterv1.MachineSpec{ClusterName: "a"}}), []string{"a"}},
+		"a Machine not by its label":   {clusterOf(&clusterv1.Machine{ObjectMeta: labeled}), nil},
+		"another object by its label":  {clusterOf(&metav1.PartialObjectMetadata{ObjectMeta: labeled}), []string{"a"}},
+		"another object of no Cluster": {clusterOf(&metav1.PartialObjectMetadata{}), nil},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
