@@ -126,7 +126,7 @@ func TestAllReconcilersAreLookedAt(t *testing.T) {
 }
 
 func TestChanging(t *testing.T) {
-	type inner struct{ seen map[string]bool }
+	type inner struct{ Seen map[string]bool }
 	for name, tt := range map[string]struct {
 		of   any
 		want []string
@@ -136,13 +136,13 @@ func TestChanging(t *testing.T) {
 			Grace  time.Duration
 			Wake   func()
 		}{}, nil},
-		"a map does":             {struct{ told map[string]bool }{}, []string{".told"}},
-		"a lock does":            {struct{ mu sync.Mutex }{}, []string{".mu"}},
-		"an atomic does":         {struct{ n atomic.Int64 }{}, []string{".n"}},
+		"a map does":             {struct{ told map[string]bool }{told: nil}, []string{".told"}},
+		"a lock does":            {struct{ Lock sync.Mutex }{}, []string{".Lock"}},
+		"an atomic does":         {struct{ Count atomic.Int64 }{}, []string{".Count"}},
 		"a channel does":         {struct{ Wake chan string }{}, []string{".Wake"}},
 		"a list does":            {struct{ Last []string }{}, []string{".Last"}},
-		"what is no option does": {struct{ passes int }{}, []string{".passes"}},
-		"a part of ours does":    {struct{ Cache *inner }{}, []string{".Cache.seen"}},
+		"what is no option does": {struct{ passes int }{passes: 1}, []string{".passes"}},
+		"a part of ours does":    {struct{ Cache *inner }{}, []string{".Cache.Seen"}},
 	} {
 		if diff := cmp.Diff(tt.want, changing(reflect.TypeOf(tt.of), nil)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
