@@ -284,9 +284,8 @@ func StrayClaim(host *bmov1alpha1.BareMetalHost) types.UID {
 }
 
 // Fencer is the UID of the claim whose fence is on a host; empty if there is none.
-// A fence is taken off by the pass that has put it there, or by a later one that
-// finds the host in the status or record of the claim. It is a stray if neither
-// names the host any more.
+// The pass that puts a fence on a host takes it off, or a later one that finds the host intended by
+// the status or the record of the claim. It is a stray if neither intends the host any more.
 func Fencer(host *bmov1alpha1.BareMetalHost) types.UID {
 	uid, _, _ := strings.Cut(host.Annotations[infrav1.FenceAnnotation], "/")
 	return types.UID(uid)
