@@ -44,47 +44,33 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote/transport"
 )
 
-// opened is what a connection has while it holds.
-type opened struct {
-	site    Site
-	running sync.WaitGroup
-}
-
-// close stops the cache and waits for its end.
-func (o *opened) close(cancel context.CancelFunc) {
-	cancel()
-	o.running.Wait()
-}
-
-// open fills a cache and makes the site of it. It gives up when a request fails, or
-// after a few timeouts.
-func (c *connection) open(ctx context.Context, target identity.Target) (*opened, *identity.Problem) {
-	o := &opened{}
+// open fills a cache, which runs until ctx ends, and makes the site of it. It gives up when
+// a request fails, or after a few timeouts.
+func (c *connection) open(ctx context.Context, target identity.Target, running *sync.WaitGroup) (Site, *identity.Problem) {
 	rate := c.registry.options.Rate
 	config := c.config(flowcontrol.NewTokenBucketRateLimiter(rate.QPS, rate.Burst))
 	live, err := client.New(config, client.Options{
 		HTTPClient: c.transport.ForUsers(), Scheme: c.registry.kinds.scheme, Mapper: c.registry.kinds.mapper,
 	})
 	if err != nil {
-		return o, identity.BadSettings.Problem(target.Server, err)
+		return Site{}, identity.BadSettings.Problem(target.Server, err)
 	}
 	held, err := c.newCache(ctx, config, target.Namespace)
 	if err != nil {
-		return o, identity.BadSettings.Problem(target.Server, err)
+		return Site{}, identity.BadSettings.Problem(target.Server, err)
 	}
 	select {
 	case <-c.transport.Failed(): // of an earlier cache
 	default:
 	}
 	filled := make(chan bool, 1)
-	o.running.Go(func() { _ = held.Start(ctx) }) // it ends with the context
-	o.running.Go(func() { filled <- held.WaitForCacheSync(ctx) })
+	running.Go(func() { _ = held.Start(ctx) }) // it ends with the context
+	running.Go(func() { filled <- held.WaitForCacheSync(ctx) })
 	if problem := c.await(ctx, target, filled); problem != nil {
-		return o, problem
+		return Site{}, problem
 	}
 	own := client.NewNamespacedClient(live, target.Namespace)
-	o.site = Site{Target: target, Client: &halfCached{Client: own, cache: held}, Live: own}
-	return o, nil
+	return Site{Target: target, Client: &halfCached{Client: own, cache: held}, Live: own}, nil
 }
 
 // config is for clients that send through the transport, with one limit of requests for all

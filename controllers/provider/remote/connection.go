@@ -20,6 +20,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -110,7 +111,7 @@ func (r *Registry) connectLocked(access kubeconfig.Access, namespace string) *co
 	o := r.options
 	c.transport = transport.New(access, transport.Limits{
 		Request: o.RequestTimeout, Answer: o.MaxAnswer, Denied: o.Denied,
-		Reading: c.meter.read, Event: c.meter.read, Pace: o.Paces.Of(namespace),
+		Reading: c.meter.read, Event: c.meter.read, Delay: o.ReadLimiter.Of(namespace),
 	}, o.UserAgent, r.metrics.sent)
 	r.connections[access.Key()] = c
 	r.loops.Go(func() { c.run(ctx, access.Target()) })
@@ -172,14 +173,16 @@ func (c *connection) serve(ctx context.Context, target identity.Target) (time.Du
 	if problem := c.check(ctx, target, true); problem != nil {
 		return 0, problem
 	}
+	var running sync.WaitGroup
+	defer running.Wait()
 	ctx, cancel := context.WithCancel(ctx)
-	opened, problem := c.open(ctx, target)
-	defer opened.close(cancel)
+	defer cancel()
+	site, problem := c.open(ctx, target, &running)
 	if problem != nil {
 		return 0, problem
 	}
 	since := c.registry.options.Clock.Now()
-	c.registry.settle(ctx, c, state{site: opened.site})
+	c.registry.settle(ctx, c, state{site: site})
 	problem = c.guard(ctx, target)
 	return c.registry.options.Clock.Since(since), problem
 }

@@ -53,8 +53,8 @@ type Options struct {
 	// MaxAnswer bounds how much of one answer is read: its bytes, and more for each
 	// object in it. Optional.
 	MaxAnswer int64
-	// Paces bound how fast answers are read. Optional.
-	Paces *transport.Paces
+	// ReadLimiter bounds how fast answers are read. Optional.
+	ReadLimiter *transport.ReadLimiter
 	// MaxConnections bounds the connections for the references of one namespace. Optional.
 	MaxConnections int
 	// ConnectionMemory and Memory bound what one connection and all together hold in

@@ -131,15 +131,15 @@ func newShared(ctx context.Context, mgr ctrl.Manager, o Options) (*shared, error
 	if err := mgr.Add(secrets); err != nil {
 		return nil, fmt.Errorf("add the watch on secrets: %w", err)
 	}
-	paces, err := transport.NewPaces(o.ReadRate<<20, clock.RealClock{}, mgr.GetLogger(), metrics.Registry)
+	limiter, err := transport.NewReadLimiter(o.ReadRate<<20, clock.RealClock{}, mgr.GetLogger(), metrics.Registry)
 	if err != nil {
 		return nil, err
 	}
-	workload, err := newNodes(ctx, mgr, o, paces)
+	workload, err := newNodes(ctx, mgr, o, limiter)
 	if err != nil {
 		return nil, err
 	}
-	registry, err := newRemote(ctx, mgr, o, secrets, paces)
+	registry, err := newRemote(ctx, mgr, o, secrets, limiter)
 	if err != nil {
 		return nil, err
 	}
@@ -165,15 +165,15 @@ func newShared(ctx context.Context, mgr ctrl.Manager, o Options) (*shared, error
 }
 
 // newNodes makes the connections to workload clusters.
-func newNodes(ctx context.Context, mgr ctrl.Manager, o Options, paces *transport.Paces) (nodes.Nodes, error) {
+func newNodes(ctx context.Context, mgr ctrl.Manager, o Options, limiter *transport.ReadLimiter) (nodes.Nodes, error) {
 	denied, err := newDenied(ctx, "workload-denied-addresses", o.WorkloadDenied, mgr.GetAPIReader(), clock.RealClock{})
 	if err != nil {
 		return nodes.Nodes{}, err
 	}
 	kubeconfigs, err := kubeconfigreader.New(kubeconfigreader.Options{
 		Secrets: mgr.GetAPIReader(), UserAgent: userAgent,
-		Limits: transport.Limits{Denied: denied.now, Proxy: http.ProxyFromEnvironment},
-		Paces:  paces, MaxConnections: o.WorkloadConnections,
+		Limits:      transport.Limits{Denied: denied.now, Proxy: http.ProxyFromEnvironment},
+		ReadLimiter: limiter, MaxConnections: o.WorkloadConnections,
 	})
 	if err != nil {
 		return nodes.Nodes{}, err
@@ -203,19 +203,19 @@ func localKinds(mgr ctrl.Manager) *watch.Kinds {
 }
 
 // newRemote makes the connections to the clusters that hold hosts of identityRefs.
-func newRemote(ctx context.Context, mgr ctrl.Manager, o Options, secrets *secretwatch.Watch, paces *transport.Paces) (*remote.Registry, error) {
+func newRemote(ctx context.Context, mgr ctrl.Manager, o Options, secrets *secretwatch.Watch, limiter *transport.ReadLimiter) (*remote.Registry, error) {
 	denied, err := newDenied(ctx, "identity-denied-addresses", o.IdentityDenied, mgr.GetAPIReader(), clock.RealClock{})
 	if err != nil {
 		return nil, err
 	}
 	registry, err := remote.New(remote.Options{
-		Live:      mgr.GetAPIReader(),
-		Cached:    mgr.GetClient(),
-		Secrets:   secrets,
-		Metrics:   metrics.Registry,
-		UserAgent: userAgent,
-		Denied:    denied.now,
-		Paces:     paces,
+		Live:        mgr.GetAPIReader(),
+		Cached:      mgr.GetClient(),
+		Secrets:     secrets,
+		Metrics:     metrics.Registry,
+		UserAgent:   userAgent,
+		Denied:      denied.now,
+		ReadLimiter: limiter,
 
 		MaxConnections:   o.IdentityConnections,
 		ConnectionMemory: o.IdentityConnectionMemory << 20,

@@ -205,11 +205,10 @@ func (a *answer) excessive() bool {
 
 // pause waits until more may be read of the answers of all connections of the namespace.
 func (a *answer) pause(weight int64) {
-	pace := a.transport.limits.Pace
-	if pace == nil {
+	if a.transport.limits.Delay == nil {
 		return
 	}
-	if delay := pace(weight); delay > 0 {
+	if delay := a.transport.limits.Delay(weight); delay > 0 {
 		select {
 		case <-time.After(delay):
 		case <-a.done:

@@ -67,9 +67,9 @@ type Limits struct {
 	// Event is called in the same way for watches, with the weight of the part of an event
 	// that has been read while the event is not complete. Optional.
 	Event func(weight int64) bool
-	// Pace is called with the weight of each part of an answer, and returns how long to wait
+	// Delay is called with the weight of each part of an answer, and returns how long to wait
 	// before more is read. Optional.
-	Pace func(weight int64) time.Duration
+	Delay func(weight int64) time.Duration
 	// Refused is called for each answer that the limits do not let through. Optional.
 	Refused func(error)
 	// Denied are addresses that are never connected to, whatever name resolves to them.

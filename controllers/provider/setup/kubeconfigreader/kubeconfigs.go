@@ -60,10 +60,10 @@ const (
 type Options struct {
 	// Secrets reads the Secrets of the management cluster.
 	Secrets client.Reader
-	// Limits of the requests. Request, Answer, Reading and Event have defaults; Pace is of Paces.
+	// Limits of the requests. Request, Answer, Reading and Event have defaults; Delay is that of ReadLimiter.
 	Limits transport.Limits
-	// Paces bound how fast answers are read. Optional.
-	Paces *transport.Paces
+	// ReadLimiter bounds how fast answers are read. Optional.
+	ReadLimiter *transport.ReadLimiter
 	// MaxConnections bounds the connections of one namespace; 0 for any number.
 	MaxConnections int
 	// UserAgent names the manager in the audit logs of workload clusters.
@@ -159,7 +159,7 @@ func (k *Kubeconfigs) access(ctx context.Context, found *corev1.Secret) (kubecon
 // that is refused is logged and told: client-go tries again without a word.
 func (k *Kubeconfigs) put(key client.ObjectKey, access kubeconfig.Access, log logr.Logger) error {
 	limits := k.options.Limits
-	limits.Pace = k.options.Paces.Of(key.Namespace)
+	limits.Delay = k.options.ReadLimiter.Of(key.Namespace)
 	c := &connection{}
 	limits.Refused = func(err error) {
 		if c.refused.CompareAndSwap(nil, &err) {

@@ -36,7 +36,7 @@ func TestAttackAnswersOfANamespaceArePaced(t *testing.T) {
 	var said []string
 	clock := clocktesting.NewFakePassiveClock(time.Now())
 	values := prometheus.NewRegistry()
-	p, err := NewPaces(perSecond, clock, funcr.New(func(_, args string) { said = append(said, args) }, funcr.Options{}), values)
+	p, err := NewReadLimiter(perSecond, clock, funcr.New(func(_, args string) { said = append(said, args) }, funcr.Options{}), values)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestAttackAnswersOfANamespaceArePaced(t *testing.T) {
 // A reader that waits for its turn ends with its answer.
 func TestPacedAnswerEnds(t *testing.T) {
 	waits := make(chan struct{}, 10)
-	limits := Limits{Pace: func(int64) time.Duration {
+	limits := Limits{Delay: func(int64) time.Duration {
 		waits <- struct{}{}
 		return time.Hour
 	}}

@@ -34,9 +34,9 @@ import (
 // thousand objects is not slowed.
 const burst = 32
 
-// Paces bound how fast the answers of API servers are read, by the weight of all that the
+// ReadLimiter bounds how fast the answers of API servers are read, by the weight of all that the
 // objects of one namespace lead to. Events that are valid cost a processor, too.
-type Paces struct {
+type ReadLimiter struct {
 	weights *queue.Buckets[string] // by namespace
 	clock   clock.PassiveClock
 	log     logr.Logger
@@ -46,56 +46,56 @@ type Paces struct {
 	slowed map[string]bool // namespaces whose bucket has not been full since it was empty
 }
 
-// NewPaces returns paces of so many bytes of weight a second for each namespace, which log
-// and measure who is slowed.
-func NewPaces(perSecond int64, from clock.PassiveClock, log logr.Logger, into prometheus.Registerer) (*Paces, error) {
-	p := &Paces{
+// NewReadLimiter returns a limiter of so many bytes of weight a second for each namespace. It
+// logs and measures which namespaces are slowed.
+func NewReadLimiter(perSecond int64, from clock.PassiveClock, log logr.Logger, into prometheus.Registerer) (*ReadLimiter, error) {
+	l := &ReadLimiter{
 		weights: queue.NewBuckets[string](rate.Limit(perSecond), int(burst*perSecond)), clock: from, log: log, slowed: map[string]bool{},
 		metric: prometheus.NewDesc("capm3_namespace_slowed",
 			"1 for a namespace whose remote and workload clusters send more than is read of them in a second.", []string{"namespace"}, nil),
 	}
-	if err := into.Register(p); err != nil {
-		return nil, fmt.Errorf("register metrics of paces: %w", err)
+	if err := into.Register(l); err != nil {
+		return nil, fmt.Errorf("register metrics of the read limiter: %w", err)
 	}
-	return p, nil
+	return l, nil
 }
 
-// Of returns what Limits.Pace is for a namespace; nil without paces.
-func (p *Paces) Of(namespace string) func(weight int64) time.Duration {
-	if p == nil {
+// Of returns what Limits.Delay is for a namespace; nil without a limiter.
+func (l *ReadLimiter) Of(namespace string) func(weight int64) time.Duration {
+	if l == nil {
 		return nil
 	}
-	return func(weight int64) time.Duration { return p.delay(namespace, weight) }
+	return func(weight int64) time.Duration { return l.delay(namespace, weight) }
 }
 
 // delay counts a weight that was read, and returns how long to wait before more is.
-func (p *Paces) delay(namespace string, weight int64) time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := p.clock.Now()
-	p.forgetLocked(now)
-	delay := p.weights.Charge(namespace, int(weight), now)
-	if delay > 0 && !p.slowed[namespace] {
-		p.slowed[namespace] = true
-		p.log.Info("Reading the remote and workload clusters of a namespace more slowly: they send too much", "namespace", namespace)
+func (l *ReadLimiter) delay(namespace string, weight int64) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.clock.Now()
+	l.forgetLocked(now)
+	delay := l.weights.Charge(namespace, int(weight), now)
+	if delay > 0 && !l.slowed[namespace] {
+		l.slowed[namespace] = true
+		l.log.Info("Reading the remote and workload clusters of a namespace more slowly: they send too much", "namespace", namespace)
 	}
 	return delay
 }
 
 // forgetLocked drops the namespaces that are not slowed any more.
-func (p *Paces) forgetLocked(now time.Time) {
-	maps.DeleteFunc(p.slowed, func(namespace string, _ bool) bool { return p.weights.Full(namespace, now) })
+func (l *ReadLimiter) forgetLocked(now time.Time) {
+	maps.DeleteFunc(l.slowed, func(namespace string, _ bool) bool { return l.weights.Full(namespace, now) })
 }
 
 // Describe tells Prometheus of the gauge.
-func (p *Paces) Describe(out chan<- *prometheus.Desc) { out <- p.metric }
+func (l *ReadLimiter) Describe(out chan<- *prometheus.Desc) { out <- l.metric }
 
 // Collect names the namespaces that are slowed.
-func (p *Paces) Collect(out chan<- prometheus.Metric) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.forgetLocked(p.clock.Now())
-	for namespace := range p.slowed {
-		out <- prometheus.MustNewConstMetric(p.metric, prometheus.GaugeValue, 1, namespace)
+func (l *ReadLimiter) Collect(out chan<- prometheus.Metric) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.forgetLocked(l.clock.Now())
+	for namespace := range l.slowed {
+		out <- prometheus.MustNewConstMetric(l.metric, prometheus.GaugeValue, 1, namespace)
 	}
 }
