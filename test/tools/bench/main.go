@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Command bench measures what docs/benchmarks.md promises, one scenario in a run:
+// Command bench measures what docs/benchmarks.md tells, one scenario in a run:
 //
 //	go run ./tools/bench scale --size=small
 //
