@@ -46,6 +46,18 @@ type Node struct {
 	Labels map[string]string
 }
 
+// Patch is what a Node lacks. Empty fields are left as they are.
+type Patch struct {
+	// Node is the name of the Node.
+	Node string
+	// ProviderID is the value for spec.providerID.
+	ProviderID string
+	// HostUID is the value for the label with the UID of the host.
+	HostUID string
+	// Labels are the labels to be set, and nil for those to be removed.
+	Labels map[string]*string
+}
+
 // Kind is how a Node was found, or why none was.
 type Kind string
 

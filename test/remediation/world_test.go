@@ -42,7 +42,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/hostclaims"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/nodes"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remediation"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/builder"
@@ -247,7 +247,7 @@ func (w *world) setup(ctx context.Context, mgr ctrl.Manager, write func(do func(
 	if write != nil {
 		direct = dying(direct, write)
 	}
-	if err := claimreader.SetupIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
+	if err := hostclaims.SetupIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
 	if err := remediation.SetupIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
@@ -260,7 +260,7 @@ func (w *world) setup(ctx context.Context, mgr ctrl.Manager, write func(do func(
 	return (&remediation.Reconciler{
 		Client:   mgr.GetClient(),
 		Live:     mgr.GetAPIReader(),
-		Claims:   claimreader.Reader{Client: mgr.GetClient()},
+		Claims:   hostclaims.Clients{Client: mgr.GetClient(), Live: mgr.GetAPIReader()},
 		Local:    localClaims{},
 		Remote:   noRemote{},
 		Nodes:    nodes.Nodes{Cache: &workload{config: server.Config, client: direct, cache: mgr.GetCache(), away: &w.away, watch: map[string]bool{}}},

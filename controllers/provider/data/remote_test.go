@@ -38,12 +38,16 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/hostclaims"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 )
 
 // site is the connection to the cluster with the hosts.
-type site struct{ to remote.Site }
+type site struct {
+	hostclaims.Connections // nil: what is not written here is not used
+
+	to remote.Site
+}
 
 func (s site) Site(context.Context, remote.User, identity.Ref) (remote.Site, error) {
 	return s.to, nil
@@ -75,7 +79,7 @@ func TestRemoteWordsAreNotShown(t *testing.T) {
 	}
 	r := &Reconciler{
 		Client: cached, Live: cached, Secrets: secretwatch.New(nil), Metrics: metrics, Recorder: recorder, Clock: clock.RealClock{},
-		Hosts: claimreader.Reader{Client: cached, Remote: site{remote.Site{Target: target, Client: hostile, Live: hostile}}},
+		Hosts: hostclaims.Clients{Client: cached, Remote: site{to: remote.Site{Target: target, Client: hostile, Live: hostile}}},
 		kinds: metal3Only{},
 	}
 	var shown []string
@@ -123,7 +127,7 @@ func remoteData(t *testing.T) *infrav1.Metal3Data {
 	server.Create(t, metal3Machine)
 	target := identity.Target{Server: "https://hosts.example", Namespace: "infra"}
 	before := metal3Machine.DeepCopy()
-	metal3Machine.Annotations = identity.NewRecord(claimreader.OwnerOf(metal3Machine), identity.Ref{Secret: "hosts"}, target, "o-1").Annotations()
+	metal3Machine.Annotations = identity.NewRecord(hostclaims.OwnerOf(metal3Machine), identity.Ref{Secret: "hosts"}, target, "o-1").Annotations()
 	if err := server.Client.Patch(t.Context(), metal3Machine, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,6 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
 )
 
 // TestTemplatesOfFailureDomains shows where the list of templates comes from: past the cache where that
@@ -75,8 +74,7 @@ func TestTemplatesOfFailureDomains(t *testing.T) {
 					},
 				})
 			}
-			d := w.dataSteps()
-			d.client = interceptor.NewClient(d.client.(client.WithWatch), interceptor.Funcs{
+			w.Client = w.through(interceptor.Funcs{
 				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
 					switch {
 					case test.err != nil:
@@ -89,9 +87,8 @@ func TestTemplatesOfFailureDomains(t *testing.T) {
 			})
 			s := &scope{machine: w.machine}
 			s.observed.Claim, s.observed.Facts = test.claim, test.claim.HasHost()
-			out := d.observeDomains(t.Context(), s)
-			if !errors.Is(out.Err(), test.err) {
-				t.Errorf("error is %v, want %v", out.Err(), test.err)
+			if err := w.observeDomains(t.Context(), s); !errors.Is(err, test.err) {
+				t.Errorf("error is %v, want %v", err, test.err)
 			}
 			if diff := cmp.Diff(test.want, s.observed.Data.ByDomain); diff != "" {
 				t.Errorf("templates (-want +got):\n%s", diff)
@@ -132,28 +129,28 @@ func TestDataFacts(t *testing.T) {
 	of := func(uid string) func(*infrav1.Metal3Data) {
 		return func(d *infrav1.Metal3Data) { d.OwnerReferences[0].UID = types.UID(uid) }
 	}
-	held := machines.DataFacts{ClaimExists: true, Template: "template", ClaimHeld: true}
+	held := DataFacts{ClaimExists: true, Template: "template", ClaimHeld: true}
 	tests := map[string]struct {
 		claim *infrav1.Metal3DataClaim
 		data  infrav1.Metal3Data
-		want  machines.DataFacts
+		want  DataFacts
 	}{
 		"a claim that has not been answered": {claim: claim(), want: held},
 		"a claim for the data of a failure domain": {
 			claim: claim(func(c *infrav1.Metal3DataClaim) {
 				c.Annotations = map[string]string{infrav1.HostFailureDomainAnnotation: "row-1"}
 			}),
-			want: machines.DataFacts{ClaimExists: true, Template: "template", ChosenFor: "row-1", ClaimHeld: true},
+			want: DataFacts{ClaimExists: true, Template: "template", ChosenFor: "row-1", ClaimHeld: true},
 		},
 		"data that is ready": {
 			claim: claim(), data: data(ready),
-			want: machines.DataFacts{
+			want: DataFacts{
 				ClaimExists: true, Template: "template", ClaimHeld: true, Name: "template-0", Ready: true, MetaData: "meta", NetworkData: "net",
 			},
 		},
 		"data that is not ready says why": {
 			claim: claim(), data: data(func(d *infrav1.Metal3Data) { d.Status.ErrorMessage = "no pool" }),
-			want: machines.DataFacts{
+			want: DataFacts{
 				ClaimExists: true, Template: "template", ClaimHeld: true, Name: "template-0", Reason: "RenderingFailed", Message: "no pool",
 			},
 		},
@@ -164,19 +161,19 @@ func TestDataFacts(t *testing.T) {
 			data: data(func(d *infrav1.Metal3Data) {
 				d.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "False", Reason: "WaitingForAddresses", Message: "waits"}}
 			}),
-			want: machines.DataFacts{ClaimExists: true, Template: "template", ClaimHeld: true, Name: "template-0"},
+			want: DataFacts{ClaimExists: true, Template: "template", ClaimHeld: true, Name: "template-0"},
 		},
 		"data whose address does not come says why": {
 			claim: claim(), data: data(func(d *infrav1.Metal3Data) {
 				d.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "False", Reason: "AddressUnavailable", Message: "exhausted"}}
 			}),
-			want: machines.DataFacts{
+			want: DataFacts{
 				ClaimExists: true, Template: "template", ClaimHeld: true, Name: "template-0", Reason: "AddressUnavailable", Message: "exhausted",
 			},
 		},
 		"data that is being deleted is not ready": {
 			claim: claim(), data: data(ready, func(d *infrav1.Metal3Data) { d.DeletionTimestamp = &noon }),
-			want: machines.DataFacts{ClaimExists: true, Template: "template", ClaimHeld: true, Name: "template-0"},
+			want: DataFacts{ClaimExists: true, Template: "template", ClaimHeld: true, Name: "template-0"},
 		},
 		"data of another machine is none, though the claim names it": {claim: claim(), data: data(ready, of("other")), want: held},
 		"data of an earlier claim of the same name is none":          {claim: claim(), data: data(ready, of("earlier")), want: held},
@@ -188,7 +185,7 @@ func TestDataFacts(t *testing.T) {
 		},
 		"a deleted claim that we do not hold": {
 			claim: claim(func(c *infrav1.Metal3DataClaim) { c.DeletionTimestamp = &noon }),
-			want:  machines.DataFacts{ClaimExists: true, Template: "template"},
+			want:  DataFacts{ClaimExists: true, Template: "template"},
 		},
 		"a deleted claim that we hold": {
 			claim: claim(func(c *infrav1.Metal3DataClaim) {

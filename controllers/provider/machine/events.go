@@ -20,12 +20,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
-	"sigs.k8s.io/cluster-api/util/conditions"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	capiconditions "sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
@@ -33,81 +33,36 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
 )
 
-// transition is something that happened to a machine and that its owner may
-// want to know of.
+// transition is something that happened to a machine, as an event tells it.
 type transition struct {
 	kind, reason, action, note string
 }
 
-// transitions compares a machine before and after a pass.
-func transitions(before, after *infrav1.Metal3Machine) []transition {
-	var all []transition
-	if hostOf(before) != "" && released(after) && !released(before) {
-		gone := transition{corev1.EventTypeNormal, "Released", "Release", "Host " + hostOf(before) + " was given back"}
-		if conditions.GetReason(before, infrav1.HostClaimReadyCondition) == infrav1.ReservedReason {
-			gone = transition{corev1.EventTypeNormal, "Reserved", "Release", "Host " + hostOf(before) + " is kept for the next machine"}
-		}
-		all = append(all, gone)
-	}
-	host, begins := hostOf(after), provisioned(after) && !provisioned(before)
-	switch fresh := host != "" && hostOf(before) != host; {
-	case fresh && begins:
-		all = append(all, transition{corev1.EventTypeNormal, "Provisioned", "Provision", "Bound to host " + host + ", and provisioned with provider ID " + after.Spec.ProviderID})
-	case fresh:
-		all = append(all, transition{corev1.EventTypeNormal, "HostBound", "Bind", "Bound to host " + host})
-	case begins:
-		all = append(all, transition{corev1.EventTypeNormal, "Provisioned", "Provision", "Provisioned with provider ID " + after.Spec.ProviderID})
-	}
-	return slices.Concat(all, rebuilds(before, after), troubles(before, after))
+func hostBound(host string) transition {
+	return transition{corev1.EventTypeNormal, "HostBound", "Bind", "Bound to host " + host}
 }
 
-// rebuilds are the beginning and the end of a rebuild.
-func rebuilds(before, after *infrav1.Metal3Machine) []transition {
-	var all []transition
-	if c, became := becameFalse(before, after, infrav1.HostClaimReadyCondition); became && c.Reason == infrav1.RebuildingReason {
-		all = append(all, transition{corev1.EventTypeNormal, c.Reason, "Rebuild", c.Message})
+func provisionedBy(machine *infrav1.Metal3Machine, bound bool) transition {
+	t := transition{corev1.EventTypeNormal, "Provisioned", "Provision", "Provisioned with provider ID " + machine.Spec.ProviderID}
+	if bound {
+		t.note = "Bound to host " + hostOf(machine) + ", and provisioned with provider ID " + machine.Spec.ProviderID
 	}
-	now, refused := after.Annotations[infrav1.RebuiltAnnotation], conditions.GetReason(after, infrav1.SpecAppliedCondition) == infrav1.RebuildRefusedReason
-	if now != "" && now != before.Annotations[infrav1.RebuiltAnnotation] && provisioned(before) && !refused {
-		all = append(all, transition{corev1.EventTypeNormal, "Rebuilt", "Rebuild", "The server was written anew"})
-	}
-	return all
+	return t
 }
 
-// troubles are the transitions that the owner of the machine may have to act on.
-func troubles(before, after *infrav1.Metal3Machine) []transition {
-	var all []transition
-	if c, became := becameFalse(before, after, infrav1.AssociateBareMetalHostCondition); became {
-		switch c.Reason {
-		case infrav1.HostLostReason, infrav1.HostClaimNameTakenReason, infrav1.BootstrapSecretNotFoundReason,
-			infrav1.SecretsForbiddenReason, infrav1.HostClaimTakenOverReason, infrav1.HostClaimAPIMissingReason, infrav1.InvalidConfigurationReason,
-			infrav1.WaitingForMetal3MachineOwnerRefReason:
-			all = append(all, transition{corev1.EventTypeWarning, c.Reason, "Bind", c.Message})
-		}
+func givenBack(host string, reserved bool) transition {
+	if reserved {
+		return transition{corev1.EventTypeNormal, "Reserved", "Release", "Host " + host + " is kept for the next machine"}
 	}
-	if c, became := becameFalse(before, after, infrav1.IdentityReadyCondition); became && c.Reason != infrav1.IdentityConnectingReason {
-		all = append(all, transition{corev1.EventTypeWarning, c.Reason, "Connect", c.Message})
-	}
-	if c, became := becameFalse(before, after, infrav1.KubernetesNodeReadyCondition); became {
-		switch c.Reason {
-		case infrav1.NodeAmbiguousReason, infrav1.NodeTakenReason:
-			all = append(all, transition{corev1.EventTypeWarning, c.Reason, "FindNode", c.Message})
-		}
-	}
-	return all
+	return transition{corev1.EventTypeNormal, "Released", "Release", "Host " + host + " was given back"}
 }
 
-// becameFalse returns the condition if it is False for another reason than before.
-func becameFalse(before, after *infrav1.Metal3Machine, conditionType string) (*metav1.Condition, bool) {
-	was, is := conditions.Get(before, conditionType), conditions.Get(after, conditionType)
-	if is == nil || is.Status != metav1.ConditionFalse {
-		return nil, false
-	}
-	return is, was == nil || was.Status != is.Status || was.Reason != is.Reason
+func serverRebuilt() transition {
+	return transition{corev1.EventTypeNormal, "Rebuilt", "Rebuild", "The server was written anew"}
 }
 
-// abandonment tells where a claim was left behind.
-func abandonment(machine string, record identity.Record) transition {
+// claimAbandoned tells where a claim was left behind.
+func claimAbandoned(machine string, record identity.Record) transition {
 	what := "The HostClaim of this machine in another cluster, if there is one,"
 	if record.Origin != "" {
 		what = fmt.Sprintf("HostClaim %q in namespace %q of %s", claims.RemoteName(machine, record.Origin), record.Namespace, record.Server)
@@ -118,49 +73,81 @@ func abandonment(machine string, record identity.Record) transition {
 	}
 }
 
-// milestone is a log line about a step in the life of a machine.
-type milestone struct {
-	message string
-	values  []any
+// eventRule is a condition of which an event tells as well when it becomes False: for these reasons, without
+// any for all but the excepted one.
+type eventRule struct {
+	condition, kind, action string
+	reasons                 []string
+	except                  string
 }
 
-// milestones are the steps that the machine has made in a pass, but for the writes of
-// its claim and its data, which are logged where they are made.
-func milestones(before, after *infrav1.Metal3Machine) []milestone {
-	var all []milestone
-	if now := hostOf(after); now != "" && hostOf(before) != now {
-		namespace, name, _ := strings.Cut(now, "/")
-		all = append(all, milestone{"Host bound", []any{"BareMetalHost", klog.KRef(namespace, name)}})
+func eventRules() []eventRule {
+	return []eventRule{
+		{condition: infrav1.HostClaimReadyCondition, kind: corev1.EventTypeNormal, action: "Rebuild", reasons: []string{infrav1.RebuildingReason}},
+		{condition: infrav1.AssociateBareMetalHostCondition, kind: corev1.EventTypeWarning, action: "Bind", reasons: []string{
+			infrav1.HostLostReason, infrav1.HostClaimNameTakenReason, infrav1.BootstrapSecretNotFoundReason,
+			infrav1.SecretsForbiddenReason, infrav1.HostClaimTakenOverReason, infrav1.HostClaimAPIMissingReason,
+			infrav1.InvalidConfigurationReason, infrav1.WaitingForMetal3MachineOwnerRefReason,
+		}},
+		{condition: infrav1.IdentityReadyCondition, kind: corev1.EventTypeWarning, action: "Connect", except: infrav1.IdentityConnectingReason},
+		{condition: infrav1.KubernetesNodeReadyCondition, kind: corev1.EventTypeWarning, action: "FindNode", reasons: []string{
+			infrav1.NodeAmbiguousReason, infrav1.NodeTakenReason,
+		}},
 	}
-	if conditions.IsTrue(after, infrav1.Metal3DataReadyCondition) && !conditions.IsTrue(before, infrav1.Metal3DataReadyCondition) {
-		all = append(all, milestone{"Data ready", nil})
+}
+
+// transitions compares a machine before and after a pass.
+func transitions(before, after *infrav1.Metal3Machine) []transition {
+	var all []transition
+	if hostOf(before) != "" && released(after) && !released(before) {
+		all = append(all, givenBack(hostOf(before), decided(before) == infrav1.ReservedReason))
 	}
-	if provisioned(after) && !provisioned(before) {
-		all = append(all, milestone{"Machine provisioned", []any{"providerID", after.Spec.ProviderID}})
+	bound, begins := hostOf(after) != "" && hostOf(before) != hostOf(after), provisioned(after) && !provisioned(before)
+	switch {
+	case begins:
+		all = append(all, provisionedBy(after, bound))
+	case bound:
+		all = append(all, hostBound(hostOf(after)))
 	}
-	if now := after.Status.NodeName; now != "" && before.Status.NodeName != now {
-		all = append(all, milestone{"Node found", []any{"Node", klog.KRef("", now)}})
+	text := after.Annotations[infrav1.RebuiltAnnotation]
+	refused := capiconditions.GetReason(after, infrav1.SpecAppliedCondition) == infrav1.RebuildRefusedReason
+	if text != "" && text != before.Annotations[infrav1.RebuiltAnnotation] && provisioned(before) && !refused {
+		all = append(all, serverRebuilt())
 	}
-	if released(after) && !released(before) {
-		all = append(all, milestone{"Machine released", nil})
+	for _, t := range eventRules() {
+		c, became := becameFalse(before, after, t.condition)
+		if became && c.Reason != t.except && (t.reasons == nil || slices.Contains(t.reasons, c.Reason)) {
+			all = append(all, transition{t.kind, c.Reason, t.action, c.Message})
+		}
 	}
 	return all
 }
 
-// announce logs, and emits events and metrics for, what happened in this pass, once it
-// is written. Abandoned is the record of a claim that was left behind, nil if none was.
-func (r *Reconciler) announce(ctx context.Context, s *scope, abandoned *identity.Record) {
-	for _, m := range milestones(s.before, s.machine) {
-		ctrl.LoggerFrom(ctx).Info(m.message, m.values...)
+// becameFalse returns the condition if it is False for another reason than before.
+func becameFalse(before, after *infrav1.Metal3Machine, conditionType string) (*metav1.Condition, bool) {
+	was, is := capiconditions.Get(before, conditionType), capiconditions.Get(after, conditionType)
+	if is == nil || is.Status != metav1.ConditionFalse {
+		return nil, false
 	}
+	return is, was == nil || was.Status != is.Status || was.Reason != is.Reason
+}
+
+// announce tells what happened in this pass, once it is written.
+func (r *Reconciler) announce(ctx context.Context, s *scope) {
 	happened := transitions(s.before, s.machine)
-	if abandoned != nil && released(s.machine) { // and not given back
-		happened = []transition{abandonment(s.machine.Name, *abandoned)}
+	if s.abandoned != nil && released(s.machine) { // and not given back
+		happened = []transition{claimAbandoned(s.machine.Name, *s.abandoned)}
 	}
 	for _, t := range happened {
 		r.Recorder.Eventf(s.machine, nil, t.kind, t.reason, t.action, "%s", t.note)
+		if t.kind == corev1.EventTypeNormal {
+			ctrl.LoggerFrom(ctx).Info(t.note)
+		}
+	}
+	if now := s.machine.Status.NodeName; now != "" && now != s.before.Status.NodeName {
+		ctrl.LoggerFrom(ctx).Info("Node found", "Node", klog.KRef("", now))
 	}
 	if provisioned(s.machine) && !provisioned(s.before) {
-		r.Metrics.provisioned(s.machine.Namespace, clusterName(s.machine), r.Clock.Since(s.machine.CreationTimestamp.Time))
+		r.Metrics.provisioned(s.machine.Namespace, s.machine.Labels[clusterv1.ClusterNameLabel], r.Clock.Since(s.machine.CreationTimestamp.Time))
 	}
 }

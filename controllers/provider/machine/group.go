@@ -18,7 +18,9 @@ package machine
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,106 +28,151 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/annotations"
-	"sigs.k8s.io/cluster-api/util/conditions"
+	capiconditions "sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/reuse"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
 
-// groupReader finds the control plane or MachineDeployment of a machine, and counts its
-// other machines. It reads from the cache.
-type groupReader struct{ client client.Reader }
-
-// of returns the group of the machine; the zero value where no server is reused. The claims
-// that are reserved for it are not read yet.
-func (g groupReader) of(ctx context.Context, s *scope) (reuse.Group, error) {
-	if s.ownerless() {
-		return reuse.Group{}, nil
-	}
-	asked, err := g.asksForReuse(ctx, s.machine)
-	if err != nil || !asked {
-		return reuse.Group{}, err
-	}
-	group, err := g.keeper(ctx, s)
+// observeGroup reads what the machine shares with the others of its control plane or MachineDeployment, as far
+// as its template asks for node reuse, and the claims that are reserved for them.
+func (r *Reconciler) observeGroup(ctx context.Context, s *scope) error {
+	group, err := r.groupOf(ctx, s)
 	if err != nil || !group.Asked {
-		return reuse.Group{}, err
+		return err
 	}
-	group.Going = group.Going || !s.cluster.DeletionTimestamp.IsZero()
-	return group, g.count(ctx, s, &group)
+	if err := r.count(ctx, s, &group); err != nil {
+		return err
+	}
+	s.reserved, err = s.claims.ReservedFor(ctx, group.Keeper.Reference.UID, s.claim == nil)
+	for i := range s.reserved {
+		group.Reserved = append(group.Reserved, claims.ReadReservation(&s.reserved[i]))
+	}
+	s.observed.Group = group
+	return err
 }
 
-// asksForReuse says that the template of the machine has nodeReuse now.
-func (g groupReader) asksForReuse(ctx context.Context, machine *infrav1.Metal3Machine) (bool, error) {
+// observeLeaving finds out whether the next machine needs the claim of one that is being deleted, and what
+// became of a claim that was reserved.
+func (r *Reconciler) observeLeaving(ctx context.Context, s *scope) error {
+	if s.claims.Kept() {
+		return nil
+	}
+	if err := r.observeGroup(ctx, s); err != nil {
+		return err
+	}
+	if s.claim != nil {
+		s.observed.Unhealthy = s.claim.Annotations[infrav1.UnhealthyClaimAnnotation] == "true"
+	} else if left, err := s.claims.LeftBy(ctx); err != nil {
+		return err
+	} else if left != nil {
+		s.observed.Left = ptr.To(claims.ReadReservation(left))
+	}
+	s.observed.Unhealthy = s.observed.Unhealthy || (s.owner != nil && unhealthy(s.owner))
+	return nil
+}
+
+// reuse carries out what was decided about reserved claims. A machine that loses a claim to another one
+// decides anew.
+func (r *Reconciler) reuse(ctx context.Context, s *scope) error {
+	if err := r.letGo(ctx, s, s.plan.Reuse.LetGo); err != nil {
+		return err
+	}
+	for i := range s.reserved {
+		if claim := &s.reserved[i]; claim.Name == s.plan.Reuse.Adopt {
+			return s.failed(infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostFailedReason,
+				"The HostClaim of the machine cannot be written", s.claims.Adopt(ctx, claim, s.observed.Group.Keeper))
+		}
+	}
+	return nil
+}
+
+// letGo deletes the reserved claims of these names, which no machine of the group can use.
+func (r *Reconciler) letGo(ctx context.Context, s *scope, names []string) error {
+	var errs []error
+	for i := range s.reserved {
+		if claim := &s.reserved[i]; slices.Contains(names, claim.Name) {
+			errs = append(errs, s.claims.Delete(ctx, claim))
+		}
+	}
+	return s.failed(infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostFailedReason,
+		"The HostClaim of the machine cannot be written", errors.Join(errs...))
+}
+
+// groupOf is the group of the machine without its other members; the zero value where no server is reused. The
+// controller of the Machine decides, and not a label alone: a MachineSet of a MachineDeployment, or the very
+// object that the Cluster names as its control plane, whatever kind that has.
+func (r *Reconciler) groupOf(ctx context.Context, s *scope) (Group, error) {
+	if s.owner == nil || s.cluster == nil {
+		return Group{}, nil
+	}
+	if asked, err := r.asksForReuse(ctx, s.machine); err != nil || !asked {
+		return Group{}, err
+	}
+	controller := metav1.GetControllerOfNoCopy(s.owner)
+	deployment := s.owner.Labels[clusterv1.MachineDeploymentNameLabel]
+	switch {
+	case controller == nil:
+		return Group{}, nil
+	case byMachineSet(controller) && deployment != "":
+		return r.deploymentGroup(ctx, s, deployment)
+	case util.IsControlPlaneMachine(s.owner) && isControlPlaneOf(s.cluster, controller):
+		return Group{
+			Asked: true,
+			Keeper: claims.Keeper{Label: controlPlaneLabel(controller.Name), Reference: metav1.OwnerReference{
+				APIVersion: controller.APIVersion, Kind: controller.Kind, Name: controller.Name, UID: controller.UID,
+			}},
+			Desired: int(ptr.Deref(controlPlaneSize(s.cluster), 0)),
+			Going:   !s.cluster.DeletionTimestamp.IsZero(),
+		}, nil
+	default:
+		return Group{}, nil
+	}
+}
+
+// asksForReuse reports whether the template of the machine has nodeReuse now.
+func (r *Reconciler) asksForReuse(ctx context.Context, machine *infrav1.Metal3Machine) (bool, error) {
 	name, found := claims.TemplateOf(machine.Annotations)
 	if !found {
 		return false, nil
 	}
 	template := &infrav1.Metal3MachineTemplate{}
-	if err := g.client.Get(ctx, client.ObjectKey{Namespace: machine.Namespace, Name: name}, template); err != nil {
+	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: machine.Namespace, Name: name}, template); err != nil {
 		return false, client.IgnoreNotFound(err)
 	}
 	return ptr.Deref(template.Spec.NodeReuse, false), nil
 }
 
-// keeper is the group of the machine without its other members. The controller of the
-// Machine decides, and not a label alone: a MachineSet of a MachineDeployment, or the very
-// object that the Cluster names as its control plane, whatever kind that has.
-func (g groupReader) keeper(ctx context.Context, s *scope) (reuse.Group, error) {
-	controller := metav1.GetControllerOfNoCopy(s.owner)
-	name := s.owner.Labels[clusterv1.MachineDeploymentNameLabel]
-	switch {
-	case controller == nil:
-		return reuse.Group{}, nil
-	case byMachineSet(controller) && name != "":
-		return g.deployment(ctx, s, name)
-	case util.IsControlPlaneMachine(s.owner) && isControlPlaneOf(s.cluster, controller):
-		return reuse.Group{
-			Asked:   true,
-			Keeper:  claims.Keeper{Label: reuse.ControlPlaneLabel(controller.Name), Reference: referenceTo(controller)},
-			Desired: int(ptr.Deref(controlPlaneSize(s.cluster), 0)),
-		}, nil
-	default:
-		return reuse.Group{}, nil
-	}
-}
-
-// deployment is the group of a MachineDeployment.
-func (g groupReader) deployment(ctx context.Context, s *scope, name string) (reuse.Group, error) {
+// deploymentGroup is the group of a MachineDeployment.
+func (r *Reconciler) deploymentGroup(ctx context.Context, s *scope, name string) (Group, error) {
 	d := &clusterv1.MachineDeployment{}
-	if err := g.client.Get(ctx, client.ObjectKey{Namespace: s.machine.Namespace, Name: name}, d); err != nil {
-		return reuse.Group{}, client.IgnoreNotFound(err)
+	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: s.machine.Namespace, Name: name}, d); err != nil {
+		return Group{}, client.IgnoreNotFound(err)
 	}
-	return reuse.Group{
+	return Group{
 		Asked: d.Spec.ClusterName == s.cluster.Name,
-		Keeper: claims.Keeper{Label: reuse.DeploymentLabel(name), Reference: metav1.OwnerReference{
+		Keeper: claims.Keeper{Label: deploymentLabel(name), Reference: metav1.OwnerReference{
 			APIVersion: clusterv1.GroupVersion.String(), Kind: "MachineDeployment", Name: d.Name, UID: d.UID,
 		}},
 		Desired: int(ptr.Deref(d.Spec.Replicas, 0)),
-		Going:   !d.DeletionTimestamp.IsZero(),
+		Going:   !d.DeletionTimestamp.IsZero() || !s.cluster.DeletionTimestamp.IsZero(),
 	}, nil
 }
 
-// referenceTo names an owner, without making it the controller.
-func referenceTo(o *metav1.OwnerReference) metav1.OwnerReference {
-	return metav1.OwnerReference{APIVersion: o.APIVersion, Kind: o.Kind, Name: o.Name, UID: o.UID}
-}
-
 func byMachineSet(controller *metav1.OwnerReference) bool {
-	return controller.Kind == "MachineSet" && groupOf(controller) == clusterv1.GroupVersion.Group
+	return controller.Kind == "MachineSet" && groupName(controller) == clusterv1.GroupVersion.Group
 }
 
-// isControlPlaneOf says that the Cluster names the object as its control plane, and knows how
-// many machines that should have.
+// isControlPlaneOf reports whether the Cluster names the object as its control plane, and knows how many
+// machines that should have.
 func isControlPlaneOf(cluster *clusterv1.Cluster, o *metav1.OwnerReference) bool {
 	ref := cluster.Spec.ControlPlaneRef
-	return controlPlaneSize(cluster) != nil && o.Name == ref.Name && o.Kind == ref.Kind && groupOf(o) == ref.APIGroup
+	return controlPlaneSize(cluster) != nil && o.Name == ref.Name && o.Kind == ref.Kind && groupName(o) == ref.APIGroup
 }
 
-// controlPlaneSize is how many machines the control plane should have; nil while the Cluster does
-// not know.
+// controlPlaneSize is how many machines the control plane should have; nil while the Cluster does not know.
 func controlPlaneSize(cluster *clusterv1.Cluster) *int32 {
 	if cluster.Status.ControlPlane == nil {
 		return nil
@@ -133,13 +180,12 @@ func controlPlaneSize(cluster *clusterv1.Cluster) *int32 {
 	return ptr.To(ptr.Deref(cluster.Status.ControlPlane.DesiredReplicas, 0))
 }
 
-func groupOf(o *metav1.OwnerReference) string {
+func groupName(o *metav1.OwnerReference) string {
 	group, _, _ := strings.Cut(o.APIVersion, "/")
 	return group
 }
 
-// membership is the same for the Machines of one control plane or MachineDeployment; empty
-// for a Machine of neither.
+// membership is the same for the Machines of one control plane or MachineDeployment; empty for a Machine of neither.
 func membership(m *clusterv1.Machine) string {
 	controller := metav1.GetControllerOfNoCopy(m)
 	switch {
@@ -152,16 +198,26 @@ func membership(m *clusterv1.Machine) string {
 	}
 }
 
-// count adds the other machines of the group.
-func (g groupReader) count(ctx context.Context, s *scope, group *reuse.Group) error {
+// count adds the other machines of the group that have a claim.
+func (r *Reconciler) count(ctx context.Context, s *scope, group *Group) error {
 	var list clusterv1.MachineList
-	err := g.client.List(ctx, &list, client.InNamespace(s.machine.Namespace), client.MatchingFields{watch.ByCluster: s.cluster.Name})
+	err := r.Client.List(ctx, &list, client.InNamespace(s.machine.Namespace), client.MatchingFields{watch.ByCluster: s.cluster.Name})
 	if err != nil {
 		return fmt.Errorf("list the Machines of Cluster %s: %w", s.cluster.Name, err)
 	}
 	for i := range list.Items {
-		if m := &list.Items[i]; m.Name != s.owner.Name && membership(m) == membership(s.owner) {
-			if err := g.add(ctx, m, group); err != nil {
+		owner := &list.Items[i]
+		ref := owner.Spec.InfrastructureRef
+		if owner.Name == s.owner.Name || membership(owner) != membership(s.owner) || ref.Kind != claims.MachineKind || ref.APIGroup != infrav1.GroupName {
+			continue
+		}
+		machine := &infrav1.Metal3Machine{}
+		err := r.Client.Get(ctx, client.ObjectKey{Namespace: owner.Namespace, Name: ref.Name}, machine)
+		if client.IgnoreNotFound(err) != nil {
+			return err
+		}
+		if err == nil && machine.Status.HostClaim != nil {
+			if err := r.countMember(ctx, owner, machine, group); err != nil {
 				return err
 			}
 		}
@@ -169,48 +225,32 @@ func (g groupReader) count(ctx context.Context, s *scope, group *reuse.Group) er
 	return nil
 }
 
-// add adds one other machine, if it has a claim.
-func (g groupReader) add(ctx context.Context, owner *clusterv1.Machine, group *reuse.Group) error {
-	ref := owner.Spec.InfrastructureRef
-	if ref.Kind != claims.MachineKind || ref.APIGroup != infrav1.GroupName {
-		return nil
-	}
-	machine := &infrav1.Metal3Machine{}
-	err := g.client.Get(ctx, client.ObjectKey{Namespace: owner.Namespace, Name: ref.Name}, machine)
-	if err != nil || machine.Status.HostClaim == nil {
-		return client.IgnoreNotFound(err)
-	}
-	if owner.DeletionTimestamp.IsZero() && machine.DeletionTimestamp.IsZero() {
+// countMember adds a machine with a claim. One that is being deleted counts as soon as its Machine is drained:
+// the drain may wait for the new machine.
+func (r *Reconciler) countMember(ctx context.Context, owner *clusterv1.Machine, machine *infrav1.Metal3Machine, group *Group) error {
+	switch {
+	case owner.DeletionTimestamp.IsZero() && machine.DeletionTimestamp.IsZero():
 		group.Holding++
-		return nil
-	}
-	return g.addLeaver(ctx, owner, machine, group)
-}
-
-// addLeaver adds one that is being deleted and counts. A machine whose Machine is still being
-// drained is not counted: the drain may wait for the new machine.
-func (g groupReader) addLeaver(ctx context.Context, owner *clusterv1.Machine, machine *infrav1.Metal3Machine, group *reuse.Group) error {
-	if !counts(machine) || unhealthy(owner) {
-		return nil
-	}
-	if decided(machine) == infrav1.ReservedReason {
+	case !counts(machine) || unhealthy(owner):
+	case decided(machine) == infrav1.ReservedReason:
 		group.Left = append(group.Left, machine.UID)
-		return nil
+	default:
+		asks, err := r.asksForReuse(ctx, machine)
+		if asks {
+			group.Leaving++
+		}
+		return err
 	}
-	asks, err := g.asksForReuse(ctx, machine)
-	if asks {
-		group.Leaving++
-	}
-	return err
+	return nil
 }
 
-// counts says that a machine is being deleted and has reserved its claim, or may still do so.
+// counts reports whether a machine is being deleted and has reserved its claim, or may still do so.
 func counts(machine *infrav1.Metal3Machine) bool {
 	return !machine.DeletionTimestamp.IsZero() && !released(machine) && mayReserve(machine)
 }
 
-// mayReserve says that a machine has a claim, and neither deletes it, nor is paused or cannot
-// reach the claim, so that it may never reserve it.
+// mayReserve reports whether a deleted machine can still reserve its claim: it has one, is not paused, can
+// reach it, and has not decided to delete it.
 func mayReserve(machine *infrav1.Metal3Machine) bool {
 	switch decided(machine) {
 	case infrav1.DeletionFailedReason, infrav1.DeprovisioningReason:
@@ -222,11 +262,11 @@ func mayReserve(machine *infrav1.Metal3Machine) bool {
 
 // decided is what a machine that is being deleted says it does with its claim.
 func decided(machine *infrav1.Metal3Machine) string {
-	return conditions.GetReason(machine, infrav1.HostClaimReadyCondition)
+	return capiconditions.GetReason(machine, infrav1.HostClaimReadyCondition)
 }
 
-// unhealthy says that Cluster API replaces the Machine since a health check failed, so that
-// its server is not the first choice for the next one.
+// unhealthy reports whether Cluster API replaces the Machine since a health check failed, so that its server
+// is not the first choice for the next one.
 func unhealthy(owner *clusterv1.Machine) bool {
-	return conditions.Has(owner, clusterv1.MachineOwnerRemediatedCondition)
+	return capiconditions.Has(owner, clusterv1.MachineOwnerRemediatedCondition)
 }

@@ -30,7 +30,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
+	capiconditions "sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -136,7 +136,7 @@ func newGroup(t *testing.T, d *die, change ...func(*cast)) *group {
 	g := &group{world: w, site: w.namespace}
 	if identityRef != nil {
 		g.site = server.Namespace(t)
-		w.Remote = siteIn(t, &server, g.site, d.calls())
+		w.HostClaims.Remote = siteIn(t, &server, g.site, d.calls())
 	}
 	g.create(&infrav1.Metal3MachineTemplate{
 		ObjectMeta: metav1.ObjectMeta{Name: "template"},
@@ -280,7 +280,7 @@ func (g *group) remove(name string) {
 
 func (g *group) reason(name string) string {
 	g.t.Helper()
-	return conditions.GetReason(g.machineNamed(name), infrav1.AssociateBareMetalHostCondition)
+	return capiconditions.GetReason(g.machineNamed(name), infrav1.AssociateBareMetalHostCondition)
 }
 
 // reserved names the reserved claims, and deleted those that are being deleted.

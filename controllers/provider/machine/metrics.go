@@ -21,8 +21,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
 )
 
 // Metrics are the measurements of the machine controller.
@@ -56,13 +54,6 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 // Forget ends the series of a Cluster that is gone.
 func (m *Metrics) Forget(namespace, cluster string) {
 	m.timeToProvisioned.DeleteLabelValues(namespace, cluster)
-}
-
-// decided counts a pass that decided on stale facts.
-func (m *Metrics) decided(out progress.Outcome) {
-	if out.Stale() && !out.Behind() {
-		m.stale.Inc()
-	}
 }
 
 func (m *Metrics) provisioned(namespace, cluster string, after time.Duration) {

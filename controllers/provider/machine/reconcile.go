@@ -14,210 +14,361 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
+// Package machine reconciles Metal3Machines: a HostClaim, its data, and a Node with a provider ID.
+//
+//	observe  what the plan depends on, observe.go; deletion and reuse in release.go and group.go
+//	decide   plan*.go: pure functions, with the life of a machine as testdata/life.golden
+//	act      apply.go: HostClaim, Metal3DataClaim, secret with the name, Node
+//	report   status.go, events.go
+//
+// It reads no BareMetalHost and binds none: the hostclaim manager does. In which cluster the claim is, only
+// package hostclaims knows. Every wait ends by a watch, see watches.go.
 package machine
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"reflect"
 	"time"
 
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/finalizers"
+	"sigs.k8s.io/cluster-api/util/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodes"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/retry"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/hostclaims"
+	workload "github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/nodes"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/tenantsecrets"
 )
 
-// ownerDeadline is how long after its creation a machine without an owner says so.
-// Cluster API makes a Machine its owner within seconds.
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machines,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machines/status,verbs=get;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3clusters;metal3machinetemplates,verbs=get;list;watch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3dataclaims,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3datas,verbs=get;list;watch
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;machines;machinedeployments,verbs=get;list;watch
+// +kubebuilder:rbac:groups=metal3.io,resources=hostclaims,verbs=get;list;watch
+// +kubebuilder:rbac:groups=metal3.io,resources=hardwaredata,verbs=get;list;watch
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
+// +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch
+
+// ownerDeadline is how long after its creation a machine without an owner says so. Cluster API makes a
+// Machine its owner within seconds.
 const ownerDeadline = 10 * time.Minute
 
-// Reconcile brings one Metal3Machine a step closer to its spec. It decides
-// nothing itself: see baremetal/provider/machines for the rules.
-func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if wait := r.stale.TooEarly(req.NamespacedName, r.Clock.Now()); wait > 0 {
-		return ctrl.Result{RequeueAfter: wait}, nil
+// Nodes are the Nodes of workload clusters, as far as machines need them.
+type Nodes interface {
+	// Candidates returns the Nodes that fit the query, or workload.ErrNotConnected.
+	Candidates(ctx context.Context, cluster client.ObjectKey, q nodes.Query) ([]nodes.Node, error)
+	// Patch writes what a Node lacks, or returns workload.ErrNotConnected.
+	Patch(ctx context.Context, cluster client.ObjectKey, patch nodes.Patch) error
+	// Watch wakes the controller for changes of Nodes, once it can.
+	Watch(ctx context.Context, cluster client.ObjectKey,
+		controller clustercache.SourceWatcher[ctrl.Request], mapNode workload.MapFunc) error
+	// Connections wakes a controller when a connection comes or goes.
+	Connections(controllerName string, mapCluster handler.MapFunc) source.Source
+}
+
+// Reconciler reconciles Metal3Machines. All fields but UpdatesInPlace and WatchFilter are needed.
+type Reconciler struct {
+	// Client reads from the cache, with what it has written itself, and writes.
+	Client client.Client
+	// Live reads what must not come from a cache: Secrets, and what a deletion or a rebuild depends on.
+	Live client.Reader
+	// HostClaims are the claims of machines, in this cluster and in those of identityRefs.
+	HostClaims hostclaims.Clients
+	// Nodes finds Nodes in workload clusters.
+	Nodes Nodes
+	// Secrets wakes the controller when a Secret changes.
+	Secrets *secretwatch.Watch
+	// Recorder emits events.
+	Recorder events.EventRecorder
+	// Metrics are told of machines that became provisioned.
+	Metrics *Metrics
+	// Clock tells the time.
+	Clock clock.PassiveClock
+	// KeepFor is how long the server of a machine that is replaced is kept for the next one, where the
+	// template asks for that.
+	KeepFor time.Duration
+	// UpdatesInPlace means that this manager serves Cluster API's hooks for updates in place. Without, it may
+	// not read KubeadmConfigs.
+	UpdatesInPlace bool
+	// WatchFilter restricts the controller to machines with this value of the label
+	// cluster.x-k8s.io/watch-filter; empty means all.
+	WatchFilter string
+
+	// controller is set by SetupWithManager, for watches that start later.
+	controller clustercache.SourceWatcher[ctrl.Request]
+}
+
+// scope is what one pass has read, and what it has decided.
+type scope struct {
+	// machine is as the pass leaves it, and before as it was read.
+	machine, before *infrav1.Metal3Machine
+	// owner, cluster and infra are set by load. Nil means that Cluster API has set no owner yet, or that the
+	// object is gone; for infra also that the Cluster has infrastructure of another kind.
+	owner   *clusterv1.Machine
+	cluster *clusterv1.Cluster
+	infra   *infrav1.Metal3Cluster
+	// infraMissing is set by load: the Cluster names a Metal3Cluster that does not exist.
+	infraMissing bool
+
+	// claims and identity are set by connect: the claims of this machine, nil if their cluster cannot be used
+	// now, and why, or a note on it; empty if no identityRef is in effect.
+	claims   *hostclaims.Client
+	identity conditions.Wait
+	// claim, reserved and left are set by the observers; nil means that there is none: the claim of the
+	// machine, those that are reserved for its group.
+	claim    *bmov1alpha1.HostClaim
+	reserved []bmov1alpha1.HostClaim
+	// host is what is published of the host; the zero value means nothing.
+	host hardware.Host
+	// dataClaim is the Metal3DataClaim of the machine; nil means that it has none.
+	dataClaim *infrav1.Metal3DataClaim
+	// nodeErr is why the Nodes cannot be read; nil also without a connection to the workload cluster.
+	nodeErr error
+	// observed are the facts that the plan depends on.
+	observed Observed
+
+	// plan and release are what was decided; nil if the pass ended before, or for a machine of the other kind.
+	plan    *Plan
+	release *ReleasePlan
+	// applied names the claim that the pass has written, which no cache may show yet.
+	applied *infrav1.Metal3ObjectRef
+	// abandoned is the record of a claim that is left behind.
+	abandoned *identity.Record
+	// waits are what the phases wait for or have failed with, besides the plan's.
+	waits []Wait
+}
+
+// Reconcile brings one Metal3Machine a step closer to a Node, or to its end.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
+	s := &scope{machine: &infrav1.Metal3Machine{}}
+	switch err := r.Client.Get(ctx, req.NamespacedName, s.machine); {
+	case apierrors.IsNotFound(err), err == nil && r.WatchFilter != "" && !labels.HasWatchLabel(s.machine, r.WatchFilter):
+		return ctrl.Result{}, r.forget(ctx, req.NamespacedName)
+	case err != nil:
+		return ctrl.Result{}, fmt.Errorf("read Metal3Machine: %w", err)
 	}
-	s, found, err := r.load(ctx, req.NamespacedName)
-	if err != nil || !found {
+	if err := r.load(ctx, s); err != nil {
 		return ctrl.Result{}, err
 	}
-	if until, behind := r.written.Behind(req.NamespacedName, s.machine.ResourceVersion, r.Clock.Now()); behind {
-		return r.stale.Result(ctx, req.NamespacedName, progress.Behind(until, "Metal3Machine"), r.Clock.Now())
-	}
-	ctx = withOwners(ctx, s)
 	if !controllerutil.ContainsFinalizer(s.machine, infrav1.MachineFinalizer) {
-		switch {
-		case s.deleted():
-			return ctrl.Result{}, nil // nothing was ever done for it, or all is undone
-		case s.owner == nil:
-			return r.awaitOwner(ctx, s)
+		if wait, awaited := r.awaitOwner(s); awaited || s.deleted() {
+			return ctrl.Result{RequeueAfter: wait}, nil
 		}
 	}
-
-	if !s.paused() {
+	ctx = withOwners(ctx, s)
+	if !s.paused() && s.owner != nil {
 		if added, err := finalizers.EnsureFinalizer(ctx, r.Client, s.machine, infrav1.MachineFinalizer); err != nil || added {
-			r.written.Wrote(req.NamespacedName, s.machine.ResourceVersion, r.Clock.Now())
 			return ctrl.Result{}, err
 		}
 	}
 	s.before = s.machine.DeepCopy()
-	return r.finish(ctx, s, r.pass(ctx, s))
-}
-
-// pass carries out the steps that the machine needs now. Each sees what those before it
-// have observed, and none is carried out after one that failed: a decision on half of
-// the facts could claim a second server.
-func (r *Reconciler) pass(ctx context.Context, s *scope) result {
-	c, out := r.connector().connect(ctx, s)
-	var res result
+	defer func() { reterr = r.finish(ctx, s, reterr) }()
 	switch {
-	case out.Err() != nil:
 	case s.paused():
-		res = r.pause(ctx, s, c.claim)
+		return ctrl.Result{}, r.reconcilePaused(ctx, s)
 	case s.deleted():
-		res = r.release(ctx, s, c)
-	case s.ownerless():
-		res.Outcome = waitForOwners(s)
-	case c.claim != nil: // else connect has said why
-		res = r.provision(ctx, s, c.claim)
-	}
-	res.identity, res.Outcome = c.identity, out.And(res.Outcome)
-	return res
-}
-
-// pause leaves the machine alone, but for the claim, which is paused with its Cluster.
-func (r *Reconciler) pause(ctx context.Context, s *scope, claim *claimClient) result {
-	if claim == nil {
-		return result{}
-	}
-	return result{Outcome: progress.Run(ctx, s, progress.UntilError, claim.observe, claim.pause)}
-}
-
-// provision brings the machine a step closer to its Node.
-func (r *Reconciler) provision(ctx context.Context, s *scope, claim *claimClient) result {
-	data, nodes, reserved := r.dataSteps(), r.nodeSteps(), reservations{claim}
-	s.observed.Machine = s.facts()
-	out := progress.Run(ctx, s, progress.UntilError,
-		claim.observe, claim.keep, claim.pause, reserved.observeGroup, claim.observeHost, r.bootstrapSteps().observe, data.observe, data.observeDomains, data.observeName, nodes.observe)
-	if out.Err() != nil {
-		return result{Outcome: out}
-	}
-	p := &planned{scope: s, plan: machines.Next(s.observed)}
-	written := progress.Run(ctx, p, progress.UntilError, data.applyName, reserved.reuse, claim.write)
-	if written.Err() == nil { // the rest depends on the claim, and not on one another
-		written = written.And(progress.Run(ctx, p, progress.ToTheEnd, data.apply, nodes.apply, r.heldData().end))
-	}
-	return result{Outcome: out.And(written), plan: &p.plan}
-}
-
-// finish writes what the pass has found out, and announces what has happened.
-func (r *Reconciler) finish(ctx context.Context, s *scope, res result) (ctrl.Result, error) {
-	report(s, res, metav1.NewTime(r.Clock.Now()))
-	out, key := res.Outcome, client.ObjectKeyFromObject(s.machine)
-	if until, held := r.reports.Hold(key, reportOf(s, res), r.Clock.Now(), r.HoldReports); held {
-		out = out.And(progress.Until(until, "", ""))
-	} else {
-		version, err := patch.Changes(ctx, r.Client, s.before, s.machine)
-		switch {
-		case version != s.before.ResourceVersion:
-			r.written.Wrote(key, version, r.Clock.Now())
-		case err == nil && released(s.machine):
-			r.written.Left(key, version, r.Clock.Now())
-		}
-		if err == nil {
-			r.announce(ctx, s, res.abandoned)
-		}
-		out = out.And(progress.Failed(err))
-	}
-	r.Metrics.decided(out)
-	return r.stale.Result(ctx, key, out, r.Clock.Now())
-}
-
-// reportOf is what there is to report. The first report is urgent, as is one that Cluster API
-// or a person waits for, and one that changes more than the status.
-func reportOf(s *scope, res result) retry.Report {
-	before, after := s.before, s.machine
-	switch {
-	case reflect.DeepEqual(before, after):
-		return retry.Nothing
-	case res.Stale(): // the next pass decides anew
-		return retry.Transient
-	case len(before.Status.Conditions) == 0, before.Spec.ProviderID != after.Spec.ProviderID, provisioned(before) != provisioned(after):
-		return retry.Urgent
-	case isTransient(s, res):
-		return retry.Transient
-	case changesMore(before, after):
-		return retry.Urgent
-	default:
-		return retry.Changed
-	}
-}
-
-// isTransient says that a machine waits for nothing but what as a rule comes at once, or that it is
-// being deleted and has nothing to say but how far its claim is, unless a machine that would keep
-// its server waits for the first of that.
-func isTransient(s *scope, res result) bool {
-	switch {
-	case !res.Done():
-		return false
-	case res.plan != nil && machines.Transient(s.observed, *res.plan):
-		return true
-	default:
-		return res.release != nil && !res.release.Done && (decided(s.before) == decided(s.machine) || goesAlone(s, res))
-	}
-}
-
-// goesAlone says that no other machine waits to be told what becomes of the claim of one that
-// is being deleted.
-func goesAlone(s *scope, res result) bool {
-	group := s.observed.Group
-	return !res.release.ReserveClaim && (!group.Asked || group.Going)
-}
-
-// changesMore says that more than the status has changed, or the name of the host, which in
-// another cluster is whatever its API server says.
-func changesMore(before, after *infrav1.Metal3Machine) bool {
-	was, is := before.ObjectMeta.DeepCopy(), after.ObjectMeta.DeepCopy()
-	if hostOf(before) != "" {
-		delete(was.Annotations, infrav1.HostAnnotation)
-		delete(is.Annotations, infrav1.HostAnnotation)
-	}
-	return !reflect.DeepEqual(was, is) || !reflect.DeepEqual(before.Spec, after.Spec)
-}
-
-// awaitOwner is for a machine that Cluster API is still making: Cluster API creates the
-// machine, writes it again with a lock, and makes a Machine its owner only then. A
-// write of ours in between could make it give up, and leave the machine behind. So
-// nothing is written before the deadline, after which the machine says what it lacks.
-func (r *Reconciler) awaitOwner(ctx context.Context, s *scope) (ctrl.Result, error) {
-	if s.paused() {
+		return ctrl.Result{}, r.reconcileDelete(ctx, s)
+	case s.owner == nil || s.cluster == nil:
+		r.HostClaims.Release(req.NamespacedName)
+		s.awaitOwners()
 		return ctrl.Result{}, nil
+	default:
+		return ctrl.Result{}, r.reconcileNormal(ctx, s)
 	}
-	if deadline := s.machine.CreationTimestamp.Add(ownerDeadline); r.Clock.Now().Before(deadline) {
-		return progress.Until(deadline, infrav1.WaitingForMetal3MachineOwnerRefReason, "").Result(r.Clock.Now())
-	}
-	s.before = s.machine.DeepCopy()
-	return r.finish(ctx, s, result{Outcome: waitForOwners(s)})
 }
 
-// waitForOwners says which of the objects above the machine is missing.
-func waitForOwners(s *scope) progress.Outcome {
-	if s.owner != nil {
-		return waiting(infrav1.AssociateBareMetalHostCondition, infrav1.WaitingForClusterInfrastructureReadyReason,
-			fmt.Sprintf("Waiting for Cluster %q of the Machine to exist", s.owner.Spec.ClusterName))
+// reconcileNormal reads everything that the decision depends on, decides, and writes what follows. Nothing is
+// written after an error: a decision on half of the facts could claim a second server.
+func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) error {
+	if err := r.connect(ctx, s); err != nil || s.claims == nil {
+		return err
 	}
-	return waiting(infrav1.AssociateBareMetalHostCondition, infrav1.WaitingForMetal3MachineOwnerRefReason,
+	if err := r.observe(ctx, s); err != nil {
+		return err
+	}
+	s.plan = ptr.To(Next(s.observed))
+	if err := r.applyName(ctx, s); err != nil {
+		return err
+	}
+	if err := r.reuse(ctx, s); err != nil {
+		return err
+	}
+	if err := r.applyClaim(ctx, s); err != nil {
+		return err
+	}
+	// These depend on the claim, and not on one another.
+	return errors.Join(r.applyDataClaim(ctx, s), r.patchNode(ctx, s), r.endHold(ctx, s))
+}
+
+// reconcilePaused leaves the machine alone, but for its claim, which is paused with the Cluster: a move finds
+// claim and host as they are.
+func (r *Reconciler) reconcilePaused(ctx context.Context, s *scope) (err error) {
+	clusterPaused := s.cluster != nil && ptr.Deref(s.cluster.Spec.Paused, false)
+	s.claim, err = r.HostClaims.Pause(ctx, s.machine, clusterPaused)
+	return s.failed(infrav1.AssociateBareMetalHostCondition, infrav1.BareMetalHostPauseAnnotationSetFailedReason,
+		"The HostClaim of the machine cannot be paused", err)
+}
+
+// connect finds the cluster of the claim.
+func (r *Reconciler) connect(ctx context.Context, s *scope) (err error) {
+	s.claims, s.identity, err = r.HostClaims.For(ctx, hostclaims.Machine{Now: s.machine, Before: s.before, Infra: s.infra})
+	switch {
+	case err != nil && s.identity.Reason != "":
+		return s.failed(infrav1.IdentityReadyCondition, s.identity.Reason, s.identity.Message, err)
+	case err != nil:
+		return s.failed(infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostFailedReason,
+			"The HostClaim of the machine cannot be read", err)
+	case s.claims == nil && s.identity.Reason == "" && !s.deleted():
+		s.wait(infrav1.AssociateBareMetalHostCondition, infrav1.HostClaimAPIMissingReason,
+			"This cluster does not serve HostClaims and HardwareData: name the cluster that holds the hosts by identityRef, "+
+				"or install the hostclaim manager and baremetal-operator here")
+	}
+	return nil
+}
+
+// finish reports the pass, writes what has changed, and announces it. After a conflict nothing is reported:
+// the pass decided on an old version.
+func (r *Reconciler) finish(ctx context.Context, s *scope, err error) error {
+	if !patch.IsConflict(err) {
+		updateStatus(s, metav1.NewTime(r.Clock.Now()))
+		_, failed := patch.Changes(ctx, r.Client, s.before, s.machine)
+		if failed == nil {
+			r.announce(ctx, s)
+		}
+		err = errors.Join(err, failed)
+	}
+	if patch.IsConflict(err) {
+		r.Metrics.stale.Inc()
+	}
+	return err
+}
+
+// forget gives up what is kept for a machine that is gone, which may have been the last of its namespace.
+func (r *Reconciler) forget(ctx context.Context, key types.NamespacedName) error {
+	r.HostClaims.Release(key)
+	return tenantsecrets.Release(ctx, r.Secrets, r.Client, key.Namespace)
+}
+
+// load reads what stands above the machine, all of which may be missing. A machine that has lost its Machine
+// finds its Cluster by label, so that a pause is still honored.
+func (r *Reconciler) load(ctx context.Context, s *scope) error {
+	owner, err := util.GetOwnerMachine(ctx, r.Client, s.machine.ObjectMeta)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read the owner of Metal3Machine: %w", err)
+	}
+	name := s.machine.Labels[clusterv1.ClusterNameLabel]
+	if err == nil && owner != nil {
+		s.owner, name = owner, owner.Spec.ClusterName
+	}
+	if name == "" {
+		return nil
+	}
+	cluster := &clusterv1.Cluster{}
+	key := types.NamespacedName{Namespace: s.machine.Namespace, Name: name}
+	if err := r.Client.Get(ctx, key, cluster); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	s.cluster = cluster
+	ref := cluster.Spec.InfrastructureRef
+	if ref.APIGroup != infrav1.GroupName || ref.Kind != "Metal3Cluster" {
+		return nil
+	}
+	infra := &infrav1.Metal3Cluster{}
+	key.Name = ref.Name
+	err = r.Client.Get(ctx, key, infra)
+	if s.infraMissing = apierrors.IsNotFound(err); err == nil {
+		s.infra = infra
+	}
+	return client.IgnoreNotFound(err)
+}
+
+// awaitOwner reports whether Cluster API is still making the machine: Cluster API creates it, writes it again
+// with a lock, and makes a Machine its owner only then. A write of ours in between could make it give up, and
+// leave the machine behind. So nothing is written before the deadline, after which the machine tells what it
+// lacks.
+func (r *Reconciler) awaitOwner(s *scope) (wait time.Duration, awaited bool) {
+	if s.owner != nil || s.deleted() || s.paused() {
+		return 0, s.owner == nil && s.paused()
+	}
+	wait = s.machine.CreationTimestamp.Add(ownerDeadline).Sub(r.Clock.Now())
+	return max(wait, 0), wait > 0
+}
+
+// awaitOwners tells which of the objects above the machine is missing.
+func (s *scope) awaitOwners() {
+	if s.owner != nil {
+		s.wait(infrav1.AssociateBareMetalHostCondition, infrav1.WaitingForClusterInfrastructureReadyReason,
+			fmt.Sprintf("Waiting for Cluster %q of the Machine to exist", s.owner.Spec.ClusterName))
+		return
+	}
+	s.wait(infrav1.AssociateBareMetalHostCondition, infrav1.WaitingForMetal3MachineOwnerRefReason,
 		"Waiting for Cluster API to make a Machine the owner of this Metal3Machine")
 }
+
+// wait notes what the machine waits for, besides the plan's waits.
+func (s *scope) wait(condition, reason, message string) {
+	s.waits = append(s.waits, Wait{Condition: condition, Reason: reason, Message: message})
+}
+
+// failed notes what a phase could not do, and returns the error; nil stays nil. A conflict is not noted: the
+// pass is repeated with fresher facts. What the API server tells of an object that it does not accept, or of
+// a right that is missing, is shown, since the owner of the machine can do something about it; other errors
+// go to the log only. Another cluster is never quoted as it pleases.
+func (s *scope) failed(condition, reason, message string, err error) error {
+	if err == nil || patch.IsConflict(err) {
+		return err
+	}
+	var failure *hostclaims.Failure
+	if errors.As(err, &failure) {
+		reason, message = failure.Reason, failure.Message
+	}
+	var status apierrors.APIStatus
+	var sanitized *remote.SanitizedError
+	switch {
+	case !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) && !apierrors.IsBadRequest(err):
+	case errors.As(err, &sanitized):
+		message += ": " + sanitized.Error()
+	case errors.As(err, &status):
+		message += ": " + status.Status().Message
+	}
+	s.wait(condition, reason, message)
+	return err
+}
+
+// paused reports whether nothing is done for the machine but to report the pause, and to pause its claim.
+func (s *scope) paused() bool { return conditions.IsPaused(s.machine, s.cluster) }
+
+// deleted reports whether the machine is being deleted.
+func (s *scope) deleted() bool { return !s.machine.DeletionTimestamp.IsZero() }
+
+// identified is the machine as the owner of a claim.
+func (s *scope) identified() claims.Owner { return hostclaims.OwnerOf(s.machine) }
 
 // withOwners puts the objects above the machine into the logger.
 func withOwners(ctx context.Context, s *scope) context.Context {

@@ -124,10 +124,6 @@ func TestReconcileProblems(t *testing.T) {
 			given:     newCast(),
 			condition: "AssociateBareMetalHost/False/AssociateBareMetalHostFailed", message: "xxx…", wantErr: true,
 		},
-		"a conflict is no problem of the machine, nor an error": {
-			calls: appliesFail(apierrors.NewConflict(claims, "m-1", errBroken)), given: newCast(),
-			condition: "AssociateBareMetalHost/False/HostClaimNotBound",
-		},
 		"a machine whose server runs is provisioned though its Nodes cannot be read": {
 			given: newCast(running), nodes: &fakeNodes{readErr: errBroken},
 			condition: "KubernetesNodeReady/False/WorkloadClusterUnreachable", message: "cannot be read", wantErr: true,
@@ -194,7 +190,7 @@ func TestReconcileNothing(t *testing.T) {
 	w = newWorld(t, interceptor.Funcs{}, newCast())
 	w.WatchFilter = "mine"
 	held := &connections{}
-	w.Remote = held
+	w.HostClaims.Remote = held
 	m, err := w.settle()
 	if err != nil || len(m.Finalizers) != 0 || len(m.Status.Conditions) != 0 {
 		t.Errorf("a machine of another watch filter was touched: %v, error %v", m, err)

@@ -19,94 +19,133 @@ package machine
 import (
 	"context"
 
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/datatemplate"
 )
 
-// release brings a machine that is being deleted a step closer to its end: first its
-// server, then its data, then its finalizer go.
-func (r *Reconciler) release(ctx context.Context, s *scope, c connection) result {
-	data := r.dataSteps()
-	var (
-		observe []progress.Step[*scope]
-		act     []progress.Step[*releasing]
-		res     result
-	)
+// reconcileDelete runs the life of the machine backwards: server, data, finalizer.
+func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) error {
+	if err := r.connect(ctx, s); err != nil {
+		return err
+	}
+	if s.claims == nil && s.identity.Reason != "" {
+		if held := s.holdsForClaim(); held {
+			return nil
+		}
+		s.abandon(ctx)
+	}
+	if err := r.observeDeletion(ctx, s); err != nil {
+		return err
+	}
+	plan := Release(s.observed)
+	s.release = &plan
+	if err := r.releaseClaim(ctx, s); err != nil {
+		return err
+	}
+	if plan.ReleaseData {
+		if err := r.releaseDataClaim(ctx, s); err != nil {
+			return err
+		}
+	}
+	if plan.Done {
+		controllerutil.RemoveFinalizer(s.machine, infrav1.MachineFinalizer) // finish writes it
+	}
+	return nil
+}
+
+// holdsForClaim reports whether the machine stays because its claim in another cluster cannot be released
+// now, and tells what its owner can do about that.
+func (s *scope) holdsForClaim() bool {
 	switch {
-	case c.claim != nil:
-		observe, act = append(observe, c.claim.observe, c.claim.pause, reservations{c.claim}.observeLeaving), append(act, c.claim.release)
-	case c.unserved:
-	case s.abandoning() && c.problem.Reason != infrav1.IdentityConnectingReason:
-		res.abandoned = abandon(ctx, s)
-	default:
-		res.Outcome = holdRemoteClaim(*c.problem)
-		return res
+	case s.identity.Reason == infrav1.IdentityConnectingReason: // IdentityReady tells it
+		return true
+	case s.machine.Annotations[infrav1.AbandonClaimAnnotation] == "true":
+		return false
 	}
-	res.Outcome = progress.Run(ctx, s, progress.UntilError, append(observe, data.observe, data.confirmNoClaim)...)
-	if res.Err() != nil {
-		return res
-	}
-	p := &releasing{scope: s, plan: machines.Release(s.observed)}
-	res.Outcome = res.And(progress.Run(ctx, p, progress.UntilError, append(act, data.release, dropFinalizer)...))
-	res.release = &p.plan
-	return res
-}
-
-// confirmNoClaim makes sure that a Metal3DataClaim which the cache does not show does not
-// exist either, before the machine is let go: it would keep our finalizer for ever.
-func (d dataSteps) confirmNoClaim(ctx context.Context, s *scope) progress.Outcome {
-	if s.claim != nil || s.dataClaim != nil {
-		return progress.Outcome{}
-	}
-	claim, found, err := readDataClaim(ctx, d.live, s.machine)
-	if err != nil {
-		return failed(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.DisassociateM3MetaDataFailedReason,
-			"The Metal3DataClaim of the machine cannot be read", err)
-	}
-	if found && datatemplate.MadeBy(claim, s.machine) {
-		s.dataClaim = claim
-		s.observed.Data = dataFacts(claim, infrav1.Metal3Data{})
-	}
-	return progress.Outcome{}
-}
-
-// holdRemoteClaim says that the machine stays because its claim in another cluster
-// cannot be released now, and what its owner can do about it.
-func holdRemoteClaim(p identity.Problem) progress.Outcome {
-	if p.Reason == infrav1.IdentityConnectingReason {
-		return progress.Outcome{} // connect has said so
-	}
-	return waiting(infrav1.HostClaimReadyCondition, infrav1.DeletionFailedReason,
-		"The HostClaim in another cluster cannot be released: "+p.Message+
+	s.wait(infrav1.HostClaimReadyCondition, infrav1.DeletionFailedReason,
+		"The HostClaim in another cluster cannot be released: "+s.identity.Message+
 			". To let the machine go without it, and leave claim and server behind, set annotation "+
 			infrav1.AbandonClaimAnnotation+" to \"true\"")
+	return true
 }
 
-// abandon lets the machine go without its claim in another cluster, as its owner wants
-// it, and returns the record of that claim.
-func abandon(ctx context.Context, s *scope) *identity.Record {
+// abandon lets the machine go without its claim in another cluster, as its owner wants it.
+func (s *scope) abandon(ctx context.Context) {
 	record, _, _ := identity.Read(s.identified(), s.machine.Annotations)
 	ctrl.LoggerFrom(ctx).Info("Abandoning the HostClaim", "server", record.Server, "namespace", record.Namespace,
 		"HostClaim", claims.RemoteName(s.machine.Name, record.Origin))
-	return &record
+	s.abandoned = &record
 }
 
-// abandoning says that the owner of the machine has given its claim up.
-func (s *scope) abandoning() bool {
-	return s.machine.Annotations[infrav1.AbandonClaimAnnotation] == "true"
-}
-
-// dropFinalizer lets the machine go; the patch at the end of the pass writes it.
-func dropFinalizer(_ context.Context, r *releasing) progress.Outcome {
-	if r.plan.Done {
-		controllerutil.RemoveFinalizer(r.machine, infrav1.MachineFinalizer)
+// observeDeletion reads claim and data. What no cache shows is looked for live before the machine is let go: a
+// Metal3DataClaim would keep our finalizer for ever, and a HostClaim its server.
+func (r *Reconciler) observeDeletion(ctx context.Context, s *scope) error {
+	if s.claims != nil {
+		if err := r.observeClaim(ctx, s); err != nil {
+			return err
+		}
+		if err := r.observeLeaving(ctx, s); err != nil {
+			return s.failed(infrav1.HostClaimReadyCondition, infrav1.DeletionFailedReason, "The HostClaim of the machine cannot be read", err)
+		}
 	}
-	return progress.Outcome{}
+	if err := r.observeData(ctx, s); err != nil || s.claim != nil || s.dataClaim != nil {
+		return err
+	}
+	claim, err := readDataClaim(ctx, r.Live, s.machine)
+	if claim != nil && datatemplate.MadeBy(claim, s.machine) {
+		s.dataClaim, s.observed.Data = claim, dataFacts(claim, infrav1.Metal3Data{})
+	}
+	return s.failed(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.DisassociateM3MetaDataFailedReason,
+		"The Metal3DataClaim of the machine cannot be read", err)
+}
+
+// releaseClaim deletes the claim, or reserves it; the hostclaim manager takes it from there.
+func (r *Reconciler) releaseClaim(ctx context.Context, s *scope) error {
+	const condition, reason = infrav1.HostClaimReadyCondition, infrav1.DeletionFailedReason
+	if err := r.letGo(ctx, s, s.release.LetGo); err != nil {
+		return err
+	}
+	switch {
+	case s.release.ReserveClaim && !s.namesClaim():
+		// The status names the claim before it is reserved, since the machine finds it by that afterwards.
+		s.machine.Status.HostClaim = &infrav1.Metal3ObjectRef{Namespace: s.claim.Namespace, Name: s.claim.Name}
+		return nil
+	case s.release.ReserveClaim:
+		return s.failed(condition, reason, "The HostClaim of the machine cannot be reserved",
+			s.claims.Reserve(ctx, s.claim, s.observed.Group.Keeper, r.Clock.Now().Add(r.KeepFor)))
+	case s.release.DeleteClaim:
+		return s.failed(condition, reason, "The HostClaim of the machine cannot be deleted", s.claims.Delete(ctx, s.claim))
+	default:
+		return nil
+	}
+}
+
+// namesClaim reports whether the status that was read names the claim.
+func (s *scope) namesClaim() bool {
+	named := s.before.Status.HostClaim
+	return named != nil && named.Name == s.claim.Name && named.Namespace == s.claim.Namespace
+}
+
+// releaseDataClaim takes our finalizer off the Metal3DataClaim and deletes it. The finalizer goes first, since
+// deleting would make the copy at hand an old one; those of others are in the same list: hence the lock.
+func (r *Reconciler) releaseDataClaim(ctx context.Context, s *scope) error {
+	ctrl.LoggerFrom(ctx).Info("Releasing Metal3DataClaim", "Metal3DataClaim", klog.KObj(s.dataClaim))
+	var err error
+	before := s.dataClaim.DeepCopy()
+	if controllerutil.RemoveFinalizer(s.dataClaim, infrav1.MachineFinalizer) {
+		err = r.Client.Patch(ctx, s.dataClaim, patch.Locked(before))
+	}
+	if err == nil && s.dataClaim.DeletionTimestamp.IsZero() {
+		err = r.Client.Delete(ctx, s.dataClaim, client.Preconditions{UID: &s.dataClaim.UID})
+	}
+	return s.failed(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.DisassociateM3MetaDataFailedReason,
+		"The Metal3DataClaim of the machine cannot be released", client.IgnoreNotFound(err))
 }

@@ -22,7 +22,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -33,7 +32,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
-	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -42,8 +40,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/progress"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/hostclaims"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
 )
@@ -76,7 +73,7 @@ func beyond(t *testing.T, calls interceptor.Funcs, change ...func(*cast)) (*worl
 	t.Helper()
 	there := server.Namespace(t)
 	w := newWorld(t, interceptor.Funcs{}, newCast(append(change, withRemoteHost)...))
-	w.Remote = siteIn(t, &server, there, calls)
+	w.HostClaims.Remote = siteIn(t, &server, there, calls)
 	return w, there
 }
 
@@ -124,7 +121,7 @@ func twoManagementClusters(t *testing.T, second, hosts *apitest.Server) {
 	for name, s := range map[string]*apitest.Server{"first": &server, "second": second} {
 		s.Create(t, namespace.DeepCopy())
 		w := newWorldIn(t, s, namespace.Name, interceptor.Funcs{}, newCast(withRemoteHost))
-		w.Remote = siteIn(t, hosts, there, interceptor.Funcs{})
+		w.HostClaims.Remote = siteIn(t, hosts, there, interceptor.Funcs{})
 		worlds[name] = w
 	}
 	uids := map[string]string{}
@@ -180,7 +177,7 @@ func TestRecordBeforeClaim(t *testing.T) {
 	t.Run("a machine that was changed meanwhile is looked at again", func(t *testing.T) {
 		w, there := beyond(t, interceptor.Funcs{})
 		once := false
-		w.Remote.(*connections).site.Live = touching{w, &once} //nolint:forcetypeassert // see beyond
+		w.HostClaims.Remote.(*connections).site.Live = touching{w, &once} //nolint:forcetypeassert // see beyond
 		w.Live = touching{w, &once}
 		for range 2 { // finalizer, record
 			if _, err := w.Reconcile(t.Context(), request(w.namespace, "m-1")); err != nil {
@@ -197,7 +194,7 @@ func TestRecordBeforeClaim(t *testing.T) {
 	})
 	t.Run("a local claim that the cache does not show keeps the machine in its cluster", func(t *testing.T) {
 		w, there := beyond(t, interceptor.Funcs{}, running)
-		w.Claims.Client = w.through(blind())
+		w.claimCache = w.through(blind())
 		if _, err := w.settle(); err != nil {
 			t.Fatal(err)
 		}
@@ -278,7 +275,7 @@ func TestRemoteProblems(t *testing.T) {
 				change = append(change, tc.change)
 			}
 			w, there := beyond(t, interceptor.Funcs{}, change...)
-			w.Remote.(*connections).err = tc.answer //nolint:forcetypeassert // see beyond
+			w.HostClaims.Remote.(*connections).err = tc.answer //nolint:forcetypeassert // see beyond
 			m, err := w.settle()
 			if (err != nil) != tc.wantErr {
 				t.Errorf("error is %v", err)
@@ -321,7 +318,7 @@ func TestRemoteDeletion(t *testing.T) {
 			t.Errorf("claim is not being deleted: %v", err)
 		}
 	}
-	there := func(w *world) *connections { return w.Remote.(*connections) } //nolint:forcetypeassert // see beyond
+	there := func(w *world) *connections { return w.HostClaims.Remote.(*connections) } //nolint:forcetypeassert // see beyond
 	t.Run("a claim that the cache does not show is found and deleted", func(t *testing.T) {
 		w, claim := claimed(t)
 		there(w).site.Client = interceptor.NewClient(there(w).site.Client.(client.WithWatch), blind()) //nolint:forcetypeassert // see siteIn
@@ -370,7 +367,7 @@ func TestForgedRecordOpensNoConnection(t *testing.T) {
 		c.machine.Finalizers, c.machine.OwnerReferences = []string{infrav1.MachineFinalizer}, nil
 	})
 	before := w.machine.DeepCopy()
-	record := identity.NewRecord(claimreader.OwnerOf(w.machine), identity.Ref{Secret: "hosts"}, identity.Target{Server: "https://hosts.example", Namespace: "n"}, "o-1")
+	record := identity.NewRecord(hostclaims.OwnerOf(w.machine), identity.Ref{Secret: "hosts"}, identity.Target{Server: "https://hosts.example", Namespace: "n"}, "o-1")
 	w.machine.Annotations = record.Annotations()
 	if err := server.Client.Patch(t.Context(), w.machine, patch.Locked(before)); err != nil {
 		t.Fatal(err)
@@ -380,7 +377,7 @@ func TestForgedRecordOpensNoConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.expect(m, "AssociateBareMetalHost/False/WaitingForMetal3MachineOwnerRef", "")
-	if c := w.Remote.(*connections); len(c.asked) != 0 || c.freed == 0 { //nolint:forcetypeassert // see beyond
+	if c := w.HostClaims.Remote.(*connections); len(c.asked) != 0 || c.freed == 0 { //nolint:forcetypeassert // see beyond
 		t.Errorf("asked for connections %v, gave up %d", c.asked, c.freed)
 	}
 }
@@ -391,31 +388,16 @@ func TestConflictsOfAnotherCluster(t *testing.T) {
 	w, _ := beyond(t, interceptor.Funcs{Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {
 		return conflict
 	}})
-	for range 2 { // finalizer, record
+	for range 4 { // the first one writes the finalizer
 		if _, err := w.Reconcile(t.Context(), request(w.namespace, "m-1")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	var delays []time.Duration
-	passed := w.Clock.(*clocktesting.FakePassiveClock) //nolint:forcetypeassert // see newWorld
-	// Events of the other cluster ask for each pass at once, and the last time in time.
-	for pass := range 5 {
-		if pass == 4 {
-			passed.SetTime(passed.Now().Add(4 * progress.StaleDelay))
-		}
-		result, err := w.Reconcile(t.Context(), request(w.namespace, "m-1"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		delays = append(delays, result.RequeueAfter)
-	}
-	const delay = progress.StaleDelay
-	want := []time.Duration{delay, 2 * delay, 4 * delay, 4 * delay, 8 * delay}
-	if !slices.Equal(delays, want) {
-		t.Errorf("delays are %v, want %v", delays, want)
-	}
-	if got := testutil.ToFloat64(w.Metrics.stale); got != 4 {
+	if got := testutil.ToFloat64(w.Metrics.stale); got != 3 {
 		t.Errorf("counted %v stale decisions", got)
+	}
+	if w.get(w.machine); len(w.machine.Status.Conditions) != 0 {
+		t.Errorf("passes that decided on an old claim have reported %v", w.machine.Status.Conditions)
 	}
 }
 
@@ -429,7 +411,7 @@ func TestLocalClaimIsKept(t *testing.T) {
 	}
 	w.expect(m, "IdentityReady/True/NotUsed", `Secret "hosts"`)
 	w.expect(m, "Ready/True/Ready", `Secret "hosts"`)
-	if c := w.Remote.(*connections); len(c.asked) != 0 { //nolint:forcetypeassert // see newWorld
+	if c := w.HostClaims.Remote.(*connections); len(c.asked) != 0 { //nolint:forcetypeassert // see newWorld
 		t.Errorf("asked for connections %v", c.asked)
 	}
 }
@@ -438,7 +420,7 @@ func TestLocalClaimIsKept(t *testing.T) {
 func TestUnserved(t *testing.T) {
 	t.Run("one that asks for a host of it is told so", func(t *testing.T) {
 		w := newWorld(t, interceptor.Funcs{}, newCast())
-		w.Local = served(false)
+		w.HostClaims.Local = served(false)
 		m, err := w.settle()
 		if err != nil {
 			t.Fatal(err)
@@ -450,7 +432,7 @@ func TestUnserved(t *testing.T) {
 	})
 	t.Run("one whose hosts are in another cluster does not mind", func(t *testing.T) {
 		w, there := beyond(t, interceptor.Funcs{})
-		w.Local = served(false)
+		w.HostClaims.Local = served(false)
 		w.begin()
 		if claims := claimsIn(t, &server, there); len(claims) != 1 {
 			t.Errorf("claims are %v", claims)
@@ -458,7 +440,7 @@ func TestUnserved(t *testing.T) {
 	})
 	t.Run("one that is deleted gives back its data and goes", func(t *testing.T) {
 		w := newWorld(t, interceptor.Funcs{}, newCast(deleted, withData))
-		w.Local = served(false)
+		w.HostClaims.Local = served(false)
 		if m, err := w.settle(); m != nil || err != nil {
 			t.Fatalf("machine is %v, error %v", m, err)
 		}
@@ -468,7 +450,7 @@ func TestUnserved(t *testing.T) {
 	})
 	t.Run("one that is paused is left alone", func(t *testing.T) {
 		w := newWorld(t, interceptor.Funcs{}, newCast(func(c *cast) { c.cluster.Spec.Paused = ptr.To(true) }))
-		w.Local = served(false)
+		w.HostClaims.Local = served(false)
 		m, err := w.settle()
 		if err != nil || meta.FindStatusCondition(m.Status.Conditions, "AssociateBareMetalHost") != nil {
 			t.Errorf("conditions are %v, error %v", m.Status.Conditions, err)
@@ -489,12 +471,17 @@ func TestForeignRemoteClaim(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			w, there := beyond(t, interceptor.Funcs{})
-			for range 2 { // finalizer, record
-				if _, err := w.Reconcile(t.Context(), request(w.namespace, "m-1")); err != nil {
-					t.Fatal(err)
+			recorded := false
+			w, there := beyond(t, interceptor.Funcs{Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+				if !recorded {
+					return errBroken
 				}
+				return c.Apply(ctx, o, opts...)
+			}})
+			if _, err := w.settle(); err == nil {
+				t.Fatal("the claim was made")
 			}
+			recorded = true
 			w.get(w.machine)
 			claim := claims.RemoteName("m-1", w.machine.Annotations[infrav1.OriginKey])
 			foreign := &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Namespace: there, Name: claim}}
@@ -503,8 +490,8 @@ func TestForeignRemoteClaim(t *testing.T) {
 			}
 			server.Create(t, foreign)
 			if tc.unseen {
-				w.Remote.(*connections).site.Client = interceptor.NewClient( //nolint:forcetypeassert // see beyond
-					w.Remote.(*connections).site.Client.(client.WithWatch), blind()) //nolint:forcetypeassert // see siteIn
+				w.HostClaims.Remote.(*connections).site.Client = interceptor.NewClient( //nolint:forcetypeassert // see beyond
+					w.HostClaims.Remote.(*connections).site.Client.(client.WithWatch), blind()) //nolint:forcetypeassert // see siteIn
 			}
 			m, err := w.settle()
 			if err == nil {
@@ -528,7 +515,7 @@ func TestAbandonment(t *testing.T) {
 	if err := errors.Join(server.Client.Patch(t.Context(), w.machine, abandon), server.Client.Delete(t.Context(), w.machine)); err != nil {
 		t.Fatal(err)
 	}
-	there := w.Remote.(*connections) //nolint:forcetypeassert // see beyond
+	there := w.HostClaims.Remote.(*connections) //nolint:forcetypeassert // see beyond
 	there.err = &identity.Problem{Reason: "Connecting", Message: "m"}
 	m, err := w.settle()
 	if err != nil || m == nil || meta.FindStatusCondition(m.Status.Conditions, "HostClaimReady") != nil {

@@ -25,16 +25,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
+	capiconditions "sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/hostclaims"
 )
 
 // groups plays a story with each kind of keeper, and with hosts here and in another cluster.
@@ -200,7 +201,7 @@ func TestNotReserved(t *testing.T) {
 		"a health check has given the Machine up": func(g *group) {
 			o := owner(g)
 			before := o.DeepCopy()
-			conditions.Set(o, metav1.Condition{Type: clusterv1.MachineOwnerRemediatedCondition, Status: metav1.ConditionFalse, Reason: "x"})
+			capiconditions.Set(o, metav1.Condition{Type: clusterv1.MachineOwnerRemediatedCondition, Status: metav1.ConditionFalse, Reason: "x"})
 			if err := g.server.Client.Status().Patch(g.t.Context(), o, client.MergeFrom(before)); err != nil {
 				g.t.Fatal(err)
 			}
@@ -401,10 +402,13 @@ func TestLeaverOnOldFactsDeletesNoClaimOfAnother(t *testing.T) {
 	if err := w.Client.Patch(t.Context(), adopted, client.MergeFrom(claim)); err != nil {
 		t.Fatal(err)
 	}
-	c := &claimClient{connector: w.connector(), writer: w.Client, reader: w.Client}
-	out := c.release(t.Context(), &releasing{scope: &scope{machine: w.machine, claim: seen}, plan: machines.ReleasePlan{DeleteClaim: true}})
-	if !out.Stale() {
-		t.Errorf("the outcome is %v, want a stale decision", out.Err())
+	w.HostClaims.Client, w.HostClaims.Live = w.Client, w.Live
+	at, _, err := w.HostClaims.For(t.Context(), hostclaims.Machine{Now: w.machine})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := at.Delete(t.Context(), seen); !apierrors.IsConflict(err) {
+		t.Errorf("the error is %v, want a conflict", err)
 	}
 	w.get(claim)
 	if !claim.DeletionTimestamp.IsZero() {

@@ -99,7 +99,7 @@ func TestStaleClaims(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, interceptor.Funcs{}, newCast(running, func(c *cast) { c.machine.Spec.FailureDomain = "row-2" }))
-			w.Claims.Client = w.through(cache)
+			w.claimCache = w.through(cache)
 			if _, err := w.settle(); err != nil {
 				t.Fatal(err)
 			}
@@ -119,7 +119,7 @@ func TestReconcileDeletion(t *testing.T) {
 	})
 	t.Run("a claim that the cache does not show is found, and released first", func(t *testing.T) {
 		w := newWorld(t, interceptor.Funcs{}, newCast(running, deleted))
-		w.Claims.Client = w.through(blind())
+		w.claimCache = w.through(blind())
 		if m, err := w.settle(); err != nil || m == nil {
 			t.Fatalf("machine is %v, error %v", m, err)
 		}

@@ -30,7 +30,6 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
 )
@@ -54,74 +53,76 @@ func ownedConditions() []string {
 		infrav1.ReadyCondition, infrav1.PausedCondition)
 }
 
-// report brings spec.providerID, status and annotation of s.machine in line with
-// the facts and the plan. It is pure: the same facts give the same machine,
-// but for the time at which a change is noted.
-func report(s *scope, r result, now metav1.Time) {
+// updateStatus brings spec.providerID, status and annotations of s.machine in line with the facts and the plan.
+// It is pure: the same facts give the same machine, but for the time at which a change is noted.
+func updateStatus(s *scope, now metav1.Time) {
 	capiconditions.Set(s.machine, conditions.Paused(s.machine, s.cluster))
-	reportIdentity(s, r.identity)
-	reportConditions(s, r)
-	reportMove(s, r)
-	if r.plan != nil {
-		reportPlan(s.machine, *r.plan)
-		reportData(s, r.plan.Secrets)
-		reportHost(s, r.plan.NodeName)
+	reportIdentity(s)
+	reportConditions(s)
+	reportMove(s)
+	if s.plan != nil {
+		reportPlan(s.machine, *s.plan)
+		reportData(s)
+		reportHost(s)
 	}
-	reportFormer(s.machine)
+	if former := conditions.V1Beta1(s.machine.Status.Conditions, formerRules()); len(former) > 0 || len(s.machine.GetV1Beta1Conditions()) > 0 {
+		s.machine.SetV1Beta1Conditions(former)
+	}
 	if !sameStatus(s.before, s.machine) {
 		s.machine.Status.LastUpdated = &now
 	}
 }
 
-// reportConditions turns what holds and what is waited for into conditions.
-// What has not been looked at loses its condition, so that an old one does not
-// go on claiming something; where a pass failed before the decision, all others
-// stay.
-func reportConditions(s *scope, r result) {
-	var planned []machines.Wait
+// reportConditions turns what holds and what is waited for into conditions. What has not been looked at loses
+// its condition, so that an old one does not go on claiming something; where a pass ended before the decision,
+// all others stay.
+func reportConditions(s *scope) {
+	var planned []Wait
 	switch {
-	case r.plan != nil:
+	case s.plan != nil:
+		planned = s.plan.Waits
 		for _, t := range ownedConditions() {
-			if !reportedApart(t) && !mentioned(t, *r.plan) {
+			if t != infrav1.IdentityReadyCondition && t != infrav1.PausedCondition && t != infrav1.ReadyCondition && !s.plan.mentions(t) {
 				capiconditions.Delete(s.machine, t)
 			}
 		}
-		for _, a := range r.plan.Achieved {
+		for _, a := range s.plan.Achieved {
 			set(s.machine, a.Condition, metav1.ConditionTrue, a.Reason, note(s.machine, a.Condition))
 		}
-		planned = r.plan.Waits
 	case s.paused():
 		forgetPauseFailure(s.machine)
-	case r.release != nil:
-		planned = r.release.Waits
+	case s.release != nil:
+		planned = s.release.Waits
 	}
-	for _, w := range planned {
+	for _, w := range slices.Concat(planned, s.waits) {
 		set(s.machine, w.Condition, metav1.ConditionFalse, w.Reason, w.Message)
-	}
-	for _, w := range r.Waits() {
-		if w.Condition != "" {
-			set(s.machine, w.Condition, metav1.ConditionFalse, w.Reason, w.Message)
-		}
 	}
 	summarize(s.machine)
 }
 
-// reportIdentity tells about the cluster of the claim. While the machine is paused
-// that cluster is not looked at, and the condition stays.
-func reportIdentity(s *scope, identity *metav1.Condition) {
-	switch {
-	case identity != nil:
-		set(s.machine, infrav1.IdentityReadyCondition, identity.Status, identity.Reason, identity.Message)
-	case !s.paused() && capiconditions.Has(s.machine, infrav1.IdentityReadyCondition):
-		capiconditions.Delete(s.machine, infrav1.IdentityReadyCondition)
+// reportIdentity tells about the cluster of the claim. While the machine is paused that cluster is not looked
+// at, and the condition stays; while it is being connected after a start of the manager, what was known before
+// stands.
+func reportIdentity(s *scope) {
+	known := capiconditions.Get(s.machine, infrav1.IdentityReadyCondition)
+	switch reason := s.identity.Reason; {
+	case s.paused(), reason == infrav1.IdentityConnectingReason && known != nil:
+	case reason == "":
+		if known != nil {
+			capiconditions.Delete(s.machine, infrav1.IdentityReadyCondition)
+		}
+	case s.claims == nil:
+		set(s.machine, infrav1.IdentityReadyCondition, metav1.ConditionFalse, reason, s.identity.Message)
+	default:
+		set(s.machine, infrav1.IdentityReadyCondition, metav1.ConditionTrue, reason, s.identity.Message)
 	}
 }
 
 // reportMove repeats what a claim in the machine's own namespace says of a move by
 // clusterctl, and blocks the move of the machine for as long as that of the claim. A
 // claim that was not looked at leaves the machine as it is.
-func reportMove(s *scope, r result) {
-	if s.claim == nil && r.plan == nil {
+func reportMove(s *scope) {
+	if s.claim == nil && s.plan == nil {
 		return
 	}
 	local := s.claim != nil && (s.observed.Remote == nil || claims.OwnedBy(s.claim, s.identified()))
@@ -148,16 +149,6 @@ func blockMove(machine *infrav1.Metal3Machine, block bool) {
 	}
 }
 
-// reportedApart says that a condition does not come from the plan.
-func reportedApart(conditionType string) bool {
-	switch conditionType {
-	case infrav1.IdentityReadyCondition, infrav1.PausedCondition, infrav1.ReadyCondition:
-		return true
-	default:
-		return false
-	}
-}
-
 // note is the message of a condition that holds while a field of the spec has less effect than it seems.
 func note(machine *infrav1.Metal3Machine, conditionType string) string {
 	if conditionType != infrav1.HostClaimReadyCondition || machine.Spec.AutomatedCleaningMode != infrav1.CleaningModeDisabled {
@@ -176,18 +167,10 @@ func forgetPauseFailure(machine *infrav1.Metal3Machine) {
 	}
 }
 
-func mentioned(conditionType string, plan machines.Plan) bool {
-	for _, a := range plan.Achieved {
-		if a.Condition == conditionType {
-			return true
-		}
-	}
-	for _, w := range plan.Waits {
-		if w.Condition == conditionType {
-			return true
-		}
-	}
-	return false
+// mentions reports whether the plan says something of a condition.
+func (p *Plan) mentions(conditionType string) bool {
+	return slices.ContainsFunc(p.Achieved, func(a Achievement) bool { return a.Condition == conditionType }) ||
+		slices.ContainsFunc(p.Waits, func(w Wait) bool { return w.Condition == conditionType })
 }
 
 // set sets a condition whose message has a bounded length: the API server refuses a status
@@ -230,7 +213,7 @@ func readyReason(failed, unknown, _ []capiconditions.ConditionWithOwnerInfo) str
 }
 
 // reportPlan writes what Cluster API waits for.
-func reportPlan(machine *infrav1.Metal3Machine, plan machines.Plan) {
+func reportPlan(machine *infrav1.Metal3Machine, plan Plan) {
 	machine.Spec.ProviderID = plan.ProviderID
 	machine.Status.NodeName = plan.NodeName
 	if plan.Provisioned {
@@ -243,7 +226,8 @@ func reportPlan(machine *infrav1.Metal3Machine, plan machines.Plan) {
 }
 
 // reportData names the secrets of the server and where they came from.
-func reportData(s *scope, secrets machines.Secrets) {
+func reportData(s *scope) {
+	secrets := s.plan.Secrets
 	if s.observed.Data.Name != "" {
 		s.machine.Status.RenderedData = &infrav1.Metal3ObjectRef{
 			Namespace: s.machine.Namespace,
@@ -265,10 +249,9 @@ func reportData(s *scope, secrets machines.Secrets) {
 	}
 }
 
-// reportHost tells about the claim and its server; what was known of a server that
-// is gone stays.
-func reportHost(s *scope, nodeName string) {
-	s.machine.Status.HostClaim = s.made
+// reportHost tells about the claim and its server; what was known of a server that is gone stays.
+func reportHost(s *scope) {
+	s.machine.Status.HostClaim = s.applied
 	if s.claim != nil {
 		s.machine.Status.HostClaim = &infrav1.Metal3ObjectRef{Namespace: s.claim.Namespace, Name: s.observed.Claim.Name}
 	}
@@ -280,7 +263,7 @@ func reportHost(s *scope, nodeName string) {
 		return
 	}
 	s.machine.Status.FailureDomain = s.host.FailureDomain
-	if addresses := hardware.Addresses(s.host, nodeName); len(addresses) > 0 {
+	if addresses := hardware.Addresses(s.host, s.plan.NodeName); len(addresses) > 0 {
 		s.machine.Status.Addresses = addresses
 	}
 }
@@ -293,22 +276,56 @@ func sameStatus(before, after *infrav1.Metal3Machine) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// hostOf reads back the annotation that names the host.
+// hostOf is the host that the annotation names.
 func hostOf(machine *infrav1.Metal3Machine) string {
 	return machine.Annotations[infrav1.HostAnnotation]
 }
 
-// released says that the machine is being deleted and no longer carries our finalizer.
+// released reports whether the machine is being deleted and no longer carries our finalizer.
 func released(machine *infrav1.Metal3Machine) bool {
 	return !machine.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(machine, infrav1.MachineFinalizer)
 }
 
-// provisioned reads back whether the machine was reported as provisioned.
+// provisioned reports whether the machine was reported as provisioned.
 func provisioned(machine *infrav1.Metal3Machine) bool {
 	return ptr.Deref(machine.Status.Initialization.Provisioned, false)
 }
 
-// clusterName is the Cluster of the machine, for metrics.
-func clusterName(machine *infrav1.Metal3Machine) string {
-	return machine.Labels[clusterv1.ClusterNameLabel]
+// formerRules are what the conditions of v1beta1 are derived from.
+func formerRules() []conditions.V1Beta1Rule {
+	return []conditions.V1Beta1Rule{{
+		Type: clusterv1.ReadyV1Beta1Condition,
+		From: []string{infrav1.ReadyCondition},
+	}, {
+		Type: infrav1.AssociateBMHV1Beta1Condition,
+		From: []string{infrav1.AssociateBareMetalHostCondition},
+		Reasons: map[string]string{
+			infrav1.AssociateBareMetalHostFailedReason:             infrav1.AssociateBMHFailedV1Beta1Reason,
+			infrav1.WaitingForClusterInfrastructureReadyReason:     infrav1.WaitingForClusterInfrastructureV1Beta1Reason,
+			infrav1.WaitingForBootstrapDataReason:                  infrav1.WaitingForBootstrapReadyV1Beta1Reason,
+			infrav1.BootstrapSecretNotFoundReason:                  infrav1.WaitingForBootstrapReadyV1Beta1Reason,
+			infrav1.WaitingForMetal3MachineOwnerRefReason:          infrav1.WaitingForM3MachineOwnerRefV1Beta1Reason,
+			infrav1.BareMetalHostPauseAnnotationSetFailedReason:    infrav1.PauseAnnotationSetFailedV1Beta1Reason,
+			infrav1.BareMetalHostPauseAnnotationRemoveFailedReason: infrav1.PauseAnnotationRemoveFailedV1Beta1Reason,
+		},
+		Errors: []string{
+			infrav1.AssociateBareMetalHostFailedReason, infrav1.HostLostReason, infrav1.HostClaimNameTakenReason,
+			infrav1.InvalidConfigurationReason, infrav1.HostClaimTakenOverReason, infrav1.HostClaimAPIMissingReason, infrav1.SecretsForbiddenReason,
+			infrav1.BareMetalHostPauseAnnotationSetFailedReason, infrav1.BareMetalHostPauseAnnotationRemoveFailedReason,
+		},
+	}, {
+		Type:   infrav1.KubernetesNodeReadyV1Beta1Condition,
+		From:   []string{infrav1.KubernetesNodeReadyCondition},
+		Errors: []string{infrav1.NodeAmbiguousReason, infrav1.NodeTakenReason},
+	}, {
+		Type: infrav1.Metal3DataReadyCondition,
+		From: []string{infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.Metal3DataReadyCondition},
+		Reasons: map[string]string{
+			infrav1.AssociateMetal3MachineMetaDataFailedReason: infrav1.AssociateM3MetaDataFailedV1Beta1Reason,
+		},
+		Errors: []string{
+			infrav1.AssociateMetal3MachineMetaDataFailedReason, infrav1.DisassociateM3MetaDataFailedReason,
+			infrav1.InvalidConfigurationReason, infrav1.RenderingFailedReason,
+		},
+	}}
 }

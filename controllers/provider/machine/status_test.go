@@ -27,12 +27,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
+	capiconditions "sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/hostclaims"
 )
 
 var noon = metav1.NewTime(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC))
@@ -41,18 +42,9 @@ func condition(conditionType, status, reason, message string) metav1.Condition {
 	return metav1.Condition{Type: conditionType, Status: metav1.ConditionStatus(status), Reason: reason, Message: message}
 }
 
-// pass is what report is called with.
-type pass struct {
-	*scope
-	result
-}
-
 // started is a pass over a machine that is known not to be paused.
-func started(change ...func(*pass)) *pass {
-	s := &pass{scope: &scope{
-		machine: &infrav1.Metal3Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-a", Name: "m-1"}},
-	}}
-	s.plan = &machines.Plan{}
+func started(change ...func(*scope)) *scope {
+	s := &scope{machine: &infrav1.Metal3Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-a", Name: "m-1"}}, plan: &Plan{}}
 	set(s.machine, "Paused", "False", "NotPaused", "")
 	for _, f := range change {
 		f(s)
@@ -62,7 +54,7 @@ func started(change ...func(*pass)) *pass {
 }
 
 func TestReport(t *testing.T) {
-	unbound := machines.Wait{Condition: "AssociateBareMetalHost", Reason: "HostClaimNotBound", Message: "8 hosts seen: 8 in use"}
+	unbound := Wait{Condition: "AssociateBareMetalHost", Reason: "HostClaimNotBound", Message: "8 hosts seen: 8 in use"}
 	host := hardware.Host{FailureDomain: "row-1", Hostname: "h", NICs: []hardware.NIC{{Name: "eth0", IP: "192.0.2.1"}}}
 	notBound := []metav1.Condition{
 		condition("AssociateBareMetalHost", "False", "HostClaimNotBound", "8 hosts seen: 8 in use"),
@@ -71,37 +63,37 @@ func TestReport(t *testing.T) {
 	const cleaned = "spec.automatedCleaningMode disabled counts only while the host is kept for the next machine, by nodeReuse and where policy " +
 		"permits it: a host that is given back is cleaned, since its next tenant may be another"
 	tests := map[string]struct {
-		given *pass
+		given *scope
 		want  infrav1.Metal3Machine
 	}{
 		"a machine that waits for a host says what the claim says": {
-			given: started(func(s *pass) { s.plan.Waits = []machines.Wait{unbound} }),
+			given: started(func(s *scope) { s.plan.Waits = []Wait{unbound} }),
 			want:  infrav1.Metal3Machine{Status: infrav1.Metal3MachineStatus{Conditions: notBound, LastUpdated: &noon}},
 		},
 		"what does not hold any more loses its condition": {
-			given: started(func(s *pass) {
-				s.plan.Waits = []machines.Wait{unbound}
+			given: started(func(s *scope) {
+				s.plan.Waits = []Wait{unbound}
 				set(s.machine, "HostClaimReady", "True", "Provisioned", "")
 			}),
 			want: infrav1.Metal3Machine{Status: infrav1.Metal3MachineStatus{Conditions: notBound, LastUpdated: &noon}},
 		},
 		"the time of the last change stays when nothing has changed": {
-			given: started(func(s *pass) {
-				s.plan.Waits = []machines.Wait{unbound}
-				reportConditions(s.scope, s.result)
+			given: started(func(s *scope) {
+				s.plan.Waits = []Wait{unbound}
+				reportConditions(s)
 			}),
 			want: infrav1.Metal3Machine{Status: infrav1.Metal3MachineStatus{Conditions: notBound}},
 		},
 		"a machine whose server runs is ready, and tells all about it": {
-			given: started(func(s *pass) {
-				s.plan = &machines.Plan{
+			given: started(func(s *scope) {
+				s.plan = &Plan{
 					ProviderID: "metal3://tenant-a/host-1/m-1", Provisioned: true,
-					Secrets: machines.Secrets{UserData: "boot", NetworkData: "net"},
-					Achieved: []machines.Achievement{
+					Secrets: Secrets{UserData: "boot", NetworkData: "net"},
+					Achieved: []Achievement{
 						{Condition: "AssociateBareMetalHost", Reason: "AssociateBareMetalHostSuccess"},
 						{Condition: "HostClaimReady", Reason: "Provisioned"},
 					},
-					Waits: []machines.Wait{{Condition: "KubernetesNodeReady", Reason: "WaitingForNode", Message: "no Node"}},
+					Waits: []Wait{{Condition: "KubernetesNodeReady", Reason: "WaitingForNode", Message: "no Node"}},
 				}
 				s.host = host
 				s.observed.Facts = true
@@ -131,8 +123,8 @@ func TestReport(t *testing.T) {
 			},
 		},
 		"a machine tells its claim and its Node, whose name is its Hostname": {
-			given: started(func(s *pass) {
-				s.plan = &machines.Plan{NodeName: "a-cp-1"}
+			given: started(func(s *scope) {
+				s.plan = &Plan{NodeName: "a-cp-1"}
 				s.host, s.observed.Facts = host, true
 				s.claim = &bmov1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-a", Name: "claim-1"}}
 				s.observed.Claim = claims.Read(s.claim)
@@ -149,9 +141,9 @@ func TestReport(t *testing.T) {
 			}},
 		},
 		"a wish about cleaning that counts at times only is not passed over in silence": {
-			given: started(func(s *pass) {
+			given: started(func(s *scope) {
 				s.machine.Spec.AutomatedCleaningMode = infrav1.CleaningModeDisabled
-				s.plan = &machines.Plan{Achieved: []machines.Achievement{{Condition: "HostClaimReady", Reason: "Provisioned"}}}
+				s.plan = &Plan{Achieved: []Achievement{{Condition: "HostClaimReady", Reason: "Provisioned"}}}
 			}),
 			want: infrav1.Metal3Machine{
 				Spec: infrav1.Metal3MachineSpec{AutomatedCleaningMode: infrav1.CleaningModeDisabled},
@@ -165,10 +157,10 @@ func TestReport(t *testing.T) {
 			},
 		},
 		"a pass that failed shows why, and leaves the rest as it was": {
-			given: started(func(s *pass) {
+			given: started(func(s *scope) {
 				s.plan = nil
 				set(s.machine, "HostClaimReady", "True", "Provisioned", "")
-				s.Outcome = waiting("Metal3DataReady", "WaitingForMetal3Data", "cannot be read")
+				s.wait("Metal3DataReady", "WaitingForMetal3Data", "cannot be read")
 			}),
 			want: infrav1.Metal3Machine{Status: infrav1.Metal3MachineStatus{
 				Conditions: []metav1.Condition{
@@ -180,12 +172,12 @@ func TestReport(t *testing.T) {
 			}},
 		},
 		"a pass that failed before anything was known shows nothing": {
-			given: started(func(s *pass) { s.plan = nil }),
+			given: started(func(s *scope) { s.plan = nil }),
 		},
 		"a problem with a write is shown instead of the success that was planned": {
-			given: started(func(s *pass) {
-				s.plan.Achieved = []machines.Achievement{{Condition: "KubernetesNodeReady", Reason: "NodeFound"}}
-				s.Outcome = waiting("KubernetesNodeReady", "WaitingForNode", "forbidden")
+			given: started(func(s *scope) {
+				s.plan.Achieved = []Achievement{{Condition: "KubernetesNodeReady", Reason: "NodeFound"}}
+				s.wait("KubernetesNodeReady", "WaitingForNode", "forbidden")
 			}),
 			want: infrav1.Metal3Machine{Status: infrav1.Metal3MachineStatus{
 				Conditions:  []metav1.Condition{condition("KubernetesNodeReady", "False", "WaitingForNode", "forbidden")},
@@ -193,10 +185,10 @@ func TestReport(t *testing.T) {
 			}},
 		},
 		"a machine that is being deleted is not ready, and says what it waits for": {
-			given: started(func(s *pass) {
+			given: started(func(s *scope) {
 				s.plan = nil
 				s.machine.DeletionTimestamp = &noon
-				s.release = &machines.ReleasePlan{Waits: []machines.Wait{
+				s.release = &ReleasePlan{Waits: []Wait{
 					{Condition: "HostClaimReady", Reason: "Deprovisioning", Message: "Cleaning"},
 				}}
 			}),
@@ -212,10 +204,10 @@ func TestReport(t *testing.T) {
 			},
 		},
 		"a machine that is being deleted without a claim is not ready either": {
-			given: started(func(s *pass) {
+			given: started(func(s *scope) {
 				s.plan = nil
 				s.machine.DeletionTimestamp = &noon
-				s.release = &machines.ReleasePlan{Done: true}
+				s.release = &ReleasePlan{Done: true}
 			}),
 			want: infrav1.Metal3Machine{
 				ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &noon},
@@ -229,11 +221,11 @@ func TestReport(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			tc.want.Namespace, tc.want.Name = "tenant-a", "m-1"
-			report(tc.given.scope, tc.given.result, noon)
+			updateStatus(tc.given, noon)
 			byType := cmpopts.SortSlices(func(a, b metav1.Condition) bool { return a.Type < b.Type })
 			noTimes := cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")
 			former := cmpopts.IgnoreFields(infrav1.Metal3MachineStatus{}, "Deprecated") // see TestReportFormer
-			conditions.Delete(tc.given.machine, "Paused")                               // see TestPause
+			capiconditions.Delete(tc.given.machine, "Paused")                           // see TestPause
 			if diff := cmp.Diff(&tc.want, tc.given.machine, byType, noTimes, former, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("machine (-want +got):\n%s", diff)
 			}
@@ -292,7 +284,7 @@ func TestTransitions(t *testing.T) {
 		"a text of a template is used up": {
 			before: runs, after: func(m *infrav1.Metal3Machine) {
 				runs(m)
-				conditions.Set(m, metav1.Condition{Type: "SpecApplied", Status: metav1.ConditionFalse, Reason: "RebuildRefused", Message: "m"})
+				capiconditions.Set(m, metav1.Condition{Type: "SpecApplied", Status: metav1.ConditionFalse, Reason: "RebuildRefused", Message: "m"})
 				m.Annotations = map[string]string{infrav1.RebuiltAnnotation: "1"}
 			},
 		},
@@ -328,19 +320,23 @@ func TestTransitions(t *testing.T) {
 }
 
 // TestReportIdentity shows when the condition about the other cluster is there.
+type wait = conditions.Wait
+
 func TestReportIdentity(t *testing.T) {
-	connected := &metav1.Condition{Status: metav1.ConditionTrue, Reason: "Connected"}
-	lost := &metav1.Condition{Status: metav1.ConditionFalse, Reason: "Unreachable", Message: "m"}
+	connected, lost := wait{Reason: "Connected"}, wait{Reason: "Unreachable", Message: "m"}
 	for name, tc := range map[string]struct {
-		before, given *metav1.Condition
-		paused        bool
-		want          string
+		before *metav1.Condition
+		claims *hostclaims.Client
+		given  wait
+		paused bool
+		want   string
 	}{
 		"a machine with a local host has none":           {},
-		"a machine that lost its reference has it taken": {before: lost},
-		"a connection is told":                           {given: connected, want: "True/Connected"},
-		"a lost one is told":                             {before: connected, given: lost, want: "False/Unreachable"},
-		"while paused, what was known stays":             {before: lost, paused: true, want: "False/Unreachable"},
+		"a machine that lost its reference has it taken": {before: &metav1.Condition{Status: "False", Reason: "Unreachable"}},
+		"a connection is told":                           {claims: &hostclaims.Client{}, given: connected, want: "True/Connected"},
+		"a lost one is told":                             {before: &metav1.Condition{Status: "True", Reason: "Connected"}, given: lost, want: "False/Unreachable"},
+		"while paused, what was known stays":             {before: &metav1.Condition{Status: "False", Reason: "Unreachable"}, paused: true, want: "False/Unreachable"},
+		"a first connection is told":                     {given: wait{Reason: "Connecting"}, want: "False/Connecting"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &infrav1.Metal3Machine{}
@@ -350,7 +346,7 @@ func TestReportIdentity(t *testing.T) {
 			if tc.paused {
 				m.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
 			}
-			report(&scope{machine: m, before: m.DeepCopy()}, result{identity: tc.given}, noon)
+			updateStatus(&scope{machine: m, before: m.DeepCopy(), claims: tc.claims, identity: tc.given}, noon)
 			got := ""
 			for _, c := range m.Status.Conditions {
 				if c.Type == infrav1.IdentityReadyCondition {
@@ -396,7 +392,7 @@ func TestReportMove(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			p := started(func(p *pass) {
+			p := started(func(p *scope) {
 				p.claim = tt.claim
 				if tt.remote {
 					p.observed.Remote = &claims.Remote{}
@@ -409,7 +405,7 @@ func TestReportMove(t *testing.T) {
 				}
 			})
 			p.machine.Status.Conditions = nil
-			reportMove(p.scope, p.result)
+			reportMove(p)
 			if got := p.machine.Annotations[blockMove]; got != tt.want {
 				t.Errorf("the annotation is %q, want %q", got, tt.want)
 			}
@@ -471,7 +467,7 @@ func TestReportFormer(t *testing.T) {
 			for _, f := range tc.given {
 				f(m)
 			}
-			reportFormer(m)
+			m.SetV1Beta1Conditions(conditions.V1Beta1(m.Status.Conditions, formerRules()))
 			noTimes := cmpopts.IgnoreFields(clusterv1.Condition{}, "LastTransitionTime")
 			if diff := cmp.Diff(tc.want, m.GetV1Beta1Conditions(), noTimes); diff != "" {
 				t.Errorf("conditions of v1beta1 (-want +got):\n%s", diff)

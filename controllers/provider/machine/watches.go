@@ -22,6 +22,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -30,26 +31,91 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
-	"sigs.k8s.io/cluster-api/util/conditions"
+	capiconditions "sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/metadata"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodes"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/reservation"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/hostclaims"
 )
 
 // controllerName names the controller in logs, metrics and events.
 const controllerName = "metal3machine"
+
+const (
+	// SecretIndex is the name of the field index on Metal3Machines by the names of
+	// the secrets that they name, and, where copies are kept next to a claim in another
+	// cluster, all that the server gets.
+	SecretIndex = "hostclaim.secret"
+	// BootstrapIndex is the name of the field index on Machines by the name of
+	// their bootstrap secret.
+	BootstrapIndex = "spec.bootstrap.dataSecretName"
+)
+
+// SetupIndexes adds the field indexes that the watches of this package need,
+// besides those of hostclaims and by Cluster.
+func SetupIndexes(ctx context.Context, indexer client.FieldIndexer) error {
+	for _, index := range []struct {
+		object  client.Object
+		field   string
+		extract client.IndexerFunc
+	}{
+		{&infrav1.Metal3Machine{}, SecretIndex, bySecret},
+		{&clusterv1.Machine{}, BootstrapIndex, byBootstrapSecret},
+	} {
+		if err := indexer.IndexField(ctx, index.object, index.field, index.extract); err != nil {
+			return fmt.Errorf("index %T by %s: %w", index.object, index.field, err)
+		}
+	}
+	return nil
+}
+
+func bySecret(o client.Object) []string {
+	machine, ok := o.(*infrav1.Metal3Machine)
+	if !ok {
+		return nil
+	}
+	refs := []*corev1.SecretReference{machine.Spec.UserData, machine.Spec.MetaData, machine.Spec.NetworkData}
+	if machine.Annotations[infrav1.EffectiveIdentityAnnotation] != "" {
+		refs = append(refs, machine.Status.UserData, machine.Status.MetaData, machine.Status.NetworkData)
+	}
+	refs = append(refs, &corev1.SecretReference{Name: machine.Annotations[infrav1.PullSecretAnnotation]})
+	var names []string
+	for _, ref := range refs {
+		if ref != nil && ref.Name != "" && !slices.Contains(names, ref.Name) {
+			names = append(names, ref.Name)
+		}
+	}
+	return names
+}
+
+func byBootstrapSecret(o client.Object) []string {
+	machine, ok := o.(*clusterv1.Machine)
+	if !ok || machine.Spec.Bootstrap.DataSecretName == nil {
+		return nil
+	}
+	return nonEmpty(*machine.Spec.Bootstrap.DataSecretName)
+}
+
+func nonEmpty(value string) []string {
+	if value == "" {
+		return nil
+	}
+	return []string{value}
+}
 
 // SetupWithManager starts the controller with everything that can wake it:
 //
@@ -84,7 +150,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, kin
 		Watches(&infrav1.Metal3Cluster{}, handler.EnqueueRequestsFromMapFunc(m.infraToMachines),
 			builder.WithPredicates(watch.Whenever(differentApartFromStatus[*infrav1.Metal3Cluster]))).
 		WatchesRawSource(r.Secrets.Source(m.secretToMachines)).
-		WatchesRawSource(r.Remote.Source(claims.MachineKind, self)).
+		WatchesRawSource(r.HostClaims.Remote.Source(claims.MachineKind, self)).
 		WatchesRawSource(r.Nodes.Connections(controllerName, m.clusterToMachines)).
 		WithOptions(options).
 		Build(queue.Spaced(r, r.Clock))
@@ -119,6 +185,8 @@ func differentApartFromStatus[T client.Object](before, after T) bool {
 		!reflect.DeepEqual(before.GetOwnerReferences(), after.GetOwnerReferences())
 }
 
+func (r *Reconciler) mapper() mapper { return mapper{client: r.Client, local: r.HostClaims.Local} }
+
 // self is a machine as a user of connections.
 func self(_ context.Context, machine types.NamespacedName) []ctrl.Request {
 	return []ctrl.Request{{NamespacedName: machine}}
@@ -128,14 +196,86 @@ func self(_ context.Context, machine types.NamespacedName) []ctrl.Request {
 type mapper struct {
 	// client reads from the cache.
 	client client.Reader
-	local  LocalKinds
+	local  hostclaims.Kinds
 }
 
 // waitingForKinds are the machines whose cluster does not serve claims.
 func (m mapper) waitingForKinds(ctx context.Context) []ctrl.Request {
 	return m.machinesWhere(ctx, func(m *infrav1.Metal3Machine) bool {
-		return conditions.GetReason(m, infrav1.AssociateBareMetalHostCondition) == infrav1.HostClaimAPIMissingReason
+		return capiconditions.GetReason(m, infrav1.AssociateBareMetalHostCondition) == infrav1.HostClaimAPIMissingReason
 	})
+}
+
+// claimToMachines maps a claim to its consumer, and to the machine that waits for its name
+// to become free. A reserved claim concerns the machine that left it, and those of its
+// Cluster that have none.
+func (m mapper) claimToMachines(ctx context.Context, o client.Object) []ctrl.Request {
+	claim, ok := o.(*bmov1alpha1.HostClaim)
+	if !ok {
+		return nil
+	}
+	names := []string{claim.Name}
+	if ref := claim.Spec.ConsumerRef; ref != nil && ref.Kind == claims.MachineKind {
+		names = append(names, ref.Name)
+	}
+	former, _ := claims.ReservedBy(claim)
+	names = append(names, former)
+	slices.Sort(names)
+	var woken []ctrl.Request
+	for _, name := range slices.Compact(names) {
+		if name != "" {
+			woken = append(woken, request(claim.Namespace, name))
+		}
+	}
+	if reservation.Holds(claim) {
+		woken = append(woken, m.unclaimed(ctx, claim.Namespace, claim.Labels)...)
+	}
+	return woken
+}
+
+// memberToMachines maps what is part of a control plane or MachineDeployment, or is one, to
+// the machines of its Cluster that have no claim: they may wait for a reserved one.
+func (m mapper) memberToMachines(ctx context.Context, o client.Object) []ctrl.Request {
+	return m.unclaimed(ctx, o.GetNamespace(), o.GetLabels())
+}
+
+// templateToMachines maps a template to the machines made from it that have no claim, or that cannot
+// ask for data by what the template says.
+func (m mapper) templateToMachines(ctx context.Context, o client.Object) []ctrl.Request {
+	return m.machinesWhere(ctx, func(machine *infrav1.Metal3Machine) bool {
+		name, found := claims.TemplateOf(machine.Annotations)
+		return found && name == o.GetName() && (machine.Status.HostClaim == nil ||
+			capiconditions.GetReason(machine, infrav1.AssociateMetal3MachineMetaDataCondition) == infrav1.InvalidConfigurationReason)
+	}, client.InNamespace(o.GetNamespace()))
+}
+
+// unclaimed are the machines of a Cluster, named by a label, that have no claim.
+func (m mapper) unclaimed(ctx context.Context, namespace string, labels map[string]string) []ctrl.Request {
+	cluster := labels[clusterv1.ClusterNameLabel]
+	if cluster == "" {
+		return nil
+	}
+	return m.machinesWhere(ctx, func(machine *infrav1.Metal3Machine) bool {
+		return machine.Status.HostClaim == nil && machine.DeletionTimestamp.IsZero()
+	}, client.InNamespace(namespace), client.MatchingFields{watch.ByCluster: cluster})
+}
+
+// whenLeaving passes on that a machine does not count any more for those that wait for a claim of
+// their group, which is once for each that leaves. A claim that is reserved wakes them itself.
+func whenLeaving() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, _ := e.ObjectOld.(*infrav1.Metal3Machine)
+			after, ok := e.ObjectNew.(*infrav1.Metal3Machine)
+			return ok && counts(before) && !counts(after)
+		},
+		DeleteFunc: func(e event.DeleteEvent) bool {
+			machine, ok := e.Object.(*infrav1.Metal3Machine)
+			return ok && mayReserve(machine) // without our finalizer, which says no more then
+		},
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
 }
 
 // hardwareToMachines maps published facts to the consumer of the claim that
@@ -209,6 +349,14 @@ func (m mapper) secretToMachines(ctx context.Context, namespace, name string) []
 	}, client.InNamespace(namespace), client.MatchingFields{BootstrapIndex: name})...)
 }
 
+// nameSecretToMachines maps a secret to the machine whose server it may name.
+func nameSecretToMachines(namespace, name string) []ctrl.Request {
+	if machine, found := strings.CutSuffix(name, metadata.SecretName("")); found && machine != "" {
+		return []ctrl.Request{request(namespace, machine)}
+	}
+	return nil
+}
+
 // nodeToMachines maps a Node to the machine that its provider ID names, else to
 // those whose host it runs on, as far as the host is known in this cluster; else to
 // the machines of the Cluster that it could be.
@@ -224,7 +372,7 @@ func (m mapper) nodeToMachines(ctx context.Context, cluster client.ObjectKey, no
 		return m.withRemoteHosts(ctx, cluster)
 	}
 	var facts bmov1alpha1.HardwareDataList
-	err := m.client.List(ctx, &facts, client.InNamespace(cluster.Namespace), client.MatchingFields{claimreader.HostUIDIndex: uid})
+	err := m.client.List(ctx, &facts, client.InNamespace(cluster.Namespace), client.MatchingFields{hostclaims.HostUIDIndex: uid})
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Host of a Node not found", "node", node.Name)
 		return nil

@@ -27,7 +27,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
+	capiconditions "sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -36,7 +36,6 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
 
@@ -131,7 +130,7 @@ func TestWatches(t *testing.T) {
 		"facts of a host wake none":               {w.mapper().hardwareToMachines(ctx, &bmov1alpha1.HardwareData{ObjectMeta: owned("BareMetalHost", "h")}), nil},
 		"data wakes its machine":                  {ownedToMachine(ctx, &infrav1.Metal3Data{ObjectMeta: owned("Metal3Machine", "m-1")}), one},
 		"data of something else wakes none":       {ownedToMachine(ctx, &infrav1.Metal3Data{ObjectMeta: owned("Other", "m-1")}), nil},
-		"a claim for data wakes its machine":      {dataClaimToMachines(ctx, desiredDataClaim(w.machine, "a", machines.DataRequest{Template: "x"})), one},
+		"a claim for data wakes its machine":      {dataClaimToMachines(ctx, desiredDataClaim(w.machine, "a", DataRequest{Template: "x"})), one},
 		"a claim for data of another name also wakes its namesake": {
 			dataClaimToMachines(ctx, &infrav1.Metal3DataClaim{ObjectMeta: owned("Metal3Machine", "m-1")}), []string{"m-1", "x"},
 		},
@@ -174,7 +173,7 @@ func TestNodesWithoutKinds(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{}, newCast(func(c *cast) {
 		c.machine.Annotations = map[string]string{infrav1.EffectiveIdentityAnnotation: "{}"}
 	}))
-	w.Local = served(false)
+	w.HostClaims.Local = served(false)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{infrav1.NodeUUIDLabel: "uid"}}}
 	got := names(w.namespace, w.mapper().nodeToMachines(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "a"}, node))
 	if diff := cmp.Diff([]string{"m-1"}, got); diff != "" {
@@ -188,7 +187,7 @@ func TestWhenLeaving(t *testing.T) {
 	says := func(reason string, deleted *metav1.Time) *infrav1.Metal3Machine {
 		m := &infrav1.Metal3Machine{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: deleted, Finalizers: []string{infrav1.MachineFinalizer}}}
 		m.Status.HostClaim = &infrav1.Metal3ObjectRef{Name: "claim"}
-		conditions.Set(m, metav1.Condition{Type: infrav1.HostClaimReadyCondition, Status: metav1.ConditionFalse, Reason: reason})
+		capiconditions.Set(m, metav1.Condition{Type: infrav1.HostClaimReadyCondition, Status: metav1.ConditionFalse, Reason: reason})
 		return m
 	}
 	paused := func(m *infrav1.Metal3Machine) *infrav1.Metal3Machine {

@@ -42,11 +42,11 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodes"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/hostclaims"
 	workload "github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/nodes"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
@@ -136,7 +136,7 @@ func deleted(c *cast) {
 
 // withData gives the machine a claim for data, which others hold too.
 func withData(c *cast) {
-	c.dataClaim = desiredDataClaim(c.machine, "a", machines.DataRequest{Template: "template"})
+	c.dataClaim = desiredDataClaim(c.machine, "a", DataRequest{Template: "template"})
 }
 
 func holds(conditionType string) metav1.Condition {
@@ -152,6 +152,17 @@ type world struct {
 	t         *testing.T
 	server    *apitest.Server
 	namespace string
+	// claimCache is what shows the claims; nil means the client.
+	claimCache client.Client
+}
+
+// Reconcile is a pass as the queue makes it.
+func (w *world) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	w.HostClaims.Client, w.HostClaims.Live = w.Client, w.Live
+	if w.claimCache != nil {
+		w.HostClaims.Client = w.claimCache
+	}
+	return queue.Conflicts(w.Reconciler).Reconcile(ctx, req)
 }
 
 // newWorld creates the cast in a namespace of its own. The calls replace the
@@ -164,7 +175,7 @@ func newWorld(t *testing.T, calls interceptor.Funcs, c *cast) *world {
 // newWorldIn creates the cast in a namespace of an API server.
 func newWorldIn(t *testing.T, server *apitest.Server, namespace string, calls interceptor.Funcs, c *cast) *world {
 	t.Helper()
-	reader, err := server.NewClient(t.Context(), calls, claimreader.SetupIndexes, watch.IndexByCluster(&clusterv1.Machine{}, &infrav1.Metal3Machine{}), SetupIndexes)
+	reader, err := server.NewClient(t.Context(), calls, hostclaims.SetupIndexes, watch.IndexByCluster(&clusterv1.Machine{}, &infrav1.Metal3Machine{}), SetupIndexes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,8 +184,8 @@ func newWorldIn(t *testing.T, server *apitest.Server, namespace string, calls in
 		t.Fatal(err)
 	}
 	w := &world{t: t, cast: c, server: server, namespace: namespace, Reconciler: &Reconciler{
-		Client: reader, Live: reader, Claims: claimreader.Reader{Client: reader}, Local: served(true), Remote: &connections{}, Nodes: &fakeNodes{readErr: workload.ErrNotConnected},
-		Secrets: secretwatch.New(nil, machines.ExportLabels()...), Recorder: events.NewFakeRecorder(100), Metrics: metrics,
+		Client: reader, Live: reader, HostClaims: hostclaims.Clients{Local: served(true), Remote: &connections{}}, Nodes: &fakeNodes{readErr: workload.ErrNotConnected},
+		Secrets: secretwatch.New(nil, ExportLabels()...), Recorder: events.NewFakeRecorder(100), Metrics: metrics,
 		Clock: clocktesting.NewFakePassiveClock(noon.Time),
 	}}
 	w.populate()
@@ -294,14 +305,14 @@ type fakeNodes struct {
 	found             []nodes.Node
 	watchErr, readErr error
 	patchErr          error
-	patched           []machines.NodePatch
+	patched           []nodes.Patch
 }
 
 func (n *fakeNodes) Candidates(context.Context, client.ObjectKey, nodes.Query) ([]nodes.Node, error) {
 	return n.found, n.readErr
 }
 
-func (n *fakeNodes) Patch(_ context.Context, _ client.ObjectKey, p machines.NodePatch) error {
+func (n *fakeNodes) Patch(_ context.Context, _ client.ObjectKey, p nodes.Patch) error {
 	n.patched = append(n.patched, p)
 	return n.patchErr
 }

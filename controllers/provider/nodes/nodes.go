@@ -14,10 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package nodes finds the Nodes of a workload cluster that could belong to a machine. It
-// reads them by index through Cluster API's ClusterCache, wakes a controller when one
-// changes, and patches what a machine's Node lacks. It keeps no connection of its own, and
-// lists all Nodes of a cluster only to match host names.
 package nodes
 
 import (
@@ -33,15 +29,14 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodes"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 )
 
 // hostUIDField is the name of the index on Nodes by the label that names their host.
 const hostUIDField = "metadata.labels." + infrav1.NodeUUIDLabel
 
-// ErrNotConnected is the error while the workload cluster is not connected. Connections
-// wakes the controller when it is.
+// ErrNotConnected says that there is no connection to the workload cluster for
+// now. Connections wakes the controller when there is one.
 var ErrNotConnected = errors.New("no connection to the workload cluster")
 
 // Indexes are the indexes on Nodes that Nodes needs in the caches of workload
@@ -80,7 +75,7 @@ type Nodes struct {
 }
 
 // Candidates returns the Nodes of the cluster that fit the query in one way or
-// another; Match of baremetal/nodes tells which of them is the one. It returns ErrNotConnected
+// another; nodematch tells which of them is the one. It returns ErrNotConnected
 // while the cluster cannot be reached, or why no more is read of it.
 func (n Nodes) Candidates(ctx context.Context, cluster client.ObjectKey, q nodes.Query) ([]nodes.Node, error) {
 	reader, err := n.Cache.GetReader(ctx, cluster)
@@ -132,7 +127,7 @@ func describe(node *corev1.Node) nodes.Node {
 
 // Patch writes what the Node lacks, by a live merge patch. The provider ID of a
 // Node cannot be changed once it is set; the API server sees to that.
-func (n Nodes) Patch(ctx context.Context, cluster client.ObjectKey, patch machines.NodePatch) error {
+func (n Nodes) Patch(ctx context.Context, cluster client.ObjectKey, patch nodes.Patch) error {
 	writer, err := n.Cache.GetUncachedClient(ctx, cluster)
 	if err != nil {
 		return connectionError(err)
@@ -146,7 +141,7 @@ func (n Nodes) Patch(ctx context.Context, cluster client.ObjectKey, patch machin
 
 // change is a Node of which nothing but its name is known, before and after the
 // patch: what has not been asked for is not in the difference.
-func change(patch machines.NodePatch) (before, after *corev1.Node) {
+func change(patch nodes.Patch) (before, after *corev1.Node) {
 	before = &corev1.Node{}
 	before.Name = patch.Node
 	after = before.DeepCopy()

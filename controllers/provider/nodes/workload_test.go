@@ -38,7 +38,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodes"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
 )
 
 var key = client.ObjectKey{Namespace: "tenant-a", Name: "a"}
@@ -132,7 +131,7 @@ func TestNotConnected(t *testing.T) {
 	if _, err := workload.Candidates(t.Context(), key, nodes.Query{}); !errors.Is(err, ErrNotConnected) {
 		t.Errorf("candidates without connection: %v", err)
 	}
-	if err := workload.Patch(t.Context(), key, machines.NodePatch{Node: "n"}); !errors.Is(err, ErrNotConnected) {
+	if err := workload.Patch(t.Context(), key, nodes.Patch{Node: "n"}); !errors.Is(err, ErrNotConnected) {
 		t.Errorf("patch without connection: %v", err)
 	}
 }
@@ -150,7 +149,7 @@ func TestWhatAWorkloadClusterSays(t *testing.T) {
 	}).Build()
 	workload := Nodes{Cache: clustercache.NewFakeClusterCache(hostile, key)}
 	_, listed := workload.Candidates(t.Context(), key, nodes.Query{Hostnames: []string{"n"}})
-	for _, err := range []error{listed, workload.Patch(t.Context(), key, machines.NodePatch{Node: "n"})} {
+	for _, err := range []error{listed, workload.Patch(t.Context(), key, nodes.Patch{Node: "n"})} {
 		var status apierrors.APIStatus
 		if !apierrors.IsForbidden(err) || !errors.As(err, &status) {
 			t.Fatalf("error %v", err)
@@ -180,13 +179,13 @@ func TestListThatDoesNotEnd(t *testing.T) {
 
 func TestChange(t *testing.T) {
 	tests := map[string]struct {
-		patch machines.NodePatch
+		patch nodes.Patch
 		want  string
 	}{
-		"a provider ID":         {patch: machines.NodePatch{Node: "n1", ProviderID: "metal3://a/h1/m1"}, want: `{"spec":{"providerID":"metal3://a/h1/m1"}}`},
-		"the label of the host": {patch: machines.NodePatch{Node: "n2", HostUID: "uid-2"}, want: `{"metadata":{"labels":{"metal3.io/uuid":"uid-2"}}}`},
+		"a provider ID":         {patch: nodes.Patch{Node: "n1", ProviderID: "metal3://a/h1/m1"}, want: `{"spec":{"providerID":"metal3://a/h1/m1"}}`},
+		"the label of the host": {patch: nodes.Patch{Node: "n2", HostUID: "uid-2"}, want: `{"metadata":{"labels":{"metal3.io/uuid":"uid-2"}}}`},
 		"labels of the host": {
-			patch: machines.NodePatch{Node: "n3", Labels: map[string]*string{"a.example/x": ptr.To(""), "a.example/y": nil}},
+			patch: nodes.Patch{Node: "n3", Labels: map[string]*string{"a.example/x": ptr.To(""), "a.example/y": nil}},
 			want:  `{"metadata":{"labels":{"a.example/x":"","a.example/y":null}}}`,
 		},
 	}

@@ -32,9 +32,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 )
 
 // readClaim reads the claim of the machine. One that cannot be read now, or does not exist, is no
@@ -43,7 +40,7 @@ func (r *Reconciler) readClaim(ctx context.Context, s *scope) error {
 	if s.metal3Machine == nil {
 		return nil
 	}
-	site, readable, err := r.Claims.SiteOf(ctx, s.metal3Machine)
+	at, readable, err := r.Claims.Of(ctx, s.metal3Machine)
 	if err != nil {
 		return fmt.Errorf("find the HostClaim of Metal3Machine %s: %w", s.metal3Machine.Name, err)
 	}
@@ -51,11 +48,11 @@ func (r *Reconciler) readClaim(ctx context.Context, s *scope) error {
 		s.unreadable = unreadable(s.metal3Machine)
 		return nil
 	}
-	claim, _, err := site.ClaimOf(ctx, s.metal3Machine)
+	claim, err := at.Seen(ctx)
 	if err != nil {
-		return fmt.Errorf("read the HostClaim of Metal3Machine %s: %w", s.metal3Machine.Name, sanitized(site, err))
+		return fmt.Errorf("read the HostClaim of Metal3Machine %s: %w", s.metal3Machine.Name, err)
 	}
-	s.claim, s.site, s.host = claim, site, readHostState(claim, s.remediation.Name)
+	s.claim, s.claims, s.host = claim, at, readHostState(claim, s.remediation.Name)
 	return nil
 }
 
@@ -110,29 +107,12 @@ func (r *Reconciler) markUnhealthy(ctx context.Context, s *scope, unhealthy bool
 
 // annotate changes annotations of the claim, unless it has changed since it was read.
 func (r *Reconciler) annotate(ctx context.Context, s *scope, change func(*bmov1alpha1.HostClaim)) error {
-	var writer client.Writer = r.Client
-	if s.site.Writer != nil {
-		writer = s.site.Writer
-	}
 	after := s.claim.DeepCopy()
 	change(after)
-	if err := writer.Patch(ctx, after, patch.Locked(s.claim)); err != nil {
-		return fmt.Errorf("write the HostClaim: %w", sanitized(s.site, err))
+	if err := s.claims.Patch(ctx, s.claim, after); err != nil {
+		return fmt.Errorf("write the HostClaim: %w", err)
 	}
 	ctrl.LoggerFrom(ctx).Info("Wrote an annotation of the HostClaim", "HostClaim", klog.KObj(after))
-	return nil
-}
-
-// confirmClaim makes sure that the claim is as the pass has read it: a Node whose server runs
-// must not be declared out of service.
-func (r *Reconciler) confirmClaim(ctx context.Context, s *scope) error {
-	reader := r.Live
-	if s.site.Live != nil {
-		reader = s.site.Live
-	}
-	if err := confirm(ctx, reader, s.claim, &bmov1alpha1.HostClaim{}); err != nil {
-		return fmt.Errorf("read the HostClaim again: %w", sanitized(s.site, err))
-	}
 	return nil
 }
 
@@ -147,12 +127,4 @@ func confirm(ctx context.Context, reader client.Reader, seen, live client.Object
 			errors.New("it has changed since the cache showed it"))
 	}
 	return nil
-}
-
-// sanitized takes what another cluster chose to say out of its error.
-func sanitized(site claimreader.Site, err error) error {
-	if site.Record != nil {
-		return remote.Sanitize(err)
-	}
-	return err
 }

@@ -210,7 +210,7 @@ func (r *Reconciler) readNode(ctx context.Context, s *scope) (node *corev1.Node,
 // taint has Kubernetes move away what is on the Node of a server that a live read of the claim
 // shows to be off.
 func (r *Reconciler) taint(ctx context.Context, s *scope, node *corev1.Node) error {
-	if err := r.confirmClaim(ctx, s); err != nil {
+	if err := s.claims.Confirm(ctx, s.claim); err != nil { // a Node whose server runs must not be declared out of service
 		return err
 	}
 	ctrl.LoggerFrom(ctx).Info("Declaring the Node out of service", "Node", klog.KObj(node))

@@ -55,7 +55,7 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/hostclaims"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/nodes"
 )
 
@@ -71,8 +71,8 @@ const controllerName = "metal3remediation"
 
 // Claims finds the claims of machines.
 type Claims interface {
-	// SiteOf is where the claim of a machine is, and whether it can be read now.
-	SiteOf(ctx context.Context, machine *infrav1.Metal3Machine) (claimreader.Site, bool, error)
+	// Of reads and writes the claim of a machine, and tells whether it can be read now.
+	Of(ctx context.Context, machine *infrav1.Metal3Machine) (*hostclaims.Client, bool, error)
 }
 
 // LocalClaims are the HostClaims of this cluster, if it serves them.
@@ -137,7 +137,7 @@ type scope struct {
 	// unreadable is why the claim cannot be read now; empty if it can. Set by readClaim, as the rest.
 	unreadable string
 	claim      *bmov1alpha1.HostClaim // nil if there is none
-	site       claimreader.Site
+	claims     *hostclaims.Client
 	host       hostState
 
 	// unreachable is why the Node cannot be read now, set where the Node is needed.

@@ -43,7 +43,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/hostclaims"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/nodes"
 )
 
@@ -169,7 +169,7 @@ func newStore(t *testing.T, o *objects) client.WithWatch {
 			}
 			return []string{pod.Spec.NodeName}
 		})
-	for _, setup := range []func(context.Context, client.FieldIndexer) error{SetupIndexes, claimreader.SetupIndexes} {
+	for _, setup := range []func(context.Context, client.FieldIndexer) error{SetupIndexes, hostclaims.SetupIndexes} {
 		if err := setup(t.Context(), indexer{b}); err != nil {
 			t.Fatal(err)
 		}
@@ -230,14 +230,14 @@ func (w *world) writes() interceptor.Funcs {
 // claimsOf finds the claim in the namespace of the machine, if it can be read.
 type claimsOf struct{ world *world }
 
-func (c claimsOf) SiteOf(_ context.Context, machine *infrav1.Metal3Machine) (claimreader.Site, bool, error) {
+func (c claimsOf) Of(ctx context.Context, machine *infrav1.Metal3Machine) (*hostclaims.Client, bool, error) {
 	if c.world.objects.unreadable != "" {
 		conditions.Set(machine, metav1.Condition{
 			Type: infrav1.IdentityReadyCondition, Status: metav1.ConditionFalse, Reason: "Unreachable", Message: c.world.objects.unreadable,
 		})
-		return claimreader.Site{}, false, nil
+		return nil, false, nil
 	}
-	return claimreader.Reader{Client: c.world.Client}.Own(machine), true, nil
+	return hostclaims.Clients{Client: c.world.Client, Live: c.world.Live}.Of(ctx, machine)
 }
 
 // workload is the connection to the workload cluster.

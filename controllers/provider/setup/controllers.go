@@ -20,7 +20,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	ipamv1alpha1 "github.com/metal3-io/ip-address-manager/api/v1alpha1"
@@ -38,15 +37,14 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/machines"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/consistent"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/claimreader"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/cluster"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/data"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/datatemplate"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/hostclaims"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/machine"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/machinetemplate"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/nodes"
@@ -64,18 +62,13 @@ type shared struct {
 	mgr     ctrl.Manager
 	client  client.Client // reads its own writes
 	options Options
-	claims  claimreader.Reader
+	claims  hostclaims.Clients
 	local   *watch.Kinds
 	remote  *remote.Registry
 	secrets *secretwatch.Watch
 	nodes   nodes.Nodes
 	clock   clock.PassiveClock
 }
-
-// holdReports is how long machines wait for the next step of a controller
-// before they say that they do: longer than such a step takes, and not longer than a
-// person who looks at a machine has patience.
-const holdReports = 5 * time.Second
 
 // addControllers adds all controllers, with what they share.
 func addControllers(ctx context.Context, mgr ctrl.Manager, o Options) error {
@@ -124,7 +117,7 @@ func addIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 }
 
 func newShared(ctx context.Context, mgr ctrl.Manager, o Options) (*shared, error) {
-	secrets, err := secretwatch.NewForConfig(mgr.GetConfig(), machines.ExportLabels()...)
+	secrets, err := secretwatch.NewForConfig(mgr.GetConfig(), machine.ExportLabels()...)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +148,7 @@ func newShared(ctx context.Context, mgr ctrl.Manager, o Options) (*shared, error
 		mgr:     mgr,
 		client:  writer,
 		options: o,
-		claims:  claimreader.Reader{Client: writer, Local: local, Remote: registry},
+		claims:  hostclaims.Clients{Client: writer, Live: mgr.GetAPIReader(), Local: local, Remote: registry},
 		local:   local,
 		remote:  registry,
 		secrets: secrets,
@@ -199,7 +192,7 @@ func newNodes(ctx context.Context, mgr ctrl.Manager, o Options, limiter *transpo
 // localKinds are the kinds that the provider reads of hosts in its own cluster. A
 // cluster whose machines all have an identityRef needs neither.
 func localKinds(mgr ctrl.Manager) *watch.Kinds {
-	return watch.NewKinds(mgr, claimreader.SetupIndexes, &bmov1alpha1.HostClaim{}, &bmov1alpha1.HardwareData{})
+	return watch.NewKinds(mgr, hostclaims.SetupIndexes, &bmov1alpha1.HostClaim{}, &bmov1alpha1.HardwareData{})
 }
 
 // newRemote makes the connections to the clusters that hold hosts of identityRefs.
@@ -267,15 +260,12 @@ func addMachine(ctx context.Context, s *shared, options controller.Options) erro
 	return (&machine.Reconciler{
 		Client:      s.client,
 		Live:        s.mgr.GetAPIReader(),
-		Claims:      s.claims,
-		Local:       s.local,
-		Remote:      s.remote,
+		HostClaims:  s.claims,
 		Nodes:       s.nodes,
 		Secrets:     s.secrets,
 		Recorder:    s.mgr.GetEventRecorder(reporter),
 		Metrics:     measurements,
 		Clock:       s.clock,
-		HoldReports: holdReports,
 		KeepFor:     s.options.NodeReuseTimeout,
 		WatchFilter: s.options.WatchFilter,
 

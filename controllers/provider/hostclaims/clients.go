@@ -1,0 +1,307 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package hostclaims reads and writes the HostClaims of Metal3Machines, in the namespace of the
+// machine or in the cluster that its identityRef leads to. No other package knows how a claim is
+// found in either. What a claim should be is decided by the caller.
+//
+// The record of the identity is two annotations of the machine. They are written, in a locked write
+// of their own, before the first write to another cluster, and tell from then on where the claim is.
+package hostclaims
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
+)
+
+// Kinds are HostClaim and HardwareData in the manager's own cluster, which needs them only for
+// machines whose hosts are there too.
+type Kinds interface {
+	// Available reports whether both can be read from the cache.
+	Available(ctx context.Context) (bool, error)
+	// Started reports the same without a look at the API server.
+	Started() bool
+}
+
+// Connections are the connections to other clusters.
+type Connections interface {
+	// Site is the connection of a user, or an *identity.Problem. It never waits.
+	Site(ctx context.Context, user remote.User, ref identity.Ref) (remote.Site, error)
+	// Bind has the user woken by claims of this origin.
+	Bind(user remote.User, origin string)
+	// Release gives the connection of a user up.
+	Release(user remote.User)
+	// Source wakes a controller for users of a kind.
+	Source(kind string, mapUser func(ctx context.Context, user types.NamespacedName) []ctrl.Request) source.Source
+}
+
+// Clients makes the Client of each machine.
+type Clients struct {
+	// Client reads from the cache of the manager's own cluster, with the indexes of SetupIndexes, and writes.
+	Client client.Client
+	// Live reads past that cache.
+	Live client.Reader
+	// Local tells whether that cluster serves claims; nil means that it does.
+	Local Kinds
+	// Remote are the connections to other clusters.
+	Remote Connections
+}
+
+// Machine is a Metal3Machine in a pass of its own controller.
+type Machine struct {
+	// Now is the machine as the pass leaves it, and Before as it was read. Both get the record of the
+	// identity when that is written.
+	Now, Before *infrav1.Metal3Machine
+	// Infra is the Metal3Cluster; nil if there is none.
+	Infra *infrav1.Metal3Cluster
+}
+
+// Failure is an error with what a condition says about it.
+type Failure struct { //nolint:errname // as identity.Problem
+	conditions.Wait
+
+	// Err is what went wrong.
+	Err error
+}
+
+// Error is that of the cause.
+func (f *Failure) Error() string { return f.Err.Error() }
+
+// Unwrap returns the cause.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// For returns the Client of a machine, for the controller of machines: the record decides where the claim
+// is, else the identityRefs of machine and Metal3Cluster do. The client is nil if that cluster cannot be
+// used now. The wait is for the condition IdentityReady: why there is no client, or a note on the one that
+// there is. Without a reason, no identityRef is in effect; a client that is nil then means that the cluster
+// of the machine serves no claims.
+func (c Clients) For(ctx context.Context, m Machine) (*Client, conditions.Wait, error) {
+	record, found, problem := identity.Read(OwnerOf(m.Now), m.Now.Annotations)
+	switch {
+	case problem != nil:
+		return nil, conditions.Wait(*problem), nil
+	case found:
+		return c.connect(ctx, m, &record, record.Ref(m.Now.Namespace))
+	}
+	served, err := c.served(ctx)
+	if err != nil {
+		return nil, conditions.Wait{}, fmt.Errorf("find out whether this cluster serves HostClaims: %w", err)
+	}
+	own := c.own(m.Now)
+	settled, err := own.settled(ctx, served)
+	if err != nil {
+		return nil, conditions.Wait{}, err
+	}
+	answer := identity.Resolve(m.Now.Namespace, nil, m.requested(settled))
+	if answer.Remote {
+		return c.connect(ctx, m, nil, answer.Ref)
+	}
+	c.Remote.Release(UserOf(m.Now))
+	switch {
+	case !served:
+		return nil, conditions.Wait{}, nil
+	case answer.Note != "" && m.Now.DeletionTimestamp.IsZero():
+		return own, conditions.Wait{Reason: infrav1.IdentityNotUsedReason, Message: answer.Note}, nil
+	default:
+		return own, conditions.Wait{}, nil
+	}
+}
+
+func (c Clients) served(ctx context.Context) (bool, error) {
+	if c.Local == nil {
+		return true, nil
+	}
+	return c.Local.Available(ctx)
+}
+
+// requested are the identityRefs as they are now. A machine that is settled keeps its claim in this cluster.
+func (m Machine) requested(settled bool) identity.Requested {
+	asked := identity.Requested{Machine: m.Now.Spec.IdentityRef, HasLocalClaim: settled}
+	if m.Infra != nil {
+		asked.Cluster = m.Infra.Spec.IdentityRef
+	}
+	return asked
+}
+
+// settled reports whether a machine without a record has its claim, or its server, in this cluster. One that
+// is being deleted gets no claim in another one.
+func (c *Client) settled(ctx context.Context, served bool) (bool, error) {
+	m := c.machine
+	switch {
+	case m.Spec.ProviderID != "", ptr.Deref(m.Status.Initialization.Provisioned, false), !m.DeletionTimestamp.IsZero():
+		return true, nil
+	case !served:
+		return false, nil
+	}
+	claim, _, err := c.find(ctx)
+	return claim != nil, err
+}
+
+// connect returns the client for claims of another cluster. The record is nil before the first write there.
+func (c Clients) connect(ctx context.Context, m Machine, record *identity.Record, ref identity.Ref) (*Client, conditions.Wait, error) {
+	user := UserOf(m.Now)
+	site, err := c.Remote.Site(ctx, user, ref)
+	var problem *identity.Problem
+	switch {
+	case errors.As(err, &problem):
+		return nil, conditions.Wait(*problem), nil
+	case err != nil:
+		return nil, conditions.Wait{Reason: infrav1.IdentityUnreachableReason, Message: fmt.Sprintf(
+			"The cluster that Secret %q leads to cannot be used", ref.Secret)}, err
+	}
+	if record == nil {
+		fresh := identity.NewRecord(OwnerOf(m.Now), ref, site.Target, string(uuid.NewUUID()))
+		return c.remote(m, site, fresh, false).Client, conditions.Wait{Reason: infrav1.IdentityConnectedReason}, nil
+	}
+	followed, problem := record.Follow(site.Target, m.Now.Annotations[infrav1.ConfirmIdentityMoveAnnotation])
+	if problem != nil {
+		return nil, conditions.Wait(*problem), nil
+	}
+	there := c.remote(m, site, followed, true)
+	if followed != *record {
+		if err := there.writeRecord(ctx, followed); err != nil {
+			return nil, conditions.Wait{Reason: infrav1.IdentityConnectingReason, Message: "The machine cannot be written"}, err
+		}
+	}
+	c.Remote.Bind(user, record.Origin)
+	return there.Client, conditions.Wait{
+		Reason: infrav1.IdentityConnectedReason, Message: identity.Resolve(m.Now.Namespace, record, m.requested(false)).Note,
+	}, nil
+}
+
+// Release gives up what is kept for a machine that is gone.
+func (c Clients) Release(machine client.ObjectKey) {
+	c.Remote.Release(remote.User{Kind: claims.MachineKind, NamespacedName: machine})
+}
+
+// Pause returns the claim of a machine that is paused, nil if there is none, and keeps the hostclaim manager
+// off it if the Cluster is paused, so that a move finds claim and host as they are. A claim in another cluster
+// is not moved: for one that has such a claim, no connection is opened.
+func (c Clients) Pause(ctx context.Context, machine *infrav1.Metal3Machine, clusterPaused bool) (*bmov1alpha1.HostClaim, error) {
+	_, recorded, problem := identity.Read(OwnerOf(machine), machine.Annotations)
+	if recorded || problem != nil {
+		return nil, nil //nolint:nilnil,nilerr // none of this cluster
+	}
+	c.Release(client.ObjectKeyFromObject(machine))
+	if served, err := c.served(ctx); err != nil || !served {
+		return nil, err
+	}
+	own := c.own(machine)
+	claim, _, err := own.find(ctx)
+	if err != nil || claim == nil || !clusterPaused {
+		return claim, err
+	}
+	return claim, own.repause(ctx, claim, true)
+}
+
+// Of returns the Client of a machine, for controllers of other objects, and whether the claim can be read
+// now. Where it cannot, the machine tells why, and its connection wakes the controllers that watch it. No
+// record is written by it.
+func (c Clients) Of(ctx context.Context, machine *infrav1.Metal3Machine) (*Client, bool, error) {
+	record, recorded, problem := identity.Read(OwnerOf(machine), machine.Annotations)
+	switch {
+	case problem != nil:
+		return nil, false, nil //nolint:nilerr // the machine tells it
+	case !recorded:
+		served, err := c.served(ctx)
+		return c.own(machine), served, err
+	}
+	if owned, err := c.owned(ctx, machine); err != nil || !owned {
+		return nil, false, err
+	}
+	user := UserOf(machine)
+	site, err := c.Remote.Site(ctx, user, record.Ref(machine.Namespace))
+	if gone := c.releaseGone(ctx, machine, user); gone != nil {
+		return nil, false, gone
+	}
+	var unusable *identity.Problem
+	switch {
+	case errors.As(err, &unusable):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, fmt.Errorf("connect by Secret %s: %w", record.Secret, err)
+	}
+	_, moved := record.Follow(site.Target, machine.Annotations[infrav1.ConfirmIdentityMoveAnnotation])
+	return c.remote(Machine{Now: machine}, site, record, true).Client, moved == nil, nil
+}
+
+// Host returns what is published of the host behind the claim of a machine, and whether anything is.
+func (c Clients) Host(ctx context.Context, machine *infrav1.Metal3Machine) (hardware.Host, bool, error) {
+	at, readable, err := c.Of(ctx, machine)
+	if err != nil || !readable {
+		return hardware.Host{}, false, err
+	}
+	claim, _, err := at.find(ctx)
+	if err != nil || claim == nil {
+		return hardware.Host{}, false, err
+	}
+	return at.Host(ctx, claim)
+}
+
+// owned reports whether a machine has a Machine and a Cluster, or is being deleted. The record alone opens no
+// connection: its author need not be the controller of machines, which gives up the connection of a machine
+// without them.
+func (c Clients) owned(ctx context.Context, machine *infrav1.Metal3Machine) (bool, error) {
+	if !machine.DeletionTimestamp.IsZero() {
+		return true, nil
+	}
+	owner, err := util.GetOwnerMachine(ctx, c.Client, machine.ObjectMeta)
+	if err != nil || owner == nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	err = c.Client.Get(ctx, client.ObjectKey{Namespace: machine.Namespace, Name: owner.Spec.ClusterName}, &clusterv1.Cluster{})
+	return err == nil, client.IgnoreNotFound(err)
+}
+
+// releaseGone gives the connection up again if the machine is gone. The controller of machines does so when
+// it sees the deletion, which may be before this pass asked for the connection.
+func (c Clients) releaseGone(ctx context.Context, machine *infrav1.Metal3Machine, user remote.User) error {
+	err := c.Client.Get(ctx, client.ObjectKeyFromObject(machine), &infrav1.Metal3Machine{})
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	c.Remote.Release(user)
+	return nil
+}
+
+// UserOf is the machine as a user of connections.
+func UserOf(machine *infrav1.Metal3Machine) remote.User {
+	return remote.User{Kind: claims.MachineKind, NamespacedName: client.ObjectKeyFromObject(machine)}
+}
+
+// OwnerOf identifies a machine.
+func OwnerOf(machine *infrav1.Metal3Machine) claims.Owner {
+	return claims.Owner{Namespace: machine.Namespace, Name: machine.Name, UID: machine.UID}
+}

@@ -1,0 +1,201 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package hostclaims
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/secretkeys"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
+)
+
+var errSecretTaken = errors.New("the name of the copied Secret is taken")
+
+// Refuses tells why a Secret does not leave its namespace under a key; empty if it may.
+type Refuses func(secret *corev1.Secret, key string) string
+
+// CopySecrets brings the secrets of the machine next to its claim, and keeps the copies up to date. The wait
+// is why not all of them are there; it is empty in the machine's own namespace, where nothing is copied.
+func (c *Client) CopySecrets(
+	ctx context.Context, claim *bmov1alpha1.HostClaim, wanted []claims.Copy, refuses Refuses,
+) (missing conditions.Wait, err error) {
+	if claim == nil {
+		return missing, nil
+	}
+	var errs []error
+	for _, copied := range wanted {
+		if copied.Source == "" {
+			continue
+		}
+		wait, err := c.copySecret(ctx, claim, copied, refuses)
+		if missing.Reason == "" {
+			missing = wait
+		}
+		errs = append(errs, err)
+	}
+	return missing, errors.Join(errs...)
+}
+
+// copySecret makes one copy, or brings it up to date. A source that is gone, or may not be read or handed out
+// any more, after the claim was given its copy changes nothing: the server has it.
+func (c *Client) copySecret(ctx context.Context, claim *bmov1alpha1.HostClaim, wanted claims.Copy, refuses Refuses) (conditions.Wait, error) {
+	source := &corev1.Secret{}
+	err := c.source.Get(ctx, client.ObjectKey{Namespace: c.machine.Namespace, Name: wanted.Source}, source)
+	switch {
+	case wanted.NamedBy(claim) && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err)):
+		return conditions.Wait{}, nil
+	case apierrors.IsNotFound(err):
+		return uncopied("Secret %q does not exist in namespace %q: create it", wanted.Source, c.machine.Namespace), nil
+	case apierrors.IsForbidden(err):
+		return conditions.Wait{Reason: infrav1.SecretsForbiddenReason, Message: Forbidden("get", c.machine.Namespace)}, nil
+	case err != nil:
+		return conditions.Wait{}, &Failure{uncopied("Secret %q cannot be read", wanted.Source), err}
+	}
+	content, err := wanted.Content(source)
+	if err != nil {
+		return uncopied("Secret %q cannot be used: %s", wanted.Source, err), nil
+	}
+	switch why := refuses(source, content.Key); {
+	case why != "" && claims.Read(claim).Deployment != nil:
+		return conditions.Wait{}, nil
+	case why != "":
+		return uncopied("%s", why), nil
+	}
+	return c.writeCopy(ctx, claim, wanted, content)
+}
+
+// Forbidden names the right that is missing in a namespace, and how to give it.
+func Forbidden(verb, namespace string) string {
+	return fmt.Sprintf("The provider may not %s secrets in namespace %q: create a RoleBinding in that namespace "+
+		"from its service account to the ClusterRole capm3-tenant-secrets", verb, namespace)
+}
+
+// uncopied is why a copy cannot be made; a watch on what is missing wakes the machine.
+func uncopied(message string, args ...any) conditions.Wait {
+	return conditions.Wait{Reason: infrav1.SecretNotCopiedReason, Message: fmt.Sprintf(message, args...)}
+}
+
+// writeCopy makes or updates a copy. The hash on a copy tells what it holds, so that contents are sent and
+// never fetched.
+func (c *Client) writeCopy(
+	ctx context.Context, claim *bmov1alpha1.HostClaim, wanted claims.Copy, content secretkeys.Content,
+) (conditions.Wait, error) {
+	desired := wanted.DesiredCopy(claim, content)
+	current := &metav1.PartialObjectMetadata{TypeMeta: desired.TypeMeta}
+	err := c.client.Get(ctx, client.ObjectKeyFromObject(desired), current)
+	taken := uncopied("Secret %q cannot be copied next to the HostClaim: a secret of the name of the copy, which ends in %s, "+
+		"belongs to something else in namespace %q there: delete it", wanted.Source, wanted.Suffix, claim.Namespace)
+	switch {
+	case apierrors.IsNotFound(err):
+		err = c.createCopy(ctx, claim, desired)
+	case err != nil:
+	case !claims.CopyOf(current, claim) && current.Labels[infrav1.OriginKey] == claim.Labels[infrav1.OriginKey]:
+		return taken, nil
+	case !claims.CopyOf(current, claim): // its events wake those of its origin only
+		err = errSecretTaken
+	case current.Labels[infrav1.OriginKey] != desired.Labels[infrav1.OriginKey]:
+		err = c.replaceCopy(ctx, current)
+	case current.Annotations[infrav1.ContentHashAnnotation] != desired.Annotations[infrav1.ContentHashAnnotation]:
+		err = c.updateCopy(ctx, current, desired)
+	}
+	switch {
+	case err == nil:
+		return conditions.Wait{}, nil
+	case errors.Is(err, errSecretTaken):
+		return conditions.Wait{}, &Failure{taken, err}
+	default:
+		return conditions.Wait{}, &Failure{uncopied("Secret %q cannot be copied next to the HostClaim", wanted.Source), err}
+	}
+}
+
+// createCopy makes a copy where none is seen. A secret of that name which is not ours is never taken over, and
+// no event tells when it goes: the pass fails, and is repeated with a growing delay.
+func (c *Client) createCopy(ctx context.Context, claim *bmov1alpha1.HostClaim, desired *corev1.Secret) error {
+	ctrl.LoggerFrom(ctx).Info("Copying a Secret", "Secret", klog.KObj(desired))
+	key := client.ObjectKeyFromObject(desired)
+	err := c.client.Create(ctx, desired, client.FieldOwner(infrav1.MachineFieldOwner))
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	current := &metav1.PartialObjectMetadata{}
+	current.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	if err := c.live.Get(ctx, key, current); err != nil {
+		return err
+	}
+	if claims.CopyOf(current, claim) {
+		return patch.Conflict("Secret %s is there by now", key.Name)
+	}
+	return errSecretTaken
+}
+
+func (c *Client) updateCopy(ctx context.Context, current *metav1.PartialObjectMetadata, desired *corev1.Secret) error {
+	ctrl.LoggerFrom(ctx).Info("Updating a copied Secret", "Secret", klog.KObj(desired))
+	before := &corev1.Secret{TypeMeta: desired.TypeMeta, ObjectMeta: current.ObjectMeta}
+	after := before.DeepCopy()
+	metav1.SetMetaDataAnnotation(&after.ObjectMeta, infrav1.ContentHashAnnotation, desired.Annotations[infrav1.ContentHashAnnotation])
+	after.Data = desired.Data
+	return c.client.Patch(ctx, after, patch.Locked(before))
+}
+
+// replaceCopy deletes what was copied for the machine that had the claim before, since neither its type nor
+// its keys need be those of the copy for this one, which the next pass makes.
+func (c *Client) replaceCopy(ctx context.Context, copied client.Object) error {
+	ctrl.LoggerFrom(ctx).Info("Deleting a Secret that was copied for another machine", "Secret", klog.KObj(copied))
+	if err := c.deleteCopy(ctx, copied); err != nil {
+		return err
+	}
+	return patch.Conflict("Secret %s was another machine's", copied.GetName())
+}
+
+// deleteCopy deletes exactly the copy that was read.
+func (c *Client) deleteCopy(ctx context.Context, copied client.Object) error {
+	uid := copied.GetUID()
+	return client.IgnoreNotFound(c.client.Delete(ctx, copied, client.Preconditions{UID: &uid}))
+}
+
+// dropCopies deletes the copies that a claim named before it was reserved. One that was adopted meanwhile may
+// have copies of the same names for another machine. What a manager that was killed before leaves goes with
+// the claim, or when the next machine has copies of those names.
+func (c *Client) dropCopies(ctx context.Context, claim *bmov1alpha1.HostClaim) error {
+	for _, name := range claims.CopiesOf(claim) {
+		copied := &metav1.PartialObjectMetadata{}
+		copied.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+		err := c.client.Get(ctx, client.ObjectKey{Namespace: claim.Namespace, Name: name}, copied)
+		if err == nil && claims.CopyOf(copied, claim) && copied.Labels[infrav1.OriginKey] == claim.Labels[infrav1.OriginKey] {
+			err = c.deleteCopy(ctx, copied)
+		}
+		if client.IgnoreNotFound(err) != nil {
+			return &Failure{Err: err, Wait: conditions.Wait{
+				Reason: infrav1.DeletionFailedReason, Message: "The Secrets that were copied next to the HostClaim cannot be deleted",
+			}}
+		}
+	}
+	return nil
+}

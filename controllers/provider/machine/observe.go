@@ -1,0 +1,411 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	capiconditions "sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/metadata"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodes"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/secretkeys"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/datatemplate"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/hostclaims"
+	workload "github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/nodes"
+)
+
+// observe reads HostClaim, HardwareData, secrets, Metal3Data and Node, in this order: each reader may look at
+// what those before it have found. What does not exist is a fact, not an error.
+func (r *Reconciler) observe(ctx context.Context, s *scope) error {
+	s.observed.Machine = s.facts()
+	for _, read := range []func(context.Context, *scope) error{
+		r.observeClaim, r.observeHost, r.observeBootstrap, r.observeData, r.observeDomains, r.observeName, r.observeNode, r.copySecrets,
+	} {
+		if err := read(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// facts are the facts about the machine that need no reading.
+func (s *scope) facts() MachineFacts {
+	annotations := s.machine.Annotations
+	facts := MachineFacts{
+		Owner:         s.identified(),
+		ClusterName:   s.cluster.Name,
+		InfraMissing:  s.infraMissing,
+		Spec:          *s.machine.Spec.DeepCopy(),
+		FailureDomain: s.owner.Spec.FailureDomain,
+		ClusterReady:  infrastructureProvisioned(s.cluster),
+		CloudProvider: s.infra != nil && ptr.Deref(s.infra.Spec.CloudProviderEnabled, false),
+		Provisioned:   provisioned(s.machine),
+		NodeName:      s.machine.Status.NodeName,
+		PullSecret:    annotations[infrav1.PullSecretAnnotation],
+		Rebuild:       annotations[infrav1.RebuildAnnotation],
+		Rebuilt:       annotations[infrav1.RebuiltAnnotation],
+		OwnerRebuild:  s.owner.Annotations[infrav1.RebuildAnnotation],
+		ControlPlane:  util.IsControlPlaneMachine(s.owner),
+
+		SoftFailureDomain: annotations[infrav1.SoftFailureDomainAnnotation] == "true",
+	}
+	if s.infra != nil {
+		var err error
+		if facts.LabelPrefixes, err = nodes.LabelPrefixes(s.infra.Annotations[infrav1.LabelSyncPrefixesAnnotation]); err != nil {
+			facts.LabelPrefixesInvalid = err.Error()
+		}
+	}
+	return facts
+}
+
+// infrastructureProvisioned reports whether servers may be asked for.
+func infrastructureProvisioned(cluster *clusterv1.Cluster) bool {
+	return ptr.Deref(cluster.Status.Initialization.InfrastructureProvisioned, false)
+}
+
+// observeClaim finds the claim, and lets it go on if it was paused with the Cluster.
+func (r *Reconciler) observeClaim(ctx context.Context, s *scope) (err error) {
+	condition, reason := infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostFailedReason
+	if s.deleted() {
+		condition, reason = infrav1.HostClaimReadyCondition, infrav1.DeletionFailedReason
+	}
+	s.claim, s.observed.TakenOver, err = s.claims.Find(ctx)
+	if err != nil {
+		return s.failed(condition, reason, "The HostClaim of the machine cannot be read", err)
+	}
+	s.observed.Remote = s.claims.Remote()
+	err = s.claims.Unpause(ctx, s.claim)
+	s.observed.Claim = claims.Read(s.claim)
+	return s.failed(infrav1.AssociateBareMetalHostCondition, infrav1.BareMetalHostPauseAnnotationRemoveFailedReason,
+		"The HostClaim of the machine cannot be unpaused", err)
+}
+
+// observeHost reads what is published of the host. For a machine without a claim it reads what is reserved
+// for it, and whether the name of its claim is free.
+func (r *Reconciler) observeHost(ctx context.Context, s *scope) (err error) {
+	const condition, reason = infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostFailedReason
+	if s.claim != nil {
+		s.host, s.observed.Facts, err = s.claims.Host(ctx, s.claim)
+		s.observed.HostUID, s.observed.HostLabels, s.observed.HostDomain = s.host.UID, s.host.Labels, s.host.FailureDomain
+		return s.failed(condition, reason, "The hardware facts of the host cannot be read", err)
+	}
+	if s.machine.Spec.ProviderID == "" && !provisioned(s.machine) {
+		if err := r.observeGroup(ctx, s); err != nil {
+			return s.failed(condition, reason, "The HostClaims that are reserved for the machine cannot be read", err)
+		}
+	}
+	other, err := s.claims.InTheWay(ctx)
+	if s.observed.NameTaken = other != nil; other != nil {
+		s.observed.Former = claims.ReadFormer(other, s.identified())
+	}
+	return s.failed(condition, reason, "The HostClaim of the machine cannot be read", err)
+}
+
+// observeBootstrap finds out whether the user data exists, until the server has it, and whether it and the
+// other Secrets of the machine may be handed out.
+func (r *Reconciler) observeBootstrap(ctx context.Context, s *scope) error {
+	r.Secrets.Ensure(s.machine.Namespace) // before the read, so that no change is missed
+	facts := &s.observed.Machine.Bootstrap
+	*facts = s.bootstrapRef()
+	if !s.observed.AsksForBootstrap() || facts.Invalid != "" {
+		return nil
+	}
+	err := r.readBootstrap(ctx, s, facts)
+	if err == nil && facts.Invalid == "" {
+		facts.Invalid, err = r.refusedData(ctx, s)
+	}
+	return s.failed(infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostFailedReason,
+		fmt.Sprintf("Secret %q with the user data, or one with other data, cannot be read", facts.Secret), err)
+}
+
+// bootstrapRef names the secret with the user data. What the Metal3Machine names wins over the bootstrap data
+// of the Machine.
+func (s *scope) bootstrapRef() BootstrapFacts {
+	ref := s.machine.Spec.UserData
+	switch {
+	case ref == nil || ref.Name == "":
+		return BootstrapFacts{Secret: ptr.Deref(s.owner.Spec.Bootstrap.DataSecretName, "")}
+	case ref.Namespace != "" && ref.Namespace != s.machine.Namespace:
+		return BootstrapFacts{Secret: ref.Name, Invalid: fmt.Sprintf(
+			"spec.userData.namespace is %q: only secrets of namespace %q can be used", ref.Namespace, s.machine.Namespace)}
+	default:
+		return BootstrapFacts{Secret: ref.Name}
+	}
+}
+
+// readBootstrap reads the user data, live and again only when it has changed.
+func (r *Reconciler) readBootstrap(ctx context.Context, s *scope, facts *BootstrapFacts) error {
+	if facts.Secret == "" {
+		return nil
+	}
+	namespace := s.machine.Namespace
+	secret, err := r.Secrets.Outline(ctx, r.Live, client.ObjectKey{Namespace: namespace, Name: facts.Secret})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case apierrors.IsForbidden(err):
+		facts.Forbidden = hostclaims.Forbidden("get", namespace)
+		return nil
+	case err != nil:
+		return err
+	}
+	facts.Found = true
+	if _, found := secretkeys.Value(secretkeys.UserData, secret.Data); !found {
+		facts.Invalid = fmt.Sprintf("Secret %q has no user data: it needs the key %q", facts.Secret, secretkeys.Bootstrap)
+		return nil
+	}
+	facts.Invalid = s.refuses(secret, secretkeys.UserData)
+	return nil
+}
+
+// refusedData is why one of the other Secrets that the Metal3Machine names is not handed out; empty if none is
+// refused. The hostclaim manager reports those that are missing.
+func (r *Reconciler) refusedData(ctx context.Context, s *scope) (string, error) {
+	spec := s.machine.Spec
+	for _, named := range []struct {
+		key string
+		ref *corev1.SecretReference
+	}{
+		{secretkeys.MetaData, spec.MetaData},
+		{secretkeys.NetworkData, spec.NetworkData},
+		{corev1.DockerConfigJsonKey, &corev1.SecretReference{Name: PullSecret(s.observed.Machine)}},
+	} {
+		if named.ref == nil || named.ref.Name == "" {
+			continue
+		}
+		if why := ForeignSecret(s.machine.Namespace, named.ref); why != "" {
+			return why, nil
+		}
+		secret, err := r.Secrets.Outline(ctx, r.Live, client.ObjectKey{Namespace: s.machine.Namespace, Name: named.ref.Name})
+		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		if why := s.refuses(secret, named.key); why != "" {
+			return why, nil
+		}
+	}
+	return "", nil
+}
+
+// refuses is why a Secret does not leave the namespace as what a key stands for. Annotations of a Machine
+// become those of its Metal3Machine, so that this one does not count as naming a pull secret.
+func (s *scope) refuses(secret *corev1.Secret, key string) string {
+	userData := s.machine.Spec.UserData
+	named := key == secretkeys.MetaData || key == secretkeys.NetworkData || key == secretkeys.UserData && userData != nil && userData.Name != ""
+	return ExporterOf(s.owner).Refuses(secret, key, named)
+}
+
+// observeData reads the Metal3DataClaim of the machine, which has its name, and the Metal3Data that answers it.
+func (r *Reconciler) observeData(ctx context.Context, s *scope) error {
+	claim, err := readDataClaim(ctx, r.Client, s.machine)
+	switch {
+	case err != nil:
+		return s.failed(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.AssociateMetal3MachineMetaDataFailedReason,
+			"The Metal3DataClaim of the machine cannot be read", err)
+	case claim == nil:
+		return nil
+	case !datatemplate.MadeBy(claim, s.machine):
+		s.observed.Data.NameTaken = true
+		return nil
+	}
+	// One that is not found has not been made, or the cache is behind, and an event follows.
+	data := infrav1.Metal3Data{}
+	if ref := claim.Status.RenderedData; ref != nil && ref.Name != "" {
+		err = client.IgnoreNotFound(r.Client.Get(ctx, client.ObjectKey{Namespace: claim.Namespace, Name: ref.Name}, &data))
+	}
+	s.dataClaim, s.observed.Data = claim, dataFacts(claim, data)
+	return s.failed(infrav1.Metal3DataReadyCondition, infrav1.WaitingForMetal3DataReason, "The Metal3Data of the machine cannot be read", err)
+}
+
+// readDataClaim reads the Metal3DataClaim of the machine's name, which may belong to something else; nil if
+// there is none.
+func readDataClaim(ctx context.Context, reader client.Reader, machine *infrav1.Metal3Machine) (*infrav1.Metal3DataClaim, error) {
+	claim := &infrav1.Metal3DataClaim{}
+	if err := reader.Get(ctx, client.ObjectKeyFromObject(machine), claim); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return claim, nil
+}
+
+// dataFacts reads a Metal3DataClaim and the Metal3Data that it names. The name alone proves nothing: it is
+// written down before the Metal3Data is made, and may turn out to be that of another machine's, with the
+// secrets of its server. That an address has not come yet is told by the Metal3Data alone.
+func dataFacts(claim *infrav1.Metal3DataClaim, data infrav1.Metal3Data) DataFacts {
+	facts := DataFacts{
+		ClaimExists: true,
+		ChosenFor:   claim.Annotations[infrav1.HostFailureDomainAnnotation],
+		ClaimHeld:   claim.DeletionTimestamp.IsZero() || controllerutil.ContainsFinalizer(claim, infrav1.MachineFinalizer),
+	}
+	if template := claim.Spec.Template; template != nil {
+		facts.Template = template.Name
+	}
+	facts.Reason, facts.Message = complaint(claim, claim.Status.ErrorMessage)
+	if !datatemplate.MadeFor(&data, claim) {
+		return facts
+	}
+	facts.Name = data.Name
+	facts.Ready = ptr.Deref(data.Status.Ready, false) && data.DeletionTimestamp.IsZero()
+	switch reason, message := complaint(&data, data.Status.ErrorMessage); {
+	case facts.Ready:
+		facts.MetaData, facts.NetworkData = firstName(data.Spec.MetaData, ""), firstName(data.Spec.NetworkData, "")
+		facts.Reason, facts.Message = "", ""
+	case reason == infrav1.WaitingForAddressesReason:
+		facts.Reason, facts.Message = "", "" // what the claim says is older
+	case message != "":
+		facts.Reason, facts.Message = reason, message
+	}
+	return facts
+}
+
+// complaint is what an object says about why it is not ready, if anything.
+func complaint(o capiconditions.Getter, errorMessage string) (reason, message string) {
+	c := capiconditions.Get(o, infrav1.ReadyCondition)
+	switch {
+	case c != nil && c.Status != metav1.ConditionTrue && c.Message != "":
+		return c.Reason, c.Message
+	case errorMessage != "":
+		return infrav1.RenderingFailedReason, errorMessage
+	default:
+		return "", ""
+	}
+}
+
+// observeDomains reads which templates are for certain failure domains, for a machine that is about to ask
+// for data. The cache may not know yet the Metal3MachineTemplate that the machine was made from.
+func (r *Reconciler) observeDomains(ctx context.Context, s *scope) error {
+	name, made := claims.TemplateOf(s.machine.Annotations)
+	soon := s.observed.Facts || s.observed.Claim.Binding
+	if s.dataClaim != nil || !soon || s.machine.Spec.DataTemplate == nil || !made {
+		return nil
+	}
+	template, key := &infrav1.Metal3MachineTemplate{}, client.ObjectKey{Namespace: s.machine.Namespace, Name: name}
+	err := r.Client.Get(ctx, key, template)
+	if apierrors.IsNotFound(err) {
+		err = r.Live.Get(ctx, key, template)
+	}
+	if apierrors.IsNotFound(err) {
+		s.observed.Data.Unlisted = name
+		return nil
+	}
+	s.observed.Data.ByDomain = template.Spec.FailureDomainDataTemplates
+	return s.failed(infrav1.AssociateMetal3MachineMetaDataCondition, infrav1.AssociateMetal3MachineMetaDataFailedReason,
+		"The Metal3MachineTemplate of the machine cannot be read", err)
+}
+
+// observeName reads the secret that gives the server the name of its machine, if one is needed. As with
+// rendered secrets, one that a user has put there is taken as it is, and one of another owner is waited for to go.
+func (r *Reconciler) observeName(ctx context.Context, s *scope) error {
+	name := &s.observed.Name
+	name.Secret = metadata.SecretName(s.machine.Name)
+	s.observed.ForeignHost = s.observed.Facts && s.nameFacts().ForeignHost()
+	if !NeedsName(s.observed) {
+		return nil
+	}
+	secret := &corev1.Secret{}
+	err := r.Live.Get(ctx, client.ObjectKey{Namespace: s.machine.Namespace, Name: name.Secret}, secret)
+	owner := metav1.GetControllerOfNoCopy(secret)
+	switch {
+	case apierrors.IsForbidden(err):
+		name.Reason, name.Message = infrav1.SecretsForbiddenReason, hostclaims.Forbidden("get", s.machine.Namespace)
+	case err != nil:
+		return s.failed(infrav1.Metal3DataReadyCondition, infrav1.WaitingForMetal3DataReason,
+			fmt.Sprintf("Secret %q cannot be read", name.Secret), client.IgnoreNotFound(err))
+	case owner != nil && owner.UID != s.machine.UID:
+		name.Reason, name.Message = infrav1.SecretNameTakenReason, fmt.Sprintf(
+			"Secret %q belongs to %s %q: it must be deleted first", secret.Name, owner.Kind, owner.Name)
+	case len(secret.Data[secretkeys.MetaData]) == 0:
+		name.Reason, name.Message = infrav1.SecretNameTakenReason, fmt.Sprintf(
+			"Secret %q has no key %q: put one in, or delete the secret to have it written", secret.Name, secretkeys.MetaData)
+	default:
+		name.Exists = true
+	}
+	return nil
+}
+
+// nameFacts are what metadata without a template is made of.
+func (s *scope) nameFacts() metadata.Facts {
+	data := &infrav1.Metal3Data{ObjectMeta: metav1.ObjectMeta{Namespace: s.machine.Namespace}}
+	return metadata.NewFacts(data, s.owner, s.machine, s.host)
+}
+
+// observeNode watches the Nodes, and looks for that of a machine whose server runs. A workload cluster that
+// cannot be reached is a fact: its connection wakes the machine. Trouble in it must not keep the machine from
+// reporting what is known of the server: patchNode fails with it.
+func (r *Reconciler) observeNode(ctx context.Context, s *scope) error {
+	query := s.nodeQuery()
+	if query.ProviderID == "" {
+		return nil
+	}
+	cluster := client.ObjectKeyFromObject(s.cluster)
+	err := r.Nodes.Watch(ctx, cluster, r.controller, r.mapper().nodeToMachines)
+	var found []nodes.Node
+	if err == nil {
+		found, err = r.Nodes.Candidates(ctx, cluster, query)
+	}
+	if err == nil {
+		s.observed.Node = nodes.Match(query, found)
+	} else if !errors.Is(err, workload.ErrNotConnected) {
+		s.nodeErr = err
+	}
+	return nil
+}
+
+// nodeQuery is what is known about the Node. Its provider ID is empty while there is no point in looking.
+func (s *scope) nodeQuery() nodes.Query {
+	q := nodes.Query{ProviderID: s.machine.Spec.ProviderID, HostUID: s.host.UID}
+	if q.ProviderID == "" && s.observed.Claim.Phase == claims.Provisioned {
+		q.ProviderID = nodes.ProviderID{
+			Namespace: s.machine.Namespace,
+			Host:      s.observed.Claim.HostName,
+			Machine:   s.machine.Name,
+		}.String()
+	}
+	// A bootstrap provider gives the Node its provider ID or the label with the UID of the host. Without one,
+	// the host name is all there may be.
+	if !s.owner.Spec.Bootstrap.ConfigRef.IsDefined() {
+		for _, address := range s.machine.Status.Addresses {
+			if address.Type == clusterv1.MachineHostName || address.Type == clusterv1.MachineInternalDNS {
+				q.Hostnames = append(q.Hostnames, address.Address)
+			}
+		}
+	}
+	return q
+}
+
+// copySecrets brings the secrets that the server is to get next to a claim in another cluster. The claim does
+// not name the copies before all of them are there, so that this is a fact of the plan as well.
+func (r *Reconciler) copySecrets(ctx context.Context, s *scope) error {
+	missing, err := s.claims.CopySecrets(ctx, s.claim, Next(s.observed).Copies, s.refuses)
+	s.observed.Uncopied = Wait{Condition: infrav1.Metal3DataReadyCondition, Reason: missing.Reason, Message: missing.Message}
+	return s.failed(infrav1.Metal3DataReadyCondition, infrav1.SecretNotCopiedReason, "The Secrets of the machine cannot be copied", err)
+}

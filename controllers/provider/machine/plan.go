@@ -1,0 +1,508 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package machine
+
+import (
+	"fmt"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodes"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+)
+
+// Plan is what to do now. Nil fields mean leave as is.
+type Plan struct {
+	// Claim is the claim to apply, exactly.
+	Claim *claims.Wanted
+	// Reuse is what to do about the claims that are reserved for the machine's group.
+	Reuse ReusePlan
+	// Data asks for a Metal3DataClaim.
+	Data *DataRequest
+	// Name asks for the secret that names the server.
+	Name *NameRequest
+	// ProviderID is the value for spec.providerID, empty until known.
+	ProviderID string
+	// NodePatch is what the Node lacks.
+	NodePatch *nodes.Patch
+	// NodeName is the name of the Node of the machine, empty while none is found.
+	NodeName string
+	// Provisioned is the value for status.initialization.provisioned.
+	Provisioned bool
+	// Rebuilt is the text that the server was rebuilt for; empty means that it runs what it
+	// got first, or is being rebuilt.
+	Rebuilt string
+	// Secrets are the secrets that the server gets, as far as they are known.
+	Secrets Secrets
+	// Copies are the secrets that must lie next to the claim in another cluster
+	// before the claim is applied; empty in the machine's own namespace.
+	Copies []claims.Copy
+	// Achieved are the conditions that hold, with their reasons.
+	Achieved []Achievement
+	// Waits tells why we are not finished, most important first.
+	Waits []Wait
+}
+
+// Achievement is a condition that holds.
+type Achievement struct {
+	// Condition is the type of the condition.
+	Condition string
+	// Reason is the reason of that condition.
+	Reason string
+}
+
+// DataRequest asks for data from a template.
+type DataRequest struct {
+	// Template is the name of the Metal3DataTemplate.
+	Template string
+	// FailureDomain is the failure domain that it was chosen for; empty for the template that
+	// the machine names.
+	FailureDomain string
+}
+
+// Secrets are names of secrets in the namespace of the machine; empty means none.
+type Secrets struct {
+	// UserData, MetaData and NetworkData are what the config drive is made of.
+	UserData, MetaData, NetworkData string
+	// PullSecret has the credentials for the registry of an OCI image.
+	PullSecret string
+}
+
+// Wait is one thing that the machine waits for.
+type Wait struct {
+	// Condition is the type of the condition that shows the wait.
+	Condition string
+	// Reason is the reason of that condition.
+	Reason string
+	// Message tells the owner of the machine what is missing and what to do.
+	Message string
+}
+
+// rule is one step on the way to a Node. It adds to the plan what its step
+// needs, and stops the way when the next step would be premature.
+type rule func(o Observed, p *Plan) (stop bool)
+
+// Next returns the plan for a machine that is not being deleted. Rules are
+// tried in the order of the machine's life.
+func Next(o Observed) Plan {
+	p := Plan{
+		ProviderID:  o.Machine.Spec.ProviderID,
+		Provisioned: o.Machine.Provisioned,
+		NodeName:    o.Machine.NodeName,
+		Rebuilt:     o.Machine.Rebuilt,
+	}
+	for _, step := range []rule{
+		needsCluster, needsBootstrap, reusesHost, wantsClaim, needsFacts, wantsData, deploysImage, joinsCluster, sharesLabels,
+	} {
+		if step(o, &p) {
+			break
+		}
+	}
+	if p.Claim != nil && !tellsRefused(o, &p) {
+		endsRebuild(o, &p)
+	}
+	if p.Claim != nil && o.Uncopied.Reason != "" {
+		awaitsCopies(o, &p)
+	}
+	return p
+}
+
+func (p *Plan) wait(condition, reason, message string) {
+	p.Waits = append(p.Waits, Wait{Condition: condition, Reason: reason, Message: message})
+}
+
+func (p *Plan) achieve(condition, reason string) {
+	p.Achieved = append(p.Achieved, Achievement{Condition: condition, Reason: reason})
+}
+
+// needsCluster waits for the infrastructure of the Cluster, whatever kind it has.
+func needsCluster(o Observed, p *Plan) bool {
+	if o.Claim.Phase != claims.Absent || o.established() {
+		return false
+	}
+	if o.Machine.InfraMissing {
+		p.wait(infrav1.AssociateBareMetalHostCondition, infrav1.WaitingForMetal3ClusterReason, fmt.Sprintf(
+			"Waiting for the Metal3Cluster of Cluster %q to exist", o.Machine.ClusterName))
+		return true
+	}
+	if o.Machine.ClusterReady {
+		return false
+	}
+	p.wait(infrav1.AssociateBareMetalHostCondition, infrav1.WaitingForClusterInfrastructureReadyReason, fmt.Sprintf(
+		"Waiting for the infrastructure of Cluster %q to be provisioned", o.Machine.ClusterName))
+	return true
+}
+
+// needsBootstrap waits for the user data, since a server without it is of no use.
+func needsBootstrap(o Observed, p *Plan) bool {
+	if o.started() {
+		return false
+	}
+	missing, found := missingBootstrap(o)
+	if found {
+		p.wait(infrav1.AssociateBareMetalHostCondition, missing.Reason, missing.Message)
+		return true
+	}
+	p.Secrets.UserData = o.Machine.Bootstrap.Secret
+	return false
+}
+
+// missingBootstrap says what is missing until the user data can be given to a server; not
+// found if nothing is.
+func missingBootstrap(o Observed) (missing Wait, found bool) {
+	b := o.Machine.Bootstrap
+	switch {
+	case b.Invalid != "":
+		return Wait{Reason: infrav1.InvalidConfigurationReason, Message: b.Invalid}, true
+	case b.Secret == "":
+		return Wait{
+			Reason:  infrav1.WaitingForBootstrapDataReason,
+			Message: "Waiting for the bootstrap provider to name the bootstrap data of the Machine",
+		}, true
+	case b.Forbidden != "":
+		return Wait{Reason: infrav1.SecretsForbiddenReason, Message: b.Forbidden}, true
+	case !b.Found:
+		return Wait{Reason: infrav1.BootstrapSecretNotFoundReason, Message: fmt.Sprintf(
+			"Secret %q with the user data does not exist in namespace %q: create it, or name another one",
+			b.Secret, o.Machine.Owner.Namespace)}, true
+	default:
+		return Wait{}, false
+	}
+}
+
+// reusesHost adopts the claim of a machine that was replaced, or waits for one.
+func reusesHost(o Observed, p *Plan) bool {
+	if o.Claim.Phase != claims.Absent || o.established() || o.TakenOver {
+		return false
+	}
+	p.Reuse = nextReserved(o.Group, claims.Desired(*wanted(o)))
+	if p.Reuse.Adopt == "" && !p.Reuse.Wait {
+		return false
+	}
+	p.wait(infrav1.AssociateBareMetalHostCondition, infrav1.WaitingForReservedHostReason,
+		"Waiting for the host of a machine that is replaced: it is deprovisioned, and kept for this one. "+
+			"Set nodeReuse of the Metal3MachineTemplate to false to ask for any host")
+	return true
+}
+
+// wantsClaim desires the claim and waits until a host is bound to it.
+func wantsClaim(o Observed, p *Plan) bool {
+	if stop := claimLost(o, p); stop {
+		return true
+	}
+	p.Claim = wanted(o)
+	if o.Claim.HasHost() {
+		return false
+	}
+	p.wait(infrav1.AssociateBareMetalHostCondition, infrav1.HostClaimNotBoundReason, whyUnbound(o.Claim))
+	p.Data = earlyData(o)
+	return true
+}
+
+// earlyData asks for data while a host is being bound, so that the Metal3Data only waits for the
+// facts of the host. It is nil where the template depends on the failure domain of the host.
+func earlyData(o Observed) *DataRequest {
+	if !o.Claim.Binding || len(o.Data.ByDomain) > 0 || o.Data.Unlisted != "" {
+		return nil
+	}
+	var ahead Plan
+	wantsData(o, &ahead)
+	return ahead.Data
+}
+
+// whyUnbound repeats the claim's own explanation, with what can be done where the
+// claim itself only counts.
+func whyUnbound(claim claims.State) string {
+	switch {
+	case claim.Message == "":
+		return "Waiting for the hostclaim manager to look at the HostClaim"
+	case claim.Reason == bmov1alpha1.NoBareMetalHostReason:
+		return claim.Message + ". The first host that fits will be bound: " +
+			"have one freed or added, or ask for others with hostSelector and failureDomain in a new template"
+	default:
+		return claim.Message
+	}
+}
+
+// claimLost says that there is, or will be, no server behind the machine, and
+// that a claim must not be written.
+func claimLost(o Observed, p *Plan) bool {
+	const condition = infrav1.AssociateBareMetalHostCondition
+	switch {
+	case o.Claim.Phase == claims.Lost:
+		p.wait(condition, infrav1.HostLostReason, "The host is gone: the Machine must be replaced. "+o.Claim.Message)
+	case o.Claim.Deleting && o.started():
+		p.wait(condition, infrav1.HostLostReason, fmt.Sprintf(
+			"HostClaim %q is being deleted and its host wiped: the Machine must be replaced", o.Claim.Name))
+	case o.Claim.Deleting:
+		p.wait(condition, infrav1.HostClaimNotBoundReason, fmt.Sprintf(
+			"HostClaim %q is being deleted; a new one will follow", o.Claim.Name))
+	case o.TakenOver:
+		p.wait(condition, infrav1.HostClaimTakenOverReason,
+			"The HostClaim of this machine belongs to a copy of it in another management cluster: delete the copy that is not needed; "+
+				"if that is the other one, set spec.consumerRef.uid of the HostClaim to the UID of this Metal3Machine first")
+	case o.Claim.Phase == claims.Absent:
+		return claimMissing(o, p)
+	default:
+		return false
+	}
+	return true
+}
+
+// claimMissing is claimLost for a machine without a claim.
+func claimMissing(o Observed, p *Plan) bool {
+	const condition = infrav1.AssociateBareMetalHostCondition
+	switch {
+	case o.Former != nil:
+		formerClaim(o, p)
+	case o.established() && o.Remote != nil:
+		p.wait(condition, infrav1.HostLostReason, "No HostClaim of the other cluster has the origin of this machine. If it was deleted, "+
+			"its host was given back, and the Machine must be replaced; if the Metal3Machine was made anew, put the annotations "+
+			infrav1.OriginKey+" and "+infrav1.EffectiveIdentityAnnotation+" of the former one back")
+	case o.established():
+		p.wait(condition, infrav1.HostLostReason,
+			"The HostClaim of this machine was deleted, and with it the host was given back: the Machine must be replaced")
+	case o.NameTaken:
+		p.wait(condition, infrav1.HostClaimNameTakenReason, fmt.Sprintf(
+			"HostClaim %q belongs to something else: delete it, or give the Machine another name", newName(o)))
+	default:
+		return false
+	}
+	return true
+}
+
+// formerClaim explains what becomes of the claim of an earlier machine of the same name, one that was
+// deleted without it. Names hand on no server: a client that may write the claim does, by the UID.
+func formerClaim(o Observed, p *Plan) {
+	reason, message := infrav1.HostClaimNameTakenReason, "HostClaim %q belongs to an earlier machine of this name, and its server was "+
+		"not given back. To go on with that server, make this Metal3Machine, by its UID, the controller in metadata.ownerReferences "+
+		"of the HostClaim; to have it wiped, delete the HostClaim"
+	switch {
+	case !o.Former.Deleting:
+	case o.Former.Paused:
+		message = "HostClaim %q of an earlier machine of this name is being deleted and is paused: its server was not given back, runs on, " +
+			"and cannot be taken over any more. To have it wiped and given back, remove annotation " + clusterv1.PausedAnnotation + " from the HostClaim"
+	case o.established():
+		reason, message = infrav1.HostLostReason, "HostClaim %q of an earlier machine of this name is being deleted and its host wiped"
+	default:
+		reason, message = infrav1.HostClaimNotBoundReason, "HostClaim %q of an earlier machine of this name is being deleted; a new one will follow"
+	}
+	if o.Former.Deleting && o.established() {
+		message += ". The Machine must be replaced"
+	}
+	p.wait(infrav1.AssociateBareMetalHostCondition, reason, fmt.Sprintf(message, newName(o)))
+}
+
+// wanted is the claim as it should be at least; deploysImage adds to it. What
+// a claim asks its host to run is changed by a rebuild only, once it has been written.
+func wanted(o Observed) *claims.Wanted {
+	w := &claims.Wanted{
+		Name:          o.Claim.Name,
+		Owner:         o.Machine.Owner,
+		Remote:        o.Remote,
+		ClusterName:   o.Machine.ClusterName,
+		Selector:      o.Machine.Spec.HostSelector,
+		FailureDomain: o.Machine.FailureDomain,
+		Deployment:    o.Claim.Deployment,
+		PoweredOn:     o.Claim.PoweredOn,
+
+		SoftFailureDomain: o.Machine.SoftFailureDomain,
+	}
+	if o.Claim.Rebuild == o.Machine.Rebuild {
+		w.Rebuild = o.Claim.Rebuild // else the tenant has asked by the claim itself
+	}
+	if w.Name == "" {
+		w.Name = newName(o)
+	}
+	if w.FailureDomain == "" {
+		w.FailureDomain = o.Machine.Spec.FailureDomain
+	}
+	return w
+}
+
+// newName is the name that the claim would get if it were made now.
+func newName(o Observed) string {
+	if o.Remote != nil {
+		return claims.RemoteName(o.Machine.Owner.Name, o.Remote.Origin)
+	}
+	return claims.Name(o.Machine.Owner.Name)
+}
+
+// needsFacts waits until the facts of the host are known, from which templates
+// and addresses are made.
+func needsFacts(o Observed, p *Plan) bool {
+	if o.Facts || o.started() {
+		p.achieve(infrav1.AssociateBareMetalHostCondition, infrav1.AssociateBareMetalHostSuccessReason)
+		return false
+	}
+	w := Wait{
+		Condition: infrav1.AssociateBareMetalHostCondition,
+		Reason:    infrav1.HardwareDataMissingReason,
+		Message:   "Waiting for the hardware facts of the bound host to be published",
+	}
+	if o.Claim.FactsReason != "" {
+		w.Reason, w.Message = o.Claim.FactsReason, o.Claim.FactsMessage
+	}
+	p.Waits = append(p.Waits, w)
+	return true
+}
+
+// Observed is everything the answer may depend on.
+type Observed struct {
+	// Machine is the Metal3Machine and what stands above it.
+	Machine MachineFacts
+	// Claim is the HostClaim of the machine.
+	Claim claims.State
+	// Remote says where the claim lives, or will live, if that is another
+	// cluster; nil means the machine's own namespace.
+	Remote *claims.Remote
+	// NameTaken says that the machine has no claim, and that a claim of something
+	// else has the name that it would get.
+	NameTaken bool
+	// Former is that claim if it was an earlier machine's of the same name; nil for another one.
+	Former *claims.Former
+	// TakenOver says that the machine had a claim in another cluster, which a
+	// copy of the machine has now.
+	TakenOver bool
+	// Facts says that the hardware facts of the bound host have been published.
+	Facts bool
+	// HostUID is the UID of the bound host; empty without Facts.
+	HostUID string
+	// HostDomain is the failure domain of the bound host; empty when nothing is published about it.
+	HostDomain string
+	// HostLabels are the labels of the bound host that are published.
+	HostLabels map[string]string
+	// ForeignHost says that the bound host is registered in another namespace or
+	// another cluster than the machine. False without Facts.
+	ForeignHost bool
+	// Data is the metadata and network data of the machine.
+	Data DataFacts
+	// Group is what the machine shares with others of its control plane or MachineDeployment.
+	Group Group
+	// Left is the claim that the machine, which is being deleted, has reserved and that has
+	// its host still; nil if there is none.
+	Left *claims.Reservation
+	// Unhealthy says that the machine is replaced since something is wrong with it.
+	Unhealthy bool
+	// Name is the secret that names the server, where NeedsName says so.
+	Name NameFacts
+	// Uncopied is why not all of the secrets that the plan wants copied next to a claim in another cluster are
+	// there; the zero value if they are.
+	Uncopied Wait
+	// Node is the Node of the machine.
+	Node nodes.Result
+}
+
+// MachineFacts are the facts about the machine that do not change while its
+// server is being provisioned, and how far it had come before.
+type MachineFacts struct {
+	// Owner identifies the Metal3Machine.
+	Owner claims.Owner
+	// ClusterName is the name of its Cluster.
+	ClusterName string
+	// Spec is the spec of the Metal3Machine.
+	Spec infrav1.Metal3MachineSpec
+	// FailureDomain that Cluster API has chosen; empty means none.
+	FailureDomain string
+	// SoftFailureDomain says that it is a preference only.
+	SoftFailureDomain bool
+	// PullSecret is the name of the Secret for the registry of an OCI image, as its user gives
+	// it; empty means none.
+	PullSecret string
+	// InfraMissing says that the Cluster names a Metal3Cluster that does not
+	// exist. Only that says which cluster holds the machine's hosts.
+	InfraMissing bool
+	// ClusterReady says that the infrastructure of the Cluster is provisioned.
+	ClusterReady bool
+	// Bootstrap is the secret with the user data.
+	Bootstrap BootstrapFacts
+	// CloudProvider says that a cloud provider sets the provider IDs of Nodes.
+	CloudProvider bool
+	// LabelPrefixes are the prefixes of the labels that the Node takes over from its
+	// server; none means that its labels are left alone.
+	LabelPrefixes []string
+	// LabelPrefixesInvalid tells why the list of prefixes cannot be used; empty when it can.
+	LabelPrefixesInvalid string
+	// Provisioned says that the machine has been reported provisioned before.
+	Provisioned bool
+	// NodeName is the Node that has been reported before; empty means none.
+	NodeName string
+	// Rebuild is the text that asks for the server to be written anew, and Rebuilt the one
+	// that it was written anew for, or refused, last; empty means none.
+	Rebuild, Rebuilt string
+	// OwnerRebuild is the same text on the Machine; empty means none.
+	OwnerRebuild string
+	// ControlPlane says that the machine is one of a control plane.
+	ControlPlane bool
+}
+
+// BootstrapFacts are the facts about the secret with the user data.
+type BootstrapFacts struct {
+	// Secret is the name of the secret; empty while neither the machine nor its Machine names it.
+	Secret string
+	// Found says that the secret exists.
+	Found bool
+	// Forbidden tells which right is missing to find out; empty when none is.
+	Forbidden string
+	// Invalid tells why the reference cannot be followed; empty when it can.
+	Invalid string
+}
+
+// DataFacts are the facts about the data that the machine gets from a template.
+type DataFacts struct {
+	// ClaimExists says that the Metal3DataClaim of the machine exists.
+	ClaimExists bool
+	// ClaimHeld says that the claim carries our finalizer, or is not deleted yet.
+	ClaimHeld bool
+	// Template is the name of the Metal3DataTemplate that the claim asks for.
+	Template string
+	// NameTaken says that a Metal3DataClaim of that name belongs to something else.
+	NameTaken bool
+	// ByDomain are the templates for certain failure domains, as the Metal3MachineTemplate lists
+	// them. They are not read once the claim exists.
+	ByDomain []infrav1.FailureDomainDataTemplate
+	// Unlisted is the name of the Metal3MachineTemplate if that does not exist, so that ByDomain
+	// is not known; else empty.
+	Unlisted string
+	// ChosenFor is the failure domain whose template the claim asks for; empty where that is the
+	// template which the machine names.
+	ChosenFor string
+	// Name is the name of the Metal3Data; empty until the claim is answered.
+	Name string
+	// Ready says that its secrets are there.
+	Ready bool
+	// MetaData and NetworkData are the names of the secrets; empty where the
+	// template has nothing to render.
+	MetaData, NetworkData string
+	// Reason and Message are the data's own explanation why it is not ready;
+	// empty when it has given none.
+	Reason, Message string
+}
+
+// started says that the server runs, or is being made to run, what the machine
+// asked for, so that nothing which was needed for that is asked for again.
+func (o Observed) started() bool {
+	return o.Claim.Deployment != nil || o.established()
+}
+
+// established says that the machine has become a particular server. From then
+// on it is that server or none.
+func (o Observed) established() bool {
+	return o.Machine.Provisioned || o.Machine.Spec.ProviderID != ""
+}

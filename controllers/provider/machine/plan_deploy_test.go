@@ -1,0 +1,225 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package machine
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+)
+
+// Two servers of one name, from two namespaces, must not join as one Node.
+func TestNextNamesTheServer(t *testing.T) {
+	foreignHost := func(o *Observed) { o.ForeignHost = true }
+	plain := func(o *Observed) { o.Machine.Spec.DataTemplate = nil }
+	name := func(n NameFacts) change { return func(o *Observed) { o.Name = n } }
+	networkOnly := func(o *Observed) { rendered(o); o.Data.MetaData = "" }
+	mine := Achievement{"Metal3DataReady", "Metal3DataSecretsReady"}
+	theirs := Achievement{"Metal3DataReady", "SecretsSetExternally"}
+	provisioning := Wait{"HostClaimReady", "Provisioning", "Waiting for the host to be provisioned"}
+	asks := &NameRequest{Secret: "m-1-metadata"}
+	writing := Wait{
+		"Metal3DataReady", "WaitingForMetal3Data",
+		`Waiting for secret "m-1-metadata" to be written, which gives the server the name of its machine`,
+	}
+	deploys := func(metaData, networkData string) *claims.Wanted {
+		d := deployment()
+		d.MetaData, d.NetworkData = metaData, networkData
+		return claim(d)
+	}
+	tests := map[string]struct {
+		given Observed
+		want  Plan
+	}{
+		"a server of the machine's own namespace keeps its name": {
+			given: observe(bound, facts, plain),
+			want: Plan{
+				Claim: deploys("", ""), Secrets: Secrets{UserData: "boot"},
+				Achieved: []Achievement{isBound, hasClaim, theirs}, Waits: []Wait{provisioning},
+			},
+		},
+		"a server of another namespace is named before anything is written to it": {
+			given: observe(bound, facts, plain, foreignHost, name(NameFacts{Secret: "m-1-metadata"})),
+			want: Plan{
+				Claim: claim(nil), Name: asks, Secrets: Secrets{UserData: "boot"},
+				Achieved: []Achievement{isBound, hasClaim}, Waits: []Wait{writing},
+			},
+		},
+		"a secret that is there is used": {
+			given: observe(bound, facts, plain, foreignHost, name(NameFacts{Secret: "m-1-metadata", Exists: true})),
+			want: Plan{
+				Claim: deploys("m-1-metadata", ""), Secrets: Secrets{UserData: "boot", MetaData: "m-1-metadata"},
+				Achieved: []Achievement{isBound, hasClaim, mine}, Waits: []Wait{provisioning},
+			},
+		},
+		"a secret that is in the way holds the machine": {
+			given: observe(bound, facts, plain, foreignHost, name(NameFacts{Secret: "m-1-metadata", Reason: "SecretNameTaken", Message: "delete it"})),
+			want: Plan{
+				Claim: claim(nil), Secrets: Secrets{UserData: "boot"},
+				Achieved: []Achievement{isBound, hasClaim}, Waits: []Wait{{"Metal3DataReady", "SecretNameTaken", "delete it"}},
+			},
+		},
+		"a template that has no metadata does not name the server either": {
+			given: observe(bound, facts, networkOnly, foreignHost, name(NameFacts{Secret: "m-1-metadata"})),
+			want: Plan{
+				Claim: claim(nil), Data: &DataRequest{Template: "template"}, Name: asks,
+				Secrets:  Secrets{UserData: "boot", NetworkData: "m-1-networkdata"},
+				Achieved: []Achievement{isBound, hasClaim}, Waits: []Wait{writing},
+			},
+		},
+		"a template with metadata does": {
+			given: observe(bound, facts, rendered, foreignHost),
+			want: Plan{
+				Claim: deploys("m-1-metadata", "m-1-networkdata"), Data: &DataRequest{Template: "template"}, Secrets: secrets,
+				Achieved: []Achievement{isBound, hasClaim, mine}, Waits: []Wait{provisioning},
+			},
+		},
+		"metadata that the machine brings is not touched": {
+			given: observe(bound, facts, plain, foreignHost, func(o *Observed) {
+				o.Machine.Spec.MetaData = &corev1.SecretReference{Name: "own"}
+			}),
+			want: Plan{
+				Claim: deploys("own", ""), Secrets: Secrets{UserData: "boot", MetaData: "own"},
+				Achieved: []Achievement{isBound, hasClaim, theirs}, Waits: []Wait{provisioning},
+			},
+		},
+		"a server that was told without a name keeps what it has": {
+			given: observe(bound, facts, plain, foreignHost, func(o *Observed) {
+				deployed(o)
+				o.Claim.Deployment.MetaData, o.Claim.Deployment.NetworkData = "", ""
+			}),
+			want: Plan{
+				Claim: deploys("", ""), Secrets: Secrets{UserData: "boot"},
+				Achieved: []Achievement{isBound, hasClaim, theirs}, Waits: []Wait{provisioning},
+			},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, Next(tc.given)); diff != "" {
+				t.Errorf("plan (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNeedsName(t *testing.T) {
+	given := observe(facts, bound, func(o *Observed) { o.ForeignHost = true })
+	if NeedsName(given) {
+		t.Error("data that is not rendered yet may name the server")
+	}
+	given.Machine.Spec.DataTemplate = &infrav1.Metal3ObjectRef{}
+	if !NeedsName(given) {
+		t.Error("a template without a name names no server")
+	}
+	given.Facts = false
+	if NeedsName(given) {
+		t.Error("nothing is known of the host")
+	}
+}
+
+// TestDataTemplateOfFailureDomain shows which template a machine asks for.
+func TestDataTemplateOfFailureDomain(t *testing.T) {
+	in := func(domain string) change { return func(o *Observed) { o.HostDomain = domain } }
+	asks := func(domain string) change { return func(o *Observed) { o.Machine.FailureDomain = domain } }
+	prefers := func(domain string) change {
+		return func(o *Observed) { o.Machine.FailureDomain, o.Machine.SoftFailureDomain = domain, true }
+	}
+	listed := func(o *Observed) {
+		o.Data.ByDomain = []infrav1.FailureDomainDataTemplate{
+			{FailureDomain: "rack-a", DataTemplate: infrav1.Metal3ObjectRef{Name: "of-a"}},
+			{FailureDomain: "rack-b", DataTemplate: infrav1.Metal3ObjectRef{Name: "of-b", Namespace: "tenant-a"}},
+			{FailureDomain: "rack-c", DataTemplate: infrav1.Metal3ObjectRef{Name: "of-c", Namespace: "tenant-b"}},
+		}
+	}
+	tests := map[string]struct {
+		given []change
+		want  string
+		wait  string
+	}{
+		"none is listed": {given: []change{in("rack-a"), asks("rack-a")}, want: "template"},
+		"the host is where the machine was placed":                  {given: []change{listed, in("rack-a"), asks("rack-a")}, want: "of-a"},
+		"the machine was placed nowhere, but its host is somewhere": {given: []change{listed, in("rack-b")}, want: "of-b"},
+		"the host is not where the machine preferred":               {given: []change{listed, in("rack-b"), prefers("rack-a")}, want: "of-b"},
+		"the host is in a domain that is not listed":                {given: []change{listed, in("rack-d"), prefers("rack-a")}, want: "template"},
+		"nothing is published, but the domain was required":         {given: []change{listed, asks("rack-a")}, want: "of-a"},
+		"nothing is published, and the spec of the Metal3Machine requires a domain": {
+			given: []change{listed, func(o *Observed) { o.Machine.Spec.FailureDomain = "rack-b" }}, want: "of-b",
+		},
+		"nothing is published, and a domain was preferred": {given: []change{listed, prefers("rack-a")}, want: "template"},
+		"nothing is known of domains":                      {given: []change{listed}, want: "template"},
+		"a claim keeps its template when the list or the label of the host changes": {
+			given: []change{listed, in("rack-a"), func(o *Observed) { o.Data = DataFacts{ClaimExists: true, Template: "of-old", ChosenFor: "rack-b"} }},
+			want:  "of-old",
+		},
+		"a claim keeps its template when the host does not publish its domain any more": {
+			given: []change{listed, func(o *Observed) { o.Data.ClaimExists, o.Data.Template = true, "of-a" }}, want: "of-a",
+		},
+		"a template of another namespace is refused": {
+			given: []change{listed, in("rack-c")},
+			wait: `dataTemplate.namespace for failure domain "rack-c" in failureDomainDataTemplates of the Metal3MachineTemplate is "tenant-b": ` +
+				`only templates of namespace "tenant-a" can be used`,
+		},
+		"no template is guessed while the list cannot be read": {
+			given: []change{in("rack-a"), func(o *Observed) { o.Data.Unlisted = "gone" }},
+			wait: `Metal3MachineTemplate "gone" of the machine does not exist, which may list a data template for failure domain "rack-a": ` +
+				`make it again, or have the Machine replaced`,
+		},
+		"a host without domain needs no list": {
+			given: []change{func(o *Observed) { o.Data.Unlisted = "gone" }}, want: "template",
+		},
+		"a machine that uses no template gets none": {
+			given: []change{listed, in("rack-a"), func(o *Observed) { o.Machine.Spec.DataTemplate = nil }},
+			wait:  "Waiting for the host to be provisioned",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := Next(observe(append([]change{bound, facts}, test.given...)...))
+			var got string
+			if p.Data != nil {
+				got = p.Data.Template
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("template (-want +got):\n%s", diff)
+			}
+			if test.wait == "" {
+				test.wait = "Waiting for the data of Metal3DataTemplate \"" + test.want + "\" to be rendered"
+			}
+			if len(p.Waits) == 0 || p.Waits[0].Message != test.wait {
+				t.Errorf("waits are %v, want %q", p.Waits, test.wait)
+			}
+		})
+	}
+}
+
+func TestNodeName(t *testing.T) {
+	for given, want := range map[string]string{
+		"node-1.example.com":     "node-1.example.com",
+		strings.Repeat("n", 300): "",
+		"Not a\nname":            "",
+	} {
+		if got := nodeName(given); got != want {
+			t.Errorf("nodeName(%.20q) = %q, want %q", given, got, want)
+		}
+	}
+}

@@ -1,0 +1,197 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package machine
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+)
+
+// rebuildStage is how far a rebuild has come that the machine asks for.
+//
+//	begins ──▶ empties ──▶ boots ──▶ notRebuilding
+//
+// The claim is told the new image and that the server is to be off, in one write with the text
+// that asks for a rebuild. It changes the spec whatever the image is, so that the claim's status
+// says when it was seen; where the server is to be off already, the name of its former user data
+// goes instead. The server is wiped, and no image is written to one that is to be off:
+// the user data is read as it is when the server is empty, and switched on.
+type rebuildStage int
+
+const (
+	// notRebuilding also means that nothing is left to be told to the claim.
+	notRebuilding rebuildStage = iota
+	// begins means that the claim is to be told.
+	begins
+	// empties means that the claim was told, and that the server is wiped.
+	empties
+	// boots means that the server is empty, or was written although it should have been off,
+	// since it cannot be switched off.
+	boots
+)
+
+// rebuild says how far the rebuild has come. A text that the machine has when it gets its
+// first image goes along with that, and asks for nothing.
+func (o Observed) rebuild() rebuildStage {
+	m, c := o.Machine, o.Claim
+	switch {
+	case m.Rebuild == "" || m.Rebuild == m.Rebuilt || refusesRebuild(m).Reason != "" || c.Deployment == nil || !c.HasHost():
+		return notRebuilding
+	case c.Rebuild != m.Rebuild:
+		return begins
+	case c.PoweredOn:
+		return notRebuilding
+	case c.Empty || (c.Phase == claims.Provisioned && c.Synchronized):
+		return boots
+	default:
+		return empties
+	}
+}
+
+// AsksForBootstrap says that the user data has not been given to the server, or will be again.
+func (o Observed) AsksForBootstrap() bool {
+	return o.Claim.Deployment == nil || o.rebuild() != notRebuilding
+}
+
+// refusesRebuild says why the text of a rebuild asks for nothing; its reason is empty if it can
+// be used. A wiped member of a control plane would stay a member of etcd, without its data, and
+// a text in a template would wipe all servers of a group at once.
+func refusesRebuild(m MachineFacts) Wait {
+	w := Wait{Condition: infrav1.SpecAppliedCondition, Reason: infrav1.RebuildRefusedReason}
+	switch {
+	case m.Rebuild == "":
+		return Wait{}
+	case utf8.RuneCountInString(m.Rebuild) > infrav1.MaxRebuildLength:
+		w.Reason = infrav1.InvalidRebuildAnnotationReason
+		w.Message = fmt.Sprintf("Annotation %s is longer than %d characters and is ignored: write something short and new, such as a date",
+			infrav1.RebuildAnnotation, infrav1.MaxRebuildLength)
+	case m.ControlPlane:
+		w.Message = fmt.Sprintf("Annotation %s is ignored on a machine of the control plane, whose member of etcd would lose its data: "+
+			"remove it, and have the Machine replaced", infrav1.RebuildAnnotation)
+	case m.Rebuild == m.OwnerRebuild:
+		w.Message = fmt.Sprintf("Annotation %s is ignored, since the Machine has it too: a template would have all servers of "+
+			"its machines wiped at once. Remove it there, and set another text on one Metal3Machine after the other", infrav1.RebuildAnnotation)
+	default:
+		return Wait{}
+	}
+	return w
+}
+
+// rebuildsServer has the server of a machine wiped and written anew. It stops the way of a
+// machine that has never been provisioned.
+func rebuildsServer(o Observed, p *Plan, named Secrets) bool {
+	p.Rebuilt = ""
+	w := Wait{
+		Condition: infrav1.HostClaimReadyCondition, Reason: infrav1.RebuildingReason,
+		Message: "The server is wiped, to be written anew",
+	}
+	if o.rebuild() == begins && o.Machine.Rebuilt != "" {
+		// What is noted goes first: it would be taken for true if it were asked for again.
+		p.Waits = append(p.Waits, w)
+		return !o.established()
+	}
+	if o.rebuild() == begins && o.Machine.Bootstrap.Invalid != "" {
+		// The claim names the pull secret from now on, so what may not leave the namespace stops it here.
+		w.Reason, w.Message = infrav1.InvalidConfigurationReason, o.Machine.Bootstrap.Invalid
+		p.Waits = append(p.Waits, w)
+		return !o.established()
+	}
+	d := *p.Claim.Deployment
+	p.Claim.Deployment, p.Claim.Rebuild, p.Claim.PoweredOn = &d, o.Machine.Rebuild, false
+	switch o.rebuild() {
+	case begins:
+		d.Image = claims.ImageOf(o.Machine.Spec.Image, named.PullSecret)
+		d.CustomDeploy = claims.CustomDeployOf(o.Machine.Spec.CustomDeploy)
+		if !o.Claim.PoweredOn {
+			d.UserData = "" // the power does not change the spec here
+		}
+	case empties:
+		if o.Claim.Phase == claims.Failed {
+			w.Reason, w.Message = o.Claim.Reason, o.Claim.Message
+		}
+	case boots:
+		if missing, found := missingBootstrap(o); found {
+			w.Reason, w.Message = missing.Reason, missingForRebuild(o, missing)
+			break
+		}
+		d.UserData, d.MetaData, d.NetworkData = named.UserData, named.MetaData, named.NetworkData
+		d.Image = claims.WithPullSecret(d.Image, named.PullSecret)
+		p.Claim.PoweredOn = true
+	case notRebuilding:
+	}
+	p.Waits = append(p.Waits, w)
+	return !o.established()
+}
+
+// missingForRebuild tells what is missing for a server that is to be written anew.
+func missingForRebuild(o Observed, missing Wait) string {
+	if o.Claim.Empty {
+		return "The server is empty. " + missing.Message
+	}
+	return "The server is on still. " + missing.Message
+}
+
+// AwaitsData says for which text the server of the machine is empty, or will not be, and waits
+// for bootstrap data; empty if it is not being rebuilt. It is not found while the server is
+// emptied, whose data would expire.
+func (o Observed) AwaitsData() (text string, found bool) {
+	switch o.rebuild() {
+	case notRebuilding:
+		return "", o.Claim.Deployment != nil
+	case boots:
+		return o.Machine.Rebuild, true
+	default:
+		return "", false
+	}
+}
+
+// rebuiltSecrets are the machine's own secrets for a server that is written anew. What is
+// rendered stays as it was, so that the server keeps its addresses.
+func rebuiltSecrets(o Observed, former Secrets) Secrets {
+	return Secrets{
+		UserData:    o.Machine.Bootstrap.Secret,
+		MetaData:    firstName(o.Machine.Spec.MetaData, former.MetaData),
+		NetworkData: firstName(o.Machine.Spec.NetworkData, former.NetworkData),
+		PullSecret:  PullSecret(o.Machine),
+	}
+}
+
+// tellsRefused tells why the text of the machine asks for nothing, if it does not. A text of a
+// template is used up: Cluster API takes it off the Machine before it takes it off the
+// Metal3Machine, which is then alone with it for a moment.
+func tellsRefused(o Observed, p *Plan) bool {
+	refused := refusesRebuild(o.Machine)
+	if refused.Reason == "" || o.Machine.Rebuild == o.Claim.Rebuild {
+		return false
+	}
+	p.Waits = append(p.Waits, refused)
+	if refused.Reason == infrav1.RebuildRefusedReason && o.Machine.Rebuild == o.Machine.OwnerRebuild {
+		p.Rebuilt = o.Machine.Rebuild
+	}
+	return true
+}
+
+// endsRebuild notes the text that the server was rebuilt for.
+func endsRebuild(o Observed, p *Plan) {
+	m, c := o.Machine, o.Claim
+	if m.Rebuild != "" && m.Rebuild == c.Rebuild && c.PoweredOn && c.Phase == claims.Provisioned && c.Synchronized {
+		p.Rebuilt = m.Rebuild
+	}
+}

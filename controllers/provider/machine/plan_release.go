@@ -1,0 +1,229 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package machine
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/types"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+)
+
+// ReleasePlan is what to do now for a machine that is being deleted.
+type ReleasePlan struct {
+	// DeleteClaim says that the HostClaim is to be deleted.
+	DeleteClaim bool
+	// ReserveClaim says that it is to be reserved for the next machine instead.
+	ReserveClaim bool
+	// LetGo are the names of claims that are reserved for no machine any more.
+	LetGo []string
+	// ReleaseData says that the Metal3DataClaim is to be deleted and our
+	// finalizer to be taken off it.
+	ReleaseData bool
+	// Done says that the finalizer of the machine may go.
+	Done bool
+	// Waits tells why we are not finished, most important first.
+	Waits []Wait
+}
+
+// Release returns the plan for a machine that is being deleted: first the
+// server, then its data. The other way round, the addresses of a server that is
+// still running would go to the next machine. Where the claim is reserved, the
+// machine stays until its server is at rest. Claims that are reserved for a group which is
+// being deleted go with its machines.
+func Release(o Observed) ReleasePlan {
+	p := release(o)
+	p.LetGo = ended(o.Group)
+	return p
+}
+
+func release(o Observed) ReleasePlan {
+	switch {
+	case o.Claim.Phase != claims.Absent && keeps(o.Group, o.Claim, o.Unhealthy):
+		return ReleasePlan{ReserveClaim: true, Waits: kept(o.Claim.Name)}
+	case o.Claim.Phase != claims.Absent:
+		return ReleasePlan{DeleteClaim: !o.Claim.Deleting, Waits: going(o.Claim)}
+	case o.Left != nil && (o.Left.Deleting || !o.Left.Rests):
+		return ReleasePlan{Waits: kept(o.Left.Name)}
+	case o.Data.ClaimExists && o.Data.ClaimHeld && !o.Data.NameTaken:
+		return ReleasePlan{ReleaseData: true, Done: true}
+	default:
+		return ReleasePlan{Done: true}
+	}
+}
+
+// going says what a machine waits for whose claim is released.
+func going(claim claims.State) []Wait {
+	message := fmt.Sprintf("Waiting for HostClaim %q to be released", claim.Name)
+	if claim.Deleting && claim.Message != "" {
+		message += ": " + claim.Message
+	}
+	return []Wait{{Condition: infrav1.HostClaimReadyCondition, Reason: infrav1.DeprovisioningReason, Message: message}}
+}
+
+// kept says what a machine waits for whose claim is reserved.
+func kept(claim string) []Wait {
+	return []Wait{{
+		Condition: infrav1.HostClaimReadyCondition,
+		Reason:    infrav1.ReservedReason,
+		Message:   fmt.Sprintf("Waiting for the host of HostClaim %q to be deprovisioned; it is kept for the next machine", claim),
+	}}
+}
+
+// Prefixes of the label of a reserved claim, as CAPM3 writes it on hosts.
+const (
+	controlPlanePrefix = "cp-"
+	deploymentPrefix   = "md-"
+
+	// maxLabel is how long the value of a label may be, and hashLength how many hex digits
+	// end a value that was cut.
+	maxLabel   = 63
+	hashLength = 8
+)
+
+// controlPlaneLabel and deploymentLabel are the values of infrav1.NodeReuseLabel for a
+// control plane and a MachineDeployment of that name.
+func controlPlaneLabel(name string) string { return label(controlPlanePrefix + name) }
+
+// deploymentLabel is the same for a MachineDeployment.
+func deploymentLabel(name string) string { return label(deploymentPrefix + name) }
+
+// label cuts a value that is too long, and makes it unique by a hash.
+func label(value string) string {
+	if len(value) <= maxLabel {
+		return value
+	}
+	sum := sha256.Sum256([]byte(value))
+	return value[:maxLabel-hashLength-1] + "-" + hex.EncodeToString(sum[:])[:hashLength]
+}
+
+// Group is the control plane or MachineDeployment of a machine, as far as its template asks
+// for reuse. The zero value means that no server is reused.
+type Group struct {
+	// Asked says that the template has nodeReuse, and that Keeper is known.
+	Asked bool
+	// Keeper is the control plane or MachineDeployment.
+	Keeper claims.Keeper
+	// Going says that it, or its Cluster, is being deleted.
+	Going bool
+	// Desired is how many machines it should have.
+	Desired int
+	// Holding is how many other machines of it that stay have a claim.
+	Holding int
+	// Leaving is how many others are being deleted and may reserve the claim they have.
+	Leaving int
+	// Left are others which are being deleted and say that they have reserved their claim.
+	Left []types.UID
+	// Reserved are the claims that are reserved for it.
+	Reserved []claims.Reservation
+}
+
+// keeps reports that a machine which is being deleted leaves its claim to the next machine of
+// its group. Claims are kept for machines that are missing and for no others: not when the
+// group shrinks or goes, nor where the next machine has a server already. Unhealthy says
+// that the machine goes since something is wrong with it, which may be its server.
+func keeps(g Group, claim claims.State, unhealthy bool) bool {
+	switch {
+	case !g.Asked, g.Going, unhealthy, claim.Deleting:
+		return false
+	case claim.HostInError:
+		return false
+	case claim.Phase != claims.Bound && claim.Phase != claims.Provisioned:
+		return false
+	default:
+		return g.Holding+g.kept() < g.Desired
+	}
+}
+
+// kept counts the reservations that have not ended.
+func (g Group) kept() int {
+	n := 0
+	for _, r := range g.Reserved {
+		if !r.Deleting && !r.Broken {
+			n++
+		}
+	}
+	return n
+}
+
+// ended are the names of the claims that are reserved for a group which is being deleted.
+func ended(g Group) []string {
+	if !g.Asked || !g.Going {
+		return nil
+	}
+	var names []string
+	for _, r := range g.Reserved {
+		if !r.Deleting {
+			names = append(names, r.Name)
+		}
+	}
+	return names
+}
+
+// ReusePlan is what a machine without a claim does about the reservations of its group.
+type ReusePlan struct {
+	// Adopt is the name of the claim to adopt; empty for none.
+	Adopt string
+	// Wait says that a server comes free soon, and that no other one is asked for until then.
+	Wait bool
+	// LetGo are the names of claims whose servers the machine cannot use.
+	LetGo []string
+}
+
+// unseen says that one that leaves has reserved a claim which is not among the reserved ones
+// yet, or not any more.
+func (g Group) unseen() bool {
+	return slices.ContainsFunc(g.Left, func(leaver types.UID) bool {
+		return !slices.ContainsFunc(g.Reserved, func(r claims.Reservation) bool { return r.By == leaver })
+	})
+}
+
+// nextReserved returns the plan of a machine that is to have the wanted claim. It takes a server
+// that is at rest, whatever the others do, and waits for one only if there is none.
+func nextReserved(g Group, wanted *bmov1alpha1.HostClaim) ReusePlan {
+	var p ReusePlan
+	if !g.Asked || g.Going {
+		return p
+	}
+	p.Wait = g.Leaving > 0 || g.unseen()
+	for _, r := range g.Reserved {
+		switch {
+		case r.Deleting:
+		case r.Broken, !r.Answers(wanted):
+			p.LetGo = append(p.LetGo, r.Name)
+		case r.Rests && (p.Adopt == "" || preference(wanted, r.Name) > preference(wanted, p.Adopt)):
+			p.Adopt = r.Name
+		default:
+			p.Wait = true
+		}
+	}
+	p.Wait = p.Wait && p.Adopt == ""
+	return p
+}
+
+// preference orders the reserved claims for a machine, which adopts the highest. The order
+// differs between machines, so that those which choose at the same time seldom choose the same.
+func preference(wanted *bmov1alpha1.HostClaim, reserved string) string {
+	sum := sha256.Sum256([]byte(wanted.Name + "/" + reserved))
+	return string(sum[:])
+}

@@ -1,0 +1,656 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package machine
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodes"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+)
+
+const id = "metal3://tenant-a/host-1/m-1"
+
+var owner = claims.Owner{Namespace: "tenant-a", Name: "m-1", UID: "uid-1"}
+
+// change is one more fact about a machine.
+type change func(*Observed)
+
+// observe returns a machine that waits for nothing but a claim, changed.
+func observe(changes ...change) Observed {
+	o := Observed{Machine: MachineFacts{
+		Owner:        owner,
+		ClusterName:  "a",
+		ClusterReady: true,
+		Spec: infrav1.Metal3MachineSpec{
+			Image:        &infrav1.Image{URL: "http://x/i", Checksum: ptr.To("abc")},
+			DataTemplate: &infrav1.Metal3ObjectRef{Name: "template"},
+		},
+		Bootstrap: BootstrapFacts{Secret: "boot", Found: true},
+	}}
+	for _, c := range changes {
+		c(&o)
+	}
+	return o
+}
+
+func unbound(o *Observed) {
+	o.Claim = claims.State{Phase: claims.Unbound, Name: "m-1", Message: "8 hosts seen: 8 in use"}
+}
+
+func bound(o *Observed) {
+	o.Claim = claims.State{Phase: claims.Bound, Name: "m-1", HostNamespace: "infra", HostName: "host-1"}
+}
+
+func facts(o *Observed) { o.Facts, o.HostUID = true, "host-uid" }
+
+func rendered(o *Observed) {
+	o.Data = DataFacts{ClaimExists: true, ClaimHeld: true, Name: "template-0", Ready: true, MetaData: "m-1-metadata", NetworkData: "m-1-networkdata"}
+}
+
+func deployed(o *Observed) {
+	o.Claim.Deployment, o.Claim.PoweredOn = deployment(), true
+}
+
+func runsImage(o *Observed) { o.Claim.Phase, o.Claim.Synchronized = claims.Provisioned, true }
+
+func established(o *Observed) {
+	o.Machine.Provisioned, o.Machine.Spec.ProviderID = true, id
+}
+
+func deployment() *claims.Deployment {
+	return &claims.Deployment{
+		Image:    &bmov1alpha1.Image{URL: "http://x/i", Checksum: "abc"},
+		UserData: "boot", MetaData: "m-1-metadata", NetworkData: "m-1-networkdata",
+	}
+}
+
+// claim is the claim without deployment.
+func claim(d *claims.Deployment) *claims.Wanted {
+	return &claims.Wanted{Name: "m-1", Owner: owner, ClusterName: "a", Deployment: d, PoweredOn: d != nil}
+}
+
+var (
+	secrets    = Secrets{UserData: "boot", MetaData: "m-1-metadata", NetworkData: "m-1-networkdata"}
+	isBound    = Achievement{"AssociateBareMetalHost", "AssociateBareMetalHostSuccess"}
+	hasClaim   = Achievement{"AssociateMetal3MachineMetaData", "AssociateMetal3MachineMetaDataSuccess"}
+	hasData    = Achievement{"Metal3DataReady", "Metal3DataSecretsReady"}
+	serverRuns = Achievement{"HostClaimReady", "Provisioned"}
+	nodeFound  = Achievement{"KubernetesNodeReady", "NodeFound"}
+	noNode     = Wait{"KubernetesNodeReady", "WorkloadClusterUnreachable", "Waiting for a connection to the workload cluster"}
+)
+
+// stuck is a plan that only waits for a host.
+func stuck(reason, message string) Plan {
+	return Plan{Waits: []Wait{{"AssociateBareMetalHost", reason, message}}}
+}
+
+func TestNextBeforeBind(t *testing.T) {
+	tests := map[string]struct {
+		given Observed
+		want  Plan
+	}{
+		"waits for the infrastructure of the Cluster": {
+			given: observe(func(o *Observed) { o.Machine.ClusterReady = false }),
+			want:  stuck("WaitingForClusterInfrastructureReady", `Waiting for the infrastructure of Cluster "a" to be provisioned`),
+		},
+		"waits for the Metal3Cluster, which could name another place for hosts": {
+			given: observe(func(o *Observed) { o.Machine.InfraMissing = true }),
+			want:  stuck("WaitingforMetal3Cluster", `Waiting for the Metal3Cluster of Cluster "a" to exist`),
+		},
+		"waits for bootstrap data before claiming a host": {
+			given: observe(func(o *Observed) { o.Machine.Bootstrap = BootstrapFacts{} }),
+			want:  stuck("WaitingForBootstrapData", "Waiting for the bootstrap provider to name the bootstrap data of the Machine"),
+		},
+		"names a bootstrap secret that does not exist": {
+			given: observe(func(o *Observed) { o.Machine.Bootstrap.Found = false }),
+			want: stuck("BootstrapSecretNotFound",
+				`Secret "boot" with the user data does not exist in namespace "tenant-a": create it, or name another one`),
+		},
+		"names the right to read secrets when it is missing": {
+			given: observe(func(o *Observed) { o.Machine.Bootstrap = BootstrapFacts{Secret: "boot", Forbidden: "no right"} }),
+			want:  stuck("SecretsForbidden", "no right"),
+		},
+		"names a reference to user data that cannot be followed": {
+			given: observe(func(o *Observed) { o.Machine.Bootstrap = BootstrapFacts{Secret: "boot", Invalid: "other namespace"} }),
+			want:  stuck("InvalidConfiguration", "other namespace"),
+		},
+		"claims a host that is better, but need not be, in the failure domain": {
+			given: observe(func(o *Observed) { o.Machine.FailureDomain, o.Machine.SoftFailureDomain = "row-1", true }),
+			want: Plan{
+				Claim: &claims.Wanted{
+					Name: "m-1", Owner: owner, ClusterName: "a", FailureDomain: "row-1", SoftFailureDomain: true,
+				},
+				Secrets: Secrets{UserData: "boot"},
+				Waits:   []Wait{{"AssociateBareMetalHost", "HostClaimNotBound", "Waiting for the hostclaim manager to look at the HostClaim"}},
+			},
+		},
+		"claims a host without image": {
+			given: observe(func(o *Observed) { o.Machine.FailureDomain = "row-1"; o.Machine.Spec.FailureDomain = "row-2" }),
+			want: Plan{
+				Claim:   &claims.Wanted{Name: "m-1", Owner: owner, ClusterName: "a", FailureDomain: "row-1"},
+				Secrets: Secrets{UserData: "boot"},
+				Waits:   []Wait{{"AssociateBareMetalHost", "HostClaimNotBound", "Waiting for the hostclaim manager to look at the HostClaim"}},
+			},
+		},
+		"falls back to the failure domain of the Metal3Machine": {
+			given: observe(func(o *Observed) { o.Machine.Spec.FailureDomain = "row-2" }),
+			want: Plan{
+				Claim:   &claims.Wanted{Name: "m-1", Owner: owner, ClusterName: "a", FailureDomain: "row-2"},
+				Secrets: Secrets{UserData: "boot"},
+				Waits:   []Wait{{"AssociateBareMetalHost", "HostClaimNotBound", "Waiting for the hostclaim manager to look at the HostClaim"}},
+			},
+		},
+		"shows the claim's own explanation": {
+			given: observe(unbound),
+			want: Plan{
+				Claim:   claim(nil),
+				Secrets: Secrets{UserData: "boot"},
+				Waits:   []Wait{{"AssociateBareMetalHost", "HostClaimNotBound", "8 hosts seen: 8 in use"}},
+			},
+		},
+		"adds what can be done when no host fits": {
+			given: observe(unbound, func(o *Observed) { o.Claim.Reason = "NoBareMetalHost" }),
+			want: Plan{
+				Claim:   claim(nil),
+				Secrets: Secrets{UserData: "boot"},
+				Waits: []Wait{{
+					"AssociateBareMetalHost", "HostClaimNotBound", "8 hosts seen: 8 in use. The first host that fits will be bound: " +
+						"have one freed or added, or ask for others with hostSelector and failureDomain in a new template",
+				}},
+			},
+		},
+		"does not ask for the Cluster's readiness once there is a claim": {
+			given: observe(unbound, func(o *Observed) { o.Machine.ClusterReady = false }),
+			want: Plan{
+				Claim:   claim(nil),
+				Secrets: Secrets{UserData: "boot"},
+				Waits:   []Wait{{"AssociateBareMetalHost", "HostClaimNotBound", "8 hosts seen: 8 in use"}},
+			},
+		},
+		"never takes over a claim of something else": {
+			given: observe(func(o *Observed) { o.NameTaken = true }),
+			want: Plan{
+				Secrets: Secrets{UserData: "boot"},
+				Waits: []Wait{{
+					"AssociateBareMetalHost", "HostClaimNameTaken",
+					`HostClaim "m-1" belongs to something else: delete it, or give the Machine another name`,
+				}},
+			},
+		},
+		"waits for a claim that is being deleted to go": {
+			given: observe(unbound, func(o *Observed) { o.Claim.Deleting = true }),
+			want: Plan{
+				Secrets: Secrets{UserData: "boot"},
+				Waits:   []Wait{{"AssociateBareMetalHost", "HostClaimNotBound", `HostClaim "m-1" is being deleted; a new one will follow`}},
+			},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) { check(t, tc.given, tc.want) })
+	}
+}
+
+func TestNextWithHost(t *testing.T) {
+	tests := map[string]struct {
+		given Observed
+		want  Plan
+	}{
+		"waits for the facts of the host": {
+			given: observe(bound),
+			want: Plan{
+				Claim:   claim(nil),
+				Secrets: Secrets{UserData: "boot"},
+				Waits: []Wait{{
+					"AssociateBareMetalHost", "HardwareDataMissing",
+					"Waiting for the hardware facts of the bound host to be published",
+				}},
+			},
+		},
+		"says why the facts of the host are missing": {
+			given: observe(bound, func(o *Observed) { o.Claim.FactsReason, o.Claim.FactsMessage = "HardwareDataNameTaken", "in the way" }),
+			want: Plan{
+				Claim:   claim(nil),
+				Secrets: Secrets{UserData: "boot"},
+				Waits:   []Wait{{"AssociateBareMetalHost", "HardwareDataNameTaken", "in the way"}},
+			},
+		},
+		"asks for data once the facts are known": {
+			given: observe(bound, facts),
+			want: Plan{
+				Claim:    claim(nil),
+				Data:     &DataRequest{Template: "template"},
+				Secrets:  Secrets{UserData: "boot"},
+				Achieved: []Achievement{isBound},
+				Waits:    []Wait{{"Metal3DataReady", "WaitingForMetal3Data", `Waiting for the data of Metal3DataTemplate "template" to be rendered`}},
+			},
+		},
+		"says why the data is not rendered": {
+			given: observe(bound, facts, func(o *Observed) {
+				o.Data = DataFacts{ClaimExists: true, Reason: "InterfaceNotFound", Message: "no interface eth7"}
+			}),
+			want: Plan{
+				Claim:    claim(nil),
+				Data:     &DataRequest{Template: "template"},
+				Secrets:  Secrets{UserData: "boot"},
+				Achieved: []Achievement{isBound, hasClaim},
+				Waits:    []Wait{{"Metal3DataReady", "InterfaceNotFound", "no interface eth7"}},
+			},
+		},
+		"never takes over data of something else": {
+			given: observe(bound, facts, func(o *Observed) { o.Data.NameTaken = true }),
+			want: Plan{
+				Claim:    claim(nil),
+				Secrets:  Secrets{UserData: "boot"},
+				Achieved: []Achievement{isBound},
+				Waits: []Wait{{
+					"AssociateMetal3MachineMetaData", "AssociateMetal3MachineMetaDataFailed",
+					`Metal3DataClaim "m-1" belongs to something else: delete it, or give the Machine another name`,
+				}},
+			},
+		},
+		"refuses a template of another namespace": {
+			given: observe(bound, facts, func(o *Observed) { o.Machine.Spec.DataTemplate.Namespace = "tenant-b" }),
+			want: Plan{
+				Claim:    claim(nil),
+				Secrets:  Secrets{UserData: "boot"},
+				Achieved: []Achievement{isBound},
+				Waits: []Wait{{
+					"AssociateMetal3MachineMetaData", "InvalidConfiguration",
+					`spec.dataTemplate.namespace is "tenant-b": only templates of namespace "tenant-a" can be used`,
+				}},
+			},
+		},
+		"refuses a secret of another namespace": {
+			given: observe(bound, facts, func(o *Observed) {
+				o.Machine.Spec.NetworkData = &corev1.SecretReference{Namespace: "tenant-b", Name: "net"}
+			}),
+			want: Plan{
+				Claim:    claim(nil),
+				Secrets:  Secrets{UserData: "boot"},
+				Achieved: []Achievement{isBound},
+				Waits: []Wait{{
+					"Metal3DataReady", "InvalidConfiguration",
+					`Secret "net" is referenced in namespace "tenant-b": only secrets of namespace "tenant-a" can be used`,
+				}},
+			},
+		},
+		"puts the image on the claim once the secrets exist": {
+			given: observe(bound, facts, rendered),
+			want: Plan{
+				Claim:    claim(deployment()),
+				Data:     &DataRequest{Template: "template"},
+				Secrets:  secrets,
+				Achieved: []Achievement{isBound, hasClaim, hasData},
+				Waits:    []Wait{{"HostClaimReady", "Provisioning", "Waiting for the host to be provisioned"}},
+			},
+		},
+		"needs no template, and prefers secrets that the machine names": {
+			given: observe(bound, facts, func(o *Observed) {
+				o.Machine.Spec.DataTemplate = nil
+				o.Machine.Spec.Image = nil
+				o.Machine.Spec.CustomDeploy = &infrav1.CustomDeploy{Method: "own"}
+				o.Machine.Spec.MetaData = &corev1.SecretReference{Name: "meta"}
+			}),
+			want: Plan{
+				Claim: claim(&claims.Deployment{
+					CustomDeploy: &bmov1alpha1.CustomDeploy{Method: "own"}, UserData: "boot", MetaData: "meta",
+				}),
+				Secrets:  Secrets{UserData: "boot", MetaData: "meta"},
+				Achieved: []Achievement{isBound, hasClaim, {"Metal3DataReady", "SecretsSetExternally"}},
+				Waits:    []Wait{{"HostClaimReady", "Provisioning", "Waiting for the host to be provisioned"}},
+			},
+		},
+		"shows how far the host is, and does not change what it was told": {
+			given: observe(bound, deployed, func(o *Observed) {
+				o.Claim.Message = "Writing the image"
+				o.Machine.Spec.Image.URL = "http://x/new"
+				o.Machine.Bootstrap = BootstrapFacts{}
+			}),
+			want: Plan{
+				Claim:    claim(deployment()),
+				Secrets:  secrets,
+				Achieved: []Achievement{isBound, hasClaim, hasData},
+				Waits:    []Wait{{"HostClaimReady", "Provisioning", "Writing the image"}},
+			},
+		},
+		"shows why the host cannot do what it was told": {
+			given: observe(bound, deployed, func(o *Observed) {
+				o.Claim.Phase, o.Claim.Reason, o.Claim.Message = claims.Failed, "ImageRefused", "no policy permits http://x/i"
+			}),
+			want: Plan{
+				Claim:    claim(deployment()),
+				Secrets:  secrets,
+				Achieved: []Achievement{isBound, hasClaim, hasData},
+				Waits:    []Wait{{"HostClaimReady", "ImageRefused", "no policy permits http://x/i"}},
+			},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) { check(t, tc.given, tc.want) })
+	}
+}
+
+func TestNextProvisioned(t *testing.T) {
+	all := []Achievement{isBound, hasClaim, hasData, serverRuns}
+	node := func(kind nodes.Kind, n nodes.Node) change {
+		return func(o *Observed) { n.Name = "node-1"; o.Node = nodes.Result{Kind: kind, Node: n} }
+	}
+	live := func(more ...change) Observed {
+		return observe(append([]change{bound, facts, deployed, runsImage}, more...)...)
+	}
+	plan := func(change func(*Plan)) Plan {
+		p := Plan{Claim: claim(deployment()), Secrets: secrets, ProviderID: id, Provisioned: true, Achieved: all}
+		change(&p)
+		return p
+	}
+	found := func(p *Plan) {
+		p.NodeName = "node-1"
+		p.Achieved = append(all[:len(all):len(all)], nodeFound)
+	}
+	known := func(o *Observed) { o.Machine.NodeName = "node-1" }
+	racked := func(o *Observed) {
+		o.Machine.LabelPrefixes, o.HostLabels = []string{"rack.example"}, map[string]string{"rack.example/row": "7", "row": "7"}
+	}
+	labeled := Achievement{Condition: "NodeLabelsSynchronized", Reason: "NodeLabelsSynchronized"}
+	tests := map[string]struct {
+		given Observed
+		want  Plan
+	}{
+		"reports provisioned before the Node is known": {
+			given: live(),
+			want:  plan(func(p *Plan) { p.Waits = []Wait{noNode} }),
+		},
+		"keeps a provider ID that is already set": {
+			given: live(func(o *Observed) { o.Machine.Spec.ProviderID = "metal3://tenant-a/old/m-1" }),
+			want: plan(func(p *Plan) {
+				p.ProviderID = "metal3://tenant-a/old/m-1"
+				p.Waits = []Wait{noNode}
+			}),
+		},
+		"keeps the name of its Node while the workload cluster cannot be reached": {
+			given: live(known),
+			want:  plan(func(p *Plan) { p.NodeName, p.Waits = "node-1", []Wait{noNode} }),
+		},
+		"is not ready while its tenant has switched it off, and stays provisioned": {
+			given: live(node(nodes.ByProviderID, nodes.Node{ProviderID: id, HostUID: "host-uid"}),
+				func(o *Observed) { o.Claim.PoweredOn = false }),
+			want: plan(func(p *Plan) {
+				p.Claim.PoweredOn, p.NodeName = false, "node-1"
+				p.Achieved = []Achievement{isBound, hasClaim, hasData, nodeFound}
+				p.Waits = []Wait{{
+					"HostClaimReady", "PoweredOff",
+					`The server was switched off by spec.poweredOn of HostClaim "m-1": set it to true to have the server run`,
+				}}
+			}),
+		},
+		"waits for the Node, and forgets one that is gone": {
+			given: live(node(nodes.None, nodes.Node{}), known),
+			want: plan(func(p *Plan) {
+				p.Waits = []Wait{{
+					"KubernetesNodeReady", "WaitingForNode",
+					"Waiting for a Node with this provider ID, or with the label metal3.io/uuid that names the host",
+				}}
+			}),
+		},
+		"gives a Node that names its host the provider ID": {
+			given: live(node(nodes.ByHostUID, nodes.Node{HostUID: "host-uid"})),
+			want: plan(func(p *Plan) {
+				found(p)
+				p.NodePatch = &nodes.Patch{Node: "node-1", ProviderID: id}
+			}),
+		},
+		"gives a Node that has the provider ID the label with its host": {
+			given: live(node(nodes.ByProviderID, nodes.Node{ProviderID: id})),
+			want: plan(func(p *Plan) {
+				found(p)
+				p.NodePatch = &nodes.Patch{Node: "node-1", HostUID: "host-uid"}
+			}),
+		},
+		"has nothing to do for a Node that has both": {
+			given: live(node(nodes.ByProviderID, nodes.Node{ProviderID: id, HostUID: "host-uid"})),
+			want:  plan(found),
+		},
+		"leaves Nodes to the cloud provider if there is one": {
+			given: live(node(nodes.ByHostUID, nodes.Node{HostUID: "host-uid"}), func(o *Observed) { o.Machine.CloudProvider = true }),
+			want:  plan(found),
+		},
+		"gives a Node its labels with its provider ID, and takes off what the host does not have": {
+			given: live(racked, node(nodes.ByHostUID, nodes.Node{HostUID: "host-uid", Labels: map[string]string{"rack.example/old": ""}})),
+			want: plan(func(p *Plan) {
+				found(p)
+				p.Achieved = append(p.Achieved, labeled)
+				p.NodePatch = &nodes.Patch{
+					Node: "node-1", ProviderID: id, Labels: map[string]*string{"rack.example/row": ptr.To("7"), "rack.example/old": nil},
+				}
+			}),
+		},
+		"gives labels to the Node of a cloud provider": {
+			given: live(racked, node(nodes.ByHostUID, nodes.Node{}), func(o *Observed) { o.Machine.CloudProvider = true }),
+			want: plan(func(p *Plan) {
+				found(p)
+				p.Achieved = append(p.Achieved, labeled)
+				p.NodePatch = &nodes.Patch{Node: "node-1", Labels: map[string]*string{"rack.example/row": ptr.To("7")}}
+			}),
+		},
+		"leaves the labels of a Node while those of the host are not known": {
+			given: live(racked, func(o *Observed) { o.Facts, o.HostLabels = false, nil },
+				node(nodes.ByProviderID, nodes.Node{ProviderID: id, HostUID: "host-uid", Labels: map[string]string{"rack.example/row": "7"}})),
+			want: plan(found),
+		},
+		"says under which prefixes its host shows no label": {
+			given: live(racked, node(nodes.ByProviderID, nodes.Node{ProviderID: id, HostUID: "host-uid"}),
+				func(o *Observed) { o.Machine.LabelPrefixes = []string{"feed.example", "unit.example"} }),
+			want: plan(func(p *Plan) {
+				found(p)
+				p.Waits = []Wait{{
+					"NodeLabelsSynchronized", "LabelsNotPublished",
+					"The server shows no label under feed.example, unit.example: its owner labels it, or lets the label be seen " +
+						"by the option hostclaim.metal3.io/publish-labels of a HostDeployPolicy",
+				}}
+			}),
+		},
+		"changes no label by a list of prefixes that it cannot read": {
+			given: live(racked, node(nodes.ByProviderID, nodes.Node{ProviderID: id, HostUID: "host-uid"}),
+				func(o *Observed) { o.Machine.LabelPrefixes, o.Machine.LabelPrefixesInvalid = nil, "it is wrong" }),
+			want: plan(func(p *Plan) {
+				found(p)
+				p.Waits = []Wait{{
+					"NodeLabelsSynchronized", "InvalidConfiguration",
+					"Correct the annotation metal3.io/metal3-label-sync-prefixes of the Metal3Cluster: it is wrong",
+				}}
+			}),
+		},
+		"is at a loss with two Nodes": {
+			given: live(node(nodes.Ambiguous, nodes.Node{})),
+			want: plan(func(p *Plan) {
+				p.Waits = []Wait{{"KubernetesNodeReady", "NodeAmbiguous", "Several Nodes claim to run on this host: delete those that do not"}}
+			}),
+		},
+		"leaves a Node alone that belongs to another machine": {
+			given: live(node(nodes.Taken, nodes.Node{ProviderID: "metal3://x/y/z"})),
+			want: plan(func(p *Plan) {
+				p.Waits = []Wait{{
+					"KubernetesNodeReady", "NodeTaken",
+					`Node "node-1" runs on this host and carries another provider ID: delete the Node so that it registers anew`,
+				}}
+			}),
+		},
+		"stays provisioned when the host is in trouble later, and still looks after its Node": {
+			given: observe(bound, deployed, established, node(nodes.ByProviderID, nodes.Node{ProviderID: id, HostUID: "host-uid"}),
+				func(o *Observed) { o.Claim.Message = "Host in error" }),
+			want: plan(func(p *Plan) {
+				p.NodeName = "node-1"
+				p.Achieved = []Achievement{isBound, hasClaim, hasData, nodeFound}
+				p.Waits = []Wait{{"HostClaimReady", "Provisioning", "Host in error"}}
+			}),
+		},
+		"reports a host that is gone, and asks for no other one": {
+			given: observe(established, func(o *Observed) {
+				o.Claim = claims.State{Phase: claims.Lost, Name: "m-1", Message: "host-1 was deleted"}
+			}),
+			want: Plan{ProviderID: id, Provisioned: true, Waits: []Wait{{
+				"AssociateBareMetalHost", "HostLost",
+				"The host is gone: the Machine must be replaced. host-1 was deleted",
+			}}},
+		},
+		"reports a claim that is gone, and makes no other one": {
+			given: observe(established),
+			want: Plan{ProviderID: id, Provisioned: true, Waits: []Wait{{
+				"AssociateBareMetalHost", "HostLost",
+				"The HostClaim of this machine was deleted, and with it the host was given back: the Machine must be replaced",
+			}}},
+		},
+		"reports a claim that is being deleted under its machine": {
+			given: observe(bound, deployed, established, func(o *Observed) { o.Claim.Deleting = true }),
+			want: Plan{ProviderID: id, Provisioned: true, Waits: []Wait{{
+				"AssociateBareMetalHost", "HostLost",
+				`HostClaim "m-1" is being deleted and its host wiped: the Machine must be replaced`,
+			}}},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) { check(t, tc.given, tc.want) })
+	}
+}
+
+// check compares the plan, and makes sure that the same facts give it again.
+func check(t *testing.T, given Observed, want Plan) {
+	t.Helper()
+	if diff := cmp.Diff(want, Next(given)); diff != "" {
+		t.Errorf("plan (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want, Next(given)); diff != "" {
+		t.Errorf("second plan (-want +got):\n%s", diff)
+	}
+}
+
+func TestRelease(t *testing.T) {
+	tests := map[string]struct {
+		given Observed
+		want  ReleasePlan
+	}{
+		"deletes the claim first, since the addresses of a running server are taken": {
+			given: observe(bound, rendered, deployed),
+			want: ReleasePlan{DeleteClaim: true, Waits: []Wait{
+				{"HostClaimReady", "Deprovisioning", `Waiting for HostClaim "m-1" to be released`},
+			}},
+		},
+		"waits with the claim's own words": {
+			given: observe(bound, rendered, deployed, func(o *Observed) { o.Claim.Deleting, o.Claim.Message = true, "Cleaning" }),
+			want: ReleasePlan{Waits: []Wait{
+				{"HostClaimReady", "Deprovisioning", `Waiting for HostClaim "m-1" to be released: Cleaning`},
+			}},
+		},
+		"releases the data after the claim": {
+			given: observe(rendered),
+			want:  ReleasePlan{ReleaseData: true, Done: true},
+		},
+		"leaves data alone that it has released": {
+			given: observe(func(o *Observed) { o.Data = DataFacts{ClaimExists: true} }),
+			want:  ReleasePlan{Done: true},
+		},
+		"leaves data of something else alone": {
+			given: observe(func(o *Observed) { o.Data = DataFacts{ClaimExists: true, ClaimHeld: true, NameTaken: true} }),
+			want:  ReleasePlan{Done: true},
+		},
+		"lets a machine go that never got a claim": {
+			given: observe(),
+			want:  ReleasePlan{Done: true},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, Release(tc.given)); diff != "" {
+				t.Errorf("plan (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestPullSecret(t *testing.T) {
+	image := func(url, pullSecret string) func(*Observed) {
+		return func(o *Observed) { o.Machine.Spec.Image, o.Machine.PullSecret = &infrav1.Image{URL: url}, pullSecret }
+	}
+	for name, tc := range map[string]struct {
+		given Observed
+		want  string
+	}{
+		"is that of an OCI image":              {observe(bound, facts, rendered, image("OCI://registry/image", "registry")), "registry"},
+		"is not needed for an image of a URL":  {observe(bound, facts, rendered, image("https://x/image", "registry")), ""},
+		"is not needed for a public OCI image": {observe(bound, facts, rendered, image("oci://registry/image", "")), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := Next(tc.given)
+			if got := claims.PullSecretOf(p.Claim.Deployment.Image); got != tc.want || p.Secrets.PullSecret != tc.want {
+				t.Errorf("the image names %q, the machine %q, want %q", got, p.Secrets.PullSecret, tc.want)
+			}
+		})
+	}
+	p := Next(observe(bound, facts, rendered, image("oci://registry/image", "../other/secret")))
+	if p.Claim.Deployment != nil || len(p.Waits) != 1 || p.Waits[0].Reason != infrav1.InvalidConfigurationReason ||
+		!strings.Contains(p.Waits[0].Message, infrav1.PullSecretAnnotation) {
+		t.Errorf("with a name that cannot be one the plan is %+v", p)
+	}
+}
+
+// The claim of a machine that was deleted without it hands on no server by its name.
+func TestClaimOfAnEarlierMachine(t *testing.T) {
+	established := func(o *Observed) { o.Machine.Spec.ProviderID = "metal3://tenant/host-1/m-1" }
+	former := func(deleting, paused bool) func(*Observed) {
+		return func(o *Observed) { o.NameTaken, o.Former = true, &claims.Former{Deleting: deleting, Paused: paused} }
+	}
+	for name, tt := range map[string]struct {
+		given  Observed
+		reason string
+		says   []string
+	}{
+		"that kept its server":                      {observe(established, former(false, true)), "HostClaimNameTaken", []string{"not given back", "ownerReferences"}},
+		"that kept its server, for a new machine":   {observe(former(false, false)), "HostClaimNameTaken", []string{"not given back", "ownerReferences"}},
+		"that is deleted and paused":                {observe(established, former(true, true)), "HostClaimNameTaken", []string{"runs on", clusterv1.PausedAnnotation, "must be replaced"}},
+		"that is deleted and paused, for a new one": {observe(former(true, true)), "HostClaimNameTaken", []string{"runs on", clusterv1.PausedAnnotation}},
+		"that is wiped":                             {observe(established, former(true, false)), "HostLost", []string{"wiped", "must be replaced"}},
+		"that is wiped, for a new machine":          {observe(former(true, false)), "HostClaimNotBound", []string{"will follow"}},
+		"that is gone":                              {observe(established), "HostLost", []string{"given back"}},
+		"in another cluster, that is gone or not found": {observe(established, func(o *Observed) {
+			o.Remote = &claims.Remote{Namespace: "n", Origin: "o"}
+		}), "HostLost", []string{infrav1.OriginKey}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := Next(tt.given)
+			if p.Claim != nil || len(p.Waits) != 1 || p.Waits[0].Reason != tt.reason {
+				t.Fatalf("writes %v and waits %v, want %s", p.Claim, p.Waits, tt.reason)
+			}
+			for _, part := range tt.says {
+				if !strings.Contains(p.Waits[0].Message, part) {
+					t.Errorf("does not say %q: %s", part, p.Waits[0].Message)
+				}
+			}
+			if strings.Contains(p.Waits[0].Message, "replaced") && tt.given.Machine.Spec.ProviderID == "" {
+				t.Errorf("a new machine need not be replaced: %s", p.Waits[0].Message)
+			}
+		})
+	}
+}
