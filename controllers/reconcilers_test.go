@@ -60,18 +60,13 @@ func reconcilers() []any {
 // exceptions are the fields that may change, and why.
 func exceptions() map[string]string {
 	return map[string]string{
-		"hostclaim/claim.Reconciler.Pool":               "dispatches free hosts to waiting claims",
-		"hostclaim/claim.Reconciler.Policies.compiled":  "policies by their version, compiled",
-		"hostclaim/claim.Reconciler.Budget":             "bounds what is copied next to hosts, in each namespace",
-		"hostclaim/claim.Reconciler.DeniedImages":       "an option",
-		"provider/data.Reconciler.Secrets":              "watches secrets",
-		"provider/machine.Reconciler.Secrets":           "watches secrets",
-		"provider/machine.Reconciler.stale":             "spaces out passes that come to nothing",
-		"provider/machine.Reconciler.reports":           "holds reports back",
-		"provider/machine.Reconciler.written":           "what was written and no cache shows yet",
-		"provider/machine.Reconciler.writtenClaims":     "the same",
-		"provider/machine.Reconciler.writtenDataClaims": "the same",
-		"provider/remediation.Reconciler.departures":    "watches of Nodes that leave",
+		"hostclaim/claim.Reconciler.Pool":              "dispatches free hosts to waiting claims",
+		"hostclaim/claim.Reconciler.Policies.compiled": "policies by their version, compiled",
+		"hostclaim/claim.Reconciler.Budget":            "bounds what is copied next to hosts, in each namespace",
+		"hostclaim/claim.Reconciler.DeniedImages":      "an option",
+		"provider/data.Reconciler.Secrets":             "watches secrets",
+		"provider/machine.Reconciler.Secrets":          "watches secrets",
+		"provider/remediation.Reconciler.departures":   "watches of Nodes that leave",
 	}
 }
 

@@ -55,11 +55,6 @@ const (
 	// IdentityMovedReason surfaces when the kubeconfig now leads to another API server or namespace than
 	// the one in which the claim of the machine was made.
 	IdentityMovedReason = "IdentityMoved"
-	// IdentityLeadsElsewhereReason surfaces when KeepClaimsHereAnnotation asks to reach a claim of the machine's
-	// own namespace by an identityRef that does not lead to it.
-	IdentityLeadsElsewhereReason = "LeadsElsewhere"
-	// IdentityClaimBusyReason surfaces when the same annotation asks for a claim whose server is not at rest.
-	IdentityClaimBusyReason = "ClaimBusy"
 	// InvalidEffectiveIdentityReason surfaces when the record of the claim on the machine was edited.
 	InvalidEffectiveIdentityReason = "InvalidEffectiveIdentity"
 )

@@ -261,12 +261,6 @@ const (
 	// ContentHashAnnotation is on a Secret that the provider manager copied next to a claim in another
 	// cluster: a hash of its content.
 	ContentHashAnnotation = "hostclaim.metal3.io/content-hash"
-	// KeepClaimsHereAnnotation is set ("true") on a Metal3Cluster, or on a Metal3Machine, which wins, by
-	// its owner, to have machines reach the claims that they have in their own namespace by the
-	// identityRef, which must lead to this very namespace. A move by clusterctl then takes the machines
-	// and leaves claims and hosts. Taken off, or with another value, it takes the claims back, as long
-	// as they are in the namespace of their machines.
-	KeepClaimsHereAnnotation = "hostclaim.metal3.io/keep-claims-here"
 	// ConfirmIdentityMoveAnnotation is on a Metal3Machine. A tenant writes "<server>/<namespace>" to
 	// confirm that the claim has moved there.
 	ConfirmIdentityMoveAnnotation = "hostclaim.metal3.io/confirm-identity-move"

@@ -130,14 +130,12 @@ const (
 	LabelsNotPublishedReason = "LabelsNotPublished"
 )
 
-// Condition SpecApplied of Metal3Machine and its reasons. It is there only while the machine asks for something
-// that the server was not given, and is no part of the Ready summary: the server runs on as it was made. The
+// Condition SpecApplied of Metal3Machine and its reasons. It is there only while the machine asks for a rebuild
+// that it does not get, and is no part of the Ready summary: the server runs on as it was made. The
 // reason InvalidRebuildAnnotation surfaces when RebuildAnnotation is too long.
 const (
 	// SpecAppliedCondition is False while the server is not what the spec asks for. Otherwise it is absent.
 	SpecAppliedCondition = "SpecApplied"
-	// ChangeIgnoredReason surfaces when the spec was changed after the server had its image, or the claim its host.
-	ChangeIgnoredReason = "ChangeIgnored"
 	// RebuildRefusedReason surfaces when this machine may not be rebuilt.
 	RebuildRefusedReason = "RebuildRefused"
 )

@@ -22,6 +22,8 @@ limitations under the License.
 // else. For the tenant's cluster it prints, or applies, a Secret with a kubeconfig
 // of that account. Running it again renews the credential. It changes no policy:
 // which hosts the namespace may have, a HostDeployPolicy says.
+//
+// "tenant keep" lets a paused Cluster go on by its identityRef while its HostClaims stay where they are.
 package main
 
 import (
@@ -34,15 +36,22 @@ import (
 	"syscall"
 	"time"
 
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/tenant/grant"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/tenant/keep"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/tenant/onboard"
 )
 
@@ -66,6 +75,9 @@ func main() {
 
 // run is main without the process around it. Manifests go to out, words to notes.
 func run(ctx context.Context, args []string, out, notes io.Writer) error {
+	if len(args) > 0 && args[0] == "keep" {
+		return runKeep(ctx, args[1:], notes)
+	}
 	o, err := parse(args)
 	if err != nil {
 		return err
@@ -85,6 +97,36 @@ func run(ctx context.Context, args []string, out, notes io.Writer) error {
 		return preview(plan, out)
 	}
 	return o.grantAccess(ctx, plan, config, out, notes)
+}
+
+// runKeep lets the claims of a paused Cluster stay where they are when the Cluster is moved.
+func runKeep(ctx context.Context, args []string, notes io.Writer) error {
+	var management source
+	var cluster types.NamespacedName
+	fs := pflag.NewFlagSet("tenant keep", pflag.ContinueOnError)
+	fs.StringVar(&management.file, "management-kubeconfig", "", "kubeconfig of the cluster with the paused Cluster (default as kubectl has it)")
+	fs.StringVar(&management.context, "management-context", "", "context of --management-kubeconfig")
+	fs.StringVar(&cluster.Namespace, "namespace", "", "namespace of the Cluster")
+	fs.StringVar(&cluster.Name, "cluster", "", "name of the Cluster, which must be paused")
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	if len(fs.Args()) > 0 || cluster.Namespace == "" || cluster.Name == "" {
+		return errors.New("name the Cluster by --namespace and --cluster, and nothing else")
+	}
+	config, err := load(management)
+	if err != nil {
+		return fmt.Errorf("kubeconfig of the management cluster, see --management-kubeconfig: %w", err)
+	}
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), clusterv1.AddToScheme(scheme), infrav1.AddToScheme(scheme), bmov1alpha1.AddToScheme(scheme)); err != nil {
+		return err
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return fmt.Errorf("reach the management cluster at %s, see --management-kubeconfig: %w", config.Host, err)
+	}
+	return keep.Run(ctx, c, cluster, notes)
 }
 
 // grantAccess does it, and tells what was done.

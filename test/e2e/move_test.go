@@ -52,6 +52,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/stack"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/story"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/world"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/tenant/keep"
 )
 
 // moveStory is a cluster whose hosts are beside it, between two dev clusters that each
@@ -605,7 +606,11 @@ func (s *moveStory) leavesItsHosts(t *testing.T) {
 	s.identityIs(t, infrav1.IdentityNotUsedReason)
 	before, held, marks := s.belongings(t), bindings(t, s.here.world, s.pool.Namespace), s.marks(t)
 
-	annotate(t, s.here.tenant.Client, infra, infrav1.KeepClaimsHereAnnotation, "true")
+	s.pause(t, true)
+	eventually(t, "the claims are handed over", func(g gomega.Gomega) {
+		g.Expect(keep.Run(t.Context(), s.here.admin, client.ObjectKeyFromObject(infra), t.Output())).To(gomega.Succeed())
+	})
+	s.pause(t, false)
 	s.identityIs(t, infrav1.IdentityConnectedReason, "stays where it is")
 	eventually(t, "clusterctl does not look for hosts", func(g gomega.Gomega) {
 		for _, m := range s.servers(t) {

@@ -17,6 +17,7 @@ limitations under the License.
 package machine
 
 import (
+	"io"
 	"testing"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -27,10 +28,11 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/hack/tenant/keep"
 )
 
-// TestClaimIsKept takes a machine with a claim in its own namespace through the change to
-// an identityRef, back, and away in a move that leaves the claim.
+// TestClaimIsKept takes a machine with a claim in its own namespace through the change to an
+// identityRef, and away in a move that leaves the claim.
 func TestClaimIsKept(t *testing.T) {
 	tn := newTenant(t)
 	tn.makeBootstrap("value", "#cloud-config")
@@ -50,26 +52,23 @@ func TestClaimIsKept(t *testing.T) {
 	infra := &infrav1.Metal3Cluster{}
 	tn.Edit(tn.Named(clusterName, infra), func() { infra.Spec.IdentityRef = &infrav1.IdentityReference{Name: kubeconfigSecret} })
 	tn.identity("True/NotUsed")
-	tn.keep("true")
-	tn.identity("False/LeadsElsewhere", tn.Namespace)
+	tn.G.Expect(tn.keep()).To(gomega.MatchError(gomega.ContainSubstring("spec.paused")))
+	tn.pause(true)
+	tn.G.Expect(tn.keep()).To(gomega.MatchError(gomega.ContainSubstring("nothing was written")))
 	tn.ownsClaim(uid)
 
 	s := ownSite(tn)
 	s.give(tn)
+	tn.G.Expect(tn.keep()).To(gomega.Succeed())
+	tn.G.Expect(tn.Find(machineName, m)).To(gomega.Succeed())
+	tn.G.Expect(m.Annotations).To(gomega.HaveKey(infrav1.BlockMoveAnnotation), "its secrets are not copied yet")
+	tn.G.Expect(tn.keep()).To(gomega.Succeed(), "a command that is run again")
+	tn.pause(false)
 	s.keptClaim(uid, m.UID)
 	tn.provision() // of the spec as it is now
 	tn.G.Expect(tn.provisioned().Spec.ProviderID).To(gomega.Equal(m.Spec.ProviderID))
+	tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) { g.Expect(m.Annotations).NotTo(gomega.HaveKey(infrav1.BlockMoveAnnotation)) })
 
-	tn.keep("false")
-	tn.identity("True/NotUsed")
-	tn.ownsClaim(uid)
-	tn.G.Expect(tn.Find(machineName, m)).To(gomega.Succeed())
-	tn.G.Expect(m.Annotations).NotTo(gomega.HaveKey(infrav1.EffectiveIdentityAnnotation))
-	tn.G.Expect(m.Annotations).NotTo(gomega.HaveKey(infrav1.OriginKey))
-
-	tn.provision()
-	tn.keep("true")
-	s.keptClaim(uid, m.UID)
 	moved := tn.move(m)
 	claim := &bmov1alpha1.HostClaim{}
 	tn.Await(tn.Named(machineName, claim), func(g gomega.Gomega) { g.Expect(claim.Spec.ConsumerRef.UID).To(gomega.Equal(moved)) })
@@ -80,12 +79,19 @@ func TestClaimIsKept(t *testing.T) {
 	tn.gone(machineName, m)
 }
 
-// keep asks for the claims of the Cluster to stay, or takes that back.
-func (tn *tenant) keep(value string) {
-	infra := &infrav1.Metal3Cluster{}
-	tn.Edit(tn.Named(clusterName, infra), func() {
-		metav1.SetMetaDataAnnotation(&infra.ObjectMeta, infrav1.KeepClaimsHereAnnotation, value)
-	})
+// keep runs the command by which the claims of the Cluster stay.
+func (tn *tenant) keep() error {
+	return keep.Run(tn.Ctx, tn.Client, types.NamespacedName{Namespace: tn.Namespace, Name: clusterName}, io.Discard)
+}
+
+// pause pauses the Cluster, or ends that, and waits until the machine says so.
+func (tn *tenant) pause(paused bool) {
+	c, m, want := &clusterv1.Cluster{}, &infrav1.Metal3Machine{}, "False/NotPaused"
+	if paused {
+		want = "True/Paused"
+	}
+	tn.Edit(tn.Named(clusterName, c), func() { c.Spec.Paused = &paused })
+	tn.Await(tn.Named(machineName, m), func(g gomega.Gomega) { g.Expect(conditionOf(m, "Paused")).To(gomega.Equal(want)) })
 }
 
 // ownsClaim expects the machine to have its claim as clusterctl moves it.

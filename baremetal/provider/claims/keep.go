@@ -21,6 +21,7 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
@@ -31,7 +32,7 @@ func OwnedBy(claim *bmov1alpha1.HostClaim, owner Owner) bool {
 }
 
 // HandedOver returns a claim in the namespace of its machine as the machine finds it from any
-// cluster: by the origin, and owned by nothing that clusterctl moves.
+// cluster: by the origin, owned by nothing that clusterctl moves, and not paused with its Cluster.
 func HandedOver(claim *bmov1alpha1.HostClaim, owner Owner, origin string) *bmov1alpha1.HostClaim {
 	out := claim.DeepCopy()
 	out.OwnerReferences = slices.DeleteFunc(out.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == owner.UID })
@@ -39,20 +40,11 @@ func HandedOver(claim *bmov1alpha1.HostClaim, owner Owner, origin string) *bmov1
 		out.Labels = map[string]string{}
 	}
 	out.Labels[infrav1.OriginKey] = origin
+	if out.Annotations[clusterv1.PausedAnnotation] == PauseValue {
+		delete(out.Annotations, clusterv1.PausedAnnotation)
+	}
 	out.Spec.ConsumerRef = owner.consumer()
 	out.Spec.ConsumerRef.Namespace = ""
-	return out
-}
-
-// TakenBack returns the claim as it was before HandedOver. Copies of secrets that it names
-// stay next to it.
-func TakenBack(claim *bmov1alpha1.HostClaim, owner Owner) *bmov1alpha1.HostClaim {
-	out := claim.DeepCopy()
-	if !OwnedBy(out, owner) {
-		out.OwnerReferences = append(out.OwnerReferences, owner.reference())
-	}
-	delete(out.Labels, infrav1.OriginKey)
-	out.Spec.ConsumerRef = owner.consumer()
 	return out
 }
 

@@ -46,14 +46,11 @@ const (
 	Unauthorized                 // server
 	RecordUnreadable             // annotation
 	Moved                        // secret, where it leads, where the HostClaim was made, annotation, value
-	OtherNamespace               // secret, its namespace, that of the HostClaim
-	OtherCluster                 // secret, where it leads, HostClaim
-	ClaimBusy                    // HostClaim
 )
 
 // The causes by which an API server cannot be used. The argument of Problem is its URL.
 const (
-	BadSettings Cause = iota + ClaimBusy + 1 // and the error
+	BadSettings Cause = iota + Moved + 1 // and the error
 	BadURL
 	Silent
 	Slow
@@ -123,12 +120,6 @@ var problems = [...]struct{ reason, cause, remedy string }{
 	Moved: {infrav1.IdentityMovedReason,
 		"Secret %q now leads to %s, and the HostClaim of this machine was made in %s",
 		"put the former kubeconfig back, or, if the HostClaim has moved along, set annotation %s of this Metal3Machine to %q"},
-	OtherNamespace: {infrav1.IdentityLeadsElsewhereReason,
-		"Secret %q leads to namespace %q, and the HostClaim of this machine is in %q",
-		"only a claim of the namespace that the kubeconfig leads to can be kept"},
-	OtherCluster: {infrav1.IdentityLeadsElsewhereReason,
-		"Secret %q leads to %s, where HostClaim %q of this machine is not", "the kubeconfig must lead to this very cluster"},
-	ClaimBusy: {infrav1.IdentityClaimBusyReason, "HostClaim %q is handed over as soon as its server runs what the claim asks for", ""},
 
 	BadSettings:      {unreachable, unusable + "the connection cannot be made", "%v"},
 	BadURL:           {unreachable, unusable + "its URL cannot be read", "check clusters[].cluster.server in the kubeconfig"},

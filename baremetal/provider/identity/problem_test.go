@@ -26,7 +26,7 @@ import (
 // identityRef can do something, a remedy.
 func TestProblems(t *testing.T) {
 	verbs := regexp.MustCompile(`%[qsvd]`)
-	remediless := map[Cause]bool{Connecting: true, ClaimBusy: true, AnswerTooLarge: true}
+	remediless := map[Cause]bool{Connecting: true, AnswerTooLarge: true}
 	for c, row := range problems {
 		var arguments []any
 		for _, verb := range verbs.FindAllString(row.cause+row.remedy, -1) {
