@@ -17,14 +17,19 @@ limitations under the License.
 package claims
 
 import (
+	"regexp"
 	"slices"
+	"unicode/utf8"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 )
 
 // Phase is how far a claim has come, seen from its machine.
@@ -72,9 +77,6 @@ type State struct {
 	Deployment *Deployment
 	// PoweredOn is the power state that the claim asks for.
 	PoweredOn bool
-	// Selector and FailureDomain are what the claim asks of its host.
-	Selector      bmov1alpha1.HostSelector
-	FailureDomain string
 	// Rebuild is the text by which the claim asks for a rebuild; empty if it does not.
 	Rebuild string
 	// Synchronized says that the host is told what the claim asks for now.
@@ -99,9 +101,7 @@ func Read(claim *bmov1alpha1.HostClaim) State {
 		Deleting:   !claim.DeletionTimestamp.IsZero(),
 		Deployment: deployment(claim.Spec),
 		PoweredOn:  claim.Spec.PoweredOn,
-
-		Selector: claim.Spec.HostSelector, FailureDomain: claim.Spec.FailureDomain,
-		Rebuild: claim.Annotations[infrav1.RebuildAnnotation],
+		Rebuild:    claim.Annotations[infrav1.RebuildAnnotation],
 	}
 	s.Binding = s.Phase == Unbound && binding(claim)
 	if s.HasHost() {
@@ -224,4 +224,108 @@ func secretName(ref *corev1.SecretReference) string {
 		return ""
 	}
 	return ref.Name
+}
+
+// Power is what a claim says about the power of its host.
+type Power struct {
+	// Wanted is the state that the claim asks for, and On the one that the host has.
+	Wanted, On bool
+	// Problem says why what the claim asks for is not carried out, in words that fit into a
+	// condition; empty if it is.
+	Problem string
+}
+
+// ReadPower says what a claim, nil when there is none, says about the power of its host.
+func ReadPower(claim *bmov1alpha1.HostClaim) Power {
+	if claim == nil || !Read(claim).HasHost() {
+		return Power{}
+	}
+	p := Power{Wanted: claim.Spec.PoweredOn, On: claim.Status.PoweredOn}
+	if c := condition(claim, bmov1alpha1.SynchronizedCondition); c.Status == metav1.ConditionFalse {
+		p.Problem = usableMessage(c.Message)
+	}
+	return p
+}
+
+// Movable is what a claim in the namespace of its machine says of a move by clusterctl,
+// with a reason and message that fit into a condition, and whether it says anything.
+func Movable(claim *bmov1alpha1.HostClaim) (metav1.Condition, bool) {
+	c := condition(claim, infrav1.MovableCondition)
+	if c.Type == "" {
+		return metav1.Condition{}, false
+	}
+	return metav1.Condition{Type: c.Type, Status: c.Status, Reason: usableReason(c.Reason), Message: usableMessage(c.Message)}, true
+}
+
+// BlocksMove says that clusterctl must not move the machine of the claim, since the claim
+// is not ready or must stay. clusterctl looks at the machine, too, because it passes over
+// a claim whose CRD lacks its label: the machine would be moved without its claim.
+func BlocksMove(claim *bmov1alpha1.HostClaim) bool {
+	_, found := claim.Annotations[infrav1.BlockMoveAnnotation]
+	return found
+}
+
+// PauseValue is the value of the pause annotation that the machine controller
+// sets on a claim, so that it never takes off one that a user has set.
+const PauseValue = infrav1.MachineFieldOwner
+
+// Repause returns what the pause annotation of the claim should become while
+// its Cluster is paused or not: nil means that it goes. The second result is
+// false when the claim may stay as it is. A claim that was handed over to the credentials of its
+// machine is not paused, since no Cluster would unpause it: clusterctl replaces the annotations of a
+// machine, the record of its credentials among them, before it deletes the machine.
+func Repause(claim *bmov1alpha1.HostClaim, clusterPaused bool) (value *string, change bool) {
+	current, annotated := claim.Annotations[clusterv1.PausedAnnotation]
+	switch {
+	case clusterPaused && claim.Labels[infrav1.OriginKey] != "":
+		return nil, false
+	case clusterPaused && !annotated:
+		v := PauseValue
+		return &v, true
+	case !clusterPaused && annotated && current == PauseValue:
+		return nil, true
+	default:
+		return nil, false
+	}
+}
+
+// The status of a claim may come from another cluster, which does not check it as
+// ours does. What a Metal3Machine repeats of it must fit there: one condition that
+// is refused would keep all the others as they were.
+
+// longest is how many characters of a message or a reason are repeated.
+const longest = 1024
+
+// longestName is how long the name of an object can be.
+const longestName = 253
+
+// reasons are those that a condition can have.
+var reasons = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
+
+// unnamedHost explains a claim whose host cannot be told.
+const unnamedHost = "The HostClaim names a host whose name is none: have its hostclaim manager looked at"
+
+// usableReason is the reason, or one of ours if it is none.
+func usableReason(reason string) string {
+	if len(reason) > longest || !reasons.MatchString(reason) {
+		return infrav1.InvalidHostClaimStatusReason
+	}
+	return reason
+}
+
+// usableMessage is the message in one line of bounded length that can be printed.
+func usableMessage(message string) string {
+	const ellipsis = "..."
+	// No more is looked at than could be shown.
+	message = text.Printable(message[:min(len(message), 4*longest*utf8.UTFMax)])
+	if runes := []rune(message); len(runes) > longest {
+		return string(runes[:longest-len(ellipsis)]) + ellipsis
+	}
+	return message
+}
+
+// named says that the host can be one. Its name becomes part of the provider ID.
+func named(host *bmov1alpha1.ObjectReference) bool {
+	return len(validation.IsDNS1123Subdomain(host.Name)) == 0 &&
+		(host.Namespace == "" || len(validation.IsDNS1123Label(host.Namespace)) == 0)
 }

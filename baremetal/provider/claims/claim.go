@@ -14,6 +14,10 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
+// Package claims computes the HostClaim that a Metal3Machine wants, as a whole object
+// for server-side apply, and reads a HostClaim as the State of its machine's server, so
+// that no other package has to know the conditions of a HostClaim.
+// Inputs are plain values; the package performs no IO.
 package claims
 
 import (
@@ -134,11 +138,6 @@ func (o Owner) consumer() *corev1.ObjectReference {
 		Name:       o.Name,
 		UID:        o.UID,
 	}
-}
-
-// SameSelector says that two claims ask for the same hosts.
-func SameSelector(a, b bmov1alpha1.HostSelector) bool {
-	return equalSpecs(bmov1alpha1.HostClaimSpec{HostSelector: a}, bmov1alpha1.HostClaimSpec{HostSelector: b})
 }
 
 // equalSpecs compares two claims, taking an empty map or list for a missing one.
