@@ -60,7 +60,6 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/hostclaims"
 	workload "github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/nodes"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/tenantsecrets"
 )
 
@@ -339,7 +338,7 @@ func (s *scope) wait(condition, reason, message string) {
 // failed notes what a phase could not do, and returns the error; nil stays nil. A conflict is not noted: the
 // pass is repeated with fresher facts. What the API server tells of an object that it does not accept, or of
 // a right that is missing, is shown, since the owner of the machine can do something about it; other errors
-// go to the log only. Another cluster is never quoted as it pleases.
+// go to the log only. Package remote has replaced the text of another cluster by words of ours.
 func (s *scope) failed(condition, reason, message string, err error) error {
 	if err == nil || patch.IsConflict(err) {
 		return err
@@ -349,12 +348,7 @@ func (s *scope) failed(condition, reason, message string, err error) error {
 		reason, message = failure.Reason, failure.Message
 	}
 	var status apierrors.APIStatus
-	var sanitized *remote.SanitizedError
-	switch {
-	case !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) && !apierrors.IsBadRequest(err):
-	case errors.As(err, &sanitized):
-		message += ": " + sanitized.Error()
-	case errors.As(err, &status):
+	if (apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err)) && errors.As(err, &status) {
 		message += ": " + status.Status().Message
 	}
 	s.wait(condition, reason, message)
