@@ -134,7 +134,7 @@ const (
 // that it does not get, and is no part of the Ready summary: the server runs on as it was made. The
 // reason InvalidRebuildAnnotation surfaces when RebuildAnnotation is too long.
 const (
-	// SpecAppliedCondition is False while the server is not what the spec asks for. Otherwise it is absent.
+	// SpecAppliedCondition is False while a rebuild is refused. Otherwise it is absent.
 	SpecAppliedCondition = "SpecApplied"
 	// RebuildRefusedReason surfaces when this machine may not be rebuilt.
 	RebuildRefusedReason = "RebuildRefused"
