@@ -167,7 +167,7 @@ type scope struct {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
 	s := &scope{machine: &infrav1.Metal3Machine{}}
 	switch err := r.Client.Get(ctx, req.NamespacedName, s.machine); {
-	case apierrors.IsNotFound(err), err == nil && r.WatchFilter != "" && !labels.HasWatchLabel(s.machine, r.WatchFilter):
+	case apierrors.IsNotFound(err), err == nil && !r.watches(s.machine):
 		return ctrl.Result{}, r.forget(ctx, req.NamespacedName)
 	case err != nil:
 		return ctrl.Result{}, fmt.Errorf("read Metal3Machine: %w", err)
@@ -188,18 +188,28 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	}
 	s.before = s.machine.DeepCopy()
 	defer func() { reterr = r.finish(ctx, s, reterr) }()
+	return ctrl.Result{}, r.reconcile(ctx, s)
+}
+
+// reconcile is the part of a pass for which the machine is.
+func (r *Reconciler) reconcile(ctx context.Context, s *scope) error {
 	switch {
 	case s.paused():
-		return ctrl.Result{}, r.reconcilePaused(ctx, s)
+		return r.reconcilePaused(ctx, s)
 	case s.deleted():
-		return ctrl.Result{}, r.reconcileDelete(ctx, s)
+		return r.reconcileDelete(ctx, s)
 	case s.owner == nil || s.cluster == nil:
-		r.HostClaims.Release(req.NamespacedName)
+		r.HostClaims.Release(client.ObjectKeyFromObject(s.machine))
 		s.awaitOwners()
-		return ctrl.Result{}, nil
+		return nil
 	default:
-		return ctrl.Result{}, r.reconcileNormal(ctx, s)
+		return r.reconcileNormal(ctx, s)
 	}
+}
+
+// watches reports whether the machine is one of those that the controller is restricted to.
+func (r *Reconciler) watches(machine *infrav1.Metal3Machine) bool {
+	return r.WatchFilter == "" || labels.HasWatchLabel(machine, r.WatchFilter)
 }
 
 // reconcileNormal reads everything that the decision depends on, decides, and writes what follows. Nothing is

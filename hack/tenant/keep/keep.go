@@ -72,7 +72,7 @@ func Run(ctx context.Context, management client.Client, cluster types.Namespaced
 	for i := range machines.Items {
 		h, found, err := check(ctx, management, infra, &machines.Items[i])
 		if err != nil {
-			errs = append(errs, fmt.Errorf("Metal3Machine %s: %w", machines.Items[i].Name, err))
+			errs = append(errs, fmt.Errorf("machine %s: %w", machines.Items[i].Name, err))
 		} else if found {
 			all = append(all, h)
 		}
@@ -82,7 +82,7 @@ func Run(ctx context.Context, management client.Client, cluster types.Namespaced
 	}
 	for _, h := range all {
 		if err := h.write(ctx, management); err != nil {
-			return fmt.Errorf("Metal3Machine %s, run the command again: %w", h.machine.Name, err)
+			return fmt.Errorf("machine %s, run the command again: %w", h.machine.Name, err)
 		}
 		fmt.Fprintf(notes, "HostClaim %s/%s stays, and Metal3Machine %s reaches it by Secret %s\n",
 			h.claim.Namespace, h.claim.Name, h.machine.Name, h.record.Secret)
@@ -165,10 +165,10 @@ func keepable(claim *bmov1alpha1.HostClaim, ref identity.Ref, target identity.Ta
 	state := claims.Read(claim)
 	switch {
 	case target.Namespace != claim.Namespace:
-		return fmt.Errorf("Secret %q leads to namespace %q, and the HostClaim is in %q: "+
+		return fmt.Errorf("secret %q leads to namespace %q, and the HostClaim is in %q: "+
 			"put a kubeconfig there whose context names the namespace of the HostClaim", ref.Secret, target.Namespace, claim.Namespace)
 	case seen != claim.UID:
-		return fmt.Errorf("Secret %q leads to %s, where HostClaim %q of this machine is not: "+
+		return fmt.Errorf("secret %q leads to %s, where HostClaim %q of this machine is not: "+
 			"put a kubeconfig there that leads to this very cluster", ref.Secret, target.Place(), claim.Name)
 	case state.Deleting, state.Phase != claims.Provisioned:
 		return fmt.Errorf("the server of HostClaim %q does not run what the claim asks for yet: "+
