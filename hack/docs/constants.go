@@ -17,6 +17,7 @@ limitations under the License.
 package main
 
 import (
+	"context"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -154,16 +155,17 @@ func keysPage(root string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	page := "# Keys\n\n" + generated + "\nThe labels, annotations, finalizers and field owners that the managers write or read. " +
-		"An administrator is one of the infrastructure team.\n"
+	var page strings.Builder
+	page.WriteString("# Keys\n\n" + generated + "\nThe labels, annotations, finalizers and field owners that the managers write or read. " +
+		"An administrator is one of the infrastructure team.\n")
 	for _, block := range blocks {
 		rows := [][]string{{"Key", "Type", "Meaning"}}
 		for _, c := range block.constants {
 			rows = append(rows, []string{"`" + c.value + "`", keyType(c.name), code(meaning(c), values)})
 		}
-		page += section(block, values, rows)
+		page.WriteString(section(block, values, rows))
 	}
-	return page, nil
+	return page.String(), nil
 }
 
 func keyType(name string) string {
@@ -196,8 +198,9 @@ func conditionsPage(root string) (string, error) {
 		}
 		all = append(all, blocks...)
 	}
-	page := "# Conditions and reasons\n\n" + generated +
-		"\nThe message of a condition names the cause and the remedy. Names in bold are types of conditions, the others are reasons.\n"
+	var page strings.Builder
+	page.WriteString("# Conditions and reasons\n\n" + generated +
+		"\nThe message of a condition names the cause and the remedy. Names in bold are types of conditions, the others are reasons.\n")
 	for _, block := range all {
 		rows := [][]string{{"Name", "When"}}
 		for _, c := range block.constants {
@@ -206,10 +209,10 @@ func conditionsPage(root string) (string, error) {
 			}
 		}
 		if len(rows) > 1 {
-			page += section(block, values, rows)
+			page.WriteString(section(block, values, rows))
 		}
 	}
-	return page, nil
+	return page.String(), nil
 }
 
 // conditionName returns how the page shows a constant; nothing for one that is neither type nor reason.
@@ -227,7 +230,7 @@ func conditionName(c constant) string {
 
 // upstreamReasons returns the types and reasons of baremetal-operator's API that the controllers use.
 func upstreamReasons(root string) ([]group, error) {
-	list := exec.Command("go", "list", "-f", "{{.Dir}}", hostTypes) //nolint:noctx // it ends by itself
+	list := exec.CommandContext(context.Background(), "go", "list", "-f", "{{.Dir}}", hostTypes)
 	list.Dir = root
 	folder, err := list.Output()
 	if err != nil {

@@ -38,7 +38,8 @@ func flagsPage() string {
 	of := func(f *pflag.Flag) [2]bool {
 		return [2]bool{providerFlags.Lookup(f.Name) != nil, hostclaimFlags.Lookup(f.Name) != nil}
 	}
-	page := "# Flags\n\n" + generated + "\nBoth managers are installed with `--leader-elect`.\n"
+	var page strings.Builder
+	page.WriteString("# Flags\n\n" + generated + "\nBoth managers are installed with `--leader-elect`.\n")
 	for _, section := range []struct {
 		heading string
 		set     *pflag.FlagSet
@@ -54,9 +55,9 @@ func flagsPage() string {
 				rows = append(rows, []string{"`--" + f.Name + "`", defaultOf(f), cell(f.Usage)})
 			}
 		})
-		page += table(section.heading, "", rows)
+		page.WriteString(table(section.heading, "", rows))
 	}
-	return page
+	return page.String()
 }
 
 func defaultOf(f *pflag.Flag) string {

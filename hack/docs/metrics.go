@@ -48,8 +48,9 @@ func metricsPage(root string) (string, error) {
 		}
 	}
 	slices.SortFunc(found, func(a, b metric) int { return cmp.Compare(a.name, b.name) })
-	page := "# Metrics\n\n" + generated + "\nThose of controller-runtime come on top, and those of Cluster API's connections " +
-		"to workload clusters. Only the leader counts. A gauge without a value means none.\n"
+	var page strings.Builder
+	page.WriteString("# Metrics\n\n" + generated + "\nThose of controller-runtime come on top, and those of Cluster API's connections " +
+		"to workload clusters. Only the leader counts. A gauge without a value means none.\n")
 	for _, manager := range [][2]string{{"Provider manager", "capm3_"}, {"Hostclaim manager", "hostclaim_"}} {
 		rows := [][]string{{"Metric", "Type", "Labels", "Meaning"}}
 		for _, m := range found {
@@ -57,9 +58,9 @@ func metricsPage(root string) (string, error) {
 				rows = append(rows, []string{"`" + m.name + "`", m.kind, m.labels, m.help})
 			}
 		}
-		page += table(manager[0], "", rows)
+		page.WriteString(table(manager[0], "", rows))
 	}
-	return page, nil
+	return page.String(), nil
 }
 
 // metricsOf returns the metric that a call makes, NewCounterVec or NewDesc for example, or hands on by its name.
