@@ -258,8 +258,8 @@ const (
 	// EffectiveIdentityAnnotation is on a Metal3Machine: Secret, context, server and namespace of its
 	// claim, as JSON. The provider manager writes it before the first write to the other cluster.
 	EffectiveIdentityAnnotation = "hostclaim.metal3.io/effective-identity"
-	// ContentHashAnnotation is on a Secret that the provider manager copied next to a claim in another
-	// cluster: a hash of its content.
+	// ContentHashAnnotation is on a Secret that was copied next to a claim in another cluster, or next to
+	// a host: a hash of its content.
 	ContentHashAnnotation = "hostclaim.metal3.io/content-hash"
 	// ConfirmIdentityMoveAnnotation is on a Metal3Machine. A tenant writes "<server>/<namespace>" to
 	// confirm that the claim has moved there.

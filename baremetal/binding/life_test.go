@@ -28,6 +28,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/secretkeys"
 )
 
 const imageURL = "https://images.example.com/os.raw"
@@ -520,13 +521,13 @@ func TestExtract(t *testing.T) {
 		}
 		return s
 	}
-	opaque := func(key, value string) Content {
-		return Content{Type: corev1.SecretTypeOpaque, Data: map[string][]byte{key: []byte(value)}}
+	opaque := func(key, value string) secretkeys.Content {
+		return secretkeys.Content{Type: corev1.SecretTypeOpaque, Key: key, Value: []byte(value)}
 	}
 	tests := map[string]struct {
 		kind    SecretKind
 		given   *corev1.Secret
-		want    Content
+		want    secretkeys.Content
 		problem string
 	}{
 		"the key that is read":            {UserData, secret("", "userData", "a", "value", "b", "other", "c"), opaque("userData", "a"), ""},
@@ -534,10 +535,10 @@ func TestExtract(t *testing.T) {
 		"metadata":                        {MetaData, secret("", "metaData", "m"), opaque("metaData", "m"), ""},
 		"network data":                    {NetworkData, secret("", "networkData", "n"), opaque("networkData", "n"), ""},
 		"empty network data":              {NetworkData, secret("", "other", "x"), opaque("networkData", ""), ""},
-		"nothing when the key is missing": {MetaData, secret("", "other", "x"), Content{}, `"metaData"`},
-		"a pull secret":                   {OCIAuth, secret(corev1.SecretTypeDockerConfigJson, ".dockerconfigjson", "{}", "x", "y"), Content{Type: corev1.SecretTypeDockerConfigJson, Data: map[string][]byte{".dockerconfigjson": []byte("{}")}}, ""},
-		"no pull secret of another type":  {OCIAuth, secret(corev1.SecretTypeOpaque, ".dockerconfigjson", "{}"), Content{}, "type"},
-		"no pull secret without its key":  {OCIAuth, secret(corev1.SecretTypeDockercfg, "x", "y"), Content{}, ".dockercfg"},
+		"nothing when the key is missing": {MetaData, secret("", "other", "x"), secretkeys.Content{}, `"metaData"`},
+		"a pull secret":                   {OCIAuth, secret(corev1.SecretTypeDockerConfigJson, ".dockerconfigjson", "{}", "x", "y"), secretkeys.Content{Type: corev1.SecretTypeDockerConfigJson, Key: ".dockerconfigjson", Value: []byte("{}")}, ""},
+		"no pull secret of another type":  {OCIAuth, secret(corev1.SecretTypeOpaque, ".dockerconfigjson", "{}"), secretkeys.Content{}, "type"},
+		"no pull secret without its key":  {OCIAuth, secret(corev1.SecretTypeDockercfg, "x", "y"), secretkeys.Content{}, ".dockercfg"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -579,7 +580,8 @@ func TestSecretName(t *testing.T) {
 
 func TestCopy(t *testing.T) {
 	claim := newClaim(func(c *bmov1alpha1.HostClaim) { c.Spec.UserData = &corev1.SecretReference{Name: "boot"} })
-	got := Copy(claim, newHost(), UserData, Content{Type: corev1.SecretTypeOpaque, Data: map[string][]byte{"userData": []byte("x")}})
+	content := secretkeys.Content{Type: corev1.SecretTypeOpaque, Key: "userData", Value: []byte("x")}
+	got := Copy(claim, newHost(), UserData, content)
 	want := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "infra", Name: CopyName("claim-uid", UserData),
@@ -587,7 +589,9 @@ func TestCopy(t *testing.T) {
 				infrav1.SecretClaimUIDLabel: "claim-uid", infrav1.SecretHostUIDLabel: "host-uid",
 				infrav1.SecretKindLabel: "userdata", "environment.metal3.io": "baremetal",
 			},
-			Annotations:     map[string]string{infrav1.SecretSourceAnnotation: "tenant/boot"},
+			Annotations: map[string]string{
+				infrav1.SecretSourceAnnotation: "tenant/boot", infrav1.ContentHashAnnotation: content.Hash("claim-uid"),
+			},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "metal3.io/v1alpha1", Kind: "BareMetalHost", Name: "host-0", UID: "host-uid"}},
 		},
 		Type: corev1.SecretTypeOpaque, Data: map[string][]byte{"userData": []byte("x")},

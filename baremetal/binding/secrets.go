@@ -19,7 +19,6 @@ package binding
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -49,7 +48,7 @@ var SecretKinds = [...]SecretKind{UserData, MetaData, NetworkData, OCIAuth}
 // copyPrefix starts the names of all copies.
 const copyPrefix = "hostclaim-"
 
-// dataKeys are the keys that baremetal-operator reads.
+// dataKeys are the keys that baremetal-operator reads; credentials for a registry have that of their type.
 var dataKeys = map[SecretKind]string{
 	UserData: secretkeys.UserData, MetaData: secretkeys.MetaData, NetworkData: secretkeys.NetworkData,
 }
@@ -82,34 +81,16 @@ func SecretField(kind SecretKind) string {
 	}[kind]
 }
 
-// Content is the part of a secret that its purpose needs.
-type Content struct {
-	Type corev1.SecretType
-	Data map[string][]byte
-}
-
 // Extract returns the part of a secret that is needed, under the key that
-// baremetal-operator reads. The error says which key is missing.
-func Extract(kind SecretKind, secret *corev1.Secret) (Content, error) {
-	if kind == OCIAuth {
-		pull, err := secretkeys.PullSecret(secret)
-		if err != nil {
-			return Content{}, err
-		}
-		return Content{Type: pull.Type, Data: map[string][]byte{pull.Key: pull.Value}}, nil
-	}
-	key := dataKeys[kind]
-	value, found := secretkeys.Value(key, secret.Data)
-	if !found {
-		return Content{}, fmt.Errorf("it has neither key %q nor key %q", key, secretkeys.Bootstrap)
-	}
-	return Content{Type: corev1.SecretTypeOpaque, Data: map[string][]byte{key: value}}, nil
+// baremetal-operator reads. The error completes a sentence about the secret.
+func Extract(kind SecretKind, secret *corev1.Secret) (secretkeys.Content, error) {
+	return secretkeys.Extract(dataKeys[kind], secret)
 }
 
 // EmptyNetworkData is the network data of a claim that has none, where the
 // host's own would otherwise reach the tenant.
-func EmptyNetworkData() Content {
-	return Content{Type: corev1.SecretTypeOpaque, Data: map[string][]byte{dataKeys[NetworkData]: {}}}
+func EmptyNetworkData() secretkeys.Content {
+	return secretkeys.Content{Type: corev1.SecretTypeOpaque, Key: secretkeys.NetworkData, Value: []byte{}}
 }
 
 // CopyNames are the names of the copies of a claim's secrets, of every kind; there
@@ -151,7 +132,7 @@ func CopiedFrom(secret metav1.Object) string {
 
 // Copy returns the secret next to the host that carries content for a claim.
 // Owners cannot cross namespaces, so the host owns it.
-func Copy(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, kind SecretKind, content Content) *corev1.Secret {
+func Copy(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, kind SecretKind, content secretkeys.Content) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: host.Namespace,
@@ -164,6 +145,7 @@ func Copy(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, kind Se
 			},
 			Annotations: map[string]string{
 				infrav1.SecretSourceAnnotation: claim.Namespace + "/" + SecretName(claim, kind),
+				infrav1.ContentHashAnnotation:  content.Hash(claim.UID),
 			},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: bmov1alpha1.GroupVersion.String(),
@@ -173,15 +155,23 @@ func Copy(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost, kind Se
 			}},
 		},
 		Type: content.Type,
-		Data: content.Data,
+		Data: map[string][]byte{content.Key: content.Value},
 	}
 }
 
-// IsCopy reports whether a secret is a copy made for a claim. A secret of the right
+// CopyKeys are the labels and annotations of copies.
+func CopyKeys() []string {
+	return []string{
+		infrav1.SecretClaimUIDLabel, infrav1.SecretHostUIDLabel, infrav1.SecretKindLabel, infrav1.BareMetalSecretLabel,
+		infrav1.SecretSourceAnnotation, infrav1.ContentHashAnnotation,
+	}
+}
+
+// IsCopy reports whether a secret is a copy that was made for a claim. A secret of the right
 // name without the marks belongs to another owner and is never touched.
-func IsCopy(secret *corev1.Secret, claim *bmov1alpha1.HostClaim, kind SecretKind) bool {
-	return secret.Labels[infrav1.SecretClaimUIDLabel] == string(claim.UID) &&
-		secret.Labels[infrav1.SecretKindLabel] == string(kind)
+func IsCopy(secret metav1.Object, claim *bmov1alpha1.HostClaim, kind SecretKind) bool {
+	labels := secret.GetLabels()
+	return labels[infrav1.SecretClaimUIDLabel] == string(claim.UID) && labels[infrav1.SecretKindLabel] == string(kind)
 }
 
 // shortHash is long enough that two claims of one installation do not meet.

@@ -25,6 +25,7 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -64,9 +65,9 @@ type manager struct {
 	claims  *claim.Reconciler
 	orphans *orphan.Reconciler
 	copies  *copies.Reconciler
-	// secrets are the versions of the Secrets that it has seen, by name, in each namespace that
+	// secrets are the metadata of the Secrets that it has seen, by name, in each namespace that
 	// it watches, and listing the namespaces whose watch has not begun.
-	secrets map[string]map[string]string
+	secrets map[string]map[string]metav1.ObjectMeta
 	listing []string
 }
 
@@ -89,7 +90,7 @@ func (m *manager) start() {
 	w := m.world
 	m.lives++
 	m.leads, m.workers = true, 1+w.choices.Intn(2)
-	m.secrets, m.listing, m.passes = map[string]map[string]string{}, nil, nil
+	m.secrets, m.listing, m.passes = map[string]map[string]metav1.ObjectMeta{}, nil, nil
 	m.cache = store.NewCache(w.log, kept)
 	if err := errors.Join(claim.AddIndexes(w.ctx, m.cache), copies.AddIndexes(w.ctx, m.cache), orphan.AddIndexes(w.ctx, m.cache)); err != nil {
 		w.fail("start", "%v", err)
@@ -133,7 +134,7 @@ func (m *manager) claimController() *controller {
 		Pool:     pool.New(),
 		Policies: &policies.Evaluator{Cached: cached, Live: live, Own: policy.Own(false)},
 		Secrets:  secretWatch{m},
-		Budget:   &copies.Budget{},
+		Budget:   &claim.CopyBudget{},
 		Recorder: recorder{w},
 		Clock:    w.clock,
 		Kinds:    labeled{},
@@ -202,7 +203,7 @@ func (m *manager) advance(kind store.Kind) {
 		if seen, watched := m.secrets[e.Key.Namespace]; watched {
 			delete(seen, e.Key.Name)
 			if e.After != nil {
-				seen[e.Key.Name] = e.After.Metadata().GetResourceVersion()
+				seen[e.Key.Name] = e.After.Object().(*corev1.Secret).ObjectMeta
 			}
 			m.wakeForSecret(e.Key.Namespace, e.Key.Name)
 		}
@@ -293,7 +294,7 @@ func (m *manager) listSecrets() {
 		m.wakeForSecret(namespace, "")
 		for _, v := range m.world.log.All(store.Secrets) {
 			if v.Key.Namespace == namespace {
-				m.secrets[namespace][v.Key.Name] = v.Metadata().GetResourceVersion()
+				m.secrets[namespace][v.Key.Name] = v.Object().(*corev1.Secret).ObjectMeta
 				m.wakeForSecret(namespace, v.Key.Name)
 			}
 		}
@@ -307,7 +308,7 @@ type secretWatch struct{ manager *manager }
 // Ensure watches the Secrets of a namespace from now on.
 func (s secretWatch) Ensure(namespace string) {
 	if _, watched := s.manager.secrets[namespace]; !watched {
-		s.manager.secrets[namespace] = map[string]string{}
+		s.manager.secrets[namespace] = map[string]metav1.ObjectMeta{}
 		s.manager.listing = append(s.manager.listing, namespace)
 	}
 }
@@ -321,17 +322,21 @@ func (s secretWatch) Outline(ctx context.Context, live client.Reader, key client
 // Read notes nothing, as Outline reads each time.
 func (s secretWatch) Read(secret *corev1.Secret) *corev1.Secret { return secret }
 
-// Version is that of a Secret as it was last seen.
-func (s secretWatch) Version(key client.ObjectKey) (version string, known bool) {
-	seen, watched := s.manager.secrets[key.Namespace]
-	return seen[key.Name], watched && !slices.Contains(s.manager.listing, key.Namespace)
+// Metadata is that of a Secret as it was last seen, or is now if its namespace is not watched yet.
+func (s secretWatch) Metadata(ctx context.Context, live client.Reader, key client.ObjectKey) (metav1.ObjectMeta, error) {
+	if seen, watched := s.manager.secrets[key.Namespace]; watched && !slices.Contains(s.manager.listing, key.Namespace) {
+		return seen[key.Name], nil
+	}
+	secret := &corev1.Secret{}
+	err := live.Get(ctx, key, secret)
+	return secret.ObjectMeta, client.IgnoreNotFound(err)
 }
 
 // Where tells the namespaces in which a Secret was seen.
 func (s secretWatch) Where(name string) []string {
 	var out []string
 	for namespace, seen := range s.manager.secrets {
-		if seen[name] != "" {
+		if seen[name].UID != "" {
 			out = append(out, namespace)
 		}
 	}

@@ -19,7 +19,6 @@ package claims
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -107,17 +106,9 @@ func PullSecretCopy(source string) Copy {
 	return Copy{Source: source, Suffix: PullSecretSuffix}
 }
 
-// Content is what is copied of a source. The error, which completes a sentence about the source,
-// says what it lacks.
+// Content is what is copied of a source. The error completes a sentence about the source.
 func (c Copy) Content(source *corev1.Secret) (secretkeys.Content, error) {
-	if c.Suffix == PullSecretSuffix {
-		return secretkeys.PullSecret(source)
-	}
-	value, found := secretkeys.Value(c.Key, source.Data)
-	if !found {
-		return secretkeys.Content{}, fmt.Errorf("it needs the key %q", c.Key)
-	}
-	return secretkeys.Content{Type: corev1.SecretTypeOpaque, Key: c.Key, Value: value}, nil
+	return secretkeys.Extract(c.Key, source)
 }
 
 // DesiredCopy is the copy with the content, whole. It goes with the claim.
@@ -128,7 +119,7 @@ func (c Copy) DesiredCopy(claim *bmov1alpha1.HostClaim, content secretkeys.Conte
 			Namespace:   claim.Namespace,
 			Name:        c.Name(copyBase(claim)),
 			Labels:      map[string]string{infrav1.OriginKey: claim.Labels[infrav1.OriginKey]},
-			Annotations: map[string]string{infrav1.ContentHashAnnotation: contentHash(claim, content.Value)},
+			Annotations: map[string]string{infrav1.ContentHashAnnotation: content.Hash(claim.UID)},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: bmov1alpha1.GroupVersion.String(), Kind: Kind, Name: claim.Name, UID: claim.UID,
 			}},
@@ -143,13 +134,6 @@ func (c Copy) DesiredCopy(claim *bmov1alpha1.HostClaim, content secretkeys.Conte
 func CopyOf(o metav1.Object, claim *bmov1alpha1.HostClaim) bool {
 	return o.GetLabels()[infrav1.OriginKey] != "" &&
 		slices.ContainsFunc(o.GetOwnerReferences(), func(owner metav1.OwnerReference) bool { return owner.UID == claim.UID })
-}
-
-// contentHash differs for two contents. The UID of the claim goes into it, so that the
-// same content has another hash next to another claim.
-func contentHash(claim *bmov1alpha1.HostClaim, value []byte) string {
-	sum := sha256.Sum256(append([]byte(claim.UID+"\x00"), value...))
-	return hex.EncodeToString(sum[:])
 }
 
 // OwnedBy says that the machine is an owner of the claim, so that clusterctl moves both.

@@ -62,7 +62,7 @@ func (l *live) Get(_ context.Context, key client.ObjectKey, object client.Object
 	if !found || !ok {
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, key.Name)
 	}
-	secret.Data, secret.ResourceVersion = map[string][]byte{"userData": []byte(value)}, value
+	*secret = *copyOf(value)
 	return nil
 }
 

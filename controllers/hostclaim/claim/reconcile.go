@@ -39,6 +39,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -48,10 +49,10 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/copies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/policies"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretcopy"
 )
 
 // +kubebuilder:rbac:groups=metal3.io,resources=hostclaims,verbs=get;list;watch;patch;delete
@@ -78,7 +79,7 @@ type Reconciler struct {
 	// Secrets wakes claims when Secrets of these namespaces change.
 	Secrets SecretWatch
 	// Budget bounds what is copied next to hosts.
-	Budget *copies.Budget
+	Budget *CopyBudget
 	// Recorder tells tenants and administrators of transitions.
 	Recorder events.EventRecorder
 	// Metrics counts durations; nil counts nothing.
@@ -91,12 +92,15 @@ type Reconciler struct {
 	DeniedImages []netip.Prefix
 }
 
+// CopyBudget bounds what is copied next to hosts for the claims of one namespace.
+type CopyBudget = secretcopy.Budget
+
 // SecretWatch is the part of secretwatch.Watch that the reconciler uses.
 type SecretWatch interface {
 	Ensure(namespace string)
 	Outline(ctx context.Context, live client.Reader, key client.ObjectKey) (*corev1.Secret, error)
+	Metadata(ctx context.Context, live client.Reader, key client.ObjectKey) (metav1.ObjectMeta, error)
 	Read(secret *corev1.Secret) *corev1.Secret
-	Version(key client.ObjectKey) (version string, known bool)
 	Release(namespace string, needed func() (bool, error)) error
 }
 

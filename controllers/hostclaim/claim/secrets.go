@@ -23,8 +23,8 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -32,8 +32,8 @@ import (
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/copies"
-	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/secretkeys"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretcopy"
 )
 
 // The ClusterRoles that a RoleBinding in a namespace must refer to.
@@ -94,15 +94,31 @@ func (r *Reconciler) look(ctx context.Context, s *scope, kind binding.SecretKind
 	name, content := binding.SecretName(s.claim, kind), binding.EmptyNetworkData()
 	switch {
 	case name != "":
-		content, err = r.readSource(ctx, s, kind, r.outline)
+		content, err = r.readSource(ctx, s, kind, false)
 	case !s.hidesNetworkData(kind):
 		return "", true, nil
 	}
 	if err != nil || !s.crossing() {
 		return name, true, err
 	}
-	name = binding.CopyName(s.claim.UID, kind)
-	return name, s.goesOnAsTold() && r.copied(ctx, s, kind, content), nil
+	desired := binding.Copy(s.claim, s.host, kind, content)
+	if !s.goesOnAsTold() {
+		return desired.Name, false, nil
+	}
+	current, err := r.copied(ctx, desired)
+	if err != nil {
+		return desired.Name, false, nil //nolint:nilerr // it is reported when the copy is written
+	}
+	if !s.host.Spec.Online {
+		desired.Annotations = nil
+	}
+	return desired.Name, secretcopy.UpToDate(current, desired), nil
+}
+
+// copied returns the metadata of a copy; it is empty if there is none.
+func (r *Reconciler) copied(ctx context.Context, desired *corev1.Secret) (metav1.ObjectMeta, error) {
+	r.Secrets.Ensure(desired.Namespace)
+	return r.Secrets.Metadata(ctx, r.Live, client.ObjectKeyFromObject(desired))
 }
 
 // hidesNetworkData reports whether the claim gets empty network data, since otherwise
@@ -112,61 +128,37 @@ func (s *scope) hidesNetworkData(kind binding.SecretKind) bool {
 		s.host.Spec.PreprovisioningNetworkDataName != "" && !s.grant().SharesPreprovisioningNetworkData()
 }
 
-// readSource reads the part that is needed of a secret in the claim's namespace. The watch
+// readSource reads the part that is needed of a secret in the claim's namespace: live, or as it was when
+// this version of it was last read, with the digest of its value. The watch
 // starts before the read, so that no change is missed.
-func (r *Reconciler) readSource(ctx context.Context, s *scope, kind binding.SecretKind, read readSecret) (binding.Content, error) {
+func (r *Reconciler) readSource(ctx context.Context, s *scope, kind binding.SecretKind, live bool) (secretkeys.Content, error) {
 	key := client.ObjectKey{Namespace: s.claim.Namespace, Name: binding.SecretName(s.claim, kind)}
 	if problems := validation.IsDNS1123Subdomain(key.Name); len(problems) > 0 {
-		return binding.Content{}, &secretError{kind, fmt.Sprintf("%s: no secret can be named %q; correct the reference",
+		return secretkeys.Content{}, &secretError{kind, fmt.Sprintf("%s: no secret can be named %q; correct the reference",
 			binding.SecretField(kind), key.Name)}
 	}
 	r.Secrets.Ensure(key.Namespace)
+	secret, err := &corev1.Secret{}, error(nil)
+	if live {
+		err = r.Live.Get(ctx, key, secret)
+	} else {
+		secret, err = r.Secrets.Outline(ctx, r.Live, key)
+	}
 	where := binding.SecretField(kind) + ": secret " + key.String()
-	secret, err := read(ctx, key)
 	switch {
 	case apierrors.IsNotFound(err):
-		return binding.Content{}, &secretError{kind, where + " does not exist; create it, or correct the reference"}
+		return secretkeys.Content{}, &secretError{kind, where + " does not exist; create it, or correct the reference"}
 	case apierrors.IsForbidden(err):
-		return binding.Content{}, forbidden(kind, "get", key.Namespace, sourceSecretsRole)
+		return secretkeys.Content{}, forbidden(kind, "get", key.Namespace, sourceSecretsRole)
 	case err != nil:
-		return binding.Content{}, fmt.Errorf("read secret %s: %w", key, err)
+		return secretkeys.Content{}, fmt.Errorf("read secret %s: %w", key, err)
 	}
 	content, err := binding.Extract(kind, secret)
 	if err != nil {
-		return binding.Content{}, &secretError{kind, where + " cannot be used: " + err.Error() + "; add the key to it"}
+		return content, &secretError{kind, where + " cannot be used: " + err.Error() + "; add the key to it"}
 	}
+	content.Digested = !live
 	return content, nil
-}
-
-// readSecret is outline or whole.
-type readSecret func(context.Context, client.ObjectKey) (*corev1.Secret, error)
-
-// outline reads what a secret is, once for each version of it.
-func (r *Reconciler) outline(ctx context.Context, key client.ObjectKey) (*corev1.Secret, error) {
-	return r.Secrets.Outline(ctx, r.Live, key)
-}
-
-// whole reads a secret live.
-func (r *Reconciler) whole(ctx context.Context, key client.ObjectKey) (*corev1.Secret, error) {
-	secret := &corev1.Secret{}
-	return secret, r.Live.Get(ctx, key, secret)
-}
-
-// copied reports whether the copy of a secret is next to the host, with this content if the host is on.
-func (r *Reconciler) copied(ctx context.Context, s *scope, kind binding.SecretKind, content binding.Content) bool {
-	r.Secrets.Ensure(s.host.Namespace)
-	copied, err := r.outline(ctx, client.ObjectKey{Namespace: s.host.Namespace, Name: binding.CopyName(s.claim.UID, kind)})
-	if err != nil || !binding.IsCopy(copied, s.claim, kind) || copied.Labels[infrav1.SecretHostUIDLabel] != string(s.host.UID) {
-		return false // what is wrong is told when the copy is written
-	}
-	has, err := binding.Extract(kind, copied)
-	return !s.host.Spec.Online || err == nil && equality.Semantic.DeepEqual(has, content)
-}
-
-// copying is a copy that is to be written; current is nil where there is none.
-type copying struct {
-	kind             binding.SecretKind
-	current, desired *corev1.Secret
 }
 
 // provided brings the secrets of the claim to the host, and returns what the host is then told; nil
@@ -176,8 +168,7 @@ func (r *Reconciler) provided(ctx context.Context, s *scope) (*binding.Payload, 
 	for _, kind := range binding.SecretKinds {
 		name, there, err := r.look(ctx, s, kind)
 		if err != nil {
-			r.Metrics.secretUndone(kind, err)
-			return nil, s.secretProblem(err)
+			return nil, r.undone(s, kind, err)
 		}
 		names[kind] = name
 		if !there {
@@ -188,6 +179,19 @@ func (r *Reconciler) provided(ctx context.Context, s *scope) (*binding.Payload, 
 		return nil, err
 	}
 	return names.payload(s.claim, s.host.Namespace), nil
+}
+
+// undone counts and notes why a secret is not next to the host.
+func (r *Reconciler) undone(s *scope, kind binding.SecretKind, err error) error {
+	r.Metrics.secretUndone(kind, err)
+	return s.secretProblem(err)
+}
+
+// copying is a copy that is to be written over the current one.
+type copying struct {
+	kind    binding.SecretKind
+	current metav1.ObjectMeta
+	desired *corev1.Secret
 }
 
 // bringCopies writes the copies of these kinds, once all that they are made of was read, and no
@@ -204,12 +208,11 @@ func (r *Reconciler) bringCopies(ctx context.Context, s *scope, kinds []binding.
 		for _, kind := range kinds {
 			c, err := r.compare(ctx, s, kind)
 			if err != nil {
-				r.Metrics.secretUndone(kind, err)
-				return false, s.secretProblem(err)
+				return false, r.undone(s, kind, err)
 			}
-			if c.desired != c.current {
+			if !secretcopy.UpToDate(c.current, c.desired) {
 				due = append(due, c)
-				bytes += copies.Size(c.desired)
+				bytes += secretcopy.Size(c.desired)
 			}
 		}
 		wait = r.Budget.Take(keyOf(s.claim), bytes, now)
@@ -218,93 +221,53 @@ func (r *Reconciler) bringCopies(ctx context.Context, s *scope, kinds []binding.
 		s.wakeAt(now.Add(wait))
 		s.waitsForSync(binding.Wait{Reason: infrav1.SecretCopiesLimitedReason, Message: fmt.Sprintf("Claims of this namespace had more than %d MiB of "+
 			"secrets copied next to hosts; this one gets its own in turn, %d KiB a second. Smaller user data, or data that changes less often, goes faster",
-			copies.Burst>>20, copies.PerSecond>>10)})
+			secretcopy.Burst>>20, secretcopy.PerSecond>>10)})
 		return false, nil
 	}
 	for _, c := range due {
 		if err := r.writeCopy(ctx, c); err != nil {
-			r.Metrics.secretUndone(c.kind, err)
-			return false, s.secretProblem(err)
+			return false, r.undone(s, c.kind, err)
 		}
 	}
 	return true, nil
 }
 
-// compare reads a secret and its copy; the two of the result are the same if nothing is to be
-// written. A secret of that name that is not our copy is not touched.
-func (r *Reconciler) compare(ctx context.Context, s *scope, kind binding.SecretKind) (copying, error) {
+// compare reads a secret live, and the metadata of its copy. A secret of that name that is not our copy is
+// not touched.
+func (r *Reconciler) compare(ctx context.Context, s *scope, kind binding.SecretKind) (c copying, err error) {
 	content := binding.EmptyNetworkData()
 	if binding.SecretName(s.claim, kind) != "" {
-		var err error
-		if content, err = r.readSource(ctx, s, kind, r.whole); err != nil {
-			return copying{}, err
+		if content, err = r.readSource(ctx, s, kind, true); err != nil {
+			return c, err
 		}
 	}
-	r.Secrets.Ensure(s.host.Namespace)
-	c := copying{kind: kind, desired: binding.Copy(s.claim, s.host, kind, content)}
-	key := client.ObjectKeyFromObject(c.desired)
-	if version, known := r.Secrets.Version(key); known && version == "" {
-		return c, nil
-	}
-	current, err := r.whole(ctx, key)
+	c = copying{kind: kind, desired: binding.Copy(s.claim, s.host, kind, content)}
+	c.current, err = r.copied(ctx, c.desired)
 	switch {
 	case apierrors.IsForbidden(err):
-		return c, forbidden(kind, "get", key.Namespace, hostSecretsRole)
-	case apierrors.IsNotFound(err):
-		return c, nil
+		return c, forbidden(kind, "get", c.desired.Namespace, hostSecretsRole)
 	case err != nil:
 		return c, fmt.Errorf("read the copied secret: %w", err)
-	case !binding.IsCopy(current, s.claim, kind):
+	case secretcopy.Exists(c.current) && !binding.IsCopy(&c.current, s.claim, kind):
 		return c, &secretError{kind, "a secret that is not ours has the name of the copy next to the host; " +
 			"the infrastructure team must remove it"}
-	}
-	c.current = current
-	if current.Type != c.desired.Type {
-		return c, nil
-	}
-	updated := current.DeepCopy()
-	updated.Labels, updated.Annotations = c.desired.Labels, c.desired.Annotations
-	updated.OwnerReferences, updated.Data = c.desired.OwnerReferences, c.desired.Data
-	if c.desired = updated; equality.Semantic.DeepEqual(updated, current) {
-		c.desired = current
-		r.Secrets.Read(current)
 	}
 	return c, nil
 }
 
-// writeCopy creates a copy, or writes what differs. The type of a secret cannot be changed, so
-// that a copy of another type makes way for a new one.
+// writeCopy brings the secret next to the host.
 func (r *Reconciler) writeCopy(ctx context.Context, c copying) error {
-	verb, err := "patch", error(nil)
-	if c.current != nil && c.current.Type != c.desired.Type {
-		verb, err = "delete", r.deleteSecret(ctx, c.current)
-		c.current = nil
-	}
-	switch {
-	case err != nil:
-	case c.current == nil:
-		verb, err = "create", r.Client.Create(ctx, c.desired)
-	default:
-		err = r.Client.Patch(ctx, c.desired, patch.Locked(c.current))
-	}
+	err := secretcopy.Write(ctx, r.Client, c.current, c.desired, infrav1.HostClaimManagerFieldOwner)
 	switch {
 	case apierrors.IsForbidden(err):
-		return forbidden(c.kind, verb, c.desired.Namespace, hostSecretsRole)
-	case apierrors.IsAlreadyExists(err):
-		return patch.Conflict("the watch did not show the copied secret yet")
+		return forbidden(c.kind, "patch", c.desired.Namespace, hostSecretsRole)
 	case err != nil:
-		return fmt.Errorf("%s the copied secret: %w", verb, err)
+		return fmt.Errorf("write the copied secret: %w", err)
 	}
 	r.Secrets.Read(c.desired)
 	r.Metrics.secretDone(c.kind)
 	ctrl.LoggerFrom(ctx).Info("Copied a secret next to the host", "Secret", klog.KObj(c.desired), "kind", string(c.kind))
 	return nil
-}
-
-// deleteSecret deletes exactly the secret that was read.
-func (r *Reconciler) deleteSecret(ctx context.Context, secret *corev1.Secret) error {
-	uid := secret.UID
-	return client.IgnoreNotFound(r.Client.Delete(ctx, secret, client.Preconditions{UID: &uid}))
 }
 
 // forbidden names the right that is missing and who gives it.
@@ -333,18 +296,17 @@ func (r *Reconciler) frozenNotes(ctx context.Context, s *scope) []string {
 // rotated reports whether a secret differs from its copy, which stays as the server got it. One of the
 // two that is gone, cannot be read, or cannot be used any more, is no difference: the server does not need it.
 func (r *Reconciler) rotated(ctx context.Context, s *scope) bool {
-	r.Secrets.Ensure(s.claim.Namespace)
-	r.Secrets.Ensure(s.host.Namespace)
 	return slices.ContainsFunc(binding.SecretKinds[:], func(kind binding.SecretKind) bool {
 		if binding.SecretName(s.claim, kind) == "" {
 			return false
 		}
-		copied, err := r.outline(ctx, client.ObjectKey{Namespace: s.host.Namespace, Name: binding.CopyName(s.claim.UID, kind)})
+		content, err := r.readSource(ctx, s, kind, false)
 		if err != nil {
 			return false
 		}
-		has, unusable := binding.Extract(kind, copied)
-		content, err := r.readSource(ctx, s, kind, r.outline)
-		return err == nil && unusable == nil && !equality.Semantic.DeepEqual(content.Data, has.Data)
+		desired := binding.Copy(s.claim, s.host, kind, content)
+		current, err := r.copied(ctx, desired)
+		hash := current.Annotations[infrav1.ContentHashAnnotation]
+		return err == nil && hash != "" && hash != desired.Annotations[infrav1.ContentHashAnnotation]
 	})
 }

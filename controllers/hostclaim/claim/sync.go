@@ -264,7 +264,7 @@ func (r *Reconciler) couldBeWritten(ctx context.Context, s *scope, grant policy.
 		if binding.SecretName(s.claim, kind) == "" {
 			continue
 		}
-		if _, err := r.readSource(ctx, s, kind, r.outline); err != nil {
+		if _, err := r.readSource(ctx, s, kind, false); err != nil {
 			return false, s.secretProblem(err)
 		}
 	}

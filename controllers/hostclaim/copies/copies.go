@@ -75,11 +75,6 @@ func (s Sweeper) delete(ctx context.Context, namespace, label string, value type
 	return nil
 }
 
-// Labels are those by which a copy is told from other Secrets.
-func Labels() []string {
-	return []string{infrav1.SecretClaimUIDLabel, infrav1.SecretHostUIDLabel, infrav1.SecretKindLabel}
-}
-
 // isCopy says that a secret has all marks of a copy of ours.
 func isCopy(o metav1.ObjectMeta) bool {
 	return o.Labels[infrav1.SecretClaimUIDLabel] != "" && o.Labels[infrav1.SecretKindLabel] != ""

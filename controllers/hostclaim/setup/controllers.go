@@ -31,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/binding"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/policy"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/claim"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/copies"
@@ -39,6 +40,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/hostclaim/pool"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/consistent"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/queue"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretcopy"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretwatch"
 )
 
@@ -57,7 +59,7 @@ func AddControllers(ctx context.Context, mgr ctrl.Manager, o Options, registry p
 	if err := authors.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("controller of policies: %w", err)
 	}
-	secrets, err := secretwatch.NewForConfig(mgr.GetConfig(), copies.Labels()...)
+	secrets, err := secretwatch.NewForConfig(mgr.GetConfig(), binding.CopyKeys()...)
 	if err != nil {
 		return err
 	}
@@ -127,7 +129,7 @@ func addClaims(mgr ctrl.Manager, writer client.Client, o Options, secrets *secre
 		Live:         mgr.GetAPIReader(),
 		Pool:         free,
 		Policies:     &policies.Evaluator{Cached: writer, Live: mgr.GetAPIReader(), Own: policy.Own(o.RequirePolicyInOwnNamespace)},
-		Budget:       &copies.Budget{},
+		Budget:       &secretcopy.Budget{},
 		Secrets:      secrets,
 		Recorder:     mgr.GetEventRecorder(reporter),
 		Metrics:      measures,

@@ -18,7 +18,6 @@ package secretwatch
 
 import (
 	"context"
-	"crypto/sha256"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/secretkeys"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretcopy"
 )
 
 // maxAnnotation is the length of the longest annotation that is kept: a namespace and a name fit in.
@@ -38,8 +38,8 @@ var dataKeys = [...]string{
 }
 
 // Outline returns a Secret without its content: name, UID, version, type, controller, the
-// labels and annotations that New was given, and those of the keys that servers read, each with the SHA-256 of its
-// value, or nothing where that is empty. It reads the Secret live, once for all callers that ask at
+// labels and annotations that New was given, and those of the keys that servers read, each with the digest of its
+// value. It reads the Secret live, once for all callers that ask at
 // a time, unless the watch of its namespace shows that it is as it was when it was last read, or that
 // there is none; a change that the watch does not show yet wakes its subscribers soon. A Secret that
 // does not exist is apierrors.IsNotFound.
@@ -74,14 +74,18 @@ func (w *Watch) Outline(ctx context.Context, live client.Reader, key client.Obje
 	return secret.DeepCopy(), nil
 }
 
-// Version returns the resourceVersion of a Secret as the watch of its namespace shows it, empty
-// if it shows none of that name. It is not known while changes are not streamed.
-func (w *Watch) Version(key client.ObjectKey) (version string, known bool) {
-	seen, outline, known := w.storeOf(key.Namespace).look(key.Name)
-	if seen != nil {
-		version = seen.ResourceVersion
+// Metadata returns name, UID, version, and the labels and annotations that New was given, of a Secret; it is empty if
+// there is none. It is read live where the watch does not know it.
+func (w *Watch) Metadata(ctx context.Context, live client.Reader, key client.ObjectKey) (metav1.ObjectMeta, error) {
+	seen, _, known := w.storeOf(key.Namespace).look(key.Name)
+	switch {
+	case !known:
+		return secretcopy.Metadata(ctx, live, key)
+	case seen == nil:
+		return metav1.ObjectMeta{}, nil
+	default:
+		return *seen.DeepCopy(), nil
 	}
-	return version, known || outline != nil
 }
 
 // Read notes the outline of a Secret as the API server has just returned it, and
@@ -101,11 +105,7 @@ func (w *Watch) outline(secret *corev1.Secret) *corev1.Secret {
 	}
 	for _, key := range dataKeys {
 		if value, found := secret.Data[key]; found {
-			o.Data[key] = nil
-			if len(value) > 0 {
-				sum := sha256.Sum256(value)
-				o.Data[key] = sum[:]
-			}
+			o.Data[key] = secretkeys.Digest(value)
 		}
 	}
 	return o

@@ -75,8 +75,10 @@ func TestOutlineReadsASecretAgainOnlyWhenItHasChanged(t *testing.T) {
 	key := client.ObjectKey{Namespace: tenant, Name: "s"}
 	expectVersion := func(when, want string, shown bool) {
 		t.Helper()
-		if version, known := w.Version(key); version != want || known != shown {
-			t.Errorf("%s: version %q, known %v, want %q, %v", when, version, known, want, shown)
+		live := &reads{Reader: server.Client}
+		o, err := w.Metadata(t.Context(), live, key)
+		if err != nil || o.ResourceVersion != want || (live.count == 0) != shown {
+			t.Errorf("%s: version %q, error %v after %d reads, want %q, known %v", when, o.ResourceVersion, err, live.count, want, shown)
 		}
 	}
 	expectReads("of a namespace that is not watched", "s", false, 1)

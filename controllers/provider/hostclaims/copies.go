@@ -34,6 +34,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/secretkeys"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/secretcopy"
 )
 
 var errSecretTaken = errors.New("the name of the copied Secret is taken")
@@ -108,22 +109,23 @@ func (c *Client) writeCopy(
 	ctx context.Context, claim *bmov1alpha1.HostClaim, wanted claims.Copy, content secretkeys.Content,
 ) (conditions.Wait, error) {
 	desired := wanted.DesiredCopy(claim, content)
-	current := &metav1.PartialObjectMetadata{TypeMeta: desired.TypeMeta}
-	err := c.client.Get(ctx, client.ObjectKeyFromObject(desired), current)
+	current, err := secretcopy.Metadata(ctx, c.client, client.ObjectKeyFromObject(desired))
+	ours, origin := claims.CopyOf(&current, claim), current.Labels[infrav1.OriginKey]
 	taken := uncopied("Secret %q cannot be copied next to the HostClaim: a secret of the name of the copy, which ends in %s, "+
 		"belongs to something else in namespace %q there: delete it", wanted.Source, wanted.Suffix, claim.Namespace)
 	switch {
-	case apierrors.IsNotFound(err):
-		err = c.createCopy(ctx, claim, desired)
 	case err != nil:
-	case !claims.CopyOf(current, claim) && current.Labels[infrav1.OriginKey] == claim.Labels[infrav1.OriginKey]:
+	case !secretcopy.Exists(current):
+		err = c.createCopy(ctx, claim, desired)
+	case !ours && origin == claim.Labels[infrav1.OriginKey]:
 		return taken, nil
-	case !claims.CopyOf(current, claim): // its events wake those of its origin only
+	case !ours: // its events wake those of its origin only
 		err = errSecretTaken
-	case current.Labels[infrav1.OriginKey] != desired.Labels[infrav1.OriginKey]:
+	case origin != desired.Labels[infrav1.OriginKey]:
 		err = c.replaceCopy(ctx, current)
-	case current.Annotations[infrav1.ContentHashAnnotation] != desired.Annotations[infrav1.ContentHashAnnotation]:
-		err = c.updateCopy(ctx, current, desired)
+	case !secretcopy.UpToDate(current, desired):
+		ctrl.LoggerFrom(ctx).Info("Updating a copied Secret", "Secret", klog.KObj(desired))
+		err = secretcopy.Write(ctx, c.client, current, desired, infrav1.MachineFieldOwner)
 	}
 	switch {
 	case err == nil:
@@ -139,45 +141,29 @@ func (c *Client) writeCopy(
 // no event tells when it goes: the pass fails, and is repeated with a growing delay.
 func (c *Client) createCopy(ctx context.Context, claim *bmov1alpha1.HostClaim, desired *corev1.Secret) error {
 	ctrl.LoggerFrom(ctx).Info("Copying a Secret", "Secret", klog.KObj(desired))
-	key := client.ObjectKeyFromObject(desired)
-	err := c.client.Create(ctx, desired, client.FieldOwner(infrav1.MachineFieldOwner))
-	if !apierrors.IsAlreadyExists(err) {
+	err := secretcopy.Write(ctx, c.client, metav1.ObjectMeta{}, desired, infrav1.MachineFieldOwner)
+	if !apierrors.IsConflict(err) {
 		return err
 	}
-	current := &metav1.PartialObjectMetadata{}
-	current.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-	if err := c.live.Get(ctx, key, current); err != nil {
-		return err
+	current, readErr := secretcopy.Metadata(ctx, c.live, client.ObjectKeyFromObject(desired))
+	switch {
+	case readErr != nil:
+		return readErr
+	case !secretcopy.Exists(current) || claims.CopyOf(&current, claim):
+		return err // the cache was late
+	default:
+		return errSecretTaken
 	}
-	if claims.CopyOf(current, claim) {
-		return patch.Conflict("Secret %s is there by now", key.Name)
-	}
-	return errSecretTaken
-}
-
-func (c *Client) updateCopy(ctx context.Context, current *metav1.PartialObjectMetadata, desired *corev1.Secret) error {
-	ctrl.LoggerFrom(ctx).Info("Updating a copied Secret", "Secret", klog.KObj(desired))
-	before := &corev1.Secret{TypeMeta: desired.TypeMeta, ObjectMeta: current.ObjectMeta}
-	after := before.DeepCopy()
-	metav1.SetMetaDataAnnotation(&after.ObjectMeta, infrav1.ContentHashAnnotation, desired.Annotations[infrav1.ContentHashAnnotation])
-	after.Data = desired.Data
-	return c.client.Patch(ctx, after, patch.Locked(before))
 }
 
 // replaceCopy deletes what was copied for the machine that had the claim before, since neither its type nor
 // its keys need be those of the copy for this one, which the next pass makes.
-func (c *Client) replaceCopy(ctx context.Context, copied client.Object) error {
-	ctrl.LoggerFrom(ctx).Info("Deleting a Secret that was copied for another machine", "Secret", klog.KObj(copied))
-	if err := c.deleteCopy(ctx, copied); err != nil {
+func (c *Client) replaceCopy(ctx context.Context, copied metav1.ObjectMeta) error {
+	ctrl.LoggerFrom(ctx).Info("Deleting a Secret that was copied for another machine", "Secret", klog.KObj(&copied))
+	if err := secretcopy.Delete(ctx, c.client, copied); err != nil {
 		return err
 	}
-	return patch.Conflict("Secret %s was another machine's", copied.GetName())
-}
-
-// deleteCopy deletes exactly the copy that was read.
-func (c *Client) deleteCopy(ctx context.Context, copied client.Object) error {
-	uid := copied.GetUID()
-	return client.IgnoreNotFound(c.client.Delete(ctx, copied, client.Preconditions{UID: &uid}))
+	return patch.Conflict("Secret %s was another machine's", copied.Name)
 }
 
 // dropCopies deletes the copies that a claim named before it was reserved. One that was adopted meanwhile may
@@ -185,13 +171,11 @@ func (c *Client) deleteCopy(ctx context.Context, copied client.Object) error {
 // the claim, or when the next machine has copies of those names.
 func (c *Client) dropCopies(ctx context.Context, claim *bmov1alpha1.HostClaim) error {
 	for _, name := range claims.CopiesOf(claim) {
-		copied := &metav1.PartialObjectMetadata{}
-		copied.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-		err := c.client.Get(ctx, client.ObjectKey{Namespace: claim.Namespace, Name: name}, copied)
-		if err == nil && claims.CopyOf(copied, claim) && copied.Labels[infrav1.OriginKey] == claim.Labels[infrav1.OriginKey] {
-			err = c.deleteCopy(ctx, copied)
+		copied, err := secretcopy.Metadata(ctx, c.client, client.ObjectKey{Namespace: claim.Namespace, Name: name})
+		if err == nil && claims.CopyOf(&copied, claim) && copied.Labels[infrav1.OriginKey] == claim.Labels[infrav1.OriginKey] {
+			err = secretcopy.Delete(ctx, c.client, copied)
 		}
-		if client.IgnoreNotFound(err) != nil {
+		if err != nil {
 			return &Failure{Err: err, Wait: conditions.Wait{
 				Reason: infrav1.DeletionFailedReason, Message: "The Secrets that were copied next to the HostClaim cannot be deleted",
 			}}

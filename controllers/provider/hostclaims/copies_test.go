@@ -28,6 +28,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -170,7 +171,7 @@ func TestCopySecrets(t *testing.T) {
 		"a copy that cannot be written is tried again": {
 			secret: boot("value"), reason: "SecretNotCopied", message: "cannot be copied", wantErr: true,
 			given: func(c *copying) {
-				c.client = c.through(interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+				c.client = c.through(interceptor.Funcs{Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {
 					return errBroken
 				}})
 			},
@@ -228,7 +229,7 @@ func TestCopyIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	again("new")
-	c.client = c.through(interceptor.Funcs{Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+	c.client = c.through(interceptor.Funcs{Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {
 		return errBroken
 	}})
 	if err := server.Client.Patch(t.Context(), first, strip); err != nil {

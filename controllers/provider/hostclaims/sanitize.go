@@ -19,20 +19,13 @@ package hostclaims
 import (
 	"context"
 
-	corev1 "k8s.io/api/core/v1"
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 )
-
-// sanitizeWrite is remote.Sanitize for the write of an object.
-func sanitizeWrite(object any, err error) error {
-	if _, secret := object.(*corev1.Secret); secret && err != nil {
-		return remote.SanitizeSecret(err)
-	}
-	return remote.Sanitize(err)
-}
 
 // sanitizingClient is a client of another cluster whose errors are sanitized.
 type sanitizingClient struct{ client.Client }
@@ -47,19 +40,27 @@ func (c sanitizingClient) List(ctx context.Context, into client.ObjectList, opts
 	return remote.Sanitize(c.Client.List(ctx, into, opts...))
 }
 
-// Apply writes what holds no secret.
+// Apply writes an object of that cluster. Only of a HostClaim it is known that the answer repeats no secret.
 func (c sanitizingClient) Apply(ctx context.Context, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-	return remote.Sanitize(c.Client.Apply(ctx, o, opts...))
+	err := c.Client.Apply(ctx, o, opts...)
+	if kind, ok := o.(interface{ GetKind() string }); ok && kind.GetKind() == claims.Kind {
+		return remote.Sanitize(err)
+	}
+	return remote.SanitizeSecret(err)
+}
+
+// Patch changes an object of that cluster.
+func (c sanitizingClient) Patch(ctx context.Context, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	err := c.Client.Patch(ctx, o, patch, opts...)
+	if _, claim := o.(*bmov1alpha1.HostClaim); claim {
+		return remote.Sanitize(err)
+	}
+	return remote.SanitizeSecret(err)
 }
 
 // Create creates an object in that cluster.
 func (c sanitizingClient) Create(ctx context.Context, o client.Object, opts ...client.CreateOption) error {
-	return sanitizeWrite(o, c.Client.Create(ctx, o, opts...))
-}
-
-// Patch changes an object in that cluster.
-func (c sanitizingClient) Patch(ctx context.Context, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
-	return sanitizeWrite(o, c.Client.Patch(ctx, o, patch, opts...))
+	return remote.SanitizeSecret(c.Client.Create(ctx, o, opts...))
 }
 
 // Delete deletes an object in that cluster.

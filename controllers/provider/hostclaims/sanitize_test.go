@@ -22,12 +22,14 @@ import (
 	"testing"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
 // TestAnswersOfAnotherClusterAreSanitized has another cluster put what it likes into
@@ -35,11 +37,8 @@ import (
 func TestAnswersOfAnotherClusterAreSanitized(t *testing.T) {
 	hostile := apierrors.NewBadRequest("refused:\n" + content + strings.Repeat("x", 40000))
 	secrets := interceptor.Funcs{
-		Create: func(_ context.Context, _ client.WithWatch, o client.Object, _ ...client.CreateOption) error {
-			if _, secret := o.(*corev1.Secret); secret {
-				return hostile
-			}
-			return errBroken
+		Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {
+			return hostile
 		},
 		Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
 			return hostile
@@ -66,7 +65,7 @@ func TestAnswersOfAnotherClusterAreSanitized(t *testing.T) {
 				return forbidden
 			}},
 			act: func(c *copying) error {
-				return c.client.Apply(c.t.Context(), nil)
+				return patch.Apply(c.t.Context(), c.client, c.claim, infrav1.MachineFieldOwner)
 			},
 			shown: "The other cluster answers 403: ",
 		},

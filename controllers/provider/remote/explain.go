@@ -64,7 +64,7 @@ func Sanitize(err error) error {
 // the secret, so that only its status code is shown.
 func SanitizeSecret(err error) error {
 	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
+	if err == nil || !errors.As(err, &status) {
 		return Sanitize(err)
 	}
 	code := status.Status().Code

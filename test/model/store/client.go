@@ -18,11 +18,14 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -65,7 +68,7 @@ type Client struct {
 }
 
 // ErrNotOffered is the error of what no controller here may do.
-var ErrNotOffered = errors.New("the store offers merge patches only")
+var ErrNotOffered = errors.New("the store offers merge patches, and applies what is locked on a version")
 
 // NewClient returns a client that reads from the cache, if there is one, and
 // writes to the backend.
@@ -218,6 +221,63 @@ func (c *Client) patch(ctx context.Context, object client.Object, patch client.P
 		}
 		return err
 	})
+}
+
+// GroupVersionKindFor returns the kind of an object.
+func (c *Client) GroupVersionKindFor(object runtime.Object) (schema.GroupVersionKind, error) {
+	kind, _ := KindOf(object)
+	return kind.gvk(), nil
+}
+
+// applied is what client.ApplyConfigurationFromUnstructured returns.
+type applied interface {
+	GetNamespace() string
+	GetName() string
+	GetResourceVersion() string
+	SetResourceVersion(version string)
+	GetKind() string
+	UnstructuredContent() map[string]any
+}
+
+// Apply writes an object that only one client ever applies, with the same fields each time, locked on a version. Then
+// server-side apply is a create for the version that no object has, and a merge patch for any other.
+func (c *Client) Apply(ctx context.Context, object runtime.ApplyConfiguration, options ...client.ApplyOption) error {
+	a, ok := object.(applied)
+	if !ok || a.GetResourceVersion() == "" {
+		return ErrNotOffered
+	}
+	var o client.ApplyOptions
+	o.ApplyOptions(options)
+	body, err := json.Marshal(a.UnstructuredContent())
+	if err != nil {
+		return err
+	}
+	change := Change{
+		Kind: Kind(a.GetKind()), Key: client.ObjectKey{Namespace: a.GetNamespace(), Name: a.GetName()}, Patch: body, Manager: o.FieldManager,
+	}
+	request := Request{Verb: "patch", Kind: change.Kind, Key: change.Key, Body: string(body)}
+	if a.GetResourceVersion() == "1" {
+		request.Verb = "create"
+	}
+	return c.gate(ctx, request, func() error {
+		v, err := c.apply(ctx, request.Verb, a.UnstructuredContent(), change)
+		if apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
+			return apierrors.NewConflict(schema.GroupResource{Resource: a.GetKind()}, a.GetName(), err)
+		}
+		if err == nil {
+			a.SetResourceVersion(v.Metadata().GetResourceVersion())
+		}
+		return err
+	})
+}
+
+func (c *Client) apply(ctx context.Context, verb string, content map[string]any, change Change) (*Version, error) {
+	if verb == "patch" {
+		return c.backend.Patch(ctx, change)
+	}
+	made := runtime.DeepCopyJSON(content)
+	delete(metadata(made), "resourceVersion")
+	return c.backend.Create(ctx, change.Kind, made, change.Manager)
 }
 
 // Status is the way to the status.

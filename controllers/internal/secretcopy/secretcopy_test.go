@@ -1,0 +1,106 @@
+/*
+Copyright 2026 The Metal3 HostClaim provider authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package secretcopy
+
+import (
+	"os"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metal3-io/cluster-api-provider-metal3/internal/apitest"
+)
+
+var server apitest.Server
+
+func TestMain(m *testing.M) { os.Exit(server.Run(m)) }
+
+// A copy is written as its metadata was read: what another client did since then is a conflict.
+func TestWrite(t *testing.T) {
+	copied := func(kind corev1.SecretType, key, value string) *corev1.Secret {
+		return &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "copy", Annotations: map[string]string{"hash": value}},
+			Type:       kind, Data: map[string][]byte{key: []byte(value)},
+		}
+	}
+	key := client.ObjectKey{Namespace: "default", Name: "copy"}
+	write := func(current metav1.ObjectMeta, desired *corev1.Secret) error {
+		return Write(t.Context(), server.Client, current, desired, "copier")
+	}
+	read := func() (metav1.ObjectMeta, string) {
+		t.Helper()
+		secret := &corev1.Secret{}
+		if err := server.Client.Get(t.Context(), key, secret); err != nil {
+			t.Fatal(err)
+		}
+		seen, err := Metadata(t.Context(), server.Client, key)
+		if err != nil || seen.UID != secret.UID || seen.ResourceVersion != secret.ResourceVersion {
+			t.Fatalf("metadata %+v, error %v, want those of %+v", seen, err, secret.ObjectMeta)
+		}
+		return seen, string(secret.Data["userData"])
+	}
+
+	none, err := Metadata(t.Context(), server.Client, key)
+	if err != nil || Exists(none) {
+		t.Fatalf("metadata of no Secret: %+v, error %v", none, err)
+	}
+	first := copied(corev1.SecretTypeOpaque, "userData", "a")
+	if err := write(none, first); err != nil {
+		t.Fatal(err)
+	}
+	made, value := read()
+	if value != "a" || first.ResourceVersion != made.ResourceVersion || !UpToDate(made, first) {
+		t.Errorf("made with %q as %s, noted %s", value, made.ResourceVersion, first.ResourceVersion)
+	}
+	if err := write(none, first); !apierrors.IsConflict(err) {
+		t.Errorf("a Secret that was not seen: error %v, want a conflict", err)
+	}
+	second := copied(corev1.SecretTypeOpaque, "userData", "b")
+	if err := write(made, second); err != nil {
+		t.Fatal(err)
+	}
+	changed, value := read()
+	if value != "b" || UpToDate(made, second) || !UpToDate(changed, second) {
+		t.Errorf("changed to %q", value)
+	}
+	if err := write(made, first); !apierrors.IsConflict(err) {
+		t.Errorf("a Secret that was changed since: error %v, want a conflict", err)
+	}
+	// The type of a Secret cannot be changed.
+	if err := write(changed, copied(corev1.SecretTypeDockerConfigJson, corev1.DockerConfigJsonKey, "{}")); err != nil {
+		t.Fatal(err)
+	}
+	anew, _ := read()
+	if anew.UID == changed.UID {
+		t.Error("a Secret of another type was not made anew")
+	}
+	if err := write(changed, second); !apierrors.IsConflict(err) {
+		t.Errorf("a Secret that was made anew since: error %v, want a conflict", err)
+	}
+	if err := Delete(t.Context(), server.Client, changed); !apierrors.IsConflict(err) {
+		t.Errorf("deletion of one that was made anew: error %v, want a conflict", err)
+	}
+	if err := Delete(t.Context(), server.Client, anew); err != nil {
+		t.Error(err)
+	}
+	if err := write(anew, second); !apierrors.IsConflict(err) {
+		t.Errorf("a Secret that is gone: error %v, want a conflict", err)
+	}
+}
