@@ -51,8 +51,15 @@ const module = "github.com/metal3-io/cluster-api-provider-metal3/controllers/"
 // reconcilers are those of both managers.
 func reconcilers() []any {
 	return []any{
-		claim.Reconciler{}, copies.Reconciler{}, orphan.Reconciler{}, policies.Reconciler{},
-		cluster.Reconciler{}, data.Reconciler{}, datatemplate.Reconciler{}, machine.Reconciler{}, machinetemplate.Reconciler{},
+		claim.Reconciler{},
+		copies.Reconciler{},
+		orphan.Reconciler{},
+		policies.Reconciler{},
+		cluster.Reconciler{},
+		data.Reconciler{},
+		datatemplate.Reconciler{},
+		machine.Reconciler{},
+		machinetemplate.Reconciler{},
 		remediation.Reconciler{},
 	}
 }

@@ -26,9 +26,9 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 )
 
 func given() Facts {

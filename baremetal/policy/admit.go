@@ -47,7 +47,7 @@ func (c *Compiled) Admits(ns Namespace) bool {
 	return c.err == nil && c.rule.admits(ns)
 }
 
-// LooksAtLabels reports whether whether the policy admits a namespace depends on its labels.
+// LooksAtLabels reports whether the labels of a namespace decide if the policy admits it.
 func (c *Compiled) LooksAtLabels() bool {
 	return c.err == nil && c.rule.policy.Spec.HostClaimNamespaces != nil && len(c.rule.policy.Spec.HostClaimNamespaces.HasLabels) > 0
 }

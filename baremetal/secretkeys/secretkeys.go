@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 // Package secretkeys has the keys of the Secrets that servers and their image downloads read, and what a
 // copy of such a Secret holds.
 package secretkeys

@@ -138,12 +138,7 @@ func (r *Reconciler) readSource(ctx context.Context, s *scope, kind binding.Secr
 			binding.SecretField(kind), key.Name)}
 	}
 	r.Secrets.Ensure(key.Namespace)
-	secret, err := &corev1.Secret{}, error(nil)
-	if live {
-		err = r.Live.Get(ctx, key, secret)
-	} else {
-		secret, err = r.Secrets.Outline(ctx, r.Live, key)
-	}
+	secret, err := r.read(ctx, key, live)
 	where := binding.SecretField(kind) + ": secret " + key.String()
 	switch {
 	case apierrors.IsNotFound(err):
@@ -159,6 +154,15 @@ func (r *Reconciler) readSource(ctx context.Context, s *scope, kind binding.Secr
 	}
 	content.Digested = !live
 	return content, nil
+}
+
+// read reads a secret live, or the outline of the version that was last read.
+func (r *Reconciler) read(ctx context.Context, key client.ObjectKey, live bool) (*corev1.Secret, error) {
+	if !live {
+		return r.Secrets.Outline(ctx, r.Live, key)
+	}
+	secret := &corev1.Secret{}
+	return secret, r.Live.Get(ctx, key, secret)
 }
 
 // provided brings the secrets of the claim to the host, and returns what the host is then told; nil

@@ -83,8 +83,9 @@ func TestEachStepIsToldWhereItHappens(t *testing.T) {
 		if err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(orphan), now); err != nil {
 			t.Fatal(err)
 		}
+		before := now.DeepCopy()
 		change(now)
-		if err := r.Client.Update(t.Context(), now); err != nil {
+		if err := r.Client.Patch(t.Context(), now, client.MergeFrom(before)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 // Package secretcopy writes the copies of Secrets that both managers keep next to an object in another
 // namespace or cluster, and bounds what is copied.
 //

@@ -39,9 +39,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/hardware"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/conditions"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 )
@@ -111,7 +111,7 @@ func (c Clients) For(ctx context.Context, m Machine) (*Client, conditions.Wait, 
 	record, found, problem := identity.Read(OwnerOf(m.Now), m.Now.Annotations)
 	switch {
 	case problem != nil:
-		return nil, conditions.Wait(*problem), nil
+		return nil, conditions.Wait(*problem), nil //nolint:nilerr // A condition shows it.
 	case found:
 		return c.connect(ctx, m, &record, record.Ref(m.Now.Namespace))
 	}
@@ -187,7 +187,7 @@ func (c Clients) connect(ctx context.Context, m Machine, record *identity.Record
 	}
 	followed, problem := record.Follow(site.Target, m.Now.Annotations[infrav1.ConfirmIdentityMoveAnnotation])
 	if problem != nil {
-		return nil, conditions.Wait(*problem), nil
+		return nil, conditions.Wait(*problem), nil //nolint:nilerr // A condition shows it.
 	}
 	there := c.remote(m, site, followed, true)
 	if followed != *record {

@@ -32,8 +32,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 )
@@ -108,6 +108,7 @@ func (c Clients) own(machine *infrav1.Metal3Machine) *Client {
 	return own
 }
 
+// Remote is nil: the claim is in the namespace of its machine.
 func (ownNamespace) Remote() *claims.Remote { return nil }
 
 func (p ownNamespace) find(ctx context.Context) (held *bmov1alpha1.HostClaim, rival bool, err error) {
@@ -181,6 +182,7 @@ func (c Clients) remote(m Machine, site remote.Site, record identity.Record, rec
 	return p
 }
 
+// Remote is the namespace and the origin in the other cluster.
 func (p *otherCluster) Remote() *claims.Remote {
 	return &claims.Remote{Namespace: p.namespace, Origin: p.record.Origin}
 }

@@ -15,7 +15,7 @@ limitations under the License.
 */
 
 // Package inplace serves Cluster API's hooks for updates in place. It reads the objects of the
-// Machine that a request names and carries out what baremetal/provider/inplace decides; the
+// Machine that a request names and carries out what baremetal/inplace decides; the
 // servers are written anew by the machine controller. It is called by Cluster API, again and again
 // until an update is done, and wakes by nothing else. It believes a request only the name of a
 // Machine: what is to be done follows from the objects in the API server.

@@ -28,7 +28,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/inplace"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/inplace"
 )
 
 // CanUpdateMachineSet answers with patches for what a rebuild changes. Cluster API replaces

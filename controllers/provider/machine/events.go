@@ -29,8 +29,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 )
 
 // transition is something that happened to a machine, as an event tells it.
@@ -98,6 +98,18 @@ func eventRules() []eventRule {
 
 // transitions compares a machine before and after a pass.
 func transitions(before, after *infrav1.Metal3Machine) []transition {
+	all := serverTransitions(before, after)
+	for _, t := range eventRules() {
+		c, became := becameFalse(before, after, t.condition)
+		if became && c.Reason != t.except && (t.reasons == nil || slices.Contains(t.reasons, c.Reason)) {
+			all = append(all, transition{t.kind, c.Reason, t.action, c.Message})
+		}
+	}
+	return all
+}
+
+// serverTransitions are what became of the server of a machine in a pass.
+func serverTransitions(before, after *infrav1.Metal3Machine) []transition {
 	var all []transition
 	if hostOf(before) != "" && released(after) && !released(before) {
 		all = append(all, givenBack(hostOf(before), decided(before) == infrav1.ReservedReason))
@@ -109,18 +121,17 @@ func transitions(before, after *infrav1.Metal3Machine) []transition {
 	case bound:
 		all = append(all, hostBound(hostOf(after)))
 	}
-	text := after.Annotations[infrav1.RebuiltAnnotation]
-	refused := capiconditions.GetReason(after, infrav1.SpecAppliedCondition) == infrav1.RebuildRefusedReason
-	if text != "" && text != before.Annotations[infrav1.RebuiltAnnotation] && provisioned(before) && !refused {
+	if writtenAnew(before, after) {
 		all = append(all, serverRebuilt())
 	}
-	for _, t := range eventRules() {
-		c, became := becameFalse(before, after, t.condition)
-		if became && c.Reason != t.except && (t.reasons == nil || slices.Contains(t.reasons, c.Reason)) {
-			all = append(all, transition{t.kind, c.Reason, t.action, c.Message})
-		}
-	}
 	return all
+}
+
+// writtenAnew reports whether the server of a machine was written anew in a pass.
+func writtenAnew(before, after *infrav1.Metal3Machine) bool {
+	text := after.Annotations[infrav1.RebuiltAnnotation]
+	refused := capiconditions.GetReason(after, infrav1.SpecAppliedCondition) == infrav1.RebuildRefusedReason
+	return text != "" && text != before.Annotations[infrav1.RebuiltAnnotation] && provisioned(before) && !refused
 }
 
 // becameFalse returns the condition if it is False for another reason than before.

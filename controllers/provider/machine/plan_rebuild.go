@@ -21,7 +21,7 @@ import (
 	"unicode/utf8"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
 )
 
 // rebuildStage is how far a rebuild has come that the machine asks for.

@@ -22,7 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
 )
 
 // ofGroup makes the machine one of a group that misses it.

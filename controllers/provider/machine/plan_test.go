@@ -27,8 +27,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/nodes"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
 )
 
 const id = "metal3://tenant-a/host-1/m-1"

@@ -14,6 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
+// Package nodes finds and marks the Nodes of machines in workload clusters, and watches them.
 package nodes
 
 import (

@@ -22,7 +22,7 @@ limitations under the License.
 // same credentials share one connection, which runs in a goroutine of its own. Asking
 // for a Site never waits for the network; users are woken when it changes. The package
 // writes nothing by itself, keeps no content of Secrets, and follows only what
-// baremetal/provider/identity/kubeconfig permits.
+// baremetal/identity/kubeconfig permits.
 package remote
 
 import (
@@ -41,7 +41,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/watch"
 )
 

@@ -28,8 +28,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity/kubeconfig"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity/kubeconfig"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/tenantsecrets"
 )
 

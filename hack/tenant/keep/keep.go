@@ -23,6 +23,7 @@ limitations under the License.
 package keep
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,9 +41,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/claims"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity/kubeconfig"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/claims"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity/kubeconfig"
 )
 
 // handover is a machine whose claim is to be handed over.
@@ -112,7 +113,7 @@ func readPaused(ctx context.Context, management client.Client, key types.Namespa
 
 // check reads the claim of a machine on both ways. It is not found for a machine whose claim is not in its
 // own namespace, or handed over already.
-func check(ctx context.Context, management client.Client, infra *infrav1.Metal3Cluster, m *infrav1.Metal3Machine) (handover, bool, error) {
+func check(ctx context.Context, management client.Client, infra *infrav1.Metal3Cluster, m *infrav1.Metal3Machine) (_ handover, found bool, err error) {
 	h := handover{machine: m, owner: claims.Owner{Namespace: m.Namespace, Name: m.Name, UID: m.UID}}
 	record, recorded, problem := identity.Read(h.owner, m.Annotations)
 	switch {
@@ -121,14 +122,8 @@ func check(ctx context.Context, management client.Client, infra *infrav1.Metal3C
 	case recorded && record.Claim == "":
 		return h, false, nil // made in another cluster
 	}
-	var list bmov1alpha1.HostClaimList
-	if err := management.List(ctx, &list, client.InNamespace(m.Namespace)); err != nil {
-		return h, false, fmt.Errorf("list HostClaims: %w", err)
-	}
-	for i := range list.Items {
-		if claims.BelongsTo(&list.Items[i], h.owner) {
-			h.claim = &list.Items[i]
-		}
+	if h.claim, err = ownClaim(ctx, management, h.owner); err != nil {
+		return h, false, err
 	}
 	switch {
 	case h.claim == nil && recorded:
@@ -139,10 +134,7 @@ func check(ctx context.Context, management client.Client, infra *infrav1.Metal3C
 		h.record, h.recorded = record, true
 		return h, true, nil
 	}
-	asked := m.Spec.IdentityRef
-	if asked == nil {
-		asked = infra.Spec.IdentityRef
-	}
+	asked := cmp.Or(m.Spec.IdentityRef, infra.Spec.IdentityRef)
 	if asked == nil {
 		return h, false, errors.New("neither it nor its Metal3Cluster has an identityRef: set spec.identityRef of the Metal3Cluster")
 	}
@@ -157,6 +149,20 @@ func check(ctx context.Context, management client.Client, infra *infrav1.Metal3C
 	h.record = identity.NewRecord(h.owner, ref, target, string(uuid.NewUUID()))
 	h.record.Claim = h.claim.Name
 	return h, true, nil
+}
+
+// ownClaim returns the HostClaim of a machine in its own namespace; nil if there is none.
+func ownClaim(ctx context.Context, management client.Client, owner claims.Owner) (*bmov1alpha1.HostClaim, error) {
+	var list bmov1alpha1.HostClaimList
+	if err := management.List(ctx, &list, client.InNamespace(owner.Namespace)); err != nil {
+		return nil, fmt.Errorf("list HostClaims: %w", err)
+	}
+	for i := range list.Items {
+		if claims.BelongsTo(&list.Items[i], owner) {
+			return &list.Items[i], nil
+		}
+	}
+	return nil, nil //nolint:nilnil // None is a fact.
 }
 
 // keepable returns nil if the machine may go on with credentials that lead to the target, where the claim of

@@ -15,7 +15,7 @@ limitations under the License.
 */
 
 // Package transport sends requests to an API server that a tenant chose. It takes an
-// Access of baremetal/provider/identity/kubeconfig and limits, and returns HTTP clients
+// Access of baremetal/identity/kubeconfig and limits, and returns HTTP clients
 // that bound time, size and concurrency, refuse denied addresses and follow no
 // redirects.
 //
@@ -35,8 +35,8 @@ import (
 	"time"
 
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/addresses"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity/kubeconfig"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity/kubeconfig"
 )
 
 const (

@@ -29,7 +29,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity/kubeconfig"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity/kubeconfig"
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote/transport"
 )
 

@@ -82,44 +82,70 @@ const (
 // cluster, which could mislead the reader.
 var problems = [...]struct{ reason, cause, remedy string }{
 	Connecting: {infrav1.IdentityConnectingReason, "The connection to the cluster that holds the hosts is being made", ""},
-	SecretNotFound: {infrav1.IdentitySecretNotFoundReason,
-		"Secret %q does not exist in namespace %q", "create it, with a kubeconfig in the key %q"},
+	SecretNotFound: {
+		infrav1.IdentitySecretNotFoundReason,
+		"Secret %q does not exist in namespace %q", "create it, with a kubeconfig in the key %q",
+	},
 	KeyMissing: {infrav1.IdentityKeyMissingReason, "Secret %q has no key %q", "put the kubeconfig there"},
-	SecretForbidden: {infrav1.IdentityForbiddenReason,
+	SecretForbidden: {
+		infrav1.IdentityForbiddenReason,
 		"The provider may not get secrets in namespace %q",
-		"create a RoleBinding in that namespace from its service account to the ClusterRole capm3-tenant-secrets"},
+		"create a RoleBinding in that namespace from its service account to the ClusterRole capm3-tenant-secrets",
+	},
 	KubeconfigInvalid:   {infrav1.InvalidKubeconfigReason, "Secret %q", "%v"},
 	KubeconfigForbidden: {infrav1.ForbiddenKubeconfigFeatureReason, "Secret %q", "%v"},
 	ContextNotFound:     {infrav1.IdentityContextNotFoundReason, "Secret %q", "%v"},
-	TooManyConnections: {infrav1.IdentityConnectionLimitReason,
+	TooManyConnections: {
+		infrav1.IdentityConnectionLimitReason,
 		"The identityRefs of namespace %q already have %d connections, as many as one namespace may have",
-		"use fewer Secrets and contexts, or have the administrator of this manager raise --identity-connections-per-namespace"},
-	TooManyWorkloads: {infrav1.IdentityConnectionLimitReason,
+		"use fewer Secrets and contexts, or have the administrator of this manager raise --identity-connections-per-namespace",
+	},
+	TooManyWorkloads: {
+		infrav1.IdentityConnectionLimitReason,
 		"namespace %q has connections to %d other workload clusters, as many as one namespace may have",
-		"spread the Clusters over more namespaces, or have the administrator of this manager raise --workload-connections-per-namespace"},
-	ConnectionTooLarge: {infrav1.IdentityMemoryLimitReason,
+		"spread the Clusters over more namespaces, or have the administrator of this manager raise --workload-connections-per-namespace",
+	},
+	ConnectionTooLarge: {
+		infrav1.IdentityMemoryLimitReason,
 		"The HostClaims, HardwareData and Secrets of this provider in namespace %q of %s take more than the %d MiB that one connection may take",
-		"delete there what no machine uses, or have the administrator of this manager raise --identity-connection-memory"},
-	ConnectionsTooLarge: {infrav1.IdentityMemoryLimitReason,
+		"delete there what no machine uses, or have the administrator of this manager raise --identity-connection-memory",
+	},
+	ConnectionsTooLarge: {
+		infrav1.IdentityMemoryLimitReason,
 		"The HostClaims, HardwareData and Secrets of this provider in namespace %q of %s take the largest part of the %d MiB that all connections may take together",
-		"delete there what no machine uses, or have the administrator of this manager raise --identity-memory"},
-	HostClaimAPIMissing: {infrav1.HostClaimAPIMissingReason,
-		"The API server %s does not serve hostclaims.metal3.io", "install the hostclaim manager there, or name the cluster that has it"},
-	HardwareDataAPIMissing: {infrav1.HostClaimAPIMissingReason,
-		"The API server %s does not serve hardwaredata.metal3.io", "install baremetal-operator there, or name the cluster that has it"},
-	RightsMissing: {infrav1.IdentityForbiddenReason,
-		"The credentials may not %s in namespace %q of %s", "have a Role there that permits it bound to their user"},
-	RightsUnknown: {infrav1.IdentityForbiddenReason,
+		"delete there what no machine uses, or have the administrator of this manager raise --identity-memory",
+	},
+	HostClaimAPIMissing: {
+		infrav1.HostClaimAPIMissingReason,
+		"The API server %s does not serve hostclaims.metal3.io", "install the hostclaim manager there, or name the cluster that has it",
+	},
+	HardwareDataAPIMissing: {
+		infrav1.HostClaimAPIMissingReason,
+		"The API server %s does not serve hardwaredata.metal3.io", "install baremetal-operator there, or name the cluster that has it",
+	},
+	RightsMissing: {
+		infrav1.IdentityForbiddenReason,
+		"The credentials may not %s in namespace %q of %s", "have a Role there that permits it bound to their user",
+	},
+	RightsUnknown: {
+		infrav1.IdentityForbiddenReason,
 		"The credentials may not list or watch hostclaims.metal3.io, hardwaredata.metal3.io or secrets in namespace %q of %s, and may not ask for their rights",
-		"have a Role there that permits it bound to their user"},
-	Unauthorized: {infrav1.IdentityUnauthorizedReason,
-		"The API server %s does not accept the credentials: they may be expired or revoked", "put a kubeconfig with valid ones into the Secret"},
-	RecordUnreadable: {infrav1.InvalidEffectiveIdentityReason,
+		"have a Role there that permits it bound to their user",
+	},
+	Unauthorized: {
+		infrav1.IdentityUnauthorizedReason,
+		"The API server %s does not accept the credentials: they may be expired or revoked", "put a kubeconfig with valid ones into the Secret",
+	},
+	RecordUnreadable: {
+		infrav1.InvalidEffectiveIdentityReason,
 		"Annotation %s cannot be understood",
-		"put back what the provider has written, or remove it if this machine never had a HostClaim in another cluster"},
-	Moved: {infrav1.IdentityMovedReason,
+		"put back what the provider has written, or remove it if this machine never had a HostClaim in another cluster",
+	},
+	Moved: {
+		infrav1.IdentityMovedReason,
 		"Secret %q now leads to %s, and the HostClaim of this machine was made in %s",
-		"put the former kubeconfig back, or, if the HostClaim has moved along, set annotation %s of this Metal3Machine to %q"},
+		"put the former kubeconfig back, or, if the HostClaim has moved along, set annotation %s of this Metal3Machine to %q",
+	},
 
 	BadSettings:      {unreachable, unusable + "the connection cannot be made", "%v"},
 	BadURL:           {unreachable, unusable + "its URL cannot be read", "check clusters[].cluster.server in the kubeconfig"},
@@ -140,8 +166,10 @@ var problems = [...]struct{ reason, cause, remedy string }{
 	AnswerTooLarge:   {unreachable, unusable + "an answer of it is larger than what this manager reads", ""},
 	TooManyNodes:     {unreachable, unusable + "it has more than 10,000 Nodes, which is more than this manager reads", "take out those that it does not need"},
 	TooManyAnswers:   {unreachable, unusable + "this manager reads too many large answers at once", "it tries again"},
-	Redirected: {unreachable, unusable + "it redirects to another address, which this manager does not follow",
-		"name the right one in clusters[].cluster.server of the kubeconfig"},
+	Redirected: {
+		unreachable, unusable + "it redirects to another address, which this manager does not follow",
+		"name the right one in clusters[].cluster.server of the kubeconfig",
+	},
 }
 
 // Problem is why a cluster cannot be used now. It is an error without any part of a credential.

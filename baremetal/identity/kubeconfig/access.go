@@ -26,7 +26,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/provider/identity"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 )
 
 // Access is all that is taken from a kubeconfig: one namespace of one API server,
