@@ -170,3 +170,20 @@ func (c *Crash) Write(do func() error) error {
 	c.Dead.Store(true)
 	return ErrCrash
 }
+
+// Crashes plays a story with a manager that stays, and then with one that dies with each of its writes, before the
+// write arrives and after it.
+func Crashes(t *testing.T, play func(*testing.T, *Crash)) {
+	t.Helper()
+	healthy := &Crash{}
+	play(t, healthy)
+	writes := healthy.Writes.Load()
+	for at := int32(1); at <= writes; at++ {
+		for _, arrives := range []bool{true, false} {
+			t.Run(fmt.Sprintf("write %d arrives %t", at, arrives), func(t *testing.T) {
+				play(t, &Crash{At: at, Arrives: arrives})
+			})
+		}
+	}
+	t.Logf("the story takes %d writes", writes)
+}

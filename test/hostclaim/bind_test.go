@@ -17,7 +17,6 @@ limitations under the License.
 package hostclaim
 
 import (
-	"fmt"
 	"testing"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -116,17 +115,6 @@ func TestClaimWaitsWithTheReasonAndGoesOnWhenItIsMended(t *testing.T) {
 			},
 			want: noHost, says: "1 host seen: 1 without label rack=a1",
 		},
-		"until a host has the label, and a full pool that has none is no shortage": {
-			given: func(w *world) {
-				w.policy(nil, w.tenant)
-				w.host("host-0", nil, func(h *bmov1alpha1.BareMetalHost) {
-					h.Spec.ConsumerRef = &corev1.ObjectReference{Kind: "Metal3Machine", Namespace: "elsewhere", Name: "m"}
-				})
-			},
-			claim: []func(*bmov1alpha1.HostClaim){withLabel("rak", "a1")},
-			mend:  func(w *world) { w.host("host-1", map[string]string{"rak": "a1"}) },
-			want:  noHost, says: "1 host seen: 1 without label rak=a1",
-		},
 		"until there is a policy": {
 			given: func(w *world) { w.host("host-0", nil) },
 			mend:  func(w *world) { w.policy(nil, w.tenant) },
@@ -165,19 +153,6 @@ func TestClaimWaitsWithTheReasonAndGoesOnWhenItIsMended(t *testing.T) {
 				harness.Change(w.Story, ns, func(n *corev1.Namespace) { n.Labels["tier"] = "gold" })
 			},
 			want: notAdmitted, says: "no hosts seen",
-		},
-		"until its selector can be understood": {
-			given: func(w *world) {
-				w.policy(nil, w.tenant)
-				w.host("host-0", nil)
-			},
-			claim: []func(*bmov1alpha1.HostClaim){func(c *bmov1alpha1.HostClaim) {
-				c.Spec.HostSelector.MatchExpressions = []bmov1alpha1.HostSelectorRequirement{{Key: "rack", Operator: "near", Values: []string{}}}
-			}},
-			mend: func(w *world) {
-				harness.Change(w.Story, w.readClaim("machine"), func(c *bmov1alpha1.HostClaim) { c.Spec.HostSelector.MatchExpressions = nil })
-			},
-			want: "False/InvalidHostSelector", says: `operator "near"`,
 		},
 		"until the namespace that it insists on admits it": {
 			given: func(w *world) { w.host("host-0", nil) },
@@ -242,35 +217,6 @@ func sortByAge(w *world, names []string) {
 			}
 		}
 	}
-}
-
-func TestManyClaimsShareFewHostsOneEach(t *testing.T) {
-	w := newWorld(t)
-	w.policy(nil, w.tenant)
-	for i := range 4 {
-		w.host(fmt.Sprintf("host-%d", i), nil)
-	}
-	w.manager()
-	for i := range 8 {
-		w.claim(fmt.Sprintf("claim-%d", i))
-	}
-	bound := func() (hosts map[string]bool, waiting int) {
-		hosts = map[string]bool{}
-		for i := range 8 {
-			claim := w.readClaim(fmt.Sprintf("claim-%d", i))
-			switch harness.Condition(claim.Status.Conditions, associated) {
-			case "True/BareMetalHostAssociated":
-				hosts[claim.Status.BareMetalHost.Name] = true
-			case noHost:
-				waiting++
-			}
-		}
-		return hosts, waiting
-	}
-	w.G.Eventually(func() [2]int {
-		hosts, waiting := bound()
-		return [2]int{len(hosts), waiting}
-	}).Should(gomega.Equal([2]int{4, 4}), "four claims have a host of their own, four wait")
 }
 
 func TestLostHostIsReportedAndNotReplaced(t *testing.T) {

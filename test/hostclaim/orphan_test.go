@@ -17,7 +17,6 @@ limitations under the License.
 package hostclaim
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -276,39 +275,16 @@ func TestMarksThatStrayOnAFreeHostAreTidied(t *testing.T) {
 	w.expectPristine("host-0")
 }
 
-// TestManagerMayDieWhileItReleasesAnOrphan lets the manager die with each of its
-// writes, before the write arrives and after it.
 func TestManagerMayDieWhileItReleasesAnOrphan(t *testing.T) {
-	story := func(t *testing.T, c *harness.Crash) {
-		t.Helper()
-		w := newWorld(t).withRights()
+	crashes(t, func(_ *testing.T, w *world) *world {
 		w.options.OrphanGrace = 0
 		stop := w.manager()
 		w.provisioned()
 		stop()
-		w.forceAway("machine")
-		stop = w.managerWith(c.Write)
-		replaced := false
-		w.G.Eventually(func() any {
-			if c.Dead.Load() && !replaced {
-				replaced = true
-				stop()
-				w.manager()
-			}
-			return w.readHost("host-0").Spec.ConsumerRef
-		}).Should(gomega.BeNil())
-		w.expectPristine("host-0")
-	}
-	healthy := &harness.Crash{}
-	story(t, healthy)
-	for at := int32(1); at <= healthy.Writes.Load(); at++ {
-		for _, arrives := range []bool{true, false} {
-			t.Run(fmt.Sprintf("write %d arrives %t", at, arrives), func(t *testing.T) {
-				story(t, &harness.Crash{At: at, Arrives: arrives})
-			})
-		}
-	}
-	t.Logf("the release of an orphan takes %d writes", healthy.Writes.Load())
+		return w
+	}, func(w *world) { w.forceAway("machine") },
+		func(w *world) bool { return w.readHost("host-0").Spec.ConsumerRef == nil },
+		func(w *world) { w.expectPristine("host-0") })
 }
 
 // unwatched is a watch on secrets that sees nothing.

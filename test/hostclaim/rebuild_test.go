@@ -122,18 +122,6 @@ func TestServerThatIsToBeOffIsWrittenOnceItIsSwitchedOn(t *testing.T) {
 	none(w, w.operator.wipes)
 }
 
-func TestTokenOfTheFirstImageTriggersNothing(t *testing.T) {
-	w := newWorld(t).withRights()
-	w.policy(nil, w.tenant)
-	w.host("host-0", nil)
-	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
-	w.manager()
-	w.claim("machine", withImage("boot"), func(c *bmov1alpha1.HostClaim) { c.Annotations = map[string]string{rebuildKey: "1"} })
-	w.expect("machine", "Ready", "True/Provisioned")
-	none(w, w.operator.wipes)
-	w.G.Expect(w.readHost("host-0").Annotations).To(gomega.HaveKeyWithValue(rebuildKey, "1"))
-}
-
 func TestRebuildGivesNoRunningServerUpForWhatCannotBeWritten(t *testing.T) {
 	tests := map[string]struct {
 		edit, mend func(*bmov1alpha1.HostClaim)
@@ -281,16 +269,6 @@ func TestReservedHostIsEmptiedStaysBoundAndServesTheNextMachine(t *testing.T) {
 	w.G.Expect(ready.Labels).To(gomega.HaveKey(reuseLabel), "the label alone does not make it reserved")
 	w.G.Expect(ready.Status.PoweredOn).To(gomega.BeTrue())
 	none(w, w.operator.wipes)
-}
-
-func TestExpiredReservationIsReleased(t *testing.T) {
-	w := running(t, newWorld(t).withRights())
-	w.manager()
-	w.reserve(map[string]string{untilKey: in(3 * time.Second)})
-	one(w, w.operator.wipes)
-	w.expect("machine", provisioned, "False/Reserved")
-	w.expectGone("machine")
-	w.expectPristine("host-0")
 }
 
 func TestReservationIsNeverUnlimited(t *testing.T) {

@@ -166,28 +166,6 @@ func TestImageIsBoundedByPolicyAndFrozenOnceOnTheHost(t *testing.T) {
 	w.G.Consistently(func() string { return w.readHost("host-0").Spec.Image.URL }).Should(gomega.Equal("https://images.example.com/os.raw"))
 }
 
-func TestHostIsReleasedOnlyWhenItIsClean(t *testing.T) {
-	w := newWorld(t).withRights()
-	w.policy(nil, w.tenant)
-	w.host("host-0", nil)
-	w.MakeSecret(w.tenant, "boot", "value", "#cloud-config")
-	w.manager()
-	claim := w.claim("machine", withImage("boot"))
-	w.expect("machine", "Ready", "True/Provisioned")
-	harness.Change(w.Story, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) {
-		h.Annotations[bmov1alpha1.PausedAnnotation] = "by the administrator"
-	})
-	w.OK(w.Delete(w.Ctx, claim))
-	held := w.expect("machine", "Ready", "False/HostPaused")
-	w.G.Expect(harness.Message(held.Status.Conditions, "Ready")).To(gomega.ContainSubstring("unpause"))
-	w.G.Consistently(func() bool { return w.readHost("host-0").Spec.ConsumerRef != nil }).Should(gomega.BeTrue())
-	w.G.Expect(w.copies()).To(gomega.HaveKey("userdata"))
-
-	harness.Change(w.Story, w.readHost("host-0"), func(h *bmov1alpha1.BareMetalHost) { delete(h.Annotations, bmov1alpha1.PausedAnnotation) })
-	w.expectGone("machine")
-	w.expectPristine("host-0")
-}
-
 func TestRecreatedClaimDoesNotInheritTheHost(t *testing.T) {
 	w := newWorld(t).withRights()
 	w.policy(nil, w.tenant)

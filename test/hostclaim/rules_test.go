@@ -17,8 +17,6 @@ limitations under the License.
 package hostclaim
 
 import (
-	"maps"
-	"slices"
 	"strings"
 	"testing"
 
@@ -71,29 +69,12 @@ func TestManagerHoldsTheRulesOfAdmissionByItself(t *testing.T) {
 			then:   [2]string{associated, "True/BareMetalHostAssociated"},
 			host:   named,
 		},
-		"an image that changes is not written, and the condition says so": {
-			claim: withImage("boot"), given: [2]string{"Ready", "True/Provisioned"},
-			change: func(c *bmov1alpha1.HostClaim) { c.Spec.Image.URL = "https://images.example.com/other.raw" },
-			then:   [2]string{synchronized, "False/ImageChangeIgnored"},
-			host: func(g gomega.Gomega, host *bmov1alpha1.BareMetalHost) {
-				g.Expect(host.Spec.Image).NotTo(gomega.BeNil())
-				g.Expect(host.Spec.Image.URL).To(gomega.Equal(image))
-			},
-		},
 		"an image that is taken away stays on the host, and the condition says so": {
 			claim: withImage("boot"), given: [2]string{"Ready", "True/Provisioned"},
 			change: func(c *bmov1alpha1.HostClaim) { c.Spec.Image = nil },
 			then:   [2]string{synchronized, "False/ImageChangeIgnored"},
 			host: func(g gomega.Gomega, host *bmov1alpha1.BareMetalHost) {
 				g.Expect(host.Spec.Image).NotTo(gomega.BeNil())
-			},
-		},
-		"a mark to detach stays on the claim": {
-			claim: withImage("boot"), given: [2]string{"Ready", "True/Provisioned"},
-			change: annotated("baremetalhost.metal3.io/detached", ""),
-			then:   [2]string{synchronized, "False/DetachRefused"},
-			host: func(g gomega.Gomega, host *bmov1alpha1.BareMetalHost) {
-				g.Expect(slices.Collect(maps.Keys(host.Annotations))).NotTo(gomega.ContainElement(gomega.HavePrefix("baremetalhost.")))
 			},
 		},
 		"a selector that cannot be understood gets no host": {
@@ -103,14 +84,6 @@ func TestManagerHoldsTheRulesOfAdmissionByItself(t *testing.T) {
 			then: [2]string{associated, "False/InvalidHostSelector"}, says: `"near"`,
 			host: func(g gomega.Gomega, host *bmov1alpha1.BareMetalHost) {
 				g.Expect(host.Spec.ConsumerRef).To(gomega.BeNil())
-			},
-		},
-		"a reboot that cannot be understood does not reach the host": {
-			claim: withImage("boot"), given: [2]string{"Ready", "True/Provisioned"},
-			change: annotated("reboot.metal3.io", "now"),
-			then:   [2]string{associated, "True/BareMetalHostAssociated"},
-			host: func(g gomega.Gomega, host *bmov1alpha1.BareMetalHost) {
-				g.Expect(host.Annotations["reboot.metal3.io"]).NotTo(gomega.Equal("now"))
 			},
 		},
 		"a secret under a name that none can have is asked of the tenant": {

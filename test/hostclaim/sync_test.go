@@ -18,7 +18,6 @@ package hostclaim
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -223,37 +222,19 @@ func TestWhatIsRefusedKeepsNothingElseFromItsWay(t *testing.T) {
 	}
 }
 
-// crashes plays a story once with a healthy manager, and then with one that dies
-// with each of its writes, before the write arrives and after it, and is followed
-// by another. The world is given without a manager.
+// crashes plays a story with managers that die. The world is given without a manager.
 func crashes(t *testing.T, given func(*testing.T, *world) *world, act func(*world), done func(*world) bool, check func(*world)) {
 	t.Helper()
-	play := func(t *testing.T, c *harness.Crash) {
-		t.Helper()
+	harness.Crashes(t, func(t *testing.T, c *harness.Crash) {
 		w := given(t, newWorld(t).withRights())
 		act(w)
-		stop, replaced := w.managerWith(c.Write), false
+		replace := w.dying(c)
 		w.G.Eventually(func() bool {
-			if c.Dead.Load() && !replaced {
-				replaced = true
-				stop()
-				w.manager()
-			}
+			replace()
 			return done(w)
 		}).Should(gomega.BeTrue())
 		check(w)
-	}
-	healthy := &harness.Crash{}
-	play(t, healthy)
-	writes := healthy.Writes.Load()
-	for at := int32(1); at <= writes; at++ {
-		for _, arrives := range []bool{true, false} {
-			t.Run(fmt.Sprintf("write %d arrives %t", at, arrives), func(t *testing.T) {
-				play(t, &harness.Crash{At: at, Arrives: arrives})
-			})
-		}
-	}
-	t.Logf("the story takes %d writes", writes)
+	})
 }
 
 func TestRebootSurvivesAManagerThatDiesWithAnyWrite(t *testing.T) {

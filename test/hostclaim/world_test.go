@@ -115,6 +115,18 @@ func (w *world) managerWith(write func(do func() error) error) (stop func()) {
 	})
 }
 
+// dying starts a manager that may die, and returns a function that replaces it once it has.
+func (w *world) dying(c *harness.Crash) (replace func()) {
+	w.T.Helper()
+	stop := w.managerWith(c.Write)
+	return func() {
+		if c.Dead.Swap(false) {
+			stop()
+			stop = w.manager()
+		}
+	}
+}
+
 // host makes a host that is free.
 func (w *world) host(name string, labels map[string]string, changes ...func(*bmov1alpha1.BareMetalHost)) {
 	w.T.Helper()
