@@ -165,7 +165,7 @@ type Account struct {
 func ProviderAccount() Account {
 	return Account{
 		Namespace: "capm3-system", Name: "capm3-manager", ManagerRole: "capm3-manager-role", folder: "rbac",
-		roles: map[string]string{
+		roles: map[string]string{ //nolint:gosec // Names of roles are no credentials.
 			"role.yaml":                 "capm3-manager-role",
 			"tenant_secrets_role.yaml":  "capm3-tenant-secrets",
 			"leader_election_role.yaml": "capm3-leader-election-role",
@@ -177,7 +177,7 @@ func ProviderAccount() Account {
 func HostClaimAccount() Account {
 	return Account{
 		Namespace: "hostclaim-system", Name: "hostclaim-manager", ManagerRole: "hostclaim-manager-role", folder: "hostclaim/rbac",
-		roles: map[string]string{
+		roles: map[string]string{ //nolint:gosec // Names of roles are no credentials.
 			"role.yaml":                 "hostclaim-manager-role",
 			"source_secrets_role.yaml":  "hostclaim-source-secrets",
 			"host_secrets_role.yaml":    "hostclaim-host-secrets",

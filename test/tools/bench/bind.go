@@ -138,7 +138,7 @@ func (b *bindBench) grow(ctx context.Context, size int) error {
 	}
 	say("%d hosts made in %s", max(size-b.hosts, 0), time.Since(begun).Round(time.Millisecond))
 	b.hosts = max(size, b.hosts)
-	return b.Site.Quiet(ctx, b.quiet)
+	return b.Quiet(ctx, b.quiet)
 }
 
 const (
@@ -380,7 +380,7 @@ func (b *bindBench) crowd(ctx context.Context) error {
 
 // idleness watches the manager while nothing happens.
 func (b *bindBench) idleness(ctx context.Context) error {
-	if err := b.Site.Quiet(ctx, b.quiet); err != nil {
+	if err := b.Quiet(ctx, b.quiet); err != nil {
 		return err
 	}
 	done, err := b.rest(ctx, b.manager)
@@ -393,7 +393,7 @@ func (b *bindBench) idleness(ctx context.Context) error {
 
 // memory looks at the manager as it is, and at one that has just started.
 func (b *bindBench) memory(ctx context.Context) error {
-	quiet := func(ctx context.Context) error { return b.Site.Quiet(ctx, b.quiet) }
+	quiet := func(ctx context.Context) error { return b.Quiet(ctx, b.quiet) }
 	name := fmt.Sprintf("memory of the manager, %d hosts, %d bound", b.hosts+2*b.late, b.bound)
 	if err := errors.Join(quiet(ctx), b.addMemory(b.manager, name, 250)); err != nil {
 		return err
@@ -437,7 +437,7 @@ func (b *bindBench) lateHosts(ctx context.Context, name string, every time.Durat
 	if _, err := b.claimed.Await(ctx, explained, claims...); err != nil {
 		return nil, err
 	}
-	if err := b.Site.Quiet(ctx, b.quiet); err != nil {
+	if err := b.Quiet(ctx, b.quiet); err != nil {
 		return nil, err
 	}
 	hosts := make([]types.NamespacedName, b.late)

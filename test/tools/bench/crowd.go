@@ -465,7 +465,7 @@ func (c *crowd) restart(ctx context.Context) error {
 			return err
 		}
 		begun := time.Now()
-		if err := errors.Join(m.Restart(ctx), c.Site.Quiet(ctx, c.quiet)); err != nil {
+		if err := errors.Join(m.Restart(ctx), c.Quiet(ctx, c.quiet)); err != nil {
 			return err
 		}
 		took := time.Since(begun) - c.quiet

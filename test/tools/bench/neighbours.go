@@ -134,7 +134,7 @@ func (b *neighborBench) beside(name string, arrive neighbor) func(context.Contex
 		if err := b.memory(""); err != nil {
 			return err
 		}
-		return errors.Join(b.Evict(ctx, name), b.Town.Quiet(ctx, b.quiet))
+		return errors.Join(b.Evict(ctx, name), b.Quiet(ctx, b.quiet))
 	}
 }
 

@@ -98,7 +98,7 @@ func measureRemote(ctx context.Context, r *run) error {
 
 // settle waits until both clusters are quiet.
 func (b *remoteBench) settle(ctx context.Context) error {
-	return errors.Join(b.Site.Quiet(ctx, b.quiet), b.hosts.Quiet(ctx, b.quiet))
+	return errors.Join(b.Quiet(ctx, b.quiet), b.hosts.Quiet(ctx, b.quiet))
 }
 
 // issue gives each identity new credentials, as the infrastructure team would.
