@@ -261,21 +261,27 @@ func (r *Reconciler) connect(ctx context.Context, s *scope) (err error) {
 	return nil
 }
 
-// finish reports the pass, writes what has changed, and announces it. After a conflict nothing is reported:
-// the pass decided on an old version.
+// finish reports the pass, writes what has changed, and announces it. After a conflict only the connection is
+// reported, since the pass decided on an old version: a cluster may answer each write with a conflict.
 func (r *Reconciler) finish(ctx context.Context, s *scope, err error) error {
-	if !patch.IsConflict(err) {
-		updateStatus(s, metav1.NewTime(r.Clock.Now()))
-		_, failed := patch.Changes(ctx, r.Client, s.before, s.machine)
-		if failed == nil {
-			r.announce(ctx, s)
+	conflict := patch.IsConflict(err)
+	if conflict {
+		r.Metrics.stale.Inc()
+		s.machine = s.before.DeepCopy()
+		if s.claims != nil {
+			reportIdentity(s)
 		}
-		err = errors.Join(err, failed)
+	} else {
+		updateStatus(s, metav1.NewTime(r.Clock.Now()))
 	}
-	if patch.IsConflict(err) {
+	_, failed := patch.Changes(ctx, r.Client, s.before, s.machine)
+	switch {
+	case failed == nil && !conflict:
+		r.announce(ctx, s)
+	case !conflict && patch.IsConflict(failed):
 		r.Metrics.stale.Inc()
 	}
-	return err
+	return errors.Join(err, failed)
 }
 
 // forget gives up what is kept for a machine that is gone, which may have been the last of its namespace.
