@@ -37,6 +37,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
+	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/secretkeys"
 	"github.com/metal3-io/cluster-api-provider-metal3/hack/devcluster/world"
 	"github.com/metal3-io/cluster-api-provider-metal3/test/tools/hostsim/netdata"
 )
@@ -332,6 +333,8 @@ func (p *poolStory) copiesAreNarrow(t *testing.T) {
 				source := p.of(m).secret(t, part.sourceName)[part.sourceKey]
 				want := copyOf(m, part.kind, part.ref, map[string][]byte{part.key: source})
 				want.Annotations[infrav1.SecretSourceAnnotation] = m.Machine.Namespace + "/" + part.sourceName
+				content := secretkeys.Content{Key: part.key, Value: source}
+				want.Annotations[infrav1.ContentHashAnnotation] = content.Hash(m.Claim.UID)
 				got := &corev1.Secret{}
 				must(t, lab.admin.Get(t.Context(), client.ObjectKey{Namespace: part.ref.Namespace, Name: part.ref.Name}, got))
 				got.ObjectMeta = metav1.ObjectMeta{

@@ -362,6 +362,7 @@ func TestStrayLabelOfAClaimIsTakenOff(t *testing.T) {
 
 // A claim binds, provisions, is deleted and goes, and comes to the same end whenever its manager dies.
 func TestManagerMayDieBetweenAnyTwoWrites(t *testing.T) {
+	deleted := map[string]bool{} // by namespace
 	crashes(t, func(_ *testing.T, w *world) *world {
 		w.policy(nil, w.tenant)
 		// The infrastructure's network data must not reach the tenant, so that an
@@ -377,9 +378,11 @@ func TestManagerMayDieBetweenAnyTwoWrites(t *testing.T) {
 		}
 		if harness.Condition(claim.Status.Conditions, "Ready") == "True/Provisioned" {
 			w.OK(client.IgnoreNotFound(w.Delete(w.Ctx, claim)))
+			deleted[w.tenant] = true
 		}
 		return false
 	}, func(w *world) {
+		w.G.Expect(deleted).To(gomega.HaveKey(w.tenant), "the claim went without being deleted")
 		w.nextDrive()
 		w.expectPristine("host-0")
 		w.expectPristine("host-1")

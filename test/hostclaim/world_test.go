@@ -120,8 +120,9 @@ func (w *world) dying(c *harness.Crash) (replace func()) {
 	w.T.Helper()
 	stop := w.managerWith(c.Write)
 	return func() {
-		if c.Dead.Swap(false) {
+		if c.Dead.Load() {
 			stop()
+			c.Dead.Store(false)
 			stop = w.manager()
 		}
 	}

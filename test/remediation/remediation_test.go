@@ -267,8 +267,9 @@ func life(w *world, c *harness.Crash) {
 	w.remedy()
 	deleted := false
 	w.G.Eventually(func(g gomega.Gomega) {
-		if c.Dead.Swap(false) {
+		if c.Dead.Load() {
 			stop()
+			c.Dead.Store(false)
 			stop = w.manager(nil)
 		}
 		w.play(g)
