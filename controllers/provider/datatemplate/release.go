@@ -79,15 +79,35 @@ func (r *Reconciler) held(ctx context.Context, claim *infrav1.Metal3DataClaim) (
 //
 // The deletion has its event, and what comes next is done in the pass after it.
 func (r *Reconciler) releaseClaim(ctx context.Context, s *scope, claim *infrav1.Metal3DataClaim) error {
-	for i := range s.data {
-		if !MadeFor(&s.data[i], claim) {
-			continue
+	made := slices.DeleteFunc(slices.Clone(s.data), func(data infrav1.Metal3Data) bool { return !MadeFor(&data, claim) })
+	if len(made) == 0 {
+		late, err := r.renderedFor(ctx, claim)
+		if err != nil {
+			return err
 		}
-		if err := r.releaseData(ctx, &s.data[i]); err != nil || s.data[i].DeletionTimestamp.IsZero() {
+		made = late
+	}
+	for i := range made {
+		if err := r.releaseData(ctx, &made[i]); err != nil || made[i].DeletionTimestamp.IsZero() {
 			return err
 		}
 	}
 	return r.removeFinalizers(ctx, claim, claim.DeepCopy(), infrav1.DataClaimFinalizer, infrav1.MachineFinalizer)
+}
+
+// renderedFor reads the data that a claim names, for a claim whose data no cache shows: it would stay for ever
+// after the claim.
+func (r *Reconciler) renderedFor(ctx context.Context, claim *infrav1.Metal3DataClaim) ([]infrav1.Metal3Data, error) {
+	rendered := claim.Status.RenderedData
+	if rendered == nil {
+		return nil, nil
+	}
+	data := make([]infrav1.Metal3Data, 1)
+	err := r.Live.Get(ctx, types.NamespacedName{Namespace: claim.Namespace, Name: rendered.Name}, &data[0])
+	if err != nil || !MadeFor(&data[0], claim) {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return data, nil
 }
 
 // releaseData deletes a Metal3Data, or stops holding one that is deleted; its own
