@@ -30,6 +30,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -143,7 +144,7 @@ func (b bareCluster) start(t *testing.T, program string) func(context.Context) e
 	return cluster.Healthy(http.DefaultClient, "http://"+health+"/readyz")
 }
 
-// installCRDs installs what the other cluster has. No conversion is served here.
+// installCRDs installs what the other cluster has, and waits until it is served. No conversion is served here.
 func (b bareCluster) installCRDs(t *testing.T) {
 	t.Helper()
 	var crds apiextensionsv1.CustomResourceDefinitionList
@@ -155,6 +156,25 @@ func (b bareCluster) installCRDs(t *testing.T) {
 		crd.Status = apiextensionsv1.CustomResourceDefinitionStatus{}
 		must(t, into.Create(t.Context(), &crd))
 	}
+	served, err := discovery.NewDiscoveryClientForConfig(b.Admin)
+	must(t, err)
+	eventually(t, "the kinds are served", func(g gomega.Gomega) {
+		_, lists, err := served.ServerGroupsAndResources()
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		resources := map[string]bool{}
+		for _, list := range lists {
+			for _, resource := range list.APIResources {
+				resources[list.GroupVersion+"/"+resource.Name] = true
+			}
+		}
+		for _, crd := range crds.Items {
+			for _, version := range crd.Spec.Versions {
+				if version.Served {
+					g.Expect(resources).To(gomega.HaveKey(crd.Spec.Group + "/" + version.Name + "/" + crd.Spec.Names.Plural))
+				}
+			}
+		}
+	})
 }
 
 // definitions is a client for CRDs.
