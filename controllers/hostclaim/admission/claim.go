@@ -37,14 +37,13 @@ import (
 // The manager writes marks on claims that the policy claim-marks keeps others from.
 // +kubebuilder:rbac:groups=metal3.io,resources=hostclaims,verbs=manage
 
-// Claim refuses HostClaims that ask for something in a way that cannot be
-// understood. What was stored before does not hold up a change of something else.
+// Claim refuses HostClaims with requests that cannot be parsed. What was stored before does not
+// hold up a change of something else.
 type Claim struct{}
 
 var _ admission.Validator[*bmov1alpha1.HostClaim] = Claim{}
 
-// ValidateCreate refuses a new claim with a selector or a reboot that cannot be
-// understood.
+// ValidateCreate refuses a new claim with a selector or a reboot that cannot be parsed.
 func (Claim) ValidateCreate(_ context.Context, c *bmov1alpha1.HostClaim) (admission.Warnings, error) {
 	return nil, brief(errors.Join(selectorFault(c), reboots(nil, c.Annotations)))
 }
@@ -68,7 +67,7 @@ func (Claim) ValidateDelete(context.Context, *bmov1alpha1.HostClaim) (admission.
 	return nil, nil
 }
 
-// selectorFault returns what cannot be understood about the hosts that a claim asks for.
+// selectorFault returns what cannot be parsed of the hosts that a claim asks for.
 func selectorFault(c *bmov1alpha1.HostClaim) error {
 	_, err := selection.Parse(c)
 	if err == nil {
@@ -77,8 +76,7 @@ func selectorFault(c *bmov1alpha1.HostClaim) error {
 	return fmt.Errorf("%w; correct it, or leave it out to take any host", err)
 }
 
-// reboots returns which annotations that ask for a reboot cannot be understood, among
-// those that are new or changed.
+// reboots returns the new or changed annotations that ask for a reboot and cannot be parsed.
 func reboots(before, after map[string]string) error {
 	var faults []error
 	for _, key := range slices.Sorted(maps.Keys(after)) {
@@ -115,8 +113,8 @@ func asksForReboot(key string) bool {
 // errReboot is how the arguments of a reboot are written.
 var errReboot = errors.New(`leave the value empty, or write {"mode": "hard"} or {"mode": "soft"}, and with "force": true if need be`)
 
-// rebootArguments returns what cannot be understood in the value of an annotation that
-// asks for a reboot. An empty value asks for the usual.
+// rebootArguments returns what cannot be parsed of the value of an annotation that asks for a
+// reboot. An empty value asks for the default.
 func rebootArguments(key, value string) error {
 	if value == "" {
 		return nil

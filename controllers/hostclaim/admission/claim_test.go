@@ -43,7 +43,7 @@ func annotated(key, value string) *bmov1alpha1.HostClaim {
 func TestNewClaim(t *testing.T) {
 	tests := map[string]struct {
 		given *bmov1alpha1.HostClaim
-		says  []string // nothing when it is accepted
+		says  []string // none when it is accepted
 	}{
 		"accepts a claim that asks for nothing": {given: &bmov1alpha1.HostClaim{}},
 		"accepts every spelling of an operator": {given: nearClaim(func(c *bmov1alpha1.HostClaim) {

@@ -87,9 +87,9 @@ func validate(p *bmov1alpha1.HostDeployPolicy) error {
 var errEmptyNames = errors.New("spec.hostClaimNamespaces.names is an empty list, which clients leave out when they write " +
 	"the policy back: leave hostClaimNamespaces out to admit nobody, or names if the rest is to decide")
 
-// warnings tell the author of a policy that is accepted what it may not mean. An
-// option that does not exist is no reason to refuse: the policy may be written for
-// another version of the manager, and an upgrade must not lock it.
+// warnings returns what the author of an accepted policy may not mean. An option that does not
+// exist is no reason to refuse: the policy may be written for another version of the manager,
+// and an upgrade must not lock it.
 func warnings(p *bmov1alpha1.HostDeployPolicy) admission.Warnings {
 	var found []string
 	if policy.AdmitsAll(p) {

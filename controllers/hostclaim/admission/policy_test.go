@@ -28,7 +28,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/text"
 )
 
-// The list must be told from a missing one as it comes out of a request.
+// An empty list must differ from a missing one as it comes out of a request.
 func TestEmptyNamesOfARequest(t *testing.T) {
 	tests := map[string]string{
 		"an empty list":         `{"spec":{"hostClaimNamespaces":{"names":[]}}}`,

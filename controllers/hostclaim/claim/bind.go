@@ -85,7 +85,8 @@ func (r *Reconciler) bind(ctx context.Context, s *scope) error {
 // wakes the claim at once.
 const refusedPause = 15 * time.Second
 
-// refusedUntil returns until when a claim is not bound whose last bind was refused.
+// refusedUntil returns until when a claim is not bound since its last bind was refused, and the
+// wait for that.
 func refusedUntil(claim *bmov1alpha1.HostClaim) (until time.Time, wait binding.Wait) {
 	c := meta.FindStatusCondition(claim.Status.Conditions, bmov1alpha1.AssociatedCondition)
 	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != infrav1.BindRefusedReason {
@@ -101,7 +102,7 @@ type candidate struct {
 	fits func(now *bmov1alpha1.BareMetalHost) bool
 }
 
-// choose returns the host that the claim is to have, or why there is none.
+// choose returns the host to bind to the claim, or why there is none.
 func (r *Reconciler) choose(s *scope) (candidate, binding.Wait) {
 	if until, wait := refusedUntil(s.claim); r.Clock.Now().Before(until) {
 		r.Pool.Leave(keyOf(s.claim))
@@ -162,7 +163,7 @@ func (r *Reconciler) permitting(s *scope, namespaces []string) (permitting []str
 	return permitting, refused
 }
 
-// imageRefused is what a claim waits for whose image no host may be given.
+// imageRefused returns the wait of a claim whose image may be put on no host.
 func imageRefused(err error) binding.Wait {
 	return binding.Wait{Reason: infrav1.ImageRefusedReason, Message: err.Error() + ". No server is taken before that is mended"}
 }
@@ -197,9 +198,9 @@ func adopt(claim *bmov1alpha1.HostClaim, moved []bmov1alpha1.BareMetalHost) (can
 	}
 }
 
-// explain counts the hosts that the claim could have had, by reason. It copies no
-// host: a claim that a host has become free for waits behind those that are explained. Hosts
-// whose policies refuse its image are not counted.
+// explain counts the hosts that the claim could have had, by reason. It copies no host, since a
+// claim for which a host has become free waits behind those that are explained. Hosts whose
+// policies refuse its image are not counted.
 func (r *Reconciler) explain(s *scope, criteria selection.Criteria, namespaces []string, refused error) binding.Wait {
 	seen := r.Pool.Hosts(namespaces)
 	if refused != nil && len(seen) == 0 {
@@ -232,21 +233,21 @@ func noNamespace(own string, criteria selection.Criteria, decision policy.Decisi
 	return message
 }
 
-// take brings the claim to a host that answers it.
+// take binds to the claim a host that fits it.
 //
 //	intent in the status ─▶ finalizer, annotation ─▶ policies ─▶ consumerRef ─▶ the claim, live
 //	   │  claim c0 ─▶ c1 ──────────▲ still c1                          ▲
 //	   └─ host h0 ─────────────────────────────────────────────────────┘ still h0
 //
-// The host is seen in the cache; the lock on the consumerRef proves that it is still so. Both
-// records of the intent stand before, so a pass that gives it up, in whatever place the status
-// gets lost, writes to the host first, and with that defeats this pass. One that has lost
-// to another write may try again: it writes the version that it has read since into the record,
-// so that the write which concludes anything from the former one loses. Confirming is left to
-// the status at the end of the pass.
+// The host is read from the cache; the lock on the consumerRef proves that it has not changed.
+// Both records of the intent are written before. So a pass that gives the intent up writes to
+// the host first, even if the status was lost, and this pass then fails. A pass that has lost
+// to another write may try again: it records the version that it has read since, so a write
+// that relies on the former record fails. The status at the end of the pass confirms the bind.
 //
-// A DELETE of the claim that kube-apiserver has begun before the finalizer was written ends it
-// nevertheless, so that is looked at last, and a bind to a claim that is gone is taken back.
+// A DELETE that kube-apiserver has begun before the finalizer was written removes the claim
+// nevertheless. So the claim is read live at the end, and a bind to one that is gone is taken
+// back.
 func (r *Reconciler) take(ctx context.Context, s *scope, c candidate) error {
 	if err := r.recordIntent(ctx, s.claim, c.host); err != nil {
 		return err
@@ -274,9 +275,9 @@ func (r *Reconciler) take(ctx context.Context, s *scope, c candidate) error {
 }
 
 // dropped drops the intent of a bind that has failed, if no write to the host can be under way: each was
-// answered, and none was done, see BoundAs. An intent that stays would make the word of an administrator
-// count, who may have named the claim on the host. After a refusal its record goes too, or the next
-// pass would fence the host, which has not changed. It returns the error of the bind.
+// answered, and none was done, see BoundAs. If the intent stayed, it would confirm a consumerRef that an
+// administrator may have written. After a refusal its record goes too, or the next pass would fence the
+// host, which has not changed. It returns the error of the bind.
 func (r *Reconciler) dropped(ctx context.Context, claim *bmov1alpha1.HostClaim, err error) error {
 	var refused *refusedError
 	if !patch.IsConflict(err) && !errors.As(err, &refused) {
@@ -320,9 +321,9 @@ func (r *Reconciler) takeBack(ctx context.Context, claim *bmov1alpha1.HostClaim,
 }
 
 // nameClaim brings the claim's name on the candidate, and returns the host with it, and as it was
-// before: nil if another pass may have done it. If the candidate is not as it was seen, it is read
-// live, and gets the name if it fits even so. The pool learns of one that does not: it may suit
-// another claim.
+// before: nil if another pass may have done it. A candidate that has changed is read live, and
+// gets the name if it still fits. The pool learns of one that does not fit: it may suit another
+// claim.
 func (r *Reconciler) nameClaim(ctx context.Context, claim *bmov1alpha1.HostClaim, c candidate) (bound, seen *bmov1alpha1.BareMetalHost, err error) {
 	seen = c.host
 	key := client.ObjectKeyFromObject(seen)
@@ -345,7 +346,8 @@ func (r *Reconciler) nameClaim(ctx context.Context, claim *bmov1alpha1.HostClaim
 	}
 }
 
-// errHostChanged is the error of a host that is not the version any more at which it was to be bound.
+// errHostChanged is the error of a host that has changed since the version at which it was to be
+// bound.
 var errHostChanged = errors.New("the host has changed")
 
 // writeConsumer writes the claim's name on a host that is still as it was seen, once the claim is
@@ -399,9 +401,9 @@ func asRefused(err error) error {
 func (e *refusedError) Error() string { return e.err.Error() }
 func (e *refusedError) Unwrap() error { return e.err }
 
-// permitted asks the API server whether policy admits the claim right now. A
-// claim needs no policy in its own namespace unless the manager was told so, nor
-// for a host that it had before both were moved.
+// permitted asks the API server whether policy admits the claim right now. A claim needs no
+// policy in its own namespace unless the manager requires one, nor for a host that it had
+// before both were moved.
 func (r *Reconciler) permitted(ctx context.Context, claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) error {
 	if binding.Moved(host, claim) ||
 		(host.Namespace == claim.Namespace && r.Policies.Own == policy.OwnWithoutPolicy) {
@@ -428,7 +430,7 @@ func refusal(err error) string {
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
 		return "an admission policy denies it, or the annotations of the object would be longer than 256 KiB; " +
 			"the administrator of the cluster must permit it, or shorten them"
-	// The API server tells a webhook that does not answer by these words only.
+	// The API server identifies a webhook that does not answer only by this text.
 	case apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook"):
 		return "an admission webhook does not answer; while baremetal-operator is stopped, the failurePolicy of its webhook must be Ignore"
 	// Nor does it give a reason for what etcd refuses.

@@ -51,8 +51,8 @@ type notice struct {
 	kind, reason, action, note string
 }
 
-// announce emits events and measures for what a status that was just written
-// says anew. An answer that gets lost may cost an event; none is emitted twice.
+// announce emits events and metrics for what has changed in a status that was just written. If
+// the answer to that write is lost, so are its events; none is emitted twice.
 func (r *Reconciler) announce(ctx context.Context, before bmov1alpha1.HostClaimStatus, s *scope) {
 	for _, n := range transitions(before, s) {
 		var about runtime.Object = s.claim
@@ -67,7 +67,8 @@ func (r *Reconciler) announce(ctx context.Context, before bmov1alpha1.HostClaimS
 	r.Metrics.provisioned(before, s.claim.Status)
 }
 
-// eventReleased tells the administrator of a release. The claim goes with it.
+// eventReleased emits the event of a release for the administrator only, since the claim goes
+// with it.
 func (r *Reconciler) eventReleased(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) {
 	r.Recorder.Eventf(host, nil, corev1.EventTypeNormal, "Freed", "Release",
 		"HostClaim %s of namespace %s has given the host back", claim.Name, claim.Namespace)
@@ -78,7 +79,7 @@ func (r *Reconciler) eventReleased(claim *bmov1alpha1.HostClaim, host *bmov1alph
 }
 
 // transitions compares the status that was written last with that of the scope's claim. It is pure. The
-// administrator is told only while there is a host.
+// administrator gets events only while there is a host.
 func transitions(before bmov1alpha1.HostClaimStatus, s *scope) []notice {
 	c := &change{
 		before: before.Conditions, after: s.claim.Status.Conditions, scope: s,
@@ -101,7 +102,7 @@ func transitions(before bmov1alpha1.HostClaimStatus, s *scope) []notice {
 	return c.told
 }
 
-// change is two lists of conditions and the facts behind the second, and what is told of them.
+// change is two lists of conditions, the facts behind the second, and the events that follow.
 type change struct {
 	before, after []metav1.Condition
 	scope         *scope
@@ -137,8 +138,8 @@ func conditionOf(all []metav1.Condition, kind string) metav1.Condition {
 	return metav1.Condition{}
 }
 
-// association tells that the claim got a host, or lost it, and what a person must mend before it gets one.
-// That it waits for a free host is no event.
+// association adds the events of a claim that got or lost its host, or that gets none until a person mends
+// something. Waiting for a free host is no event.
 func (c *change) association() {
 	if host := c.scope.host; host != nil && c.became(bmov1alpha1.AssociatedCondition, metav1.ConditionTrue) {
 		if len(c.scope.moved) == 0 && !binding.WithoutStatus(host) {
@@ -160,10 +161,10 @@ func (c *change) association() {
 	}
 }
 
-// synchronization tells what a person must mend before the host is in step, and that the host is on its way
-// back. A request that is tried again is no event, nor is a limit on power changes, which a tenant could
-// meet and leave as often as it likes; what a revoked policy means, and that a host is wiped, have events
-// of their own.
+// synchronization adds the events of what a person must mend before the host is in step, and of a host on
+// its way back. A request that is tried again is no event, nor is a limit on power changes, which a tenant
+// could meet and leave as often as it likes. A revoked policy and a host that is wiped have events of their
+// own.
 func (c *change) synchronization() {
 	is, turned := c.turned(bmov1alpha1.SynchronizedCondition)
 	if !turned {
@@ -182,7 +183,7 @@ func (c *change) synchronization() {
 	}
 }
 
-// admission tells both sides of a policy that was taken away, or came back.
+// admission adds events for both sides about a policy that was revoked, or came back.
 func (c *change) admission() {
 	const kind, action = infrav1.AdmittedCondition, "Admit"
 	switch {
@@ -196,7 +197,8 @@ func (c *change) admission() {
 	}
 }
 
-// provisioning tells that the host is written, and runs, unless it runs what it ran before a move.
+// provisioning adds the events of a host that is being written, or runs, unless it runs what it
+// ran before a move.
 func (c *change) provisioning() {
 	const kind, action = bmov1alpha1.ProvisionedCondition, "Provision"
 	is, turned := c.turned(kind)
@@ -209,8 +211,8 @@ func (c *change) provisioning() {
 	}
 }
 
-// hostError tells that an error of the host appeared or is gone. The text of the error is for those who
-// may see the host; its administrator has it there.
+// hostError adds the events of an error of the host that appeared or is gone. The administrator reads
+// the text of the error on the host.
 func (c *change) hostError() {
 	message, failed := hostError(c.scope.host, c.scope.crossing())
 	switch was, is := inError(c.before), inError(c.after); {
@@ -223,13 +225,13 @@ func (c *change) hostError() {
 	}
 }
 
-// inError reports whether a status tells of an error of the host.
+// inError reports whether a status reports an error of the host.
 func inError(conditions []metav1.Condition) bool {
 	reason := conditionOf(conditions, bmov1alpha1.ReadyCondition).Reason
 	return reason == bmov1alpha1.ErrorReason || reason == infrav1.HostInErrorReason
 }
 
-// release tells what a person must do before a host on its way back gets on.
+// release adds the events of a release that does not go on until a person acts.
 func (c *change) release() {
 	is, turned := c.turned(bmov1alpha1.ReadyCondition)
 	if !turned || !deleting(c.scope.claim) {
@@ -243,7 +245,7 @@ func (c *change) release() {
 	}
 }
 
-// eventEmptied tells both sides that a host is wiped without being given back.
+// eventEmptied emits events for both sides about a host that is wiped and not given back.
 func (r *Reconciler) eventEmptied(claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) {
 	reason, toTenant, toAdministrator := "Emptied", "The host is deprovisioned and stays bound", "has the host deprovisioned and keeps it"
 	if binding.Asked(claim) {

@@ -188,8 +188,8 @@ func TestClaimThatWasLetGoCostsNoMoreLists(t *testing.T) {
 	held(true)
 }
 
-// The write that frees a host fences what a claim says of it: the host is not read again, and
-// the list that the end of a claim needs is made all the same.
+// The write that frees a host also fences the intent of its claim: the host is not read again,
+// and the list that the end of a claim needs is made all the same.
 func TestFreedHostIsNotReadAgain(t *testing.T) {
 	for name, tt := range map[string]struct {
 		recorded binding.RecordedHost

@@ -37,7 +37,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
-// MoveKinds tells which objects clusterctl would leave behind.
+// MoveKinds finds the kinds whose objects clusterctl would leave behind.
 type MoveKinds interface {
 	// Unlabeled returns the CustomResourceDefinitions of claims, hosts and hardware that
 	// do not exist or lack ClusterctlLabel, sorted.
@@ -168,8 +168,8 @@ func (r *Reconciler) reportMovable(ctx context.Context, claim *bmov1alpha1.HostC
 	return nil
 }
 
-// setMovable sets the condition Movable of a paused claim, or removes it where there is
-// nothing to say.
+// setMovable sets the condition Movable of a paused claim, or removes it where there is nothing
+// to report.
 func setMovable(status *bmov1alpha1.HostClaimStatus, plan movePlan, generation int64, now time.Time) {
 	if plan.Reason == "" {
 		meta.RemoveStatusCondition(&status.Conditions, infrav1.MovableCondition)
@@ -192,7 +192,7 @@ func setMovable(status *bmov1alpha1.HostClaimStatus, plan movePlan, generation i
 // The host was read before the claim. So a claim that was paused since then either shows
 // that, or its host is written before block-move goes, and this write conflicts.
 //
-// A lost host still counts: in a move the claim would forget that it ever had one.
+// A lost host still counts: in a move, the claim would lose the record of it.
 func (r *Reconciler) guard(ctx context.Context, s *scope) (ready bool, err error) {
 	if s.step != binding.Keep && !s.hostless() {
 		return false, nil

@@ -34,20 +34,20 @@ type moveFacts struct {
 	// unlabeled are the CustomResourceDefinitions of claims, hosts and hardware that lack
 	// the label by which clusterctl finds objects.
 	unlabeled []string
-	// handOver is whether the infrastructure team lets the hosts of the namespace move.
+	// handOver reports whether the infrastructure team lets the hosts of the namespace move.
 	handOver bool
 }
 
-// Step is what to do next about a move.
+// moveStep is what to do next about a move.
 type moveStep string
 
 // The steps of a move.
 const (
-	// moveNothing means that no host has to do with the claim, and nothing keeps it.
+	// moveNothing means that the claim has no host, and nothing keeps it from being moved.
 	moveNothing moveStep = "Nothing"
 	// moveUnblock asks for block-move to be taken off a claim that has no host.
 	moveUnblock moveStep = "Unblock"
-	// moveWait means that the claim must not be moved; Reason and Message say why.
+	// moveWait means that the claim must not be moved, for Reason and Message.
 	moveWait moveStep = "Wait"
 	// movePrepare asks for the host to be made ready, and then for block-move to be taken
 	// off the claim. It is decided again on a live read of the host.
@@ -84,7 +84,7 @@ func moveReady(step moveStep) movePlan {
 }
 
 // moveRefused is the plan of a claim for which the API server refused a write, for a reason that
-// holds until a person removes it. What was to be written is named by what.
+// holds until a person removes it. The parameter what names what was to be written.
 func moveRefused(what, reason string) movePlan {
 	return movePlan{
 		Step: moveWait, Reason: infrav1.PreparationRefusedReason,
@@ -97,9 +97,9 @@ func (o moveFacts) blocked() bool {
 	return o.claim.Annotations[infrav1.BlockMoveAnnotation] == infrav1.HostClaimManagerFieldOwner
 }
 
-// withoutHost decides about a claim that no host names. Only a status that says so
-// proves that the claim is about to have none: a blank one may have been lost, and one that
-// names a host is an intent, or tells of a loss that the moved claim would forget.
+// withoutHost decides about a claim that no host names. Only a status without a host proves
+// that none is being bound: an empty status may have been lost, and one that names a host is an
+// intent, or the record of a lost host, which a move would drop.
 func (o moveFacts) withoutHost() movePlan {
 	switch {
 	case !o.blocked():
@@ -152,9 +152,10 @@ func leftBehind(o moveFacts) (string, bool) {
 	}
 }
 
-// unconfirmed also holds when the word is withdrawn while clusterctl may be moving the claim
-// already. block-move goes back on the claim then, for a clusterctl that still waits, but the
-// pause of the host stays until the claim is unpaused: the server may run for the far side.
+// unconfirmed also holds when the annotation of the Namespace is taken off while clusterctl may
+// be moving the claim already. block-move goes back on the claim then, for a clusterctl that
+// still waits, but the host stays paused until the claim is unpaused: the server may run for
+// the target cluster.
 func unconfirmed(o moveFacts) (string, bool) {
 	if binding.PausedForMove(o.host) {
 		return "Annotation " + infrav1.HostsMayMoveAnnotation + ` of the Namespace is not "true" any more. The host stays paused, since ` +

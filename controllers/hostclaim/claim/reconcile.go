@@ -17,10 +17,10 @@ limitations under the License.
 // Package claim reconciles HostClaims: it binds a claim to a BareMetalHost, keeps
 // the two in step, and releases the host when the claim goes.
 //
-// It observes (caches, and live reads where a cache would not do), asks
-// baremetal/policy, baremetal/selection and baremetal/binding, and carries out
-// what they say. It decides nothing itself, trusts no status that it could not
-// rebuild, and never writes a Secret that it did not make.
+// It observes (caches, and live reads where a cache would not do), asks baremetal/policy,
+// baremetal/selection and baremetal/binding, and carries out the result. It decides nothing
+// itself, trusts no status that it could not rebuild, and never writes a Secret that it did not
+// make.
 //
 // A claim is woken by itself, its host, a host that becomes free, a policy, the
 // labels of its namespace, a Secret, and its HardwareData; see watches.go.
@@ -80,13 +80,13 @@ type Reconciler struct {
 	Secrets SecretWatch
 	// Budget bounds what is copied next to hosts.
 	Budget *CopyBudget
-	// Recorder tells tenants and administrators of transitions.
+	// Recorder emits events of transitions for tenants and administrators.
 	Recorder events.EventRecorder
 	// Metrics counts durations; nil counts nothing.
 	Metrics *Metrics
 	// Clock is the time of conditions and durations.
 	Clock clock.PassiveClock
-	// Kinds tells which objects clusterctl would leave behind.
+	// Kinds finds the kinds whose objects clusterctl would leave behind.
 	Kinds MoveKinds
 	// DeniedImages are addresses that no image of a claim from another namespace comes from.
 	DeniedImages []netip.Prefix
@@ -158,10 +158,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{RequeueAfter: max(s.wake.Sub(r.Clock.Now()), time.Millisecond)}, nil
 }
 
-// reconcile is the part of a pass for which the claim is.
+// reconcile handles a claim by its state: of another controller, deleted, or normal.
 func (r *Reconciler) reconcile(ctx context.Context, s *scope) error {
 	switch {
-	case s.otherController != "": // the condition StoodDown says so
+	case s.otherController != "": // the condition StoodDown reports it
 		r.Pool.Leave(keyOf(s.claim))
 		return nil
 	case deleting(s.claim):
@@ -253,8 +253,7 @@ func keyOf(claim *bmov1alpha1.HostClaim) client.ObjectKey {
 	return client.ObjectKeyFromObject(claim)
 }
 
-// observe reads from the caches what policies say of the claim and which host
-// names it.
+// observe reads from the caches what policies permit the claim and which host names it.
 func (r *Reconciler) observe(ctx context.Context, s *scope) (err error) {
 	if s.decision, err = r.Policies.Decide(ctx, s.claim.Namespace); err != nil {
 		return err
@@ -311,11 +310,10 @@ const nameless = "unknown"
 // otherController returns the name of another controller that works on a claim
 // which we have not bound; empty when there is none.
 //
-// What the status says decides, since no tenant can write it: a host or a
-// condition Associated without our mark is another one's work. Field managers
-// only add to that, for a controller that has written neither yet; a tenant that
-// may write the claim may also forge or erase them, which makes us stand down from
-// that claim or miss a controller that has only begun, and nothing else.
+// The status decides, since no tenant can write it: a host or a condition Associated without
+// our mark was written by another controller. Field managers only add to that, for a controller
+// that has written neither yet; a tenant that may write the claim may also forge or erase them,
+// which at most makes us stand down from that claim, or miss a controller that has only begun.
 //
 // A claim whose host names it by UID was bound by us, and one that goes away is
 // only let go of, so neither makes us stand down. Once we stood down we stay so,
@@ -345,8 +343,8 @@ func worked(claim *bmov1alpha1.HostClaim) bool {
 		meta.FindStatusCondition(claim.Status.Conditions, bmov1alpha1.AssociatedCondition) != nil
 }
 
-// marked reports whether the status shows our own hand: a condition or reason that no
-// other controller writes. The intent of a first bind comes before the condition.
+// marked reports whether the status has a condition or reason that no other controller writes.
+// The intent of a first bind comes before the condition.
 func marked(claim *bmov1alpha1.HostClaim) bool {
 	associated := meta.FindStatusCondition(claim.Status.Conditions, bmov1alpha1.AssociatedCondition)
 	return meta.FindStatusCondition(claim.Status.Conditions, infrav1.HardwareDataPublishedCondition) != nil ||

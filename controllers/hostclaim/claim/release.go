@@ -110,8 +110,8 @@ func (r *Reconciler) releaser() Releaser {
 }
 
 // finish takes our finalizer off the claim as it was judged: an intent that was written meanwhile
-// would be lost with it, and fails the locked write. If others hold the claim, its status says first
-// that we are done with it, see heldByOthers.
+// would be lost with it, and fails the locked write. If others hold the claim, its status first
+// records that we are done with it, see heldByOthers.
 func (r *Reconciler) finish(ctx context.Context, s *scope) error {
 	s.finished = true
 	others := slices.ContainsFunc(s.claim.Finalizers, func(f string) bool { return f != infrav1.HostClaimFinalizer })
@@ -145,11 +145,11 @@ func releasedBefore(claim *bmov1alpha1.HostClaim) bool {
 	return c != nil && c.Reason == infrav1.HostReleasedReason
 }
 
-// heldByOthers reports whether a claim that goes is held by the finalizer of another controller
-// only, and that we have nothing to do with it: we have let go of it by its status, or never had
-// to do with it. Where the status shows our hand, or our facts are there, the claim is reconciled like
-// any other, so that a tenant that stripped our finalizer, or a manager that died between freeing the
-// host and tidying up, leaves nothing behind.
+// heldByOthers reports whether a claim that is being deleted is held only by the finalizers of other
+// controllers, and needs nothing from us: by its status, we have let go of it or never bound it. A
+// claim with our mark in its status, or with facts of ours, is reconciled like any other. So nothing
+// is left behind by a tenant that stripped our finalizer, or a manager that died between freeing the
+// host and tidying up.
 func (r *Reconciler) heldByOthers(ctx context.Context, s *scope) (bool, error) {
 	switch {
 	case s.host != nil, !deleting(s.claim), controllerutil.ContainsFinalizer(s.claim, infrav1.HostClaimFinalizer):
@@ -301,7 +301,8 @@ func (r Releaser) patch(ctx context.Context, before, after *bmov1alpha1.BareMeta
 	return nil
 }
 
-// goneIsConflict turns the error of a host that is gone into a conflict: the next pass knows.
+// goneIsConflict turns the error of a host that is gone into a conflict: the next pass finds it
+// gone.
 func goneIsConflict(what string, err error) error {
 	if apierrors.IsNotFound(err) {
 		return patch.Conflict("%s: it has gone", what)

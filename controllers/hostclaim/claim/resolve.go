@@ -31,9 +31,8 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
-// resolve finds out where the claim stands with its host, and kills an intent
-// that did not come to a bind. Recorded is what this pass knows of the host in the status
-// already.
+// resolve finds out how the claim is bound, and drops an intent that did not lead to a bind.
+// Recorded is what this pass already knows of the host in the status.
 func (r *Reconciler) resolve(ctx context.Context, s *scope, recorded binding.RecordedHost) error {
 	s.known = binding.Binding{
 		Deleting: deleting(s.claim), Reserved: reservation.Holds(s.claim),
@@ -155,9 +154,9 @@ func (r *Reconciler) readLive(ctx context.Context, claim *bmov1alpha1.HostClaim)
 	return now, nil
 }
 
-// fence makes every writer lose that acts on the claim's intent: it writes to
-// the host, and nothing of ours stays on it. Taking off the fence that an earlier pass
-// left is a write; else there are two.
+// fence makes every write fail that acts on the claim's intent: it writes to the host, and
+// leaves nothing on it. Taking off the fence that an earlier pass left is a write; else there
+// are two.
 func (r *Reconciler) fence(ctx context.Context, claim *bmov1alpha1.HostClaim, host *bmov1alpha1.BareMetalHost) error {
 	if !binding.HasFence(host, claim) {
 		before := host
@@ -172,7 +171,7 @@ func (r *Reconciler) fence(ctx context.Context, claim *bmov1alpha1.HostClaim, ho
 	return nil
 }
 
-// fenceUnresolved fences the host of an intent of which only the annotation tells, unless the host has
+// fenceUnresolved fences the host of an intent that only the annotation records, unless the host has
 // changed since, and takes off a fence that an earlier pass has left there.
 func (r *Reconciler) fenceUnresolved(ctx context.Context, s *scope) error {
 	claim := s.claim

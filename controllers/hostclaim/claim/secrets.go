@@ -86,10 +86,10 @@ func (n secretNames) payload(claim *bmov1alpha1.HostClaim, namespace string) *bi
 	}
 }
 
-// look returns the name of the secret of one kind next to the host, empty when the claim needs
-// none, and whether it is there as the host is to get it. No content is read for that. A host that stays
-// off does not read its secrets: what changes meanwhile is copied when it is to be switched on. What a
-// host is first told, or is switched on for, is never taken to be there.
+// look returns the name of the secret of one kind next to the host, empty when the claim needs none, and
+// whether it is there as the host is to get it. No content is read for that. A host that stays off does
+// not read its secrets: what changes meanwhile is copied when it is to be switched on. A payload that is
+// new to the host, or for which it is switched on, never counts as copied.
 func (r *Reconciler) look(ctx context.Context, s *scope, kind binding.SecretKind) (name string, there bool, err error) {
 	name, content := binding.SecretName(s.claim, kind), binding.EmptyNetworkData()
 	switch {
@@ -165,8 +165,9 @@ func (r *Reconciler) read(ctx context.Context, key client.ObjectKey, live bool) 
 	return secret, r.Live.Get(ctx, key, secret)
 }
 
-// provided brings the secrets of the claim to the host, and returns what the host is then told; nil
-// while the claim waits for its turn. None is copied before all are there and can be used.
+// provided copies the secrets of the claim next to the host, and returns what is then written to
+// the host; nil while the claim waits for its turn. None is copied before all exist and can be
+// used.
 func (r *Reconciler) provided(ctx context.Context, s *scope) (*binding.Payload, error) {
 	names, due := secretNames{}, []binding.SecretKind(nil)
 	for _, kind := range binding.SecretKinds {
@@ -284,8 +285,8 @@ func missingRight(verb, namespace, role string) string {
 		"create a RoleBinding there of ClusterRole %s to its service account", verb, namespace, role)
 }
 
-// frozenNotes tell the owner of a claim what no longer reaches its server: new
-// secrets after the policy was revoked, and secrets that were changed too late.
+// frozenNotes returns notes for the owner of a claim about what no longer reaches its server:
+// new secrets after the policy was revoked, and secrets that were changed too late.
 func (r *Reconciler) frozenNotes(ctx context.Context, s *scope) []string {
 	switch {
 	case !s.grant().Admitted:

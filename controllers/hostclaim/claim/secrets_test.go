@@ -222,8 +222,9 @@ func (f *shelf) reconciler() *Reconciler {
 	return &Reconciler{Client: f, Live: f, Secrets: f, Budget: &secretcopy.Budget{}, Clock: fixedClock{}}
 }
 
-// What a host is first told, or is switched on for, is read live, since a claim may be seen before
-// its new data; and nothing is copied that a host will not read, or before all can be copied.
+// A payload that is new to the host, or for which it is switched on, is read live, since a claim
+// may be seen before its new data. Nothing is copied that a host will not read, or before all can
+// be copied.
 func TestSecretsThatAreReadAndCopied(t *testing.T) {
 	copied := "infra/" + binding.CopyName(newClaim().UID, binding.UserData)
 	change := func(_ *scope, f *shelf) {
@@ -273,8 +274,8 @@ func TestSecretsThatAreReadAndCopied(t *testing.T) {
 	}
 }
 
-// A claim whose namespace has copied too much says so and comes back at its turn; until then it
-// reads nothing.
+// A claim whose namespace has copied too much reports that and comes back at its turn; until
+// then it reads nothing.
 func TestClaimThatWaitsForItsTurnToCopy(t *testing.T) {
 	s, f := stocked()
 	f.secrets["tenant/boot"].Data = map[string][]byte{"userData": make([]byte, secretcopy.PerSecond-1<<10)}
@@ -288,7 +289,7 @@ func TestClaimThatWaitsForItsTurnToCopy(t *testing.T) {
 	}
 }
 
-// A host that was told of its secrets while it was off is not switched on for outdated ones.
+// A host that got its secrets while it was off is not switched on for outdated ones.
 func TestHostStaysOffWhileItsSecretsAreNotNextToIt(t *testing.T) {
 	s, f := stocked()
 	s.claim.Spec.PoweredOn, s.claim.Spec.Image.Checksum = true, "abc"

@@ -116,8 +116,8 @@ func statusOf(s *scope, succeeded bool, now time.Time) bmov1alpha1.HostClaimStat
 	return status
 }
 
-// showHost says in a status which host the claim has. An intent stays there when the
-// pass failed, since it must be fenced before it is dropped.
+// showHost writes into a status which host the claim has. An intent stays when the pass failed,
+// since it must be fenced before it is dropped.
 func showHost(status *bmov1alpha1.HostClaimStatus, s *scope, succeeded bool) {
 	switch {
 	case s.host != nil:
@@ -178,9 +178,8 @@ func keepCounts(c, current *metav1.Condition) {
 	}
 }
 
-// maxMessage is how many bytes a message of a condition may have. The API server
-// refuses a status with a much longer one, and with it everything else that the
-// status says.
+// maxMessage is how many bytes a message of a condition may have. The API server refuses a
+// whole status with a much longer one.
 const maxMessage = 1024
 
 // cut shortens a message, since it may repeat what a tenant or a server wrote.
@@ -264,7 +263,8 @@ func provisionedOf(s *scope) metav1.Condition {
 	}
 }
 
-// unasked explains that a claim asks for no image: its owner has not come to that, or its author did not.
+// unasked returns the message of a claim that asks for no image, since its owner has not set one yet, or
+// its author named none.
 func unasked(claim *bmov1alpha1.HostClaim) string {
 	if owner := metav1.GetControllerOf(claim); owner != nil {
 		return fmt.Sprintf("%s %s has not asked for an image yet, and says what it waits for", owner.Kind, owner.Name)
@@ -354,7 +354,7 @@ func hostError(host *bmov1alpha1.BareMetalHost, crossing bool) (string, bool) {
 }
 
 // stateMessage is what the host does, and why it may do nothing for a while. States that a host
-// passes before it is written are not told apart.
+// passes before it is written are not distinguished.
 func stateMessage(host *bmov1alpha1.BareMetalHost) string {
 	switch host.Status.Provisioning.State {
 	case bmov1alpha1.StateAvailable, bmov1alpha1.StateReady, bmov1alpha1.StatePreparing:

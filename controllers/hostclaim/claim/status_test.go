@@ -88,7 +88,7 @@ func recorded(status metav1.ConditionStatus, reason, message string) func(*bmov1
 	}
 }
 
-// waiting is a claim that has no host, as its status says.
+// waiting gives a claim the status of one without a host.
 func waiting(c *bmov1alpha1.HostClaim) {
 	recorded(metav1.ConditionFalse, "NoBareMetalHost", "")(c)
 	c.Status.BareMetalHost = nil
@@ -344,7 +344,7 @@ func TestStatusOf(t *testing.T) {
 	}
 }
 
-// Who reads a condition must know which spec it is about, and since when it holds.
+// A reader of a condition must know which spec it is about, and since when it holds.
 func TestConditionsSayOfWhichGenerationAndSinceWhen(t *testing.T) {
 	given := given{claim: newClaim(withImage), step: binding.Keep, host: newHost("infra", inState(bmov1alpha1.StateProvisioning))}
 	first := given.status(true, now)
@@ -378,8 +378,8 @@ func TestConditionsSayOfWhichGenerationAndSinceWhen(t *testing.T) {
 	}
 }
 
-// Whatever stands in the status of a host, a tenant of another namespace reads
-// words of a list.
+// Whatever the status of a host contains, a tenant of another namespace reads only words of a
+// fixed list.
 func TestNothingFreeOfAHostReachesAnotherNamespace(t *testing.T) {
 	const secret = "ipmi://192.0.2.7"
 	claim := newClaim(withImage)

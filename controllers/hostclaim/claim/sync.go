@@ -177,9 +177,9 @@ func (r *Reconciler) newest(ctx context.Context, s *scope) (permitted bool, err 
 	return r.mayHave(s, grant), nil
 }
 
-// confirm makes sure that the API server has the wishes of the claim that this pass acts
-// on. It is asked after the host was read, so that a write which is locked to
-// that version of the host follows a wish of the claim that is no older.
+// confirm fails with a conflict if the claim in the API server asks for something else than the
+// one that this pass acts on. It runs after the host was read, so a write that is locked to
+// that version of the host follows a claim that is no older.
 func (r *Reconciler) confirm(ctx context.Context, claim *bmov1alpha1.HostClaim) error {
 	current, err := r.readLive(ctx, claim)
 	if err != nil {
@@ -221,10 +221,9 @@ func (r *Reconciler) mayHave(s *scope, grant policy.Grant) bool {
 	return err == nil
 }
 
-// emptied returns the host as it is told to wipe itself in place. If something is
-// to be written afterwards, the host stays as it is until that could be done, and
-// keeps its power: a running server is not given up for an image that policy
-// refuses or a secret that does not exist.
+// emptied returns the host with the request to be wiped in place. If something is to be written
+// afterwards, the host stays as it is until that could be done, and keeps its power: a running
+// server is not given up for an image that policy refuses or a secret that does not exist.
 func (r *Reconciler) emptied(ctx context.Context, s *scope, claim *bmov1alpha1.HostClaim) (*bmov1alpha1.BareMetalHost, error) {
 	uncleaned := false
 	if binding.Asked(claim) {
@@ -277,7 +276,7 @@ func skipsCleaning(claim *bmov1alpha1.HostClaim, grant policy.Grant) bool {
 	return binding.WantsNoCleaning(claim) && grant.Admitted && grant.PermitsSkippingCleaning()
 }
 
-// goesOnAsTold reports whether the host was told what to write, and is not about to be switched on for it.
+// goesOnAsTold reports whether the host has its payload, and is not about to be switched on for it.
 func (s *scope) goesOnAsTold() bool {
 	return binding.HasPayload(s.host) && (s.host.Spec.Online || !binding.Online(s.claim, s.host))
 }
@@ -333,8 +332,8 @@ func (s *scope) unsynchronized(err error) error {
 	return err
 }
 
-// refuse notes the annotations of a claim that are not obeyed, and that it is too large. It comes
-// after what is obeyed: a refused one keeps nothing else from its way.
+// refuse notes the annotations of a claim that are ignored, and a claim that is too large. It
+// runs after the others are applied: a refused annotation holds up nothing else.
 func (r *Reconciler) refuse(s *scope) {
 	if text, err := json.Marshal(s.claim); err == nil && len(text) > manager.SizeLimit {
 		s.waitsForSync(binding.Wait{Reason: infrav1.ClaimTooLargeReason, Message: fmt.Sprintf("the claim has more than %d bytes as JSON, and could "+

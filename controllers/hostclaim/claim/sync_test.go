@@ -44,7 +44,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
-// onlyClaim is what the API server says of one claim; nil when it is gone.
+// onlyClaim is an API server with one claim; nil when it is gone.
 type onlyClaim struct {
 	client.Reader
 	claim *bmov1alpha1.HostClaim
@@ -151,7 +151,7 @@ func TestClaimThatIsSwitchedOffSaysSo(t *testing.T) {
 	}
 }
 
-// An image that is refused costs the pool a server, so the claim says so.
+// An image that is refused costs the pool a server, so the claim reports it.
 func TestClaimWithARefusedImageSaysWhatItCosts(t *testing.T) {
 	claim := newClaim(func(c *bmov1alpha1.HostClaim) { c.Spec.Image = &bmov1alpha1.Image{URL: "no URL"} })
 	s := &scope{claim: claim}
@@ -287,7 +287,8 @@ func TestReservationWakesTheClaimAtItsEnd(t *testing.T) {
 	}
 }
 
-// A claim whose policy was revoked says that nothing new is written, and means it.
+// A claim whose policy was revoked reports that nothing new is written to its host, and nothing
+// is.
 func TestRevokedClaimNeitherSwitchesNorRebootsItsServer(t *testing.T) {
 	on := func(c *bmov1alpha1.HostClaim) { c.Spec.PoweredOn = true }
 	rebooting := func(key string) func(*bmov1alpha1.HostClaim) {
@@ -398,7 +399,8 @@ func (n newer) Get(_ context.Context, _ client.ObjectKey, object client.Object, 
 	return nil
 }
 
-// TestHostThatIsReadAgain is the one that was decided on, or none is written.
+// TestHostThatIsReadAgain shows that a host is written only if it is still the one that was
+// decided on.
 func TestHostThatIsReadAgain(t *testing.T) {
 	claim := newClaim(withImage)
 	owned := func(h *bmov1alpha1.BareMetalHost) {

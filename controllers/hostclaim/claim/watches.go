@@ -156,9 +156,9 @@ func enqueueConsumer(host *bmov1alpha1.BareMetalHost, queue requests) {
 	}
 }
 
-// policyToClaims wakes the claims that a policy may let in, and those that have
-// a host under it. A pass that is under way may have read the policies before, so
-// its claim is among the former even if it does not wait yet.
+// policyToClaims wakes the claims that a policy may let in, and those that have a host under
+// it. A pass that is under way may have read the policies before, so its claim counts as
+// waiting.
 func (r *Reconciler) policyToClaims(ctx context.Context, object client.Object) []reconcile.Request {
 	var out []reconcile.Request
 	for _, key := range r.Pool.Waiting() {

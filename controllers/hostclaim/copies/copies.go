@@ -75,7 +75,7 @@ func (s Sweeper) delete(ctx context.Context, namespace, label string, value type
 	return nil
 }
 
-// isCopy says that a secret has all marks of a copy of ours.
+// isCopy reports whether a secret has all marks of a copy of ours.
 func isCopy(o metav1.ObjectMeta) bool {
 	return o.Labels[infrav1.SecretClaimUIDLabel] != "" && o.Labels[infrav1.SecretKindLabel] != ""
 }

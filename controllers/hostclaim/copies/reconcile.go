@@ -91,8 +91,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{}, nil
 }
 
-// hasHosts says whether the cache shows a host in a namespace. The API server deletes
-// the copies of a host that is gone, since the host owns them.
+// hasHosts reports whether the cache shows a host in a namespace. The API server deletes the
+// copies of a host that is gone, since the host owns them.
 func (r *Reconciler) hasHosts(ctx context.Context, namespace string) (bool, error) {
 	hosts := &bmov1alpha1.BareMetalHostList{}
 	if err := r.Client.List(ctx, hosts, client.InNamespace(namespace), client.Limit(1), client.UnsafeDisableDeepCopy); err != nil {
@@ -101,8 +101,8 @@ func (r *Reconciler) hasHosts(ctx context.Context, namespace string) (bool, erro
 	return len(hosts.Items) > 0, nil
 }
 
-// needed says that the claim of a copy exists, or that a host names it: the release of
-// that host deletes the copies.
+// needed reports whether the claim of a copy exists, or a host names it: the release of that
+// host deletes the copies.
 func (r *Reconciler) needed(ctx context.Context, secret *metav1.PartialObjectMetadata, uid types.UID) (bool, error) {
 	for _, known := range []struct {
 		list  client.ObjectList

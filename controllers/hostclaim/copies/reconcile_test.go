@@ -94,7 +94,7 @@ func lookalike(namespace string, uid types.UID, source string) *corev1.Secret {
 	return secret
 }
 
-// A tenant made the manager list all claims of the cluster for ever, with 50 Secrets.
+// With 50 Secrets, a tenant once made the manager list all claims of the cluster for ever.
 func TestHostileSecretsCostNoList(t *testing.T) {
 	for name, secretOf := range map[string]func(uid types.UID) *corev1.Secret{
 		"without a source in a namespace without hosts": func(uid types.UID) *corev1.Secret { return lookalike("tenant", uid, "") },

@@ -90,8 +90,8 @@ func claimOf(object client.Object) types.UID {
 //	a policy                           none: Secrets of its namespace are watched from
 //	                                   then on, as copies can be there
 //
-// A copy and the end of its claim are both seen, in one order or the other, and
-// the later of the two events finds that the two do not belong together.
+// A copy and the end of its claim are both seen, in one order or the other, and the later of
+// the two events finds that the copy has no claim.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options, more ...source.Source) error {
 	build := ctrl.NewControllerManagedBy(mgr).Named("copiedsecret").WithOptions(options)
 	return watch.Complete(build, r.Watches(), more, queue.Conflicts(r))

@@ -93,8 +93,8 @@ const (
 	Release Step = "Release"
 )
 
-// Plan is the next step. Reason and Message are those of an event for the
-// administrator; they are empty while there is nothing to tell.
+// Plan is the next step. Reason and Message are those of an event for the administrator; they
+// are empty while there is nothing to report.
 type Plan struct {
 	Step            Step
 	Reason, Message string
@@ -193,9 +193,8 @@ func Unmarked(host *bmov1alpha1.BareMetalHost) *bmov1alpha1.BareMetalHost {
 	return out
 }
 
-// markOf returns since when a host counts as an orphan. A mark that was moved or
-// restored with its host says nothing about the time before: its claim could not
-// be there before the host was.
+// markOf returns since when a host counts as an orphan. A mark that was moved or restored with
+// its host does not count for the time before: its claim could not exist before the host did.
 func markOf(host *bmov1alpha1.BareMetalHost) (time.Time, bool) {
 	since, err := time.Parse(time.RFC3339, host.Annotations[infrav1.OrphanedSinceAnnotation])
 	if err != nil {
@@ -277,8 +276,8 @@ var straying = [...]string{
 	infrav1.BoundHostUIDAnnotation, infrav1.FormerCleaningModeAnnotation, infrav1.OrphanedSinceAnnotation,
 }
 
-// StrayClaim is the UID of the claim that a stray host was bound to; empty when
-// nothing tells.
+// StrayClaim returns the UID of the claim that a stray host was bound to; empty when no trace
+// has it.
 func StrayClaim(host *bmov1alpha1.BareMetalHost) types.UID {
 	return types.UID(host.Labels[infrav1.ClaimUIDLabel])
 }

@@ -89,7 +89,7 @@ func inState(state bmov1alpha1.ProvisioningState) func(*bmov1alpha1.BareMetalHos
 	return func(h *bmov1alpha1.BareMetalHost) { h.Status.Provisioning.State = state }
 }
 
-// reported is a host whose status still tells of an image.
+// reported is a host whose status still reports an image.
 func reported(h *bmov1alpha1.BareMetalHost) {
 	h.Status.Provisioning.Image.URL = "https://images.example.com/os.raw"
 }

@@ -62,7 +62,7 @@ type Reconciler struct {
 	Live client.Reader
 	// Secrets wakes hosts when there are rights on Secrets of these namespaces.
 	Secrets SecretWatch
-	// Recorder tells administrators what happens to a host.
+	// Recorder emits events for administrators of hosts.
 	Recorder events.EventRecorder
 	// Clock is the time that the grace is counted by.
 	Clock clock.PassiveClock
@@ -109,8 +109,8 @@ func (r *Reconciler) reconcileBound(ctx context.Context, host *bmov1alpha1.BareM
 	return r.wakeAt(plan.Until), nil
 }
 
-// warn tells the administrator what a host waits for. The recorder counts what it has told of the
-// host before, and does not write it again in each pass.
+// warn emits an event about what a host waits for. The recorder counts an event that it has
+// emitted for the host before, and does not write it again in each pass.
 func (r *Reconciler) warn(host *bmov1alpha1.BareMetalHost, step Step, wait binding.Wait) {
 	if wait.Reason != "" {
 		r.Recorder.Eventf(host, nil, corev1.EventTypeWarning, wait.Reason, string(step), "%s", wait.Message)
@@ -153,7 +153,7 @@ func read(ctx context.Context, reader client.Reader, host *bmov1alpha1.BareMetal
 // release gives an orphan back as a claim would. The claim cannot come back between: its UID is
 // gone for ever.
 func (r *Reconciler) release(ctx context.Context, host *bmov1alpha1.BareMetalHost, plan Plan) (ctrl.Result, error) {
-	begins := !begun(host) // the first pass tells of the release
+	begins := !begun(host) // the first pass reports the release
 	releaser := claim.Releaser{Client: r.Client, Live: r.Live, Secrets: r.Secrets, Clock: r.Clock}
 	released, err := releaser.Release(ctx, host, binding.Cleared(host), func(context.Context) error { return nil })
 	if err != nil {
@@ -203,9 +203,9 @@ func (r *Reconciler) tidy(ctx context.Context, host *bmov1alpha1.BareMetalHost) 
 	return r.patch(ctx, "Removed the traces of a bind from a host that names no HostClaim", host, tidied)
 }
 
-// named reports whether a claim with a UID exists, and whether it names a host. The cache is enough
-// to see that it does, since a status that ceases to wakes the host. A claim that the cache does
-// not show yet loses nothing: a pass that is about to bind the host loses to the write, and tries again.
+// named reports whether a claim with a UID exists, and whether it names a host. The cache is enough to
+// see that it does, since a status that ceases to wakes the host. A claim that the cache does not show
+// yet loses nothing: a pass that is about to bind the host fails with a conflict, and tries again.
 func (r *Reconciler) named(
 	ctx context.Context, host *bmov1alpha1.BareMetalHost, uid types.UID, by func(*bmov1alpha1.HostClaim, *bmov1alpha1.BareMetalHost) bool,
 ) (exists, named bool, err error) {

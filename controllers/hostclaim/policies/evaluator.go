@@ -38,7 +38,7 @@ import (
 type Evaluator struct {
 	// Cached reads policies and the metadata of namespaces from the cache, Live from the API server.
 	Cached, Live client.Reader
-	// Own is whether hosts of the claim's namespace need a policy.
+	// Own decides whether hosts of the claim's namespace need a policy.
 	Own policy.Own
 
 	compiled Cache

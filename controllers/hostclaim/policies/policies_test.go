@@ -116,8 +116,8 @@ func TestNotesStayShort(t *testing.T) {
 	}
 }
 
-// Of too many policies in a namespace the youngest are told that they do not count, and
-// are looked at again when they do.
+// Of too many policies in a namespace the youngest are warned that they do not count, and are
+// looked at again when they do.
 func TestPoliciesThatDoNotCountAreTold(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(bmov1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {

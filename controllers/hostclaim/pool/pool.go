@@ -269,9 +269,9 @@ func (p *Pool) end(claim types.NamespacedName) {
 	}
 }
 
-// passOnLocked ends the offer of a host of which a claim had its turn; nil for one that has left. If
-// another claim tries to bind the host, it was found taken, which was no turn; that is had when it
-// is returned.
+// passOnLocked ends the offer of a host after the turn of a claim, nil for one that has left, and
+// offers the host to the next. A host that another claim tries to bind was no turn: the claim gets
+// that when the host is returned.
 func (p *Pool) passOnLocked(host types.NamespacedName, w *waiter) {
 	p.waiting.withdraw(host)
 	if _, taken := p.taken[host]; taken {

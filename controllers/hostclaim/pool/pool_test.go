@@ -87,8 +87,8 @@ func (p cached) Observe(host *bmov1alpha1.BareMetalHost) {
 	p.Pool.Observe(host)
 }
 
-// newPool returns a pool and a function that says which claims were woken since
-// it was last asked.
+// newPool returns a pool and a function that returns the claims that were woken since its last
+// call.
 func newPool(t *testing.T) (cached, func() []string) {
 	t.Helper()
 	p := cached{New()}
@@ -561,8 +561,8 @@ func TestLookingInVainTakesNoMemoryForEachHost(t *testing.T) {
 	}
 }
 
-// A pass finds out what policies say before it enters the claim. A policy that
-// comes in between must find the claim, or it is never told of it.
+// A pass evaluates the policies before it enters the claim. A policy that comes in between must
+// find the claim, or it never wakes it.
 func TestClaimWhosePassIsUnderWayCountsAsWaiting(t *testing.T) {
 	p, _ := newPool(t)
 	old, young := waiterFor(t, "old", 2), waiterFor(t, "young", 1)

@@ -34,7 +34,7 @@ type Waiter struct {
 	// Created and UID order the claims of a namespace: the oldest comes first.
 	Created time.Time
 	UID     types.UID
-	// Criteria are its wishes, and Namespaces those whose hosts it may use.
+	// Criteria are what it asks for, and Namespaces those whose hosts it may use.
 	Criteria   selection.Criteria
 	Namespaces []string
 }
@@ -49,9 +49,9 @@ type waiter struct {
 	// missed is set if a host came since the pass began that would have suited, while
 	// another was on offer.
 	missed bool
-	// declined are the hosts with which the claim had its turn and which it did not
-	// take. It looks at them again when it is tried again, and is not woken for them
-	// before they change: a claim that fails must not hold up, or drive, the others.
+	// declined are the hosts with which the claim had its turn and which it did not take. It
+	// considers them in its next pass, and is not woken for them before they change: a claim
+	// that fails must not hold up, or drive, the others.
 	declined map[types.NamespacedName]bool
 }
 

@@ -39,11 +39,10 @@ import (
 
 // CacheOptions returns what the cache of the manager holds.
 //
-// Hosts are held without what nothing is decided by. Claims keep the names of
-// their field managers, by which another controller is noticed. Of HardwareData
-// only those that we published are held, since baremetal-operator keeps one for
-// every server, and with a hash instead of the hardware. Namespaces are held as
-// metadata. Secrets are in no cache at all.
+// Hosts are held without the fields on which no decision depends. Claims keep the names of
+// their field managers, by which another controller is noticed. Of HardwareData only those that
+// we published are held, since baremetal-operator keeps one for every server, and with a hash
+// instead of the hardware. Namespaces are held as metadata. Secrets are in no cache at all.
 func CacheOptions(o Options) (cache.Options, error) {
 	ours, err := labels.NewRequirement(infrav1.ClaimUIDLabel, selection.Exists, nil)
 	if err != nil {
@@ -114,8 +113,8 @@ func ClientOptions() client.Options {
 	}}
 }
 
-// stripHost drops what nothing is decided by. Hosts are written by merge patch between two copies of
-// which both lack it, so what is missing here survives there.
+// stripHost drops the fields on which no decision depends. Hosts are written by a merge patch
+// between two copies that both lack them, so a write keeps them.
 func stripHost(object any) (any, error) {
 	if host, ok := object.(*bmov1alpha1.BareMetalHost); ok {
 		stripMetadata(host)

@@ -14,9 +14,9 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package setup puts the hostclaim manager together.
-// It has its options and flags, what its caches hold, the controllers and the
-// webhook, and the checks before the start. It decides nothing about claims.
+// Package setup assembles the hostclaim manager: its options and flags, what its caches hold,
+// the controllers and the webhook, and the checks before the start. It decides nothing about
+// claims.
 package setup
 
 import (
@@ -169,7 +169,7 @@ func (o Options) deniedImages() ([]netip.Prefix, error) {
 	return addresses.Parse(o.ImageDenied, map[string][]netip.Prefix{"local": addresses.Local()})
 }
 
-// Validate returns what is wrong with the options, all of it.
+// Validate returns all that is wrong with the options.
 func (o Options) Validate() error {
 	_, denied := o.deniedImages()
 	return errors.Join(o.Options.Validate(),

@@ -173,7 +173,7 @@ func TestWhatTheCacheLacksReachesNoPatch(t *testing.T) {
 	}
 }
 
-// Nor may what takes the last annotation of ours off take off that of kubectl.
+// A patch that takes off the last annotation of ours must leave that of kubectl.
 func TestLastAnnotationGoesWithoutThatOfKubectl(t *testing.T) {
 	before := inspectedHost()
 	before.Annotations = map[string]string{corev1.LastAppliedConfigAnnotation: "{}", "example.com/a": "b"}

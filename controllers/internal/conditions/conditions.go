@@ -34,7 +34,7 @@ import (
 type Wait struct {
 	// Reason is the CamelCase reason of the condition.
 	Reason string
-	// Message tells the owner of the object what is missing, and what to do about it.
+	// Message is what is missing, and what the owner of the object can do about it.
 	Message string
 }
 

@@ -15,7 +15,7 @@ limitations under the License.
 */
 
 // Package consistent makes a cached client read its own writes, as the option
-// EnableReadYourWritesConsistency of controller-runtime 0.25 does. It goes with that version if the
+// EnableReadYourWritesConsistency of controller-runtime 0.25 does. That version replaces it if the
 // option no longer opens a cache of each kind that is written, Secrets included: see ADR 0015.
 package consistent
 

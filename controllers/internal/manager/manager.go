@@ -98,7 +98,7 @@ func (o Options) AddServers(mgr ctrl.Manager, webhooks func(ctrl.Manager) error)
 const garbagePercent = 80
 
 // BoundGarbage has garbage collected earlier than Go does by itself, which is at 100 percent, unless
-// the environment variable GOGC says when.
+// the environment variable GOGC is set.
 func BoundGarbage() {
 	if _, set := os.LookupEnv("GOGC"); !set {
 		debug.SetGCPercent(garbagePercent)

@@ -15,7 +15,7 @@ limitations under the License.
 */
 
 // Package manager has what both managers have in common as processes: flags, probes, webhooks, bounds
-// of what they take, and what they find out about the cluster when they start.
+// of what they accept, and what they check about the cluster when they start.
 package manager
 
 import (
@@ -33,19 +33,20 @@ import (
 type Options struct {
 	// Namespace restricts the manager to one namespace; empty means all.
 	Namespace string
-	// LeaderElection says that of several managers only one works at a time.
+	// LeaderElection has only one of several managers work at a time.
 	LeaderElection LeaderElection
 	// API limits the requests to the cluster that the manager works in.
 	API Rate
-	// SyncPeriod is how often everything is looked at without a reason.
+	// SyncPeriod is how often all objects are reconciled without an event.
 	SyncPeriod time.Duration
-	// WebhookPort is where webhooks are served; 0 means nowhere.
+	// WebhookPort is the port of the webhooks; 0 means that none are served.
 	WebhookPort int
 	// WebhookCertDir holds tls.crt and tls.key of the webhooks.
 	WebhookCertDir string
-	// HealthAddress is where probes are answered; 0 means nowhere.
+	// HealthAddress is the address of the probes; 0 means that none are served.
 	HealthAddress string
-	// ProfilerAddress is where pprof answers, without authentication; empty means nowhere.
+	// ProfilerAddress is the address of pprof, without authentication; empty means that it is
+	// not served.
 	ProfilerAddress string
 	// Serving are the options for TLS and diagnostics.
 	Serving flags.ManagerOptions
@@ -55,7 +56,7 @@ type Options struct {
 
 // LeaderElection are the options for leader election.
 type LeaderElection struct {
-	// Enabled says whether there is any.
+	// Enabled turns it on.
 	Enabled bool
 	// Namespace of the lease; empty means that of the manager's Pod.
 	Namespace string
@@ -106,7 +107,7 @@ func (l *LeaderElection) addFlags(fs *pflag.FlagSet) {
 		"How often a manager tries to get or renew the lease.")
 }
 
-// Validate says what is wrong with the options, all of it.
+// Validate returns all that is wrong with the options.
 func (o Options) Validate() error {
 	l := o.LeaderElection
 	return errors.Join(
@@ -120,7 +121,7 @@ func (o Options) Validate() error {
 	)
 }
 
-// Check returns nil if ok, and otherwise an error that says what is wrong.
+// Check returns nil if ok, and otherwise an error of this format.
 func Check(ok bool, format string, args ...any) error {
 	if ok {
 		return nil

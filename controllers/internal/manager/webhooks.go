@@ -14,9 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package manager keeps objects that hold a server far below what a request to etcd may have
-// (1.5 MiB): the API server writes the deletion into an object with finalizers, so it cannot delete
-// one that fills a request.
 package manager
 
 import (
@@ -69,10 +66,12 @@ func (s boundedServer) Register(path string, hook http.Handler) {
 	}))
 }
 
-// SizeLimit is how many bytes an object may have as JSON.
+// SizeLimit is how many bytes an object that holds a server may have as JSON. It is far below
+// the limit of a request to etcd (1.5 MiB): the API server writes the deletion into an object
+// with finalizers, so it cannot delete one that fills a request.
 const SizeLimit = 512 << 10
 
-// SizeRemedy says how an object gets smaller.
+// SizeRemedy is the advice for an object that is too large.
 const SizeRemedy = "shorten its labels, annotations, finalizers, ownerReferences, managedFields or spec"
 
 // SizeValidator refuses what makes an object larger than SizeLimit, and asks Rules about the rest. What

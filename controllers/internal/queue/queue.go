@@ -47,7 +47,7 @@ func New(workers int, connectionOf func(request) string) func(string, workqueue.
 	}
 }
 
-// queue tells the order when a pass has ended.
+// queue informs the order when a pass has ended.
 type queue struct {
 	workqueue.TypedInterface[request]
 

@@ -70,7 +70,7 @@ func TestAttackCopiesBeyondTheBudget(t *testing.T) {
 	}
 }
 
-// A turn that was had for little is no turn for much, and one that was waited for is not charged again.
+// A turn for few bytes does not cover many, and one that a claim has waited for is not charged again.
 func TestTurnOfAClaim(t *testing.T) {
 	b, now, claim := &Budget{}, time.Unix(1000, 0), claimNamed("tenant", 0)
 	b.Take(claimNamed("tenant", 1), Burst, now)

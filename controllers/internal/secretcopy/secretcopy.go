@@ -61,9 +61,9 @@ func carries(has, wanted map[string]string) bool {
 	return true
 }
 
-// Write makes a copy, or brings the one that was read up to date, and sets the version that it has then. A copy that
-// has changed since, or that was made since, is a conflict. One whose type differs, or that somebody has made
-// immutable, makes way for a new one.
+// Write makes a copy, or brings the one that was read up to date, and sets the version that it has then. A copy
+// that has changed since, or that was made since, is a conflict. One whose type differs, or that another client
+// has made immutable, is replaced by a new one.
 func Write(ctx context.Context, writer client.Client, current metav1.ObjectMeta, desired *corev1.Secret, fieldOwner string) error {
 	locked := desired.DeepCopy()
 	locked.UID, locked.ResourceVersion = current.UID, current.ResourceVersion

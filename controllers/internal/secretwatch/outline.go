@@ -52,7 +52,7 @@ func (w *Watch) Outline(ctx context.Context, live client.Reader, key client.Obje
 	case known && outline != nil:
 		return outline.DeepCopy(), nil
 	}
-	// A read that began before the watch showed the version of this moment is not good enough.
+	// A read that began before the watch showed the current version may be outdated.
 	read := key.String()
 	if seen != nil {
 		read += "/" + seen.ResourceVersion

@@ -46,8 +46,8 @@ func (r *reads) Get(ctx context.Context, key client.ObjectKey, o client.Object, 
 	return r.Reader.Get(ctx, key, o, opts...)
 }
 
-// outlined asks for the outline of a Secret and says whether it exists, and how many
-// reads that took.
+// outlined asks for the outline of a Secret, and returns whether it exists and how many reads
+// that took.
 func outlined(t *testing.T, w *Watch, namespace, name string) (exists bool, count int) {
 	t.Helper()
 	live := &reads{Reader: server.Client}

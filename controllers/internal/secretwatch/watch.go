@@ -54,7 +54,7 @@ var (
 // should then be reconciled.
 type MapFunc func(ctx context.Context, namespace, name string) []reconcile.Request
 
-// ListenFunc is told of a changed Secret as a MapFunc is. It must not block.
+// ListenFunc is called with a changed Secret, as a MapFunc is. It must not block.
 type ListenFunc func(ctx context.Context, namespace, name string)
 
 // Watch is the set of watches of one manager. Its zero value is not usable; New
@@ -129,8 +129,8 @@ func (w *Watch) Drop(namespace string) {
 }
 
 // Release stops the watch of a namespace unless needed reports that it is still needed; an
-// error of it leaves the watch as it is. No caller can ask for
-// the watch between that look and the stop, and who asks later gets a new one.
+// error of it leaves the watch as it is. No caller can ask for the watch between that check and
+// the stop; a later one gets a new watch.
 func (w *Watch) Release(namespace string, needed func() (bool, error)) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -174,7 +174,7 @@ func (w *Watch) Source(toRequests MapFunc) source.Source {
 	}))
 }
 
-// Subscribe tells a listener that is no controller of every change.
+// Subscribe has a listener that is no controller called for every change.
 func (w *Watch) Subscribe(listen ListenFunc) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -217,7 +217,7 @@ func (w *Watch) startLocked(namespace string, n *watched) {
 	w.reflectors.Go(func() { reflector.RunWithContext(klog.NewContext(ctx, klog.Logger{})) })
 }
 
-// notify tells every listener of one Secret.
+// notify calls every listener with one Secret.
 func (w *Watch) notify(ctx context.Context, namespace, name string) {
 	w.mu.Lock()
 	listeners := w.listeners[:len(w.listeners):len(w.listeners)]

@@ -198,7 +198,7 @@ func TestWatchTellsWhenMissingRightsHaveCome(t *testing.T) {
 	expect(t, requests, tenant, "")
 }
 
-// refusals reports each answer that says Forbidden.
+// refusals reports each answer with the status Forbidden.
 type refusals struct {
 	http.RoundTripper
 

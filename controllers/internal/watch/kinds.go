@@ -109,7 +109,7 @@ func (k *Kinds) served() (bool, error) {
 }
 
 // discoveryLag is how long an API server may take to serve a kind after the last event of its CRD. No
-// event tells when it does.
+// event reports when it does.
 const discoveryLag = 3 * time.Second
 
 // CRD is the metadata of a CustomResourceDefinition.

@@ -86,8 +86,8 @@ type named struct {
 	name string
 }
 
-// Named returns the source under a name, which says in the log what its events are
-// about. It is for sources that need no sync, such as functions and channels.
+// Named returns the source under a name, which identifies it in the log. It is for sources that
+// need no sync, such as functions and channels.
 func Named(name string, of source.Source) source.Source {
 	return named{of, name}
 }

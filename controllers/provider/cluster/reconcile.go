@@ -14,10 +14,10 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package cluster tells Cluster API when the machines of a Cluster may come: once the control plane endpoint
-// is known, be it given by the Metal3Cluster or by another controller or a user. It copies failure domains to
-// where Cluster API looks for them, and holds a Metal3Cluster until its machines are gone. There is nothing
-// to build: the servers are those of the machines.
+// Package cluster reports to Cluster API when the machines of a Cluster may come: once the control plane
+// endpoint is known, be it given by the Metal3Cluster or by another controller or a user. It copies failure
+// domains to the field that Cluster API reads, and holds a Metal3Cluster until its machines are gone. There
+// is nothing to build: the servers are those of the machines.
 package cluster
 
 import (
@@ -57,7 +57,7 @@ import (
 const (
 	// kind is the kind of the objects of this controller.
 	kind = "Metal3Cluster"
-	// ownerDeadline is how long after its creation an object without an owner says so.
+	// ownerDeadline is how long after its creation an object without an owner reports that.
 	// Cluster API makes a Cluster its owner within seconds.
 	ownerDeadline = 10 * time.Minute
 )
@@ -172,8 +172,8 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) error {
 	return errors.Join(r.observeMachines(ctx, s), r.connect(ctx, s))
 }
 
-// observeMachines looks whether machines are left, ours or, in a Cluster of
-// mixed infrastructure, those of another provider.
+// observeMachines finds out whether machines are left, ours or, in a Cluster of mixed
+// infrastructure, those of another provider.
 func (r *Reconciler) observeMachines(ctx context.Context, s *scope) error {
 	name := s.infra.Labels[clusterv1.ClusterNameLabel] // the Cluster may be gone itself
 	if s.owner != nil {
@@ -195,10 +195,10 @@ func (r *Reconciler) observeMachines(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// connect finds out whether the credentials of identityRef lead to hosts. Machines
-// have connections of their own: this one tells the author of the reference, before
-// the first machine needs it. While it is being made after a start of the manager,
-// what was known before stands.
+// connect finds out whether the credentials of identityRef lead to hosts. Machines have
+// connections of their own: this one reports a problem to the author of the reference before
+// the first machine needs it. While it is being made after a start of the manager, the
+// condition stays.
 func (r *Reconciler) connect(ctx context.Context, s *scope) error {
 	user := remote.User{Kind: kind, NamespacedName: client.ObjectKeyFromObject(s.infra)}
 	ref := s.infra.Spec.IdentityRef

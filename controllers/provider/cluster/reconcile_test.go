@@ -47,7 +47,7 @@ var server apitest.Server
 
 func TestMain(m *testing.M) { os.Exit(server.Run(m)) }
 
-// errBroken is what a broken API server says.
+// errBroken is the error of a broken API server.
 var errBroken = errors.New("broken")
 
 // cast is a Metal3Cluster, the Cluster that owns it and what else there is; what
@@ -329,8 +329,7 @@ func TestMachineToInfra(t *testing.T) {
 	}
 }
 
-// TestReconcileIdentity shows what the condition IdentityReady says, and when the
-// connection is given up.
+// TestReconcileIdentity shows the condition IdentityReady, and when the connection is given up.
 func TestReconcileIdentity(t *testing.T) {
 	named := func(c *cast) { c.infra.Spec.IdentityRef = &infrav1.IdentityReference{Name: "hosts", Context: "x"} }
 	connecting := &identity.Problem{Reason: infrav1.IdentityConnectingReason, Message: "m"}

@@ -58,8 +58,9 @@ func report(s *scope, now metav1.Time) {
 	}
 }
 
-// infrastructure tells Cluster API whether machines may come, and if not what is missing: an endpoint that
-// the Metal3Cluster gives, or that a control plane provider has set in the Cluster.
+// infrastructure returns the condition by which Cluster API knows whether machines may come, and if not
+// what is missing: an endpoint that the Metal3Cluster gives, or that a control plane provider has set in
+// the Cluster.
 func infrastructure(s *scope) metav1.Condition {
 	c := metav1.Condition{
 		Type: infrav1.BaremetalInfrastructureReadyCondition, Status: metav1.ConditionFalse, Reason: infrav1.WaitingForControlPlaneEndpointReason,
@@ -86,9 +87,9 @@ func infrastructure(s *scope) metav1.Condition {
 	return c
 }
 
-// reportIdentity tells about the cluster that holds the hosts. It does not hold up
-// the infrastructure, nor take it back: nothing of that is there but hosts, and
-// machines say themselves what they wait for.
+// reportIdentity sets IdentityReady, which is about the cluster that holds the hosts. It
+// neither holds up the infrastructure nor takes it back: only machines need that cluster, and
+// they report what they wait for.
 func reportIdentity(s *scope) {
 	if s.identity == nil {
 		capiconditions.Delete(s.infra, infrav1.IdentityReadyCondition)

@@ -93,7 +93,7 @@ func (r *Reconciler) planAddresses(ctx context.Context, s *scope) (conditions.Wa
 	return conditions.Wait{}, nil
 }
 
-// request says on whose behalf pools are asked.
+// request returns the Metal3Data, and the name after which its claims on pools are called.
 func (r *Reconciler) request(s *scope) ippool.Request {
 	holder := s.data.Name
 	if r.ClaimsByHostName {
@@ -102,8 +102,8 @@ func (r *Reconciler) request(s *scope) ippool.Request {
 	return ippool.Request{Data: s.data, Holder: holder}
 }
 
-// ration holds back what there is no room for among the unanswered claims of the namespace. An answer
-// wakes the Metal3Data, or the age from which one of these claims counts no more.
+// ration holds back claims for which there is no room among the unanswered ones of the namespace. The
+// Metal3Data is woken by an answer, or when one of these claims is too old to count.
 func (r *Reconciler) ration(ctx context.Context, s *scope) error {
 	room, now := map[bool]int{}, r.Clock.Now() // by the kind of claim
 	until := now.Add(ippool.AnswerTime)
@@ -173,7 +173,7 @@ func (r *Reconciler) readAddresses(ctx context.Context, s *scope) (conditions.Wa
 	return conditions.Wait{}, nil
 }
 
-// renew gives an address back that the template cannot use, and that no secret tells a server
+// renew gives an address back that the template cannot use, and that no secret shows a server
 // yet, once its pool may give a better one.
 func (r *Reconciler) renew(ctx context.Context, s *scope, unfit metadata.AddressRef, problem error) (conditions.Wait, error) {
 	at := slices.IndexFunc(s.steps, func(p poolStep) bool { return p.ask.Ref() == unfit })
@@ -239,22 +239,21 @@ func (r *Reconciler) releaseClaims(ctx context.Context, s *scope) error {
 	return failed
 }
 
-// availability tells whether a kind may be read from the cache.
+// availability checks whether a kind may be read from the cache.
 type availability interface {
 	Available(ctx context.Context, object client.Object) (bool, error)
 }
 
-// addressClaims reads and writes the claims of a Metal3Data in both address
-// management APIs, ip-address-manager's and Cluster API's. It finds claims by their owner,
-// never by their name alone, so that those of an earlier Metal3Data of the same name
-// are told apart.
+// addressClaims reads and writes the claims of a Metal3Data in both address management APIs,
+// ip-address-manager's and Cluster API's. It finds claims by their owner, never by their name
+// alone, which an earlier Metal3Data may have had too.
 type addressClaims struct {
 	// client reads from the cache and writes.
 	client client.Client
 	// live reads addresses: they are read once, so a cache would be a waste, and
 	// it could be behind the claim that names them.
 	live client.Reader
-	// kinds tells which of the two APIs is installed.
+	// kinds checks which of the two APIs is installed.
 	kinds availability
 }
 

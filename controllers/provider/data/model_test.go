@@ -95,7 +95,7 @@ type model struct {
 type place struct {
 	index         int32
 	data, machine string
-	// uid is that of the Metal3Data; alive says that its machine lives.
+	// uid is that of the Metal3Data; alive is set while its machine lives.
 	uid   types.UID
 	alive bool
 	// configured are the addresses that the machine was rendered with.
@@ -145,7 +145,7 @@ func (w *model) controller(servers hosts, byHostName bool) {
 	})
 }
 
-// metal3Only says that there is no other address management than that of Metal3.
+// metal3Only is a cluster with no other address management than that of Metal3.
 type metal3Only struct{}
 
 func (metal3Only) Available(_ context.Context, o client.Object) (bool, error) {
@@ -153,8 +153,8 @@ func (metal3Only) Available(_ context.Context, o client.Object) (bool, error) {
 	return !other, nil
 }
 
-// hosts give every machine a server: the same one for all of a place, if byHost
-// says so, or one of its own.
+// hosts give every machine a server: the same one for all of a place if byHost is set, else one
+// of its own.
 type hosts struct {
 	namespace string
 	byHost    bool

@@ -89,7 +89,7 @@ type Reconciler struct {
 	Secrets *secretwatch.Watch
 	// Recorder emits events.
 	Recorder events.EventRecorder
-	// Metrics are told of Metal3Datas that became ready.
+	// Metrics measure Metal3Datas that became ready.
 	Metrics *Metrics
 	// Clock tells the time.
 	Clock clock.PassiveClock

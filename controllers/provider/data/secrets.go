@@ -45,7 +45,7 @@ type secret struct {
 	name, key string
 	// detached is set for a secret of ours whose owner reference was lost or is out of date.
 	detached bool
-	// namespace is what the reference of the Metal3Data says; empty means its own.
+	// namespace is that of the reference in the Metal3Data; empty means its own.
 	namespace string
 	// exists means that the secret is there and complete, and emptied that it is ours and
 	// has lost its content.
@@ -86,8 +86,8 @@ func (s *scope) nameSecrets() {
 	}
 }
 
-// belongs reports whether a secret is that of a Metal3Data: its controller tells or, where that reference
-// was lost, the type that rendered secrets have.
+// belongs reports whether a secret is that of a Metal3Data, by its controller or, where that reference
+// was lost, by the type of rendered secrets.
 func belongs(found *corev1.Secret, data *infrav1.Metal3Data) bool {
 	if owner := metav1.GetControllerOfNoCopy(found); owner != nil {
 		return owner.UID == data.UID
@@ -128,7 +128,7 @@ func (r *Reconciler) readSecret(ctx context.Context, s *scope, wanted *secret) (
 	return conditions.Wait{}, nil
 }
 
-// forbidden waits for rights on secrets; the watch of the namespace tells when
+// forbidden waits for rights on secrets; the watch of the namespace wakes the Metal3Data when
 // they come.
 func forbidden(verb, namespace string) conditions.Wait {
 	return waiting(infrav1.SecretsForbiddenReason,
@@ -164,7 +164,8 @@ func (r *Reconciler) render(ctx context.Context, s *scope) (conditions.Wait, err
 	return cannotRender(problem), nil
 }
 
-// handedOut reports whether a server may know the addresses: a secret tells them, or did so once.
+// handedOut reports whether a server may know the addresses: a secret holds them, or held them
+// once.
 func (s *scope) handedOut() bool {
 	status := s.metal3Machine.Status
 	return s.metal3Machine.Spec.ProviderID != "" || slices.ContainsFunc(s.secrets, func(wanted *secret) bool {

@@ -74,8 +74,8 @@ func report(s *scope, wait conditions.Wait, err error) {
 	}
 }
 
-// readiness sums up the pass in one condition. An error that has no words
-// for the user leaves what was last said.
+// readiness sums up the pass in one condition. An error without a message for the user leaves
+// the last condition.
 func readiness(s *scope, wait conditions.Wait, err error) metav1.Condition {
 	ready := metav1.Condition{Type: infrav1.ReadyCondition, Status: metav1.ConditionFalse}
 	last := capiconditions.Get(s.data, infrav1.ReadyCondition)
@@ -125,7 +125,8 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
-// announce tells of a change of readiness after it has been written; by an event if a user must do something.
+// announce logs and measures a change of readiness after it has been written, and emits an event if a user
+// must act.
 func (r *Reconciler) announce(ctx context.Context, s *scope) {
 	log := ctrl.LoggerFrom(ctx)
 	was, is := capiconditions.Get(s.before, infrav1.ReadyCondition), capiconditions.Get(s.data, infrav1.ReadyCondition)

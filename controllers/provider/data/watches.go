@@ -131,7 +131,7 @@ const (
 	byClaim   = "spec.claim.name"
 	byMachine = "hostclaim.metal3machine" // name of the Metal3Machine among the owners
 	bySecret  = "hostclaim.secret"        // names of the rendered secrets
-	byReason  = "hostclaim.reason"        // reason why it is not ready; empty before it says anything
+	byReason  = "hostclaim.reason"        // reason why it is not ready; empty before the first report
 )
 
 // dataKind is the kind that owns what this package makes.
@@ -271,9 +271,9 @@ func (m mapper) userToData(ctx context.Context, machine types.NamespacedName) []
 	return m.wake(ctx, by(machine.Namespace, byMachine, machine.Name)...)
 }
 
-// waitingForAddress are those of the namespace whose pool is missing or has not
-// given an address. One that comes to wait right now, and has not said so yet, is
-// woken by its own report.
+// waitingForAddress are those of the namespace whose pool is missing or has not given an
+// address. One that comes to wait right now, and has not reported it yet, is woken by its own
+// report.
 func (m mapper) waitingForAddress(ctx context.Context, o client.Object) []ctrl.Request {
 	var woken []ctrl.Request
 	for _, reason := range []string{
@@ -357,13 +357,13 @@ func (m mapper) secretToData(ctx context.Context, namespace, name string) []ctrl
 // nothingElse lets through no change of a claim that stays: a Metal3Data waits for nothing else of it.
 func nothingElse(_, _ *infrav1.Metal3DataClaim) bool { return false }
 
-// anotherSpec lets through no change of a status: that of a template tells the indexes of all its
-// machines, and that of a pool their addresses, and both change with each.
+// anotherSpec lets through no change of a status: that of a template lists the indexes of all its
+// machines, and that of a pool their addresses, and both change with each machine.
 func anotherSpec(before, after client.Object) bool {
 	return before.GetGeneration() != after.GetGeneration()
 }
 
-// otherNames lets through what a template may refer to.
+// otherNames reports whether anything has changed that a template may refer to.
 func otherNames(before, after client.Object) bool {
 	return !maps.Equal(before.GetLabels(), after.GetLabels()) || !maps.Equal(before.GetAnnotations(), after.GetAnnotations()) ||
 		len(before.GetOwnerReferences()) != len(after.GetOwnerReferences())
@@ -416,9 +416,8 @@ func (s servedKinds) Available(ctx context.Context, object client.Object) (bool,
 	return kinds.Available(ctx)
 }
 
-// onClaim wakes the owner of a claim that says anything new. A claim that goes may
-// have been in the way of another one of its name, so all that wait for an address
-// look again.
+// onClaim wakes the owner of a claim whose answer has changed. A claim that goes may have been
+// in the way of another one of its name, so all that wait for an address look again.
 func onClaim(waiting, next handler.MapFunc) handler.EventHandler {
 	owner, others, turn := handler.EnqueueRequestsFromMapFunc(toOwner), handler.EnqueueRequestsFromMapFunc(waiting), handler.EnqueueRequestsFromMapFunc(next)
 	return handler.Funcs{
@@ -439,8 +438,8 @@ func onClaim(waiting, next handler.MapFunc) handler.EventHandler {
 }
 
 // onPool wakes those that wait for an address, and those that cannot use theirs, for another pool
-// or another spec. Who else has its addresses matters to those only that it has refused: it
-// answers the others in their turn.
+// or another spec. Which other claims have its addresses matters only to those that it has
+// refused: it answers the others in their turn.
 func onPool(waiting, refused, unfit handler.MapFunc) handler.EventHandler {
 	all, again, mended := handler.EnqueueRequestsFromMapFunc(waiting), handler.EnqueueRequestsFromMapFunc(refused), handler.EnqueueRequestsFromMapFunc(unfit)
 	return handler.Funcs{

@@ -226,7 +226,7 @@ func TestWhatOfAnObjectMatters(t *testing.T) {
 }
 
 // TestAClaimOfAnotherKindThanItsPool gives back a claim on a pool of ip-address-manager that is made
-// by Cluster API's contract, which anybody may do in the name of a Metal3Data.
+// by Cluster API's contract, which any tenant may do in the name of a Metal3Data.
 func TestAClaimOfAnotherKindThanItsPool(t *testing.T) {
 	claim := &capipamv1.IPAddressClaim{
 		ObjectMeta: metav1.ObjectMeta{
@@ -246,7 +246,7 @@ func TestAClaimOfAnotherKindThanItsPool(t *testing.T) {
 	}
 }
 
-// A claim on a pool that was given back is nothing to ask the API server about.
+// A claim on a pool that was given back costs no request.
 func TestReleased(t *testing.T) {
 	now := metav1.Now()
 	tests := map[string]struct {

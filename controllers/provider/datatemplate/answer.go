@@ -35,8 +35,8 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/patch"
 )
 
-// answerClaims gives each claim its index and its Metal3Data, and tells it what that says of itself or why there
-// is none, some claims at a time: no two of them share an index.
+// answerClaims gives each claim its index and its Metal3Data, and writes into its status what the Metal3Data
+// reports, or why there is none. It works on some claims at a time, since no two of them share an index.
 func (r *Reconciler) answerClaims(ctx context.Context, s *scope) error {
 	var served []*infrav1.Metal3DataClaim
 	for i := range s.claims {
@@ -65,8 +65,8 @@ func (s *scope) serves(claim *infrav1.Metal3DataClaim) bool {
 	return s.template != nil && !s.paused() && claim.DeletionTimestamp.IsZero() && !s.suspended(claim) && !forbidden(claim)
 }
 
-// answer tells a claim what its Metal3Data says of itself, or why it gets none; one that is to get its
-// Metal3Data is served. Nothing is written for most claims in most passes.
+// answer writes into the status of a claim what its Metal3Data reports, or why it gets none; a claim
+// that is to get its Metal3Data is served. Nothing is written for most claims in most passes.
 func (r *Reconciler) answer(ctx context.Context, s *scope, claim *infrav1.Metal3DataClaim, to assignment, data *infrav1.Metal3Data) error {
 	status := s.describeClaim(claim, to, data)
 	if s.serves(claim) && !to.Exists {
@@ -155,7 +155,7 @@ func (r *Reconciler) confirm(ctx context.Context, template types.NamespacedName,
 }
 
 // makeData makes the Metal3Data of a claim. One that exists already is that of the claim, or has its index: the
-// cache will tell the next pass.
+// next pass finds it in the cache.
 func (r *Reconciler) makeData(ctx context.Context, s *scope, claim *infrav1.Metal3DataClaim, index int32) error {
 	desired := desiredData(s.key, s.template.Spec, claim, index)
 	ctrl.LoggerFrom(ctx).Info("Creating Metal3Data", "Metal3Data", klog.KObj(desired), "index", index)

@@ -81,9 +81,9 @@ func nameSecrets(desired *infrav1.Metal3Data, spec infrav1.Metal3DataTemplateSpe
 	}
 }
 
-// restored are those of the owners that are put back where they were lost: the claim, and one Metal3Machine
-// by the version that is served. One that is gone is then taken off the claim, too, by the garbage
-// collector, which would take any other off the Metal3Data alone, each time that it is put back.
+// restored returns the owners that are put back where they were lost: the claim, and one Metal3Machine by
+// the version that is served. If that one is gone, the garbage collector takes it off the claim too; it
+// would take any other owner off the Metal3Data alone, each time that it is put back.
 func restored(claim *infrav1.Metal3DataClaim) []metav1.OwnerReference {
 	refs := []metav1.OwnerReference{patch.ControlledBy(claim, infrav1.GroupVersion.WithKind(claimKind))}
 	for _, owner := range claim.OwnerReferences {
@@ -110,9 +110,9 @@ func machineOwner(owner metav1.OwnerReference) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: infrav1.GroupVersion.String(), Kind: owner.Kind, Name: owner.Name, UID: owner.UID}
 }
 
-// MadeFor reports whether a Metal3Data was made for a claim: its controller tells or, where that
-// reference was lost, the names of claim and template in its spec. A claim that is younger than the
-// deletion of the Metal3Data is a later one of that name.
+// MadeFor reports whether a Metal3Data was made for a claim, by its controller or, where that
+// reference was lost, by the names of claim and template in its spec. A claim that is younger than
+// the deletion of the Metal3Data is a later one of that name.
 func MadeFor(data *infrav1.Metal3Data, claim *infrav1.Metal3DataClaim) bool {
 	if owner := controllingClaim(data); owner != nil {
 		return owner.UID == claim.UID
@@ -133,9 +133,9 @@ func nameOf(ref *infrav1.Metal3ObjectRef) string {
 	return ptr.Deref(ref, infrav1.Metal3ObjectRef{}).Name
 }
 
-// MadeBy reports whether a claim is that of a Metal3Machine: its controller tells or, where that
-// reference was lost, its name and the finalizer of machines. A machine that is younger than the
-// deletion of the claim is a later one of that name.
+// MadeBy reports whether a claim is that of a Metal3Machine, by its controller or, where that
+// reference was lost, by its name and the finalizer of machines. A machine that is younger than
+// the deletion of the claim is a later one of that name.
 func MadeBy(claim *infrav1.Metal3DataClaim, machine *infrav1.Metal3Machine) bool {
 	if owner := metav1.GetControllerOfNoCopy(claim); owner != nil {
 		return owner.UID == machine.UID
@@ -153,8 +153,8 @@ func controllingClaim(data *infrav1.Metal3Data) *metav1.OwnerReference {
 }
 
 // ClaimGone reports whether the claim which a Metal3Data was made for does not exist any more. The
-// reader should be the API server: a cache cannot tell a claim that is gone from one that it has
-// not seen yet.
+// reader should be the API server: a cache cannot distinguish a claim that is gone from one that
+// it has not seen yet.
 func ClaimGone(ctx context.Context, reader client.Reader, data *infrav1.Metal3Data) (bool, error) {
 	name := ClaimName(data)
 	if name == "" {

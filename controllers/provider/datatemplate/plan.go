@@ -60,7 +60,7 @@ func parseIndex(template, name string) (int32, bool) {
 	return int32(index), true
 }
 
-// reservedIndex is the index that the status of a claim says was reserved for it.
+// reservedIndex returns the index that was reserved for a claim, by its status.
 func reservedIndex(template string, claim *infrav1.Metal3DataClaim) (int32, bool) {
 	return parseIndex(template, ptr.Deref(claim.Status.RenderedData, infrav1.Metal3ObjectRef{}).Name)
 }

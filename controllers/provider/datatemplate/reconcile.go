@@ -88,9 +88,9 @@ type scope struct {
 	clusters map[string]*clusterv1.Cluster
 }
 
-// Reconcile brings the claims on one template a step closer to being answered.
-// A template that does not exist has claims too: they are told so. Each phase looks
-// at all claims; one that fails does not stop the others.
+// Reconcile brings the claims on one template a step closer to being answered. The claims on a
+// template that does not exist report that. Each phase looks at all claims; one that fails does
+// not stop the others.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	s, found, err := r.load(ctx, req.NamespacedName)
 	if err != nil || !found {
@@ -154,9 +154,9 @@ func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*scope
 	return s, found, s.loadClusters(ctx, r.Client)
 }
 
-// match tells the Metal3Datas of the template from those that only have such a name, and finds the claim of each.
-// One that has lost its controller is that of the claim which it names, unless that claim has, or was promised,
-// another one: a Metal3Data that is made by hand takes no claim from its own.
+// match separates the Metal3Datas of the template from those that only have such a name, and finds the claim of
+// each. One that has lost its controller is that of the claim which it names, unless that claim has, or was
+// promised, another one: a Metal3Data that is made by hand takes no claim from its own.
 func (s *scope) match(all []infrav1.Metal3Data) {
 	s.claimOf = map[types.UID]types.UID{}
 	served, lost := map[types.UID]bool{}, map[string][]*infrav1.Metal3Data{}

@@ -51,8 +51,8 @@ func (r *Reconciler) releaseClaims(ctx context.Context, s *scope) error {
 	return failed
 }
 
-// held reports whether the machine of a claim, which has its name, holds it. A machine that
-// vanished can take its finalizer off no more; only a live read tells that it has.
+// held reports whether the machine of a claim, which has its name, holds it. A machine that is
+// gone cannot take its finalizer off any more; only a live read shows that it is gone.
 func (r *Reconciler) held(ctx context.Context, claim *infrav1.Metal3DataClaim) (bool, error) {
 	if !slices.Contains(claim.Finalizers, infrav1.MachineFinalizer) {
 		return false, nil

@@ -41,7 +41,7 @@ const (
 	// maxIndexes bounds status.indexes. The list is for people; no decision
 	// depends on it, and a template serves more machines than that.
 	maxIndexes = 512
-	// maxMessage bounds status.errorMessage, and what is said about a template.
+	// maxMessage bounds status.errorMessage, and the conditions of a template.
 	maxMessage = 512
 )
 
@@ -80,17 +80,16 @@ func forbidden(claim *infrav1.Metal3DataClaim) bool {
 	return ref != nil && ref.Namespace != "" && ref.Namespace != claim.Namespace
 }
 
-// refuse tells the claim why it gets nothing, and what its author can do.
+// refuse reports in the claim why it gets nothing, and what its author can do.
 func refuse(claim *infrav1.Metal3DataClaim, reason, message string) {
 	claim.Status.ErrorMessage = cut(message)
 	setReady(claim, metav1.ConditionFalse, reason, message)
 	capiconditions.Set(claim, conditions.Paused(claim))
 }
 
-// reserve gives the claim an index. It waits for its Metal3Data from then on,
-// until that says something of itself. A complaint about an earlier attempt to
-// make the Metal3Data is lifted only when it exists, or each attempt would change
-// the status twice and cause the next.
+// reserve gives the claim an index. It waits for its Metal3Data from then on, until that
+// reports a state. A complaint about an earlier attempt to make the Metal3Data is lifted only
+// when it exists, or each attempt would change the status twice and cause the next.
 func reserve(claim *infrav1.Metal3DataClaim, ref infrav1.Metal3ObjectRef, exists bool) {
 	fresh := ptr.Deref(claim.Status.RenderedData, infrav1.Metal3ObjectRef{}) != ref
 	complained := capiconditions.GetReason(claim, infrav1.ReadyCondition) == infrav1.NotReadyReason
@@ -107,9 +106,8 @@ func waitFor(claim *infrav1.Metal3DataClaim, data string) {
 	setReady(claim, metav1.ConditionFalse, infrav1.WaitingForMetal3DataReason, fmt.Sprintf("Waiting for Metal3Data %q to be rendered", data))
 }
 
-// repeat says of a claim what its Metal3Data says of itself, so that the claim shows
-// what is wrong with template, pools or host. That an address has not come yet
-// is nothing wrong.
+// repeat copies to the claim what its Metal3Data reports, so that the claim shows what is wrong
+// with template, pools or host. An address that has not come yet is no fault.
 func repeat(claim *infrav1.Metal3DataClaim, data *infrav1.Metal3Data) {
 	ready := capiconditions.Get(data, infrav1.ReadyCondition)
 	if ready == nil || nameOf(claim.Status.RenderedData) != data.Name {

@@ -181,8 +181,8 @@ func TestAComplaintStaysUntilTheDataExists(t *testing.T) {
 // nodes1 is the Metal3Data of index 1.
 var nodes1 = infrav1.Metal3ObjectRef{Namespace: "tenant", Name: "nodes-1"}
 
-// What a Metal3Data says of itself is what its claim says, and another look at
-// the index changes nothing of that.
+// A claim repeats what its Metal3Data reports, and reserving its index again changes nothing of
+// that.
 func TestAClaimRepeatsItsData(t *testing.T) {
 	data := func(errorMessage string, ready ...metav1.Condition) *infrav1.Metal3Data {
 		return &infrav1.Metal3Data{

@@ -63,7 +63,7 @@ func SetupIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 //
 //	Metal3DataClaim   by the template that it names
 //	Metal3Data        by the template that it was made from, when it comes, goes or
-//	                  says something else of itself
+//	                  reports another state
 //	Metal3Machine     by the claim of its name, when it is gone
 //	Cluster           by the claims of its machines, when it is paused or unpaused
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
@@ -108,9 +108,9 @@ func templateOf(o client.Object) []string {
 	return names
 }
 
-// toTemplate wakes the template that a claim or a Metal3Data names. Templates
-// serve their own namespace only; a claim that names another namespace is told
-// so by the template of that name in its own.
+// toTemplate wakes the template that a claim or a Metal3Data names. Templates serve their own
+// namespace only; a claim that names another namespace is refused by the template of that name
+// in its own.
 func toTemplate(_ context.Context, o client.Object) []ctrl.Request {
 	var woken []ctrl.Request
 	for _, name := range templateOf(o) {
@@ -139,8 +139,8 @@ func (m mapper) clusterToTemplates(ctx context.Context, cluster client.Object) [
 	}, client.InNamespace(cluster.GetNamespace()), client.MatchingFields{watch.ByCluster: cluster.GetName()})
 }
 
-// answersChange lets through what matters to the allocation of indexes, and what
-// a Metal3Data says of itself: its claim repeats that.
+// answersChange reports whether anything has changed that matters to the allocation of indexes,
+// or that the claim of a Metal3Data repeats.
 func answersChange(was, is *infrav1.Metal3Data) bool {
 	if !slices.Equal(was.Finalizers, is.Finalizers) || !was.DeletionTimestamp.Equal(is.DeletionTimestamp) ||
 		!reflect.DeepEqual(was.OwnerReferences, is.OwnerReferences) {

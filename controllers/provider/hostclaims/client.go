@@ -71,7 +71,7 @@ type place interface {
 	// find returns the claim that the cache shows, nil if it shows none. Rival reports whether a copy of the
 	// machine has it.
 	find(ctx context.Context) (held *bmov1alpha1.HostClaim, rival bool, err error)
-	// findLive is find past the cache, by all that may tell the claim.
+	// findLive is find past the cache, by all that may identify the claim.
 	findLive(ctx context.Context) (held *bmov1alpha1.HostClaim, rival bool, err error)
 	// foreign reports whether a claim of the name that a new one would get belongs to something else.
 	foreign(claim *bmov1alpha1.HostClaim) bool
@@ -83,9 +83,9 @@ type place interface {
 func (c *Client) Kept() bool { return c.kept }
 
 // Find returns the claim of the machine, nil if there is none, and whether a copy of the machine in another
-// management cluster has taken it over. It looks past the cache where the machine would be let go, or would
-// seem to have lost its claim, on the strength of a cache that does not show it: a machine and another cluster
-// are seen through two caches, and a claim that has lost its label is in none.
+// management cluster has taken it over. If the cache shows no claim, it reads past the cache before the
+// machine is let go, or reported as having lost its claim in another cluster: machine and claim are in
+// separate caches, and a claim that has lost its label is in none.
 func (c *Client) Find(ctx context.Context) (held *bmov1alpha1.HostClaim, takenOver bool, err error) {
 	held, _, err = c.find(ctx)
 	if err != nil || held != nil || (c.machine.DeletionTimestamp.IsZero() && !c.recorded) {
@@ -178,8 +178,8 @@ func (c *Client) Apply(ctx context.Context, wanted claims.Wanted, current *bmov1
 		if claims.UpToDate(current, desired) {
 			return name, nil
 		}
-		// Never make a claim anew whose place in the machine's life was taken from the old one, and never
-		// take back what the cache does not show yet: image, secrets and power.
+		// With these, a deleted claim is not made anew with the progress of the old one, and image,
+		// secrets and power that the cache does not show yet are not taken back.
 		desired.UID, desired.ResourceVersion = current.UID, current.ResourceVersion
 	}
 	ctrl.LoggerFrom(ctx).Info(step(current, wanted), "HostClaim", klog.KObj(desired))
@@ -193,7 +193,7 @@ func (c *Client) Apply(ctx context.Context, wanted claims.Wanted, current *bmov1
 	return name, nil
 }
 
-// step names the step in the life of the machine that a write of its claim is.
+// step returns the log message for a write of the claim.
 func step(current *bmov1alpha1.HostClaim, wanted claims.Wanted) string {
 	switch {
 	case current == nil:
@@ -205,8 +205,8 @@ func step(current *bmov1alpha1.HostClaim, wanted claims.Wanted) string {
 	}
 }
 
-// explainTaken tells of a claim in another cluster that has the wanted name and is of another origin. The
-// cache never shows it, so that the pass fails and is repeated with a growing delay.
+// explainTaken returns the error for a claim in another cluster that has the wanted name and another
+// origin. No event reports such a claim, so the pass fails and is repeated with a growing delay.
 func (c *Client) explainTaken(ctx context.Context, name string, conflict error) error {
 	claim, err := c.get(ctx, c.live, name)
 	if err != nil || claim == nil || !c.foreign(claim) {

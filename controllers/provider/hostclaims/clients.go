@@ -19,7 +19,7 @@ limitations under the License.
 // found in either. What a claim should be is decided by the caller.
 //
 // The record of the identity is two annotations of the machine. They are written, in a locked write
-// of their own, before the first write to another cluster, and tell from then on where the claim is.
+// of their own, before the first write to another cluster, and locate the claim from then on.
 package hostclaims
 
 import (
@@ -73,7 +73,7 @@ type Clients struct {
 	Client client.Client
 	// Live reads past that cache.
 	Live client.Reader
-	// Local tells whether that cluster serves claims; nil means that it does.
+	// Local checks whether that cluster serves claims; nil means that it does.
 	Local Kinds
 	// Remote are the connections to other clusters.
 	Remote Connections
@@ -88,7 +88,7 @@ type Machine struct {
 	Infra *infrav1.Metal3Cluster
 }
 
-// Failure is an error with what a condition says about it.
+// Failure is an error with the condition that reports it.
 type Failure struct { //nolint:errname // as identity.Problem
 	conditions.Wait
 
@@ -227,13 +227,13 @@ func (c Clients) Pause(ctx context.Context, machine *infrav1.Metal3Machine, clus
 }
 
 // Of returns the Client of a machine, for controllers of other objects, and whether the claim can be read
-// now. Where it cannot, the machine tells why, and its connection wakes the controllers that watch it. No
-// record is written by it.
+// now. Where it cannot, the machine reports why, and its connection wakes the controllers that watch it.
+// Of writes no record.
 func (c Clients) Of(ctx context.Context, machine *infrav1.Metal3Machine) (*Client, bool, error) {
 	record, recorded, problem := identity.Read(OwnerOf(machine), machine.Annotations)
 	switch {
 	case problem != nil:
-		return nil, false, nil //nolint:nilerr // the machine tells it
+		return nil, false, nil //nolint:nilerr // the machine reports it
 	case !recorded:
 		served, err := c.served(ctx)
 		return c.own(machine), served, err

@@ -81,7 +81,7 @@ func TestHost(t *testing.T) {
 		want   string // UID of the host; empty for none
 		freed  bool
 		err    bool
-		// unasked says that no connection is asked for.
+		// unasked is set if no connection is asked for.
 		unasked bool
 	}{
 		"the host is where the record leads": {want: "far"},

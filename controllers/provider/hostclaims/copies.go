@@ -39,11 +39,11 @@ import (
 
 var errSecretTaken = errors.New("the name of the copied Secret is taken")
 
-// Refuses tells why a Secret does not leave its namespace under a key; empty if it may.
+// Refuses returns why a Secret must not leave its namespace under a key; empty if it may.
 type Refuses func(secret *corev1.Secret, key string) string
 
-// CopySecrets brings the secrets of the machine next to its claim, and keeps the copies up to date. The wait
-// is why not all of them are there; it is empty in the machine's own namespace, where nothing is copied.
+// CopySecrets copies the secrets of the machine next to its claim, and keeps the copies up to date. The wait
+// is why copies are missing; it is empty in the machine's own namespace, where nothing is copied.
 func (c *Client) CopySecrets(
 	ctx context.Context, claim *bmov1alpha1.HostClaim, wanted []claims.Copy, refuses Refuses,
 ) (missing conditions.Wait, err error) {
@@ -98,13 +98,13 @@ func Forbidden(verb, namespace string) string {
 		"from its service account to the ClusterRole capm3-tenant-secrets", verb, namespace)
 }
 
-// uncopied is why a copy cannot be made; a watch on what is missing wakes the machine.
+// uncopied returns why a copy cannot be made; a watch on what is missing wakes the machine.
 func uncopied(message string, args ...any) conditions.Wait {
 	return conditions.Wait{Reason: infrav1.SecretNotCopiedReason, Message: fmt.Sprintf(message, args...)}
 }
 
-// writeCopy makes or updates a copy. The hash on a copy tells what it holds, so that contents are sent and
-// never fetched.
+// writeCopy makes or updates a copy. It compares the hash on the copy, so contents are sent and never
+// fetched.
 func (c *Client) writeCopy(
 	ctx context.Context, claim *bmov1alpha1.HostClaim, wanted claims.Copy, content secretkeys.Content,
 ) (conditions.Wait, error) {
@@ -138,7 +138,7 @@ func (c *Client) writeCopy(
 }
 
 // createCopy makes a copy where none is seen. A secret of that name which is not ours is never taken over, and
-// no event tells when it goes: the pass fails, and is repeated with a growing delay.
+// no event reports its deletion: the pass fails, and is repeated with a growing delay.
 func (c *Client) createCopy(ctx context.Context, claim *bmov1alpha1.HostClaim, desired *corev1.Secret) error {
 	ctrl.LoggerFrom(ctx).Info("Copying a Secret", "Secret", klog.KObj(desired))
 	err := secretcopy.Write(ctx, c.client, metav1.ObjectMeta{}, desired, infrav1.MachineFieldOwner)

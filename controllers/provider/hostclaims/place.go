@@ -159,7 +159,8 @@ func (p ownNamespace) foreign(claim *bmov1alpha1.HostClaim) bool {
 
 func (ownNamespace) prepare(context.Context, *bmov1alpha1.HostClaim) error { return nil }
 
-// otherCluster is the place of claims in another cluster, where the origin of the machine tells them.
+// otherCluster is the place of claims in another cluster, where the origin of the machine identifies
+// them.
 type otherCluster struct {
 	*Client
 

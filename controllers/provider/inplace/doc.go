@@ -15,8 +15,8 @@ limitations under the License.
 */
 
 // Package inplace serves Cluster API's hooks for updates in place. It reads the objects of the
-// Machine that a request names and carries out what baremetal/inplace decides; the
-// servers are written anew by the machine controller. It is called by Cluster API, again and again
-// until an update is done, and wakes by nothing else. It believes a request only the name of a
-// Machine: what is to be done follows from the objects in the API server.
+// Machine that a request names and carries out what baremetal/inplace decides; the servers are
+// written anew by the machine controller. Cluster API calls it repeatedly until an update is done;
+// nothing else wakes it. It takes only the name of a Machine from a request: what is to be done
+// follows from the objects in the API server.
 package inplace

@@ -40,8 +40,8 @@ import (
 )
 
 const (
-	// askAgain is how long Cluster API is asked to wait before its next call: no hook can be
-	// called back, so that it asks for as long as an update lasts.
+	// askAgain is how long Cluster API is asked to wait before its next call. An extension
+	// cannot wake Cluster API, which polls for as long as an update lasts.
 	askAgain = 10 * time.Second
 	// maxSteps are those of an update, and one more for a name that was written again.
 	maxSteps = 6
@@ -147,7 +147,8 @@ func (o objects) observed() inplace.Observed {
 	return facts
 }
 
-// updating says that Cluster API has begun an update in place and waits for this extension.
+// updating reports whether Cluster API has begun an update in place and waits for this
+// extension.
 func updating(machine *clusterv1.Machine, infra *infrav1.Metal3Machine) bool {
 	_, begun := machine.Annotations[clusterv1.UpdateInProgressAnnotation]
 	_, marked := infra.Annotations[clusterv1.UpdateInProgressAnnotation]

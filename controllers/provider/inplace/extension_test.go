@@ -125,7 +125,7 @@ func (w *world) edit(o client.Object, change func()) {
 	}
 }
 
-// says has the machine controller say how far the server is.
+// says sets the condition by which the machine controller reports the state of the server.
 func (w *world) says(status metav1.ConditionStatus, reason, message string) {
 	w.t.Helper()
 	w.status(w.infra, func() {
@@ -143,7 +143,7 @@ func (w *world) read() {
 	}
 }
 
-// withdrawn says what is left of the bootstrap data.
+// withdrawn returns what is left of the bootstrap data.
 func (w *world) withdrawn() string {
 	w.t.Helper()
 	w.read()

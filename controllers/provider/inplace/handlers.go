@@ -110,7 +110,7 @@ func jsonPatch(text []byte) runtimehooksv1.Patch {
 	return runtimehooksv1.Patch{PatchType: runtimehooksv1.JSONPatchType, Patch: text}
 }
 
-// UpdateMachine takes the steps that can be taken now, and says how far the update has come.
+// UpdateMachine takes the steps that can be taken now, and answers how far the update has come.
 func (e *Extension) UpdateMachine(
 	ctx context.Context, request *runtimehooksv1.UpdateMachineRequest, response *runtimehooksv1.UpdateMachineResponse,
 ) {
@@ -136,8 +136,8 @@ func (e *Extension) UpdateMachine(
 	}
 }
 
-// canExist says that an object can have this name in a namespace of this name. What cannot is not
-// worth a request, nor a line in the log.
+// canExist reports whether an object can have this name in a namespace of this name. One that
+// cannot costs no request and no log line.
 func canExist(name, namespace string) bool {
 	return len(validation.IsDNS1123Subdomain(name)) == 0 && len(validation.IsDNS1123Label(namespace)) == 0
 }

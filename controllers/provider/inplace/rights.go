@@ -38,8 +38,8 @@ func rights() []authorizationv1.ResourceAttributes {
 	}
 }
 
-// missingRight says which right the extension lacks in a namespace; empty if it lacks none.
-// Without the right to ask, it counts as lacking that one.
+// missingRight returns a right that the extension lacks in a namespace; empty if it lacks none.
+// Without the right to review its rights, it returns that one.
 func (e *Extension) missingRight(ctx context.Context, namespace string) (string, error) {
 	for _, right := range rights() {
 		right.Namespace = namespace

@@ -35,8 +35,8 @@ const (
 	// maxBody is how many bytes a call may have. The largest one of Cluster API has both
 	// KubeadmConfigTemplates of a MachineSet, whose data must fit into a Secret of 1 MiB.
 	maxBody = 4 << 20
-	// maxCalls is how many calls are read and answered at a time. JSON that is made for it takes
-	// about 30 times its size when it is decoded, of the manager's limit of 1 GiB.
+	// maxCalls is how many calls are read and answered at a time. Hostile JSON takes about 30
+	// times its size when it is decoded; the manager's memory limit is 1 GiB.
 	maxCalls = 4
 	// callTimeout is when Cluster API gives a call up.
 	callTimeout = runtimehooksv1.DefaultHandlersTimeoutSeconds * time.Second
@@ -48,7 +48,7 @@ const (
 	updateName    = "update-machine"
 )
 
-// Serving says where and how the hooks are served.
+// Serving are the options for serving the hooks.
 type Serving struct {
 	// Host is the address to listen on; empty means all.
 	Host string
@@ -56,7 +56,7 @@ type Serving struct {
 	Port int
 	// CertDir holds tls.crt and tls.key.
 	CertDir string
-	// TLS are further options of TLS.
+	// TLS are further TLS options.
 	TLS []func(*tls.Config)
 }
 

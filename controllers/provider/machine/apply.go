@@ -44,8 +44,8 @@ import (
 	workload "github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/nodes"
 )
 
-// errNameTaken fails a pass that a claim of something else in another cluster stands in the way of: no event
-// tells when that claim goes.
+// errNameTaken is the error of a pass whose claim has the name of another claim in the remote cluster. The
+// pass is retried, since no event reports that the other claim goes.
 var errNameTaken = errors.New("the name of the HostClaim is taken")
 
 // applyClaim brings the claim in line with the plan.
@@ -53,7 +53,7 @@ func (r *Reconciler) applyClaim(ctx context.Context, s *scope) (err error) {
 	if s.plan.Claim == nil {
 		taken := func(w Wait) bool { return w.Reason == infrav1.HostClaimNameTakenReason }
 		if s.observed.Remote != nil && slices.ContainsFunc(s.plan.Waits, taken) {
-			return errNameTaken // the plan tells it
+			return errNameTaken // the plan reports it
 		}
 		return nil
 	}
@@ -70,9 +70,9 @@ func (r *Reconciler) applyClaim(ctx context.Context, s *scope) (err error) {
 		"The HostClaim of the machine cannot be written", err)
 }
 
-// confirmRebuild asks the API server, before the write that has a server wiped, whether Machine and
-// Metal3Machine say what that was decided on. Their caches are apart: the text of a template may be seen on
-// the Metal3Machine and not on the Machine yet, where Cluster API writes it first.
+// confirmRebuild reads Machine and Metal3Machine live before the write that has a server wiped, and fails
+// if they are not as the rebuild was decided on. The two have separate caches: the Metal3Machine may show
+// the text of a template before the Machine does, where Cluster API writes it first.
 func (r *Reconciler) confirmRebuild(ctx context.Context, s *scope) error {
 	machine, owner := &infrav1.Metal3Machine{}, &clusterv1.Machine{}
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.machine), machine); err != nil {

@@ -33,7 +33,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity"
 )
 
-// transition is something that happened to a machine, as an event tells it.
+// transition is a change of a machine that is emitted as an event.
 type transition struct {
 	kind, reason, action, note string
 }
@@ -61,7 +61,8 @@ func serverRebuilt() transition {
 	return transition{corev1.EventTypeNormal, "Rebuilt", "Rebuild", "The server was written anew"}
 }
 
-// claimAbandoned tells where a claim was left behind.
+// claimAbandoned returns the transition of a machine that leaves its claim behind, with the
+// place of the claim.
 func claimAbandoned(machine string, record identity.Record) transition {
 	what := "The HostClaim of this machine in another cluster, if there is one,"
 	if record.Origin != "" {
@@ -73,8 +74,8 @@ func claimAbandoned(machine string, record identity.Record) transition {
 	}
 }
 
-// eventRule is a condition of which an event tells as well when it becomes False: for these reasons, without
-// any for all but the excepted one.
+// eventRule selects a condition for events when it becomes False: for these reasons or, without any, for all
+// but the excepted one.
 type eventRule struct {
 	condition, kind, action string
 	reasons                 []string
@@ -108,7 +109,7 @@ func transitions(before, after *infrav1.Metal3Machine) []transition {
 	return all
 }
 
-// serverTransitions are what became of the server of a machine in a pass.
+// serverTransitions compares what is known of the server of a machine before and after a pass.
 func serverTransitions(before, after *infrav1.Metal3Machine) []transition {
 	var all []transition
 	if hostOf(before) != "" && released(after) && !released(before) {
@@ -143,7 +144,7 @@ func becameFalse(before, after *infrav1.Metal3Machine, conditionType string) (*m
 	return is, was == nil || was.Status != is.Status || was.Reason != is.Reason
 }
 
-// announce tells what happened in this pass, once it is written.
+// announce emits the events of a pass once its result is written.
 func (r *Reconciler) announce(ctx context.Context, s *scope) {
 	happened := transitions(s.before, s.machine)
 	if s.abandoned != nil && released(s.machine) { // and not given back

@@ -55,11 +55,11 @@ func ExportLabels() []string {
 	return []string{clusterv1.ClusterNameLabel, infrav1.UserDataLabel}
 }
 
-// Refuses says why a Secret is not handed out as what a key stands for; empty if it is.
-// Named says that the Metal3Machine names the Secret itself. What the Machine names must be
-// bootstrap data of this machine, since a user who writes a Machine need not have a right to
-// read Secrets. What the Metal3Machine names must not be a bootstrap provider's Secret of
-// another machine. The label UserDataLabel permits any Secret.
+// Refuses returns why a Secret must not be handed out under a key; empty if it may. Named is
+// set if the Metal3Machine itself names the Secret. What the Machine names must be bootstrap
+// data of this machine, since a user who writes a Machine need not have a right to read
+// Secrets. What the Metal3Machine names must not be a bootstrap provider's Secret of another
+// machine. The label UserDataLabel permits any Secret.
 func (e Exporter) Refuses(secret *corev1.Secret, key string, named bool) string {
 	_, own := secret.Data[key]
 	switch {
@@ -81,7 +81,7 @@ func refusal(name, why string) string {
 		name, why, infrav1.UserDataLabel)
 }
 
-// owns says that the bootstrap config of the Machine controls the Secret.
+// owns reports whether the bootstrap config of the Machine controls the Secret.
 func (e Exporter) owns(secret *corev1.Secret) bool {
 	owner := metav1.GetControllerOf(secret)
 	if owner == nil || e.Config.Name == "" {
@@ -91,18 +91,19 @@ func (e Exporter) owns(secret *corev1.Secret) bool {
 	return err == nil && group.Group == e.Config.APIGroup && owner.Kind == e.Config.Kind && owner.Name == e.Config.Name
 }
 
-// ofCluster says that Cluster API or a bootstrap provider made the Secret for the Cluster.
+// ofCluster reports whether Cluster API or a bootstrap provider made the Secret for the
+// Cluster.
 func (e Exporter) ofCluster(secret *corev1.Secret) bool {
 	return secret.Type == clusterv1.ClusterSecretType && e.Cluster != "" && secret.Labels[clusterv1.ClusterNameLabel] == e.Cluster
 }
 
-// ofAnother says that a bootstrap config of another machine controls the Secret. Without a
-// config of its own, a Machine may name the Secret of any.
+// ofAnother reports whether a bootstrap config of another machine controls the Secret. Without
+// a config of its own, a Machine may name the Secret of any.
 func (e Exporter) ofAnother(secret *corev1.Secret) bool {
 	return metav1.GetControllerOf(secret) != nil && (e.Config.Name != "" || secret.Name != e.DataSecret)
 }
 
-// credentials says that a Secret has a name by which Cluster API keeps keys and
+// credentials reports whether a Secret has a name by which Cluster API keeps keys and
 // kubeconfigs of the machine's Cluster, or of the one in the label.
 func (e Exporter) credentials(secret *corev1.Secret) bool {
 	for _, cluster := range []string{e.Cluster, secret.Labels[clusterv1.ClusterNameLabel]} {

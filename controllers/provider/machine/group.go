@@ -260,7 +260,7 @@ func mayReserve(machine *infrav1.Metal3Machine) bool {
 	}
 }
 
-// decided is what a machine that is being deleted says it does with its claim.
+// decided returns what a machine that is being deleted reports of its claim.
 func decided(machine *infrav1.Metal3Machine) string {
 	return capiconditions.GetReason(machine, infrav1.HostClaimReadyCondition)
 }

@@ -58,7 +58,7 @@ func newHeld(t *testing.T) *held {
 	return h
 }
 
-// expect has the machine looked at, and says whether the data has to be held then.
+// expect reconciles the machine, and checks whether the data is held then.
 func (h *held) expect(want bool) {
 	h.t.Helper()
 	h.pass(3, "m-1")

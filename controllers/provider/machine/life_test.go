@@ -30,9 +30,9 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// TestLife plays the life of a machine: everybody else does their part, one at a
-// time, and after each step the machine's plan is written down. Compare the
-// transcript when a rule changes; it shows the order of things at a glance.
+// TestLife plays the life of a machine: the other controllers do their parts one at a time, and
+// after each step the machine's plan is written down. Compare the transcript when a rule
+// changes; it shows the order of things at a glance.
 func TestLife(t *testing.T) {
 	for name, steps := range map[string][]step{"life": life(), "reuse": replacement(), "domains": placement()} {
 		t.Run(name, func(t *testing.T) { transcribe(t, "testdata/"+name+".golden", steps) })

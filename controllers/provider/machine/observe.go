@@ -185,8 +185,8 @@ func (r *Reconciler) readBootstrap(ctx context.Context, s *scope, facts *Bootstr
 	return nil
 }
 
-// refusedData is why one of the other Secrets that the Metal3Machine names is not handed out; empty if none is
-// refused. The hostclaim manager reports those that are missing.
+// refusedData returns why one of the other Secrets that the Metal3Machine names is not handed out; empty if
+// none is refused. The hostclaim manager reports those that are missing.
 func (r *Reconciler) refusedData(ctx context.Context, s *scope) (string, error) {
 	spec := s.machine.Spec
 	for _, named := range []struct {
@@ -217,8 +217,8 @@ func (r *Reconciler) refusedData(ctx context.Context, s *scope) (string, error) 
 	return "", nil
 }
 
-// refuses is why a Secret does not leave the namespace as what a key stands for. Annotations of a Machine
-// become those of its Metal3Machine, so that this one does not count as naming a pull secret.
+// refuses returns why a Secret must not leave the namespace under a key. The Metal3Machine does not count
+// as naming a pull secret, since it takes over the annotations of its Machine.
 func (s *scope) refuses(secret *corev1.Secret, key string) string {
 	userData := s.machine.Spec.UserData
 	named := key == secretkeys.MetaData || key == secretkeys.NetworkData || key == secretkeys.UserData && userData != nil && userData.Name != ""
@@ -259,7 +259,7 @@ func readDataClaim(ctx context.Context, reader client.Reader, machine *infrav1.M
 
 // dataFacts reads a Metal3DataClaim and the Metal3Data that it names. The name alone proves nothing: it is
 // written down before the Metal3Data is made, and may turn out to be that of another machine's, with the
-// secrets of its server. That an address has not come yet is told by the Metal3Data alone.
+// secrets of its server. Only the Metal3Data reports that an address has not come yet.
 func dataFacts(claim *infrav1.Metal3DataClaim, data infrav1.Metal3Data) DataFacts {
 	facts := DataFacts{
 		ClaimExists: true,
@@ -280,14 +280,15 @@ func dataFacts(claim *infrav1.Metal3DataClaim, data infrav1.Metal3Data) DataFact
 		facts.MetaData, facts.NetworkData = firstName(data.Spec.MetaData, ""), firstName(data.Spec.NetworkData, "")
 		facts.Reason, facts.Message = "", ""
 	case reason == infrav1.WaitingForAddressesReason:
-		facts.Reason, facts.Message = "", "" // what the claim says is older
+		facts.Reason, facts.Message = "", "" // the message of the claim is older
 	case message != "":
 		facts.Reason, facts.Message = reason, message
 	}
 	return facts
 }
 
-// complaint is what an object says about why it is not ready, if anything.
+// complaint returns the reason and message with which an object reports that it is not ready;
+// empty if it reports nothing.
 func complaint(o capiconditions.Getter, errorMessage string) (reason, message string) {
 	c := capiconditions.Get(o, infrav1.ReadyCondition)
 	switch {
@@ -359,8 +360,8 @@ func (s *scope) nameFacts() metadata.Facts {
 }
 
 // observeNode watches the Nodes, and looks for that of a machine whose server runs. A workload cluster that
-// cannot be reached is a fact: its connection wakes the machine. Trouble in it must not keep the machine from
-// reporting what is known of the server: patchNode fails with it.
+// cannot be reached is a fact: its connection wakes the machine. An error of that cluster must not keep the
+// machine from reporting what is known of the server, so patchNode returns it.
 func (r *Reconciler) observeNode(ctx context.Context, s *scope) error {
 	query := s.nodeQuery()
 	if query.ProviderID == "" {

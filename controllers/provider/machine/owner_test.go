@@ -83,7 +83,7 @@ func TestBeforeOwner(t *testing.T) {
 	}
 }
 
-// TestOwnerComes shows that a machine which had said that it lacks an owner goes on.
+// TestOwnerComes shows that a machine that had reported the lack of an owner goes on.
 func TestOwnerComes(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{}, newCast(func(c *cast) { c.machine.OwnerReferences = nil }))
 	w.Clock = clocktesting.NewFakePassiveClock(w.machine.CreationTimestamp.Add(ownerDeadline))

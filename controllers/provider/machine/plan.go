@@ -55,7 +55,7 @@ type Plan struct {
 	Copies []claims.Copy
 	// Achieved are the conditions that hold, with their reasons.
 	Achieved []Achievement
-	// Waits tells why we are not finished, most important first.
+	// Waits are the reasons why the machine is not finished, most important first.
 	Waits []Wait
 }
 
@@ -163,8 +163,8 @@ func needsBootstrap(o Observed, p *Plan) bool {
 	return false
 }
 
-// missingBootstrap says what is missing until the user data can be given to a server; not
-// found if nothing is.
+// missingBootstrap returns what is missing until the user data can be given to a server, and
+// whether anything is.
 func missingBootstrap(o Observed) (missing Wait, found bool) {
 	b := o.Machine.Bootstrap
 	switch {
@@ -226,8 +226,8 @@ func earlyData(o Observed) *DataRequest {
 	return ahead.Data
 }
 
-// whyUnbound repeats the claim's own explanation, with what can be done where the
-// claim itself only counts.
+// whyUnbound returns the claim's own explanation, with a remedy where the claim only counts
+// hosts.
 func whyUnbound(claim claims.State) string {
 	switch {
 	case claim.Message == "":
@@ -240,8 +240,8 @@ func whyUnbound(claim claims.State) string {
 	}
 }
 
-// claimLost says that there is, or will be, no server behind the machine, and
-// that a claim must not be written.
+// claimLost reports whether no claim must be written: its host or the claim itself is lost, it
+// is being deleted, or its name is taken. It adds the wait for that to the plan.
 func claimLost(o Observed, p *Plan) bool {
 	const condition = infrav1.AssociateBareMetalHostCondition
 	switch {
@@ -288,7 +288,8 @@ func claimMissing(o Observed, p *Plan) bool {
 }
 
 // formerClaim explains what becomes of the claim of an earlier machine of the same name, one that was
-// deleted without it. Names hand on no server: a client that may write the claim does, by the UID.
+// deleted without it. An equal name transfers no server: a client that may write the claim does, by
+// the UID.
 func formerClaim(o Observed, p *Plan) {
 	reason, message := infrav1.HostClaimNameTakenReason, "HostClaim %q belongs to an earlier machine of this name, and its server was "+
 		"not given back. To go on with that server, make this Metal3Machine, by its UID, the controller in metadata.ownerReferences "+
@@ -363,24 +364,24 @@ func needsFacts(o Observed, p *Plan) bool {
 	return true
 }
 
-// Observed is everything the answer may depend on.
+// Observed is everything that the plan depends on.
 type Observed struct {
 	// Machine is the Metal3Machine and what stands above it.
 	Machine MachineFacts
 	// Claim is the HostClaim of the machine.
 	Claim claims.State
-	// Remote says where the claim lives, or will live, if that is another
-	// cluster; nil means the machine's own namespace.
+	// Remote is the place of the claim in another cluster, also before the claim is made; nil
+	// means the machine's own namespace.
 	Remote *claims.Remote
-	// NameTaken says that the machine has no claim, and that a claim of something
-	// else has the name that it would get.
+	// NameTaken reports whether the machine has no claim and a foreign claim has the name that
+	// it would get.
 	NameTaken bool
 	// Former is that claim if it was an earlier machine's of the same name; nil for another one.
 	Former *claims.Former
-	// TakenOver says that the machine had a claim in another cluster, which a
-	// copy of the machine has now.
+	// TakenOver reports whether a copy of the machine has taken over its claim in another
+	// cluster.
 	TakenOver bool
-	// Facts says that the hardware facts of the bound host have been published.
+	// Facts reports whether the hardware facts of the bound host have been published.
 	Facts bool
 	// HostUID is the UID of the bound host; empty without Facts.
 	HostUID string
@@ -388,8 +389,8 @@ type Observed struct {
 	HostDomain string
 	// HostLabels are the labels of the bound host that are published.
 	HostLabels map[string]string
-	// ForeignHost says that the bound host is registered in another namespace or
-	// another cluster than the machine. False without Facts.
+	// ForeignHost reports whether the bound host is registered in another namespace or another
+	// cluster than the machine. False without Facts.
 	ForeignHost bool
 	// Data is the metadata and network data of the machine.
 	Data DataFacts
@@ -398,12 +399,12 @@ type Observed struct {
 	// Left is the claim that the machine, which is being deleted, has reserved and that has
 	// its host still; nil if there is none.
 	Left *claims.Reservation
-	// Unhealthy says that the machine is replaced since something is wrong with it.
+	// Unhealthy reports whether the machine is replaced after a failed health check.
 	Unhealthy bool
-	// Name is the secret that names the server, where NeedsName says so.
+	// Name is the secret that names the server; the zero value unless NeedsName.
 	Name NameFacts
-	// Uncopied is why not all of the secrets that the plan wants copied next to a claim in another cluster are
-	// there; the zero value if they are.
+	// Uncopied is why secrets are not yet copied next to a claim in another cluster; the zero value if all
+	// are.
 	Uncopied Wait
 	// Node is the Node of the machine.
 	Node nodes.Result
@@ -420,26 +421,26 @@ type MachineFacts struct {
 	Spec infrav1.Metal3MachineSpec
 	// FailureDomain that Cluster API has chosen; empty means none.
 	FailureDomain string
-	// SoftFailureDomain says that it is a preference only.
+	// SoftFailureDomain reports whether FailureDomain is only a preference.
 	SoftFailureDomain bool
 	// PullSecret is the name of the Secret for the registry of an OCI image, as its user gives
 	// it; empty means none.
 	PullSecret string
-	// InfraMissing says that the Cluster names a Metal3Cluster that does not
-	// exist. Only that says which cluster holds the machine's hosts.
+	// InfraMissing reports whether the Cluster names a Metal3Cluster that does not exist.
+	// Without that object it is not known which cluster holds the machine's hosts.
 	InfraMissing bool
-	// ClusterReady says that the infrastructure of the Cluster is provisioned.
+	// ClusterReady reports whether the infrastructure of the Cluster is provisioned.
 	ClusterReady bool
 	// Bootstrap is the secret with the user data.
 	Bootstrap BootstrapFacts
-	// CloudProvider says that a cloud provider sets the provider IDs of Nodes.
+	// CloudProvider reports whether a cloud provider sets the provider IDs of Nodes.
 	CloudProvider bool
 	// LabelPrefixes are the prefixes of the labels that the Node takes over from its
 	// server; none means that its labels are left alone.
 	LabelPrefixes []string
-	// LabelPrefixesInvalid tells why the list of prefixes cannot be used; empty when it can.
+	// LabelPrefixesInvalid is why the list of prefixes cannot be used; empty when it can.
 	LabelPrefixesInvalid string
-	// Provisioned says that the machine has been reported provisioned before.
+	// Provisioned reports whether the machine has been reported provisioned before.
 	Provisioned bool
 	// NodeName is the Node that has been reported before; empty means none.
 	NodeName string
@@ -448,7 +449,7 @@ type MachineFacts struct {
 	Rebuild, Rebuilt string
 	// OwnerRebuild is the same text on the Machine; empty means none.
 	OwnerRebuild string
-	// ControlPlane says that the machine is one of a control plane.
+	// ControlPlane reports whether the machine belongs to a control plane.
 	ControlPlane bool
 }
 
@@ -456,23 +457,23 @@ type MachineFacts struct {
 type BootstrapFacts struct {
 	// Secret is the name of the secret; empty while neither the machine nor its Machine names it.
 	Secret string
-	// Found says that the secret exists.
+	// Found reports whether the secret exists.
 	Found bool
-	// Forbidden tells which right is missing to find out; empty when none is.
+	// Forbidden names the right that is missing to read the secret; empty when none is.
 	Forbidden string
-	// Invalid tells why the reference cannot be followed; empty when it can.
+	// Invalid is why the reference cannot be followed; empty when it can.
 	Invalid string
 }
 
 // DataFacts are the facts about the data that the machine gets from a template.
 type DataFacts struct {
-	// ClaimExists says that the Metal3DataClaim of the machine exists.
+	// ClaimExists reports whether the Metal3DataClaim of the machine exists.
 	ClaimExists bool
-	// ClaimHeld says that the claim carries our finalizer, or is not deleted yet.
+	// ClaimHeld reports whether the claim carries our finalizer, or is not deleted yet.
 	ClaimHeld bool
 	// Template is the name of the Metal3DataTemplate that the claim asks for.
 	Template string
-	// NameTaken says that a Metal3DataClaim of that name belongs to something else.
+	// NameTaken reports whether a Metal3DataClaim of that name belongs to another owner.
 	NameTaken bool
 	// ByDomain are the templates for certain failure domains, as the Metal3MachineTemplate lists
 	// them. They are not read once the claim exists.
@@ -485,7 +486,7 @@ type DataFacts struct {
 	ChosenFor string
 	// Name is the name of the Metal3Data; empty until the claim is answered.
 	Name string
-	// Ready says that its secrets are there.
+	// Ready reports whether its secrets exist.
 	Ready bool
 	// MetaData and NetworkData are the names of the secrets; empty where the
 	// template has nothing to render.
@@ -495,14 +496,14 @@ type DataFacts struct {
 	Reason, Message string
 }
 
-// started says that the server runs, or is being made to run, what the machine
-// asked for, so that nothing which was needed for that is asked for again.
+// started reports whether the server runs, or is being provisioned with, what the machine asked
+// for. What was needed for that is not asked for again.
 func (o Observed) started() bool {
 	return o.Claim.Deployment != nil || o.established()
 }
 
-// established says that the machine has become a particular server. From then
-// on it is that server or none.
+// established reports whether the machine is tied to its server, which no other one can replace
+// from then on.
 func (o Observed) established() bool {
 	return o.Machine.Provisioned || o.Machine.Spec.ProviderID != ""
 }

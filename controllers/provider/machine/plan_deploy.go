@@ -65,12 +65,13 @@ func wantsData(o Observed, p *Plan) bool {
 	return false
 }
 
-// needsPullSecret says that the image is in a registry, and that its user names credentials.
+// needsPullSecret reports whether the image is in a registry and its user names credentials.
 func needsPullSecret(m MachineFacts) bool {
 	return m.PullSecret != "" && m.Spec.Image != nil && strings.HasPrefix(strings.ToLower(m.Spec.Image.URL), ociScheme)
 }
 
-// PullSecret is the name of the pull secret; empty if none is needed, or if it is no name.
+// PullSecret returns the name of the pull secret; empty if none is needed, or if the name is
+// invalid.
 func PullSecret(m MachineFacts) string {
 	if !needsPullSecret(m) || len(validation.IsDNS1123Subdomain(m.PullSecret)) > 0 {
 		return ""
@@ -78,9 +79,8 @@ func PullSecret(m MachineFacts) string {
 	return m.PullSecret
 }
 
-// ownSecrets are the machine's own secrets behind those that the claim names. Next
-// to a claim in another cluster lie copies; what the copies were made of follows
-// from the spec, as long as it is there.
+// ownSecrets returns the machine's own secrets behind those that the claim names. A claim in
+// another cluster names copies, whose sources are those of the spec.
 func ownSecrets(o Observed, d claims.Deployment) Secrets {
 	if o.Remote == nil {
 		return Secrets{
@@ -105,7 +105,8 @@ func ownSecrets(o Observed, d claims.Deployment) Secrets {
 	}
 }
 
-// whoseSecrets is the reason that says whether any of the secrets is ours.
+// whoseSecrets returns the reason of Metal3DataReady: whether this provider renders any of the
+// secrets, or all are set externally.
 func whoseSecrets(spec infrav1.Metal3MachineSpec, secrets Secrets) string {
 	if usesTemplate(spec) || secrets.MetaData != firstName(spec.MetaData, "") {
 		return infrav1.Metal3DataSecretsReadyReason
@@ -177,7 +178,7 @@ func deploysImage(o Observed, p *Plan) bool {
 	}
 	if !o.started() {
 		if refusesRebuild(o.Machine).Reason != infrav1.InvalidRebuildAnnotationReason {
-			p.Claim.Rebuild = o.Machine.Rebuild // asks for nothing with the first image
+			p.Claim.Rebuild = o.Machine.Rebuild // no rebuild with the first image
 		}
 		p.Claim.Deployment = &claims.Deployment{
 			Image:        claims.ImageOf(o.Machine.Spec.Image, named.PullSecret),
@@ -208,7 +209,7 @@ func deploysImage(o Observed, p *Plan) bool {
 		w.Message = o.Claim.Message
 	}
 	p.Waits = append(p.Waits, w)
-	// A machine that has been provisioned once still looks after its Node.
+	// A machine that has been provisioned once still maintains its Node.
 	return !o.established()
 }
 
@@ -222,9 +223,9 @@ func awaitsCopies(o Observed, p *Plan) {
 	p.Waits = append(p.Waits, o.Uncopied)
 }
 
-// namingCopies is what a claim asks for, by the copies of the secrets that it names: a claim
-// that was made in the namespace of its machine names the machine's own secrets, which move
-// away with the machine. A secret that is not known is named as before.
+// namingCopies returns what a claim asks for, with the names of copies in place of secrets. A
+// claim that was made in the namespace of its machine names the machine's own secrets, which
+// move away with the machine. The name of a secret without a known copy stays.
 func namingCopies(asked *claims.Deployment, copies Secrets) *claims.Deployment {
 	if asked == nil {
 		return nil
@@ -309,7 +310,8 @@ func nodePatch(o Observed, providerID string) *nodes.Patch {
 	return &patch
 }
 
-// sharesLabels tells what comes of the prefixes that the owner of the Cluster has listed.
+// sharesLabels reports in NodeLabelsSynchronized whether the Node gets the labels of the
+// prefixes that the owner of the Cluster has listed.
 func sharesLabels(o Observed, p *Plan) bool {
 	const condition = infrav1.NodeLabelsSynchronizedCondition
 	switch missing := nodes.UnpublishedPrefixes(o.Machine.LabelPrefixes, o.HostLabels); {
@@ -338,7 +340,8 @@ func firstName(ref *corev1.SecretReference, rendered string) string {
 	return rendered
 }
 
-// ForeignSecret complains of references into other namespaces; it is empty if there are none.
+// ForeignSecret returns a message about a reference into another namespace; empty if there is
+// none.
 func ForeignSecret(namespace string, refs ...*corev1.SecretReference) string {
 	for _, ref := range refs {
 		if ref != nil && ref.Namespace != "" && ref.Namespace != namespace {
@@ -365,9 +368,9 @@ func dataTemplate(o Observed) (ref infrav1.Metal3ObjectRef, domain string) {
 	return *o.Machine.Spec.DataTemplate, ""
 }
 
-// hostDomain is where the host is; empty when that is not known. Its network is that of the place where it
-// is, and not of the one that was preferred. Without a published failure domain, a required one is
-// known to be that of the host.
+// hostDomain returns the failure domain of the host; empty when it is not known. Its network depends on
+// where it is, not on the domain that was preferred. Without a published failure domain, a required one is
+// that of the host.
 func hostDomain(o Observed) string {
 	if o.HostDomain == "" && !o.Machine.SoftFailureDomain {
 		return wanted(o).FailureDomain
@@ -375,7 +378,8 @@ func hostDomain(o Observed) string {
 	return o.HostDomain
 }
 
-// foreignTemplate complains of a template of another namespace.
+// foreignTemplate returns a message about a template of another namespace; empty if it is of
+// this one.
 func foreignTemplate(namespace string, ref infrav1.Metal3ObjectRef, domain string) string {
 	if ref.Namespace == "" || ref.Namespace == namespace {
 		return ""
@@ -392,10 +396,9 @@ func foreignTemplate(namespace string, ref infrav1.Metal3ObjectRef, domain strin
 type NameFacts struct {
 	// Secret is the name that the secret has, or would have.
 	Secret string
-	// Exists says that it is there, with metadata in it. False unless NeedsName.
+	// Exists reports whether the secret exists with metadata in it. False unless NeedsName.
 	Exists bool
-	// Reason and Message tell why it can neither be used nor written; empty when
-	// nothing is in the way.
+	// Reason and Message are why it can neither be used nor written; empty when it can.
 	Reason, Message string
 }
 
@@ -405,10 +408,10 @@ type NameRequest struct {
 	Secret string
 }
 
-// NeedsName says whether a secret of our own has to give the server the name of its
-// machine. Names of hosts are unique in one namespace only: two servers of one name
-// from two of them would join their cluster as one Node. Metadata that a template
-// renders sees to that itself, and metadata that the machine brings is taken as it is.
+// NeedsName reports whether a secret of our own has to give the server the name of its machine.
+// Names of hosts are unique in one namespace only: two servers of one name from two of them
+// would join their cluster as one Node. Metadata of a template names the server itself, and
+// metadata that the machine brings is taken as it is.
 func NeedsName(o Observed) bool {
 	spec := o.Machine.Spec
 	return o.Facts && o.ForeignHost && o.Claim.Deployment == nil && firstName(spec.MetaData, o.Data.MetaData) == "" &&

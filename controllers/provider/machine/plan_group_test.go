@@ -84,7 +84,7 @@ func TestKeeps(t *testing.T) {
 	}
 }
 
-// claimOf asks for hosts of a rack.
+// claimOf returns a claim that asks for hosts of a rack.
 func claimOf(rack string) *bmov1alpha1.HostClaim {
 	return &bmov1alpha1.HostClaim{Spec: bmov1alpha1.HostClaimSpec{HostSelector: ofRack(rack)}}
 }

@@ -28,27 +28,27 @@ import (
 //
 //	begins ──▶ empties ──▶ boots ──▶ notRebuilding
 //
-// The claim is told the new image and that the server is to be off, in one write with the text
-// that asks for a rebuild. It changes the spec whatever the image is, so that the claim's status
-// says when it was seen; where the server is to be off already, the name of its former user data
-// goes instead. The server is wiped, and no image is written to one that is to be off:
-// the user data is read as it is when the server is empty, and switched on.
+// One write puts the new image, poweredOn false and the text that asks for a rebuild on the
+// claim. It has to change the spec even if the image is the same, since the generation in the
+// claim's status shows that the rebuild was seen: for a server that is to be off already, it
+// removes the name of the former user data. The server is wiped, and gets no image while it is
+// to be off. It reads the user data as that is when the empty server is switched on.
 type rebuildStage int
 
 const (
-	// notRebuilding also means that nothing is left to be told to the claim.
+	// notRebuilding means that nothing about a rebuild is left to be written to the claim.
 	notRebuilding rebuildStage = iota
-	// begins means that the claim is to be told.
+	// begins means that the rebuild has to be written to the claim.
 	begins
-	// empties means that the claim was told, and that the server is wiped.
+	// empties means that the claim asks for the rebuild, and the server is being wiped.
 	empties
 	// boots means that the server is empty, or was written although it should have been off,
 	// since it cannot be switched off.
 	boots
 )
 
-// rebuild says how far the rebuild has come. A text that the machine has when it gets its
-// first image goes along with that, and asks for nothing.
+// rebuild returns the stage of the rebuild. A text that the machine has when it gets its first
+// image asks for no rebuild.
 func (o Observed) rebuild() rebuildStage {
 	m, c := o.Machine, o.Claim
 	switch {
@@ -65,14 +65,15 @@ func (o Observed) rebuild() rebuildStage {
 	}
 }
 
-// AsksForBootstrap says that the user data has not been given to the server, or will be again.
+// AsksForBootstrap reports whether the user data has not been given to the server yet, or will
+// be again.
 func (o Observed) AsksForBootstrap() bool {
 	return o.Claim.Deployment == nil || o.rebuild() != notRebuilding
 }
 
-// refusesRebuild says why the text of a rebuild asks for nothing; its reason is empty if it can
-// be used. A wiped member of a control plane would stay a member of etcd, without its data, and
-// a text in a template would wipe all servers of a group at once.
+// refusesRebuild returns why the text of a rebuild is ignored; the zero value if it is not. A
+// wiped member of a control plane would stay a member of etcd, without its data, and a text in
+// a template would wipe all servers of a group at once.
 func refusesRebuild(m MachineFacts) Wait {
 	w := Wait{Condition: infrav1.SpecAppliedCondition, Reason: infrav1.RebuildRefusedReason}
 	switch {
@@ -103,7 +104,8 @@ func rebuildsServer(o Observed, p *Plan, named Secrets) bool {
 		Message: "The server is wiped, to be written anew",
 	}
 	if o.rebuild() == begins && o.Machine.Rebuilt != "" {
-		// What is noted goes first: it would be taken for true if it were asked for again.
+		// The text of the last rebuild is removed first: it would report this one as done if
+		// its text were set again.
 		p.Waits = append(p.Waits, w)
 		return !o.established()
 	}
@@ -140,7 +142,8 @@ func rebuildsServer(o Observed, p *Plan, named Secrets) bool {
 	return !o.established()
 }
 
-// missingForRebuild tells what is missing for a server that is to be written anew.
+// missingForRebuild returns the message about what is missing for a server that is to be
+// written anew.
 func missingForRebuild(o Observed, missing Wait) string {
 	if o.Claim.Empty {
 		return "The server is empty. " + missing.Message
@@ -148,9 +151,9 @@ func missingForRebuild(o Observed, missing Wait) string {
 	return "The server is on still. " + missing.Message
 }
 
-// AwaitsData says for which text the server of the machine is empty, or will not be, and waits
-// for bootstrap data; empty if it is not being rebuilt. It is not found while the server is
-// emptied, whose data would expire.
+// AwaitsData returns the text of the rebuild for which the server waits for bootstrap data;
+// empty if it is not being rebuilt. Nothing is found while the server is being wiped, since
+// data that is made then would expire.
 func (o Observed) AwaitsData() (text string, found bool) {
 	switch o.rebuild() {
 	case notRebuilding:
@@ -173,9 +176,9 @@ func rebuiltSecrets(o Observed, former Secrets) Secrets {
 	}
 }
 
-// tellsRefused tells why the text of the machine asks for nothing, if it does not. A text of a
-// template is used up: Cluster API takes it off the Machine before it takes it off the
-// Metal3Machine, which is then alone with it for a moment.
+// tellsRefused adds to the plan why the text of the machine is ignored, and reports whether it
+// is. A text of a template is used up: Cluster API takes it off the Machine before it takes it
+// off the Metal3Machine, which is then alone with it for a moment.
 func tellsRefused(o Observed, p *Plan) bool {
 	refused := refusesRebuild(o.Machine)
 	if refused.Reason == "" || o.Machine.Rebuild == o.Claim.Rebuild {

@@ -33,7 +33,7 @@ func asked(o *Observed) {
 	o.Machine.Bootstrap = BootstrapFacts{Secret: "boot-2", Found: true}
 }
 
-// told is what the claim says once a rebuild has begun.
+// told is the claim once a rebuild has begun.
 func told(o *Observed) {
 	o.Claim.Rebuild, o.Claim.PoweredOn, o.Claim.Phase = "2026-01-31", false, claims.Bound
 	o.Claim.Deployment.Image = &bmov1alpha1.Image{URL: "http://x/new", Checksum: "abc"}

@@ -31,18 +31,18 @@ import (
 
 // ReleasePlan is what to do now for a machine that is being deleted.
 type ReleasePlan struct {
-	// DeleteClaim says that the HostClaim is to be deleted.
+	// DeleteClaim asks for the HostClaim to be deleted.
 	DeleteClaim bool
-	// ReserveClaim says that it is to be reserved for the next machine instead.
+	// ReserveClaim asks for it to be reserved for the next machine instead.
 	ReserveClaim bool
-	// LetGo are the names of claims that are reserved for no machine any more.
+	// LetGo are the names of reserved claims that no machine will use.
 	LetGo []string
-	// ReleaseData says that the Metal3DataClaim is to be deleted and our
-	// finalizer to be taken off it.
+	// ReleaseData asks for our finalizer to be taken off the Metal3DataClaim and for its
+	// deletion.
 	ReleaseData bool
-	// Done says that the finalizer of the machine may go.
+	// Done reports whether the finalizer of the machine may go.
 	Done bool
-	// Waits tells why we are not finished, most important first.
+	// Waits are the reasons why the deletion is not finished, most important first.
 	Waits []Wait
 }
 
@@ -72,7 +72,7 @@ func release(o Observed) ReleasePlan {
 	}
 }
 
-// going says what a machine waits for whose claim is released.
+// going returns what a machine waits for while its claim is released.
 func going(claim claims.State) []Wait {
 	message := fmt.Sprintf("Waiting for HostClaim %q to be released", claim.Name)
 	if claim.Deleting && claim.Message != "" {
@@ -81,7 +81,7 @@ func going(claim claims.State) []Wait {
 	return []Wait{{Condition: infrav1.HostClaimReadyCondition, Reason: infrav1.DeprovisioningReason, Message: message}}
 }
 
-// kept says what a machine waits for whose claim is reserved.
+// kept returns what a machine waits for while its claim is reserved.
 func kept(claim string) []Wait {
 	return []Wait{{
 		Condition: infrav1.HostClaimReadyCondition,
@@ -120,11 +120,11 @@ func label(value string) string {
 // Group is the control plane or MachineDeployment of a machine, as far as its template asks
 // for reuse. The zero value means that no server is reused.
 type Group struct {
-	// Asked says that the template has nodeReuse, and that Keeper is known.
+	// Asked reports whether the template has nodeReuse and Keeper is known.
 	Asked bool
 	// Keeper is the control plane or MachineDeployment.
 	Keeper claims.Keeper
-	// Going says that it, or its Cluster, is being deleted.
+	// Going reports whether it, or its Cluster, is being deleted.
 	Going bool
 	// Desired is how many machines it should have.
 	Desired int
@@ -132,16 +132,16 @@ type Group struct {
 	Holding int
 	// Leaving is how many others are being deleted and may reserve the claim they have.
 	Leaving int
-	// Left are others which are being deleted and say that they have reserved their claim.
+	// Left are others which are being deleted and have reserved their claim by their status.
 	Left []types.UID
 	// Reserved are the claims that are reserved for it.
 	Reserved []claims.Reservation
 }
 
-// keeps reports that a machine which is being deleted leaves its claim to the next machine of
-// its group. Claims are kept for machines that are missing and for no others: not when the
-// group shrinks or goes, nor where the next machine has a server already. Unhealthy says
-// that the machine goes since something is wrong with it, which may be its server.
+// keeps reports whether a machine that is being deleted leaves its claim to the next machine of
+// its group. Claims are kept only for machines that are missing: not when the group shrinks or
+// goes, nor where the next machine has a server already. An unhealthy machine keeps none, since
+// its server may be the cause.
 func keeps(g Group, claim claims.State, unhealthy bool) bool {
 	switch {
 	case !g.Asked, g.Going, unhealthy, claim.Deleting:
@@ -184,14 +184,15 @@ func ended(g Group) []string {
 type ReusePlan struct {
 	// Adopt is the name of the claim to adopt; empty for none.
 	Adopt string
-	// Wait says that a server comes free soon, and that no other one is asked for until then.
+	// Wait reports whether a server will become free soon; no other one is asked for until
+	// then.
 	Wait bool
 	// LetGo are the names of claims whose servers the machine cannot use.
 	LetGo []string
 }
 
-// unseen says that one that leaves has reserved a claim which is not among the reserved ones
-// yet, or not any more.
+// unseen reports whether a leaving machine has reserved a claim that is not among the reserved
+// ones: the cache does not show it yet, or it was adopted.
 func (g Group) unseen() bool {
 	return slices.ContainsFunc(g.Left, func(leaver types.UID) bool {
 		return !slices.ContainsFunc(g.Reserved, func(r claims.Reservation) bool { return r.By == leaver })

@@ -30,7 +30,7 @@ import (
 
 var place = claims.Remote{Namespace: "infra-a", Origin: "o-1"}
 
-// remote gives the machine its claim in another cluster.
+// elsewhere gives the machine its claim in another cluster.
 func elsewhere(o *Observed) {
 	o.Remote = &place
 	if o.Claim.Name != "" {
@@ -114,7 +114,8 @@ func TestNextRemote(t *testing.T) {
 		if got := p.Copies[len(p.Copies)-1]; got != claims.PullSecretCopy("registry") {
 			t.Errorf("the last copy is %v", got)
 		}
-		// Made at home, and moved: the Secret of the machine is gone from there.
+		// Made in the management cluster, and moved: the Secret of the machine is gone from
+		// there.
 		p = Next(observe(bound, facts, rendered, elsewhere, private, runsImage, established, func(o *Observed) {
 			o.Claim.Name = "m-1"
 			o.Claim.Deployment = &claims.Deployment{Image: &bmov1alpha1.Image{URL: "oci://registry/image", OCIAuthSecretName: ptr.To("registry")}}

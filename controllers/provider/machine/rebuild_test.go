@@ -185,8 +185,8 @@ func TestRebuildSurvivesAManagerThatDiesWithAnyWrite(t *testing.T) {
 	}
 }
 
-// TestRebuildThatCannotBeginIsNotDone has the hostclaim manager report a server that runs, and
-// that it cannot tell, for a while.
+// TestRebuildThatCannotBeginIsNotDone has the hostclaim manager report for some steps a server
+// that still runs, since it cannot begin the rebuild: that must not count as done.
 func TestRebuildThatCannotBeginIsNotDone(t *testing.T) {
 	d := &die{}
 	(&rebuilt{group: workers(t, d, 1), stuck: 4}).rebuild(d, 0, false)

@@ -74,8 +74,8 @@ import (
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
 // +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch
 
-// ownerDeadline is how long after its creation a machine without an owner says so. Cluster API makes a
-// Machine its owner within seconds.
+// ownerDeadline is how long after its creation a machine without an owner reports that. Cluster API
+// makes a Machine its owner within seconds.
 const ownerDeadline = 10 * time.Minute
 
 // Nodes are the Nodes of workload clusters, as far as machines need them.
@@ -105,7 +105,7 @@ type Reconciler struct {
 	Secrets *secretwatch.Watch
 	// Recorder emits events.
 	Recorder events.EventRecorder
-	// Metrics are told of machines that became provisioned.
+	// Metrics measure machines that became provisioned.
 	Metrics *Metrics
 	// Clock tells the time.
 	Clock clock.PassiveClock
@@ -132,7 +132,7 @@ type scope struct {
 	owner   *clusterv1.Machine
 	cluster *clusterv1.Cluster
 	infra   *infrav1.Metal3Cluster
-	// infraMissing is set by load: the Cluster names a Metal3Cluster that does not exist.
+	// infraMissing is set by load if the Cluster names a Metal3Cluster that does not exist.
 	infraMissing bool
 
 	// claims and identity are set by connect: the claims of this machine, nil if their cluster cannot be used
@@ -191,7 +191,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	return ctrl.Result{}, r.reconcile(ctx, s)
 }
 
-// reconcile is the part of a pass for which the machine is.
+// reconcile handles a machine by its state: paused, deleted, without an owner, or normal.
 func (r *Reconciler) reconcile(ctx context.Context, s *scope) error {
 	switch {
 	case s.paused():
@@ -325,8 +325,8 @@ func (r *Reconciler) load(ctx context.Context, s *scope) error {
 
 // awaitOwner reports whether Cluster API is still making the machine: Cluster API creates it, writes it again
 // with a lock, and makes a Machine its owner only then. A write of ours in between could make it give up, and
-// leave the machine behind. So nothing is written before the deadline, after which the machine tells what it
-// lacks.
+// leave the machine behind. So nothing is written before the deadline, after which the machine reports what
+// it lacks.
 func (r *Reconciler) awaitOwner(s *scope) (wait time.Duration, awaited bool) {
 	if s.owner != nil || s.deleted() || s.paused() {
 		return 0, s.owner == nil && s.paused()
@@ -335,7 +335,7 @@ func (r *Reconciler) awaitOwner(s *scope) (wait time.Duration, awaited bool) {
 	return max(wait, 0), wait > 0
 }
 
-// awaitOwners tells which of the objects above the machine is missing.
+// awaitOwners reports which of the objects above the machine is missing.
 func (s *scope) awaitOwners() {
 	if s.owner != nil {
 		s.wait(infrav1.AssociateBareMetalHostCondition, infrav1.WaitingForClusterInfrastructureReadyReason,
@@ -352,9 +352,9 @@ func (s *scope) wait(condition, reason, message string) {
 }
 
 // failed notes what a phase could not do, and returns the error; nil stays nil. A conflict is not noted: the
-// pass is repeated with fresher facts. What the API server tells of an object that it does not accept, or of
-// a right that is missing, is shown, since the owner of the machine can do something about it; other errors
-// go to the log only. Package remote has replaced the text of another cluster by words of ours.
+// pass is repeated with fresher facts. The API server's message about an invalid object or a missing right
+// is shown, since the owner of the machine can mend that; other errors go to the log only. Package remote
+// has replaced the text of another cluster by words of ours.
 func (s *scope) failed(condition, reason, message string, err error) error {
 	if err == nil || patch.IsConflict(err) {
 		return err

@@ -62,10 +62,10 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) error {
 }
 
 // holdsForClaim reports whether the machine stays because its claim in another cluster cannot be released
-// now, and tells what its owner can do about that.
+// now. It adds a wait with what its owner can do about that.
 func (s *scope) holdsForClaim() bool {
 	switch {
-	case s.identity.Reason == infrav1.IdentityConnectingReason: // IdentityReady tells it
+	case s.identity.Reason == infrav1.IdentityConnectingReason: // IdentityReady reports it
 		return true
 	case s.machine.Annotations[infrav1.AbandonClaimAnnotation] == "true":
 		return false

@@ -77,7 +77,7 @@ func beyond(t *testing.T, calls interceptor.Funcs, change ...func(*cast)) (*worl
 	return w, there
 }
 
-// begin lets the machine say where its claim will be, and make it.
+// begin has the machine record where its claim will be, and make it.
 func (w *world) begin() {
 	w.t.Helper()
 	for range 2 {
@@ -459,8 +459,8 @@ func TestUnserved(t *testing.T) {
 	})
 }
 
-// TestForeignRemoteClaim shows that a claim of another origin, or without one, is
-// never taken over, although no event tells when it goes.
+// TestForeignRemoteClaim shows that a claim of another origin, or without one, is never taken
+// over, although no event reports its deletion.
 func TestForeignRemoteClaim(t *testing.T) {
 	tests := map[string]struct {
 		origin string
@@ -506,7 +506,7 @@ func TestForeignRemoteClaim(t *testing.T) {
 	}
 }
 
-// TestAbandonment shows what is said about a claim that is left behind.
+// TestAbandonment shows what is reported about a claim that is left behind.
 func TestAbandonment(t *testing.T) {
 	w, _ := beyond(t, interceptor.Funcs{})
 	w.begin()

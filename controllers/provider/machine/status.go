@@ -100,9 +100,8 @@ func reportConditions(s *scope) {
 	summarize(s.machine)
 }
 
-// reportIdentity tells about the cluster of the claim. While the machine is paused that cluster is not looked
-// at, and the condition stays; while it is being connected after a start of the manager, what was known before
-// stands.
+// reportIdentity sets IdentityReady, which is about the cluster of the claim. The condition stays as it was
+// while the machine is paused, and while the cluster is being connected after a start of the manager.
 func reportIdentity(s *scope) {
 	known := capiconditions.Get(s.machine, infrav1.IdentityReadyCondition)
 	switch reason := s.identity.Reason; {
@@ -118,9 +117,9 @@ func reportIdentity(s *scope) {
 	}
 }
 
-// reportMove repeats what a claim in the machine's own namespace says of a move by
-// clusterctl, and blocks the move of the machine for as long as that of the claim. A
-// claim that was not looked at leaves the machine as it is.
+// reportMove repeats the condition Movable of a claim in the machine's own namespace, and
+// blocks the move of the machine for as long as that of the claim. A claim that was not looked
+// at leaves the machine as it is.
 func reportMove(s *scope) {
 	if s.claim == nil && s.plan == nil {
 		return
@@ -138,8 +137,8 @@ func reportMove(s *scope) {
 	blockMove(s.machine, local && claims.BlocksMove(s.claim))
 }
 
-// blockMove puts the annotation on the machine that clusterctl waits for to go, or takes
-// off the one that this controller has put.
+// blockMove puts on the machine the annotation whose removal clusterctl waits for, or takes off
+// the one that this controller has put.
 func blockMove(machine *infrav1.Metal3Machine, block bool) {
 	switch value, found := machine.Annotations[infrav1.BlockMoveAnnotation]; {
 	case block && !found:
@@ -158,8 +157,8 @@ func note(machine *infrav1.Metal3Machine, conditionType string) string {
 		"permits it: a host that is given back is cleaned, since its next tenant may be another"
 }
 
-// forgetPauseFailure drops what an earlier pass said about the pause. What the
-// condition said before that is not known until the machine is looked at again.
+// forgetPauseFailure drops the condition with which an earlier pass reported that the pause
+// failed. Its value from before is known only when the machine is reconciled again.
 func forgetPauseFailure(machine *infrav1.Metal3Machine) {
 	const condition = infrav1.AssociateBareMetalHostCondition
 	if capiconditions.GetReason(machine, condition) == infrav1.BareMetalHostPauseAnnotationSetFailedReason {
@@ -167,7 +166,7 @@ func forgetPauseFailure(machine *infrav1.Metal3Machine) {
 	}
 }
 
-// mentions reports whether the plan says something of a condition.
+// mentions reports whether the plan sets a condition.
 func (p *Plan) mentions(conditionType string) bool {
 	return slices.ContainsFunc(p.Achieved, func(a Achievement) bool { return a.Condition == conditionType }) ||
 		slices.ContainsFunc(p.Waits, func(w Wait) bool { return w.Condition == conditionType })
@@ -249,7 +248,8 @@ func reportData(s *scope) {
 	}
 }
 
-// reportHost tells about the claim and its server; what was known of a server that is gone stays.
+// reportHost writes claim and server into the status; what was known of a server that is gone
+// stays.
 func reportHost(s *scope) {
 	s.machine.Status.HostClaim = s.applied
 	if s.claim != nil {

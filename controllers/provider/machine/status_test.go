@@ -224,7 +224,7 @@ func TestReport(t *testing.T) {
 			updateStatus(tc.given, noon)
 			byType := cmpopts.SortSlices(func(a, b metav1.Condition) bool { return a.Type < b.Type })
 			noTimes := cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")
-			former := cmpopts.IgnoreFields(infrav1.Metal3MachineStatus{}, "Deprecated") // see TestReportFormer
+			former := cmpopts.IgnoreFields(infrav1.Metal3MachineStatus{}, "Deprecated") // derived, see controllers/internal/conditions
 			capiconditions.Delete(tc.given.machine, "Paused")                           // see TestPause
 			if diff := cmp.Diff(&tc.want, tc.given.machine, byType, noTimes, former, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("machine (-want +got):\n%s", diff)
@@ -319,7 +319,7 @@ func TestTransitions(t *testing.T) {
 	}
 }
 
-// TestReportIdentity shows when the condition about the other cluster is there.
+// wait shortens the cases of TestReportIdentity.
 type wait = conditions.Wait
 
 func TestReportIdentity(t *testing.T) {
@@ -360,8 +360,6 @@ func TestReportIdentity(t *testing.T) {
 	}
 }
 
-// TestReportFormer shows what clients of v1beta1 see, and that every reason which
-// was renamed since has its old name there.
 // TestReportMove shows that a machine is moved neither before nor without its claim.
 func TestReportMove(t *testing.T) {
 	const blockMove, ours, theirs = "clusterctl.cluster.x-k8s.io/block-move", "capm3-metal3machine", "hostclaim-manager"

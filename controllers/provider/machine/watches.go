@@ -124,8 +124,8 @@ func nonEmpty(value string) []string {
 //	connection to the cluster of an identityRef   by user; and HostClaim, HardwareData, copied Secret of that cluster   by origin
 //	Metal3DataClaim   by owner, or by the name that is in the way
 //	Metal3Data   by owner
-//	Machine   by reference, when it tells its Metal3Machine something new
-//	Cluster, Metal3Cluster   by reference and by label, when they tell the machines something new
+//	Machine   by reference, when what its Metal3Machine reads changes
+//	Cluster, Metal3Cluster   by reference and by label, when what the machines read changes
 //	reserved HostClaim, Metal3Machine that leaves, MachineDeployment, Metal3MachineTemplate   machines without a claim
 //	Secret   by the name that Machine or Metal3Machine give, that is made from theirs, or that was copied
 //	Node, connection of the workload cluster   by provider ID, host UID or label
@@ -163,21 +163,21 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, kin
 		source.Kind[client.Object](mgr.GetCache(), &bmov1alpha1.HardwareData{}, handler.EnqueueRequestsFromMapFunc(m.hardwareToMachines)))
 }
 
-// differentCluster says that a Cluster is something else to its machines: Cluster API counts its
-// Machines in its status, and so changes it with each of their steps.
+// differentCluster reports whether a Cluster has changed in what its machines read. Cluster API
+// also counts Machines in its status, and so writes it with each of their steps.
 func differentCluster(before, after *clusterv1.Cluster) bool {
 	return before.Generation != after.Generation || before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
 		infrastructureProvisioned(before) != infrastructureProvisioned(after) || !ptr.Equal(controlPlaneSize(before), controlPlaneSize(after))
 }
 
-// differentMachine says that a Machine is something else to its Metal3Machine, which reads nothing of its
-// status but that Cluster API is about to replace it. Cluster API writes that status with each step.
+// differentMachine reports whether a Machine has changed in what its Metal3Machine reads. Of the status,
+// which Cluster API writes with each step, that is only whether the Machine is about to be replaced.
 func differentMachine(before, after *clusterv1.Machine) bool {
 	return differentApartFromStatus(before, after) || unhealthy(before) != unhealthy(after)
 }
 
-// differentApartFromStatus says that an object has another spec, or other metadata that is read: all
-// that a machine reads of a Metal3Cluster.
+// differentApartFromStatus reports whether the spec or the metadata that is read have changed. A
+// machine reads no more of a Metal3Cluster.
 func differentApartFromStatus[T client.Object](before, after T) bool {
 	return before.GetGeneration() != after.GetGeneration() ||
 		before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
@@ -240,7 +240,7 @@ func (m mapper) memberToMachines(ctx context.Context, o client.Object) []ctrl.Re
 }
 
 // templateToMachines maps a template to the machines made from it that have no claim, or that cannot
-// ask for data by what the template says.
+// ask for data because of the template.
 func (m mapper) templateToMachines(ctx context.Context, o client.Object) []ctrl.Request {
 	return m.machinesWhere(ctx, func(machine *infrav1.Metal3Machine) bool {
 		name, found := claims.TemplateOf(machine.Annotations)
@@ -260,8 +260,9 @@ func (m mapper) unclaimed(ctx context.Context, namespace string, labels map[stri
 	}, client.InNamespace(namespace), client.MatchingFields{watch.ByCluster: cluster})
 }
 
-// whenLeaving passes on that a machine does not count any more for those that wait for a claim of
-// their group, which is once for each that leaves. A claim that is reserved wakes them itself.
+// whenLeaving lets through that a leaving machine does not count any more for those that wait for
+// a claim of their group: one event for each that leaves. A claim that is reserved wakes them
+// itself.
 func whenLeaving() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },
@@ -333,8 +334,8 @@ func (m mapper) infraToMachines(ctx context.Context, o client.Object) []ctrl.Req
 	return m.machines(ctx, client.InNamespace(o.GetNamespace()), client.MatchingFields{watch.ByCluster: name})
 }
 
-// secretToMachines maps a Secret to the machines that need what it holds, and to
-// the one whose server it names. No name stands for all secrets of the namespace.
+// secretToMachines maps a Secret to the machines that need what it holds, and to the one whose
+// server it names. An empty name stands for all secrets of the namespace.
 func (m mapper) secretToMachines(ctx context.Context, namespace, name string) []ctrl.Request {
 	if name == "" {
 		return m.machines(ctx, client.InNamespace(namespace))

@@ -56,7 +56,7 @@ var server apitest.Server
 
 func TestMain(m *testing.M) { os.Exit(server.Run(m)) }
 
-// errBroken is what a broken API server says.
+// errBroken is the error of a broken API server.
 var errBroken = errors.New("broken")
 
 // cast is a machine with everything above and below it; what is nil is missing.
@@ -271,7 +271,7 @@ func (w *world) through(calls interceptor.Funcs) client.WithWatch {
 	return interceptor.NewClient(w.Client.(client.WithWatch), calls) //nolint:forcetypeassert // see newWorld
 }
 
-// served says whether the cluster serves claims.
+// served is a cluster that serves claims, or does not.
 type served bool
 
 func (s served) Available(context.Context) (bool, error) { return bool(s), nil }

@@ -40,7 +40,7 @@ const (
 const maxName = 63
 
 // server is what one machine of a template has shown. A zero field is not known: the machine
-// has no server yet, no Node yet, or their facts do not tell.
+// has no server yet, no Node yet, or their facts lack it.
 type server struct {
 	host hardware.Host
 	node corev1.NodeSystemInfo
@@ -79,7 +79,7 @@ func least(servers []server) corev1.ResourceList {
 }
 
 // nodeInfoOf returns what the Node of a machine will be: what the annotation gives, or what all servers
-// agree on, or what was published last; nil if none of them says anything.
+// agree on, or what was published last; nil if nothing is known.
 func nodeInfoOf(given infrav1.NodeInfo, published *infrav1.NodeInfo, servers []server) *infrav1.NodeInfo {
 	if published == nil {
 		published = &infrav1.NodeInfo{}

@@ -206,7 +206,7 @@ func TestParseAnnotations(t *testing.T) {
 	}
 }
 
-// The remedy that the messages name must be one.
+// The examples in the messages must be valid.
 func TestExamplesAreUnderstood(t *testing.T) {
 	capacity, info, err := parseAnnotations(annotated(infrav1.CapacityAnnotation, capacityExample, infrav1.NodeInfoAnnotation, nodeInfoExample))
 	if diff := cmp.Diff(list("cpu", "32", "memory", "128Gi"), capacity, equal); diff != "" || err != nil {

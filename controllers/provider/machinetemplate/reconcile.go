@@ -14,12 +14,12 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package machinetemplate tells the cluster autoscaler what a machine would have before there
-// is one: it fills status.capacity and status.nodeInfo of Metal3MachineTemplates from the
+// Package machinetemplate publishes for the cluster autoscaler what a machine would have before
+// there is one: it fills status.capacity and status.nodeInfo of Metal3MachineTemplates from the
 // annotations of the template and from what the servers of its machines have shown.
 //
-// It also gives the machines of the template the cleaning mode that the template says, as
-// CAPM3 does: the mode is about the end of a machine, so a change concerns those that exist.
+// It also gives the machines of the template its cleaning mode, as CAPM3 does: the mode is
+// about the end of a machine, so a change concerns those that exist.
 //
 // Nothing else is done for a template. Cluster API itself makes Metal3Machines of it,
 // its labels and annotations included.
@@ -85,7 +85,7 @@ type Reconciler struct {
 	Hosts Hosts
 	// Local are the kinds that Hosts reads in this cluster, if it has them.
 	Local LocalKinds
-	// Remote tells of what Hosts reads in other clusters.
+	// Remote wakes the controller for what Hosts reads in other clusters.
 	Remote Remote
 	// Recorder emits events.
 	Recorder events.EventRecorder
@@ -183,13 +183,13 @@ func (r *Reconciler) setCleaningMode(ctx context.Context, s *scope) error {
 	return failed
 }
 
-// watched reports whether this provider is the one that watches a template or a machine.
+// watched reports whether the watch filter selects a template or a machine.
 func (r *Reconciler) watched(o client.Object) bool {
 	return r.WatchFilter == "" || labels.HasWatchLabel(o, r.WatchFilter)
 }
 
-// readServers reads what the machines have shown: of a server what is published, and what its Node tells
-// Cluster API. A machine that cannot be read fails the pass, since it might be the least.
+// readServers reads what the machines have shown: of a server what is published, and what Cluster API
+// reports of its Node. A machine that cannot be read fails the pass, since it might be the least.
 func (r *Reconciler) readServers(ctx context.Context, s *scope) error {
 	var failed error
 	for i := range s.machines {

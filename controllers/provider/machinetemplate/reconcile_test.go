@@ -53,7 +53,7 @@ var api apitest.Server
 
 func TestMain(m *testing.M) { os.Exit(api.Run(m)) }
 
-// errBroken is what a broken API server says.
+// errBroken is the error of a broken API server.
 var errBroken = errors.New("broken")
 
 const name = "workers"

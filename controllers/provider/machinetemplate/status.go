@@ -32,12 +32,12 @@ import (
 // maxMessage bounds the message of a condition, as the API does.
 const maxMessage = 32768
 
-// unknown is what the author of a template reads as long as nothing is known.
+// unknown is the message of the condition as long as nothing is known.
 const unknown = "No machine of this template has had a server yet, so that its size is not known: " +
 	"let it make one, or set the annotation " + infrav1.CapacityAnnotation + " to scale up from zero"
 
-// updateStatus brings the status in line with what was read. While the template is paused, it tells this
-// and nothing else. Annotations that cannot be understood leave what was published.
+// updateStatus brings the status in line with what was read. While the template is paused, only that is
+// reported. Annotations that cannot be parsed leave what was published.
 func updateStatus(s *scope) {
 	paused := conditions.Paused(s.template, s.clusters...)
 	capiconditions.Set(s.template, paused)

@@ -36,8 +36,8 @@ import (
 // hostUIDField is the name of the index on Nodes by the label that names their host.
 const hostUIDField = "metadata.labels." + infrav1.NodeUUIDLabel
 
-// ErrNotConnected says that there is no connection to the workload cluster for
-// now. Connections wakes the controller when there is one.
+// ErrNotConnected is the error of a workload cluster without a connection. Connections wakes
+// the controller when there is one.
 var ErrNotConnected = errors.New("no connection to the workload cluster")
 
 // Indexes are the indexes on Nodes that Nodes needs in the caches of workload
@@ -56,7 +56,7 @@ func indexHostUID(o client.Object) []string {
 	return nil
 }
 
-// Refusals know of which workload clusters no more is read.
+// Refusals are the workload clusters of which no more is read.
 type Refusals interface {
 	// Refused returns why no more is read of a cluster, in words of ours; nil if it may be read.
 	Refused(cluster client.ObjectKey) error
@@ -75,9 +75,9 @@ type Nodes struct {
 	Watcher string
 }
 
-// Candidates returns the Nodes of the cluster that fit the query in one way or
-// another; nodematch tells which of them is the one. It returns ErrNotConnected
-// while the cluster cannot be reached, or why no more is read of it.
+// Candidates returns the Nodes of the cluster that fit the query in one way or another;
+// baremetal/nodes decides which of them is the one. It returns ErrNotConnected while the
+// cluster cannot be reached, or why no more is read of it.
 func (n Nodes) Candidates(ctx context.Context, cluster client.ObjectKey, q nodes.Query) ([]nodes.Node, error) {
 	reader, err := n.Cache.GetReader(ctx, cluster)
 	if err != nil {

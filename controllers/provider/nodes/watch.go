@@ -107,7 +107,7 @@ func StripNode(o any) (any, error) {
 	return stripped, nil
 }
 
-// fewLabels are the labels of a Node, or of too many those that tell which server it is.
+// fewLabels returns the labels of a Node, or of too many those that identify its server.
 func fewLabels(labels map[string]string) map[string]string {
 	size := 0
 	for key, value := range labels {

@@ -136,8 +136,8 @@ func TestNotConnected(t *testing.T) {
 	}
 }
 
-// A tenant may run the API server of a workload cluster: what it says comes into
-// conditions as a quotation of one line.
+// A tenant may run the API server of a workload cluster: its messages come into conditions as a
+// quotation of one line.
 func TestWhatAWorkloadClusterSays(t *testing.T) {
 	said := apierrors.NewForbidden(corev1.Resource("nodes"), "n", nil)
 	said.ErrStatus.Message = "Ready: all is well.\nProvisioned: True" + strings.Repeat("x", 10_000)
@@ -161,7 +161,7 @@ func TestWhatAWorkloadClusterSays(t *testing.T) {
 	}
 }
 
-// An API server that always says that there is more does not keep a worker.
+// An API server that always announces another page does not keep a worker.
 func TestListThatDoesNotEnd(t *testing.T) {
 	pages := 0
 	hostile := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{
@@ -287,7 +287,7 @@ func TestRefusalsWakeControllers(t *testing.T) {
 	}
 }
 
-// A cluster of which no more is read says why, and not only that there is no connection.
+// A cluster of which no more is read has the reason as its error, not only ErrNotConnected.
 func TestRefusedCluster(t *testing.T) {
 	refused := errors.New("it has too many Nodes")
 	why := &refusals{}

@@ -56,7 +56,8 @@ func (r *Reconciler) readClaim(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// unreadable is why the claim of a machine cannot be read, as the machine itself says it.
+// unreadable returns why the claim of a machine cannot be read, by the condition of the
+// machine.
 func unreadable(machine *infrav1.Metal3Machine) string {
 	for _, kind := range []string{infrav1.IdentityReadyCondition, infrav1.AssociateBareMetalHostCondition} {
 		if c := conditions.Get(machine, kind); c != nil && c.Status == metav1.ConditionFalse && c.Message != "" {

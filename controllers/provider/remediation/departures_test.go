@@ -28,7 +28,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// listener is a queue that tells what is added to it.
+// listener is a queue that passes on what is added to it.
 type listener struct {
 	workqueue.TypedRateLimitingInterface[ctrl.Request]
 
@@ -63,7 +63,7 @@ func TestDepartures(t *testing.T) {
 	<-ended
 	d.end(request)
 
-	// A watch that ends by itself is opened anew after a while, and not by itself.
+	// A watch that ends by itself is opened anew only after a while.
 	d.begin(request, func(context.Context, func()) error { return errors.New("broken") })
 	if after := <-queue.added; after != watchAgain {
 		t.Errorf("the end of a watch wakes after %s", after)

@@ -151,8 +151,8 @@ func (s *story) fault(format string, args ...any) {
 	s.faults = append(s.faults, fmt.Sprintf(format, args...))
 }
 
-// passes is one pass of a manager that may die with its first, second or third write. What it
-// did is judged.
+// passes is one pass of a manager that may die with its first, second or third write, and
+// checks what it did.
 func (s *story) passes() {
 	held, tainted := s.held(), s.isTainted()
 	left, arrives := s.dice.IntN(20), s.dice.IntN(2) == 0

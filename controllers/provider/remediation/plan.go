@@ -108,8 +108,8 @@ func ownerOf(o metav1.Object) (metav1.OwnerReference, bool) {
 	return metav1.OwnerReference{}, false
 }
 
-// hostState is what the HostClaim of the machine says about its host. It is empty if there is no
-// claim.
+// hostState is what the HostClaim of the machine reports about its host. It is empty if there is
+// no claim.
 type hostState struct {
 	claims.State
 
@@ -145,7 +145,7 @@ func (h hostState) off() bool { return h.held && h.HasHost() && !h.power.On }
 // canLetGo reports whether the remediation holds the server off and can change that.
 func (h hostState) canLetGo() bool { return h.held && !h.Deleting }
 
-// problem is what the claim says about why its host is not switched.
+// problem returns why the host is not switched, by the conditions of the claim.
 func (h hostState) problem() string {
 	if h.power.Problem == "" {
 		return ""

@@ -19,11 +19,11 @@ limitations under the License.
 //	hold the server off ─▶ off ─▶ move the workload away ─▶ switch on ─▶ on ─▶ restore the Node ─▶ wait
 //	└──────────────── phase Running ───────────────────┘   └───────────── phase Waiting ───────────┘
 //
-// A pass takes everything from the objects as they are now, so that a manager that was killed
-// between any two writes goes on where it was. All writes of a server's power are one
-// annotation on its HostClaim, in this cluster or in another one: as long as it is there, the
-// server is held off, so that no two reboots of a remediation run at once. A second one begins
-// only after the server was seen on. The package knows neither hosts nor their BMCs.
+// A pass takes everything from the objects as they are now, so a manager that was killed
+// between any two writes continues where it was. The power of a server is controlled by one
+// annotation on its HostClaim, in this cluster or in another one, which holds the server off as
+// long as it exists: two reboots of a remediation never overlap. A second one begins only after
+// the server was seen on. The package knows neither hosts nor their BMCs.
 //
 // MachineHealthChecks make Metal3Remediations and delete them once the machine is healthy.
 package remediation
@@ -71,7 +71,7 @@ const controllerName = "metal3remediation"
 
 // Claims finds the claims of machines.
 type Claims interface {
-	// Of reads and writes the claim of a machine, and tells whether it can be read now.
+	// Of returns the client for the claim of a machine, and whether the claim can be read now.
 	Of(ctx context.Context, machine *infrav1.Metal3Machine) (*hostclaims.Client, bool, error)
 }
 
@@ -104,7 +104,7 @@ type Reconciler struct {
 	Nodes nodes.Nodes
 	// Recorder emits events.
 	Recorder events.EventRecorder
-	// Metrics are told of reboots.
+	// Metrics count and measure reboots.
 	Metrics *Metrics
 	// Clock tells the time.
 	Clock clock.PassiveClock
@@ -261,7 +261,7 @@ func (r *Reconciler) reboot(ctx context.Context, s *scope) error {
 	}
 }
 
-// stop takes back what was changed, and tells the reason for which nothing else is done.
+// stop takes back what was changed, and reports why nothing else is done.
 func (r *Reconciler) stop(ctx context.Context, s *scope, reason, message string) error {
 	s.says(reason, message)
 	_, err := r.undo(ctx, s)
@@ -271,7 +271,7 @@ func (r *Reconciler) stop(ctx context.Context, s *scope, reason, message string)
 // undo takes back what the remediation has changed, as far as that is possible now. It reports
 // whether the pass ends with that, since an event follows or the write has failed.
 func (r *Reconciler) undo(ctx context.Context, s *scope) (ends bool, err error) {
-	// The machine stays although the remediation goes, so that its server is not unhealthy any more.
+	// The machine outlives the remediation, so its server is not unhealthy any more.
 	recovered := s.deleted() && !s.outOfTurn && s.metal3Machine != nil && !s.machineDeleted()
 	switch {
 	case s.host.canLetGo():
@@ -283,9 +283,8 @@ func (r *Reconciler) undo(ctx context.Context, s *scope) (ends bool, err error) 
 	}
 }
 
-// reconcileDelete takes back what was changed before the remediation goes. What another cluster
-// keeps it from taking back holds it, with the reason, but the Node only for as long as a reboot
-// may take.
+// reconcileDelete takes back what was changed before the remediation goes. It stays, with the
+// reason, while another cluster prevents that; for the Node only as long as a reboot may take.
 func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) error {
 	s.says(infrav1.DeletingReason, "Taking back what was changed on the server and its Node")
 	ends, err := r.undo(ctx, s)
@@ -324,10 +323,10 @@ func (s *scope) machineDeleted() bool {
 	return s.metal3Machine != nil && (!s.machine.DeletionTimestamp.IsZero() || !s.metal3Machine.DeletionTimestamp.IsZero())
 }
 
-// says is what the condition Ready tells until something happens.
+// says sets reason and message of the condition Ready.
 func (s *scope) says(reason, message string) { s.reason, s.message = reason, message }
 
-// waits is says, until the time of the reboot is over.
+// waits is says, and wakes the remediation when the time of the reboot is over.
 func (s *scope) waits(reason, message string) {
 	s.says(reason, message)
 	s.wakeAt = deadlineOf(s.remediation)

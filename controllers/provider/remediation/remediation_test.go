@@ -375,8 +375,8 @@ func (n newer) Get(ctx context.Context, key client.ObjectKey, o client.Object, o
 	return err
 }
 
-// TestPassOnAnOldVersion shows that neither server nor Node is touched by a pass that the API
-// server knows better than, and that nothing is said then.
+// TestPassOnAnOldVersion shows that a pass on an old version touches neither server nor Node,
+// and reports nothing.
 func TestPassOnAnOldVersion(t *testing.T) {
 	for name, given := range map[string]*objects{
 		"of the remediation": newObjects(in(running, 0, 0)),
@@ -394,8 +394,8 @@ func TestPassOnAnOldVersion(t *testing.T) {
 	}
 }
 
-// TestWritesThatFail shows what is told of a pass whose write fails: the steps that were taken, and
-// nothing of what was not written.
+// TestWritesThatFail shows which events follow a pass whose write fails: those of the steps that
+// were taken, none of what was not written.
 func TestWritesThatFail(t *testing.T) {
 	tests := map[string]struct {
 		given *objects
@@ -441,7 +441,7 @@ func TestWritesThatFail(t *testing.T) {
 	}
 }
 
-// TestMetrics counts and measures what the remediation that a machine did not become healthy by has done.
+// TestMetrics shows the metrics of a remediation that did not make its machine healthy.
 func TestMetrics(t *testing.T) {
 	w := newWorld(t, newObjects())
 	for range 2 {

@@ -39,9 +39,9 @@ import (
 // maxMessage bounds the message of the condition, which may repeat that of a claim.
 const maxMessage = 4096
 
-// finish writes what the pass has come to, and tells of it once it is written. What was last
-// said stands if the pass has failed for another reason than its workload cluster. Nothing is
-// written after a conflict, since the pass decided on an old version.
+// finish writes the result of the pass, and then emits its events. The last condition stands if
+// the pass has failed for another reason than its workload cluster. Nothing is written after a
+// conflict, since the pass decided on an old version.
 func (r *Reconciler) finish(ctx context.Context, s *scope, before *infrav1.Metal3Remediation, failed error) (ctrl.Result, error) {
 	if apierrors.IsConflict(failed) {
 		return ctrl.Result{}, failed
@@ -75,7 +75,7 @@ func updateStatus(s *scope) {
 	capiconditions.Set(s.remediation, ready)
 }
 
-// announce tells of what the pass has come to.
+// announce emits events and metrics for the result of the pass.
 func (r *Reconciler) announce(ctx context.Context, s *scope, before *infrav1.Metal3Remediation) {
 	log, status := ctrl.LoggerFrom(ctx), s.remediation.Status
 	if status.Phase != before.Status.Phase {
@@ -95,7 +95,7 @@ func (r *Reconciler) announce(ctx context.Context, s *scope, before *infrav1.Met
 	}
 }
 
-// event tells of the remediation and of its Machine, if there is one.
+// event emits an event for the remediation, and for its Machine if there is one.
 func (r *Reconciler) event(s *scope, kind, reason, action, message string) {
 	var related runtime.Object
 	if s.machine != nil {

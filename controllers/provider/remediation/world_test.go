@@ -368,7 +368,7 @@ func (w *world) state(result ctrl.Result) (s state, message string) {
 	return s, message
 }
 
-// told are the reasons of the events since it was asked last.
+// told returns the reasons of the events since the last call.
 func (w *world) told() []string {
 	var told []string
 	for len(w.recorder.Events) > 0 {

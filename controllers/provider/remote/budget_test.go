@@ -119,7 +119,6 @@ func (b *budget) sumOfAnswers(meters map[string]*meter) int64 {
 	return sum
 }
 
-// Of a connection that is to be cut off, only names come into the cache.
 // Nothing more is read for a connection that is to be cut off, until it begins anew.
 func TestCutOff(t *testing.T) {
 	m := newBudget(8<<10, 1<<20).meter("n", identity.Target{})

@@ -220,7 +220,7 @@ func (c *connection) listen(ctx context.Context, held cache.Cache, kind client.O
 	return err
 }
 
-// strip drops what is read of no object.
+// strip drops the parts of objects that are never read.
 func strip(object any) (any, error) {
 	if o, ok := object.(client.Object); ok {
 		o.SetManagedFields(nil)
@@ -277,7 +277,8 @@ func (h *halfCached) List(ctx context.Context, list client.ObjectList, options .
 	}
 }
 
-// kinds are what this package knows of other clusters: they are not asked.
+// kinds are the kinds that this package uses, with their resources: other clusters are not
+// asked for them.
 type kinds struct {
 	scheme *runtime.Scheme
 	mapper meta.RESTMapper

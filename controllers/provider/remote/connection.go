@@ -93,7 +93,7 @@ type connection struct {
 
 	registry  *Registry
 	namespace string // of the reference for which the connection was made
-	name      string // tells it from others; the hash of the first access
+	name      string // identifies it; the hash of the first access
 	meter     *meter
 	transport *transport.Transport
 	renewed   chan struct{} // has an entry when the token is another one

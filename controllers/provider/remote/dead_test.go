@@ -37,7 +37,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 )
 
-// silent accepts connections and says nothing.
+// silent accepts connections and never answers.
 func silent(t *testing.T) (address string, accepted <-chan struct{}) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -51,8 +51,8 @@ func Explain(err error) string {
 	}
 }
 
-// Sanitize returns the error of another cluster in words that may be logged and shown. What
-// kind of error it is can still be told.
+// Sanitize returns the error of another cluster in words that may be logged and shown. Its kind
+// can still be tested for.
 func Sanitize(err error) error {
 	if err == nil {
 		return nil

@@ -73,8 +73,8 @@ func TestAttackConnectionsThatComeAndGo(t *testing.T) {
 	memory(t, "in the end")
 }
 
-// A Secret that leads to another namespace with each write makes few connections, and leads
-// where it says in the end.
+// A Secret that leads to another namespace with each write makes few connections, and leads to
+// its last namespace in the end.
 func TestAttackSecretThatFlipsBetweenNamespaces(t *testing.T) {
 	const flips = 200
 	w, f := newWorld(t), newFront(t)

@@ -131,7 +131,7 @@ func (f *front) requests() []asked {
 	return out
 }
 
-// on has requests answered otherwise, if act says that it did.
+// on has act answer requests; act returns whether it did.
 func (f *front) on(act func(http.ResponseWriter, *http.Request) bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -70,8 +70,8 @@ func (m *measurements) sent(response *http.Response) {
 	m.requests.WithLabelValues(answer).Inc()
 }
 
-// class keeps apart what has a meaning here, so that another cluster cannot make up
-// any number of them.
+// class returns the label value for a status code: one of a fixed list, since another cluster
+// could make up any number of codes.
 func class(code int) string {
 	switch {
 	case code == http.StatusUnauthorized, code == http.StatusForbidden, code == http.StatusTooManyRequests:
@@ -83,7 +83,7 @@ func class(code int) string {
 	}
 }
 
-// Describe tells Prometheus of the gauges.
+// Describe implements prometheus.Collector.
 func (m *measurements) Describe(out chan<- *prometheus.Desc) {
 	out <- m.connections
 	out <- m.users

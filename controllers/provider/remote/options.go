@@ -39,7 +39,7 @@ type Options struct {
 	// Cached reads Metal3Machines and Metal3Data from the cache of the manager, to know
 	// whether a namespace is still to be watched.
 	Cached client.Reader
-	// Secrets tells which Secrets change.
+	// Secrets reports which Secrets change.
 	Secrets *secretwatch.Watch
 	// Metrics is where the measurements are registered.
 	Metrics prometheus.Registerer
@@ -63,7 +63,7 @@ type Options struct {
 	// Denied are addresses that are never connected to, whatever name resolves to them. See
 	// LocalAddresses. Optional.
 	Denied transport.Addresses
-	// Clock tells how long a connection held. Optional.
+	// Clock measures how long a connection held. Optional.
 	Clock clock.PassiveClock
 }
 

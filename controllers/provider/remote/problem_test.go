@@ -33,7 +33,8 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/remote"
 )
 
-// TestProblemsOfSecrets shows what is said of a Secret, and that mending it is enough.
+// TestProblemsOfSecrets shows the problem that is reported of a Secret, and that mending the
+// Secret is enough.
 func TestProblemsOfSecrets(t *testing.T) {
 	tests := map[string]struct {
 		secret  func(good []byte) map[string][]byte // nil means no Secret
@@ -95,7 +96,7 @@ func TestProblemsOfSecrets(t *testing.T) {
 	}
 }
 
-// TestProblemsOfClusters shows what is said of the other cluster.
+// TestProblemsOfClusters shows the problem that is reported of the other cluster.
 func TestProblemsOfClusters(t *testing.T) {
 	without := func(resource, verb string) []rbacv1.PolicyRule {
 		all := rules()

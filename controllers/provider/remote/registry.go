@@ -143,10 +143,10 @@ func (r *Registry) NeedLeaderElection() bool {
 	return true
 }
 
-// Site returns the site that a reference leads to, for a user whom changes of it
-// wake from now on. It never waits for the network: an error is an identity.Problem
-// and says why there is no usable connection at present. A user has one connection:
-// another reference moves it over.
+// Site returns the site that a reference leads to, for a user whom changes of it wake from now
+// on. It never waits for the network: an error is an identity.Problem, with the reason why
+// there is no usable connection at present. A user has one connection, which another reference
+// replaces.
 func (r *Registry) Site(_ context.Context, user User, ref identity.Ref) (Site, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -180,8 +180,7 @@ func (r *Registry) Release(user User) {
 	r.leaveLocked(user, m.credentials)
 }
 
-// Bind tells which origin the claim of a user carries, so that changes of the claim
-// and of what belongs to it wake the user.
+// Bind has a user woken by changes of the claim with an origin, and of what belongs to it.
 func (r *Registry) Bind(user User, origin string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -252,8 +251,7 @@ func (r *Registry) leaveLocked(user User, c *credentials) {
 	r.made.GC()
 }
 
-// secretChanged has a Secret read again; no name stands for all Secrets of the
-// namespace.
+// secretChanged has a Secret read again; an empty name stands for all Secrets of the namespace.
 func (r *Registry) secretChanged(_ context.Context, namespace, name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -347,7 +345,7 @@ func (r *Registry) Source(kind string, mapUser func(ctx context.Context, user ty
 	}))
 }
 
-// wake tells the controllers of these users. The caller does not hold Registry.mu.
+// wake wakes the controllers of these users. The caller does not hold Registry.mu.
 func (r *Registry) wake(ctx context.Context, users []User) {
 	r.mu.Lock()
 	subscribers := slices.Clone(r.subscribers)

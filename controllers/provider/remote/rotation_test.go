@@ -138,7 +138,7 @@ func TestTheOldConnectionServesUntilTheNewOneIsReady(t *testing.T) {
 	eventually(t, "the old connection is closed", func() bool { return len(f.watches()) == 0 })
 }
 
-// A kubeconfig that leads nowhere is told of, although the former one would still do.
+// A kubeconfig that leads nowhere is reported, although the former one would still do.
 func TestABadKubeconfigReplacesAGoodOne(t *testing.T) {
 	w, h := newWorld(t), newHosts(t, rules())
 	token := h.token(t, "bound")

@@ -52,7 +52,7 @@ type deniedAddresses struct {
 	read  time.Time
 }
 
-// newDenied reads the value of a flag. Ranges that the cluster does not tell are logged.
+// newDenied reads the value of a flag. Ranges that the cluster does not report are logged.
 func newDenied(ctx context.Context, flag, value string, live client.Reader, clock clock.PassiveClock) (*deniedAddresses, error) {
 	d := &deniedAddresses{value: value, live: live, clock: clock, read: clock.Now()}
 	var err error
@@ -67,8 +67,8 @@ func newDenied(ctx context.Context, flag, value string, live client.Reader, cloc
 	return d, nil
 }
 
-// now returns the addresses with the ranges that Services have now, which may have come
-// since the manager started. When the API server does not tell them, those known stay.
+// now returns the addresses with the ranges that Services have now, which may have come since
+// the manager started. When the API server does not report them, those known stay.
 func (d *deniedAddresses) now(ctx context.Context) []netip.Prefix {
 	d.mu.Lock()
 	defer d.mu.Unlock()

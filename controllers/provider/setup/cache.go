@@ -36,8 +36,8 @@ import (
 // userAgent names the manager in the audit logs of API servers.
 const userAgent = "cluster-api-provider-metal3-manager"
 
-// CacheOptions says what the cache of the management cluster holds. Secrets are
-// in no cache: see ClientOptions.
+// CacheOptions returns what the cache of the management cluster holds. Secrets are in no cache:
+// see ClientOptions.
 func CacheOptions(o Options) cache.Options {
 	// Not ByObject, which asks the API server about a kind before the manager starts:
 	// a cluster without hosts does not know HardwareData.
@@ -48,15 +48,15 @@ func CacheOptions(o Options) cache.Options {
 	return options
 }
 
-// ClientOptions says what is read past the cache.
+// ClientOptions returns what is read past the cache.
 func ClientOptions() client.Options {
 	return client.Options{Cache: &client.CacheOptions{
 		DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}},
 	}}
 }
 
-// clusterCacheOptions says how workload clusters are reached, and that of their
-// Nodes only what identifies them is held.
+// clusterCacheOptions returns how workload clusters are reached; of their Nodes, the caches
+// hold only what identifies them.
 func clusterCacheOptions(o Options, kubeconfigs client.Reader) clustercache.Options {
 	return clustercache.Options{
 		SecretClient:     kubeconfigs,

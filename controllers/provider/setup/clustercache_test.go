@@ -52,7 +52,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/provider/setup/kubeconfigreader"
 )
 
-// hostileWords are what a workload cluster says to mislead a reader of logs.
+// hostileWords are text of a workload cluster that misleads a reader of logs.
 const hostileWords = "all-is-well"
 
 // logged is all that is logged in this package, also by client-go.

@@ -56,7 +56,7 @@ func newWaitSink(sink logr.LogSink) logr.LogSink {
 // waitLevel is the level at which a wait is logged.
 const waitLevel = 4
 
-// Error logs an error, unless it says that a Secret does not exist.
+// Error logs an error; for a Secret that does not exist, it logs a wait.
 func (s waitSink) Error(err error, message string, keysAndValues ...any) {
 	if !secretMissing(err) {
 		s.LogSink.Error(printable(err), message, keysAndValues...)
@@ -70,8 +70,8 @@ func (s waitSink) Error(err error, message string, keysAndValues ...any) {
 // maxError bounds the text of an error, in bytes.
 const maxError = 1024
 
-// printable is an error whose text may hold what a workload cluster says: discovery
-// repeats names that it does not understand.
+// printable returns an error that is safe to log: its text may come from a workload cluster,
+// since discovery repeats names that it cannot parse.
 func printable(err error) error {
 	if err == nil {
 		return nil
@@ -79,8 +79,9 @@ func printable(err error) error {
 	return errors.New(text.Shorten(text.Printable(err.Error()), maxError))
 }
 
-// secretMissing says that a Secret does not exist. Any other object that is not found
-// is an error: a workload cluster that answers 404 to all requests, for example.
+// secretMissing reports whether the error is that of a Secret that does not exist. Any other
+// object that is not found is an error: a workload cluster that answers 404 to all requests,
+// for example.
 func secretMissing(err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {

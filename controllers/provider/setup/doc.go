@@ -14,8 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package setup puts the provider manager together: options, scheme, caches,
-// connections to workload clusters, field indexes, the table of controllers,
-// webhooks and probes. It is the only place that knows all controllers, and it
-// decides nothing about machines.
+// Package setup assembles the provider manager: options, scheme, caches, connections to
+// workload clusters, field indexes, the table of controllers, webhooks and probes. It is the
+// only place that knows all controllers, and it decides nothing about machines.
 package setup

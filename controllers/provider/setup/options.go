@@ -61,7 +61,7 @@ type Options struct {
 	// next machine, where the template asks for that.
 	NodeReuseTimeout time.Duration
 	// RuntimeExtensionPort is where Cluster API's hooks for updates in place are served, with
-	// the certificate of the webhooks; 0 means nowhere.
+	// the certificate of the webhooks; 0 means that none are served.
 	RuntimeExtensionPort int
 	// Concurrency is how many objects of a kind are reconciled at a time.
 	Concurrency Concurrency
@@ -128,7 +128,7 @@ func (c *Concurrency) addFlags(fs *pflag.FlagSet) {
 	}
 }
 
-// Validate says what is wrong with the options, all of it.
+// Validate returns all that is wrong with the options.
 func (o Options) Validate() error {
 	c := o.Concurrency
 	_, denied := remote.ParseAddresses(o.IdentityDenied, nil)

@@ -26,7 +26,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/controllers/internal/manager"
 )
 
-// What to do about a missing CRD, by who brings it.
+// The remedies for a missing CRD, by its source.
 const (
 	fromProvider = "install the provider (clusterctl init --infrastructure metal3, or kustomize build config/default)"
 	fromCore     = "install Cluster API of release 1.14 or later (clusterctl init)"

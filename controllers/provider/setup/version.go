@@ -21,7 +21,7 @@ import (
 	"strings"
 )
 
-// Version tells which sources the manager was built from.
+// Version returns which sources the manager was built from.
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

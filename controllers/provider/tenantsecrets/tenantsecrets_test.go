@@ -36,7 +36,7 @@ var server apitest.Server
 
 func TestMain(m *testing.M) { os.Exit(server.Run(m)) }
 
-// watched says whether a namespace is watched: only then is it asked whether the watch
+// watched reports whether a namespace is watched: only then does Release ask whether the watch
 // is needed.
 func watched(t *testing.T, w *secretwatch.Watch, namespace string) bool {
 	t.Helper()

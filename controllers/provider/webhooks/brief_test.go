@@ -95,7 +95,7 @@ func TestRefusedChangesAreBrief(t *testing.T) {
 	}
 }
 
-// Maps have no order, and an answer that is cut says the same each time.
+// Maps have no order, and an answer that is cut is the same each time.
 func TestRefusalsAreTheSameEachTime(t *testing.T) {
 	object := &infrav1.Metal3ClusterTemplate{}
 	object.Spec.Template.ObjectMeta.Labels = map[string]string{}

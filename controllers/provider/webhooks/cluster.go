@@ -51,8 +51,8 @@ func clusterValidator() validator[*infrav1.Metal3Cluster] {
 }
 
 // endpointProblems keeps an endpoint that is set: Cluster API has taken it over once, into the Cluster, its
-// kubeconfigs and its machines, and follows no change. Who knows what stands there may set it right while
-// the Metal3Cluster itself is paused.
+// kubeconfigs and its machines, and follows no change. An operator who knows those objects may correct it
+// while the Metal3Cluster itself is paused.
 func endpointProblems(before, after *infrav1.Metal3Cluster) field.ErrorList {
 	was, is := before.Spec.ControlPlaneEndpoint, after.Spec.ControlPlaneEndpoint
 	if was == is || was.Host == "" || was.Port == 0 || annotations.HasPaused(before) && annotations.HasPaused(after) {
@@ -74,8 +74,8 @@ func prefixProblems(prefixes string, path *field.Path) field.ErrorList {
 // Cluster defaults Metal3Clusters.
 type Cluster struct{}
 
-// Default completes an endpoint that has a host only, and says explicitly that
-// no cloud provider is expected where nothing is said about it.
+// Default completes an endpoint that has a host only, and sets explicitly that no cloud
+// provider is expected where the field is left out.
 func (Cluster) Default(_ context.Context, cluster *infrav1.Metal3Cluster) error {
 	defaultCluster(&cluster.Spec)
 	return nil

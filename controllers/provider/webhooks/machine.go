@@ -27,8 +27,8 @@ import (
 	infrav1 "github.com/metal3-io/cluster-api-provider-metal3/api/v1beta2"
 )
 
-// machineValidator refuses machines that could never get a host, or would lose
-// sight of the one that they have.
+// machineValidator refuses machines that could never get a host, or would lose the claim on the
+// one that they have.
 func machineValidator() validator[*infrav1.Metal3Machine] {
 	return validator[*infrav1.Metal3Machine]{
 		kind: "Metal3Machine", problems: machineProblems,
@@ -57,8 +57,8 @@ func machineProblems(c change[*infrav1.Metal3Machine]) field.ErrorList {
 	return append(problems, identityProblems(c.before, c.after.Spec.IdentityRef, path.Child("identityRef"))...)
 }
 
-// identityProblems keeps the identity of a machine that has a claim: the claim is
-// where that identity led, and nowhere else would it be found and deleted.
+// identityProblems keeps the identity of a machine that has a claim: the claim is where that
+// identity led, and would not be found and deleted by another one.
 func identityProblems(before *infrav1.Metal3Machine, after *infrav1.IdentityReference, path *field.Path) field.ErrorList {
 	if reflect.DeepEqual(before.Spec.IdentityRef, after) || !hasClaim(before) {
 		return nil
@@ -68,7 +68,7 @@ func identityProblems(before *infrav1.Metal3Machine, after *infrav1.IdentityRefe
 			"to take a host from elsewhere, delete the Machine, so that a new one is made", madeWith(before.Spec.IdentityRef)))}
 }
 
-// madeWith says whose credentials the claim was made with, as far as the spec tells.
+// madeWith returns with whose credentials the claim was made, as far as the spec shows.
 func madeWith(identity *infrav1.IdentityReference) string {
 	switch {
 	case identity == nil:
@@ -80,9 +80,9 @@ func madeWith(identity *infrav1.IdentityReference) string {
 	}
 }
 
-// hasClaim says whether the machine has, or may have, a HostClaim. The annotations
-// and the provider ID stay with it in a move; the status is what a machine shows
-// whose claim is in its own namespace and has no host yet.
+// hasClaim reports whether the machine has, or may have, a HostClaim. The annotations and the
+// provider ID stay with it in a move; the status is what a machine shows whose claim is in its
+// own namespace and has no host yet.
 func hasClaim(machine *infrav1.Metal3Machine) bool {
 	for _, key := range []string{infrav1.EffectiveIdentityAnnotation, infrav1.HostAnnotation} {
 		if machine.Annotations[key] != "" {
@@ -95,7 +95,7 @@ func hasClaim(machine *infrav1.Metal3Machine) bool {
 			conditions.GetReason(machine, infrav1.AssociateBareMetalHostCondition))
 }
 
-// cleaningWarnings tells of a cleaning mode that counts only where a host stays with its tenant.
+// cleaningWarnings warns of a cleaning mode that counts only where a host stays with its tenant.
 func cleaningWarnings(spec infrav1.Metal3MachineSpec, path *field.Path) []string {
 	if spec.AutomatedCleaningMode != infrav1.CleaningModeDisabled {
 		return nil

@@ -108,8 +108,8 @@ func fieldsOf(spec infrav1.Metal3MachineSpec) map[string]any {
 	return fields
 }
 
-// machineTemplateWarnings tells of what counts less than it seems, and of secrets that only
-// machines of one namespace can use. Templates of a ClusterClass may serve another
+// machineTemplateWarnings warns of fields with less effect than it seems, and of secrets that
+// only machines of one namespace can use. Templates of a ClusterClass may serve another
 // namespace than their own.
 func machineTemplateWarnings(c change[*infrav1.Metal3MachineTemplate]) []string {
 	path := field.NewPath("spec", "template", "spec")
@@ -139,10 +139,9 @@ func clusterTemplateValidator() validator[*infrav1.Metal3ClusterTemplate] {
 	}
 }
 
-// metadataProblems finds labels and annotations that no object can have. What they
-// are and how to correct them is said in the words of Kubernetes. Entries are asked
-// about one by one, in the order of their keys, since there may be more of them than
-// an answer can hold.
+// metadataProblems finds labels and annotations that no object can have. The messages are those
+// of Kubernetes. Entries are checked one by one, in the order of their keys, since there may be
+// more of them than an answer can hold.
 func metadataProblems(metadata clusterv1.ObjectMeta, path *field.Path) field.ErrorList {
 	if apivalidation.ValidateAnnotationsSize(metadata.Annotations) != nil {
 		return field.ErrorList{field.TooLong(path.Child("annotations"), "", apivalidation.TotalAnnotationSizeLimitB)}

@@ -37,8 +37,8 @@ type change[T client.Object] struct {
 	// after is the object as it would be.
 	after   T
 	created bool
-	// rehearsed says that Cluster API's topology controller only wants to know what
-	// its write would come to: it never follows.
+	// rehearsed is set for a dry run of Cluster API's topology controller, whose write never
+	// follows.
 	rehearsed bool
 }
 
@@ -48,7 +48,7 @@ type validator[T client.Object] struct {
 	kind string
 	// problems lists what is wrong with a change.
 	problems func(change[T]) field.ErrorList
-	// warnings lists what is taken, but worth a word; nil for nothing.
+	// warnings lists what is accepted with a warning; nil for nothing.
 	warnings func(change[T]) []string
 }
 

@@ -106,8 +106,8 @@ func TestDataTemplate(t *testing.T) {
 	}
 }
 
-// What was stored before a rule existed holds up no change of something else. What
-// the rules say of new objects and of changes is in test/api.
+// What was stored before a rule existed holds up no change of something else. The rules for new
+// objects and changes are tested in test/api.
 func TestOldFaultsHoldNothingUp(t *testing.T) {
 	elsewhere := &infrav1.Metal3ObjectRef{Name: "x", Namespace: "elsewhere"}
 	spec := infrav1.Metal3MachineSpec{
@@ -186,7 +186,7 @@ func TestOldFaultsHoldNothingUp(t *testing.T) {
 	}
 }
 
-// What counts less than it seems is worth a word, and so is a secret of another
+// A field with less effect than it seems has a warning, and so has a secret of another
 // namespace in a template, since machines of this namespace would be refused.
 func TestWarningsOfMachineTemplates(t *testing.T) {
 	template := &infrav1.Metal3MachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant"}}

@@ -85,7 +85,7 @@ func (t *Transport) send(request *http.Request, on terms) (*http.Response, error
 		a.left, a.event = min(a.left, maxRefusal), 0
 	}
 	a.ReadCloser, response.Body = response.Body, a
-	// client-go would sleep for as long as the server says, and retry by itself.
+	// client-go would sleep for as long as the server asks for, and retry by itself.
 	response.Header.Del("Retry-After")
 	if on.report != nil {
 		reportStatus(response.StatusCode, on.report)
@@ -224,8 +224,8 @@ func (a *answer) Close() error {
 	return err
 }
 
-// count tells the limits how much of the answer is being read, 0 at its last call, and
-// reports whether more may be read.
+// count reports to the limits how much of the answer is being read, 0 at its last call, and
+// returns whether more may be read.
 func (a *answer) count(reading int64, last bool) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

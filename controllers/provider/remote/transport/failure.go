@@ -97,8 +97,8 @@ func (t *Transport) ProblemOf(err error) *identity.Problem {
 // errDenied is an address that must not be connected to.
 var errDenied = errors.New("the address is denied")
 
-// causes tell errors of connections apart by their types, in this order. The text of an error
-// is not shown: the remote server may have chosen it.
+// causes classify errors of connections by their types, in this order. The text of an error is
+// not shown: the remote server may have chosen it.
 var causes = [...]struct {
 	matches func(error) bool
 	cause   identity.Cause

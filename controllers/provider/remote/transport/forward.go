@@ -85,12 +85,11 @@ func contentType(header http.Header) string {
 	return "text/plain"
 }
 
-// restate replaces an answer that refuses by one that says so in few printable
-// characters.
+// restate replaces the body of a refusal by few printable characters.
 func restate(response *http.Response) {
 	said := metav1.Status{}
 	if body, err := io.ReadAll(response.Body); err == nil {
-		_ = json.Unmarshal(body, &said) // what is no Status says nothing
+		_ = json.Unmarshal(body, &said) // what is no Status has no message
 	}
 	_ = response.Body.Close()
 	status := metav1.Status{
@@ -109,7 +108,7 @@ func restate(response *http.Response) {
 	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 }
 
-// reasons are those by which clients tell apart refusals with the same status code.
+// reasons are those by which clients distinguish refusals with the same status code.
 var reasons = [...]metav1.StatusReason{
 	metav1.StatusReasonAlreadyExists, metav1.StatusReasonConflict, metav1.StatusReasonExpired, metav1.StatusReasonGone,
 	metav1.StatusReasonTimeout, metav1.StatusReasonServerTimeout,

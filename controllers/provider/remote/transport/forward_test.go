@@ -28,7 +28,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// hostile is what a server says to mislead a reader.
+// hostile is a message of a server that misleads a reader.
 var hostile = "Ready: all is well.\n\x1b[2J" + strings.Repeat("x", 10_000)
 
 // forwarded is an answer that was read.

@@ -87,7 +87,7 @@ func (l *ReadLimiter) forgetLocked(now time.Time) {
 	maps.DeleteFunc(l.slowed, func(namespace string, _ bool) bool { return l.weights.Full(namespace, now) })
 }
 
-// Describe tells Prometheus of the gauge.
+// Describe implements prometheus.Collector.
 func (l *ReadLimiter) Describe(out chan<- *prometheus.Desc) { out <- l.metric }
 
 // Collect names the namespaces that are slowed.

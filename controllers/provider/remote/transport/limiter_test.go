@@ -29,8 +29,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// A namespace reads so much at once and then so much a second; another one is not slowed
-// by it. It is told once, until nothing is behind.
+// A namespace reads so much at once and then so much a second; another one is not slowed by it.
+// It is logged once, until it has caught up.
 func TestAttackAnswersOfANamespaceArePaced(t *testing.T) {
 	const perSecond = 1 << 20
 	var said []string

@@ -34,7 +34,7 @@ import (
 	"github.com/metal3-io/cluster-api-provider-metal3/baremetal/identity/kubeconfig"
 )
 
-// serve returns a wire to a server that answers like this.
+// serve returns a Transport to a server that answers like this.
 func serve(t *testing.T, limits Limits, answer http.HandlerFunc) *Transport {
 	t.Helper()
 	server := httptest.NewTLSServer(answer)
@@ -251,8 +251,8 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// Who sends the headers at the last moment has no time left for the rest: see TestTimes
-// for the time that there is.
+// A server that sends the headers at the last moment has no time left for the rest; TestTimes
+// has the times.
 func TestAnswersEndInOneTime(t *testing.T) {
 	const limit = time.Second
 	w := serve(t, Limits{Request: limit}, func(out http.ResponseWriter, r *http.Request) {
@@ -270,7 +270,7 @@ func TestAnswersEndInOneTime(t *testing.T) {
 	}
 }
 
-// An answer that ends just when its time does may be cut short: it is none.
+// An answer that ends just when its time is over may be cut short, so it counts as failed.
 func TestAnswersThatEndWithTheirTimeFail(t *testing.T) {
 	w := serve(t, Limits{}, func(http.ResponseWriter, *http.Request) {})
 	a := &answer{

@@ -70,9 +70,9 @@ type Options struct {
 	UserAgent string
 }
 
-// Kubeconfigs is a reader of Secrets that hold kubeconfigs in the key "value",
-// as Cluster API names them. Get refuses one that is not permitted; the error
-// says why, and no part of the Secret is returned.
+// Kubeconfigs is a reader of Secrets that hold kubeconfigs in the key "value", as Cluster API
+// names them. Get refuses one that is not permitted: it returns the reason as an error, and no
+// part of the Secret.
 type Kubeconfigs struct {
 	client.Reader
 
@@ -94,7 +94,7 @@ type connection struct {
 	refused atomic.Pointer[error] // the first answer that was refused
 }
 
-// New returns a reader whose kubeconfigs work in this process and nowhere else.
+// New returns a reader whose kubeconfigs work in this process only.
 func New(o Options) (*Kubeconfigs, error) {
 	k := &Kubeconfigs{Reader: o.Secrets, options: o, lists: newLists(), transports: map[string]*connection{}}
 	var err error
@@ -155,8 +155,8 @@ func (k *Kubeconfigs) access(ctx context.Context, found *corev1.Secret) (kubecon
 	return access, nil
 }
 
-// put makes a new connection, unless the namespace has as many as it may. The first answer
-// that is refused is logged and told: client-go tries again without a word.
+// put makes a new connection, unless the namespace has as many as it may. The first answer that
+// is refused is logged and reported to the listeners: client-go tries again without logging it.
 func (k *Kubeconfigs) put(key client.ObjectKey, access kubeconfig.Access, log logr.Logger) error {
 	limits := k.options.Limits
 	limits.Delay = k.options.ReadLimiter.Of(key.Namespace)
@@ -199,7 +199,8 @@ func (k *Kubeconfigs) OnRefused(listener func(cluster client.ObjectKey)) {
 	k.listeners = append(k.listeners, listener)
 }
 
-// tell tells the listeners which cluster's answers are refused, by the Secret with its kubeconfig.
+// tell calls the listeners with the cluster whose answers are refused, by the Secret with its
+// kubeconfig.
 func (k *Kubeconfigs) tell(kubeconfig client.ObjectKey) {
 	name, _, err := secret.ParseSecretName(kubeconfig.Name)
 	if err != nil {

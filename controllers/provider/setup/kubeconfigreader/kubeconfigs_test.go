@@ -117,8 +117,8 @@ func TestKubeconfigs(t *testing.T) {
 	})
 }
 
-// A namespace has so many connections to workload clusters, and the owner of one too many is
-// told. Another namespace has its own, and one that goes makes room.
+// A namespace has so many connections to workload clusters, and one too many is reported to its
+// owner. Another namespace has its own, and one that goes makes room.
 func TestAttackManyWorkloadClusters(t *testing.T) {
 	const most = 3
 	k, err := New(Options{MaxConnections: most, Secrets: one{kubeconfig: "apiVersion: v1\nkind: Config\n" +
